@@ -1,0 +1,20 @@
+# Compiler settings of the whole tree.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+
+add_compile_options(
+  -Wall -Wextra -Wshadow -Wno-unknown-pragmas
+  -march=${ZERO_ARCH}
+  # A scalar sqrtf that may set errno, or a division that may trap, keeps a loop from vectorising;
+  # contraction is off so that host and device, bodies and tails round alike.
+  -fno-math-errno -fno-trapping-math -ffp-contract=off
+  -fstack-protector-strong)
+add_compile_definitions(OMPI_SKIP_MPICXX)
+
+set(ZERO_SANITIZE "" CACHE STRING "address, thread or undefined: instrument everything")
+if(ZERO_SANITIZE)
+  add_compile_options(-fsanitize=${ZERO_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ZERO_SANITIZE})
+endif()

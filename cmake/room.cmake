@@ -1,0 +1,20 @@
+# zero_room(<name> SOURCES <glob> [LINKS <targets...>] [PRIVATE_LINKS <targets...>])
+# One room is one static library zero_<name>, made of every .cpp under the calling folder that
+# matches; files that only a test or another configuration wants are named in EXCLUDE.
+function(zero_room name)
+  cmake_parse_arguments(ARG "" "FOLDER" "LINKS;PRIVATE_LINKS;EXCLUDE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
+  foreach(pattern ${ARG_EXCLUDE})
+    list(FILTER sources EXCLUDE REGEX ${pattern})
+  endforeach()
+  if(sources)
+    add_library(zero_${name} STATIC ${sources})
+    target_include_directories(zero_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                            PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(zero_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  else()
+    add_library(zero_${name} INTERFACE)
+    target_include_directories(zero_${name} INTERFACE ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(zero_${name} INTERFACE ${ARG_LINKS})
+  endif()
+endfunction()

@@ -1,0 +1,95 @@
+#pragma once
+/// Element types and our own 16-bit storage types. Arithmetic is fp32: a 16-bit value is converted
+/// on load and rounded on store, alike on host and device.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "zero/base/portable.hpp"
+
+namespace zero {
+
+enum class Dtype : uint8_t { f32, bf16, f16, f64, i64, i32, i16, u8 };
+
+constexpr size_t bytes_of(Dtype dtype) {
+  constexpr size_t kBytes[] = {4, 2, 2, 8, 8, 4, 2, 1};
+  return kBytes[size_t(dtype)];
+}
+
+constexpr std::string_view name_of(Dtype dtype) {
+  constexpr std::string_view kNames[] = {"fp32", "bf16", "fp16", "fp64", "i64", "i32", "i16", "u8"};
+  return kNames[size_t(dtype)];
+}
+
+/// fp32 to bfloat16, round to nearest, ties to even; NaN becomes the quiet NaN 0x7fc0 with its sign.
+ZERO_HOST_DEVICE constexpr uint16_t bf16_bits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return uint16_t(nan ? ((bits >> 16) & 0x8000u) | 0x7fc0u : rounded);
+}
+
+ZERO_HOST_DEVICE constexpr float bf16_value(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t(bits) << 16);
+}
+
+/// fp32 to IEEE half, round to nearest, ties to even; from 65520 on it is infinity.
+ZERO_HOST_DEVICE constexpr uint16_t f16_bits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  // Normal halves: re-bias the exponent by 112 and round away 13 bits of mantissa.
+  const uint32_t odd = (magnitude >> 13) & 1u;
+  const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + odd) >> 13;
+  // Subnormal halves: adding 0.5 lines the mantissa up at 2^-24, and the addition rounds.
+  const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+  const uint32_t subnormal = std::bit_cast<uint32_t>(shifted) - 0x3f000000u;
+  const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
+  const uint32_t special = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  return uint16_t(sign | (magnitude >= 0x477ff000u ? special : finite));
+}
+
+ZERO_HOST_DEVICE constexpr float f16_value(uint16_t bits) {
+  const uint32_t sign = uint32_t(bits & 0x8000u) << 16;
+  const uint32_t magnitude = bits & 0x7fffu;
+  const uint32_t normal = (magnitude << 13) + 0x38000000u;
+  const uint32_t special = (magnitude << 13) + 0x70000000u;
+  // A subnormal half is its integer times 2^-24, exact in fp32.
+  const uint32_t subnormal = std::bit_cast<uint32_t>(float(magnitude) * 0x1p-24f);
+  const uint32_t value = magnitude < 0x400u ? subnormal : magnitude >= 0x7c00u ? special : normal;
+  return std::bit_cast<float>(sign | value);
+}
+
+/// Storage types. `bf16(x)` rounds, `float(b)` is exact.
+struct bf16 {
+  uint16_t bits;
+  bf16() = default;
+  ZERO_HOST_DEVICE constexpr explicit bf16(float value) : bits(bf16_bits(value)) {}
+  ZERO_HOST_DEVICE constexpr explicit operator float() const { return bf16_value(bits); }
+};
+
+struct f16 {
+  uint16_t bits;
+  f16() = default;
+  ZERO_HOST_DEVICE constexpr explicit f16(float value) : bits(f16_bits(value)) {}
+  ZERO_HOST_DEVICE constexpr explicit operator float() const { return f16_value(bits); }
+};
+
+template <class T>
+constexpr Dtype dtype_of();
+template <>
+constexpr Dtype dtype_of<float>() {
+  return Dtype::f32;
+}
+template <>
+constexpr Dtype dtype_of<bf16>() {
+  return Dtype::bf16;
+}
+template <>
+constexpr Dtype dtype_of<f16>() {
+  return Dtype::f16;
+}
+
+}  // namespace zero

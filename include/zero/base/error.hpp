@@ -1,0 +1,66 @@
+#pragma once
+/// One exception type and one always-on check. A message says what is wrong, with the values,
+/// and what to change; ZERO_REQUIRE adds where it was found.
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace zero {
+
+/// The exit status of the program, and so what a batch script can act on. README.md lists them.
+enum class Exit : int {
+  kFinished = 0,
+  kUsage = 2,         ///< command line or configuration
+  kInput = 3,         ///< data or weights malformed or mismatched
+  kNoCheckpoint = 4,  ///< nothing verifiable to resume from
+  kIo = 5,
+  kDoesNotFit = 6,  ///< plan refused, or out of host, pinned or device memory
+  kNumerics = 7,
+  kRanksDisagree = 8,
+  kInUse = 9,
+  kHang = 10,
+  kInternal = 11,  ///< an invariant of the program itself
+  kRequeue = 85,   ///< preempted with a committed checkpoint
+};
+
+/// Anything the input, the machine, a peer rank or the program itself got wrong. Thrown anywhere,
+/// caught once in main(), which prints it once and ends every rank with `exit()`.
+class Error : public std::runtime_error {
+ public:
+  Error(Exit exit, const std::string& what) : std::runtime_error(what), exit_(exit) {}
+  Exit exit() const { return exit_; }
+
+ private:
+  Exit exit_;
+};
+
+/// Joins its arguments as text: text("rank ", 3, " of ", 8) is "rank 3 of 8".
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+/// Throws Error{exit, what + where}. `condition` is the source text of the check that failed.
+[[noreturn]] void fail(Exit exit, const char* file, int line, const char* condition,
+                       const std::string& what);
+
+/// Throws Error{exit, text(parts...)}: for what a user can mend, where our own source line is noise.
+template <class... Parts>
+[[noreturn]] void refuse(Exit exit, const Parts&... parts) {
+  throw Error(exit, text(parts...));
+}
+
+}  // namespace zero
+
+/// An invariant of the program, never compiled out; ends with Exit::kInternal.
+/// ZERO_REQUIRE(n > 0, "shard of ", n, " elements: need at least 1");
+#define ZERO_REQUIRE(condition, ...)                                                 \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      ::zero::fail(::zero::Exit::kInternal, __FILE__, __LINE__, #condition,          \
+                   ::zero::text(__VA_ARGS__));                                       \
+    }                                                                                \
+  } while (false)

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace zero {
+
+/// One block of memory, taken once and never returned before the end: all that a step touches on
+/// one tier. Page-aligned, zero-filled, in huge pages where the kernel gives them.
+class Arena {
+ public:
+  Arena() = default;
+  /// Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
+  explicit Arena(int64_t bytes);
+  ~Arena();
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+
+  std::byte* data() const { return base_; }
+  int64_t bytes() const { return bytes_; }
+
+  /// Bytes that the kernel says are resident in this block now: what the plan's figure is checked
+  /// against. Source: Linux /proc/self/smaps, "Rss" of the block's own mapping.
+  int64_t resident_bytes() const;
+  /// Touches every page, so that the first step pays for no page fault.
+  void touch(int threads);
+
+ private:
+  std::byte* base_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace zero

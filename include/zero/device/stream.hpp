@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+namespace zero {
+
+/// An ordered queue of work on this rank's device. Whatever takes a Stream is asynchronous: it is
+/// done when work queued behind it runs, or when wait() returns; nothing may assume that it is done
+/// when its call returns, though on the host back end it is.
+///
+/// On the host a stream is a Kokkos OpenMP instance with its own number of threads. Streams may be
+/// used from different threads at once; one stream serves one thread at a time.
+class Stream {
+ public:
+  /// `threads` >= 1; Kokkos must be running. Throws Error(kInternal) otherwise.
+  explicit Stream(int threads);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  int threads() const;
+  /// Returns when all work queued so far is done.
+  void wait();
+
+  /// The back end's own handle; only kernels/support/space.hpp looks inside.
+  struct Handle;
+  Handle& handle() const { return *handle_; }
+
+ private:
+  std::unique_ptr<Handle> handle_;
+};
+
+/// Tells the calling thread's vendor libraries (OpenMP, oneDNN) to use stream.threads() threads.
+/// A lane calls it once, before its first kernel.
+void adopt_threads(const Stream& stream);
+
+}  // namespace zero

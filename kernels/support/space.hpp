@@ -1,0 +1,21 @@
+#pragma once
+/// What a Stream holds, for kernels only: the Kokkos execution space that its work runs on.
+
+#include <Kokkos_Core.hpp>
+
+#include "zero/device/stream.hpp"
+
+namespace zero {
+
+#ifdef KOKKOS_ENABLE_CUDA
+using Space = Kokkos::Cuda;
+#else
+using Space = Kokkos::OpenMP;
+#endif
+
+struct Stream::Handle {
+  Space space;
+  int threads;
+};
+
+}  // namespace zero
