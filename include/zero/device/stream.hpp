@@ -22,7 +22,7 @@ class Stream {
   /// Returns when all work queued so far is done.
   void wait();
 
-  /// The back end's own handle; only kernels/support/space.hpp looks inside.
+  /// The back end's own handle; defined in src/device/space.hpp, which kernels include.
   struct Handle;
   Handle& handle() const { return *handle_; }
 
