@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+#include "zero/kernels/dropout.hpp"
+
+namespace zero::kernels {
+
+struct AttentionExtents {
+  int64_t samples;
+  int64_t length;
+  int64_t heads;
+  int64_t head_width;  ///< any; width = heads * head_width
+};
+
+/// Bytes of scratch that either direction wants, for `threads` threads.
+int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int threads);
+
+template <class T>
+struct AttentionArrays {
+  const T* qkv;      ///< [samples * length, 3 * width]: q, k, v side by side, heads inside each
+  T* y;              ///< [samples * length, width], written
+  float* logsumexp;  ///< [samples, heads, length], written, kept for the backward pass
+  void* scratch;
+};
+
+/// Causal self-attention, softmax(q k^T / sqrt(head_width)) v, block by block with an online
+/// softmax: no length x length matrix is stored. Dropout acts on the normalised probabilities;
+/// element (head * length + query) * round_up(length, 4) + key of the sample. Statistics in fp32.
+/// Deterministic for the same extents and threads. Asynchronous on `stream`.
+/// Source: Dao et al. 2022 (arXiv:2205.14135), algorithm 1; Vaswani et al. 2017, eq. 1.
+template <class T>
+void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
+               const StepInputs* inputs, const AttentionArrays<T>& arrays);
+
+template <class T>
+struct AttentionGradArrays {
+  const T* dy;             ///< [samples * length, width]
+  const T* y;              ///< [samples * length, width]
+  const T* qkv;            ///< [samples * length, 3 * width]
+  const float* logsumexp;  ///< [samples, heads, length]
+  T* dqkv;                 ///< [samples * length, 3 * width], written
+  void* scratch;
+};
+
+/// Gradient of attention; probabilities are recomputed from logsumexp, masks from the counter.
+/// Asynchronous on `stream`. Source: Dao et al. 2022, algorithm 4.
+template <class T>
+void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
+                        const StepInputs* inputs, const AttentionGradArrays<T>& arrays);
+
+}  // namespace zero::kernels

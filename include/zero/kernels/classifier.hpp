@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+#include "zero/kernels/step_state.hpp"
+
+namespace zero::kernels {
+
+struct ClassifierExtents {
+  int64_t rows;
+  int64_t width;
+  int64_t vocabulary;         ///< real classes
+  int64_t padded_vocabulary;  ///< rows of the table; classes from `vocabulary` on get probability 0
+  int64_t chunk_rows;         ///< rows whose logits exist at a time; part of the arithmetic record
+};
+
+/// Bytes of scratch that classifier() wants; `gradient` = false is the evaluation form.
+int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool gradient);
+
+template <class T>
+struct ClassifierArrays {
+  const T* x;              ///< [rows, width]
+  const T* table;          ///< [padded_vocabulary, width]: the tied token table
+  const int32_t* targets;  ///< [rows]; -1: does not count
+  T* dx;                   ///< [rows, width], written; null: loss only
+  T* dtable;               ///< [padded_vocabulary, width], written; null: loss only
+  void* scratch;
+};
+
+/// Logits, cross-entropy and both gradients in one pass over chunks of rows: the gradient of the
+/// logits overwrites them, so at most [chunk_rows, padded_vocabulary] of them exist.
+///
+/// Adds every counted row's loss to sums->loss (and to nonfinite_loss what is not finite). The
+/// gradient is that of  loss_scale * sum of losses / counted_tokens,  read from `state` and
+/// `inputs`. Softmax in fp32; chunks of the table's gradient add in fp32, rounded once.
+/// A padded class gets a logit of minus infinity and so an exact zero gradient.
+/// Asynchronous on `stream`.
+template <class T>
+void classifier(Stream& stream, const ClassifierExtents& extents, const StepInputs* inputs,
+                const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums);
+
+}  // namespace zero::kernels

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::kernels {
+
+struct EmbeddingExtents {
+  int64_t samples;
+  int64_t length;  ///< tokens of a sample; row r is at position r % length
+  int64_t width;
+  int64_t vocabulary;  ///< rows of the table, padding included
+};
+
+/// x[r] = token_table[tokens[r]] + position_table[r % length], rounded once.
+///
+///   tokens [samples * length] int32, each in [0, vocabulary): the loader has checked them
+///   token_table [vocabulary, width]   position_table [length or more, width]
+///   x [samples * length, width], written
+///
+/// Asynchronous on `stream`.
+template <class T>
+void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
+               const T* token_table, const T* position_table, T* x);
+
+/// int32 elements of scratch that embedding_backward wants.
+int64_t embedding_scratch_numel(const EmbeddingExtents& extents);
+
+template <class T>
+struct EmbeddingGradArrays {
+  const int32_t* tokens;  ///< [samples * length]
+  const T* dx;            ///< [samples * length, width]
+  T* dtoken_table;        ///< [vocabulary, width], updated: the tied head has written its part
+  T* dposition_table;     ///< [length, width], written
+  int32_t* scratch;
+};
+
+/// Adds each token's gradients, summed in fp32 in row order, to its row of dtoken_table (one
+/// rounding), and sums positions over samples. Deterministic, no atomics: rows are sorted by token,
+/// stably. Asynchronous on `stream`.
+template <class T>
+void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
+                        const EmbeddingGradArrays<T>& arrays);
+
+}  // namespace zero::kernels

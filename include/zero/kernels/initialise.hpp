@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/base/dtype.hpp"
+
+namespace zero::kernels {
+
+/// The value that element `element` of parameter `parameter` starts from: standard normal, from
+/// Philox and Box-Muller in double. Depends on nothing else, so every rank fills only its shard.
+float initial_normal(uint64_t seed, uint32_t parameter, int64_t element);
+
+}  // namespace zero::kernels

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::kernels {
+
+struct NormExtents {
+  int64_t rows;
+  int64_t width;
+};
+
+template <class T>
+struct LayerNormArrays {
+  const T* x;       ///< [rows, width]
+  const T* weight;  ///< [width]
+  const T* bias;    ///< [width]
+  T* y;             ///< [rows, width], written
+  float* mean;      ///< [rows], written
+  float* rstd;      ///< [rows], written
+};
+
+/// y = (x - mean) * rstd * weight + bias over the last axis. Statistics in fp32, mean first, then
+/// the variance of the differences, so that a large offset does not cancel. Sums are fixed trees
+/// over the width. Asynchronous on `stream`.
+/// Source: Ba, Kiros & Hinton 2016, eqs. 3-4 (arXiv:1607.06450), epsilon inside the square root.
+template <class T>
+void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
+               const LayerNormArrays<T>& arrays);
+
+template <class T>
+struct LayerNormGradArrays {
+  const T* dy;       ///< [rows, width]
+  const T* x;        ///< [rows, width]
+  const T* weight;   ///< [width]
+  const float* mean; ///< [rows]
+  const float* rstd; ///< [rows]
+  const T* add;      ///< [rows, width] added to dx (the residual branch's gradient), or null
+  T* dx;             ///< [rows, width], written; may be dy or add
+  T* dweight;        ///< [width], written
+  T* dbias;          ///< [width], written
+  float* scratch;    ///< [layernorm_scratch_numel(extents)]
+};
+
+/// Elements of fp32 scratch that layernorm_backward wants.
+int64_t layernorm_scratch_numel(const NormExtents& extents);
+
+/// Gradient of layernorm. Parameter gradients are sums over rows in fp32 along a tree that depends
+/// on `rows` alone, rounded once. Asynchronous on `stream`.
+template <class T>
+void layernorm_backward(Stream& stream, const NormExtents& extents,
+                        const LayerNormGradArrays<T>& arrays);
+
+}  // namespace zero::kernels

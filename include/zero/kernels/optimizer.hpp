@@ -1,0 +1,117 @@
+#pragma once
+/// AdamW, Adam and LAMB on one rank's slice of one unit. Element i depends on element i only (LAMB:
+/// also on its tensor's norms), so the result is bitwise the same however state is partitioned.
+
+#include <cstdint>
+#include <span>
+
+#include "zero/base/dtype.hpp"
+#include "zero/base/exact_sum.hpp"
+#include "zero/device/stream.hpp"
+#include "zero/kernels/step_state.hpp"
+
+namespace zero::kernels {
+
+/// What completes a weight of type T to its fp32 master.
+/// float: nothing, the weight is the master. f16: a whole fp32 master. bf16: a signed 16-bit rest
+/// with bits(master) = (bits(weight) << 16) + rest, the weight being the master rounded half up.
+template <class T>
+struct MasterRest;
+template <>
+struct MasterRest<float> {
+  using type = float;  ///< never stored; the pointer is null
+};
+template <>
+struct MasterRest<bf16> {
+  using type = int16_t;
+};
+template <>
+struct MasterRest<f16> {
+  using type = float;
+};
+
+/// Joins and splits bf16 masters; exactly invertible for every finite pattern, NaN is canonicalised.
+ZERO_HOST_DEVICE inline float join_master(bf16 weight, int16_t rest) {
+  return std::bit_cast<float>((uint32_t(weight.bits) << 16) + uint32_t(int32_t(rest)));
+}
+ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& rest) {
+  uint32_t bits = std::bit_cast<uint32_t>(master);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) bits = 0x7fc00000u;
+  bf16 weight;
+  weight.bits = uint16_t((bits + 0x8000u) >> 16);
+  rest = int16_t(bits & 0xffffu);
+  return weight;
+}
+
+/// All arrays [numel] on the device. G is T, or float where the sum of several micro-batches rests
+/// in fp32.
+template <class T, class G>
+struct OptimizerArrays {
+  T* weight;                           ///< updated
+  typename MasterRest<T>::type* rest;  ///< updated; null for float
+  float* momentum;                     ///< updated
+  float* variance;                     ///< updated
+  const G* grad;                       ///< read, still loss-scaled
+};
+
+/// Elements [begin, end) of the slice belong to one tensor, or to neighbours that decay alike.
+struct OptimizerSegment {
+  int64_t begin;
+  int64_t end;
+  float weight_decay;
+};
+
+struct AdamRule {
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  bool decoupled = true;      ///< AdamW; false: the decay is added to the gradient (L2)
+  bool round_gradient = true; ///< round an fp32 gradient sum to T before use (architecture: numerics)
+};
+
+/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+/// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr decay.
+/// g = grad * state->grad_multiplier; nothing is written when state->apply == 0.
+/// Explicit fma, correctly rounded sqrt and division. Asynchronous on `stream`.
+/// Source: Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times learning rate as
+/// PyTorch does.
+template <class T, class G>
+void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
+          const StepState* state, const OptimizerArrays<T, G>& arrays);
+
+/// A tensor's part of this slice, for LAMB: the segment, and which pair of norms it adds to.
+struct LambSegment {
+  int64_t begin;
+  int64_t end;
+  float weight_decay;
+  int32_t tensor;  ///< index into the norms
+};
+
+struct LambRule {
+  AdamRule adam;
+  float max_coefficient = 10.0f, min_coefficient = 0.01f;
+};
+
+/// Squared norms of one tensor: exact sums of fp64 block sums, a block being the part of the tensor
+/// in one 2048-element block of the unit, so that no partition changes them.
+struct LambNorms {
+  ExactSum weight;
+  ExactSum update;
+  static constexpr int64_t kWords = 2 * ExactSum::kLimbs;
+};
+
+/// First half: updates momentum and variance and adds this slice's squares of master and of the
+/// update direction u = m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon) + decay master to `norms`
+/// [tensors], which the caller has cleared and all-reduces over ranks afterwards.
+/// `unit_begin` is the slice's first element within its unit, a multiple of 2048.
+template <class T, class G>
+void lamb_norms(Stream& stream, const LambRule& rule, std::span<const LambSegment> segments,
+                const StepState* state, const OptimizerArrays<T, G>& arrays, int64_t unit_begin,
+                LambNorms* norms);
+
+/// Second half: master -= lr * clamp(|w| / |u|) * u, recomputing u; ratio 1 where a norm is zero.
+/// Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min, max] as DeepSpeed's LAMB.
+template <class T, class G>
+void lamb_apply(Stream& stream, const LambRule& rule, std::span<const LambSegment> segments,
+                const StepState* state, const OptimizerArrays<T, G>& arrays,
+                const LambNorms* norms);
+
+}  // namespace zero::kernels

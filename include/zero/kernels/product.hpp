@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::kernels {
+
+/// c[m, n] = op(a) op(b) (+ bias over n) (+ c), row-major, dense leading dimensions unless given.
+struct ProductSpec {
+  int64_t m, n, k;
+  bool transpose_a = false;  ///< a is stored [k, m]
+  bool transpose_b = false;  ///< b is stored [n, k]
+  bool accumulate = false;   ///< c += ..., else c = ...
+  float alpha = 1.0f;
+  int64_t lda = 0, ldb = 0, ldc = 0;  ///< 0: dense
+};
+
+/// T is float, bf16 or f16; Out is T or float. fp32 accumulation, one rounding to Out (accumulate
+/// with a 16-bit Out is refused: sums stay in fp32). f16 is stored as IEEE half and multiplied in
+/// fp32. `bias` [n] of T, or null; not together with accumulate.
+///
+/// The same bits for the same spec, threads and library. After the first call with a spec on a
+/// thread no further memory is kept for it. Asynchronous on `stream`.
+template <class T, class Out>
+void product(Stream& stream, const ProductSpec& spec, const T* a, const T* b, const T* bias,
+             Out* c);
+
+/// Names the library behind product(), for the record of arithmetic choices: "oneDNN 2.6.3".
+const char* product_library();
+
+/// fp32 elements of scratch that column_sum wants.
+int64_t column_sum_scratch_numel(int64_t rows, int64_t columns);
+
+/// sum[j] = T(sum over i of x[i, j]), fp32 along a tree that depends on `rows` alone: the gradient
+/// of a bias. x [rows, columns], sum [columns]. Asynchronous on `stream`.
+template <class T>
+void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch);
+
+}  // namespace zero::kernels

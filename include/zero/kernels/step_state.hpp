@@ -1,0 +1,69 @@
+#pragma once
+/// What changes from step to step, as data on the device: a plan is compiled once and replayed, so
+/// kernels read these structs instead of taking such numbers as arguments.
+
+#include <cstdint>
+
+#include "zero/base/exact_sum.hpp"
+
+namespace zero::kernels {
+
+/// Written by the host before each body of the plan; read-only to kernels.
+struct StepInputs {
+  uint64_t seed;
+  int64_t step;            ///< this attempt, counted from 1
+  int64_t first_sample;    ///< samples consumed before this step, over all ranks
+  int64_t counted_tokens;  ///< targets that count in this step, over all ranks and micro-batches
+  int32_t pending;         ///< 1: the gradients of `pending_step` wait for decide()
+  int32_t reserved;
+  int64_t pending_step;
+  int64_t pending_tokens;  ///< counted_tokens of `pending_step`
+};
+
+/// Sums of one step over rows, blocks, micro-batches and, after an all-reduce of its int64 words,
+/// ranks. Exact, so no order of adding matters.
+struct StepSums {
+  ExactSum grad_squares;  ///< of the finished gradient in compute dtype, still loss-scaled
+  ExactSum loss;          ///< of the counted targets, in nats, not normalised
+  int64_t nonfinite;      ///< gradient blocks that hold an infinity or a NaN
+  int64_t nonfinite_loss; ///< rows whose loss is not finite
+
+  static constexpr int64_t kWords = 2 * ExactSum::kLimbs + 2;
+};
+static_assert(sizeof(StepSums) == 8 * StepSums::kWords);
+
+/// One line of the log: what became of an attempt.
+struct StepReport {
+  int64_t step;
+  double loss;       ///< nats a counted token
+  double grad_norm;  ///< L2 norm over the whole model, unscaled; NaN or infinity on an overflow
+  float learning_rate;
+  float loss_scale;  ///< the one this attempt used
+  int32_t skipped;
+  int32_t skipped_in_row;
+  int32_t scale_exhausted;  ///< fp16: overflow with the scale already at its minimum
+  int32_t reserved;
+};
+
+/// Device-resident decisions; goes into checkpoints as it is.
+struct StepState {
+  // Loss-scale automaton (zero for bf16 and fp32 but loss_scale, which is 1).
+  float loss_scale;
+  int32_t hysteresis_left;
+  int64_t scaler_iteration;
+  int64_t last_overflow;
+  // Optimizer clock: counts applied updates only.
+  int64_t updates;
+  double beta1_power;  ///< beta1^updates
+  double beta2_power;
+  // The decision about the pending attempt, read by the optimizer kernels.
+  int32_t apply;          ///< 0: every state keeps its value
+  float grad_multiplier;  ///< 1 / loss scale, times the clip factor
+  float learning_rate;
+  float unbias1;       ///< 1 / (1 - beta1^t)
+  float unbias2_sqrt;  ///< sqrt(1 - beta2^t)
+  int32_t skipped_in_row;
+  StepReport report;
+};
+
+}  // namespace zero::kernels
