@@ -1,0 +1,91 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::comm {
+
+/// A piece of a sharded array. The array is `ranks` shards of `shard_numel` elements side by side;
+/// the piece is elements [begin, begin + numel) of every shard.
+struct Piece {
+  int64_t shard_numel;
+  int64_t begin;
+  int64_t numel;
+};
+
+/// What one verb has moved so far on this rank.
+struct Traffic {
+  int64_t calls = 0;
+  int64_t elements_sent = 0;  ///< counted where bytes leave this rank's own memory
+  int64_t bytes_sent = 0;
+};
+
+struct TrafficTable {
+  Traffic all_gather;
+  Traffic reduce_scatter;
+  Traffic all_reduce;
+  Traffic broadcast;
+};
+
+/// The ranks that train one model, on one lane. Every verb is collective: all ranks call it with the
+/// same sizes in the same order. Verbs are asynchronous on `stream`; a verb is complete locally only
+/// when no peer still reads this rank's buffers. A lane owns its communicator, so the collectives
+/// of different lanes do not wait for each other.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+  virtual std::string_view backend() const = 0;
+
+  /// Every rank's piece to every rank.
+  ///   shard  this rank's shard, [piece.shard_numel]; may be its place inside `full`
+  ///   full   [ranks * piece.shard_numel], the piece's elements of every shard are written
+  virtual void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
+                          void* full) = 0;
+
+  /// How reduce_scatter leaves its sums.
+  enum class Store : uint8_t { write, add };
+
+  struct Reduction {
+    Dtype in;   ///< f32, bf16 or f16: what travels
+    Dtype out;  ///< f32, or `in`: the fp32 sum rounded once
+    Store store = Store::write;  ///< add: only with out = f32
+  };
+
+  /// Sums the piece over ranks in fp32 along one balanced binary tree over ranks (kernels/tree_sum)
+  /// and leaves this rank's shard of it.
+  ///   full   [ranks * piece.shard_numel], read
+  ///   shard  [piece.shard_numel], elements [begin, begin + numel) written or added to
+  virtual void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
+                              const void* full, void* shard) = 0;
+
+  /// words[i] = sum over ranks, in place; integers, so exact. [numel]
+  virtual void all_reduce(Stream& stream, std::span<int64_t> words) = 0;
+
+  /// root's bytes to every rank.
+  virtual void broadcast(Stream& stream, std::span<std::byte> bytes, int root) = 0;
+
+  /// Returns when every rank has called it. Blocks the calling thread.
+  virtual void barrier() = 0;
+
+  const TrafficTable& traffic() const { return traffic_; }
+
+ protected:
+  TrafficTable traffic_;
+};
+
+/// The communicators of one rank, one for each lane that communicates.
+using Lanes = std::span<const std::unique_ptr<Communicator>>;
+
+/// One rank alone: gathers copy (or find the shard in place), sums round.
+std::unique_ptr<Communicator> make_self();
+
+}  // namespace zero::comm
