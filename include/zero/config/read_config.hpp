@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zero/config/run_config.hpp"
+
+namespace zero {
+
+struct ConfigInput {
+  RunConfig config;
+  std::vector<std::string> warnings;  ///< settings of file and command line that cancel each other
+};
+
+/// Reads the text of an input file and then "section.key=value" overrides, whose value is parsed as
+/// TOML and else taken as a string. Nothing is accepted and ignored: an unknown, duplicate,
+/// mistyped or ineffective key, a value out of range and a pair that cannot work are errors. Throws
+/// one Error(kUsage) with a line for each of them, "file:line: key: what, and what would work" or
+/// "command line: key: ...", in the order of the file; the first line stands alone. `file` is for
+/// messages and, without folder and extension, for the default of run.output.
+ConfigInput read_config(std::string_view text, const std::string& file,
+                        std::span<const std::string> overrides = {});
+
+/// As above from a file of at most 64 KiB; Error(kUsage) if it cannot be read.
+ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides = {});
+
+}  // namespace zero

@@ -1,0 +1,192 @@
+#pragma once
+/// A run as its input file describes it. Each member is one key of inputs/reference.toml with its
+/// default, unit and legal values; read_config.hpp fills it, and src/config/fields.cpp is the table
+/// between the two. DeepSpeed's keys keep DeepSpeed's names and meaning. Where a number says
+/// "auto", the member holds 0 and a function derives it: model_size() and resolve_batch(). Keys
+/// whose only legal value is what this program does by construction (contiguous_gradients,
+/// reduce_scatter, offload_optimizer.device ...) are checked by that table and have no member.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+enum class ModelFamily { gpt2 };
+
+/// [model]: a name of model_sizes.hpp, or a family and its numbers. Not both.
+struct ModelConfig {
+  std::string name;                        ///< gpt2 | gpt2-medium | ... ; "" = by numbers
+  ModelFamily family = ModelFamily::gpt2;  ///< gpt2
+  int64_t layers = 0;                      ///< blocks; 1 to 10000, or auto = of the name
+  int64_t width = 0;                       ///< hidden size; a multiple of heads, or auto
+  int64_t heads = 0;                       ///< attention heads, or auto
+  int64_t vocab_size = 0;     ///< tokens; auto = of the name, else 256 for tokenizer "bytes"
+  int64_t max_positions = 0;  ///< learned positions; auto = of the name, else sequence_length
+  double dropout = 0.1;       ///< after embedding, attention and both projections; 0 <= p < 1
+
+  bool operator==(const ModelConfig&) const = default;
+};
+
+/// [data]. Paths are relative to the folder the program is started in.
+struct DataConfig {
+  std::string train;                   ///< required: a text or token file, or "synthetic"
+  std::string validation;              ///< a file of the same kind; "" = none
+  double validation_fraction = 0;      ///< the last share of `train` held out; 0 <= f < 1
+  std::string tokenizer = "bytes";     ///< "bytes": a token is a byte of the text, 256 in all
+  int64_t sequence_length = 1024;      ///< tokens a sample predicts
+  int64_t max_train_samples = 0;       ///< use the first n samples; 0 = all
+  int64_t max_validation_samples = 0;  ///< 0 = all
+
+  bool operator==(const DataConfig&) const = default;
+};
+
+/// [run]
+struct SessionConfig {
+  int64_t steps = 0;    ///< required: optimizer steps of the whole training
+  int64_t stop_at = 0;  ///< end this launch after this step; 0 = at `steps`
+  std::string output;   ///< folder; "" = runs/<stem of the input file>, filled in by read_config
+  int64_t seed = 1;     ///< of initial weights, dropout and data order
+  int64_t log_interval = 1;  ///< steps between two lines on the console
+  int64_t watchdog = 0;      ///< seconds without progress until the run is given up; auto = 0
+  int64_t threads = 0;       ///< a rank; 0 = the cores that the rank is allowed to use
+
+  bool operator==(const SessionConfig&) const = default;
+};
+
+enum class OptimizerType { AdamW, Adam, LAMB };
+
+/// [optimizer]
+struct OptimizerConfig {
+  OptimizerType type = OptimizerType::AdamW;   ///< AdamW | Adam | LAMB
+  double lr = 1e-3;                            ///< learning rate; >= 0
+  std::array<double, 2> betas = {0.9, 0.999};  ///< of momentum and variance; 0 <= beta < 1
+  double eps = 1e-8;                           ///< > 0
+  double weight_decay = 0;                     ///< >= 0; norms and biases are exempt
+  bool adam_w_mode = true;  ///< Adam only: true decays the weight, false the gradient (L2)
+  double max_coeff = 10;    ///< LAMB: bounds of the trust ratio
+  double min_coeff = 0.01;
+
+  bool operator==(const OptimizerConfig&) const = default;
+};
+
+enum class ScheduleType { constant, WarmupLR, WarmupDecayLR, WarmupCosineLR };
+enum class WarmupType { linear, log };
+
+/// [scheduler]: see schedule.hpp for the formulas.
+struct ScheduleConfig {
+  ScheduleType type = ScheduleType::constant;
+  WarmupType warmup_type = WarmupType::linear;  ///< linear | log (DeepSpeed's default)
+  int64_t warmup_num_steps = 1000;              ///< updates; at least 2 act, as in DeepSpeed
+  double warmup_min_lr = 0;                     ///< WarmupLR, WarmupDecayLR
+  double warmup_max_lr = 0;                     ///< WarmupLR, WarmupDecayLR; auto = optimizer.lr
+  int64_t total_num_steps = 0;                  ///< WarmupDecayLR, WarmupCosineLR; auto = run.steps
+  double warmup_min_ratio = 0;                  ///< WarmupCosineLR: first rate / optimizer.lr
+  double cos_min_ratio = 1e-4;                  ///< WarmupCosineLR: last rate / optimizer.lr
+
+  bool operator==(const ScheduleConfig&) const = default;
+};
+
+/// [zero]. Bucket and other sizes count elements, as in DeepSpeed.
+struct ZeroConfig {
+  int64_t stage = 0;  ///< 0 replicates | 1 shards optimizer state | 2 + gradients | 3 + parameters
+  int64_t reduce_bucket_size = 500'000'000;     ///< gradients travel in pieces of at most this
+  int64_t allgather_bucket_size = 500'000'000;  ///< stages 1, 2: weights in pieces of at most this
+  bool overlap_comm = true;                     ///< collectives run on their own lane
+  int64_t stage3_prefetch_bucket_size = 50'000'000;      ///< gathered ahead of use; 0 = on demand
+  int64_t stage3_param_persistence_threshold = 100'000;  ///< tensors below it stay gathered
+  int64_t stage3_max_live_parameters = 1'000'000'000;    ///< gathered at one time, at most
+  int64_t stage3_max_reuse_distance = 1'000'000'000;     ///< kept if used again within this
+
+  bool operator==(const ZeroConfig&) const = default;
+};
+
+/// [fp16]; the automaton is DeepSpeed's dynamic loss scaler.
+struct Fp16Config {
+  bool enabled = false;
+  double loss_scale = 0;                ///< 0 = dynamic, else this constant
+  int64_t initial_scale_power = 16;     ///< the first dynamic scale is 2 to this power; 0 to 32
+  int64_t loss_scale_window = 1000;     ///< good steps until the scale doubles
+  int64_t hysteresis = 2;               ///< overflows until the scale halves
+  bool consecutive_hysteresis = false;  ///< a good step refills the hysteresis
+  double min_loss_scale = 1;            ///< an overflow at this scale ends the run
+
+  bool operator==(const Fp16Config&) const = default;
+};
+
+/// [bf16]. Neither fp16 nor bf16 enabled: fp32.
+struct Bf16Config {
+  bool enabled = false;
+
+  bool operator==(const Bf16Config&) const = default;
+};
+
+enum class GradientDtype { compute, fp32 };
+
+/// [numerics]
+struct NumericsConfig {
+  bool reproducible = false;  ///< the same bytes at every rank count and stage (slower)
+  GradientDtype gradient_dtype = GradientDtype::compute;  ///< of a step's finished sum
+  int64_t max_bad_steps = 20;  ///< fp32, bf16: NaN or Inf in more steps in a row ends the run
+
+  bool operator==(const NumericsConfig&) const = default;
+};
+
+/// activation_checkpointing.recompute: "none" | "selective" | "full" | [0, 2, 5]
+struct Recompute {
+  enum class Mode { none, selective, full, layers };
+  Mode mode = Mode::none;
+  std::vector<int64_t> layers;  ///< Mode::layers: those blocks in full; ascending, each once
+
+  bool operator==(const Recompute&) const = default;
+};
+
+/// [memory]: bytes, or text such as "24GiB".
+struct MemoryConfig {
+  int64_t device_limit = 0;  ///< a rank; auto = what is free
+  int64_t host_limit = 0;    ///< a node; auto = what is free
+
+  bool operator==(const MemoryConfig&) const = default;
+};
+
+/// [evaluation] on data.validation or data.validation_fraction.
+struct EvaluationConfig {
+  int64_t interval = 0;          ///< steps; 0 = only after the last step
+  int64_t micro_batch_size = 0;  ///< samples a rank; auto = the training micro-batch
+  int64_t show_samples = 0;      ///< sampled continuations printed after an evaluation
+
+  bool operator==(const EvaluationConfig&) const = default;
+};
+
+/// Element type of a sum of gradients between ranks; `automatic` is fp32.
+enum class CommunicationDtype { automatic, fp32, bf16 };
+
+struct RunConfig {
+  /// train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x ranks, in
+  /// samples; auto (0) is derived by resolve_batch() from the others.
+  int64_t train_batch_size = 0;
+  int64_t train_micro_batch_size_per_gpu = 0;
+  int64_t gradient_accumulation_steps = 0;
+  double gradient_clipping = 1.0;  ///< the norm of the whole gradient, at most; 0 = no clipping
+  CommunicationDtype communication_data_type = CommunicationDtype::automatic;
+  bool wall_clock_breakdown = false;  ///< prints the time of each region of a step
+
+  ModelConfig model;
+  DataConfig data;
+  SessionConfig run;
+  OptimizerConfig optimizer;
+  ScheduleConfig scheduler;
+  ZeroConfig zero;
+  Fp16Config fp16;
+  Bf16Config bf16;
+  NumericsConfig numerics;
+  Recompute recompute;  ///< activation_checkpointing.recompute
+  MemoryConfig memory;
+  EvaluationConfig evaluation;
+  bool profile_trace = false;  ///< profile.trace: writes trace.json
+
+  bool operator==(const RunConfig&) const = default;
+};
+
+}  // namespace zero
