@@ -91,10 +91,10 @@ struct ScheduleConfig {
 /// [zero]. Bucket and other sizes count elements, as in DeepSpeed.
 struct ZeroConfig {
   int64_t stage = 0;  ///< 0 replicates | 1 shards optimizer state | 2 + gradients | 3 + parameters
-  int64_t reduce_bucket_size = 500'000'000;     ///< gradients travel in pieces of at most this
-  int64_t allgather_bucket_size = 500'000'000;  ///< stages 1, 2: weights in pieces of at most this
-  bool overlap_comm = true;                     ///< collectives run on their own lane
-  int64_t stage3_prefetch_bucket_size = 50'000'000;      ///< gathered ahead of use; 0 = on demand
+  int64_t reduce_bucket_size = 500'000'000;          ///< gradients travel in pieces of at most this
+  int64_t allgather_bucket_size = 500'000'000;       ///< weights, in pieces of at most this
+  bool overlap_comm = true;                          ///< collectives run on their own lane
+  int64_t stage3_prefetch_bucket_size = 50'000'000;  ///< gathered ahead of use; 0 = on demand
   int64_t stage3_param_persistence_threshold = 100'000;  ///< tensors below it stay gathered
   int64_t stage3_max_live_parameters = 1'000'000'000;    ///< gathered at one time, at most
   int64_t stage3_max_reuse_distance = 1'000'000'000;     ///< kept if used again within this

@@ -17,7 +17,7 @@ namespace zero {
 ///   WarmupCosineLR  lr (r + (1 - r) g), r = warmup_min_ratio; from t = N on
 ///                   lr (c + (1 - c) (1 + cos(pi (t - N + 1) / (total - N))) / 2), c =
 ///                   cos_min_ratio
-/// The first update (t = -1) has g = 0.
+/// The first update (t = -1) has the rate warmup_min_lr, and 0 under WarmupCosineLR.
 struct Schedule {
   ScheduleConfig config;  ///< total_num_steps and warmup_max_lr no longer "auto"
   double lr = 0;          ///< optimizer.lr

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+namespace zero {
+
+/// Checks UTF-8 byte by byte, so that a text may come in pieces of any length. Refuses what
+/// RFC 3629 refuses: overlong forms, surrogates, code points above U+10FFFF.
+class Utf8Checker {
+ public:
+  /// False if `byte` cannot follow what came before.
+  bool accept(uint8_t byte) {
+    if (pending_ == 0) return start(byte);
+    if (byte < low_ || byte > high_) return false;
+    low_ = 0x80, high_ = 0xBF;
+    --pending_;
+    return true;
+  }
+  /// True unless a character is cut off.
+  bool complete() const { return pending_ == 0; }
+
+ private:
+  bool start(uint8_t byte) {
+    if (byte < 0x80) return true;
+    if (byte < 0xC2 || byte > 0xF4) return false;
+    pending_ = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+    low_ = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
+    high_ = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
+    return true;
+  }
+
+  int pending_ = 0;
+  uint8_t low_ = 0x80, high_ = 0xBF;  // what the next continuation byte may be
+};
+
+}  // namespace zero

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+
+#include "zero/graph/graph.hpp"
+
+namespace zero::graph {
+
+struct ParameterSpec {
+  std::string name;
+  Shape shape;
+  bool decays = true;
+  Init init = Init::normal;
+  float deviation = 0.02f;
+};
+
+struct MicroBatch {
+  int64_t samples;
+  int64_t length;
+};
+
+/// Writes a forward graph op by op. Each verb checks shapes (Error(kInternal) naming both tensors),
+/// adds one op, and returns its output. Ops and parameters belong to the unit begun last.
+class GraphBuilder {
+ public:
+  GraphBuilder(const MicroBatch& micro, Dtype compute);
+
+  /// Begins a unit, or goes back to one of the same name. Returns its number.
+  int32_t unit(const std::string& name);
+  TensorId parameter(const ParameterSpec& spec);
+
+  TensorId embedding(TensorId token_table, TensorId position_table);
+  TensorId dropout_add(TensorId x, TensorId residual, float probability, const std::string& name);
+  TensorId layernorm(TensorId x, TensorId weight, TensorId bias, float epsilon);
+  TensorId linear(TensorId x, TensorId weight, TensorId bias);
+  TensorId gelu(TensorId x);
+  TensorId attention(TensorId qkv, int64_t heads, float dropout);
+  /// Adds the loss of every counted target to the step's sums.
+  void classifier(TensorId x, TensorId table, int64_t vocabulary, int64_t chunk_rows);
+
+  Graph finish();
+
+ private:
+  TensorId add_tensor(Tensor tensor);
+  TensorId activation(const std::string& name, Dtype dtype, const Shape& shape);
+  void add_op(Op op);
+
+  Graph graph_;
+  Dtype compute_;
+  int32_t unit_ = -1;
+  uint32_t sites_ = 0;
+};
+
+}  // namespace zero::graph

@@ -1,0 +1,108 @@
+#pragma once
+/// One micro-batch as data: tensors, and ops in program order. A tensor is storage with a name; an
+/// op reads its inputs and writes its outputs; a tensor on both sides is updated in place. Program
+/// order gives the meaning; plans reorder only what that meaning allows.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/base/dtype.hpp"
+#include "zero/base/shape.hpp"
+
+namespace zero::graph {
+
+using TensorId = int32_t;
+inline constexpr TensorId kNone = -1;
+
+enum class Role : uint8_t {
+  input,      ///< written by the host before the step: tokens, targets, step inputs
+  parameter,
+  gradient,   ///< of a parameter, one micro-batch's
+  activation, ///< of the forward pass, its gradients included
+  state       ///< step state and step sums
+};
+
+struct Tensor {
+  std::string name;
+  Dtype dtype = Dtype::f32;
+  Shape shape;
+  Role role = Role::activation;
+  TensorId parameter = kNone;  ///< Role::gradient: the parameter it belongs to
+
+  int64_t bytes() const { return shape.numel() * int64_t(bytes_of(dtype)); }
+};
+
+/// One file each under src/graph/ops.
+enum class OpKind : uint8_t {
+  embedding,           ///< tokens, token table, position table -> x
+  embedding_grad,      ///< tokens, dx, dtoken table (updated) -> dtoken table, dposition table
+  layernorm,           ///< x, weight, bias -> y, mean, rstd
+  layernorm_grad,      ///< dy, x, weight, mean, rstd, add | none -> dx, dweight, dbias
+  linear,              ///< x, weight [in, out], bias -> y
+  linear_input_grad,   ///< dy, weight -> dx
+  linear_weight_grad,  ///< x, dy -> dweight
+  linear_bias_grad,    ///< dy -> dbias
+  gelu,                ///< x -> y
+  gelu_grad,           ///< x, dy -> dx
+  attention,           ///< qkv, step inputs -> y, logsumexp
+  attention_grad,      ///< dy, y, qkv, logsumexp, step inputs -> dqkv
+  dropout_add,         ///< x, residual | none, step inputs -> y
+  add,                 ///< a, b -> y
+  classifier,          ///< x, table, targets, step inputs, step state, sums (updated) -> sums
+                       ///<   [, dx, dtable: the differentiated form]
+  count_
+};
+
+/// What an op needs to know beside its tensors. A kind uses the fields that its file names.
+struct Attributes {
+  float epsilon = 0;
+  float probability = 0;    ///< dropout
+  uint32_t site = 0;        ///< which use of dropout
+  int64_t samples = 0;      ///< of the micro-batch
+  int64_t length = 0;       ///< tokens of a sample
+  int64_t heads = 0;
+  int64_t vocabulary = 0;   ///< real classes
+  int64_t chunk_rows = 0;   ///< classifier
+
+  bool operator==(const Attributes&) const = default;
+};
+
+struct Op {
+  OpKind kind;
+  std::vector<TensorId> inputs;   ///< kNone where an optional input is absent
+  std::vector<TensorId> outputs;
+  Attributes attributes;
+  int32_t layer = 0;      ///< the unit whose code it is: recompute policies choose by it
+  bool backward = false;  ///< appended by differentiate() or a recomputed copy
+};
+
+enum class Init : uint8_t { zeros, ones, normal };
+
+struct Parameter {
+  TensorId tensor;
+  int32_t unit;           ///< gathered and released together
+  bool decays;            ///< weight decay applies: matrices and embeddings, no biases or norms
+  Init init;
+  float deviation = 0;    ///< of Init::normal
+  TensorId gradient = kNone;  ///< set by differentiate()
+};
+
+struct Graph {
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;
+  std::vector<Parameter> parameters;     ///< in unit order; the index seeds initialisation
+  std::vector<std::string> unit_names;   ///< unit 0 is the embedding with the final norm
+  TensorId tokens = kNone, targets = kNone;
+  TensorId step_inputs = kNone, step_state = kNone, step_sums = kNone;
+  int64_t samples = 0, length = 0;       ///< of the micro-batch
+
+  const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
+  int64_t parameter_numel() const;
+};
+
+/// Index into graph.parameters of a parameter's tensor; kNone for any other tensor.
+/// [tensors.size()]
+std::vector<int32_t> parameter_index(const Graph& graph);
+
+}  // namespace zero::graph

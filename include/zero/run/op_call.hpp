@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "zero/device/stream.hpp"
+#include "zero/graph/graph.hpp"
+
+namespace zero::run {
+
+/// One op with its operands resolved to addresses: op.inputs, then op.outputs, in order; null where
+/// an optional tensor is absent.
+struct OpCall {
+  const graph::Graph* graph;
+  const graph::Op* op;
+  std::span<void* const> operands;
+  void* scratch;          ///< info(kind).scratch_bytes bytes
+  int64_t sample_offset;  ///< first sample of the micro-batch, counted from the step's first
+};
+
+/// Calls the kernel of op.kind: the one place where graph meets arithmetic. Asynchronous on
+/// `stream`; allocates nothing.
+void call(Stream& stream, const OpCall& call);
+
+}  // namespace zero::run
