@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "zero/plan/plan.hpp"
+
+namespace zero::plan {
+
+/// What a machine can do; measured by `calibrate`, or a published figure of a named card.
+struct Machine {
+  std::string name;
+  int64_t device_bytes = 0;        ///< usable by one rank
+  double product_flops = 1e11;     ///< a second, in the compute dtype
+  double memory_bandwidth = 2e10;  ///< bytes a second
+  double link_bandwidth = 5e9;     ///< bytes a second that one rank sends
+  double link_latency = 2e-5;      ///< seconds a collective
+};
+
+/// host, titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g, h200_141g; Error(kUsage) lists them.
+Machine machine_profile(const std::string& name, Dtype compute);
+
+struct CollectiveForecast {
+  int64_t calls = 0;
+  int64_t elements = 0;  ///< sent by one rank
+  int64_t bytes = 0;
+};
+
+struct Forecast {
+  std::array<std::array<int64_t, kUses>, kTiers> bytes{};  ///< peak of each use on its own
+  std::array<int64_t, kTiers> arena_bytes{};
+  std::array<std::array<CollectiveForecast, 3>, kBodies> collectives{};  ///< gather, reduce, all-reduce
+  std::array<double, kLanes> lane_seconds{};  ///< of one step
+  double step_seconds = 0;
+  double exposed_seconds = 0;  ///< compute waits for a collective
+  double flops = 0;            ///< of one step on one rank, recompute included
+};
+
+Forecast forecast(const Plan& plan, const Machine& machine);
+
+}  // namespace zero::plan

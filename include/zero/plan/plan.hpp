@@ -1,0 +1,153 @@
+#pragma once
+/// A compiled training step: which op, on which lane, on which bytes, after which waits. Plain data;
+/// the same on every rank.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/graph/graph.hpp"
+#include "zero/plan/request.hpp"
+
+namespace zero::plan {
+
+/// A queue that runs its ops in order, beside the other lanes.
+enum class Lane : uint8_t { compute, gather, reduce, small };
+inline constexpr int kLanes = 4;
+const char* name_of(Lane lane);
+
+/// What bytes are for: the rows of the memory table.
+enum class Use : uint8_t {
+  weights,          ///< full, or this rank's shard at stage 3
+  gradients,        ///< what the optimizer reads
+  optimizer,        ///< master rest, momentum, variance
+  gathered_weights, ///< stage 3: whole units while they are in use
+  gradient_buckets, ///< whole units of one micro-batch, until they are reduced
+  partial_sums,     ///< reproducible mode: fp32 shards of the binary counter
+  activations,
+  scratch,
+  step_data,        ///< tokens, targets, step inputs, sums, state
+  count_
+};
+inline constexpr int kUses = int(Use::count_);
+const char* name_of(Use use);
+
+/// A contiguous piece of one tier's arena.
+struct Buffer {
+  std::string name;
+  int64_t bytes = 0;
+  Tier tier = Tier::device;
+  Use use = Use::activations;
+  bool persistent = false;  ///< keeps its content between bodies
+  int64_t offset = -1;      ///< in the tier's arena; the same on every rank; set by pack
+};
+
+enum class Mode : uint8_t { read, write, update };
+
+/// One operand of an op: part of a buffer, and what the op does with it.
+/// Address on rank r: arena + buffer.offset + offset + (sharded ? r * bytes : 0).
+struct Operand {
+  int32_t buffer = -1;  ///< -1: an optional operand that is absent
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  Mode mode = Mode::read;
+  bool sharded = false;  ///< this rank's shard of a range of ranks * bytes at `offset`
+};
+
+enum class Kind : uint8_t {
+  compute,         ///< op `graph_op` of the body's graph, micro-batch `micro`
+  decide,          ///< step inputs, sums (update), step state (update)
+  adam,            ///< step state, weight (update), rest (update, optional), momentum (update),
+                   ///<   variance (update), gradient
+  lamb_norms,      ///< as adam but weight and rest are read; then norms (update)
+  lamb_apply,      ///< as adam; then norms (read)
+  sum_of_squares,  ///< gradient shard, sums (update)
+  accumulate,      ///< gradient, sum (write: first, update: further): fp32 sum += gradient
+  round_sum,       ///< sum, gradient (write): one rounding to the compute dtype
+  clear,           ///< bytes (write): zeros
+  clear_gaps,      ///< unit bucket (update): zeros between and behind the unit's tensors
+  all_gather,      ///< shard (read), full (write; update from the second piece on)
+  reduce_scatter,  ///< full (read), shard (write | update)
+  all_reduce,      ///< int64 words (update)
+  count_
+};
+const char* name_of(Kind kind);
+
+/// The executor may run the op when lane `lane` has finished `count` ops of this body.
+struct Wait {
+  Lane lane;
+  int32_t count;
+  bool operator==(const Wait&) const = default;
+};
+
+struct PlanOp {
+  Kind kind;
+  Lane lane = Lane::compute;
+  int32_t unit = -1;      ///< unit kinds and collectives
+  int32_t graph_op = -1;  ///< Kind::compute
+  int32_t micro = 0;      ///< micro-batch of the rank within the step
+  Dtype in = Dtype::f32;  ///< collectives, sums, optimizer: element type read
+  Dtype out = Dtype::f32; ///< reduce_scatter, round_sum: element type written
+  bool round = false;     ///< an fp32 gradient is rounded to the compute dtype when read
+  int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)
+  std::vector<Operand> operands;  ///< compute: op.inputs, op.outputs, scratch
+  std::vector<Wait> waits;        ///< beside the lane's own order; set by wait
+
+  int32_t index = -1;    ///< place in its lane; set by schedule
+  int32_t done_by = -1;  ///< ops that follow this one in the body's order and reuse its bytes come
+                         ///< behind this position, so that it has time to run beside compute
+};
+
+/// A sequence that is run as a whole, always from start to end. All lanes are idle at its borders.
+struct Body {
+  std::string name;
+  int32_t graph = 0;         ///< index into Plan::graphs
+  std::vector<PlanOp> ops;   ///< total order that pack, wait and verify refer to
+};
+
+/// Where a parameter lies in its unit, in elements.
+struct Placement {
+  int32_t parameter;  ///< index into graph.parameters
+  int64_t begin;      ///< multiple of 64
+  int64_t numel;
+};
+
+struct Unit {
+  std::string name;
+  std::vector<Placement> placements;
+  int64_t numel = 0;        ///< padded: a multiple of ranks * 2048
+  int64_t shard_numel = 0;  ///< numel / ranks
+  // Persistent buffers, -1 where the unit has none.
+  int32_t weight = -1, rest = -1, momentum = -1, variance = -1, gradient = -1;
+  bool weight_sharded = false;     ///< stage 3: `weight` holds this rank's shard only
+  bool optimizer_sharded = false;  ///< stages 1 to 3
+};
+
+enum BodyId : int { kStep, kFinish, kEvaluate, kBodies };
+
+struct Plan {
+  Request request;
+  std::vector<graph::Graph> graphs;  ///< [0] training micro-batch, [1] evaluation micro-batch
+  std::vector<Unit> units;
+  std::vector<Buffer> buffers;
+  /// step: decide on the last attempt, update and run forward unit by unit, then backward.
+  /// finish: decide and update only. evaluate: forward only, sums cleared first.
+  std::array<Body, kBodies> bodies;
+  std::array<int64_t, kTiers> arena_bytes{};
+
+  // Buffers the host or the checkpoint touches by name.
+  int32_t step_inputs = -1, step_state = -1, step_sums = -1;
+  int32_t evaluation_inputs = -1, evaluation_sums = -1;
+  std::vector<int32_t> tokens, targets;  ///< one a micro-batch
+  int32_t evaluation_tokens = -1, evaluation_targets = -1;
+
+  /// Over everything above; ranks compare it before the first step.
+  uint64_t hash() const;
+};
+
+/// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
+/// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.
+Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation);
+
+}  // namespace zero::plan
