@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "zero/comm/communicator.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/kernels/decide.hpp"
+#include "zero/kernels/optimizer.hpp"
+#include "zero/plan/plan.hpp"
+
+namespace zero::run {
+
+/// What kernels need beside the plan: constants of the optimizer.
+struct Rules {
+  kernels::DecideRule decide;
+  kernels::AdamRule adam;
+  kernels::LambRule lamb;
+};
+
+/// This rank's communicators, by lane; Lane::compute has none. The executor does not own them.
+using LaneComms = std::array<comm::Communicator*, plan::kLanes>;
+
+struct LaneTimes {
+  double busy_seconds = 0;
+  double wait_seconds = 0;  ///< for other lanes
+};
+
+/// The last thing each lane did, for the watchdog: readable from any thread at any time.
+struct LaneProgress {
+  std::atomic<int64_t> finished{0};  ///< ops since the start
+  std::atomic<int32_t> running{-1};  ///< index into the body's ops; -1: idle or waiting
+};
+
+/// Replays a plan on one rank. Each lane that has ops is a thread with its own Stream and an atomic
+/// count of finished ops; a wait is a comparison with that count. Nothing is allocated after
+/// construction, and a body's ops run exactly as verified.
+class Executor {
+ public:
+  /// `plan` and `comms` outlive the executor. Takes the arenas (zero-filled) at once; resolves every
+  /// operand to its address.
+  Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms);
+  ~Executor();
+
+  /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first (to
+  /// evaluation_inputs for kEvaluate). An error on a lane is rethrown here, after the other lanes
+  /// have stopped waiting for it; the executor is then unusable.
+  void run(plan::BodyId body, const kernels::StepInputs& inputs);
+
+  /// This rank's bytes of a buffer, for the host: between runs only.
+  std::span<std::byte> bytes(int32_t buffer);
+  template <class T>
+  std::span<T> values(int32_t buffer) {
+    const std::span<std::byte> raw = bytes(buffer);
+    return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
+  }
+
+  const Arena& arena(plan::Tier tier) const;
+  std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
+  std::span<const LaneProgress> progress() const;
+  /// Seconds by op kind name of the last runs since clear_profile(), for the table of where time goes.
+  struct Profile {
+    const char* name;
+    double seconds;
+    int64_t calls;
+  };
+  std::vector<Profile> profile() const;
+  void clear_profile();
+
+  /// Tests: called on the lane's thread before each op; may sleep.
+  void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace zero::run
