@@ -4,8 +4,19 @@
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS CXX)
-list(APPEND CMAKE_PREFIX_PATH ${PROJECT_SOURCE_DIR}/.deps/kokkos)
-find_package(Kokkos 4.5 REQUIRED)
+
+# A user's own Kokkos wins over the one that tools/setup.sh builds.
+find_package(Kokkos 4.5 QUIET)
+if(NOT Kokkos_FOUND)
+  find_package(Kokkos 4.5 QUIET PATHS ${PROJECT_SOURCE_DIR}/.deps/kokkos NO_DEFAULT_PATH)
+endif()
+if(NOT Kokkos_FOUND)
+  message(FATAL_ERROR "No Kokkos 4.5 or later: run tools/setup.sh, or name yours in Kokkos_DIR")
+endif()
+if(NOT Kokkos_ENABLE_OPENMP)
+  message(FATAL_ERROR "The Kokkos in ${Kokkos_DIR} lacks OpenMP: build it with Kokkos_ENABLE_OPENMP, "
+                      "or unset Kokkos_DIR and run tools/setup.sh")
+endif()
 
 # Debian's CMake file for oneDNN asks for OpenCL development files; the library alone does not.
 find_library(ZERO_DNNL_LIBRARY dnnl)

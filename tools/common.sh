@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# What the scripts of this folder share; sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+jobs=$(nproc)
+export root jobs
+
+say() { printf '%s\n' "$*"; }
+# fail STATUS TEXT...: one line on stderr, then the end.
+fail() {
+  local status=$1
+  shift
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit "$status"
+}
+have() { command -v "$1" > /dev/null 2>&1; }
+
+# seconds_since START: whole seconds, START being an earlier value of SECONDS.
+seconds_since() { echo $((SECONDS - $1)); }
+
+# use_ccache: lets CMake and make compile through ccache where it is installed.
+use_ccache() {
+  have ccache || return 0
+  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}
+}
+
+# use_ninja: prefers Ninja as the generator of new build folders.
+use_ninja() {
+  have ninja || return 0
+  export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+}
+
+# build_host TARGET: configures build/host-release and builds TARGET, which may be all.
+build_host() {
+  local log=$root/build/configure.log
+  use_ccache
+  use_ninja
+  mkdir -p "$root/build"
+  say "building $1 (log: build/build.log)"
+  if ! (cd "$root" && cmake --preset host-release) > "$log" 2>&1; then
+    cat "$log" >&2
+    fail 1 "configuring failed"
+  fi
+  # What CMake says about missing parts is for the reader; the rest stays in the log.
+  grep -E 'not found|Warning' "$log" || true
+  log=$root/build/build.log
+  if ! cmake --build "$root/build/host-release" -j "$jobs" --target "$1" > "$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    fail 1 "the build failed"
+  fi
+}
+
+# find_nvcc: puts the CUDA toolkit's compiler into PATH where it is not; false without one.
+find_nvcc() {
+  have nvcc && return 0
+  [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || return 1
+  export PATH="${CUDA_HOME:-/usr/local/cuda}/bin:$PATH"
+}
+
+# cuda_flags: what nvcc needs to read Kokkos 4.7.0.
+cuda_flags() {
+  local version
+  version=$(nvcc --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
+  if [ "$version" -ge 13 ]; then echo "-include $root/cmake/kokkos_cuda13.hpp"; fi
+}
+
+# mpi_launch RANKS COMMAND...: one node, unbound ranks that share its cores evenly. Sets `launch`,
+# an array, so that a script can print the line it runs.
+mpi_launch() {
+  local ranks=$1
+  shift
+  local threads=$((jobs / ranks))
+  launch=(mpirun -np "$ranks")
+  if [ "$(id -u)" -eq 0 ]; then launch+=(--allow-run-as-root); fi
+  if [ "$ranks" -gt "$jobs" ]; then launch+=(--oversubscribe); fi
+  launch+=(--bind-to none -x "OMP_NUM_THREADS=$((threads > 0 ? threads : 1))" "$@")
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# One command from a fresh clone to a GPT-2 that has learnt real text on two MPI ranks: installs what
+# is missing, builds, writes data/web.txt, trains inputs/gpt2_nano.toml and reports.
+# usage: tools/quickstart.sh [--yes]      --yes: do not ask before using sudo
+set -euo pipefail
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/common.sh"
+
+input=inputs/gpt2_nano.toml run=runs/gpt2_nano text=data/web.txt
+cd "$root"
+tools/setup.sh --text "$@"
+build_host zeroapp
+[ -f "$text" ] || tools/data/web_text.py "$text"
+
+mpi_launch 2 ./zeroapp "$input"
+say "quickstart: training, about three minutes on two cores:" "  ${launch[*]}"
+start=$SECONDS
+"${launch[@]}"
+say ""
+say "quickstart: trained in $(seconds_since "$start") s"
+tools/quickstart_report.py "$run" "$text"
+say "launch line   ${launch[*]}"
+say "metrics       $run/metrics.jsonl (every step), $run/summary.json (the whole run)"

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Makes this machine able to build, test and run zeroapp. Says first what is missing and what it
+# costs, then installs it: as root with apt-get, with sudo after one question, else it prints the
+# line to ask an administrator for and ends with status 2. Kokkos is built into .deps/kokkos unless
+# CMake finds one. With everything there it only looks, in less than two seconds.
+# usage: tools/setup.sh [--yes] [--text] [--style]
+#   --yes    do not ask before using sudo      --text   also the packages with the text to train on
+#   --style  also the formatter that tests/tidy uses
+set -euo pipefail
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/common.sh"
+
+assume_yes=no want_text=no want_style=no
+for argument in "$@"; do
+  case $argument in
+    --yes) assume_yes=yes ;;
+    --text) want_text=yes ;;
+    --style) want_style=yes ;;
+    *) fail 2 "usage: tools/setup.sh [--yes] [--text] [--style]" ;;
+  esac
+done
+compiler=${CXX:-c++}
+
+# What each part is recognised by. A header is looked up the way the compiler will.
+header() {
+  printf '#if !__has_include(<%s>)\n#error absent\n#endif\n' "$1" |
+    "$compiler" -E -x c++ - > /dev/null 2>&1
+}
+has_compiler() { printf '#include <span>\n' | "$compiler" -std=c++20 -E -x c++ - > /dev/null 2>&1; }
+has_cmake() {
+  local version
+  version=$(cmake --version 2> /dev/null | sed -n '1s/.* //p')
+  [ "$(printf '3.25\n%s\n' "$version" | sort -V | head -n 1)" = 3.25 ]
+}
+has_builder() { have ninja || have make; }
+has_mpi() { have mpirun && have mpicxx; }
+has_gtest() { header gtest/gtest.h && header gmock/gmock.h; }
+has_json() { header nlohmann/json.hpp; }
+has_python() { have python3; }
+has_pip() { python3 -m pip --version > /dev/null 2>&1; }
+has_onednn() { header oneapi/dnnl/dnnl.h; }
+has_openblas() { header cblas.h; }
+has_hwloc() { header hwloc.h; }
+has_benchmark() { header benchmark/benchmark.h; }
+has_text() { have mod2imp && compgen -G '/usr/share/sword/mods.d/engweb*.conf' > /dev/null; }
+has_style() { have clang-format-14 || clang-format --version 2> /dev/null | grep -q 'version 14\.'; }
+has_kokkos() {
+  [ -d "$root/.deps/kokkos" ] && return 0
+  has_compiler && has_cmake || return 1
+  local probe status=0
+  probe=$(mktemp -d)
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(probe LANGUAGES CXX)' \
+    'find_package(Kokkos 4.5 REQUIRED)' > "$probe/CMakeLists.txt"
+  cmake -S "$probe" -B "$probe/build" > /dev/null 2>&1 || status=1
+  rm -rf "$probe"
+  return $status
+}
+
+# name | required or optional | MB to download on a bare Debian 12 | packages | what it is for
+parts=(
+  "compiler|required|70|build-essential|a C++20 compiler"
+  "cmake|required|10|cmake|CMake 3.25 or later"
+  "builder|required|1|ninja-build|Ninja or make"
+  "mpi|required|30|libopenmpi-dev openmpi-bin|MPI"
+  "gtest|required|1|libgtest-dev libgmock-dev|GoogleTest"
+  "json|required|1|nlohmann-json3-dev|JSON"
+  "python|required|10|python3|Python 3"
+  "onednn|optional|10|libdnnl-dev|oneDNN: without it products are many times slower"
+  "openblas|optional|20|libopenblas-dev|OpenBLAS: without it products have no second opinion"
+  "hwloc|optional|1|libhwloc-dev|hwloc: without it ranks are not bound to cores and memory"
+  "benchmark|optional|1|libbenchmark-dev|Google Benchmark: without it some of perf/ is left out"
+)
+if [ "$want_text" = yes ]; then
+  parts+=("text|required|6|libsword-utils sword-text-web|the World English Bible, the text to train on")
+fi
+if [ "$want_style" = yes ]; then
+  parts+=("style|optional|40|clang-format-14|clang-format 14: without it the layout is not checked")
+fi
+
+required_packages=() optional_packages=() download_mb=0 report=()
+find_missing() {
+  local part name kind mb packages purpose
+  for part in "${parts[@]}"; do
+    IFS='|' read -r name kind mb packages purpose <<< "$part"
+    "has_$name" && continue
+    report+=("  $purpose ($packages)")
+    download_mb=$((download_mb + mb))
+    # The list is meant to fall apart into words.
+    # shellcheck disable=SC2206
+    if [ "$kind" = required ]; then required_packages+=($packages); else optional_packages+=($packages); fi
+  done
+}
+
+need_kokkos=no
+find_missing
+if ! has_kokkos; then
+  need_kokkos=yes
+  report+=("  Kokkos 4.7.0, built into .deps/kokkos")
+  download_mb=$((download_mb + 18))
+  if ! has_pip; then
+    required_packages+=(python3-pip)
+    download_mb=$((download_mb + 10))
+    report+=("  pip, to download Kokkos with (python3-pip)")
+  fi
+fi
+if [ ${#report[@]} -eq 0 ]; then
+  say "setup: everything is there"
+  exit 0
+fi
+
+packages=("${required_packages[@]}" "${optional_packages[@]}")
+minutes=1
+if [ "$need_kokkos" = yes ]; then minutes=$((minutes + 2)); fi
+say "setup: will install (about $download_mb MB to download, about $minutes minutes):"
+printf '%s\n' "${report[@]}"
+
+administrator=()
+choose_administrator() {
+  if ! have apt-get; then return 1; fi
+  if [ "$(id -u)" -eq 0 ]; then return 0; fi
+  have sudo || return 1
+  administrator=(sudo)
+  [ "$assume_yes" = yes ] && return 0
+  local answer=no
+  [ -t 0 ] && read -r -p "Install the packages with sudo? [y/N] " answer
+  [[ $answer == [yY]* ]]
+}
+ask_for_help() {
+  if have apt-get; then
+    fail 2 "ask an administrator for: apt-get install --no-install-recommends ${packages[*]}"
+  fi
+  fail 2 "no apt-get here: install the parts listed above; their Debian packages are ${packages[*]}"
+}
+install_packages() {
+  "${administrator[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet=2 \
+    --no-install-recommends -o Dpkg::Use-Pty=0 "$@" > "$log" 2>&1
+}
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if [ ${#packages[@]} -gt 0 ]; then
+  if choose_administrator; then
+    "${administrator[@]}" apt-get update --quiet=2 > "$log" 2>&1 || true
+    if [ ${#required_packages[@]} -gt 0 ] && ! install_packages "${required_packages[@]}"; then
+      tail -n 5 "$log" >&2
+      ask_for_help
+    fi
+    if [ ${#optional_packages[@]} -gt 0 ] && ! install_packages "${optional_packages[@]}"; then
+      for package in "${optional_packages[@]}"; do
+        install_packages "$package" || say "setup: going on without $package, which does not install"
+      done
+    fi
+  elif [ ${#required_packages[@]} -gt 0 ]; then
+    ask_for_help
+  else
+    say "setup: going on without the optional parts; to have them: apt-get install ${optional_packages[*]}"
+  fi
+fi
+if [ "$need_kokkos" = yes ]; then "$root/tools/kokkos.sh" host; fi
+say "setup: done after $SECONDS s"

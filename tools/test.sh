@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# One command from a fresh clone to tested code: set-up, build, every test, and the kernels compiled
+# for sm_90. Ends with status 0 only if all of it passed. usage: tools/test.sh [--yes]
+set -euo pipefail
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/common.sh"
+
+phase() { say "== $1 (at $SECONDS s)"; }
+
+phase "set-up"
+"$root/tools/setup.sh" --style "$@"
+phase "build"
+build_host all
+phase "tests"
+status=0
+ctest --test-dir "$root/build/host-release" --output-on-failure -j "$jobs" || status=1
+phase "kernels for sm_90"
+"$root/tools/cuda_check.sh" || status=1
+if [ $status -ne 0 ]; then fail 1 "FAILED after $SECONDS s, see above"; fi
+say "test.sh: passed after $SECONDS s"
