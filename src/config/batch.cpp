@@ -1,0 +1,78 @@
+#include "zero/config/batch.hpp"
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+std::string equation(const RunConfig& c, int64_t ranks) {
+  const auto value = [](int64_t n) { return n ? std::to_string(n) : std::string("auto"); };
+  return text("train_batch_size = ", value(c.train_batch_size),
+              ", train_micro_batch_size_per_gpu = ", value(c.train_micro_batch_size_per_gpu),
+              ", gradient_accumulation_steps = ", value(c.gradient_accumulation_steps), " on ",
+              ranks, ranks == 1 ? " rank" : " ranks");
+}
+
+[[noreturn]] void refuse_batch(const RunConfig& c, int64_t ranks, const std::string& advice) {
+  refuse(Exit::kUsage, equation(c, ranks), ": train = micro x accumulation x ranks does not hold; ",
+         advice);
+}
+
+/// total / part, which must be whole.
+int64_t divide(const RunConfig& c, int64_t ranks, int64_t part) {
+  const int64_t below = c.train_batch_size / part * part, above = below + part;
+  if (c.train_batch_size % part != 0) {
+    refuse_batch(
+        c, ranks,
+        text("write train_batch_size = ", below ? below : above, below ? text(" or ", above) : ""));
+  }
+  return c.train_batch_size / part;
+}
+
+BatchSizes infer(const RunConfig& c, int64_t ranks) {
+  const int64_t micro = c.train_micro_batch_size_per_gpu;
+  const int64_t accumulation = c.gradient_accumulation_steps;
+  if (c.train_batch_size == 0) {
+    const int64_t steps = accumulation ? accumulation : 1;
+    return {micro * steps * ranks, micro, steps};
+  }
+  if (micro && accumulation) {
+    const int64_t product = micro * accumulation * ranks;
+    if (product != c.train_batch_size) {
+      refuse_batch(c, ranks,
+                   text("write train_batch_size = ", product,
+                        ", or \"auto\" for one of "
+                        "the three"));
+    }
+    return {product, micro, accumulation};
+  }
+  if (micro) return {c.train_batch_size, micro, divide(c, ranks, micro * ranks)};
+  const int64_t steps = accumulation ? accumulation : 1;
+  return {c.train_batch_size, divide(c, ranks, steps * ranks), steps};
+}
+
+void check_reproducible(const BatchSizes& batch, int64_t ranks) {
+  const bool power = (ranks & (ranks - 1)) == 0;
+  if (!power) {
+    refuse(Exit::kUsage, "numerics.reproducible = true on ", ranks,
+           " ranks: wants 1, 2, 4, 8 ... ranks; change the number of ranks or write false");
+  }
+  // Micro-batches of a step are accumulation x ranks, so that ranks always divide them.
+  ZERO_REQUIRE(batch.train % (batch.micro * ranks) == 0, "batch of ", batch.train);
+}
+
+}  // namespace
+
+BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
+  ZERO_REQUIRE(ranks >= 1, ranks, " ranks");
+  if (config.train_batch_size == 0 && config.train_micro_batch_size_per_gpu == 0) {
+    refuse(
+        Exit::kUsage, equation(config, ranks),
+        ": the batch has no size; write train_micro_batch_size_per_gpu = 1, or train_batch_size");
+  }
+  const BatchSizes batch = infer(config, ranks);
+  if (config.numerics.reproducible) check_reproducible(batch, ranks);
+  return batch;
+}
+
+}  // namespace zero

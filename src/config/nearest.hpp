@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero {
+
+/// The fewest insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The dotted key that somebody who wrote `key` most likely meant, by its spelling or by its last
+/// part under another section; "" if none is near.
+std::string nearest_key(std::string_view key, const std::vector<std::string>& keys);
+
+}  // namespace zero

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero {
+
+/// Where a key was written.
+struct Place {
+  enum class Origin { nowhere, file, command };
+  Origin origin = Origin::nowhere;
+  int line = 0;  ///< of the file, or the position on the command line
+};
+
+/// Collects everything that is wrong with a configuration, in the order of the file.
+class Report {
+ public:
+  explicit Report(std::string file) : file_(std::move(file)) {}
+
+  void written(const std::string& key, Place place) { places_[key] = place; }
+  Place place_of(const std::string& key) const;
+
+  /// `key` may be "" where none could be read.
+  void error(Place place, const std::string& key, const std::string& what);
+
+  /// Keys that cannot work together. Reported once, at the one written last; not at all if one of
+  /// them has an error of its own.
+  void clash(std::initializer_list<std::string> keys, const std::string& what);
+
+  /// `key` has no effect because of `because`: an error, or a warning if one of them stands in the
+  /// file and the other on the command line.
+  void idle(const std::string& key, const std::string& because, const std::string& what);
+
+  std::vector<std::string> take_warnings() { return std::move(warnings_); }
+
+  /// Throws Error(kUsage) with a line for each error, if there is one.
+  void finish() const;
+
+ private:
+  std::string line_of(Place place, const std::string& key, const std::string& what) const;
+  bool failed(const std::string& key) const { return failed_.count(key) != 0; }
+
+  std::string file_;
+  std::map<std::string, Place> places_;
+  std::set<std::string> failed_;
+  std::multimap<std::pair<int, int>, std::string> errors_;  // by origin and line
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace zero

@@ -1,0 +1,224 @@
+#include <charconv>
+#include <cmath>
+
+#include "src/config/toml_cursor.hpp"
+
+namespace zero {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+void append_utf8(std::string& out, uint32_t point) {
+  if (point < 0x80) {
+    out += char(point);
+  } else if (point < 0x800) {
+    out += {char(0xC0 | (point >> 6)), char(0x80 | (point & 0x3F))};
+  } else if (point < 0x10000) {
+    out += {char(0xE0 | (point >> 12)), char(0x80 | ((point >> 6) & 0x3F)),
+            char(0x80 | (point & 0x3F))};
+  } else {
+    out += {char(0xF0 | (point >> 18)), char(0x80 | ((point >> 12) & 0x3F)),
+            char(0x80 | ((point >> 6) & 0x3F)), char(0x80 | (point & 0x3F))};
+  }
+}
+
+/// The code point of \uXXXX or \UXXXXXXXX.
+uint32_t read_code_point(TomlCursor& cursor, size_t digits) {
+  const std::string_view hex = cursor.text.substr(cursor.at, digits);
+  uint32_t point = 0;
+  const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), point, 16);
+  const bool whole = hex.size() == digits && error == std::errc() && end == hex.data() + digits;
+  if (!whole || point == 0 || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
+    syntax("\\u wants 4 and \\U wants 8 hexadecimal digits of a character");
+  }
+  cursor.at += digits;
+  return point;
+}
+
+void read_escape(TomlCursor& cursor, std::string& out) {
+  const std::string_view names = "btnfr\"\\", values = "\b\t\n\f\r\"\\";
+  const char name = cursor.peek();
+  if (name == 'u' || name == 'U') {
+    cursor.take();
+    append_utf8(out, read_code_point(cursor, name == 'u' ? 4 : 8));
+  } else if (const size_t i = names.find(name); i != names.npos) {
+    cursor.take();
+    out += values[i];
+  } else {
+    syntax("\\", name, " is no escape; write \\\\ for a backslash, or 'single quotes'");
+  }
+}
+
+std::string read_string(TomlCursor& cursor) {
+  const char quote = cursor.take();
+  if (cursor.peek() == quote && cursor.peek(1) == quote) {
+    syntax("strings of several lines are not read; write one line");
+  }
+  std::string out;
+  while (cursor.peek() != quote) {
+    if (cursor.done() || cursor.peek() == '\n') syntax("the string is not closed on its line");
+    const char c = cursor.take();
+    if (c == '\\' && quote == '"') {
+      read_escape(cursor, out);
+    } else {
+      out += c;
+    }
+  }
+  cursor.take();
+  return out;
+}
+
+/// A word of digits, letters, signs, points and underscores.
+std::string_view read_word(TomlCursor& cursor) {
+  const size_t first = cursor.at;
+  const auto belongs = [](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
+           c == '-' || c == '.' || c == '_' || c == ':';
+  };
+  while (belongs(cursor.peek())) ++cursor.at;
+  return cursor.text.substr(first, cursor.at - first);
+}
+
+/// Takes digits and single underscores between them; false if there is no digit at the front.
+bool take_digits(std::string_view& word, std::string& digits) {
+  if (word.empty() || !is_digit(word[0])) return false;
+  while (!word.empty() && (is_digit(word[0]) || word[0] == '_')) {
+    if (word[0] == '_' && (word.size() < 2 || !is_digit(word[1]))) return false;
+    if (word[0] != '_') digits += word[0];
+    word.remove_prefix(1);
+  }
+  return true;
+}
+
+bool take_sign(std::string_view& word, std::string& digits) {
+  if (word.empty() || (word[0] != '+' && word[0] != '-')) return false;
+  if (word[0] == '-') digits += '-';
+  word.remove_prefix(1);
+  return true;
+}
+
+/// Cleans a decimal number of underscores and a plus; false if it is none. `real` is set by a
+/// fraction or an exponent.
+bool clean_number(std::string_view word, std::string& digits, bool& real) {
+  take_sign(word, digits);
+  if (word.size() > 1 && word[0] == '0' && (is_digit(word[1]) || word[1] == '_')) return false;
+  if (!take_digits(word, digits)) return false;
+  if (!word.empty() && word[0] == '.') {
+    real = true;
+    digits += '.';
+    word.remove_prefix(1);
+    if (!take_digits(word, digits)) return false;
+  }
+  if (!word.empty() && (word[0] == 'e' || word[0] == 'E')) {
+    real = true;
+    digits += 'e';
+    word.remove_prefix(1);
+    take_sign(word, digits);
+    if (!take_digits(word, digits)) return false;
+  }
+  return word.empty();
+}
+
+template <class Number>
+TomlScalar number_of(const std::string& digits, std::string_view word) {
+  Number number{};
+  const char* last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, number);
+  if (error != std::errc() || end != last) syntax(word, " is too large or too small for a number");
+  return number;
+}
+
+TomlScalar read_number(std::string_view word) {
+  std::string digits;
+  bool real = false;
+  if (!clean_number(word, digits, real)) {
+    syntax(word,
+           " is no value; text stands in \"quotes\", numbers look like 5000, 5_000, 0.1, 5e8");
+  }
+  return real ? number_of<double>(digits, word) : number_of<int64_t>(digits, word);
+}
+
+TomlScalar read_scalar(TomlCursor& cursor) {
+  const char c = cursor.peek();
+  if (c == '"' || c == '\'') return read_string(cursor);
+  const std::string_view word = read_word(cursor);
+  if (word == "true" || word == "false") return word == "true";
+  if (!word.empty()) return read_number(word);
+  if (c == '{') syntax("{inline tables} are not read; write a [section] or dotted keys");
+  if (c == '[') syntax("an array inside an array is not read");
+  if (cursor.done() || c == '\n' || c == '#' || c == '\r') syntax("a value is missing");
+  syntax("a value cannot begin with ", quoted(c));
+}
+
+/// Blanks, comments and line breaks between the items of an array.
+void skip_space(TomlCursor& cursor) {
+  for (;;) {
+    cursor.skip_blanks();
+    cursor.skip_comment();
+    if (cursor.peek() != '\n' && cursor.peek() != '\r') return;
+    cursor.take();
+  }
+}
+
+TomlArray read_array(TomlCursor& cursor) {
+  TomlArray array;
+  cursor.take();
+  for (skip_space(cursor); cursor.peek() != ']'; skip_space(cursor)) {
+    array.push_back(read_scalar(cursor));
+    skip_space(cursor);
+    if (cursor.peek() == ']') break;
+    if (cursor.peek() != ',') syntax("an array wants , between its items and ] at its end");
+    cursor.take();
+  }
+  cursor.take();
+  return array;
+}
+
+struct Printer {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const {
+    char buffer[32];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+    const std::string out(buffer, end);
+    return out.find_first_of(".e") == out.npos ? out + ".0" : out;
+  }
+  std::string operator()(const std::string& value) const {
+    std::string out = "\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+    return out + '"';
+  }
+  std::string operator()(const TomlArray& values) const {
+    std::string out = "[";
+    for (const TomlScalar& value : values) {
+      out += (out.size() > 1 ? ", " : "") + std::visit(Printer(), value);
+    }
+    return out + "]";
+  }
+};
+
+}  // namespace
+
+std::string quoted(char c) {
+  if (c > ' ' && c < 127) return std::string("'") + c + "'";
+  return text("byte ", int(uint8_t(c)));
+}
+
+TomlValue read_toml_value(TomlCursor& cursor) {
+  if (cursor.peek() == '[') return read_array(cursor);
+  return std::visit([](auto&& scalar) { return TomlValue(std::move(scalar)); },
+                    read_scalar(cursor));
+}
+
+std::string to_text(const TomlValue& value) { return std::visit(Printer(), value); }
+
+std::string_view type_name(const TomlValue& value) {
+  constexpr std::string_view kNames[] = {"a boolean", "an integer", "a number", "a string",
+                                         "an array"};
+  return kNames[value.index()];
+}
+
+}  // namespace zero
