@@ -39,7 +39,7 @@ std::string check_range(const Range& range, const TomlValue& value, double numbe
   const bool low = range.above_low ? number > range.low : number >= range.low;
   const bool high = range.below_high ? number < range.high : number <= range.high;
   if (low && high) return "";
-  return text(to_text(value), " is out of range; write ", describe(range));
+  return text(to_text(value), " is out of range; write ", describe(range), range.hint);
 }
 
 bool as_integer(const TomlValue& value, int64_t& out) {
@@ -96,7 +96,8 @@ struct Assign {
     if (slot.range.automatic && is_auto(value)) return *slot.value = 0, "";
     int64_t number = 0;
     if (!as_integer(value, number)) {
-      return wrong_type(value, slot.range.automatic ? "an integer or \"auto\"" : "an integer");
+      return wrong_type(value, slot.range.automatic ? "an integer or \"auto\"" : "an integer") +
+             std::string(slot.range.hint);
     }
     const std::string wrong = check_range(slot.range, value, double(number));
     if (wrong.empty()) *slot.value = number;
@@ -150,7 +151,7 @@ struct Assign {
     const auto found =
         word ? std::find(slot.names.begin(), slot.names.end(), *word) : slot.names.end();
     if (found == slot.names.end()) {
-      return text(to_text(value), " is not one of ", join(slot.names));
+      return text(to_text(value), " is not one of ", join(slot.names), slot.hint);
     }
     return slot.set(int(found - slot.names.begin())), "";
   }

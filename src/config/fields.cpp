@@ -3,9 +3,6 @@
 namespace zero {
 namespace {
 
-constexpr double kCount = 9e15;  // any count
-constexpr Range kAutoCount = {.low = 1, .automatic = true};
-
 /// Collects fields under a section's name.
 class Table {
  public:
@@ -22,9 +19,12 @@ class Table {
     add(key, Fixed{std::move(accepted), reason});
   }
   template <class Enum>
-  void choice(std::string_view key, Enum& value, std::vector<std::string_view> names) {
-    add(key, Choice{std::move(names), [&value] { return int(value); },
-                    [&value](int i) { value = Enum(i); }});
+  void choice(std::string_view key, Enum& value, std::vector<std::string_view> names,
+              std::string_view hint = "") {
+    add(key, Choice{.names = std::move(names),
+                    .get = [&value] { return int(value); },
+                    .set = [&value](int i) { value = Enum(i); },
+                    .hint = hint});
   }
   std::vector<Field> take() { return std::move(fields_); }
 
@@ -38,11 +38,18 @@ class Table {
 };
 
 void batch_fields(Table& table, RunConfig& c) {
-  table.integer("train_batch_size", c.train_batch_size, kAutoCount);
-  table.integer("train_micro_batch_size_per_gpu", c.train_micro_batch_size_per_gpu, kAutoCount);
-  table.integer("gradient_accumulation_steps", c.gradient_accumulation_steps, kAutoCount);
+  table.integer("train_batch_size", c.train_batch_size,
+                {.low = 1, .high = 1e12, .automatic = true});
+  table.integer("train_micro_batch_size_per_gpu", c.train_micro_batch_size_per_gpu,
+                {.low = 1,
+                 .high = 1e6,
+                 .automatic = true,
+                 .hint = " (zeroapp plan INPUT --max-batch prints the largest that fits)"});
+  table.integer("gradient_accumulation_steps", c.gradient_accumulation_steps,
+                {.low = 1, .high = 1e6, .automatic = true});
   table.real("gradient_clipping", c.gradient_clipping, {.high = 1e30});
-  table.choice("communication_data_type", c.communication_data_type, {"auto", "fp32", "bf16"});
+  table.choice("communication_data_type", c.communication_data_type, {"auto", "fp32", "bf16"},
+               " (sums of gradients overflow in fp16)");
   table.flag("wall_clock_breakdown", c.wall_clock_breakdown);
 }
 
@@ -74,7 +81,7 @@ void run_fields(Table& table, SessionConfig& c) {
   table.integer("steps", c.steps, {.low = 1, .high = 1e12});
   table.integer("stop_at", c.stop_at, {.high = 1e12});
   table.word("output", c.output);
-  table.integer("seed", c.seed, {.high = kCount});
+  table.integer("seed", c.seed, {});
   table.integer("log_interval", c.log_interval, {.low = 1});
   table.integer("watchdog", c.watchdog, {.low = 1, .high = 86400, .automatic = true});
   table.integer("threads", c.threads, {.high = 4096});
@@ -227,7 +234,8 @@ void report_fields(Table& table, RunConfig& c) {
   table.size("host_limit", c.memory.host_limit);
   table.section("evaluation");
   table.integer("interval", c.evaluation.interval, {});
-  table.integer("micro_batch_size", c.evaluation.micro_batch_size, kAutoCount);
+  table.integer("micro_batch_size", c.evaluation.micro_batch_size,
+                {.low = 1, .high = 1e6, .automatic = true});
   table.integer("show_samples", c.evaluation.show_samples, {.high = 1000});
   table.section("profile");
   table.flag("trace", c.profile_trace);

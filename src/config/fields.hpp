@@ -21,6 +21,7 @@ struct Range {
   bool above_low = false;   ///< low itself is refused
   bool below_high = false;  ///< high itself is refused
   bool automatic = false;
+  std::string_view hint = {};  ///< added to every refusal
 };
 
 /// One of some names; the enumerators count from 0 in the same order.
@@ -28,6 +29,7 @@ struct Choice {
   std::vector<std::string_view> names;
   std::function<int()> get;
   std::function<void(int)> set;
+  std::string_view hint;  ///< added to every refusal
 };
 
 /// A key that this program cannot be asked to change: the values that ask for what it does, the

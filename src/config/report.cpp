@@ -49,10 +49,14 @@ void Report::idle(const std::string& key, const std::string& because, const std:
   const Place place = place_of(key), cause = place_of(because);
   const bool apart = cause.origin != Place::Origin::nowhere && cause.origin != place.origin;
   if (apart) {
-    warnings_.push_back(line_of(place, key, what));
+    warning(key, what);
   } else {
     error(place, key, what);
   }
+}
+
+void Report::warning(const std::string& key, const std::string& what) {
+  warnings_.push_back(line_of(place_of(key), key, what));
 }
 
 void Report::finish() const {

@@ -35,6 +35,8 @@ class Report {
   /// file and the other on the command line.
   void idle(const std::string& key, const std::string& because, const std::string& what);
 
+  void warning(const std::string& key, const std::string& what);
+
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
   /// Throws Error(kUsage) with a line for each error, if there is one.

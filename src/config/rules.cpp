@@ -122,6 +122,12 @@ void check_scheduler(const RunConfig& c, Report& report) {
                  text("the schedule ends at step ", s.total_num_steps, " of ", c.run.steps,
                       "; write \"auto\" or at least ", c.run.steps));
   }
+  const int64_t total = s.total_num_steps ? s.total_num_steps : c.run.steps;
+  if (s.type != ScheduleType::constant && total > 0 && s.warmup_num_steps >= total) {
+    report.warning("scheduler.warmup_num_steps",
+                   text("the warm-up of ", s.warmup_num_steps, " steps outlasts the ", total,
+                        " steps of the schedule: the learning rate never reaches its maximum"));
+  }
 }
 
 /// Keys that act only under a setting of another key.

@@ -1,0 +1,62 @@
+// Ranks: 1
+
+#include "zero/config/batch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+RunConfig batch(int64_t train, int64_t micro, int64_t accumulation) {
+  RunConfig config;
+  config.train_batch_size = train;
+  config.train_micro_batch_size_per_gpu = micro;
+  config.gradient_accumulation_steps = accumulation;
+  return config;
+}
+
+std::string resolved(const RunConfig& config, int64_t ranks) {
+  try {
+    const BatchSizes b = resolve_batch(config, ranks);
+    return text(b.train, " = ", b.micro, " x ", b.accumulation, " x ", ranks);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    return error.what();
+  }
+}
+
+TEST(ResolveBatch, InfersTheThirdFromAnyTwo) {
+  EXPECT_EQ(resolved(batch(24, 3, 4), 2), "24 = 3 x 4 x 2");
+  EXPECT_EQ(resolved(batch(0, 3, 4), 2), "24 = 3 x 4 x 2");
+  EXPECT_EQ(resolved(batch(24, 0, 4), 2), "24 = 3 x 4 x 2");
+  EXPECT_EQ(resolved(batch(24, 3, 0), 2), "24 = 3 x 4 x 2");
+}
+
+TEST(ResolveBatch, AccumulatesOnceWhereOnlyOneIsGiven) {
+  EXPECT_EQ(resolved(batch(24, 0, 0), 2), "24 = 12 x 1 x 2");
+  EXPECT_EQ(resolved(batch(0, 3, 0), 2), "6 = 3 x 1 x 2");
+}
+
+TEST(ResolveBatch, RefusesWhatDoesNotDivideAndNamesWhatWould) {
+  using testing::HasSubstr;
+  EXPECT_THAT(resolved(batch(25, 3, 0), 2), HasSubstr("write train_batch_size = 24 or 30"));
+  EXPECT_THAT(resolved(batch(3, 0, 0), 4), HasSubstr("write train_batch_size = 4"));
+  EXPECT_THAT(resolved(batch(32, 3, 4), 2), HasSubstr("write train_batch_size = 24"));
+  EXPECT_THAT(resolved(batch(32, 3, 4), 2), HasSubstr("train_batch_size = 32, "));
+  EXPECT_THAT(resolved(batch(0, 0, 4), 2), HasSubstr("the batch has no size"));
+}
+
+TEST(ResolveBatch, WantsAPowerOfTwoOfRanksWhereReproducible) {
+  RunConfig config = batch(24, 2, 0);
+  config.numerics.reproducible = true;
+  EXPECT_EQ(resolved(config, 4), "24 = 2 x 3 x 4");
+  EXPECT_THAT(resolved(config, 3), testing::HasSubstr("wants 1, 2, 4, 8"));
+  config.numerics.reproducible = false;
+  EXPECT_EQ(resolved(config, 3), "24 = 2 x 4 x 3");
+}
+
+}  // namespace
+}  // namespace zero

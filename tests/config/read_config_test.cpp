@@ -1,0 +1,296 @@
+// Ranks: 1
+
+#include "zero/config/read_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/config/fields.hpp"
+#include "src/config/nearest.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/toml.hpp"
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kRequired =
+    "model.name = \"gpt2\"\ndata.train = \"t.txt\"\nrun.steps = 10\n";  // lines 1 to 3
+
+RunConfig config_of(const std::string& more, std::vector<std::string> overrides = {}) {
+  return read_config(kRequired + more, "in.toml", overrides).config;
+}
+
+/// The error of the required keys and, from line 4, `more`.
+std::string error_of(const std::string& more, std::vector<std::string> overrides = {}) {
+  try {
+    config_of(more, overrides);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string inputs(const std::string& name) {
+  const std::filesystem::path here = __FILE__;
+  return (here.parent_path().parent_path().parent_path() / "inputs" / name).string();
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+TEST(ReferenceInput, ReadsAsTheDefaults) {
+  RunConfig defaults;
+  defaults.model.name = "gpt2";
+  defaults.data.train = "synthetic";
+  defaults.run.steps = 100;
+  defaults.run.output = "runs/reference";
+  EXPECT_TRUE(read_config_file(inputs("reference.toml")).config == defaults);
+}
+
+TEST(ReferenceInput, ListsEveryKeyOnceAtItsDefaultAndNoOther) {
+  RunConfig config;
+  std::map<std::string, std::string> defaults, listed;
+  for (const Field& field : fields_of(config)) {
+    EXPECT_TRUE(defaults.emplace(field.key, to_text(value_of(field))).second) << field.key;
+  }
+  for (const TomlEntry& entry : parse_toml(content(inputs("reference.toml"))).entries) {
+    listed[entry.key] = entry.key;
+  }
+  for (const auto& [key, value] : defaults) EXPECT_TRUE(listed.count(key)) << key << " = " << value;
+  EXPECT_EQ(listed.size(), defaults.size());
+}
+
+TEST(Inputs, AllRead) {
+  EXPECT_EQ(read_config_file(inputs("gpt2_nano.toml")).config.zero.stage, 3);
+  EXPECT_EQ(read_config_file(inputs("gpt2_124m.toml")).config.train_batch_size, 512);
+  const RunConfig medium = read_config_file(inputs("gpt2_1.5b.toml")).config;
+  EXPECT_EQ(medium.zero.stage, 1);
+  EXPECT_EQ(medium.zero.reduce_bucket_size, 500'000'000);
+  const RunConfig large = read_config_file(inputs("gpt2_10b.toml")).config;
+  EXPECT_EQ(large.zero.stage, 2);
+  EXPECT_TRUE(large.fp16.enabled);
+  EXPECT_EQ(large.recompute.mode, Recompute::Mode::full);
+}
+
+TEST(ReadConfig, FillsMembersAndKeepsOtherDefaults) {
+  const RunConfig config = config_of(
+      "[zero]\nstage = 2\nreduce_bucket_size = 5e8\n[memory]\ndevice_limit = \"24GiB\"\n"
+      "[activation_checkpointing]\nrecompute = [0, 2]\n[optimizer]\nbetas = [0.8, 0.5]\nlr = 1\n");
+  EXPECT_EQ(config.zero.stage, 2);
+  EXPECT_EQ(config.zero.reduce_bucket_size, 500'000'000);
+  EXPECT_EQ(config.memory.device_limit, int64_t(24) << 30);
+  EXPECT_THAT(config.recompute.layers, testing::ElementsAre(0, 2));
+  EXPECT_EQ(config.optimizer.betas[1], 0.5);
+  EXPECT_EQ(config.optimizer.lr, 1.0);
+  EXPECT_EQ(config.optimizer.eps, 1e-8);
+}
+
+TEST(ReadConfig, NamesTheOutputAfterTheInputFile) {
+  EXPECT_EQ(config_of("").run.output, "runs/in");
+  EXPECT_EQ(config_of("run.output = \"x\"").run.output, "x");
+}
+
+TEST(ReadConfig, TellsAMisspeltKeyFromItsNeighbour) {
+  EXPECT_EQ(error_of("zero.stag = 1"),
+            "in.toml:4: zero.stag: no such key; did you mean zero.stage?");
+  EXPECT_THAT(error_of("zero_optimization.stage = 1"), HasSubstr("did you mean zero.stage?"));
+  EXPECT_THAT(error_of("lr = 1"), HasSubstr("did you mean optimizer.lr?"));
+  EXPECT_THAT(error_of("[optimizer]\nbteas = 1"), HasSubstr("did you mean optimizer.betas?"));
+  EXPECT_THAT(error_of("quux = 1"), HasSubstr("inputs/reference.toml lists every key"));
+}
+
+TEST(ReadConfig, RefusesTheWrongTypeAndSaysTheRightOne) {
+  EXPECT_EQ(error_of("fp16.enabled = \"true\""),
+            "in.toml:4: fp16.enabled: \"true\" is a string; write true or false, without quotes");
+  EXPECT_THAT(error_of("zero.stage = true"), HasSubstr("true is a boolean; write an integer"));
+  EXPECT_THAT(error_of("zero.stage = 1.5"), HasSubstr("1.5 is a number; write an integer"));
+  EXPECT_THAT(error_of("optimizer.lr = \"1e-3\""), HasSubstr("write a number, without quotes"));
+  EXPECT_THAT(error_of("optimizer.betas = 0.9"), HasSubstr("[0.9, 0.999]"));
+  EXPECT_THAT(error_of("optimizer.betas = [0.9, 1.0]"), HasSubstr("0 to below 1"));
+  EXPECT_THAT(error_of("data.validation = 3"), HasSubstr("3 is an integer; write a string"));
+  EXPECT_THAT(error_of("memory.host_limit = \"24GB\""), HasSubstr("\"24GiB\""));
+  EXPECT_THAT(error_of("train_micro_batch_size_per_gpu = \"max\""), HasSubstr("--max-batch"));
+  EXPECT_THAT(error_of("activation_checkpointing.recompute = [2, 1]"), HasSubstr("ascending"));
+  EXPECT_THAT(error_of("activation_checkpointing.recompute = \"some\""),
+              HasSubstr("\"selective\""));
+}
+
+TEST(ReadConfig, RefusesValuesOutOfRangeAndNamesTheRange) {
+  EXPECT_EQ(error_of("zero.stage = 4"), "in.toml:4: zero.stage: 4 is out of range; write 0 to 3");
+  EXPECT_THAT(error_of("model.dropout = 1.0"), HasSubstr("write 0 to below 1"));
+  EXPECT_THAT(error_of("optimizer.eps = 0"), HasSubstr("write above 0 to 1"));
+  EXPECT_THAT(error_of("train_batch_size = 0"), HasSubstr("or \"auto\""));
+  EXPECT_THAT(error_of("run.log_interval = 0"), HasSubstr("write 1 or more"));
+  EXPECT_THAT(error_of("optimizer.type = \"SGD\""), HasSubstr("\"AdamW\", \"Adam\", \"LAMB\""));
+  EXPECT_THAT(error_of("communication_data_type = \"fp16\""), HasSubstr("overflow in fp16"));
+}
+
+TEST(ReadConfig, AcceptsOfAFixedKeyOnlyWhatIsDone) {
+  EXPECT_EQ(error_of("zero.contiguous_gradients = true\nzero.sub_group_size = 1e9"), "no error");
+  EXPECT_THAT(error_of("zero.contiguous_gradients = false"),
+              HasSubstr("false is not done: gradients"));
+  EXPECT_THAT(error_of("zero.contiguous_gradients = 1"), HasSubstr("1 is an integer; write true"));
+  EXPECT_THAT(error_of("zero.offload_optimizer.device = \"cpu\""), HasSubstr("tiers come later"));
+  EXPECT_THAT(error_of("[zero.offload_param]\ndevice = \"nvme\""), HasSubstr("tiers come later"));
+  EXPECT_EQ(error_of("activation_checkpointing.contiguous_memory_optimization = true"), "no error");
+}
+
+TEST(ReadConfig, EveryFixedKeyRefusesAnotherValueOfItsType) {
+  RunConfig config;
+  int fixed = 0;
+  for (const Field& field : fields_of(config)) {
+    const auto* slot = std::get_if<Fixed>(&field.slot);
+    if (!slot || slot->accepted.size() > 1) continue;
+    TomlValue other = slot->accepted[0];
+    if (auto* flag = std::get_if<bool>(&other)) *flag = !*flag;
+    if (auto* number = std::get_if<int64_t>(&other)) *number += 1;
+    if (auto* number = std::get_if<double>(&other)) *number *= 0.5;
+    if (auto* word = std::get_if<std::string>(&other)) *word += "x";
+    EXPECT_EQ(assign(field, slot->accepted[0]), "") << field.key;
+    EXPECT_THAT(assign(field, other), HasSubstr(std::string(slot->reason))) << field.key;
+    ++fixed;
+  }
+  EXPECT_GE(fixed, 30);
+}
+
+TEST(ReadConfig, RefusesForEveryKeyAnArrayOfStrings) {
+  RunConfig config;
+  const TomlArray wrong = {std::string("a"), std::string("b"), std::string("c")};
+  for (const Field& field : fields_of(config)) EXPECT_NE(assign(field, wrong), "") << field.key;
+}
+
+TEST(ReadConfig, CollectsEveryErrorInTheOrderOfTheFile) {
+  EXPECT_EQ(error_of("zero.stage = 7\nfoo bar\nzero.stgae = 1\n", {"run.seed=-1"}),
+            "in.toml:4: zero.stage: 7 is out of range; write 0 to 3\n"
+            "in.toml:5: foo: key = value wants =\n"
+            "in.toml:6: zero.stgae: no such key; did you mean zero.stage?\n"
+            "command line: run.seed: -1 is out of range; write 0 or more");
+}
+
+TEST(ReadConfig, NamesWhatIsMissing) {
+  try {
+    read_config("", "in.toml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("in.toml: data.train: missing"));
+    EXPECT_THAT(error.what(), HasSubstr("in.toml: run.steps: missing"));
+    EXPECT_THAT(error.what(), HasSubstr("in.toml: model.name: the model has no size"));
+  }
+}
+
+TEST(ReadConfig, OverridesReplaceTheFileAndAreStringsWhereTheyAreNoToml) {
+  const RunConfig config =
+      config_of("zero.stage = 1", {"zero.stage=3", "optimizer.type=LAMB", "data.train=a/b.txt"});
+  EXPECT_EQ(config.zero.stage, 3);
+  EXPECT_EQ(config.optimizer.type, OptimizerType::LAMB);
+  EXPECT_EQ(config.data.train, "a/b.txt");
+}
+
+TEST(ReadConfig, LocatesErrorsOfOverridesOnTheCommandLine) {
+  EXPECT_EQ(error_of("", {"zero.stage=x"}),
+            "command line: zero.stage: \"x\" is a string; write an integer");
+  EXPECT_THAT(error_of("", {"zero.stage"}), HasSubstr("is not section.key=value"));
+  EXPECT_THAT(error_of("", {"zero.stage=1", "zero.stage=2"}), HasSubstr("stands twice"));
+  EXPECT_THAT(error_of("", {"data.train=\"x"}), HasSubstr("not closed"));
+  EXPECT_THAT(error_of("", {"zer.stage=1"}), HasSubstr("command line: zer.stage: no such key"));
+}
+
+TEST(ReadConfig, RefusesPairsThatCannotWorkAtTheOneWrittenLast) {
+  EXPECT_EQ(error_of("fp16.enabled = true\nbf16.enabled = true"),
+            "in.toml:5: bf16.enabled: fp16 and bf16 exclude each other; set one of them to false");
+  EXPECT_THAT(error_of("bf16.enabled = true", {"fp16.enabled=true"}),
+              HasSubstr("command line: fp16.enabled: "));
+  EXPECT_THAT(error_of("model.layers = 2"), HasSubstr("4: model.layers: model.name = \"gpt2\""));
+  EXPECT_THAT(error_of("run.stop_at = 11"), HasSubstr("write at most 10"));
+  EXPECT_THAT(error_of("data.sequence_length = 2048"), HasSubstr("sequence_length = 1024 or less"));
+  EXPECT_THAT(error_of("activation_checkpointing.recompute = [12]"), HasSubstr("at most 11"));
+  EXPECT_THAT(error_of("data.validation = \"v\"\ndata.validation_fraction = 0.5"),
+              HasSubstr("one place"));
+  EXPECT_THAT(error_of("data.validation = \"v\"", {"data.train=synthetic"}),
+              HasSubstr("for measurement"));
+  EXPECT_THAT(error_of("data.tokenizer = \"gpt2\""), HasSubstr("no tokenizer yet"));
+  EXPECT_THAT(error_of("scheduler.type = \"WarmupDecayLR\"\nscheduler.total_num_steps = 5"),
+              HasSubstr("\"auto\" or at least 10"));
+}
+
+TEST(ReadConfig, ChecksAModelGivenByNumbers) {
+  const std::string model = "model.layers = 2\nmodel.width = 30\nmodel.heads = 4\n";
+  EXPECT_THAT(error_of(model, {"model.name="}), HasSubstr("does not divide into 4 heads"));
+  EXPECT_EQ(error_of(model, {"model.name=", "model.width=32"}), "no error");
+  EXPECT_THAT(error_of("", {"model.name=gpt2_10"}), HasSubstr("did you mean \"gpt2_10b\"?"));
+  EXPECT_THAT(error_of("", {"model.name=bert-base"}), HasSubstr("write one of gpt2, "));
+}
+
+TEST(ReadConfig, RefusesAKeyWithoutEffectInOnePlaceAndWarnsAcrossTwo) {
+  EXPECT_EQ(error_of("zero.stage3_max_live_parameters = 5"),
+            "in.toml:4: zero.stage3_max_live_parameters: 5 has no effect: it acts only with "
+            "zero.stage = 3; remove it or write that");
+  const std::string file = kRequired + "zero.stage = 3\nzero.stage3_max_live_parameters = 5";
+  const std::vector<std::string> overrides = {"zero.stage=1"};
+  const ConfigInput input = read_config(file, "in.toml", overrides);
+  ASSERT_EQ(input.warnings.size(), 1u);
+  EXPECT_THAT(input.warnings[0], HasSubstr("in.toml:5: zero.stage3_max_live_parameters: "));
+  EXPECT_TRUE(read_config(file, "in.toml").warnings.empty());
+}
+
+TEST(ReadConfig, AKeyAtItsDefaultIsNeverWithoutEffect) {
+  EXPECT_EQ(error_of("optimizer.max_coeff = 10.0\nfp16.hysteresis = 2"), "no error");
+  EXPECT_THAT(error_of("optimizer.max_coeff = 9.0"), HasSubstr("optimizer.type = \"LAMB\""));
+  EXPECT_THAT(error_of("fp16.hysteresis = 3"), HasSubstr("fp16.enabled = true"));
+  EXPECT_THAT(error_of("optimizer.adam_w_mode = false"), HasSubstr("optimizer.type = \"Adam\""));
+  EXPECT_THAT(error_of("scheduler.warmup_num_steps = 9"), HasSubstr("scheduler.type"));
+  EXPECT_THAT(error_of("evaluation.interval = 9"), HasSubstr("data.validation"));
+}
+
+TEST(ReadConfig, WarnsOfAWarmUpLongerThanTheSchedule) {
+  const ConfigInput input = read_config(
+      kRequired + "scheduler.type = \"WarmupDecayLR\"\nscheduler.warmup_num_steps = 40", "in.toml");
+  ASSERT_EQ(input.warnings.size(), 1u);
+  EXPECT_THAT(input.warnings[0],
+              HasSubstr("in.toml:5: scheduler.warmup_num_steps: the warm-up of 40"));
+}
+
+TEST(ReadConfig, RefusesAFileThatIsMissingOrAFolderOrTooLong) {
+  EXPECT_THROW(read_config_file("/nonexistent.toml"), Error);
+  EXPECT_THROW(read_config_file("/tmp"), Error);
+  EXPECT_THROW(read_config(std::string(70000, '\n'), "in.toml"), Error);
+}
+
+/// The values of DeepSpeed's articles, flat: none is refused.
+TEST(ReadConfig, AcceptsTheSettingsOfTheArticles) {
+  const std::string stage2 =
+      "gradient_accumulation_steps = \"auto\"\ntrain_batch_size = \"auto\"\ngradient_clipping = "
+      "1.0\n"
+      "[zero]\nstage = 2\nallgather_partitions = true\nallgather_bucket_size = 2e8\n"
+      "overlap_comm = true\nreduce_scatter = true\nreduce_bucket_size = 2e8\n"
+      "contiguous_gradients = true\n[fp16]\nenabled = true\nloss_scale = 0\n"
+      "loss_scale_window = 1000\ninitial_scale_power = 15\nhysteresis = 2\nmin_loss_scale = 1\n"
+      "[optimizer]\ntype = \"Adam\"\nadam_w_mode = true\nlr = 3e-5\nweight_decay = 3e-7\n"
+      "[scheduler]\ntype = \"WarmupLR\"\n";
+  EXPECT_EQ(error_of(stage2), "no error");
+  const std::string stage3 =
+      "[zero]\nstage = 3\nsub_group_size = 1e9\nstage3_max_live_parameters = 1e9\n"
+      "stage3_max_reuse_distance = 1e9\noverlap_comm = true\ncontiguous_gradients = true\n";
+  EXPECT_EQ(error_of(stage3), "no error");
+}
+
+TEST(NearestKey, CountsASwapOfNeighboursOnce) {
+  EXPECT_EQ(edit_distance("stage", "stgae"), 1u);
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+}
+
+}  // namespace
+}  // namespace zero
