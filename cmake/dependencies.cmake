@@ -14,8 +14,8 @@ if(NOT Kokkos_FOUND)
   message(FATAL_ERROR "No Kokkos 4.5 or later: run tools/setup.sh, or name yours in Kokkos_DIR")
 endif()
 if(NOT Kokkos_ENABLE_OPENMP)
-  message(FATAL_ERROR "The Kokkos in ${Kokkos_DIR} lacks OpenMP: build it with Kokkos_ENABLE_OPENMP, "
-                      "or unset Kokkos_DIR and run tools/setup.sh")
+  message(FATAL_ERROR "The Kokkos in ${Kokkos_DIR} lacks OpenMP: build it with "
+                      "Kokkos_ENABLE_OPENMP, or unset Kokkos_DIR and run tools/setup.sh")
 endif()
 
 # Debian's CMake file for oneDNN asks for OpenCL development files; the library alone does not.
@@ -25,7 +25,7 @@ if(ZERO_DNNL_LIBRARY AND ZERO_DNNL_INCLUDE)
   set(ZERO_PRODUCTS onednn)
 else()
   set(ZERO_PRODUCTS plain)
-  message(STATUS "oneDNN not found (Debian: libdnnl-dev): products use the plain loops, many times slower")
+  message(STATUS "oneDNN not found (Debian: libdnnl-dev): products use plain loops, far slower")
 endif()
 
 find_library(ZERO_OPENBLAS_LIBRARY openblas)

@@ -1,6 +1,6 @@
 #pragma once
-/// CUDA 13 changed the signatures of two calls that Kokkos 4.7.0 makes. These overloads have the old
-/// ones; nvcc reads this file before everything else. Kokkos 4.7.01 and later do not need it.
+/// CUDA 13 changed the signatures of two calls that Kokkos 4.7.0 makes. These overloads have the
+/// old ones; nvcc reads this file before everything else. Kokkos 4.7.01 and later do not need it.
 
 #include <cuda_runtime.h>
 

@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 if ! find_nvcc; then
-  say "cuda check: SKIP: no nvcc in PATH, nor in /usr/local/cuda/bin (CUDA_HOME names another place)"
+  say "cuda check: SKIP: no nvcc in PATH nor in /usr/local/cuda/bin (CUDA_HOME: elsewhere)"
   exit 0
 fi
 start=$SECONDS
@@ -30,7 +30,7 @@ flags+=" -Xcompiler=-fopenmp,-ffp-contract=off $(cuda_flags)"
 mkdir -p "$root/build/cuda-check"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
   NVCC="$launcher nvcc" FLAGS="$flags" SOURCES="${sources[*]}"; then
-  say "cuda check: ${#sources[@]} sources of kernels/ compile for sm_90 ($(seconds_since "$start") s)"
+  say "cuda check: ${#sources[@]} sources compile for sm_90 ($(seconds_since "$start") s)"
 else
   fail 1 "a source of kernels/ does not compile for sm_90"
 fi

@@ -21,8 +21,8 @@ fetch_source() {
   if ! python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary pygenten \
     --dest "$scratch" "$package" > "$scratch/pip.log" 2>&1; then
     tail -n 5 "$scratch/pip.log" >&2
-    fail 2 "cannot download $package with pip; or install Kokkos 4.5 or later with OpenMP yourself" \
-      "and name its prefix in CMAKE_PREFIX_PATH"
+    fail 2 "cannot download $package with pip; another way: install Kokkos 4.5 or later" \
+      "with OpenMP yourself and name its prefix in CMAKE_PREFIX_PATH"
   fi
   echo "$sha256  $scratch/$archive" | sha256sum --check --quiet - ||
     fail 2 "$archive is not the file it should be (sha256): nothing of it was used"
@@ -43,7 +43,8 @@ build() {
   say "kokkos: building $prefix (log: $log)"
   if ! { cmake -S "$source_folder" -B "$folder" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CXX_STANDARD=20 -DCMAKE_INSTALL_PREFIX="$prefix.new" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON -DKokkos_ENABLE_DEPRECATED_CODE_4=OFF "$@" &&
+    -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON \
+    -DKokkos_ENABLE_DEPRECATED_CODE_4=OFF "$@" &&
     cmake --build "$folder" -j "$jobs" && cmake --install "$folder"; } > "$log" 2>&1; then
     tail -n 20 "$log" >&2
     fail 1 "building Kokkos failed (log: $log)"

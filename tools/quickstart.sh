@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One command from a fresh clone to a GPT-2 that has learnt real text on two MPI ranks: installs what
-# is missing, builds, writes data/web.txt, trains inputs/gpt2_nano.toml and reports.
+# One command from a fresh clone to a GPT-2 that has learnt real text on two MPI ranks: installs
+# what is missing, builds, writes data/web.txt, trains inputs/gpt2_nano.toml and reports.
 # usage: tools/quickstart.sh [--yes]      --yes: do not ask before using sudo
 set -euo pipefail
 # shellcheck source=tools/common.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says what a byte-level run has learnt: its held-out loss beside what needs no training, and a sample.
+"""Says what a byte-level run has learnt: its held-out loss beside two plain models', and a sample.
 
 usage: quickstart_report.py RUN TEXT      RUN: the run's folder, TEXT: the file it was trained on
 """
@@ -28,7 +28,8 @@ def main():
         sys.exit(f"quickstart_report.py: {run / 'summary.json'} has no eval_loss: {error!r}")
     print("nats per byte of held-out text")
     print(f"  uniform     {math.log(256):.2f}   (knows nothing)")
-    print(f"  unigram     {unigram_nats(text.read_bytes()):.2f}   (knows how frequent each byte is)")
+    unigram = unigram_nats(text.read_bytes())
+    print(f"  unigram     {unigram:.2f}   (knows how frequent each byte is)")
     print(f"  this model  {loss:.2f}")
     sample = run / "sample.txt"
     if sample.exists():

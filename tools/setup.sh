@@ -43,7 +43,9 @@ has_openblas() { header cblas.h; }
 has_hwloc() { header hwloc.h; }
 has_benchmark() { header benchmark/benchmark.h; }
 has_text() { have mod2imp && compgen -G '/usr/share/sword/mods.d/engweb*.conf' > /dev/null; }
-has_style() { have clang-format-14 || clang-format --version 2> /dev/null | grep -q 'version 14\.'; }
+has_style() {
+  have clang-format-14 || clang-format --version 2> /dev/null | grep -q 'version 14\.'
+}
 has_kokkos() {
   [ -d "$root/.deps/kokkos" ] && return 0
   has_compiler && has_cmake || return 1
@@ -71,7 +73,7 @@ parts=(
   "benchmark|optional|1|libbenchmark-dev|Google Benchmark: without it some of perf/ is left out"
 )
 if [ "$want_text" = yes ]; then
-  parts+=("text|required|6|libsword-utils sword-text-web|the World English Bible, the text to train on")
+  parts+=("text|required|6|libsword-utils sword-text-web|the World English Bible, to train on")
 fi
 if [ "$want_style" = yes ]; then
   parts+=("style|optional|40|clang-format-14|clang-format 14: without it the layout is not checked")
@@ -87,7 +89,9 @@ find_missing() {
     download_mb=$((download_mb + mb))
     # The list is meant to fall apart into words.
     # shellcheck disable=SC2206
-    if [ "$kind" = required ]; then required_packages+=($packages); else optional_packages+=($packages); fi
+    if [ "$kind" = required ]; then required_packages+=($packages); fi
+    # shellcheck disable=SC2206
+    if [ "$kind" = optional ]; then optional_packages+=($packages); fi
   done
 }
 
@@ -147,13 +151,13 @@ if [ ${#packages[@]} -gt 0 ]; then
     fi
     if [ ${#optional_packages[@]} -gt 0 ] && ! install_packages "${optional_packages[@]}"; then
       for package in "${optional_packages[@]}"; do
-        install_packages "$package" || say "setup: going on without $package, which does not install"
+        install_packages "$package" || say "setup: $package does not install; going on without it"
       done
     fi
   elif [ ${#required_packages[@]} -gt 0 ]; then
     ask_for_help
   else
-    say "setup: going on without the optional parts; to have them: apt-get install ${optional_packages[*]}"
+    say "setup: going on without; to have them: apt-get install ${optional_packages[*]}"
   fi
 fi
 if [ "$need_kokkos" = yes ]; then "$root/tools/kokkos.sh" host; fi

@@ -8,7 +8,9 @@ set -euo pipefail
 
 table=$root/tests/campaigns.txt
 # Prints "name|what it shows|command", without blanks around the bars.
-campaigns() { sed -E -e '/^ *(#|$)/d' -e 's/^ *([^|]*[^ |]) *\| *([^|]*[^ |]) *\| */\1|\2|/' "$table"; }
+campaigns() {
+  sed -E -e '/^ *(#|$)/d' -e 's/^ *([^|]*[^ |]) *\| *([^|]*[^ |]) *\| */\1|\2|/' "$table"
+}
 
 if [ "${1:-}" = --list ]; then
   campaigns | while IFS='|' read -r name shows command; do
@@ -17,7 +19,7 @@ if [ "${1:-}" = --list ]; then
   exit 0
 fi
 for wanted in "$@"; do
-  campaigns | grep -q "^$wanted|" || fail 2 "no campaign is called $wanted; tools/test_long.sh --list"
+  campaigns | grep -q "^$wanted|" || fail 2 "no campaign $wanted; see tools/test_long.sh --list"
 done
 
 "$root/tools/setup.sh" --text

@@ -48,7 +48,7 @@ def main():
     dump = subprocess.run(["mod2imp", MODULE], capture_output=True, check=False).stdout
     rows = list(verses(dump.decode("utf-8")))
     if len(rows) < 37000:
-        sys.exit(f"web_text.py: {MODULE} has {len(rows)} verses, expected 37,000: install {PACKAGES}")
+        sys.exit(f"web_text.py: {MODULE}: {len(rows)} verses, not 37,000: install {PACKAGES}")
     out = sys.argv[1]
     os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
     previous = rows[0][0]

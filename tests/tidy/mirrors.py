@@ -1,0 +1,93 @@
+"""What must exist on both sides: a test and its header, a key and its line, code and its layout."""
+import re
+import shutil
+import subprocess
+
+FREE_TESTS = ("runs", "tidy", "support")
+CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml"
+STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.S | re.M)
+MEMBER = re.compile(
+    r"^  (?P<kind>[\w:<>, ]+?) (?P<name>\w+)(?: = [^;]*)?;"
+    r"(?: *///< (?P<dotted>[a-z_0-9]+\.[a-z_0-9.]+)\b)?", re.M)
+
+
+def tests_have_headers(sources):
+    paths = {s.path for s in sources}
+    for source in sources:
+        parts = source.path.split("/")
+        if parts[0] != "tests" or not source.name.endswith("_test.cpp") or parts[1] in FREE_TESTS:
+            continue
+        header = "include/zero" + source.path[len("tests"):-len("_test.cpp")] + ".hpp"
+        if header not in paths:
+            yield source.path, 1, f"mirrors no header: {header} does not exist"
+
+
+def config_keys(text):
+    """(offset, section, key) of every key that run_config.hpp declares; section "" is the top."""
+    structs = {found[1]: (found.start(2), found[2]) for found in STRUCT.finditer(text)}
+    offset, body = structs["RunConfig"]
+    for member in MEMBER.finditer(body):
+        kind, name, dotted = member["kind"], member["name"], member["dotted"]
+        if kind.endswith("Config"):
+            start, inner = structs[kind]
+            for key in MEMBER.finditer(inner):
+                yield start + key.start("name"), name, key["name"]
+        else:
+            section, _, key = (dotted or name).rpartition(".")
+            yield offset + member.start("name"), section, key
+
+
+def reference_keys(text):
+    """"section.key" of every line of the reference, commented-out ones included."""
+    section = ""
+    for line in text.splitlines():
+        if found := re.match(r"\s*#?\s*\[([\w.]+)\]", line):
+            section = found[1]
+        elif found := re.match(r"\s*#?\s*(\w+)\s*=", line):
+            yield f"{section}.{found[1]}"
+
+
+def keys_have_lines(sources):
+    """inputs/reference.toml shows every key of the configuration."""
+    by_path = {s.path: s for s in sources}
+    if CONFIG not in by_path:
+        return
+    if REFERENCE not in by_path:
+        yield REFERENCE, 1, f"is missing: it shows every key of {CONFIG}"
+        return
+    config = by_path[CONFIG].text
+    shown = set(reference_keys(by_path[REFERENCE].text))
+    for offset, section, key in config_keys(config):
+        if f"{section}.{key}" not in shown:
+            name = f"{section}.{key}".lstrip(".")
+            yield CONFIG, config.count("\n", 0, offset) + 1, f"{name} has no line in {REFERENCE}"
+
+
+def clang_format():
+    """The clang-format whose layout is the house's (14), or None."""
+    for name in ("clang-format-14", "clang-format"):
+        program = shutil.which(name)
+        if not program:
+            continue
+        version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        if re.search(r"version 14\.", version.stdout):
+            return program
+    return None
+
+
+def layout(sources, root):
+    """clang-format finds nothing to change."""
+    files = [s.path for s in sources if s.is_cpp]
+    program = clang_format()
+    if not files or not program:
+        return
+    ran = subprocess.run([program, "--dry-run", "--style=file", *files], cwd=root,
+                         capture_output=True, text=True, check=False)
+    seen = set()
+    for found in re.finditer(r"^(\S+?):(\d+):\d+: (?:warning|error)", ran.stderr, re.M):
+        if found[1] not in seen:
+            seen.add(found[1])
+            yield found[1], int(found[2]), f"not laid out: run {program} -i on it"
+
+
+RULES = (tests_have_headers, keys_have_lines)

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Every rule finds what it is for, at the right line, and lets the good neighbour pass."""
+import pathlib
+import tempfile
+import unittest
+
+import layers
+import mirrors
+import shape
+import tidy
+import words
+from source import Source, cpp_functions, strip_cpp
+
+ONCE = "#pragma once\n"
+KOKKOS = "#include <Kokkos_Core.hpp>\n"
+RUN_CONFIG = """struct AConfig {
+  int depth = 1;
+};
+struct RunConfig {
+  AConfig a;
+  int top;
+};
+"""
+
+
+def long_function(lines):
+    return "void f() {\n" + "  g();\n" * (lines - 2) + "}\n"
+
+
+def nested(depth):
+    return "void f() {\n" + "if (x) {\n" * depth + "}\n" * depth + "}\n"
+
+
+# rule, the tree as {path: text}, where it must be found; None: nothing may be found.
+CASES = (
+    (layers.edges, {"src/graph/a.cpp": '\n#include "zero/plan/plan.hpp"\n'}, "src/graph/a.cpp:2"),
+    (layers.edges, {"src/plan/a.cpp": '\n#include "zero/graph/graph.hpp"\n'}, None),
+    (layers.edges, {"io/a.cpp": '#include "zero/comm/shm.hpp"\n'}, "io/a.cpp:1"),
+    (layers.edges, {"src/config/a.cpp": '#include "zero/device/stream.hpp"\n'},
+     "src/config/a.cpp:1"),
+    (layers.edges, {"kernels/a.cpp": '#include "src/device/space.hpp"\n'}, None),
+    (layers.edges, {"src/base/a.cpp": '#include "src/device/space.hpp"\n'}, "src/base/a.cpp:1"),
+    (layers.edges, {"src/run/a.cpp": '#include "bound.hpp"\n'}, "src/run/a.cpp:1"),
+    (layers.edges, {"src/attic/a.cpp": "int x;\n"}, "src/attic/a.cpp:1"),
+    (layers.edges, {"src/main.cpp": '#include "zero/commands/train.hpp"\n'}, None),
+    (layers.vendor_headers, {"include/zero/run/a.hpp": ONCE + KOKKOS}, "include/zero/run/a.hpp:2"),
+    (layers.vendor_headers, {"src/run/a.cpp": KOKKOS, "src/run/a.hpp": KOKKOS}, None),
+    (layers.vendor_headers, {"src/plan/a.cpp": "#include <mpi.h>\n"}, "src/plan/a.cpp:1"),
+    (layers.vendor_headers, {"src/device/space.hpp": KOKKOS,
+                             "src/plan/a.cpp": '#include "src/device/space.hpp"\n'},
+     "src/plan/a.cpp:1"),
+    (layers.own_header_first, {"include/zero/run/a.hpp": ONCE,
+                               "src/run/a.cpp": '#include <span>\n#include "zero/run/a.hpp"\n'},
+     "src/run/a.cpp:1"),
+    (layers.own_header_first, {"include/zero/kernels/a.hpp": ONCE,
+                               "kernels/a.cpp": '#include "zero/kernels/a.hpp"\n'}, None),
+    (layers.reached, {"include/zero/run/a.hpp": ONCE}, "include/zero/run/a.hpp:1"),
+    (layers.reached, {"include/zero/run/a.hpp": ONCE,
+                      "tests/run/a_test.cpp": '#include "zero/run/a.hpp"\n'}, None),
+    (shape.file_lengths, {"src/run/a.cpp": "\n" * 401}, "src/run/a.cpp:401"),
+    (shape.file_lengths, {"src/run/a.cpp": "\n" * 400}, None),
+    (shape.line_lengths, {"src/run/a.cpp": "\n" + "x" * 101}, "src/run/a.cpp:2"),
+    (shape.line_lengths, {"src/run/a.cpp": "x" * 100}, None),
+    (shape.function_shapes, {"src/run/a.cpp": "\n" + long_function(61)}, "src/run/a.cpp:2"),
+    (shape.function_shapes, {"src/run/a.cpp": long_function(60)}, None),
+    (shape.function_shapes, {"src/run/a.cpp": nested(4)}, "src/run/a.cpp:1"),
+    (shape.function_shapes, {"src/run/a.cpp": nested(3)}, None),
+    (shape.guides, {"src/run/a.cpp": ""}, "src/run/README.md:1"),
+    (shape.guides, {"src/run/a.cpp": "", "src/run/README.md": "\n" * 81}, "src/run/README.md:81"),
+    (shape.guides, {"io/aio/a.cpp": "", "io/README.md": "\n" * 80}, None),
+    (shape.conditions, {"src/run/a.cpp": "#ifdef A\n#endif\n" * 13}, "src/run/a.cpp:25"),
+    (shape.conditions, {"src/run/a.cpp": "#ifdef A\n#endif\n" * 12}, None),
+    (shape.conditions, {"src/run/a.cpp": "void f() {\n#ifdef A\n#endif\n}\n"}, "src/run/a.cpp:2"),
+    (shape.header_guards, {"src/run/a.hpp": "int x;\n"}, "src/run/a.hpp:1"),
+    (shape.header_guards, {"src/run/a.hpp": ONCE}, None),
+    (mirrors.tests_have_headers, {"tests/run/a_test.cpp": ""}, "tests/run/a_test.cpp:1"),
+    (mirrors.tests_have_headers, {"tests/io/aio/a_test.cpp": "",
+                                  "include/zero/io/aio/a.hpp": ONCE}, None),
+    (mirrors.tests_have_headers, {"tests/runs/whole_test.cpp": ""}, None),
+    (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG,
+                               mirrors.REFERENCE: "top = 1\n[b]\ndepth = 1"},
+     f"{mirrors.CONFIG}:2"),
+    (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG, mirrors.REFERENCE: "[a]\ndepth = 1\n"},
+     f"{mirrors.CONFIG}:6"),
+    (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG,
+                               mirrors.REFERENCE: "# top = 1\n[a]\ndepth = 1\n"}, None),
+    (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG}, f"{mirrors.REFERENCE}:1"),
+)
+
+# A line of src/run/a.cpp that may not stand there, and a neighbour that may.
+WORD_CASES = (
+    ("// TO" "DO later", "// to do what it says"),
+    ("// a ha" "ck", "// hackney carriages"),
+    ("// Autho" "r: me", "// the author of a text"),
+    ("// since 2024" "-01-31", "// 2024 elements"),
+    ("// runs in a sand" "box", "// a box of sand"),
+    ("  assert(n > 0);", "  static_assert(n > 0);"),
+    ("  exit(3);", "  return error.exit();"),
+    ("  std::_Exit(3);", "  Exit exit() const;"),
+    ("  std::abort();", "  group.abort();"),
+    ("  auto* p = new int[3];", "  // a new one"),
+    ('#pragma GCC optimize("fast-mat' 'h")', '// fast arithmetic'),
+)
+
+
+def found_in(rule, tree):
+    sources = [Source(path, text) for path, text in sorted(tree.items())]
+    return [f"{path}:{line}" for path, line, _ in rule(sources)]
+
+
+class Rules(unittest.TestCase):
+    def test_each_case_is_found_where_it_is_and_nothing_else(self):
+        for rule, tree, where in CASES:
+            with self.subTest(rule=rule.__name__, tree=sorted(tree), where=where):
+                self.assertEqual(sorted(set(found_in(rule, tree))), [where] if where else [])
+
+    def test_each_forbidden_word_is_found_and_its_neighbour_is_not(self):
+        for bad, good in WORD_CASES:
+            with self.subTest(bad=bad):
+                bad_tree, good_tree = {"src/run/a.cpp": "\n" + bad}, {"src/run/a.cpp": good}
+                self.assertEqual(found_in(words.forbidden_words, bad_tree), ["src/run/a.cpp:2"])
+                self.assertEqual(found_in(words.forbidden_words, good_tree), [])
+
+    def test_exit_may_stand_in_main_and_comments_of_cmake_may_name_flags(self):
+        self.assertEqual(found_in(words.forbidden_words, {"src/main.cpp": "  exit(3);"}), [])
+        flag = "-ffast-mat" "h"
+        self.assertEqual(found_in(words.forbidden_words, {"a.cmake": f"# never {flag}"}), [])
+        self.assertEqual(found_in(words.forbidden_words, {"a.cmake": f"x({flag})"}), ["a.cmake:1"])
+
+    def test_every_rule_has_a_case_that_it_fails(self):
+        failed = {rule for rule, _, where in CASES if where} | {words.forbidden_words}
+        self.assertEqual(set(tidy.RULES) - failed, set())
+
+    def test_layout_is_checked_where_the_formatter_is_installed(self):
+        if not mirrors.clang_format():
+            self.skipTest("clang-format 14 is not installed")
+        with tempfile.TemporaryDirectory() as root:
+            (pathlib.Path(root) / ".clang-format").write_text("BasedOnStyle: Google\n")
+            (pathlib.Path(root) / "a.cpp").write_text("int good;\n")
+            (pathlib.Path(root) / "b.cpp").write_text("int good;\nint   bad ;\n")
+            sources = [Source("a.cpp", ""), Source("b.cpp", "")]
+            found = [(path, line) for path, line, _ in mirrors.layout(sources, root)]
+            self.assertEqual(found, [("b.cpp", 2)])
+
+
+class Scanner(unittest.TestCase):
+    def names(self, text):
+        return [f.name for f in cpp_functions(strip_cpp(text))]
+
+    def test_braces_in_comments_literals_and_macros_do_not_count(self):
+        text = "#define A { \\\n {\nvoid f() { g('{', \"{\"); } // {\n/* { */ void h() {}\n"
+        self.assertEqual(self.names(text), ["f", "h"])
+
+    def test_constructors_operators_lambdas_and_tests_are_functions(self):
+        text = ("struct S {\n  S() : a_{1}, b_(2) { go(); }\n  S(int n) : a_(n), b_{n} {}\n"
+                "  S& operator=(const S&) { return x; }\n};\n"
+                "const auto k = [](int a) { return a; };\nTEST(Suite, Name) {\n}\n")
+        self.assertEqual(self.names(text), ["S", "S", "operator=", "lambda", "TEST"])
+
+    def test_tables_types_and_namespaces_are_not(self):
+        text = ("namespace a::b {\nenum class E : int { x };\nstruct alignas(64) P : Q<int> {};\n"
+                "const T kTable[] = {{f(1), 2}, {3, 4}};\nint x{f(3)};\n}\n")
+        self.assertEqual(self.names(text), [])
+
+    def test_a_function_reaches_from_its_first_line_to_its_last_brace(self):
+        (function,) = cpp_functions("\ntemplate <class T>\nvoid f(T a,\n       T b) {\n}\n")
+        self.assertEqual((function.first, function.last), (2, 5))
+
+
+if __name__ == "__main__":
+    unittest.main()

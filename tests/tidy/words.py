@@ -1,0 +1,66 @@
+"""Words that do not belong in the tree. No pattern here matches itself."""
+import re
+
+from source import PRODUCT
+
+
+class Word:
+    def __init__(self, pattern, why, applies, in_code=False):
+        self.pattern, self.why = re.compile(pattern), why
+        self.applies, self.in_code = applies, in_code
+
+
+def everywhere(source):
+    return True
+
+
+def cpp(source):
+    return source.is_cpp
+
+
+def product(source):
+    return source.is_cpp and source.top in PRODUCT
+
+
+def product_but_main(source):
+    return product(source) and source.path != "src/main.cpp"
+
+
+def builds(source):
+    return source.is_cpp or source.is_cmake or source.name == "CMakePresets.json"
+
+
+WORDS = (
+    Word(r"\b(TOD[O]|FIXM[E]|XX[X]|HAC[K])\b|\b[Hh]ac[k]s?\b", "unfinished business", everywhere),
+    Word(r"(?i)@autho[r]|\bautho[r]s?:|\bcopyrigh[t]\b", "an author's mark", everywhere),
+    Word(r"(//|#|\*).*\b20\d\d-[01]\d-[0-3]\d\b", "a date in a comment", everywhere),
+    Word(r"(?i)\bsand[b]ox|\bai agen[t]|\bagen[t]s?\b|\bsession's helpe[r]|/wor[k]/|/tmp/[w]/",
+         "a word of somebody's workplace", everywhere),
+    Word(r"\bassert\s*\(", "assert: ZERO_REQUIRE is always on", cpp, True),
+    Word(r"(?<![\w.>])((_|quick_)?exit|_Exit)\s*\(\s*[^)\s]", "exit outside main.cpp: throw",
+         product_but_main, True),
+    Word(r"(std|(?<!\w))::(abort|terminate)\b", "abort: throw Error", product, True),
+    Word(r"(?<!operator )\bnew\b\s*[\w:(\[]", "raw new: values and unique_ptr", product, True),
+    Word(r"-ffast-mat[h]|-Ofas[t]|(?<!no-)fast-mat[h]", "arithmetic that is not IEEE", builds),
+)
+
+
+def stripped_comment(line):
+    return re.sub(r"(^|\s)#.*", "", line)
+
+
+def forbidden_words(sources):
+    for source in sources:
+        lines = {True: source.code.splitlines(), False: source.lines}
+        if source.is_cmake:
+            lines[False] = [stripped_comment(line) for line in source.lines]
+        for word in WORDS:
+            if not word.applies(source):
+                continue
+            for number, line in enumerate(lines[word.in_code], 1):
+                found = word.pattern.search(line)
+                if found:
+                    yield source.path, number, f"'{found[0].strip()}': {word.why}"
+
+
+RULES = (forbidden_words,)
