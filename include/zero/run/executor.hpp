@@ -42,8 +42,8 @@ struct LaneProgress {
 /// construction, and a body's ops run exactly as verified.
 class Executor {
  public:
-  /// `plan` and `comms` outlive the executor. Takes the arenas (zero-filled) at once; resolves every
-  /// operand to its address.
+  /// `plan` and `comms` outlive the executor. Takes the arenas (zero-filled) at once; resolves
+  /// every operand to its address.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms);
   ~Executor();
 
@@ -63,7 +63,8 @@ class Executor {
   const Arena& arena(plan::Tier tier) const;
   std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
   std::span<const LaneProgress> progress() const;
-  /// Seconds by op kind name of the last runs since clear_profile(), for the table of where time goes.
+  /// Seconds by op kind name of the last runs since clear_profile(), for the table of where time
+  /// goes.
   struct Profile {
     const char* name;
     double seconds;
@@ -74,6 +75,11 @@ class Executor {
 
   /// Tests: called on the lane's thread before each op; may sleep.
   void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);
+
+  /// Called once, on the failing lane's thread, as soon as an op has thrown and before run() waits
+  /// for the other lanes: the place to abort communicators, since a lane may be in a collective
+  /// whose peers will now never come.
+  void set_error_hook(std::function<void()> hook);
 
  private:
   class Impl;

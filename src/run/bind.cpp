@@ -1,0 +1,177 @@
+#include "src/run/bound_op.hpp"
+#include "src/run/kind_functions.hpp"
+#include "src/run/unit_slice.hpp"
+#include "zero/graph/op_info.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::Kind;
+
+struct KindRow {
+  BoundOp::Function function;
+  size_t operands;  ///< 0: as the graph's op says
+};
+
+KindRow row_of(Kind kind) {
+  static constexpr KindRow kRows[] = {
+      {run_compute, 0},    {run_decide, 3},         {run_adam, 6},       {run_lamb_norms, 7},
+      {run_lamb_apply, 7}, {run_sum_of_squares, 2}, {run_accumulate, 2}, {run_round_sum, 2},
+      {run_clear, 1},      {run_clear_gaps, 1},     {run_all_gather, 2}, {run_reduce_scatter, 2},
+      {run_all_reduce, 1},
+  };
+  static_assert(std::size(kRows) == size_t(Kind::count_));
+  return kRows[size_t(kind)];
+}
+
+/// What the sizes of one op's operands are checked against.
+class Checker {
+ public:
+  explicit Checker(const plan::PlanOp& op) : op_(op) {}
+
+  void bytes(size_t i, int64_t expected) const {
+    const plan::Operand& operand = op_.operands[i];
+    ZERO_REQUIRE(operand.buffer < 0 || operand.bytes == expected, plan::name_of(op_.kind),
+                 " of unit ", op_.unit, ": operand ", i, " has ", operand.bytes, " bytes, not ",
+                 expected);
+  }
+
+ private:
+  const plan::PlanOp& op_;
+};
+
+void bind_compute(const BindTarget& target, BoundOp& bound) {
+  const plan::PlanOp& op = *bound.op;
+  const graph::Op& graph_op = bound.graph->ops.at(size_t(op.graph_op));
+  const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
+  ZERO_REQUIRE(op.operands.size() == tensors || op.operands.size() == tensors + 1,
+               graph::info(graph_op.kind).name, " has ", op.operands.size(), " operands, not ",
+               tensors, " and scratch");
+  const int64_t batch = int64_t(op.micro) * target.plan.request.ranks + target.memory.rank;
+  bound.sample_offset = batch * bound.graph->samples;
+}
+
+void bind_optimizer(const BindTarget& target, BoundOp& bound) {
+  const plan::Unit& unit = target.plan.units.at(size_t(bound.op->unit));
+  const plan::Request& request = target.plan.request;
+  const int64_t begin = unit.optimizer_sharded ? target.memory.rank * unit.shard_numel : 0;
+  const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
+  const Checker check(*bound.op);
+  check.bytes(1, numel * int64_t(bytes_of(request.compute)));
+  check.bytes(2, numel * (request.compute == Dtype::bf16 ? 2 : 4));
+  check.bytes(3, numel * 4);
+  check.bytes(4, numel * 4);
+  check.bytes(5, numel * int64_t(bytes_of(bound.op->in)));
+  // The parameters are those of the training graph, whichever body the optimizer runs in.
+  const graph::Graph& graph = target.plan.graphs.at(0);
+  const UnitSlice slice{unit, begin, numel};
+  bound.unit_begin = begin;
+  if (bound.op->kind == Kind::adam) {
+    bound.segments = joined_segments(graph, slice, request.weight_decay);
+  } else {
+    check.bytes(6, int64_t(unit.placements.size() * sizeof(kernels::LambNorms)));
+    bound.lamb_segments = tensor_segments(graph, slice, request.weight_decay);
+  }
+}
+
+void bind_gaps(const BindTarget& target, BoundOp& bound) {
+  const plan::Unit& unit = target.plan.units.at(size_t(bound.op->unit));
+  Checker(*bound.op).bytes(0, unit.numel * int64_t(bytes_of(bound.op->in)));
+  bound.gaps = unit_gaps(unit);
+}
+
+void check_collective(const BindTarget& target, const plan::PlanOp& op) {
+  const bool gather = op.kind == Kind::all_gather;
+  const Dtype shard = gather ? op.in : op.out;
+  const Checker check(op);
+  check.bytes(gather ? 0 : 1, op.shard_numel * int64_t(bytes_of(shard)));
+  check.bytes(gather ? 1 : 0,
+              op.shard_numel * target.plan.request.ranks * int64_t(bytes_of(op.in)));
+  ZERO_REQUIRE(op.piece_begin >= 0 && op.piece_numel > 0 &&
+                   op.piece_begin + op.piece_numel <= op.shard_numel,
+               plan::name_of(op.kind), " of elements ", op.piece_begin, " + ", op.piece_numel,
+               " of a shard of ", op.shard_numel);
+}
+
+void bind_sums(const plan::PlanOp& op) {
+  const Checker check(op);
+  const bool rounds = op.kind == Kind::round_sum;
+  const int64_t numel = op.operands[rounds ? 0 : 1].bytes / 4;
+  check.bytes(rounds ? 1 : 0, numel * int64_t(bytes_of(rounds ? op.out : op.in)));
+}
+
+void bind_constants(const BindTarget& target, BoundOp& bound) {
+  switch (bound.op->kind) {
+    case Kind::compute:
+      return bind_compute(target, bound);
+    case Kind::adam:
+    case Kind::lamb_norms:
+    case Kind::lamb_apply:
+      return bind_optimizer(target, bound);
+    case Kind::clear_gaps:
+      return bind_gaps(target, bound);
+    case Kind::all_gather:
+    case Kind::reduce_scatter:
+      return check_collective(target, *bound.op);
+    case Kind::accumulate:
+    case Kind::round_sum:
+      return bind_sums(*bound.op);
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memory,
+                                  int32_t buffer) {
+  const plan::Buffer& place = plan.buffers.at(size_t(buffer));
+  const size_t tier = size_t(place.tier);
+  ZERO_REQUIRE(place.offset >= 0 && place.offset + place.bytes <= plan.arena_bytes[tier], "buffer ",
+               place.name, " at ", place.offset, " + ", place.bytes, " leaves its arena of ",
+               plan.arena_bytes[tier], " bytes");
+  return {memory.base[tier] + place.offset, size_t(place.bytes)};
+}
+
+void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Operand& operand) {
+  if (operand.buffer < 0) return nullptr;
+  const std::span<std::byte> bytes = buffer_bytes(plan, memory, operand.buffer);
+  const int64_t extent = operand.bytes * (operand.sharded ? plan.request.ranks : 1);
+  ZERO_REQUIRE(operand.offset >= 0 && operand.offset + extent <= int64_t(bytes.size()),
+               "operand at ", operand.offset, " + ", extent, " leaves buffer ",
+               plan.buffers[size_t(operand.buffer)].name, " of ", bytes.size(), " bytes");
+  return bytes.data() + operand.offset + (operand.sharded ? memory.rank * operand.bytes : 0);
+}
+
+BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanOp& op) {
+  const KindRow row = row_of(op.kind);
+  ZERO_REQUIRE(row.operands == 0 || op.operands.size() == row.operands, plan::name_of(op.kind),
+               " of unit ", op.unit, " has ", op.operands.size(), " operands, not ", row.operands);
+  BoundOp bound;
+  bound.function = row.function;
+  bound.plan = &target.plan;
+  bound.op = &op;
+  bound.graph = &target.plan.graphs.at(size_t(body.graph));
+  bound.rules = &target.rules;
+  bound.operands.reserve(op.operands.size());
+  for (const plan::Operand& operand : op.operands) {
+    bound.operands.push_back(address(target.plan, target.memory, operand));
+  }
+  bind_constants(target, bound);
+  return bound;
+}
+
+int op_rows() { return int(graph::OpKind::count_) + int(Kind::count_); }
+
+int op_row(const BoundOp& op) {
+  if (op.op->kind != Kind::compute) return int(graph::OpKind::count_) + int(op.op->kind);
+  return int(op.graph->ops[size_t(op.op->graph_op)].kind);
+}
+
+const char* op_row_name(int row) {
+  const int kinds = int(graph::OpKind::count_);
+  if (row < kinds) return graph::info(graph::OpKind(row)).name.data();
+  return plan::name_of(Kind(row - kinds));
+}
+
+}  // namespace zero::run

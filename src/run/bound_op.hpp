@@ -1,0 +1,78 @@
+#pragma once
+/// A plan op with every address and constant resolved for one rank: what a lane calls, step after
+/// step, without looking anything up. Private to this room.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "zero/comm/communicator.hpp"
+#include "zero/device/stream.hpp"
+#include "zero/kernels/gradients.hpp"
+#include "zero/kernels/optimizer.hpp"
+#include "zero/plan/plan.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::run {
+
+/// What a lane lends to the ops it runs.
+struct LaneTools {
+  Stream& stream;
+  comm::Communicator* comm;  ///< null on a lane without collectives
+};
+
+struct BoundOp {
+  /// Asynchronous on tools.stream; allocates nothing.
+  using Function = void (*)(const BoundOp& op, const LaneTools& tools);
+
+  Function function = nullptr;
+  const plan::Plan* plan = nullptr;
+  const plan::PlanOp* op = nullptr;
+  const graph::Graph* graph = nullptr;  ///< of the body
+  const Rules* rules = nullptr;
+  std::vector<void*> operands;  ///< as op->operands; null where absent
+
+  int64_t sample_offset = 0;                        ///< Kind::compute
+  int64_t unit_begin = 0;                           ///< lamb: where the slice begins in its unit
+  std::vector<kernels::Range> gaps;                 ///< clear_gaps
+  std::vector<kernels::OptimizerSegment> segments;  ///< adam, relative to the slice
+  std::vector<kernels::LambSegment> lamb_segments;  ///< lamb, relative to the slice
+
+  template <class T>
+  T* operand(size_t i) const {
+    return static_cast<T*>(operands[i]);
+  }
+  int64_t operand_bytes(size_t i) const { return op->operands[i].bytes; }
+};
+
+/// One rank's arenas.
+struct RankMemory {
+  int rank = 0;
+  std::array<std::byte*, plan::kTiers> base{};
+};
+
+/// Where an operand lies on that rank; null where it is absent. Throws Error(kInternal) where it
+/// leaves its buffer or its buffer leaves the arena.
+void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Operand& operand);
+
+/// The bytes of a buffer on that rank.
+std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memory, int32_t buffer);
+
+struct BindTarget {
+  const plan::Plan& plan;
+  const Rules& rules;
+  RankMemory memory;
+};
+
+/// Resolves one op. `target.plan` and `target.rules` outlive the result. Throws Error(kInternal)
+/// where operands are missing or have other sizes than the op's kind needs.
+BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanOp& op);
+
+/// Number of rows that op_row() tells apart, for tallies by kind.
+int op_rows();
+/// Compute ops by the graph's kind, others by the plan's kind.
+int op_row(const BoundOp& op);
+const char* op_row_name(int row);
+
+}  // namespace zero::run

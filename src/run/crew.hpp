@@ -1,0 +1,77 @@
+#pragma once
+/// What the lanes of one executor share: counts to wait for, and the first error.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+
+#include "zero/run/executor.hpp"
+
+namespace zero::run {
+
+/// A number that other threads sleep for.
+class Count {
+ public:
+  /// No thread waits for this value.
+  void set(int32_t value) { value_.store(value, std::memory_order_release); }
+  /// Sets it and wakes whoever waits.
+  void publish(int32_t value) {
+    set(value);
+    value_.notify_all();
+  }
+  /// Returns when the value is at least `least`, with everything that was written before it was
+  /// published. std::atomic::wait looks a few times and then sleeps, so a waiting lane leaves its
+  /// core to the kernels' threads.
+  void wait_for(int32_t least) const {
+    for (int32_t seen = value_.load(std::memory_order_acquire); seen < least;
+         seen = value_.load(std::memory_order_acquire)) {
+      value_.wait(seen, std::memory_order_acquire);
+    }
+  }
+
+ private:
+  alignas(64) std::atomic<int32_t> value_{0};
+};
+
+/// Keeps the first error of any lane. Thread-safe.
+class Failure {
+ public:
+  /// Calls `hook` on the first error, once it is visible to every lane.
+  void report(std::exception_ptr error, const std::function<void()>& hook) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (error_) return;
+      error_ = std::move(error);
+      raised_.store(true, std::memory_order_release);
+    }
+    if (hook) hook();
+  }
+  bool raised() const { return raised_.load(std::memory_order_acquire); }
+  /// Only when no lane runs.
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  std::atomic<bool> raised_{false};
+};
+
+struct Crew {
+  /// The count of a lane that has stopped early: whoever waits goes on, and sees the failure.
+  static constexpr int32_t kStopped = INT32_MAX;
+
+  std::array<Count, plan::kLanes> finished;  ///< ops of the running body
+  std::array<LaneTimes, plan::kLanes> times;
+  std::array<LaneProgress, plan::kLanes> progress;
+  Failure failure;
+  std::atomic<bool> closing{false};
+  std::function<void(plan::Lane, const plan::PlanOp&)> op_hook;
+  std::function<void()> error_hook;
+};
+
+}  // namespace zero::run

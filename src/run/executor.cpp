@@ -1,0 +1,174 @@
+#include "zero/run/executor.hpp"
+
+#include <cstring>
+
+#include "src/run/lane_runner.hpp"
+#include "src/run/together.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::BodyId;
+using plan::kLanes;
+
+/// This rank's number, from whichever communicator there is; rank 0 of a plan for one.
+int rank_of(const plan::Plan& plan, const LaneComms& comms) {
+  int rank = 0;
+  bool found = false;
+  for (const comm::Communicator* comm : comms) {
+    if (comm == nullptr) continue;
+    ZERO_REQUIRE(comm->ranks() == plan.request.ranks, "a plan for ", plan.request.ranks,
+                 " ranks, a communicator of ", comm->ranks());
+    rank = comm->rank();
+    found = true;
+  }
+  ZERO_REQUIRE(found || plan.request.ranks == 1, "a plan for ", plan.request.ranks,
+               " ranks needs communicators");
+  return rank;
+}
+
+std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
+  ZERO_REQUIRE(plan.arena_bytes[size_t(plan::Tier::nvme)] == 0,
+               "a plan with an arena on nvme: disk tiers are files, not memory");
+  std::array<Arena, plan::kTiers> arenas;
+  for (size_t tier = 0; tier < arenas.size(); ++tier) {
+    if (plan.arena_bytes[tier] == 0) continue;
+    arenas[tier] = Arena(plan.arena_bytes[tier]);
+    arenas[tier].touch(plan.request.threads);
+  }
+  return arenas;
+}
+
+using LaneSetups = std::array<LaneSetup, kLanes>;
+
+/// Whoever publishes an op that nobody sleeps for saves the call that wakes.
+void mark_awaited(LaneSetups& lanes, const plan::Body& body, size_t id) {
+  for (const plan::PlanOp& op : body.ops) {
+    for (const plan::Wait& wait : op.waits) {
+      std::vector<LaneOp>& ops = lanes[size_t(wait.lane)].ops[id];
+      ZERO_REQUIRE(wait.count >= 1 && wait.count <= int32_t(ops.size()), "body ", body.name,
+                   " waits for op ", wait.count, " of lane ", plan::name_of(wait.lane),
+                   ", which has ", ops.size());
+      ops[size_t(wait.count) - 1].awaited = true;
+    }
+  }
+}
+
+void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
+  const plan::Body& body = target.plan.bodies[id];
+  for (size_t place = 0; place < body.ops.size(); ++place) {
+    const plan::PlanOp& op = body.ops[place];
+    LaneSetup& lane = lanes[size_t(op.lane)];
+    ZERO_REQUIRE(lane.comm != nullptr || !is_collective(op.kind), plan::name_of(op.kind),
+                 " on lane ", plan::name_of(op.lane), ", which has no communicator");
+    BoundOp bound = bind(target, body, op);
+    const int row = op_row(bound);
+    lane.ops[id].push_back({.bound = std::move(bound), .place = int32_t(place), .row = row});
+  }
+  mark_awaited(lanes, body, id);
+}
+
+}  // namespace
+
+class Executor::Impl {
+ public:
+  Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms)
+      : plan_(plan), rules_(rules), arenas_(take_arenas(plan)) {
+    memory_.rank = rank_of(plan, comms);
+    for (size_t tier = 0; tier < arenas_.size(); ++tier) memory_.base[tier] = arenas_[tier].data();
+    make_lanes(comms);
+  }
+
+  void run(BodyId body, const kernels::StepInputs& inputs) {
+    ZERO_REQUIRE(!crew.failure.raised(), "this executor has failed before: make a new one");
+    const bool evaluates = body == plan::kEvaluate;
+    const int32_t place = evaluates ? plan_.evaluation_inputs : plan_.step_inputs;
+    ZERO_REQUIRE(place >= 0, "the plan has no body ", plan_.bodies[body].name);
+    std::memcpy(bytes(place).data(), &inputs, sizeof(inputs));
+    for (Count& count : crew.finished) count.set(0);
+    for (size_t lane = 1; lane < kLanes; ++lane) {
+      crew.times[lane] = {};
+      if (busy(lane, body)) lanes_[lane]->begin(body);
+    }
+    lanes_[0]->run(body);
+    for (size_t lane = 1; lane < kLanes; ++lane) {
+      if (busy(lane, body)) lanes_[lane]->finish();
+    }
+    crew.failure.rethrow();
+  }
+
+  std::span<std::byte> bytes(int32_t buffer) { return buffer_bytes(plan_, memory_, buffer); }
+  const Arena& arena(plan::Tier tier) const { return arenas_[size_t(tier)]; }
+
+  std::vector<Profile> profile() const {
+    std::vector<Profile> table;
+    for (int row = 0; row < op_rows(); ++row) {
+      Profile line{.name = op_row_name(row), .seconds = 0, .calls = 0};
+      for (const auto& lane : lanes_) {
+        if (lane == nullptr) continue;
+        line.seconds += lane->tallies()[size_t(row)].seconds;
+        line.calls += lane->tallies()[size_t(row)].calls;
+      }
+      if (line.calls > 0) table.push_back(line);
+    }
+    return table;
+  }
+
+  void clear_profile() {
+    for (const auto& lane : lanes_) {
+      if (lane != nullptr) lane->clear_tallies();
+    }
+  }
+
+  Crew crew;
+
+ private:
+  bool busy(size_t lane, BodyId body) const {
+    return lanes_[lane] != nullptr && lanes_[lane]->has_ops(body);
+  }
+
+  void make_lanes(const LaneComms& comms) {
+    LaneSetups setups;
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      setups[lane].lane = plan::Lane(lane);
+      setups[lane].threads = lane == 0 ? plan_.request.threads : 1;
+      setups[lane].comm = comms[lane];
+    }
+    const BindTarget target{plan_, rules_, memory_};
+    for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups);
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      bool used = lane == 0;
+      for (const auto& ops : setups[lane].ops) used = used || !ops.empty();
+      if (!used) continue;
+      lanes_[lane] = std::make_unique<LaneRunner>(crew, std::move(setups[lane]));
+      if (lane != 0) lanes_[lane]->launch();
+    }
+  }
+
+  const plan::Plan& plan_;
+  const Rules rules_;
+  std::array<Arena, plan::kTiers> arenas_;
+  RankMemory memory_;
+  std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
+};
+
+Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms)
+    : impl_(std::make_unique<Impl>(plan, rules, comms)) {}
+Executor::~Executor() = default;
+
+void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
+std::span<std::byte> Executor::bytes(int32_t buffer) { return impl_->bytes(buffer); }
+const Arena& Executor::arena(plan::Tier tier) const { return impl_->arena(tier); }
+std::span<const LaneTimes> Executor::times() const { return impl_->crew.times; }
+std::span<const LaneProgress> Executor::progress() const { return impl_->crew.progress; }
+std::vector<Executor::Profile> Executor::profile() const { return impl_->profile(); }
+void Executor::clear_profile() { impl_->clear_profile(); }
+
+void Executor::set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook) {
+  impl_->crew.op_hook = std::move(hook);
+}
+void Executor::set_error_hook(std::function<void()> hook) {
+  impl_->crew.error_hook = std::move(hook);
+}
+
+}  // namespace zero::run

@@ -1,0 +1,22 @@
+#pragma once
+/// One function for each plan::Kind. Operand order is that of plan.hpp.
+
+#include "src/run/bound_op.hpp"
+
+namespace zero::run {
+
+void run_compute(const BoundOp& op, const LaneTools& tools);
+void run_decide(const BoundOp& op, const LaneTools& tools);
+void run_adam(const BoundOp& op, const LaneTools& tools);
+void run_lamb_norms(const BoundOp& op, const LaneTools& tools);
+void run_lamb_apply(const BoundOp& op, const LaneTools& tools);
+void run_sum_of_squares(const BoundOp& op, const LaneTools& tools);
+void run_accumulate(const BoundOp& op, const LaneTools& tools);
+void run_round_sum(const BoundOp& op, const LaneTools& tools);
+void run_clear(const BoundOp& op, const LaneTools& tools);
+void run_clear_gaps(const BoundOp& op, const LaneTools& tools);
+void run_all_gather(const BoundOp& op, const LaneTools& tools);
+void run_reduce_scatter(const BoundOp& op, const LaneTools& tools);
+void run_all_reduce(const BoundOp& op, const LaneTools& tools);
+
+}  // namespace zero::run

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <thread>
+#include <vector>
+
+#include "src/run/bound_op.hpp"
+#include "src/run/crew.hpp"
+
+namespace zero::run {
+
+struct LaneOp {
+  BoundOp bound;
+  int32_t place;         ///< in body.ops
+  int32_t row;           ///< of the profile
+  bool awaited = false;  ///< another lane waits for exactly this op
+};
+
+struct LaneTally {
+  double seconds = 0;
+  int64_t calls = 0;
+};
+
+struct LaneSetup {
+  plan::Lane lane;
+  int threads;
+  comm::Communicator* comm;
+  std::array<std::vector<LaneOp>, plan::kBodies> ops;
+};
+
+/// One lane of one executor: its ops of each body, its stream, and, where it does not run on the
+/// caller's thread, a thread that sleeps between bodies.
+class LaneRunner {
+ public:
+  /// `crew` outlives the runner.
+  LaneRunner(Crew& crew, LaneSetup setup);
+  /// Ends the thread; no body may be running.
+  ~LaneRunner();
+  LaneRunner(const LaneRunner&) = delete;
+  LaneRunner& operator=(const LaneRunner&) = delete;
+
+  bool has_ops(plan::BodyId body) const { return !setup_.ops[body].empty(); }
+
+  /// Runs a body on the calling thread. Errors go to the crew.
+  void run(plan::BodyId body) noexcept;
+
+  /// Starts the thread that begin() hands bodies to.
+  void launch();
+  void begin(plan::BodyId body);
+  /// Returns when the body handed over last has ended, well or not.
+  void finish() const { ended_.wait_for(turn_); }
+
+  const std::vector<LaneTally>& tallies() const { return tallies_; }
+  void clear_tallies();
+
+ private:
+  void serve();
+  bool await(const plan::PlanOp& op) const;
+  void run_ops(plan::BodyId body);
+  void run_op(const LaneOp& op, int32_t position);
+
+  Crew& crew_;
+  LaneSetup setup_;
+  Stream stream_;
+  std::vector<LaneTally> tallies_;
+  std::thread thread_;
+  Count begun_, ended_;
+  int32_t turn_ = 0;
+  plan::BodyId body_ = plan::kStep;
+};
+
+}  // namespace zero::run

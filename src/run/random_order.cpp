@@ -1,0 +1,189 @@
+#include "zero/run/random_order.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/run/bound_op.hpp"
+#include "src/run/exact_copies.hpp"
+#include "src/run/poison.hpp"
+#include "src/run/together.hpp"
+#include "zero/base/philox.hpp"
+#include "zero/device/arena.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::kLanes;
+
+/// The n-th choice is a function of seed and n.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : seed_(seed) {}
+  size_t below(size_t bound) {
+    const uint64_t n = rolls_++;
+    return philox({{uint32_t(n), uint32_t(n >> 32), 0, 0}}, seed_).word[0] % bound;
+  }
+
+ private:
+  uint64_t seed_;
+  uint64_t rolls_ = 0;
+};
+
+/// One rank: its memory, its ops, and how far each lane has come.
+struct Rank {
+  RankMemory memory;
+  std::array<Arena, plan::kTiers> arenas;
+  std::array<std::vector<BoundOp>, plan::kBodies> ops;  ///< as body.ops
+  std::array<size_t, kLanes> finished{};
+};
+
+}  // namespace
+
+class RandomOrderExecutor::Impl {
+ public:
+  Impl(const plan::Plan& plan, const Rules& rules, const Options& options)
+      : plan_(plan),
+        rules_(rules),
+        options_(options),
+        dice_(options.seed),
+        stream_(plan.request.threads),
+        ranks_(size_t(plan.request.ranks)) {
+    for (size_t r = 0; r < ranks_.size(); ++r) make_rank(int(r));
+  }
+
+  void run(plan::BodyId id, const kernels::StepInputs& inputs) {
+    const plan::Body& body = plan_.bodies[id];
+    begin(id, inputs);
+    for (size_t left = body.ops.size() * ranks_.size(); left > 0;) {
+      const std::vector<Candidate> ready = candidates(id);
+      ZERO_REQUIRE(!ready.empty(), "body ", body.name, " is stuck with ", left,
+                   " ops to go: its waits form a cycle");
+      left -= run_one(id, ready[dice_.below(ready.size())]);
+    }
+  }
+
+  std::span<std::byte> bytes(int rank, int32_t buffer) {
+    return buffer_bytes(plan_, ranks_[size_t(rank)].memory, buffer);
+  }
+
+ private:
+  /// The next op of a lane of a rank; a collective stands for all ranks, under rank 0.
+  struct Candidate {
+    size_t rank;
+    size_t place;  ///< in body.ops
+  };
+
+  void make_rank(int r) {
+    Rank& rank = ranks_[size_t(r)];
+    rank.memory.rank = r;
+    for (size_t tier = 0; tier < rank.arenas.size(); ++tier) {
+      if (plan_.arena_bytes[tier] == 0) continue;
+      rank.arenas[tier] = Arena(plan_.arena_bytes[tier]);
+      rank.memory.base[tier] = rank.arenas[tier].data();
+    }
+    const BindTarget target{plan_, rules_, rank.memory};
+    for (size_t id = 0; id < plan::kBodies; ++id) {
+      const plan::Body& body = plan_.bodies[id];
+      for (const plan::PlanOp& op : body.ops) rank.ops[id].push_back(bind(target, body, op));
+    }
+    poisons_.emplace_back(plan_, [this, r](int32_t buffer) { return bytes(r, buffer); });
+  }
+
+  void begin(plan::BodyId id, const kernels::StepInputs& inputs) {
+    const plan::Body& body = plan_.bodies[id];
+    const int32_t place = id == plan::kEvaluate ? plan_.evaluation_inputs : plan_.step_inputs;
+    ZERO_REQUIRE(place >= 0, "the plan has no body ", body.name);
+    for (auto& lane : lanes_) lane.clear();
+    for (size_t i = 0; i < body.ops.size(); ++i) lanes_[size_t(body.ops[i].lane)].push_back(i);
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      ranks_[r].finished = {};
+      std::memcpy(bytes(int(r), place).data(), &inputs, sizeof(inputs));
+      poisons_[r].begin(body);
+    }
+  }
+
+  bool ready(const Rank& rank, size_t lane, const plan::PlanOp& op, size_t position) const {
+    if (rank.finished[lane] != position) return false;
+    return std::all_of(op.waits.begin(), op.waits.end(), [&](const plan::Wait& wait) {
+      return rank.finished[size_t(wait.lane)] >= size_t(wait.count);
+    });
+  }
+
+  void add_candidate(plan::BodyId id, size_t r, size_t lane, std::vector<Candidate>& found) const {
+    const size_t position = ranks_[r].finished[lane];
+    if (position == lanes_[lane].size()) return;
+    const size_t place = lanes_[lane][position];
+    const plan::PlanOp& op = plan_.bodies[id].ops[place];
+    if (!is_collective(op.kind)) {
+      if (ready(ranks_[r], lane, op, position)) found.push_back({r, place});
+      return;
+    }
+    const bool together = r == 0 && std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& q) {
+                            return ready(q, lane, op, position);
+                          });
+    if (together) found.push_back({r, place});
+  }
+
+  std::vector<Candidate> candidates(plan::BodyId id) const {
+    std::vector<Candidate> found;
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      for (size_t lane = 0; lane < kLanes; ++lane) add_candidate(id, r, lane, found);
+    }
+    return found;
+  }
+
+  /// Returns how many ranks have got one op further.
+  size_t run_one(plan::BodyId id, const Candidate& candidate) {
+    const plan::PlanOp& op = plan_.bodies[id].ops[candidate.place];
+    const bool all = is_collective(op.kind);
+    const size_t first = all ? 0 : candidate.rank, end = all ? ranks_.size() : first + 1;
+    std::vector<std::vector<void*>> operands;
+    std::vector<ExactCopies> copies;
+    for (size_t r = first; r < end; ++r) {
+      poisons_[r].before(op);
+      operands.push_back(ranks_[r].ops[id][candidate.place].operands);
+      if (!options_.exact_copies) continue;
+      copies.emplace_back(op, operands.back());
+      operands.back() = copies.back().operands();
+    }
+    execute(ranks_[first].ops[id][candidate.place], operands);
+    for (const ExactCopies& copy : copies) copy.store();
+    for (size_t r = first; r < end; ++r) {
+      poisons_[r].after(op);
+      ++ranks_[r].finished[size_t(op.lane)];
+    }
+    return end - first;
+  }
+
+  void execute(const BoundOp& bound, const std::vector<std::vector<void*>>& operands) {
+    if (is_collective(bound.op->kind)) return run_together(*bound.op, operands);
+    BoundOp moved = bound;
+    moved.operands = operands.front();
+    moved.function(moved, {.stream = stream_, .comm = nullptr});
+    stream_.wait();
+  }
+
+  const plan::Plan& plan_;
+  const Rules rules_;
+  const Options options_;
+  Dice dice_;
+  Stream stream_;
+  std::vector<Rank> ranks_;
+  std::vector<Poison> poisons_;                    ///< [ranks]
+  std::array<std::vector<size_t>, kLanes> lanes_;  ///< places in body.ops
+};
+
+RandomOrderExecutor::RandomOrderExecutor(const plan::Plan& plan, const Rules& rules,
+                                         const Options& options)
+    : impl_(std::make_unique<Impl>(plan, rules, options)) {}
+RandomOrderExecutor::~RandomOrderExecutor() = default;
+
+void RandomOrderExecutor::run(plan::BodyId body, const kernels::StepInputs& inputs) {
+  impl_->run(body, inputs);
+}
+
+std::span<std::byte> RandomOrderExecutor::bytes(int rank, int32_t buffer) {
+  return impl_->bytes(rank, buffer);
+}
+
+}  // namespace zero::run

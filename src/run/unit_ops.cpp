@@ -1,0 +1,116 @@
+#include "src/run/kind_functions.hpp"
+#include "src/run/with_type.hpp"
+#include "zero/kernels/decide.hpp"
+#include "zero/run/op_call.hpp"
+
+namespace zero::run {
+namespace {
+
+using kernels::LambNorms;
+using kernels::StepInputs;
+using kernels::StepState;
+using kernels::StepSums;
+
+/// Operands 1 to 5 of every optimizer op.
+template <class T, class G>
+kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
+  return {.weight = op.operand<T>(1),
+          .rest = op.operand<typename kernels::MasterRest<T>::type>(2),
+          .momentum = op.operand<float>(3),
+          .variance = op.operand<float>(4),
+          .grad = op.operand<const G>(5)};
+}
+
+kernels::LambRule lamb_rule(const BoundOp& op) {
+  kernels::LambRule rule = op.rules->lamb;
+  rule.adam.round_gradient = op.op->round;
+  return rule;
+}
+
+}  // namespace
+
+void run_compute(const BoundOp& op, const LaneTools& tools) {
+  const graph::Op& graph_op = op.graph->ops[size_t(op.op->graph_op)];
+  const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
+  call(tools.stream, {.graph = op.graph,
+                      .op = &graph_op,
+                      .operands = std::span<void* const>(op.operands).first(tensors),
+                      .scratch = op.operands.size() > tensors ? op.operands[tensors] : nullptr,
+                      .sample_offset = op.sample_offset});
+}
+
+void run_decide(const BoundOp& op, const LaneTools& tools) {
+  kernels::decide(tools.stream, op.rules->decide, op.operand<const StepInputs>(0),
+                  op.operand<StepSums>(1), op.operand<StepState>(2));
+}
+
+void run_adam(const BoundOp& op, const LaneTools& tools) {
+  kernels::AdamRule rule = op.rules->adam;
+  rule.round_gradient = op.op->round;
+  with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
+    using T = typename decltype(t)::type;
+    using G = typename decltype(g)::type;
+    kernels::adam<T, G>(tools.stream, rule, op.segments, op.operand<const StepState>(0),
+                        optimizer_arrays<T, G>(op));
+  });
+}
+
+void run_lamb_norms(const BoundOp& op, const LaneTools& tools) {
+  with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
+    using T = typename decltype(t)::type;
+    using G = typename decltype(g)::type;
+    kernels::lamb_norms<T, G>(tools.stream, lamb_rule(op), op.lamb_segments,
+                              op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
+                              op.unit_begin, op.operand<LambNorms>(6));
+  });
+}
+
+void run_lamb_apply(const BoundOp& op, const LaneTools& tools) {
+  with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
+    using T = typename decltype(t)::type;
+    using G = typename decltype(g)::type;
+    kernels::lamb_apply<T, G>(tools.stream, lamb_rule(op), op.lamb_segments,
+                              op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
+                              op.operand<const LambNorms>(6));
+  });
+}
+
+void run_sum_of_squares(const BoundOp& op, const LaneTools& tools) {
+  const int64_t numel = op.operand_bytes(0) / int64_t(bytes_of(op.op->in));
+  with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
+    using T = typename decltype(t)::type;
+    using G = typename decltype(g)::type;
+    kernels::sum_of_squares<T, G>(tools.stream, numel, op.operand<const G>(0), op.op->round,
+                                  op.operand<StepSums>(1));
+  });
+}
+
+void run_accumulate(const BoundOp& op, const LaneTools& tools) {
+  const int64_t numel = op.operand_bytes(1) / int64_t(sizeof(float));
+  with_type(op.op->in, [&](auto t) {
+    using T = typename decltype(t)::type;
+    kernels::accumulate<T>(tools.stream, numel, op.operand<const T>(0), op.operand<float>(1),
+                           !op.op->add);
+  });
+}
+
+void run_round_sum(const BoundOp& op, const LaneTools& tools) {
+  const int64_t numel = op.operand_bytes(0) / int64_t(sizeof(float));
+  with_type(op.op->out, [&](auto t) {
+    using T = typename decltype(t)::type;
+    kernels::round_sum<T>(tools.stream, numel, op.operand<const float>(0), op.operand<T>(1));
+  });
+}
+
+void run_clear(const BoundOp& op, const LaneTools& tools) {
+  kernels::clear_bytes(tools.stream, op.operand_bytes(0), op.operands[0]);
+}
+
+void run_clear_gaps(const BoundOp& op, const LaneTools& tools) {
+  with_type(op.op->in, [&](auto t) {
+    using T = typename decltype(t)::type;
+    kernels::clear_ranges<T>(tools.stream, op.gaps, op.operand<T>(0));
+  });
+}
+
+}  // namespace zero::run

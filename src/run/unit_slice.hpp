@@ -1,0 +1,32 @@
+#pragma once
+/// What this rank's slice of a unit consists of.
+
+#include <vector>
+
+#include "zero/graph/graph.hpp"
+#include "zero/kernels/gradients.hpp"
+#include "zero/kernels/optimizer.hpp"
+#include "zero/plan/plan.hpp"
+
+namespace zero::run {
+
+/// Elements [begin, begin + numel) of a unit.
+struct UnitSlice {
+  const plan::Unit& unit;
+  int64_t begin;
+  int64_t numel;
+};
+
+/// Where the unit holds no parameter: between its tensors, and from the last one's end on.
+std::vector<kernels::Range> unit_gaps(const plan::Unit& unit);
+
+/// Each tensor's part of the slice, relative to the slice, with `decay` where the parameter decays;
+/// `tensor` counts the unit's placements. Gaps belong to no segment.
+std::vector<kernels::LambSegment> tensor_segments(const graph::Graph& graph, const UnitSlice& slice,
+                                                  float decay);
+
+/// The same with tensors that touch and decay alike joined.
+std::vector<kernels::OptimizerSegment> joined_segments(const graph::Graph& graph,
+                                                       const UnitSlice& slice, float decay);
+
+}  // namespace zero::run
