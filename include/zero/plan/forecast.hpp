@@ -30,7 +30,8 @@ struct CollectiveForecast {
 struct Forecast {
   std::array<std::array<int64_t, kUses>, kTiers> bytes{};  ///< peak of each use on its own
   std::array<int64_t, kTiers> arena_bytes{};
-  std::array<std::array<CollectiveForecast, 3>, kBodies> collectives{};  ///< gather, reduce, all-reduce
+  std::array<std::array<CollectiveForecast, 3>, kBodies>
+      collectives{};                          ///< gather, reduce, all-reduce
   std::array<double, kLanes> lane_seconds{};  ///< of one step
   double step_seconds = 0;
   double exposed_seconds = 0;  ///< compute waits for a collective

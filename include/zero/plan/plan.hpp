@@ -1,6 +1,6 @@
 #pragma once
-/// A compiled training step: which op, on which lane, on which bytes, after which waits. Plain data;
-/// the same on every rank.
+/// A compiled training step: which op, on which lane, on which bytes, after which waits. Plain
+/// data; the same on every rank.
 
 #include <array>
 #include <cstdint>
@@ -19,15 +19,15 @@ const char* name_of(Lane lane);
 
 /// What bytes are for: the rows of the memory table.
 enum class Use : uint8_t {
-  weights,          ///< full, or this rank's shard at stage 3
-  gradients,        ///< what the optimizer reads
-  optimizer,        ///< master rest, momentum, variance
-  gathered_weights, ///< stage 3: whole units while they are in use
-  gradient_buckets, ///< whole units of one micro-batch, until they are reduced
-  partial_sums,     ///< reproducible mode: fp32 shards of the binary counter
+  weights,           ///< full, or this rank's shard at stage 3
+  gradients,         ///< what the optimizer reads
+  optimizer,         ///< master rest, momentum, variance
+  gathered_weights,  ///< stage 3: whole units while they are in use
+  gradient_buckets,  ///< whole units of one micro-batch, until they are reduced
+  partial_sums,      ///< reproducible mode: fp32 shards of the binary counter
   activations,
   scratch,
-  step_data,        ///< tokens, targets, step inputs, sums, state
+  step_data,  ///< tokens, targets, step inputs, sums, state
   count_
 };
 inline constexpr int kUses = int(Use::count_);
@@ -84,16 +84,16 @@ struct Wait {
 struct PlanOp {
   Kind kind;
   Lane lane = Lane::compute;
-  int32_t unit = -1;      ///< unit kinds and collectives
-  int32_t graph_op = -1;  ///< Kind::compute
-  int32_t micro = 0;      ///< micro-batch of the rank within the step
-  Dtype in = Dtype::f32;  ///< collectives, sums, optimizer: element type read
-  Dtype out = Dtype::f32; ///< reduce_scatter, round_sum: element type written
-  bool round = false;     ///< an fp32 gradient is rounded to the compute dtype when read
-  bool add = false;       ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
+  int32_t unit = -1;       ///< unit kinds and collectives
+  int32_t graph_op = -1;   ///< Kind::compute
+  int32_t micro = 0;       ///< micro-batch of the rank within the step
+  Dtype in = Dtype::f32;   ///< collectives, sums, optimizer: element type read
+  Dtype out = Dtype::f32;  ///< reduce_scatter, round_sum: element type written
+  bool round = false;      ///< an fp32 gradient is rounded to the compute dtype when read
+  bool add = false;  ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
   int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)
-  std::vector<Operand> operands;  ///< compute: op.inputs, op.outputs, scratch
-  std::vector<Wait> waits;        ///< beside the lane's own order; set by wait
+  std::vector<Operand> operands = {};  ///< compute: op.inputs, op.outputs, scratch
+  std::vector<Wait> waits = {};        ///< beside the lane's own order; set by wait
 
   int32_t index = -1;    ///< place in its lane; set by schedule
   int32_t done_by = -1;  ///< ops that follow this one in the body's order and reuse its bytes come
@@ -103,8 +103,8 @@ struct PlanOp {
 /// A sequence that is run as a whole, always from start to end. All lanes are idle at its borders.
 struct Body {
   std::string name;
-  int32_t graph = 0;         ///< index into Plan::graphs
-  std::vector<PlanOp> ops;   ///< total order that pack, wait and verify refer to
+  int32_t graph = 0;             ///< index into Plan::graphs
+  std::vector<PlanOp> ops = {};  ///< total order that pack, wait and verify refer to
 };
 
 /// Where a parameter lies in its unit, in elements.
@@ -116,7 +116,7 @@ struct Placement {
 
 struct Unit {
   std::string name;
-  std::vector<Placement> placements;
+  std::vector<Placement> placements = {};
   int64_t numel = 0;        ///< padded: a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
   // Persistent buffers, -1 where the unit has none.
@@ -129,18 +129,18 @@ enum BodyId : int { kStep, kFinish, kEvaluate, kBodies };
 
 struct Plan {
   Request request;
-  std::vector<graph::Graph> graphs;  ///< [0] training micro-batch, [1] evaluation micro-batch
-  std::vector<Unit> units;
-  std::vector<Buffer> buffers;
+  std::vector<graph::Graph> graphs = {};  ///< [0] training micro-batch, [1] evaluation micro-batch
+  std::vector<Unit> units = {};
+  std::vector<Buffer> buffers = {};
   /// step: decide on the last attempt, update and run forward unit by unit, then backward.
   /// finish: decide and update only. evaluate: forward only, sums cleared first.
-  std::array<Body, kBodies> bodies;
+  std::array<Body, kBodies> bodies = {};
   std::array<int64_t, kTiers> arena_bytes{};
 
   // Buffers the host or the checkpoint touches by name.
   int32_t step_inputs = -1, step_state = -1, step_sums = -1;
   int32_t evaluation_inputs = -1, evaluation_sums = -1;
-  std::vector<int32_t> tokens, targets;  ///< one a micro-batch
+  std::vector<int32_t> tokens = {}, targets = {};  ///< one a micro-batch
   int32_t evaluation_tokens = -1, evaluation_targets = -1;
 
   /// Over everything above; ranks compare it before the first step.

@@ -14,8 +14,8 @@ inline constexpr int kTiers = 3;
 
 enum class OptimizerKind : uint8_t { adam, lamb };
 
-/// Everything a plan depends on beside the graphs. The same request and graphs give the same plan on
-/// every rank; no field says which rank is asking.
+/// Everything a plan depends on beside the graphs. The same request and graphs give the same plan
+/// on every rank; no field says which rank is asking.
 struct Request {
   int stage = 0;  ///< ZeRO stage 0 to 3
   int ranks = 1;
@@ -23,17 +23,18 @@ struct Request {
   Dtype compute = Dtype::f32;
   OptimizerKind optimizer = OptimizerKind::adam;
   float weight_decay = 0.0f;
-  bool reproducible = false;     ///< one balanced tree over global micro-batches (architecture: numerics)
-  bool gradient_fp32 = false;    ///< numerics.gradient_dtype = "fp32": finished sums are not rounded
-  int threads = 1;               ///< of the compute lane; sizes scratch
+  bool reproducible =
+      false;  ///< one balanced tree over global micro-batches (architecture: numerics)
+  bool gradient_fp32 = false;  ///< numerics.gradient_dtype = "fp32": finished sums are not rounded
+  int threads = 1;             ///< of the compute lane; sizes scratch
 
-  bool overlap = true;                    ///< collectives run beside compute; false: one at a time
+  bool overlap = true;  ///< collectives run beside compute; false: one at a time
   int64_t reduce_bucket_numel = 500'000'000;
   int64_t gather_bucket_numel = 500'000'000;
-  int64_t prefetch_numel = 50'000'000;    ///< stage 3: gathered ahead of use, at least one unit
-  int64_t keep_below_numel = 0;           ///< stage 3: units below stay gathered from use to use
-  int64_t keep_distance_numel = 0;        ///< stage 3: kept if fewer elements are used in between
-  int64_t live_numel = 1'000'000'000;     ///< stage 3: kept only while fewer elements are gathered
+  int64_t prefetch_numel = 50'000'000;  ///< stage 3: gathered ahead of use, at least one unit
+  int64_t keep_below_numel = 0;         ///< stage 3: units below stay gathered from use to use
+  int64_t keep_distance_numel = 0;      ///< stage 3: kept if fewer elements are used in between
+  int64_t live_numel = 1'000'000'000;   ///< stage 3: kept only while fewer elements are gathered
 };
 
 }  // namespace zero::plan

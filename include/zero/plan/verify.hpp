@@ -14,7 +14,8 @@ namespace zero::plan {
 ///    executor can take computes what the total order computes
 ///  - waits point backwards in the total order, hence are acyclic
 ///  - persistent buffers still hold their own bytes at the end of each body
-/// Returns what is wrong, first `limit` findings, each with the ops' and buffers' names; empty: safe.
+/// Returns what is wrong, first `limit` findings, each with the ops' and buffers' names; empty:
+/// safe.
 std::vector<std::string> verify(const Plan& plan, int limit = 10);
 
 /// Waits that could be deleted without losing any order; tests require none.

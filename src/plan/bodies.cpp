@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include "src/plan/compute_writer.hpp"
+#include "src/plan/gathers.hpp"
+#include "src/plan/passes.hpp"
+#include "src/plan/reducer.hpp"
+
+namespace zero::plan {
+namespace {
+
+/// Issues units ahead of their use: the update of what this rank owns, then the gather of the
+/// whole.
+class UnitFeed {
+ public:
+  UnitFeed(BodyWriter& writer, ComputeWriter& compute, std::vector<Gather> gathers, bool updates)
+      : writer_(writer), compute_(compute), gathers_(std::move(gathers)) {
+    updated_.assign(writer.plan().units.size(), !updates);
+    buffers_.resize(gathers_.size(), -1);
+  }
+
+  /// Everything that has to be issued before the op at this position.
+  void reach(int32_t position) {
+    for (; issued_ < gathers_.size() && gathers_[issued_].ahead <= position; ++issued_) issue();
+    for (; begun_ < gathers_.size() && gathers_[begun_].first <= position; ++begun_) {
+      const int32_t unit = gathers_[begun_].unit;
+      if (writer_.unit(unit).weight_sharded) compute_.set_weights(unit, buffers_[begun_]);
+    }
+  }
+
+ private:
+  void issue() {
+    const int32_t u = gathers_[issued_].unit;
+    if (!updated_[size_t(u)]) writer_.update(u);
+    updated_[size_t(u)] = true;
+    const Unit& unit = writer_.unit(u);
+    if (!unit.weight_sharded) return;
+    const Dtype compute = writer_.request().compute;
+    const std::string name = unit.name + ".gathered." + std::to_string(issued_);
+    buffers_[issued_] =
+        writer_.transient(name, Use::gathered_weights, unit.numel * int64_t(bytes_of(compute)));
+    writer_.all_gather(u, compute, writer_.whole(unit.weight, Mode::read),
+                       writer_.whole(buffers_[issued_], Mode::write));
+  }
+
+  BodyWriter& writer_;
+  ComputeWriter& compute_;
+  std::vector<Gather> gathers_;
+  std::vector<int32_t> buffers_;  ///< [gathers]
+  std::vector<bool> updated_;     ///< [units]
+  size_t issued_ = 0, begun_ = 0;
+};
+
+/// Stage 3 follows every stretch of use; below it a unit is only issued once, to be updated.
+std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micro_batches) {
+  const Request& request = writer.request();
+  const std::vector<Unit>& units = writer.plan().units;
+  const bool sharded = request.stage == 3 && request.ranks > 1;
+  std::vector<Gather> feed =
+      sharded ? find_gathers(request, units, uses, micro_batches) : find_first_uses(units, uses);
+  // Below stage 3 one unit ahead hides the gather; without one there is nothing to hide.
+  const int64_t prefetch = sharded ? request.prefetch_numel : request.stage > 0 ? 1 : 0;
+  place_prefetch(request, units, prefetch, feed);
+  return feed;
+}
+
+void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, bool updates) {
+  const UnitUses uses = find_uses(writer.plan().graphs[size_t(graph)]);
+  ComputeWriter compute(writer, graph);
+  UnitFeed feed(writer, compute, find_feed(writer, uses, micro_batches), updates);
+  Reducer reducer(writer);
+  const int32_t length = int32_t(uses.reads.size());
+  for (int32_t micro = 0; micro < micro_batches; ++micro) {
+    compute.begin_micro(micro);
+    for (int32_t op = 0; op < length; ++op) {
+      feed.reach(micro * length + op);
+      for (int32_t unit : uses.gradients[size_t(op)]) {
+        if (uses.first_gradient[size_t(unit)] == op) {
+          compute.set_gradients(unit, reducer.begin(unit, micro));
+        }
+      }
+      compute.emit(op);
+      for (int32_t unit : uses.gradients[size_t(op)]) {
+        if (uses.last_gradient[size_t(unit)] == op) reducer.finish(unit, micro);
+      }
+    }
+  }
+  reducer.spread();
+}
+
+}  // namespace
+
+void write_step(Plan& plan) {
+  plan.bodies[kStep].name = "step";
+  BodyWriter writer(plan, kStep);
+  writer.decide();
+  write_micro_batches(writer, 0, plan.request.micro_batches, true);
+  writer.all_reduce(plan.step_sums);
+}
+
+void write_finish(Plan& plan) {
+  plan.bodies[kFinish].name = "finish";
+  BodyWriter writer(plan, kFinish);
+  writer.decide();
+  for (size_t u = 0; u < plan.units.size(); ++u) writer.update(int32_t(u));
+}
+
+void write_evaluate(Plan& plan) {
+  plan.bodies[kEvaluate].name = "evaluate";
+  if (plan.graphs[1].ops.empty()) return;
+  plan.bodies[kEvaluate].graph = 1;
+  BodyWriter writer(plan, kEvaluate);
+  writer.clear(plan.evaluation_sums);
+  write_micro_batches(writer, 1, 1, false);
+  writer.all_reduce(plan.evaluation_sums);
+}
+
+void number_lanes(Body& body) {
+  std::array<int32_t, kLanes> count{};
+  for (size_t i = 0; i < body.ops.size(); ++i) {
+    PlanOp& op = body.ops[i];
+    op.index = count[size_t(op.lane)]++;
+    op.done_by = std::max(op.done_by, int32_t(i));
+  }
+}
+
+}  // namespace zero::plan

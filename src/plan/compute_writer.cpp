@@ -1,0 +1,105 @@
+#include "src/plan/compute_writer.hpp"
+
+#include <algorithm>
+
+#include "zero/graph/op_info.hpp"
+
+namespace zero::plan {
+
+ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
+    : writer_(writer), graph_index_(graph) {
+  const graph::Graph& to = writer.plan().graphs[size_t(graph)];
+  parameter_of_ = graph::parameter_index(to);
+  place_.resize(to.parameters.size());
+  for (const Unit& unit : writer.plan().units) {
+    for (const Placement& placement : unit.placements)
+      place_[size_t(placement.parameter)] = &placement;
+    weights_.push_back(unit.weight_sharded ? -1 : unit.weight);
+    gradients_.push_back(writer.layout().direct ? unit.gradient : -1);
+  }
+  begin_micro(0);
+}
+
+void ComputeWriter::begin_micro(int32_t micro) {
+  micro_ = micro;
+  activations_.assign(parameter_of_.size(), -1);
+}
+
+void ComputeWriter::emit(int32_t index) {
+  const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
+  const graph::Op& op = graph.ops[size_t(index)];
+  PlanOp made{.kind = Kind::compute, .graph_op = index, .micro = micro_};
+  const auto is_in = [](const std::vector<graph::TensorId>& list, graph::TensorId tensor) {
+    return std::find(list.begin(), list.end(), tensor) != list.end();
+  };
+  for (graph::TensorId tensor : op.inputs) {
+    made.operands.push_back(operand(tensor, is_in(op.outputs, tensor) ? Mode::update : Mode::read));
+  }
+  for (graph::TensorId tensor : op.outputs) {
+    made.operands.push_back(operand(tensor, is_in(op.inputs, tensor) ? Mode::update : Mode::write));
+  }
+  const int64_t scratch = graph::info(op.kind).scratch_bytes(graph, op, writer_.request().threads);
+  made.operands.push_back(
+      scratch == 0
+          ? Operand{}
+          : writer_.whole(writer_.transient("scratch", Use::scratch, scratch), Mode::write));
+  writer_.emit(std::move(made));
+}
+
+Operand ComputeWriter::operand(graph::TensorId tensor, Mode mode) {
+  if (tensor == graph::kNone) return {};
+  const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
+  switch (graph[tensor].role) {
+    case graph::Role::parameter:
+      return part_of_unit(parameter_of_[size_t(tensor)], weights_, mode);
+    case graph::Role::gradient:
+      return part_of_unit(parameter_of_[size_t(graph[tensor].parameter)], gradients_, mode);
+    case graph::Role::activation:
+      return writer_.whole(activation(tensor), mode);
+    case graph::Role::input:
+    case graph::Role::state:
+      break;
+  }
+  return state_operand(tensor, mode);
+}
+
+Operand ComputeWriter::state_operand(graph::TensorId tensor, Mode mode) const {
+  const Plan& plan = writer_.plan();
+  const graph::Graph& graph = plan.graphs[size_t(graph_index_)];
+  const bool evaluates = graph_index_ == 1;
+  int32_t buffer = -1;
+  if (tensor == graph.tokens)
+    buffer = evaluates ? plan.evaluation_tokens : plan.tokens[size_t(micro_)];
+  if (tensor == graph.targets) {
+    buffer = evaluates ? plan.evaluation_targets : plan.targets[size_t(micro_)];
+  }
+  if (tensor == graph.step_inputs) buffer = evaluates ? plan.evaluation_inputs : plan.step_inputs;
+  if (tensor == graph.step_sums) buffer = evaluates ? plan.evaluation_sums : plan.step_sums;
+  if (tensor == graph.step_state) buffer = plan.step_state;
+  ZERO_REQUIRE(buffer >= 0, "tensor ", graph[tensor].name, " is neither data nor step state");
+  return writer_.whole(buffer, mode);
+}
+
+Operand ComputeWriter::part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers,
+                                    Mode mode) const {
+  const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
+  const Placement& place = *place_[size_t(parameter)];
+  const int64_t element = int64_t(bytes_of(writer_.request().compute));
+  const int32_t buffer = buffers[size_t(graph.parameters[size_t(parameter)].unit)];
+  ZERO_REQUIRE(buffer >= 0, "parameter ", parameter, " is used while its unit has no buffer");
+  return {.buffer = buffer,
+          .offset = place.begin * element,
+          .bytes = place.numel * element,
+          .mode = mode};
+}
+
+int32_t ComputeWriter::activation(graph::TensorId tensor) {
+  int32_t& buffer = activations_[size_t(tensor)];
+  if (buffer < 0) {
+    const graph::Tensor& made = writer_.plan().graphs[size_t(graph_index_)][tensor];
+    buffer = writer_.transient(made.name, Use::activations, made.bytes());
+  }
+  return buffer;
+}
+
+}  // namespace zero::plan

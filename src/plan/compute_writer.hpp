@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/plan/body_writer.hpp"
+#include "src/plan/gathers.hpp"
+
+namespace zero::plan {
+
+/// Emits the ops of one graph, micro-batch by micro-batch, and knows in which buffer each tensor
+/// lies.
+class ComputeWriter {
+ public:
+  ComputeWriter(BodyWriter& writer, int32_t graph);
+
+  /// Forgets the activations of the micro-batch before.
+  void begin_micro(int32_t micro);
+  void emit(int32_t op);
+
+  /// Stage 3: unit u's weights are now read from this whole-unit buffer.
+  void set_weights(int32_t unit, int32_t buffer) { weights_[size_t(unit)] = buffer; }
+  /// Unit u's gradients are now written to this whole-unit buffer.
+  void set_gradients(int32_t unit, int32_t buffer) { gradients_[size_t(unit)] = buffer; }
+
+ private:
+  Operand operand(graph::TensorId tensor, Mode mode);
+  Operand state_operand(graph::TensorId tensor, Mode mode) const;
+  Operand part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers, Mode mode) const;
+  int32_t activation(graph::TensorId tensor);
+
+  BodyWriter& writer_;
+  const int32_t graph_index_;
+  std::vector<int32_t> parameter_of_;    ///< [tensors]
+  std::vector<const Placement*> place_;  ///< [parameters]
+  std::vector<int32_t> weights_;         ///< [units] buffer
+  std::vector<int32_t> gradients_;       ///< [units] buffer
+  std::vector<int32_t> activations_;     ///< [tensors] buffer, -1: not made yet
+  int32_t micro_ = 0;
+};
+
+}  // namespace zero::plan

@@ -1,0 +1,44 @@
+#pragma once
+/// When units are needed: which ops read a unit's weights or write its gradients, and over which
+/// stretches of the body a unit has to be gathered (stage 3).
+
+#include <vector>
+
+#include "zero/plan/plan.hpp"
+
+namespace zero::plan {
+
+/// Of every op of a graph: the units whose parameters it reads, and whose gradients it writes.
+struct UnitUses {
+  std::vector<std::vector<int32_t>> reads;
+  std::vector<std::vector<int32_t>> gradients;
+  std::vector<int32_t> first_gradient;  ///< [units] op that first writes a gradient of the unit
+  std::vector<int32_t> last_gradient;   ///< [units] op after which the unit's gradients are whole
+};
+
+UnitUses find_uses(const graph::Graph& graph);
+
+/// Unit `unit` is gathered for the ops at positions first to last of the unrolled body; `ahead` is
+/// the position before which its collective is issued.
+struct Gather {
+  int32_t unit;
+  int32_t first;
+  int32_t last;
+  int32_t ahead = 0;
+};
+
+/// Stretches of use in order of `first`, over `micro_batches` runs of the graph's ops. A unit is
+/// kept from one use to the next if few enough elements are used in between (keep_distance_numel),
+/// if it is small (keep_below_numel), and while no more than live_numel elements are gathered.
+std::vector<Gather> find_gathers(const Request& request, const std::vector<Unit>& units,
+                                 const UnitUses& uses, int micro_batches);
+
+/// One entry a unit, at its first use: where stages 0 to 2 update it.
+std::vector<Gather> find_first_uses(const std::vector<Unit>& units, const UnitUses& uses);
+
+/// Sets `ahead`: prefetch_numel elements before their use, at least one unit; at the use itself
+/// when nothing overlaps.
+void place_prefetch(const Request& request, const std::vector<Unit>& units, int64_t prefetch_numel,
+                    std::vector<Gather>& gathers);
+
+}  // namespace zero::plan

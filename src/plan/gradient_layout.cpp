@@ -1,0 +1,22 @@
+#include "src/plan/gradient_layout.hpp"
+
+namespace zero::plan {
+
+GradientLayout gradient_layout(const Request& request) {
+  const bool alone = request.ranks == 1;
+  const bool several = request.micro_batches > 1;
+  GradientLayout layout{};
+  layout.counter = several && request.reproducible;
+  layout.gather_sums = !alone && request.stage == 0;
+  // A counter holds shards only, so at stage 1 nothing needs the whole gradient at rest.
+  layout.full = alone || request.stage == 0 || (request.stage == 1 && !layout.counter);
+  const bool rounded_once = layout.counter && layout.gather_sums && !request.gradient_fp32;
+  const bool one_micro_batch = !several && (alone || !request.gradient_fp32);
+  layout.element = one_micro_batch || rounded_once ? request.compute : Dtype::f32;
+  layout.direct = !several && layout.full && layout.element == request.compute;
+  layout.local_sum = several && !layout.counter && layout.full;
+  layout.round = layout.element != request.compute && !request.gradient_fp32;
+  return layout;
+}
+
+}  // namespace zero::plan

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/plan/request.hpp"
+
+namespace zero::plan {
+
+/// How gradients rest between the passes over micro-batches and the optimizer, decided once from
+/// the request. A gradient of one micro-batch has the compute dtype; a sum of several has fp32.
+struct GradientLayout {
+  Dtype element;     ///< of the persistent gradient that the optimizer reads
+  bool full;         ///< it covers the whole unit, else this rank's shard
+  bool direct;       ///< backward writes into it; else into a bucket of one micro-batch
+  bool counter;      ///< reproducible sums: a binary counter of fp32 shards
+  bool local_sum;    ///< micro-batches add locally; ranks reduce after the last (stages 0 and 1)
+  bool gather_sums;  ///< stage 0: finished shards are gathered to every rank
+  bool round;        ///< the optimizer and the norm round fp32 to the compute dtype
+};
+
+GradientLayout gradient_layout(const Request& request);
+
+}  // namespace zero::plan

@@ -1,0 +1,31 @@
+#pragma once
+/// The passes behind plan::compile(), in the order in which they run. Each works on the plan in
+/// place and leaves it complete up to its own fields.
+
+#include "zero/plan/plan.hpp"
+
+namespace zero::plan {
+
+/// Lays each unit's parameters out flat: every tensor at a multiple of 64 elements, the unit padded
+/// to a multiple of ranks * 2048, so that shard borders fall on blocks of the norm and of the disk.
+std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks);
+
+/// Makes the persistent buffers: weights, optimizer state, gradients, step data. The ZeRO table.
+void place_states(Plan& plan);
+
+/// Unrolls the bodies into ops in their total order: micro-batches, collectives, optimizer,
+/// prefetch distance. Every operand names its buffer; offsets in the arena are still open.
+void write_step(Plan& plan);
+void write_finish(Plan& plan);
+void write_evaluate(Plan& plan);
+
+/// Numbers each op within its lane, and checks that done_by points forward.
+void number_lanes(Body& body);
+
+/// Offsets: persistent buffers first, then each body's transient buffers by lifetime, best fit.
+void pack(Plan& plan);
+
+/// The fewest waits that order every conflicting pair of accesses of a body.
+void place_waits(const Plan& plan, Body& body);
+
+}  // namespace zero::plan

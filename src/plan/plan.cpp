@@ -1,0 +1,119 @@
+#include "zero/plan/plan.hpp"
+
+#include <bit>
+
+namespace zero::plan {
+
+const char* name_of(Lane lane) {
+  static constexpr const char* kNames[] = {"compute", "gather", "reduce", "small"};
+  return kNames[size_t(lane)];
+}
+
+const char* name_of(Use use) {
+  static constexpr const char* kNames[] = {
+      "weights",      "gradients",   "optimizer state", "gathered weights", "gradient buckets",
+      "partial sums", "activations", "scratch",         "step data"};
+  return kNames[size_t(use)];
+}
+
+const char* name_of(Kind kind) {
+  static constexpr const char* kNames[] = {
+      "compute",        "decide",         "adam",      "lamb_norms", "lamb_apply",
+      "sum_of_squares", "accumulate",     "round_sum", "clear",      "clear_gaps",
+      "all_gather",     "reduce_scatter", "all_reduce"};
+  return kNames[size_t(kind)];
+}
+
+namespace {
+
+/// FNV-1a over the numbers of a plan.
+class Digest {
+ public:
+  template <class T>
+  void add(T value) {
+    uint64_t word = 0;
+    if constexpr (std::is_floating_point_v<T>) {
+      word = std::bit_cast<uint64_t>(double(value));
+    } else {
+      word = uint64_t(value);
+    }
+    for (int byte = 0; byte < 8; ++byte) {
+      hash_ = (hash_ ^ ((word >> (8 * byte)) & 0xff)) * 0x100000001b3u;
+    }
+  }
+  void add(const std::string& name) {
+    for (char letter : name) add(uint64_t(uint8_t(letter)));
+    add(name.size());
+  }
+  uint64_t value() const { return hash_; }
+
+ private:
+  uint64_t hash_ = 0xcbf29ce484222325u;
+};
+
+void add(Digest& digest, const Operand& operand) {
+  digest.add(operand.buffer);
+  digest.add(operand.offset);
+  digest.add(operand.bytes);
+  digest.add(int(operand.mode));
+  digest.add(operand.sharded);
+}
+
+void add(Digest& digest, const PlanOp& op) {
+  for (int number : {int(op.kind), int(op.lane), int(op.unit), int(op.graph_op), int(op.micro),
+                     int(op.in), int(op.out), int(op.round), int(op.add)}) {
+    digest.add(number);
+  }
+  for (int64_t number : {op.shard_numel, op.piece_begin, op.piece_numel}) digest.add(number);
+  for (const Operand& operand : op.operands) add(digest, operand);
+  for (const Wait& wait : op.waits) {
+    digest.add(int(wait.lane));
+    digest.add(wait.count);
+  }
+}
+
+void add(Digest& digest, const graph::Op& op) {
+  const graph::Attributes& a = op.attributes;
+  digest.add(int(op.kind));
+  for (float number : {a.epsilon, a.probability}) digest.add(number);
+  for (int64_t number :
+       {int64_t(a.site), a.samples, a.length, a.heads, a.vocabulary, a.chunk_rows}) {
+    digest.add(number);
+  }
+}
+
+void add(Digest& digest, const Unit& unit) {
+  digest.add(unit.name);
+  digest.add(unit.numel);
+  for (const Placement& placement : unit.placements) {
+    digest.add(placement.begin);
+    digest.add(placement.numel);
+  }
+}
+
+}  // namespace
+
+uint64_t Plan::hash() const {
+  Digest digest;
+  digest.add(request.weight_decay);
+  for (int number : {request.stage, request.ranks, request.micro_batches, int(request.compute),
+                     int(request.optimizer), request.threads}) {
+    digest.add(number);
+  }
+  for (const graph::Graph& graph : graphs) {
+    for (const graph::Op& op : graph.ops) add(digest, op);
+  }
+  for (const Unit& unit : units) add(digest, unit);
+  for (const Buffer& buffer : buffers) {
+    digest.add(buffer.bytes);
+    digest.add(buffer.offset);
+    digest.add(buffer.persistent);
+  }
+  for (const Body& body : bodies) {
+    for (const PlanOp& op : body.ops) add(digest, op);
+  }
+  for (int64_t bytes : arena_bytes) digest.add(bytes);
+  return digest.value();
+}
+
+}  // namespace zero::plan

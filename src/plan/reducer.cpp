@@ -1,0 +1,188 @@
+#include "src/plan/reducer.hpp"
+
+#include <bit>
+
+namespace zero::plan {
+
+Reducer::Reducer(BodyWriter& writer) : writer_(writer) {
+  bucket_.assign(writer.plan().units.size(), -1);
+  counter_.resize(writer.plan().units.size());
+}
+
+Lane Reducer::lane() const { return writer_.request().ranks == 1 ? Lane::compute : Lane::reduce; }
+
+int32_t Reducer::begin(int32_t u, int32_t micro) {
+  const Unit& unit = writer_.unit(u);
+  if (writer_.layout().direct) return bucket_[size_t(u)] = unit.gradient;
+  const int64_t bytes = unit.numel * int64_t(bytes_of(writer_.request().compute));
+  const std::string name = unit.name + ".bucket." + std::to_string(micro);
+  const int32_t bucket = writer_.transient(name, Use::gradient_buckets, bytes);
+  writer_.emit({.kind = Kind::clear_gaps,
+                .unit = u,
+                .in = writer_.request().compute,
+                .operands = {writer_.whole(bucket, Mode::write)}});
+  return bucket_[size_t(u)] = bucket;
+}
+
+void Reducer::finish(int32_t u, int32_t micro) {
+  const Request& request = writer_.request();
+  const GradientLayout& layout = writer_.layout();
+  const Unit& unit = writer_.unit(u);
+  groups_.push_back(writer_.size());
+  if (layout.counter) {
+    count(u, micro);
+  } else if (layout.local_sum) {
+    sum_locally(u, micro);
+  } else if (request.ranks > 1) {
+    const int64_t shard_bytes = unit.shard_numel * int64_t(bytes_of(layout.element));
+    reduce(u, bucket_[size_t(u)], writer_.owned(unit.gradient, shard_bytes, Mode::write),
+           layout.element, micro > 0);
+  }
+  if (micro == request.micro_batches - 1) finish_step(u);
+}
+
+// Stages 0 and 1, default numerics: ranks meet once a step, in fp32.
+void Reducer::sum_locally(int32_t u, int32_t micro) {
+  const Unit& unit = writer_.unit(u);
+  writer_.emit(
+      {.kind = Kind::accumulate,
+       .unit = u,
+       .in = writer_.request().compute,
+       .add = micro > 0,
+       .operands = {writer_.whole(bucket_[size_t(u)], Mode::read),
+                    writer_.whole(unit.gradient, micro > 0 ? Mode::update : Mode::write)}});
+  if (micro < writer_.request().micro_batches - 1 || writer_.request().ranks == 1) return;
+  reduce(u, unit.gradient, writer_.owned(unit.gradient, unit.shard_numel * 4, Mode::write),
+         Dtype::f32, false);
+}
+
+void Reducer::reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add) {
+  const Unit& unit = writer_.unit(u);
+  const int64_t element = writer_.plan().buffers[size_t(from)].bytes / unit.numel;
+  const Dtype in = element == 4 ? Dtype::f32 : writer_.request().compute;
+  Operand shard = to;
+  shard.mode = add || to.buffer == from ? Mode::update : Mode::write;
+  for (const PieceRange& piece : cut_pieces(unit.shard_numel, writer_.request().ranks,
+                                            writer_.request().reduce_bucket_numel)) {
+    writer_.emit({.kind = Kind::reduce_scatter,
+                  .lane = Lane::reduce,
+                  .unit = u,
+                  .in = in,
+                  .out = out,
+                  .add = add,
+                  .shard_numel = unit.shard_numel,
+                  .piece_begin = piece.begin,
+                  .piece_numel = piece.numel,
+                  .operands = {writer_.whole(from, Mode::read), shard}});
+    shard.mode = Mode::update;
+  }
+}
+
+// Micro-batch `micro` of every rank enters the counter as one leaf: the sum over ranks.
+void Reducer::leaf(int32_t u, int32_t to, bool add) {
+  const int32_t bucket = bucket_[size_t(u)];
+  if (writer_.request().ranks > 1) {
+    reduce(u, bucket, writer_.whole(to, Mode::write), Dtype::f32, add);
+    return;
+  }
+  writer_.emit({.kind = Kind::accumulate,
+                .unit = u,
+                .in = writer_.request().compute,
+                .add = add,
+                .operands = {writer_.whole(bucket, Mode::read),
+                             writer_.whole(to, add ? Mode::update : Mode::write)}});
+}
+
+void Reducer::merge(int32_t u, int32_t from, int32_t to) {
+  writer_.emit({.kind = Kind::accumulate,
+                .lane = lane(),
+                .unit = u,
+                .in = Dtype::f32,
+                .add = true,
+                .operands = {writer_.whole(from, Mode::read), writer_.whole(to, Mode::update)}});
+}
+
+// The slot of micro-batch 0 is where the whole sum ends up, so it is the persistent gradient itself
+// wherever that is an fp32 shard.
+int32_t Reducer::counter_slot(int32_t u, int32_t micro) {
+  const Unit& unit = writer_.unit(u);
+  const int64_t bytes = unit.shard_numel * 4;
+  const bool at_rest = writer_.plan().buffers[size_t(unit.gradient)].bytes == bytes &&
+                       writer_.layout().element == Dtype::f32;
+  if (micro == 0 && at_rest) return unit.gradient;
+  return writer_.transient(unit.name + ".partial." + std::to_string(micro), Use::partial_sums,
+                           bytes);
+}
+
+// A binary counter over micro-batches: level l holds the sum of 2^l neighbouring leaves. The older
+// slot receives, so slots never move.
+void Reducer::count(int32_t u, int32_t micro) {
+  std::vector<int32_t>& level = counter_[size_t(u)];
+  const size_t carries = size_t(std::countr_one(unsigned(micro)));
+  if (level.size() <= carries) level.resize(carries + 1, -1);
+  if (carries == 0) {
+    level[0] = counter_slot(u, micro);
+    leaf(u, level[0], false);
+    return;
+  }
+  leaf(u, level[0], true);
+  for (size_t l = 1; l < carries; ++l) {
+    merge(u, level[l - 1], level[l]);
+    level[l - 1] = -1;
+  }
+  level[carries] = level[carries - 1];
+  level[carries - 1] = -1;
+}
+
+int32_t Reducer::merge_leftovers(int32_t u) {
+  int32_t sum = -1;
+  for (int32_t& slot : counter_[size_t(u)]) {
+    if (slot < 0) continue;
+    if (sum >= 0) merge(u, sum, slot);
+    sum = slot;
+    slot = -1;
+  }
+  return sum;
+}
+
+void Reducer::finish_step(int32_t u) {
+  const GradientLayout& layout = writer_.layout();
+  const Unit& unit = writer_.unit(u);
+  const int64_t shard_bytes = unit.shard_numel * int64_t(bytes_of(layout.element));
+  if (layout.counter) {
+    const int32_t sum = merge_leftovers(u);
+    if (sum != unit.gradient) {
+      writer_.emit({.kind = Kind::round_sum,
+                    .lane = lane(),
+                    .unit = u,
+                    .in = Dtype::f32,
+                    .out = layout.element,
+                    .operands = {writer_.whole(sum, Mode::read),
+                                 writer_.owned(unit.gradient, shard_bytes, Mode::update)}});
+    }
+  }
+  writer_.emit({.kind = Kind::sum_of_squares,
+                .lane = lane(),
+                .unit = u,
+                .in = layout.element,
+                .round = layout.round,
+                .operands = {writer_.owned(unit.gradient, shard_bytes, Mode::read),
+                             writer_.whole(writer_.plan().step_sums, Mode::update)}});
+  if (layout.gather_sums) {
+    writer_.all_gather(u, layout.element, writer_.owned(unit.gradient, shard_bytes, Mode::read),
+                       writer_.whole(unit.gradient, Mode::update));
+  }
+}
+
+void Reducer::spread() {
+  std::vector<PlanOp>& ops = writer_.body().ops;
+  if (!writer_.request().overlap) return;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const size_t end = g + 1 < groups_.size() ? size_t(groups_[g + 1]) : ops.size();
+    for (size_t i = size_t(groups_[g]); i < end; ++i) {
+      if (ops[i].lane == Lane::reduce) ops[i].done_by = int32_t(end) - 1;
+    }
+  }
+}
+
+}  // namespace zero::plan

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "src/plan/body_writer.hpp"
+
+namespace zero::plan {
+
+/// What happens to a unit's gradients between the backward pass and the optimizer: buckets, local
+/// sums, reduce-scatters, the binary counter of reproducible mode, the norm.
+class Reducer {
+ public:
+  explicit Reducer(BodyWriter& writer);
+
+  /// A bucket for the coming micro-batch's gradients of unit u, its gaps zeroed; returns the buffer
+  /// that backward writes to.
+  int32_t begin(int32_t u, int32_t micro);
+  /// All gradients of unit u of this micro-batch are written.
+  void finish(int32_t u, int32_t micro);
+  /// After the body's last op: gives every reduction time until the next unit's bucket is full.
+  void spread();
+
+ private:
+  void sum_locally(int32_t u, int32_t micro);
+  void reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add);
+  void leaf(int32_t u, int32_t to, bool add);
+  void merge(int32_t u, int32_t from, int32_t to);
+  void count(int32_t u, int32_t micro);
+  int32_t merge_leftovers(int32_t u);
+  void finish_step(int32_t u);
+  int32_t counter_slot(int32_t u, int32_t micro);
+  Lane lane() const;
+
+  BodyWriter& writer_;
+  std::vector<int32_t> bucket_;                ///< [units]
+  std::vector<std::vector<int32_t>> counter_;  ///< [units][level] fp32 shard, -1: empty
+  std::vector<int32_t> groups_;                ///< position of each group of reductions
+};
+
+}  // namespace zero::plan

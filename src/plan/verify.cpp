@@ -1,0 +1,231 @@
+#include "zero/plan/verify.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "src/plan/extents.hpp"
+
+namespace zero::plan {
+namespace {
+
+using Clock = std::array<int32_t, kLanes>;
+
+std::string describe(const Body& body, int32_t position) {
+  const PlanOp& op = body.ops[size_t(position)];
+  return text(body.name, " op ", position, " (", name_of(op.kind), " on ", name_of(op.lane),
+              " lane, unit ", op.unit, ", graph op ", op.graph_op, ", micro-batch ", op.micro, ")");
+}
+
+class Findings {
+ public:
+  explicit Findings(int limit) : limit_(size_t(limit)) {}
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    if (list_.size() < limit_) list_.push_back(text(parts...));
+  }
+  std::vector<std::string> take() { return std::move(list_); }
+
+ private:
+  size_t limit_;
+  std::vector<std::string> list_;
+};
+
+/// A stretch of the arena: whose bytes it holds and who may still be touching it.
+struct Content {
+  int64_t end;
+  int32_t buffer;  ///< -1: nothing defined
+  int32_t writer;
+  Clock readers;  ///< position of the latest reader a lane since the write
+};
+
+Clock nobody() {
+  Clock clock;
+  clock.fill(-1);
+  return clock;
+}
+
+/// Replays one body in its total order against the clocks that lanes and waits give.
+class BodyCheck {
+ public:
+  BodyCheck(const Plan& plan, const Body& body, Findings& findings)
+      : plan_(plan), body_(body), findings_(findings), started_(body.ops.size()) {
+    content_[0] = {plan.arena_bytes[size_t(Tier::device)], -1, -1, nobody()};
+    for (size_t b = 0; b < plan.buffers.size(); ++b) {
+      const Buffer& buffer = plan.buffers[b];
+      if (buffer.persistent && buffer.bytes > 0) {
+        put({buffer.offset, buffer.offset + buffer.bytes}, int32_t(b), -1);
+      }
+    }
+  }
+
+  void run() {
+    if (!find_clocks()) return;
+    for (int32_t i = 0; i < int32_t(body_.ops.size()); ++i) check_op(i);
+    for (size_t b = 0; b < plan_.buffers.size(); ++b) check_kept(int32_t(b));
+  }
+
+ private:
+  /// started_[i]: ops of each lane that have finished for sure when op i starts.
+  bool find_clocks() {
+    std::array<std::vector<int32_t>, kLanes> lane_ops;
+    for (int32_t i = 0; i < int32_t(body_.ops.size()); ++i) {
+      const PlanOp& op = body_.ops[size_t(i)];
+      std::vector<int32_t>& own = lane_ops[size_t(op.lane)];
+      Clock clock{};
+      if (!own.empty()) clock = finished(own.back());
+      for (const Wait& wait : op.waits) {
+        const std::vector<int32_t>& other = lane_ops[size_t(wait.lane)];
+        if (wait.count < 1 || wait.count > int32_t(other.size())) {
+          findings_.add(describe(body_, i), " waits for op ", wait.count, " of the ",
+                        name_of(wait.lane), " lane, which does not come before it");
+          return false;
+        }
+        const Clock theirs = finished(other[size_t(wait.count) - 1]);
+        for (size_t l = 0; l < clock.size(); ++l) clock[l] = std::max(clock[l], theirs[l]);
+      }
+      if (op.index != int32_t(own.size())) {
+        findings_.add(describe(body_, i), " is numbered ", op.index, " in its lane");
+        return false;
+      }
+      started_[size_t(i)] = clock;
+      own.push_back(i);
+    }
+    return true;
+  }
+
+  Clock finished(int32_t position) const {
+    Clock clock = started_[size_t(position)];
+    const PlanOp& op = body_.ops[size_t(position)];
+    clock[size_t(op.lane)] = op.index + 1;
+    return clock;
+  }
+
+  bool happens_before(int32_t earlier, int32_t later) const {
+    const PlanOp& op = body_.ops[size_t(earlier)];
+    return started_[size_t(later)][size_t(op.lane)] > op.index;
+  }
+
+  void check_op(int32_t i) {
+    const std::vector<Operand>& operands = body_.ops[size_t(i)].operands;
+    for (const Operand& operand : operands) {
+      if (operand.buffer < 0) continue;
+      if (!in_bounds(i, operand)) return;
+      check_access(i, operand);
+    }
+    for (const Operand& operand : operands) {
+      if (operand.buffer >= 0 && operand.mode != Mode::read) {
+        put(extent_of(plan_, operand), operand.buffer, i);
+      }
+    }
+    check_apart(i);
+    for (const Operand& operand : operands) {
+      if (operand.buffer >= 0) record(extent_of(plan_, operand), i);
+    }
+  }
+
+  bool in_bounds(int32_t i, const Operand& operand) {
+    const Buffer& buffer = plan_.buffers[size_t(operand.buffer)];
+    const Extent extent = extent_of(plan_, operand);
+    const bool inside = operand.offset >= 0 && operand.bytes > 0 && buffer.offset >= 0 &&
+                        extent.end <= buffer.offset + buffer.bytes &&
+                        extent.end <= plan_.arena_bytes[size_t(buffer.tier)];
+    if (!inside) findings_.add(describe(body_, i), " reaches outside buffer ", buffer.name);
+    return inside;
+  }
+
+  void check_access(int32_t i, const Operand& operand) {
+    const Extent extent = extent_of(plan_, operand);
+    const bool reads = mode_of(operand) != Mode::write, writes = operand.mode != Mode::read;
+    auto at = std::prev(content_.upper_bound(extent.begin));
+    for (; at != content_.end() && at->first < extent.end; ++at) {
+      const Content& content = at->second;
+      if (reads && content.buffer != operand.buffer) {
+        findings_.add(describe(body_, i), " reads ", name(operand.buffer), " where ",
+                      name(content.buffer), " lies");
+        return;
+      }
+      if (content.writer >= 0) require_order(content.writer, i, operand.buffer);
+      for (int32_t reader : content.readers) {
+        if (writes && reader >= 0) require_order(reader, i, operand.buffer);
+      }
+    }
+  }
+
+  void require_order(int32_t earlier, int32_t later, int32_t buffer) {
+    if (earlier == later || happens_before(earlier, later)) return;
+    findings_.add(describe(body_, later), " touches ", name(buffer), " unordered with ",
+                  describe(body_, earlier));
+  }
+
+  /// Two operands of one op share bytes only as parts of the same buffer.
+  void check_apart(int32_t i) {
+    const std::vector<Operand>& operands = body_.ops[size_t(i)].operands;
+    for (size_t a = 0; a < operands.size(); ++a) {
+      for (size_t b = 0; b < a; ++b) {
+        if (operands[a].buffer < 0 || operands[b].buffer < 0) continue;
+        if (operands[a].buffer == operands[b].buffer) continue;
+        const Extent x = extent_of(plan_, operands[a]), y = extent_of(plan_, operands[b]);
+        if (x.begin < y.end && y.begin < x.end) {
+          findings_.add(describe(body_, i), " has ", name(operands[a].buffer), " and ",
+                        name(operands[b].buffer), " on the same bytes");
+        }
+      }
+    }
+  }
+
+  void check_kept(int32_t b) {
+    const Buffer& buffer = plan_.buffers[size_t(b)];
+    if (!buffer.persistent || buffer.bytes == 0) return;
+    auto at = std::prev(content_.upper_bound(buffer.offset));
+    for (; at != content_.end() && at->first < buffer.offset + buffer.bytes; ++at) {
+      if (at->second.buffer == b) continue;
+      findings_.add(body_.name, " ends with ", name(at->second.buffer), " on the bytes of ",
+                    buffer.name);
+      return;
+    }
+  }
+
+  void cut(int64_t at) {
+    const auto holder = std::prev(content_.upper_bound(at));
+    if (holder->first == at || at >= holder->second.end) return;
+    Content upper = holder->second;
+    holder->second.end = at;
+    content_[at] = upper;
+  }
+
+  void put(const Extent& extent, int32_t buffer, int32_t writer) {
+    cut(extent.begin);
+    cut(extent.end);
+    content_.erase(content_.find(extent.begin), content_.lower_bound(extent.end));
+    content_[extent.begin] = {extent.end, buffer, writer, nobody()};
+  }
+
+  void record(const Extent& extent, int32_t reader) {
+    cut(extent.begin);
+    cut(extent.end);
+    const auto last = content_.lower_bound(extent.end);
+    for (auto at = content_.find(extent.begin); at != last; ++at) {
+      at->second.readers[size_t(body_.ops[size_t(reader)].lane)] = reader;
+    }
+  }
+
+  std::string name(int32_t buffer) const {
+    return buffer < 0 ? "nothing" : plan_.buffers[size_t(buffer)].name;
+  }
+
+  const Plan& plan_;
+  const Body& body_;
+  Findings& findings_;
+  std::vector<Clock> started_;
+  std::map<int64_t, Content> content_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const Plan& plan, int limit) {
+  Findings findings(limit);
+  for (const Body& body : plan.bodies) BodyCheck(plan, body, findings).run();
+  return findings.take();
+}
+
+}  // namespace zero::plan

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "src/plan/extents.hpp"
+#include "src/plan/passes.hpp"
+
+namespace zero::plan {
+namespace {
+
+/// Who touched a stretch of the arena last.
+struct Touched {
+  int64_t end;
+  int32_t writer;                         ///< position in the body, -1: nobody
+  std::array<int32_t, kLanes> readers{};  ///< since the write, the latest a lane; -1: nobody
+};
+
+/// Walks a body in its total order and tells which earlier ops each op conflicts with.
+class ConflictMap {
+ public:
+  /// Earlier ops that must be done before `op` touches [extent) in this mode; then records it.
+  void touch(const Extent& extent, Mode mode, int32_t op, Lane lane, std::vector<int32_t>& before) {
+    cut(extent.begin);
+    cut(extent.end);
+    fill_holes(extent);
+    const auto first = map_.find(extent.begin), last = map_.lower_bound(extent.end);
+    for (auto at = first; at != last; ++at) {
+      before.push_back(at->second.writer);
+      if (mode == Mode::read) {
+        at->second.readers[size_t(lane)] = op;
+      } else {
+        before.insert(before.end(), at->second.readers.begin(), at->second.readers.end());
+      }
+    }
+    if (mode == Mode::read) return;
+    map_.erase(first, last);
+    map_[extent.begin] = nobody(extent.end);
+    map_[extent.begin].writer = op;
+  }
+
+ private:
+  static Touched nobody(int64_t end) {
+    Touched touched{.end = end, .writer = -1};
+    touched.readers.fill(-1);
+    return touched;
+  }
+
+  void cut(int64_t at) {
+    auto next = map_.upper_bound(at);
+    if (next == map_.begin()) return;
+    auto holder = std::prev(next);
+    if (holder->first == at || holder->second.end <= at) return;
+    Touched upper = holder->second;
+    holder->second.end = at;
+    map_[at] = upper;
+  }
+
+  void fill_holes(const Extent& extent) {
+    int64_t at = extent.begin;
+    while (at < extent.end) {
+      const auto next = map_.lower_bound(at);
+      if (next != map_.end() && next->first == at) {
+        at = next->second.end;
+        continue;
+      }
+      const int64_t end = next == map_.end() ? extent.end : std::min(extent.end, next->first);
+      map_[at] = nobody(end);
+      at = end;
+    }
+  }
+
+  std::map<int64_t, Touched> map_;
+};
+
+using Clock = std::array<int32_t, kLanes>;  ///< ops of each lane known to be finished
+
+void raise(Clock& clock, const Clock& other) {
+  for (size_t lane = 0; lane < clock.size(); ++lane)
+    clock[lane] = std::max(clock[lane], other[lane]);
+}
+
+/// Adds the waits that `before` demands and `known` does not imply. Latest first: whatever an op
+/// that is waited for has itself waited for is implied, so no wait added is redundant.
+void add_waits(const Body& body, const std::vector<Clock>& done, std::vector<int32_t>& before,
+               Clock& known, std::vector<Wait>& waits) {
+  std::sort(before.begin(), before.end(), std::greater<>());
+  for (int32_t earlier : before) {
+    if (earlier < 0) break;
+    const PlanOp& op = body.ops[size_t(earlier)];
+    if (known[size_t(op.lane)] > op.index) continue;
+    waits.push_back({.lane = op.lane, .count = op.index + 1});
+    raise(known, done[size_t(earlier)]);
+  }
+}
+
+}  // namespace
+
+void place_waits(const Plan& plan, Body& body) {
+  ConflictMap conflicts;
+  std::vector<Clock> done(body.ops.size());
+  std::array<int32_t, kLanes> last;
+  last.fill(-1);
+  std::vector<int32_t> before;
+  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
+    PlanOp& op = body.ops[size_t(i)];
+    before.clear();
+    for (const Operand& operand : op.operands) {
+      if (operand.buffer < 0) continue;
+      conflicts.touch(extent_of(plan, operand), mode_of(operand), i, op.lane, before);
+    }
+    std::erase(before, i);
+    if (!plan.request.overlap && i > 0) before.push_back(i - 1);
+    Clock known{};
+    if (const int32_t previous = last[size_t(op.lane)]; previous >= 0)
+      known = done[size_t(previous)];
+    op.waits.clear();
+    add_waits(body, done, before, known, op.waits);
+    done[size_t(i)] = known;
+    done[size_t(i)][size_t(op.lane)] = op.index + 1;
+    last[size_t(op.lane)] = i;
+  }
+}
+
+}  // namespace zero::plan
