@@ -1,0 +1,70 @@
+#pragma once
+/// exp and log in fp32, branch-free, so that a loop around them vectorises on the host (the C
+/// library's vector versions exist only under -ffast-math) and gives the same bits on a device.
+/// Source: Moshier's Cephes (expf.c, logf.c): coefficients and reduction.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "zero/base/portable.hpp"
+
+namespace zero::kernels {
+
+/// e^x to within 1.1 ulp, subnormal results included; 0 at -inf, inf where it overflows, NaN at
+/// NaN.
+ZERO_HOST_DEVICE inline float exp_f32(float x) {
+  constexpr float kLowest = -104.0f, kHighest = 89.0f;  // 0 below, infinity above
+  x = x < kLowest ? kLowest : x > kHighest ? kHighest : x;
+  // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum; unlike a conversion to
+  // int it is defined for NaN.
+  constexpr float kToInteger = 12582912.0f;
+  const float shifted = std::fma(x, 1.44269504088896341f, kToInteger);
+  const float n = shifted - kToInteger;
+  float r = std::fma(n, -0.693359375f, x);
+  r = std::fma(n, 2.12194440e-4f, r);
+  float p = 1.9875691500e-4f;
+  p = std::fma(p, r, 1.3981999507e-3f);
+  p = std::fma(p, r, 8.3334519073e-3f);
+  p = std::fma(p, r, 4.1665795894e-2f);
+  p = std::fma(p, r, 1.6666665459e-1f);
+  p = std::fma(p, r, 5.0000001201e-1f);
+  p = std::fma(p, r * r, r) + 1.0f;
+  // 2^n in two factors, because n reaches from -150 to 128 and one exponent does not.
+  const int32_t power = int32_t(std::bit_cast<uint32_t>(shifted) - 0x4b400000u);
+  const int32_t half = power >> 1;
+  const float first = std::bit_cast<float>(uint32_t(half + 127) << 23);
+  const float second = std::bit_cast<float>(uint32_t(power - half + 127) << 23);
+  return p * first * second;
+}
+
+/// Natural logarithm to within 1.1 ulp, subnormal arguments included; -inf at 0, NaN below and at
+/// NaN.
+ZERO_HOST_DEVICE inline float log_f32(float x) {
+  const bool subnormal = x < 0x1p-126f;
+  const float scaled = subnormal ? x * 0x1p24f : x;
+  // x = 2^n m with m in [sqrt(1/2), sqrt(2)): the exponent is counted from sqrt(1/2).
+  constexpr uint32_t kRootHalf = 0x3f3504f3u;
+  const uint32_t offset = std::bit_cast<uint32_t>(scaled) - kRootHalf;
+  const float n = float(int32_t(offset) >> 23) - (subnormal ? 24.0f : 0.0f);
+  const float m = std::bit_cast<float>((offset & 0x7fffffu) + kRootHalf) - 1.0f;
+  float p = 7.0376836292e-2f;
+  p = std::fma(p, m, -1.1514610310e-1f);
+  p = std::fma(p, m, 1.1676998740e-1f);
+  p = std::fma(p, m, -1.2420140846e-1f);
+  p = std::fma(p, m, 1.4249322787e-1f);
+  p = std::fma(p, m, -1.6668057665e-1f);
+  p = std::fma(p, m, 2.0000714765e-1f);
+  p = std::fma(p, m, -2.4999993993e-1f);
+  p = std::fma(p, m, 3.3333331174e-1f);
+  const float square = m * m;
+  float tail = p * m * square;
+  tail = std::fma(n, -2.12194440e-4f, tail);
+  tail = std::fma(-0.5f, square, tail);
+  const float finite = std::fma(n, 0.693359375f, m + tail);
+  constexpr float kInfinity = std::bit_cast<float>(0x7f800000u);
+  const float positive = x < kInfinity ? finite : x;  // infinity and NaN pass through
+  return x > 0.0f ? positive : x == 0.0f ? -kInfinity : x - x + std::bit_cast<float>(0x7fc00000u);
+}
+
+}  // namespace zero::kernels
