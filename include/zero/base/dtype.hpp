@@ -23,7 +23,8 @@ constexpr std::string_view name_of(Dtype dtype) {
   return kNames[size_t(dtype)];
 }
 
-/// fp32 to bfloat16, round to nearest, ties to even; NaN becomes the quiet NaN 0x7fc0 with its sign.
+/// fp32 to bfloat16, round to nearest, ties to even; NaN becomes the quiet NaN 0x7fc0 with its
+/// sign.
 ZERO_HOST_DEVICE constexpr uint16_t bf16_bits(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;

@@ -47,7 +47,8 @@ std::string text(const Parts&... parts) {
 [[noreturn]] void fail(Exit exit, const char* file, int line, const char* condition,
                        const std::string& what);
 
-/// Throws Error{exit, text(parts...)}: for what a user can mend, where our own source line is noise.
+/// Throws Error{exit, text(parts...)}: for what a user can mend, where our own source line is
+/// noise.
 template <class... Parts>
 [[noreturn]] void refuse(Exit exit, const Parts&... parts) {
   throw Error(exit, text(parts...));
@@ -57,10 +58,10 @@ template <class... Parts>
 
 /// An invariant of the program, never compiled out; ends with Exit::kInternal.
 /// ZERO_REQUIRE(n > 0, "shard of ", n, " elements: need at least 1");
-#define ZERO_REQUIRE(condition, ...)                                                 \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      ::zero::fail(::zero::Exit::kInternal, __FILE__, __LINE__, #condition,          \
-                   ::zero::text(__VA_ARGS__));                                       \
-    }                                                                                \
+#define ZERO_REQUIRE(condition, ...)                                        \
+  do {                                                                      \
+    if (!(condition)) {                                                     \
+      ::zero::fail(::zero::Exit::kInternal, __FILE__, __LINE__, #condition, \
+                   ::zero::text(__VA_ARGS__));                              \
+    }                                                                       \
   } while (false)

@@ -33,10 +33,10 @@ struct TrafficTable {
   Traffic broadcast;
 };
 
-/// The ranks that train one model, on one lane. Every verb is collective: all ranks call it with the
-/// same sizes in the same order. Verbs are asynchronous on `stream`; a verb is complete locally only
-/// when no peer still reads this rank's buffers. A lane owns its communicator, so the collectives
-/// of different lanes do not wait for each other.
+/// The ranks that train one model, on one lane. Every verb is collective: all ranks call it with
+/// the same sizes in the same order. Verbs are asynchronous on `stream`; a verb is complete locally
+/// only when no peer still reads this rank's buffers. A lane owns its communicator, so the
+/// collectives of different lanes do not wait for each other.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -55,8 +55,8 @@ class Communicator {
   enum class Store : uint8_t { write, add };
 
   struct Reduction {
-    Dtype in;   ///< f32, bf16 or f16: what travels
-    Dtype out;  ///< f32, or `in`: the fp32 sum rounded once
+    Dtype in;                    ///< f32, bf16 or f16: what travels
+    Dtype out;                   ///< f32, or `in`: the fp32 sum rounded once
     Store store = Store::write;  ///< add: only with out = f32
   };
 

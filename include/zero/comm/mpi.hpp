@@ -10,8 +10,8 @@ struct MpiOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< receive buffers of reduce_scatter; pieces stream
 };
 
-/// Any ranks MPI reaches, on a duplicate of MPI_COMM_WORLD: so channels do not mix. Reductions are an
-/// all-to-all of shards and our own tree, because MPI's own order of adding changes with the
+/// Any ranks MPI reaches, on a duplicate of MPI_COMM_WORLD: so channels do not mix. Reductions are
+/// an all-to-all of shards and our own tree, because MPI's own order of adding changes with the
 /// algorithm it picks. Needs MPI_THREAD_MULTIPLE where lanes are threads. Collective.
 std::unique_ptr<Communicator> make_mpi(const MpiOptions& options);
 

@@ -12,6 +12,7 @@ struct ParameterSpec {
   bool decays = true;
   Init init = Init::normal;
   float deviation = 0.02f;
+  int64_t padding_rows = 0;  ///< of shape[0], the last: always zero
 };
 
 struct MicroBatch {

@@ -9,9 +9,9 @@ namespace zero::graph {
 
 /// Appends the backward pass: walks the forward ops in reverse and lets each kind's rule append its
 /// gradient ops. The classifier, last in the forward pass, becomes its differentiated form (it
-/// computes dx and dtable in the same pass). Every parameter gets a gradient tensor of its own shape
-/// in the compute dtype, written exactly once before anything updates it.
-/// Throws Error(kInternal) if a parameter is unreachable from the loss.
+/// computes dx and dtable in the same pass). Every parameter gets a gradient tensor of its own
+/// shape in the compute dtype, written exactly once before anything updates it. Throws
+/// Error(kInternal) if a parameter is unreachable from the loss.
 Graph differentiate(const Graph& forward);
 
 /// What a kind's gradient rule sees.

@@ -16,11 +16,11 @@ using TensorId = int32_t;
 inline constexpr TensorId kNone = -1;
 
 enum class Role : uint8_t {
-  input,      ///< written by the host before the step: tokens, targets, step inputs
+  input,  ///< written by the host before the step: tokens, targets, step inputs
   parameter,
-  gradient,   ///< of a parameter, one micro-batch's
-  activation, ///< of the forward pass, its gradients included
-  state       ///< step state and step sums
+  gradient,    ///< of a parameter, one micro-batch's
+  activation,  ///< of the forward pass, its gradients included
+  state        ///< step state and step sums
 };
 
 struct Tensor {
@@ -57,20 +57,20 @@ enum class OpKind : uint8_t {
 /// What an op needs to know beside its tensors. A kind uses the fields that its file names.
 struct Attributes {
   float epsilon = 0;
-  float probability = 0;    ///< dropout
-  uint32_t site = 0;        ///< which use of dropout
-  int64_t samples = 0;      ///< of the micro-batch
-  int64_t length = 0;       ///< tokens of a sample
+  float probability = 0;  ///< dropout
+  uint32_t site = 0;      ///< which use of dropout
+  int64_t samples = 0;    ///< of the micro-batch
+  int64_t length = 0;     ///< tokens of a sample
   int64_t heads = 0;
-  int64_t vocabulary = 0;   ///< real classes
-  int64_t chunk_rows = 0;   ///< classifier
+  int64_t vocabulary = 0;  ///< real classes
+  int64_t chunk_rows = 0;  ///< classifier
 
   bool operator==(const Attributes&) const = default;
 };
 
 struct Op {
   OpKind kind;
-  std::vector<TensorId> inputs;   ///< kNone where an optional input is absent
+  std::vector<TensorId> inputs;  ///< kNone where an optional input is absent
   std::vector<TensorId> outputs;
   Attributes attributes;
   int32_t layer = 0;      ///< the unit whose code it is: recompute policies choose by it
@@ -81,23 +81,25 @@ enum class Init : uint8_t { zeros, ones, normal };
 
 struct Parameter {
   TensorId tensor;
-  int32_t unit;           ///< gathered and released together
-  bool decays;            ///< weight decay applies: matrices and embeddings, no biases or norms
+  int32_t unit;  ///< gathered and released together
+  bool decays;   ///< weight decay applies: matrices and embeddings, no biases or norms
   Init init;
-  float deviation = 0;    ///< of Init::normal
+  float deviation = 0;        ///< of Init::normal
   TensorId gradient = kNone;  ///< set by differentiate()
+  int64_t real_numel = 0;     ///< elements from here on are padding and always zero
 };
 
 struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
-  std::vector<Parameter> parameters;     ///< in unit order; the index seeds initialisation
-  std::vector<std::string> unit_names;   ///< unit 0 is the embedding with the final norm
+  std::vector<Parameter> parameters;    ///< in unit order; the index seeds initialisation
+  std::vector<std::string> unit_names;  ///< unit 0 is the embedding with the final norm
   TensorId tokens = kNone, targets = kNone;
   TensorId step_inputs = kNone, step_state = kNone, step_sums = kNone;
-  int64_t samples = 0, length = 0;       ///< of the micro-batch
+  int64_t samples = 0, length = 0;  ///< of the micro-batch
 
   const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
+  /// Elements of all parameters, padding of the tensors themselves included.
   int64_t parameter_numel() const;
 };
 

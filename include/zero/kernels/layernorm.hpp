@@ -32,16 +32,16 @@ void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
 
 template <class T>
 struct LayerNormGradArrays {
-  const T* dy;       ///< [rows, width]
-  const T* x;        ///< [rows, width]
-  const T* weight;   ///< [width]
-  const float* mean; ///< [rows]
-  const float* rstd; ///< [rows]
-  const T* add;      ///< [rows, width] added to dx (the residual branch's gradient), or null
-  T* dx;             ///< [rows, width], written; may be dy or add
-  T* dweight;        ///< [width], written
-  T* dbias;          ///< [width], written
-  float* scratch;    ///< [layernorm_scratch_numel(extents)]
+  const T* dy;        ///< [rows, width]
+  const T* x;         ///< [rows, width]
+  const T* weight;    ///< [width]
+  const float* mean;  ///< [rows]
+  const float* rstd;  ///< [rows]
+  const T* add;       ///< [rows, width] added to dx (the residual branch's gradient), or null
+  T* dx;              ///< [rows, width], written; may be dy or add
+  T* dweight;         ///< [width], written
+  T* dbias;           ///< [width], written
+  float* scratch;     ///< [layernorm_scratch_numel(extents)]
 };
 
 /// Elements of fp32 scratch that layernorm_backward wants.

@@ -30,7 +30,8 @@ struct MasterRest<f16> {
   using type = float;
 };
 
-/// Joins and splits bf16 masters; exactly invertible for every finite pattern, NaN is canonicalised.
+/// Joins and splits bf16 masters; exactly invertible for every finite pattern, NaN is
+/// canonicalised.
 ZERO_HOST_DEVICE inline float join_master(bf16 weight, int16_t rest) {
   return std::bit_cast<float>((uint32_t(weight.bits) << 16) + uint32_t(int32_t(rest)));
 }
@@ -63,16 +64,16 @@ struct OptimizerSegment {
 
 struct AdamRule {
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  bool decoupled = true;      ///< AdamW; false: the decay is added to the gradient (L2)
-  bool round_gradient = true; ///< round an fp32 gradient sum to T before use (architecture: numerics)
+  bool decoupled = true;  ///< AdamW; false: the decay is added to the gradient (L2)
+  bool round_gradient =
+      true;  ///< round an fp32 gradient sum to T before use (architecture: numerics)
 };
 
 /// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
-/// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr decay.
-/// g = grad * state->grad_multiplier; nothing is written when state->apply == 0.
-/// Explicit fma, correctly rounded sqrt and division. Asynchronous on `stream`.
-/// Source: Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times learning rate as
-/// PyTorch does.
+/// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr
+/// decay. g = grad * state->grad_multiplier; nothing is written when state->apply == 0. Explicit
+/// fma, correctly rounded sqrt and division. Asynchronous on `stream`. Source: Loshchilov & Hutter
+/// 2019, algorithm 2 (arXiv:1711.05101), decay times learning rate as PyTorch does.
 template <class T, class G>
 void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
           const StepState* state, const OptimizerArrays<T, G>& arrays);
@@ -108,7 +109,8 @@ void lamb_norms(Stream& stream, const LambRule& rule, std::span<const LambSegmen
                 LambNorms* norms);
 
 /// Second half: master -= lr * clamp(|w| / |u|) * u, recomputing u; ratio 1 where a norm is zero.
-/// Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min, max] as DeepSpeed's LAMB.
+/// Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min, max] as DeepSpeed's
+/// LAMB.
 template <class T, class G>
 void lamb_apply(Stream& stream, const LambRule& rule, std::span<const LambSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays,

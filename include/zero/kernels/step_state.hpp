@@ -23,10 +23,10 @@ struct StepInputs {
 /// Sums of one step over rows, blocks, micro-batches and, after an all-reduce of its int64 words,
 /// ranks. Exact, so no order of adding matters.
 struct StepSums {
-  ExactSum grad_squares;  ///< of the finished gradient in compute dtype, still loss-scaled
-  ExactSum loss;          ///< of the counted targets, in nats, not normalised
-  int64_t nonfinite;      ///< gradient blocks that hold an infinity or a NaN
-  int64_t nonfinite_loss; ///< rows whose loss is not finite
+  ExactSum grad_squares;   ///< of the finished gradient in compute dtype, still loss-scaled
+  ExactSum loss;           ///< of the counted targets, in nats, not normalised
+  int64_t nonfinite;       ///< gradient blocks that hold an infinity or a NaN
+  int64_t nonfinite_loss;  ///< rows whose loss is not finite
 
   static constexpr int64_t kWords = 2 * ExactSum::kLimbs + 2;
 };

@@ -9,10 +9,10 @@ struct Gpt2 {
   int64_t layers;
   int64_t width;
   int64_t heads;
-  int64_t vocabulary;      ///< real classes; the table is padded to a multiple of 64
-  int64_t positions;       ///< rows of the position table
-  float dropout = 0.0f;    ///< of embeddings, attention probabilities and residuals
-  float epsilon = 1e-5f;   ///< of layer norms
+  int64_t vocabulary;     ///< real classes; the table is padded to a multiple of 64
+  int64_t positions;      ///< rows of the position table
+  float dropout = 0.0f;   ///< of embeddings, attention probabilities and residuals
+  float epsilon = 1e-5f;  ///< of layer norms
 };
 
 int64_t padded_vocabulary(const Gpt2& model);
@@ -23,8 +23,8 @@ int64_t parameter_count(const Gpt2& model);
 struct ForwardOptions {
   graph::MicroBatch micro;
   Dtype compute;
-  bool training;          ///< false: evaluation, no dropout
-  int64_t chunk_rows = 0; ///< classifier; 0: chosen from the shape alone
+  bool training;           ///< false: evaluation, no dropout
+  int64_t chunk_rows = 0;  ///< classifier; 0: chosen from the shape alone
 };
 
 /// Forward graph with loss. Parameter names are Hugging Face's without "transformer.":
@@ -35,8 +35,9 @@ struct ForwardOptions {
 /// Source: Radford et al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
 graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options);
 
-/// Floating-point operations of one token's forward and backward pass: 6 N + 6 L C T, N with the
-/// tied head counted once more, attention causal, recompute not counted.
+/// Floating-point operations of one token's forward and backward pass: 6 N + 6 L C T. N is
+/// parameter_count(), where the tied table stands once, for the head's product (looking a token up
+/// costs none); attention is causal; recompute is not counted.
 double flops_per_token(const Gpt2& model, int64_t length);
 
 }  // namespace zero::model

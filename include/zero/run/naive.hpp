@@ -9,9 +9,9 @@
 
 namespace zero::run {
 
-/// Interprets a graph in program order, one buffer a tensor: slow, obvious, and kept for ever as the
-/// reference that plans are compared with bit for bit. Buffers start filled with 0xFF, so a read
-/// before a write shows.
+/// Interprets a graph in program order, one buffer a tensor: slow, obvious, and kept for ever as
+/// the reference that plans are compared with bit for bit. Buffers start filled with 0xFF, so a
+/// read before a write shows.
 class NaiveExecutor {
  public:
   NaiveExecutor(const graph::Graph& graph, int threads);
@@ -30,6 +30,7 @@ class NaiveExecutor {
   const graph::Graph& graph_;
   Stream stream_;
   std::vector<std::vector<std::byte>> buffers_;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace zero::run

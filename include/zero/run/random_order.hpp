@@ -11,16 +11,16 @@
 
 namespace zero::run {
 
-/// Runs all ranks of a plan in one process and one thread, in one random global order that lanes and
-/// waits allow (a collective runs when it heads its lane on every rank), with every transient buffer
-/// filled with 0xFF at birth and after its last use. The bits must not depend on `seed`: the test
-/// of the verifier's promise.
+/// Runs all ranks of a plan in one process and one thread, in one random global order that lanes
+/// and waits allow (a collective runs when it heads its lane on every rank), with every transient
+/// buffer filled with 0xFF at birth and after its last use. The bits must not depend on `seed`: the
+/// test of the verifier's promise.
 class RandomOrderExecutor {
  public:
   struct Options {
     uint64_t seed = 0;
-    /// Each op runs on heap copies of exactly its operands' bytes, copied back afterwards, so that an
-    /// address sanitizer sees any access that the plan did not declare.
+    /// Each op runs on heap copies of exactly its operands' bytes, copied back afterwards, so that
+    /// an address sanitizer sees any access that the plan did not declare.
     bool exact_copies = false;
   };
   RandomOrderExecutor(const plan::Plan& plan, const Rules& rules, const Options& options);

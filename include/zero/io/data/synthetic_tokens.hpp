@@ -1,0 +1,22 @@
+#pragma once
+
+#include "zero/io/data/token_source.hpp"
+
+namespace zero {
+
+/// Uniform random ids: Philox on (seed, position). For measuring speed without a data set.
+class SyntheticTokens : public TokenSource {
+ public:
+  SyntheticTokens(uint64_t seed, int64_t tokens, int64_t vocab_size);
+
+  int64_t tokens() const override { return tokens_; }
+  int64_t vocab_size() const override { return vocab_size_; }
+  void read(int64_t first, std::span<int32_t> out) const override;
+  uint64_t fingerprint() const override;
+
+ private:
+  uint64_t seed_;
+  int64_t tokens_, vocab_size_;
+};
+
+}  // namespace zero

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "zero/base/error.hpp"
+
+namespace zero::train {
+
+/// What ends a run before its time, and where it was found.
+struct Failure {
+  Exit exit = Exit::kInternal;
+  std::string what;
+  int rank = 0;
+  std::string host;
+  int64_t step = 0;  ///< 0: before the first
+};
+
+/// The status and words of a caught exception: Error as it is, memory exhaustion as kDoesNotFit,
+/// all else as kInternal.
+Failure failure_of(const std::exception_ptr& error);
+
+/// "zeroapp: error E0700 [rank 3 host n2 step 1200] what": E, two digits of the exit status, 00.
+/// Further lines of `what` follow as they are, so exactly one line begins with "zeroapp: error".
+std::string error_line(const Failure& failure);
+
+/// Writes the failure to <folder>/error.json unless a failure is there already. True for the rank
+/// that wrote it: it has the right to print. Without a folder ("") always true.
+bool claim_error_record(const std::string& folder, const Failure& failure);
+
+/// Thrown where all ranks already know of the failure and one of them has printed it.
+struct Ended {
+  Exit exit;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero::train {
+
+/// What ranks tell each other outside of the plan: at set-up, about stopping, and for reports. Over
+/// a channel of its own, from one thread. MPI must be running as long as it lives.
+///
+/// All verbs but send and receive are collective and block until every rank has come.
+class Peers {
+ public:
+  Peers();
+  ~Peers();
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  int rank() const;
+  int ranks() const;
+
+  int64_t largest(int64_t value) const;
+  int64_t smallest(int64_t value) const;
+  double sum(double value) const;
+
+  /// The text of every rank, by rank, on rank 0; empty elsewhere.
+  std::vector<std::string> gather(const std::string& text) const;
+  /// The same, on every rank.
+  std::vector<std::string> share(const std::string& text) const;
+
+  void send(std::span<const float> values, int to) const;
+  void receive(std::span<float> values, int from) const;
+
+  /// A vote that costs a step nothing: cast when the step begins, counted when it ends. The largest
+  /// value that any rank has cast.
+  void cast_vote(int32_t value);
+  int32_t count_vote();
+
+ private:
+  struct Channel;
+  std::unique_ptr<Channel> channel_;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "zero/train/failure.hpp"
+#include "zero/train/peers.hpp"
+
+namespace zero::train {
+
+/// Starts the program again with an environment in which OpenMP threads sleep while they wait, as
+/// neighbours on a shared core need; the library reads it before main() begins. Returns if the
+/// environment says so already, or if the program cannot be started again. A value that the user
+/// has set stays.
+void prepare_environment(char** argv);
+
+/// This process among the ranks, with MPI and (from start_threads on) Kokkos running as long as it
+/// lives; and the one way in which a failing rank ends all of them.
+class Session {
+ public:
+  /// Starts MPI. `argv` as in main().
+  Session(int& argc, char**& argv);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Peers& peers() { return *peers_; }
+  int rank() const { return peers_->rank(); }
+  int ranks() const { return peers_->ranks(); }
+  bool is_first() const { return rank() == 0; }
+  int node_ranks() const { return node_ranks_; }  ///< ranks on this host
+  const std::string& host() const { return host_; }
+
+  /// Throws Ended, kUsage, if the launcher started more tasks than MPI sees. Collective.
+  void require_whole_launch();
+
+  /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
+  /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos.
+  void start_threads(int64_t wanted);
+  int threads() const { return threads_; }
+
+  /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
+  /// rank prints its line and every rank throws Ended. Collective.
+  void together(const std::function<void()>& work);
+
+  /// For work in which ranks communicate: an exception on this rank ends all ranks at once.
+  void alone(const std::function<void()>& work);
+  /// Prints the failure, unless another rank was first, and ends all ranks with its status.
+  /// Callable from any thread.
+  [[noreturn]] void end_all(const std::exception_ptr& error) noexcept;
+
+  /// From now on failures leave an error.json in `folder`, which all ranks reach.
+  void record_failures_in(const std::string& folder) { folder_ = folder; }
+  /// The step that a failure's line names.
+  void set_step(int64_t step) { step_ = step; }
+
+ private:
+  Failure complete(Failure failure) const;
+
+  std::unique_ptr<Peers> peers_;
+  std::string host_, folder_;
+  int node_ranks_ = 1, sharers_ = 1, threads_ = 1;
+  std::atomic<int64_t> step_{0};
+  bool threaded_ = false, kokkos_ = false;
+};
+
+/// What the launcher says in the environment about the number of tasks it started, and with what it
+/// would reach them; 0 if this process was not started by one.
+struct Launch {
+  int64_t tasks = 0;
+  std::string hint;
+};
+Launch launch_of(const std::function<const char*(const char*)>& variable);
+
+}  // namespace zero::train
