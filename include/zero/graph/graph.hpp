@@ -72,7 +72,7 @@ struct Op {
   OpKind kind;
   std::vector<TensorId> inputs;  ///< kNone where an optional input is absent
   std::vector<TensorId> outputs;
-  Attributes attributes;
+  Attributes attributes = {};
   int32_t layer = 0;      ///< the unit whose code it is: recompute policies choose by it
   bool backward = false;  ///< appended by differentiate() or a recomputed copy
 };

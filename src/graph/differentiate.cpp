@@ -1,0 +1,84 @@
+#include "zero/graph/differentiate.hpp"
+
+#include <utility>
+
+#include "zero/graph/op_info.hpp"
+
+namespace zero::graph {
+
+TensorId GradientTape::take(TensorId tensor) {
+  return std::exchange(pending_[size_t(tensor)], kNone);
+}
+
+void GradientTape::contribute(TensorId tensor, TensorId gradient) {
+  TensorId& pending = pending_[size_t(tensor)];
+  if (pending == kNone) {
+    pending = gradient;
+    return;
+  }
+  const TensorId earlier = pending;
+  // Not in place: a gradient may be pending for several tensors, as both branches of a residual.
+  const TensorId sum = like(tensor);
+  append({.kind = OpKind::add, .inputs = {earlier, gradient}, .outputs = {sum}});
+  pending_[size_t(tensor)] = sum;
+}
+
+TensorId GradientTape::like(TensorId tensor) {
+  const Tensor source = graph_[tensor];
+  graph_.tensors.push_back({.name = "d(" + source.name + ")",
+                            .dtype = source.dtype,
+                            .shape = source.shape,
+                            .role = Role::activation});
+  pending_.push_back(kNone);
+  return TensorId(graph_.tensors.size()) - 1;
+}
+
+TensorId GradientTape::parameter_gradient(TensorId parameter, bool& fresh) {
+  fresh = pending_[size_t(parameter)] == kNone;
+  if (fresh) {
+    const TensorId gradient = like(parameter);
+    graph_.tensors[size_t(gradient)].role = Role::gradient;
+    graph_.tensors[size_t(gradient)].parameter = parameter;
+    pending_[size_t(parameter)] = gradient;
+  }
+  return pending_[size_t(parameter)];
+}
+
+void GradientTape::append(Op op) { graph_.ops.push_back(std::move(op)); }
+
+namespace {
+
+/// Appends what `op`'s rule says, as code of the same unit.
+void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
+  const OpInfo& kind = info(op.kind);
+  ZERO_REQUIRE(kind.gradient != nullptr, "no gradient rule for ", kind.name);
+  const size_t before = graph.ops.size();
+  kind.gradient(tape, op);
+  for (size_t i = before; i < graph.ops.size(); ++i) {
+    graph.ops[i].layer = op.layer;
+    graph.ops[i].backward = true;
+  }
+}
+
+}  // namespace
+
+Graph differentiate(const Graph& forward) {
+  ZERO_REQUIRE(!forward.ops.empty() && forward.ops.back().kind == OpKind::classifier,
+               "a graph to differentiate must end with its classifier");
+  Graph graph = forward;
+  graph.ops.pop_back();
+  GradientTape tape(graph);
+  append_gradient(tape, graph, forward.ops.back());
+  for (size_t i = forward.ops.size() - 1; i-- > 0;) {
+    const Op& op = forward.ops[i];
+    if (tape.gradient(op.outputs[0]) != kNone) append_gradient(tape, graph, op);
+  }
+  for (Parameter& parameter : graph.parameters) {
+    parameter.gradient = tape.gradient(parameter.tensor);
+    ZERO_REQUIRE(parameter.gradient != kNone, "the loss does not depend on parameter ",
+                 graph[parameter.tensor].name);
+  }
+  return graph;
+}
+
+}  // namespace zero::graph

@@ -1,0 +1,68 @@
+#include "zero/graph/extents.hpp"
+
+namespace zero::graph {
+
+Dtype compute_dtype(const Graph& graph, const Op& op) {
+  for (TensorId input : op.inputs) {
+    if (input == kNone) continue;
+    const Dtype dtype = graph[input].dtype;
+    if (dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16) return dtype;
+  }
+  ZERO_REQUIRE(false, "an op of kind ", int(op.kind), " reads no floating-point tensor");
+  return Dtype::f32;
+}
+
+kernels::EmbeddingExtents embedding_extents(const Graph& graph, const Op& op) {
+  const size_t table = op.kind == OpKind::embedding ? 1 : 2;
+  const Shape& shape = graph[op.inputs[table]].shape;
+  return {.samples = op.attributes.samples,
+          .length = op.attributes.length,
+          .width = shape[1],
+          .vocabulary = shape[0]};
+}
+
+kernels::NormExtents layernorm_extents(const Graph& graph, const Op& op) {
+  const Shape& shape = graph[op.inputs[0]].shape;
+  return {.rows = shape[0], .width = shape[1]};
+}
+
+kernels::AttentionExtents attention_extents(const Graph& graph, const Op& op) {
+  const size_t qkv = op.kind == OpKind::attention ? 0 : 2;
+  const int64_t width = graph[op.inputs[qkv]].shape[1] / 3;
+  return {.samples = op.attributes.samples,
+          .length = op.attributes.length,
+          .heads = op.attributes.heads,
+          .head_width = width / op.attributes.heads};
+}
+
+kernels::ClassifierExtents classifier_extents(const Graph& graph, const Op& op) {
+  const Shape& x = graph[op.inputs[0]].shape;
+  return {.rows = x[0],
+          .width = x[1],
+          .vocabulary = op.attributes.vocabulary,
+          .padded_vocabulary = graph[op.inputs[1]].shape[0],
+          .chunk_rows = op.attributes.chunk_rows};
+}
+
+kernels::DropoutExtents dropout_extents(const Graph& graph, const Op& op) {
+  return {.samples = op.attributes.samples,
+          .numel_per_sample = graph[op.inputs[0]].shape.numel() / op.attributes.samples};
+}
+
+kernels::ProductSpec product_spec(const Graph& graph, const Op& op) {
+  const Shape& a = graph[op.inputs[0]].shape;
+  const Shape& b = graph[op.inputs[1]].shape;
+  switch (op.kind) {
+    case OpKind::linear:
+      return {.m = a[0], .n = b[1], .k = a[1]};
+    case OpKind::linear_input_grad:
+      return {.m = a[0], .n = b[0], .k = a[1], .transpose_b = true};
+    case OpKind::linear_weight_grad:
+      return {.m = a[1], .n = b[1], .k = a[0], .transpose_a = true};
+    default:
+      ZERO_REQUIRE(false, "an op of kind ", int(op.kind), " is no product");
+      return {};
+  }
+}
+
+}  // namespace zero::graph

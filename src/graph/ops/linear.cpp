@@ -1,0 +1,46 @@
+#include "src/graph/ops/ops.hpp"
+#include "zero/graph/extents.hpp"
+
+namespace zero::graph::ops {
+namespace {
+
+/// The weight's gradient comes first: it is the last reader of x, so the gradient of x, of equal
+/// size, can take its bytes. The other way round x, dx and dy are alive together.
+void gradient(GradientTape& tape, const Op& op) {
+  const TensorId x = op.inputs[0], weight = op.inputs[1], bias = op.inputs[2];
+  const TensorId dy = tape.gradient(op.outputs[0]);
+  tape.append({.kind = OpKind::linear_weight_grad,
+               .inputs = {x, dy},
+               .outputs = {new_parameter_gradient(tape, weight)},
+               .attributes = op.attributes});
+  tape.append({.kind = OpKind::linear_bias_grad,
+               .inputs = {dy},
+               .outputs = {new_parameter_gradient(tape, bias)},
+               .attributes = op.attributes});
+  if (tape.graph()[x].role != Role::activation) return;
+  const TensorId dx = tape.like(x);
+  tape.append({.kind = OpKind::linear_input_grad,
+               .inputs = {dy, weight},
+               .outputs = {dx},
+               .attributes = op.attributes});
+  tape.contribute(x, dx);
+}
+
+double product_flops(const Graph& graph, const Op& op) {
+  const kernels::ProductSpec spec = product_spec(graph, op);
+  return 2.0 * double(spec.m) * double(spec.n) * double(spec.k);
+}
+
+int64_t bias_scratch(const Graph& graph, const Op& op, int) {
+  const Shape& dy = graph[op.inputs[0]].shape;
+  return kernels::column_sum_scratch_numel(dy[0], dy[1]) * int64_t(sizeof(float));
+}
+
+}  // namespace
+
+const OpInfo kLinear{"linear", product_flops, no_scratch, gradient};
+const OpInfo kLinearInputGrad{"linear_input_grad", product_flops, no_scratch, nullptr};
+const OpInfo kLinearWeightGrad{"linear_weight_grad", product_flops, no_scratch, nullptr};
+const OpInfo kLinearBiasGrad{"linear_bias_grad", no_flops, bias_scratch, nullptr};
+
+}  // namespace zero::graph::ops

@@ -1,0 +1,107 @@
+#include "zero/graph/recompute.hpp"
+
+#include <utility>
+
+namespace zero::graph {
+namespace {
+
+bool is_cheap(OpKind kind) { return kind == OpKind::layernorm || kind == OpKind::gelu; }
+
+/// Copies a graph op by op, with repeated forward ops in front of the backward ops that read them.
+class Copier {
+ public:
+  Copier(const Graph& graph, const std::vector<Recompute>& policy);
+  Graph run();
+
+ private:
+  bool repeats(const Op& op) const;
+  void repeat_layer(size_t first);
+  TensorId again(TensorId tensor, int32_t layer);
+  void repeat(const Op& op);
+
+  const Graph& graph_;
+  const std::vector<Recompute>& policy_;
+  Graph out_;
+  std::vector<int32_t> maker_;        ///< op that a tensor's copy comes from; kNone: it is kept
+  std::vector<TensorId> copy_;        ///< of a tensor, once it was made
+  std::vector<bool> layer_repeated_;  ///< Recompute::full
+};
+
+Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
+    : graph_(graph),
+      policy_(policy),
+      out_(graph),
+      maker_(graph.tensors.size(), kNone),
+      copy_(graph.tensors.size(), kNone),
+      layer_repeated_(policy.size(), false) {
+  out_.ops.clear();
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (!repeats(graph.ops[i])) continue;
+    for (TensorId output : graph.ops[i].outputs) maker_[size_t(output)] = int32_t(i);
+  }
+}
+
+bool Copier::repeats(const Op& op) const {
+  if (op.backward || op.layer == 0) return false;
+  const Recompute policy = policy_[size_t(op.layer)];
+  return policy == Recompute::full || (policy == Recompute::selective && is_cheap(op.kind));
+}
+
+Graph Copier::run() {
+  for (size_t i = 0; i < graph_.ops.size(); ++i) {
+    Op op = graph_.ops[i];
+    if (op.backward) {
+      if (policy_[size_t(op.layer)] == Recompute::full) repeat_layer(i);
+      for (TensorId& input : op.inputs) input = again(input, op.layer);
+    }
+    out_.ops.push_back(std::move(op));
+  }
+  return std::move(out_);
+}
+
+/// Repeats at once all that the backward ops of a layer will read, `first` being the first of them:
+/// here fewest gradients are alive beside the activations.
+void Copier::repeat_layer(size_t first) {
+  const int32_t layer = graph_.ops[first].layer;
+  if (layer_repeated_[size_t(layer)]) return;
+  layer_repeated_[size_t(layer)] = true;
+  for (size_t i = first; i < graph_.ops.size(); ++i) {
+    if (graph_.ops[i].layer != layer) continue;
+    for (TensorId input : graph_.ops[i].inputs) again(input, layer);
+  }
+}
+
+/// What backward code of `layer` reads in place of `tensor`. What another layer made is kept: it is
+/// this layer's input.
+TensorId Copier::again(TensorId tensor, int32_t layer) {
+  if (tensor == kNone || maker_[size_t(tensor)] == kNone) return tensor;
+  const Op& maker = graph_.ops[size_t(maker_[size_t(tensor)])];
+  if (maker.layer != layer) return tensor;
+  if (copy_[size_t(tensor)] == kNone) repeat(maker);
+  return copy_[size_t(tensor)];
+}
+
+void Copier::repeat(const Op& op) {
+  Op copy = op;
+  copy.backward = true;
+  for (TensorId& input : copy.inputs) input = again(input, op.layer);
+  for (TensorId& output : copy.outputs) {
+    Tensor tensor = graph_[output];
+    ZERO_REQUIRE(tensor.role == Role::activation, "an op that writes ", tensor.name,
+                 " cannot run twice");
+    tensor.name += " again";
+    out_.tensors.push_back(std::move(tensor));
+    output = copy_[size_t(output)] = TensorId(out_.tensors.size()) - 1;
+  }
+  out_.ops.push_back(std::move(copy));
+}
+
+}  // namespace
+
+Graph recompute(const Graph& graph, const std::vector<Recompute>& policy) {
+  ZERO_REQUIRE(policy.size() == graph.unit_names.size(), "recompute: ", policy.size(),
+               " choices for ", graph.unit_names.size(), " units");
+  return Copier(graph, policy).run();
+}
+
+}  // namespace zero::graph

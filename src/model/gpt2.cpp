@@ -1,0 +1,120 @@
+#include "zero/model/gpt2.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "zero/base/align.hpp"
+
+namespace zero::model {
+namespace {
+
+using graph::GraphBuilder;
+using graph::Init;
+using graph::TensorId;
+
+constexpr float kDeviation = 0.02f;
+constexpr int64_t kVocabularyUnit = 64;
+constexpr int64_t kChunkRows = 1024;
+
+struct Builder {
+  const Gpt2& model;
+  GraphBuilder& out;
+  float dropout;  ///< 0 in evaluation
+
+  TensorId norm(TensorId x, const std::string& name) {
+    const TensorId weight = out.parameter(
+        {.name = name + ".weight", .shape = {model.width}, .decays = false, .init = Init::ones});
+    const TensorId bias = out.parameter(
+        {.name = name + ".bias", .shape = {model.width}, .decays = false, .init = Init::zeros});
+    return out.layernorm(x, weight, bias, model.epsilon);
+  }
+
+  TensorId linear(TensorId x, const std::string& name, const Shape& shape, float deviation) {
+    const TensorId weight =
+        out.parameter({.name = name + ".weight", .shape = shape, .deviation = deviation});
+    const TensorId bias = out.parameter(
+        {.name = name + ".bias", .shape = {shape[1]}, .decays = false, .init = Init::zeros});
+    return out.linear(x, weight, bias);
+  }
+
+  /// Deviation of a projection into the residual stream: the sum of all of them keeps its size
+  /// whatever the depth.
+  float residual_deviation() const {
+    return float(kDeviation / std::sqrt(2.0 * double(model.layers)));
+  }
+
+  TensorId block(TensorId x, int64_t index) {
+    const int64_t width = model.width;
+    const std::string name = "h." + std::to_string(index);
+    out.unit(name);
+    const TensorId norm_1 = norm(x, name + ".ln_1");
+    const TensorId qkv = linear(norm_1, name + ".attn.c_attn", {width, 3 * width}, kDeviation);
+    const TensorId heads = out.attention(qkv, model.heads, dropout);
+    const TensorId attended =
+        linear(heads, name + ".attn.c_proj", {width, width}, residual_deviation());
+    const TensorId middle = out.dropout_add(attended, x, dropout, name + ".attn");
+    const TensorId norm_2 = norm(middle, name + ".ln_2");
+    const TensorId hidden = linear(norm_2, name + ".mlp.c_fc", {width, 4 * width}, kDeviation);
+    const TensorId projected =
+        linear(out.gelu(hidden), name + ".mlp.c_proj", {4 * width, width}, residual_deviation());
+    return out.dropout_add(projected, middle, dropout, name);
+  }
+};
+
+void check(const Gpt2& model, const ForwardOptions& options) {
+  if (model.heads < 1 || model.width < 1 || model.width % model.heads != 0) {
+    refuse(Exit::kUsage, "a width of ", model.width, " does not split into ", model.heads,
+           " heads: change model.width or model.heads");
+  }
+  if (options.micro.length > model.positions) {
+    refuse(Exit::kUsage, "samples of ", options.micro.length, " tokens, but the model has ",
+           model.positions,
+           " positions: shorten data.sequence_length or raise model.max_positions");
+  }
+  ZERO_REQUIRE(model.layers >= 1 && model.vocabulary >= 1, "a GPT-2 of ", model.layers,
+               " layers and ", model.vocabulary, " classes: both must be at least 1");
+}
+
+/// Enough rows for a product to run at full speed, few enough that logits stay small.
+int64_t chunk_rows(const ForwardOptions& options) {
+  if (options.chunk_rows > 0) return options.chunk_rows;
+  return std::min(options.micro.samples * options.micro.length, kChunkRows);
+}
+
+}  // namespace
+
+int64_t padded_vocabulary(const Gpt2& model) { return round_up(model.vocabulary, kVocabularyUnit); }
+
+int64_t parameter_count(const Gpt2& model) {
+  const int64_t width = model.width;
+  const int64_t block = 12 * width * width + 13 * width;
+  return (model.vocabulary + model.positions + 2) * width + model.layers * block;
+}
+
+graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
+  check(model, options);
+  GraphBuilder out(options.micro, options.compute);
+  Builder builder{model, out, options.training ? model.dropout : 0.0f};
+  const int64_t padded = padded_vocabulary(model);
+  out.unit("embedding");
+  const TensorId wte = out.parameter({.name = "wte.weight",
+                                      .shape = {padded, model.width},
+                                      .deviation = kDeviation,
+                                      .padding_rows = padded - model.vocabulary});
+  const TensorId wpe = out.parameter(
+      {.name = "wpe.weight", .shape = {model.positions, model.width}, .deviation = kDeviation});
+  TensorId x = out.embedding(wte, wpe);
+  if (builder.dropout > 0) x = out.dropout_add(x, graph::kNone, builder.dropout, "drop");
+  for (int64_t i = 0; i < model.layers; ++i) x = builder.block(x, i);
+  out.unit("embedding");
+  x = builder.norm(x, "ln_f");
+  out.classifier(x, wte, model.vocabulary, chunk_rows(options));
+  return out.finish();
+}
+
+double flops_per_token(const Gpt2& model, int64_t length) {
+  return 6.0 * double(parameter_count(model)) +
+         6.0 * double(model.layers) * double(model.width) * double(length);
+}
+
+}  // namespace zero::model
