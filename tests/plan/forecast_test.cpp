@@ -1,0 +1,96 @@
+// Ranks: 1
+
+#include "zero/plan/forecast.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_plans.hpp"
+
+namespace zero::plan {
+namespace {
+
+Request request_of(int stage, int ranks, int micro_batches) {
+  return {.stage = stage,
+          .ranks = ranks,
+          .micro_batches = micro_batches,
+          .compute = Dtype::bf16,
+          .keep_distance_numel = 0};
+}
+
+int64_t padded_parameters(const Plan& plan) {
+  int64_t numel = 0;
+  for (const Unit& unit : plan.units) numel += unit.numel;
+  return numel;
+}
+
+Forecast forecast_of(const Plan& plan) {
+  return forecast(plan, machine_profile("h100_80g", plan.request.compute));
+}
+
+// Elements sent a rank and step, times ranks / (ranks - 1), in units of the parameters P
+// (performance.md 2): stage 1 2P, stage 2 (A + 1) P, stage 3 A P reduced and 2 A P gathered.
+TEST(Forecast, SendsTheFormulasElements) {
+  for (int ranks : {2, 4}) {
+    for (int a : {1, 3}) {
+      for (int stage : {0, 1, 2, 3}) {
+        const Plan plan = testing::tiny_plan(request_of(stage, ranks, a));
+        const int64_t share = padded_parameters(plan) / ranks * (ranks - 1);
+        const auto& step = forecast_of(plan).collectives[kStep];
+        const int64_t gathered[] = {1, 1, 1, 2 * a}, reduced[] = {1, 1, a, a};
+        EXPECT_EQ(step[0].elements, gathered[stage] * share) << "stage " << stage << " A " << a;
+        EXPECT_EQ(step[1].elements, reduced[stage] * share) << "stage " << stage << " A " << a;
+      }
+    }
+  }
+}
+
+TEST(Forecast, OneRankSendsNothing) {
+  const Plan plan = testing::tiny_plan(request_of(3, 1, 2));
+  for (const auto& body : forecast_of(plan).collectives) {
+    for (const CollectiveForecast& row : body) EXPECT_EQ(row.calls, 0);
+  }
+}
+
+// bf16, A = 1: g = 2, o = 10. Bytes a parameter: 14; 4 + 10/N; 2 + 12/N; 14/N.
+TEST(Forecast, ModelStatesFollowTheZeroTable) {
+  const int n = 4;
+  for (int stage : {0, 1, 2, 3}) {
+    const Plan plan = testing::tiny_plan(request_of(stage, n, 1));
+    const int64_t p = padded_parameters(plan);
+    const auto& bytes = forecast_of(plan).bytes[size_t(Tier::device)];
+    const int64_t weights[] = {2 * p, 2 * p, 2 * p, 2 * p / n};
+    const int64_t gradients[] = {2 * p, 2 * p, 2 * p / n, 2 * p / n};
+    const int64_t optimizer[] = {10 * p, 10 * p / n, 10 * p / n, 10 * p / n};
+    EXPECT_EQ(bytes[size_t(Use::weights)], weights[stage]) << "stage " << stage;
+    EXPECT_EQ(bytes[size_t(Use::gradients)], gradients[stage]) << "stage " << stage;
+    EXPECT_EQ(bytes[size_t(Use::optimizer)], optimizer[stage]) << "stage " << stage;
+  }
+}
+
+TEST(Forecast, OverlapShortensTheStepAndExposesLess) {
+  Request request = request_of(2, 2, 1);
+  const Machine slow_link{.name = "test",
+                          .product_flops = 1e9,
+                          .memory_bandwidth = 1e9,
+                          .link_bandwidth = 1e8,
+                          .link_latency = 1e-5};
+  const Forecast beside = forecast(testing::tiny_plan(request), slow_link);
+  request.overlap = false;
+  const Forecast serial = forecast(testing::tiny_plan(request), slow_link);
+  EXPECT_LT(beside.step_seconds, serial.step_seconds);
+  EXPECT_LT(beside.exposed_seconds, serial.exposed_seconds);
+}
+
+TEST(MachineProfile, ListsTheKnownMachinesWhenItRefuses) {
+  EXPECT_EQ(machine_profile("titan_rtx_24g", Dtype::f16).device_bytes / (1 << 20), 24217);
+  try {
+    machine_profile("abacus", Dtype::f32);
+    FAIL() << "abacus is no known machine";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    EXPECT_NE(std::string(error.what()).find("v100_32g"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace zero::plan

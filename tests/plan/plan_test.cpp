@@ -1,0 +1,74 @@
+// Ranks: 1
+
+#include "zero/plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_plans.hpp"
+#include "zero/base/align.hpp"
+
+namespace zero::plan {
+namespace {
+
+TEST(Compile, GivesTheSamePlanTwice) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Request request = testing::random_request(seed);
+    const testing::TinyModel model = testing::random_model(seed);
+    EXPECT_EQ(testing::tiny_plan(request, model).hash(), testing::tiny_plan(request, model).hash());
+  }
+}
+
+TEST(Compile, HashTellsPlansApart) {
+  const Request request{.stage = 2, .ranks = 2};
+  Request other = request;
+  other.reduce_bucket_numel = 1000;
+  EXPECT_NE(testing::tiny_plan(request).hash(), testing::tiny_plan(other).hash());
+}
+
+TEST(Compile, UnitsAreAlignedAndPaddedToBlocksOfEveryRank) {
+  const Plan plan = testing::tiny_plan({.stage = 3, .ranks = 4});
+  for (const Unit& unit : plan.units) {
+    EXPECT_EQ(unit.numel % (4 * kBlockNumel), 0) << unit.name;
+    EXPECT_EQ(unit.shard_numel * 4, unit.numel) << unit.name;
+    for (const Placement& place : unit.placements) EXPECT_EQ(place.begin % kTensorAlignNumel, 0);
+  }
+}
+
+TEST(Compile, NoPieceExceedsItsBucket) {
+  const Plan plan = testing::tiny_plan(
+      {.stage = 3, .ranks = 2, .reduce_bucket_numel = 1000, .gather_bucket_numel = 300});
+  int pieces = 0;
+  for (const PlanOp& op : plan.bodies[kStep].ops) {
+    if (op.kind == Kind::all_gather) EXPECT_LE(2 * op.piece_numel, 300);
+    if (op.kind == Kind::reduce_scatter) EXPECT_LE(2 * op.piece_numel, 1000);
+    pieces += op.kind == Kind::all_gather || op.kind == Kind::reduce_scatter;
+  }
+  EXPECT_GT(pieces, 50);
+}
+
+TEST(Compile, RefusesReproducibleSumsOverThreeRanks) {
+  try {
+    testing::tiny_plan({.ranks = 3, .reproducible = true});
+    FAIL() << "three ranks have no balanced tree";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    EXPECT_NE(std::string(error.what()).find("start 2 ranks"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Compile, StageThreeHoldsLessThanStageZero) {
+  int64_t before = INT64_MAX;
+  for (int stage : {0, 1, 2, 3}) {
+    testing::TinyModel model;
+    model.gpt2.layers = 8;
+    model.gpt2.width = 64;
+    const Plan plan = testing::tiny_plan(
+        {.stage = stage, .ranks = 4, .compute = Dtype::bf16, .prefetch_numel = 1}, model);
+    const int64_t bytes = plan.arena_bytes[size_t(Tier::device)];
+    EXPECT_LT(bytes, before) << "stage " << stage;
+    before = bytes;
+  }
+}
+
+}  // namespace
+}  // namespace zero::plan

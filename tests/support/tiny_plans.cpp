@@ -1,0 +1,78 @@
+#include "tests/support/tiny_plans.hpp"
+
+#include "zero/base/philox.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/recompute.hpp"
+
+namespace zero::testing {
+namespace {
+
+/// Draws small numbers, one after another, from one seed.
+class Draw {
+ public:
+  explicit Draw(uint64_t seed) : seed_(seed) {}
+  int below(int n) { return int(philox({{count_++, 0, 0, 0}}, seed_).word[0] % uint32_t(n)); }
+  template <class T, size_t n>
+  T one_of(const T (&choices)[n]) {
+    return choices[below(int(n))];
+  }
+
+ private:
+  uint64_t seed_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace
+
+graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
+  const model::ForwardOptions options{.micro = model.micro, .compute = compute, .training = true};
+  const graph::Graph forward = model::gpt2(model.gpt2, options);
+  const std::vector<graph::Recompute> policy(forward.unit_names.size(), model.recompute);
+  return graph::recompute(graph::differentiate(forward), policy);
+}
+
+graph::Graph tiny_evaluation_graph(const TinyModel& model, Dtype compute) {
+  if (!model.evaluates) return {};
+  return model::gpt2(model.gpt2, {.micro = model.micro, .compute = compute, .training = false});
+}
+
+plan::Plan tiny_plan(const plan::Request& request, const TinyModel& model) {
+  return plan::compile(request, tiny_training_graph(model, request.compute),
+                       tiny_evaluation_graph(model, request.compute));
+}
+
+plan::Request random_request(uint64_t seed) {
+  Draw draw(seed);
+  plan::Request request;
+  request.stage = draw.below(4);
+  request.ranks = draw.one_of({1, 2, 2, 4});
+  request.micro_batches = 1 + draw.below(6);
+  request.compute = draw.one_of({Dtype::f32, Dtype::bf16, Dtype::f16});
+  request.optimizer = draw.one_of(
+      {plan::OptimizerKind::adam, plan::OptimizerKind::adam, plan::OptimizerKind::lamb});
+  request.weight_decay = 0.1f;
+  request.reproducible = draw.below(2) == 1;
+  request.gradient_fp32 = draw.below(4) == 0;
+  request.overlap = draw.below(4) != 0;
+  request.reduce_bucket_numel = draw.one_of<int64_t>({500'000'000, 6000, 1000});
+  request.gather_bucket_numel = draw.one_of<int64_t>({500'000'000, 6000, 1000});
+  request.prefetch_numel = draw.one_of<int64_t>({0, 1, 10'000, 500'000'000});
+  request.keep_below_numel = draw.one_of<int64_t>({0, 5000});
+  request.keep_distance_numel = draw.one_of<int64_t>({0, 10'000, 1'000'000'000});
+  request.live_numel = draw.one_of<int64_t>({15'000, 1'000'000'000});
+  return request;
+}
+
+TinyModel random_model(uint64_t seed) {
+  Draw draw(seed + 0x9e3779b97f4a7c15u);
+  TinyModel model;
+  model.gpt2.layers = 1 + draw.below(3);
+  model.gpt2.dropout = draw.one_of({0.0f, 0.1f});
+  model.micro.samples = 1 + draw.below(2);
+  model.recompute =
+      draw.one_of({graph::Recompute::none, graph::Recompute::selective, graph::Recompute::full});
+  model.evaluates = draw.below(3) != 0;
+  return model;
+}
+
+}  // namespace zero::testing

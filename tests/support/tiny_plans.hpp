@@ -1,0 +1,30 @@
+#pragma once
+/// Small GPT-2 plans for tests that need many of them.
+
+#include <cstdint>
+
+#include "zero/model/gpt2.hpp"
+#include "zero/plan/plan.hpp"
+
+namespace zero::testing {
+
+struct TinyModel {
+  model::Gpt2 gpt2{
+      .layers = 2, .width = 16, .heads = 2, .vocabulary = 61, .positions = 8, .dropout = 0.1f};
+  graph::MicroBatch micro{.samples = 1, .length = 8};
+  graph::Recompute recompute = graph::Recompute::none;
+  bool evaluates = true;
+};
+
+/// Forward, backward and recompute of the tiny model in the request's compute dtype.
+graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute);
+graph::Graph tiny_evaluation_graph(const TinyModel& model, Dtype compute);
+
+plan::Plan tiny_plan(const plan::Request& request, const TinyModel& model = {});
+
+/// A request and a model drawn from `seed`: every stage, 1 to 4 ranks, accumulation, precision,
+/// optimizer, bucket sizes, prefetch, recompute, overlap, reproducible or not.
+plan::Request random_request(uint64_t seed);
+TinyModel random_model(uint64_t seed);
+
+}  // namespace zero::testing
