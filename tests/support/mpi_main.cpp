@@ -30,8 +30,10 @@ int run_tests(int argc, char** argv, int rank) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailurePrinter(rank));
   }
+  const int failed = RUN_ALL_TESTS();
+  // Known only now: the filter acts when the tests run.
   const bool ran_none = testing::UnitTest::GetInstance()->test_to_run_count() == 0;
-  return RUN_ALL_TESTS() != 0 || ran_none;
+  return failed != 0 || ran_none;
 }
 
 }  // namespace

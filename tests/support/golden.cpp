@@ -1,0 +1,147 @@
+#include "tests/support/golden.hpp"
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "zero/base/error.hpp"
+
+namespace zero::testing {
+
+namespace {
+
+int sextet(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  return c == '+' ? 62 : 63;
+}
+
+/// Little-endian doubles from base64.
+std::vector<double> unpack(const std::string& packed) {
+  std::vector<double> values;
+  uint64_t word = 0, bits = 0;
+  int bytes = 0, bit_count = 0;
+  for (char c : packed) {
+    if (c == '=') break;
+    bits = (bits << 6) | uint64_t(sextet(c));
+    bit_count += 6;
+    if (bit_count < 8) continue;
+    bit_count -= 8;
+    word |= ((bits >> bit_count) & 0xff) << (8 * bytes);
+    if (++bytes < 8) continue;
+    values.push_back(std::bit_cast<double>(word));
+    word = 0;
+    bytes = 0;
+  }
+  return values;
+}
+
+GoldenTensor read_tensor(const nlohmann::json& from) {
+  GoldenTensor tensor{.name = from.at("name"),
+                      .shape = from.at("shape"),
+                      .offset = from.at("offset"),
+                      .amplitude = from.at("amplitude"),
+                      .gradient = unpack(from.at("gradient"))};
+  int64_t numel = 1;
+  for (int64_t extent : tensor.shape) numel *= extent;
+  if (numel != tensor.numel()) {
+    refuse(Exit::kInput, tensor.name, ": ", tensor.numel(), " gradients for ", numel, " elements");
+  }
+  return tensor;
+}
+
+GoldenCurve read_curve(const nlohmann::json& from) {
+  const nlohmann::json& rule = from.at("optimizer");
+  return {.micro_batches = from.at("micro_batches"),
+          .lr = rule.at("lr"),
+          .beta1 = rule.at("beta1"),
+          .beta2 = rule.at("beta2"),
+          .eps = rule.at("eps"),
+          .weight_decay = rule.at("weight_decay"),
+          .gradient_clipping = rule.at("gradient_clipping"),
+          .loss = from.at("loss"),
+          .norm = from.at("norm")};
+}
+
+Golden read_golden(const nlohmann::json& from) {
+  const nlohmann::json& config = from.at("config");
+  Golden golden{.layers = config.at("layers"),
+                .width = config.at("width"),
+                .heads = config.at("heads"),
+                .vocabulary = config.at("vocabulary"),
+                .length = config.at("length"),
+                .batch = config.at("batch"),
+                .counted_tokens = from.at("counted_tokens"),
+                .loss = from.at("loss"),
+                .tensors = {},
+                .curve = {}};
+  for (const auto& tensor : from.at("tensors")) golden.tensors.push_back(read_tensor(tensor));
+  if (from.contains("curve")) golden.curve = read_curve(from.at("curve"));
+  return golden;
+}
+
+}  // namespace
+
+Golden load_golden(const std::string& name) {
+  const std::string path = text(ZERO_GOLDEN_FOLDER, "/", name, ".json");
+  std::ifstream file(path);
+  if (!file) refuse(Exit::kInput, path, ": cannot be opened; tools/golden makes it");
+  try {
+    return read_golden(nlohmann::json::parse(file));
+  } catch (const nlohmann::json::exception& error) {
+    refuse(Exit::kInput, path, ": ", error.what());
+  }
+}
+
+uint32_t golden_hash(uint32_t stream, uint32_t element) {
+  uint32_t x = stream * 0x9E3779B1u + element * 0x85EBCA77u + 0x165667B1u;
+  x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
+  x = (x ^ (x >> 13)) * 0xC2B2AE35u;
+  return x ^ (x >> 16);
+}
+
+std::vector<float> golden_weights(const Golden& golden, int64_t index) {
+  const GoldenTensor& tensor = golden.tensors.at(size_t(index));
+  std::vector<float> weights(tensor.gradient.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const double share = golden_hash(uint32_t(index), uint32_t(i)) / 4294967296.0;
+    weights[i] = float(tensor.offset + tensor.amplitude * (share - 0.5));
+  }
+  return weights;
+}
+
+GoldenBatch golden_batch(const Golden& golden, uint32_t stream) {
+  const auto token = [&](int64_t sample, int64_t position) {
+    const int64_t element = sample * (golden.length + 1) + position;
+    const int64_t u = golden_hash(1000 + stream, uint32_t(element)) % golden.vocabulary;
+    return int32_t(u * u / golden.vocabulary);
+  };
+  GoldenBatch batch{};
+  for (int64_t b = 0; b < golden.batch; ++b) {
+    for (int64_t t = 0; t < golden.length; ++t) {
+      const bool ignored = golden_hash(3000 + stream, uint32_t(b * golden.length + t)) % 5 == 0;
+      batch.tokens.push_back(token(b, t));
+      batch.targets.push_back(ignored ? -1 : token(b, t + 1));
+      batch.counted += !ignored;
+    }
+  }
+  return batch;
+}
+
+uint32_t golden_stream(const GoldenCurve& curve, int64_t step, int64_t micro_batch) {
+  return uint32_t(1 + curve.micro_batches * step + micro_batch);
+}
+
+double relative_l2(std::span<const double> got, std::span<const double> expected, double floor) {
+  ZERO_REQUIRE(got.size() == expected.size(), got.size(), " values, expected ", expected.size());
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - expected[i]) * (got[i] - expected[i]);
+    size += expected[i] * expected[i];
+  }
+  return std::sqrt(difference) / std::max(std::sqrt(size), floor);
+}
+
+}  // namespace zero::testing

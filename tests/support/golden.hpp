@@ -1,0 +1,64 @@
+#pragma once
+/// Golden values of tiny GPT-2s, made once in float64 by tools/golden/gpt2_golden.py, whose head
+/// has every formula. The files hold results; weights and tokens are made again here, bit for bit.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero::testing {
+
+struct GoldenTensor {
+  std::string name;  ///< as Hugging Face's, without "transformer."
+  std::vector<int64_t> shape;
+  double offset;
+  double amplitude;
+  std::vector<double> gradient;  ///< of the mean loss of stream 0, row-major
+
+  int64_t numel() const { return int64_t(gradient.size()); }
+};
+
+/// AdamW with decay on matrices and tables only; see the script for the exact rule.
+struct GoldenCurve {
+  int64_t micro_batches;  ///< a step's
+  double lr, beta1, beta2, eps, weight_decay, gradient_clipping;
+  std::vector<double> loss;  ///< of each step, before its update
+  std::vector<double> norm;  ///< of the unclipped gradient
+};
+
+struct Golden {
+  int64_t layers, width, heads, vocabulary, length, batch;
+  int64_t counted_tokens;  ///< of stream 0
+  double loss;             ///< mean over the counted tokens of stream 0
+  std::vector<GoldenTensor> tensors;
+  std::optional<GoldenCurve> curve;
+};
+
+/// Tokens and targets are [batch, length]; a target of -1 does not count.
+struct GoldenBatch {
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> targets;
+  int64_t counted;
+};
+
+/// Reads tests/golden/<name>.json. Throws Error(kInput) where it is missing or malformed.
+Golden load_golden(const std::string& name);
+
+uint32_t golden_hash(uint32_t stream, uint32_t element);
+
+/// Initial values of tensors[index], row-major, exact in float32.
+std::vector<float> golden_weights(const Golden& golden, int64_t index);
+
+/// Stream 0 belongs to loss and gradients, streams from 1 on to the curve.
+GoldenBatch golden_batch(const Golden& golden, uint32_t stream);
+
+/// The stream of a micro-batch of a step of the curve, both counted from 0.
+uint32_t golden_stream(const GoldenCurve& curve, int64_t step, int64_t micro_batch);
+
+/// |got - expected| / max(|expected|, floor), in the Euclidean norm. Throws Error(kInternal) where
+/// the sizes differ.
+double relative_l2(std::span<const double> got, std::span<const double> expected, double floor);
+
+}  // namespace zero::testing
