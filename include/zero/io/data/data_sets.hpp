@@ -20,8 +20,8 @@ struct DataSets {
 };
 
 struct DataOptions {
-  std::string train;               ///< a path of token_file.hpp, or "synthetic"
-  std::string validation;          ///< a path; "" = none
+  std::string train = {};          ///< a path of token_file.hpp, or "synthetic"
+  std::string validation = {};     ///< a path; "" = none
   double validation_fraction = 0;  ///< the last share of train's samples
   int64_t sequence_length = 0;
   int64_t max_train_samples = 0;       ///< 0 = all

@@ -44,7 +44,7 @@ class Dataset {
   int64_t sample_at(int64_t position) const;
   int64_t length_of(int64_t sample) const;
 
-  const TokenSource& source_;
+  const TokenSource* source_;
   Options options_;
   int64_t samples_ = 0;
   std::optional<SampleOrder> order_;

@@ -1,0 +1,119 @@
+// Ranks: 1
+
+#include "zero/io/data/dataset.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+using testing::ElementsAre;
+
+/// Token i is 100 + i.
+class Counting : public TokenSource {
+ public:
+  explicit Counting(int64_t tokens) : tokens_(tokens) {}
+  int64_t tokens() const override { return tokens_; }
+  int64_t vocab_size() const override { return 100 + tokens_; }
+  void read(int64_t first, std::span<int32_t> out) const override {
+    ASSERT_TRUE(first >= 0 && first + int64_t(out.size()) <= tokens_);
+    std::iota(out.begin(), out.end(), int32_t(100 + first));
+  }
+  uint64_t fingerprint() const override { return 1; }
+
+ private:
+  int64_t tokens_;
+};
+
+struct Sample {
+  std::vector<int32_t> tokens, targets;
+};
+
+Sample sample_of(const Dataset& data, int64_t position) {
+  const size_t width = size_t(data.sequence_length());
+  Sample sample{std::vector<int32_t>(width, 77), std::vector<int32_t>(width, 77)};
+  data.read(position, sample.tokens, sample.targets);
+  return sample;
+}
+
+TEST(Dataset, CutsWindowsThatDoNotOverlapAndPredictTheNextToken) {
+  const Counting source(11);
+  const Dataset data(source, {.tokens = 11, .sequence_length = 3});
+  EXPECT_EQ(data.samples(), 2);  // 3 tokens are left over
+  EXPECT_THAT(sample_of(data, 0).tokens, ElementsAre(100, 101, 102));
+  EXPECT_THAT(sample_of(data, 0).targets, ElementsAre(101, 102, 103));
+  EXPECT_THAT(sample_of(data, 1).tokens, ElementsAre(104, 105, 106));
+  EXPECT_THAT(sample_of(data, 1).targets, ElementsAre(105, 106, 107));
+}
+
+TEST(Dataset, PadsTheTailWithTargetsThatDoNotCount) {
+  const Counting source(11);
+  const Dataset data(source, {.tokens = 11, .sequence_length = 3, .keep_tail = true});
+  EXPECT_EQ(data.samples(), 3);
+  EXPECT_THAT(sample_of(data, 2).tokens, ElementsAre(108, 109, 0));
+  EXPECT_THAT(sample_of(data, 2).targets, ElementsAre(109, 110, -1));
+  EXPECT_EQ(data.counted(0, 3), 3 + 3 + 2);
+}
+
+TEST(Dataset, HasNoTailOfOneToken) {
+  const Counting source(9);
+  EXPECT_EQ(Dataset(source, {.tokens = 9, .sequence_length = 3, .keep_tail = true}).samples(), 2);
+}
+
+TEST(Dataset, IsMissingAfterItsEndUnlessShuffled) {
+  const Counting source(8);
+  const Dataset data(source, {.tokens = 8, .sequence_length = 3});
+  EXPECT_THAT(sample_of(data, 2).tokens, ElementsAre(0, 0, 0));
+  EXPECT_THAT(sample_of(data, 2).targets, ElementsAre(-1, -1, -1));
+  EXPECT_EQ(data.counted(1, 5), 3);
+}
+
+TEST(Dataset, ShuffledVisitsEachSampleOnceAnEpochForEver) {
+  const Counting source(40);
+  const Dataset data(source, {.tokens = 40, .sequence_length = 3, .shuffle_seed = 5});
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    std::set<int32_t> firsts;
+    for (int64_t i = 0; i < 10; ++i) firsts.insert(sample_of(data, epoch * 10 + i).tokens[0]);
+    EXPECT_EQ(firsts.size(), 10u);
+  }
+  EXPECT_EQ(data.counted(1000, 7), 21);
+}
+
+TEST(Dataset, CountsTheTailWhereTheShuffleHasPutIt) {
+  const Counting source(11);
+  const Dataset data(source,
+                     {.tokens = 11, .sequence_length = 3, .keep_tail = true, .shuffle_seed = 5});
+  for (int64_t position = 0; position < 9; ++position) {
+    int64_t counted = 0;
+    for (const int32_t target : sample_of(data, position).targets) counted += target >= 0;
+    EXPECT_EQ(data.counted(position, 1), counted);
+  }
+  EXPECT_EQ(data.counted(3, 3), 8);
+}
+
+TEST(Dataset, KeepsToItsRangeAndItsMaximum) {
+  const Counting source(40);
+  const Dataset data(source,
+                     {.first_token = 8, .tokens = 30, .sequence_length = 3, .max_samples = 2});
+  EXPECT_EQ(data.samples(), 2);
+  EXPECT_THAT(sample_of(data, 0).tokens, ElementsAre(108, 109, 110));
+}
+
+TEST(Dataset, RefusesARangeOutsideItsSourceAndSpansOfAnotherLength) {
+  const Counting source(8);
+  EXPECT_THROW(Dataset(source, {.tokens = 9, .sequence_length = 3}), Error);
+  EXPECT_THROW(Dataset(source, {.tokens = 3, .sequence_length = 3}), Error);
+  const Dataset data(source, {.tokens = 8, .sequence_length = 3});
+  std::vector<int32_t> three(3), four(4);
+  EXPECT_THROW(data.read(0, three, four), Error);
+}
+
+}  // namespace
+}  // namespace zero
