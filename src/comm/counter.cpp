@@ -1,0 +1,69 @@
+#include "src/comm/counter.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+namespace zero::comm {
+namespace {
+
+// About a microsecond: a peer that is nearly there saves both sides a system call, and a thread
+// that has to wait does not keep its core from one that has work.
+constexpr int kSpins = 200;
+constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000'000};
+
+bool reached(uint32_t value, uint32_t least) { return int32_t(value - least) >= 0; }
+
+bool spin(const Counter& counter, uint32_t least) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (reached(counter.value.load(std::memory_order_acquire), least)) return true;
+  }
+  return false;
+}
+
+// Interrupted, woken, timed out, value changed: whatever the kernel says, the caller looks again.
+void sleep_while(Counter& counter, uint32_t value) {
+  syscall(SYS_futex, &counter.value, FUTEX_WAIT, value, &kNap, nullptr, 0);
+}
+
+// Counts a sleeper for as long as it lives, also when a hook throws.
+class Asleep {
+ public:
+  explicit Asleep(Counter& counter) : counter_(counter) { counter_.sleepers.fetch_add(1); }
+  ~Asleep() { counter_.sleepers.fetch_sub(1); }
+  Asleep(const Asleep&) = delete;
+  Asleep& operator=(const Asleep&) = delete;
+
+ private:
+  Counter& counter_;
+};
+
+}  // namespace
+
+void raise(Counter& counter, uint32_t value) {
+  // Both are sequentially consistent, as are the sleeper's: either we see it asleep, or it sees the
+  // new value before it sleeps.
+  counter.value.store(value);
+  if (counter.sleepers.load() != 0) wake(counter);
+}
+
+void wake(Counter& counter) {
+  syscall(SYS_futex, &counter.value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void wait_for(Counter& counter, uint32_t least, const Waiting& waiting) {
+  if (spin(counter, least)) return;
+  const Asleep asleep(counter);
+  for (;;) {
+    const uint32_t value = counter.value.load();
+    if (reached(value, least)) return;
+    sleep_while(counter, value);
+    if (reached(counter.value.load(), least)) return;
+    if (waiting.hook != nullptr) waiting.hook(waiting.context);
+  }
+}
+
+}  // namespace zero::comm

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "zero/comm/shm.hpp"
+
+namespace zero::comm {
+
+/// A number that one thread raises and others sleep on; works in memory shared between processes.
+/// All zero bytes is a valid counter at 0. A cache line of its own, so that neighbours do not
+/// fight.
+struct alignas(128) Counter {
+  std::atomic<uint32_t> value{0};
+  std::atomic<uint32_t> sleepers{0};
+};
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+/// Called about every 100 ms of waiting; throws to give up.
+struct Waiting {
+  WaitHook hook = nullptr;
+  void* context = nullptr;
+};
+
+/// Sets the counter and wakes who waits for it. What the caller wrote before is seen by who wakes.
+void raise(Counter& counter, uint32_t value);
+
+/// Wakes who waits for the counter without raising it, so that their hooks are called soon.
+void wake(Counter& counter);
+
+/// Returns when the counter has reached `least` (modulo 2^32: the two are less than 2^31 apart).
+void wait_for(Counter& counter, uint32_t least, const Waiting& waiting);
+
+}  // namespace zero::comm

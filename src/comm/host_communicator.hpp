@@ -1,0 +1,57 @@
+#pragma once
+
+#include "src/comm/call.hpp"
+#include "zero/comm/communicator.hpp"
+
+namespace zero::comm {
+
+/// The most ranks of a host communicator: what the balanced tree adds in one pass.
+int max_host_ranks();
+
+/// Throws Error(kUsage) unless 1 <= ranks <= max_host_ranks().
+void require_host_ranks(int ranks);
+
+/// What the host back ends share: a verb waits for its stream, checks its arguments, counts itself,
+/// and is done when it returns. A back end moves the bytes.
+class HostCommunicator : public Communicator {
+ public:
+  HostCommunicator(int rank, int ranks);
+
+  int rank() const final { return rank_; }
+  int ranks() const final { return ranks_; }
+  void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
+                  void* full) final;
+  void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
+                      const void* full, void* shard) final;
+  void all_reduce(Stream& stream, std::span<int64_t> words) final;
+  void broadcast(Stream& stream, std::span<std::byte> bytes, int root) final;
+  void barrier() final;
+
+ protected:
+  /// Elements of call.in that leave this rank, counted once for every peer that receives them.
+  void count_sent(const Call& call, int64_t elements);
+
+ private:
+  virtual void gather(const Call& call, const std::byte* shard, std::byte* full) = 0;
+  virtual void reduce(const Call& call, const std::byte* full, std::byte* shard) = 0;
+  virtual void sum_words(const Call& call, int64_t* words) = 0;
+  virtual void copy_from_root(const Call& call, std::byte* bytes) = 0;
+  virtual void meet(const Call& call) = 0;
+
+  Traffic& traffic_of(Verb verb);
+
+  int rank_;
+  int ranks_;
+};
+
+/// Copies this rank's piece from its shard to its place in `full`, unless it is there already.
+void place_own_piece(const Call& call, int rank, const std::byte* shard, std::byte* full);
+
+/// kernels::tree_sum over `sources` (one a rank, of call.in) into `out` (of call.out).
+void sum_sources(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
+                 std::byte* out);
+
+/// words[i] += other[i]; wraps, as two's complement does.
+void add_words(int64_t* words, const int64_t* other, int64_t numel);
+
+}  // namespace zero::comm

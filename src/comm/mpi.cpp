@@ -1,0 +1,246 @@
+#include "zero/comm/mpi.hpp"
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <vector>
+
+#include "src/comm/host_communicator.hpp"
+#include "src/comm/mpi_world.hpp"
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::comm {
+namespace {
+
+// MPI counts are int; this also keeps a message well below what transports have been tried with.
+constexpr int64_t kMostMessageBytes = int64_t(1) << 30;
+constexpr int64_t kCacheLine = 64;
+
+constexpr const char* kNames[] = {"all_gather", "reduce_scatter", "all_reduce", "broadcast",
+                                  "barrier"};
+
+const char* name_of_verb(const Call& call) { return kNames[size_t(call.verb)]; }
+
+MPI_Datatype type_of(Dtype dtype) {
+  const MPI_Datatype kTypes[] = {MPI_FLOAT,   MPI_UINT16_T, MPI_UINT16_T, MPI_DOUBLE,
+                                 MPI_INT64_T, MPI_INT32_T,  MPI_INT16_T,  MPI_UINT8_T};
+  return kTypes[size_t(dtype)];
+}
+
+// MPI makes progress only while it is asked, so a waiting rank asks often at first; it yields its
+// core each time, and after about a millisecond sleeps between questions.
+void rest(int tries) {
+  constexpr int kYields = 2000;
+  constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
+  if (tries < kYields) {
+    sched_yield();
+  } else {
+    nanosleep(&kNap, nullptr);
+  }
+}
+
+/// The sends and receives of one chunk.
+class Exchange {
+ public:
+  explicit Exchange(int ranks)
+      : requests_(size_t(2 * ranks), MPI_REQUEST_NULL), statuses_(requests_.size()) {}
+
+  MPI_Request* add() { return &requests_[size_t(posted_++)]; }
+
+  /// Returns when all are done. Throws Error(kInternal) naming `verb` if one has failed.
+  void finish(const char* verb) {
+    for (int tries = 0;; ++tries) {
+      int done = 0;
+      const int status = MPI_Testall(posted_, requests_.data(), &done, statuses_.data());
+      check_mpi(status == MPI_ERR_IN_STATUS ? first_error() : status, verb);
+      if (done) break;
+      rest(tries);
+    }
+    posted_ = 0;
+  }
+
+ private:
+  int first_error() const {
+    for (int i = 0; i < posted_; ++i) {
+      const int error = statuses_[size_t(i)].MPI_ERROR;
+      if (error != MPI_SUCCESS && error != MPI_ERR_PENDING) return error;
+    }
+    return MPI_ERR_IN_STATUS;
+  }
+
+  std::vector<MPI_Request> requests_;
+  std::vector<MPI_Status> statuses_;
+  int posted_ = 0;
+};
+
+class MpiCommunicator final : public HostCommunicator {
+ public:
+  MpiCommunicator(std::unique_ptr<World> world, int64_t part_bytes)
+      : HostCommunicator(world->rank(), world->ranks()),
+        world_(std::move(world)),
+        comm_(MPI_Comm_f2c(world_->handle())),
+        part_bytes_(part_bytes),
+        staging_(size_t(2 * peers() * part_bytes)),
+        exchange_{Exchange(ranks()), Exchange(ranks())},
+        calls_(size_t(ranks())),
+        sources_(size_t(ranks())) {
+    check_mpi(MPI_Query_thread(&threads_), "asking for the thread level");
+  }
+
+  std::string_view backend() const override { return "mpi"; }
+
+ private:
+  struct Chunk {
+    int64_t number;
+    int64_t begin;  ///< in the piece
+    int64_t numel;
+  };
+
+  void gather(const Call& call, const std::byte* shard, std::byte* full) override {
+    agree(call);
+    place_own_piece(call, rank(), shard, full);
+    const auto post = [&](const Chunk& chunk) {
+      const std::byte* mine = full + call.offset_in_full(rank(), chunk.begin);
+      for (int peer = 0; peer < ranks(); ++peer) {
+        if (peer == rank()) continue;
+        receive(call, chunk, peer, full + call.offset_in_full(peer, chunk.begin));
+        send(call, chunk, peer, mine);
+      }
+    };
+    stream(call, kMostMessageBytes / call.in_bytes(), post, [](const Chunk&) {});
+  }
+
+  void reduce(const Call& call, const std::byte* full, std::byte* shard) override {
+    agree(call);
+    const auto post = [&](const Chunk& chunk) {
+      for (int peer = 0; peer < ranks(); ++peer) {
+        if (peer == rank()) continue;
+        receive(call, chunk, peer, part(chunk, peer));
+        send(call, chunk, peer, full + call.offset_in_full(peer, chunk.begin));
+      }
+    };
+    stream(call, part_bytes_ / call.in_bytes(), post, [&](const Chunk& chunk) {
+      for (int peer = 0; peer < ranks(); ++peer) {
+        sources_[size_t(peer)] =
+            peer == rank() ? full + call.offset_in_full(peer, chunk.begin) : part(chunk, peer);
+      }
+      sum_sources(call, sources_, chunk.numel,
+                  shard + (call.begin + chunk.begin) * call.out_bytes());
+    });
+  }
+
+  void sum_words(const Call& call, int64_t* words) override {
+    agree(call);
+    const auto post = [&](const Chunk& chunk) {
+      check_mpi(MPI_Iallreduce(MPI_IN_PLACE, words + chunk.begin, int(chunk.numel), MPI_INT64_T,
+                               MPI_SUM, comm_, exchange(chunk).add()),
+                name_of_verb(call));
+      count_sent(call, chunk.numel * (ranks() - 1));
+    };
+    stream(call, kMostMessageBytes / call.in_bytes(), post, [](const Chunk&) {});
+  }
+
+  void copy_from_root(const Call& call, std::byte* bytes) override {
+    agree(call);
+    const auto post = [&](const Chunk& chunk) {
+      check_mpi(MPI_Ibcast(bytes + chunk.begin, int(chunk.numel), MPI_BYTE, call.root, comm_,
+                           exchange(chunk).add()),
+                name_of_verb(call));
+      if (rank() == call.root) count_sent(call, chunk.numel * (ranks() - 1));
+    };
+    stream(call, kMostMessageBytes, post, [](const Chunk&) {});
+  }
+
+  // That all ranks have said "barrier" is all that a barrier is.
+  void meet(const Call& call) override { agree(call); }
+
+  /// Every rank says what it is about to do; 32 bytes each, counted in no traffic.
+  void agree(const Call& call) {
+    require_this_thread_may_call();
+    check_mpi(MPI_Iallgather(&call, sizeof(Call), MPI_BYTE, calls_.data(), sizeof(Call), MPI_BYTE,
+                             comm_, exchange_[0].add()),
+              name_of_verb(call));
+    exchange_[0].finish(name_of_verb(call));
+    require_same(calls_);
+  }
+
+  /// Cuts the call into chunks; the messages of one are under way while read() sums the one before.
+  template <class Post, class Read>
+  void stream(const Call& call, int64_t most, Post post, Read read) {
+    const int64_t chunks = ceil_div(call.numel, most);
+    const auto chunk_at = [&](int64_t i) {
+      return Chunk{i, i * most, std::min(most, call.numel - i * most)};
+    };
+    for (int64_t i = 0; i <= chunks; ++i) {
+      if (i < chunks) post(chunk_at(i));
+      if (i == 0) continue;
+      exchange(chunk_at(i - 1)).finish(name_of_verb(call));
+      read(chunk_at(i - 1));
+    }
+  }
+
+  void send(const Call& call, const Chunk& chunk, int peer, const std::byte* from) {
+    check_mpi(
+        MPI_Isend(from, int(chunk.numel), type_of(call.in), peer, 0, comm_, exchange(chunk).add()),
+        name_of_verb(call));
+    count_sent(call, chunk.numel);
+  }
+
+  void receive(const Call& call, const Chunk& chunk, int peer, std::byte* to) {
+    check_mpi(
+        MPI_Irecv(to, int(chunk.numel), type_of(call.in), peer, 0, comm_, exchange(chunk).add()),
+        name_of_verb(call));
+  }
+
+  void require_this_thread_may_call() const {
+    if (threads_ >= MPI_THREAD_MULTIPLE) return;
+    int main = 0;
+    check_mpi(MPI_Is_thread_main(&main), "asking for the main thread");
+    ZERO_REQUIRE(main, "a lane's thread calls MPI, which was started at thread level ", threads_,
+                 ": start it with MPI_THREAD_MULTIPLE");
+  }
+
+  int peers() const { return std::max(1, ranks() - 1); }
+  Exchange& exchange(const Chunk& chunk) { return exchange_[size_t(chunk.number % 2)]; }
+  std::byte* part(const Chunk& chunk, int peer) {
+    const int64_t index = (chunk.number % 2) * peers() + peer - (peer > rank());
+    return staging_.data() + index * part_bytes_;
+  }
+
+  std::unique_ptr<World> world_;
+  MPI_Comm comm_;
+  int64_t part_bytes_;
+  std::vector<std::byte> staging_;
+  std::array<Exchange, 2> exchange_;
+  std::vector<Call> calls_;
+  std::vector<const std::byte*> sources_;
+  int threads_ = MPI_THREAD_SINGLE;
+};
+
+/// Room for one peer's part of a chunk: two chunks are under way.
+int64_t part_bytes_of(int64_t staging_bytes, int ranks) {
+  const int64_t parts = 2 * std::max(1, ranks - 1);
+  const int64_t bytes =
+      std::min(staging_bytes / parts, kMostMessageBytes) / kCacheLine * kCacheLine;
+  if (bytes < kCacheLine) {
+    refuse(Exit::kUsage, "staging of ", staging_bytes, " bytes for ", ranks,
+           " ranks: need at least ", parts * kCacheLine);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi(const MpiOptions& options) {
+  auto world = std::make_unique<World>();
+  require_host_ranks(world->ranks());
+  world->require_same(options.staging_bytes, "the staging in bytes");
+  const int64_t part_bytes = part_bytes_of(options.staging_bytes, world->ranks());
+  return std::make_unique<MpiCommunicator>(std::move(world), part_bytes);
+}
+
+}  // namespace zero::comm

@@ -1,0 +1,77 @@
+#include "src/comm/mpi_world.hpp"
+
+#include <mpi.h>
+
+#include <string>
+
+#include "zero/base/error.hpp"
+
+namespace zero::comm {
+namespace {
+
+MPI_Comm comm_of(const World& world) { return MPI_Comm_f2c(world.handle()); }
+
+}  // namespace
+
+void check_mpi(int status, std::string_view what) {
+  if (status == MPI_SUCCESS) return;
+  char message[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(status, message, &length) != MPI_SUCCESS) length = 0;
+  throw Error(Exit::kInternal, text(what, " failed in MPI: ", std::string(message, size_t(length)),
+                                    " (code ", status, ")"));
+}
+
+World::World() {
+  int running = 0;
+  check_mpi(MPI_Initialized(&running), "asking whether MPI runs");
+  ZERO_REQUIRE(running, "communicators over MPI ranks are made between MPI_Init and MPI_Finalize");
+  MPI_Comm comm = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "duplicating MPI_COMM_WORLD");
+  handle_ = MPI_Comm_c2f(comm);
+  check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "asking MPI to return its errors");
+  check_mpi(MPI_Comm_rank(comm, &rank_), "asking for the rank");
+  check_mpi(MPI_Comm_size(comm, &ranks_), "asking for the number of ranks");
+}
+
+World::~World() {
+  int over = 0;
+  if (MPI_Finalized(&over) != MPI_SUCCESS || over) return;
+  MPI_Comm comm = comm_of(*this);
+  MPI_Comm_free(&comm);
+}
+
+bool World::shares_a_node() const {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(comm_of(*this), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+            "asking which ranks share a node");
+  int here = 0;
+  check_mpi(MPI_Comm_size(node, &here), "counting the ranks of a node");
+  check_mpi(MPI_Comm_free(&node), "freeing the communicator of a node");
+  return all(here == ranks_);
+}
+
+bool World::all(bool mine) const {
+  int value = mine;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm_of(*this)),
+            "asking all ranks whether they agree");
+  return value != 0;
+}
+
+void World::require_same(int64_t mine, std::string_view what) const {
+  const auto all = gather(mine);
+  for (size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    refuse(Exit::kRanksDisagree, "ranks disagree: ", what, " is ", all[0], " on rank 0 and ",
+           all[r], " on rank ", r, " - run one configuration on all ranks");
+  }
+}
+
+void World::gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) const {
+  const int bytes = int(mine.size());
+  check_mpi(
+      MPI_Allgather(mine.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, comm_of(*this)),
+      "exchanging what ranks know of themselves");
+}
+
+}  // namespace zero::comm

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace zero::comm {
+
+/// Throws Error(kInternal) naming `what` and MPI's own error text unless `status` is MPI_SUCCESS.
+void check_mpi(int status, std::string_view what);
+
+/// A duplicate of MPI_COMM_WORLD whose errors are returned, not fatal. Construction, destruction
+/// and every member but rank() and ranks() are collective.
+class World {
+ public:
+  World();
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  /// The communicator as MPI_Comm_c2f gives it, so that no header needs MPI's.
+  int handle() const { return handle_; }
+
+  bool shares_a_node() const;
+  /// True if `mine` is true on every rank.
+  bool all(bool mine) const;
+  /// Throws Error(kRanksDisagree), on every rank, if `mine` is not the same on all of them.
+  void require_same(int64_t mine, std::string_view what) const;
+  /// What every rank gives, in rank order.
+  template <class T>
+  std::vector<T> gather(const T& mine) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<T> out(size_t(ranks_), mine);
+    gather_bytes(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(out)));
+    return out;
+  }
+
+ private:
+  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) const;
+
+  int handle_ = 0;
+  int rank_ = 0;
+  int ranks_ = 1;
+};
+
+}  // namespace zero::comm

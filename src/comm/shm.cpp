@@ -1,0 +1,196 @@
+#include "zero/comm/shm.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "src/comm/host_communicator.hpp"
+#include "src/comm/mpi_world.hpp"
+#include "src/comm/shm_peers.hpp"
+#include "src/comm/shm_segment.hpp"
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::comm {
+namespace {
+
+// A verb is a sequence of chunks. For each, every rank stages its part in its own segment, then
+// reads its peers'. Staging runs one chunk ahead of reading, and `depth` chunks may be under way,
+// so ranks that run a little apart do not wait for each other.
+class ShmCommunicator final : public HostCommunicator {
+ public:
+  ShmCommunicator(const World& world, const ShmOptions& options, const SlotLayout& layout,
+                  std::vector<Segment> segments)
+      : HostCommunicator(world.rank(), world.ranks()),
+        waiting_{.hook = options.hook, .context = options.hook_context},
+        layout_(layout),
+        segments_(std::move(segments)),
+        calls_(segments_.size()),
+        sources_(segments_.size()) {}
+
+  std::string_view backend() const override { return "shm"; }
+
+ private:
+  void gather(const Call& call, const std::byte* shard, std::byte* full) override {
+    place_own_piece(call, rank(), shard, full);
+    const int64_t most = layout_.slot_bytes / call.in_bytes();
+    const std::byte* mine = full + call.offset_in_full(rank(), 0);
+    const auto stage = [&](Chunk chunk, std::byte* slot) {
+      copy(slot, mine + chunk.begin * call.in_bytes(), chunk.numel * call.in_bytes());
+      count_sent(call, chunk.numel * (ranks() - 1));
+    };
+    stream(call, most, stage, [&](Chunk chunk) {
+      for (int peer = 0; peer < ranks(); ++peer) {
+        if (peer == rank()) continue;
+        copy(full + call.offset_in_full(peer, chunk.begin), payload(peer, chunk),
+             chunk.numel * call.in_bytes());
+      }
+    });
+  }
+
+  // A slot holds a part for every peer; this rank's own part is read where it is.
+  void reduce(const Call& call, const std::byte* full, std::byte* shard) override {
+    const int64_t part_bytes = layout_.slot_bytes / std::max(1, ranks() - 1) / 64 * 64;
+    const auto stage = [&](Chunk chunk, std::byte* slot) {
+      for (int peer = 0; peer < ranks(); ++peer) {
+        if (peer == rank()) continue;
+        copy(slot + part_of(peer, rank()) * part_bytes,
+             full + call.offset_in_full(peer, chunk.begin), chunk.numel * call.in_bytes());
+        count_sent(call, chunk.numel);
+      }
+    };
+    stream(call, part_bytes / call.in_bytes(), stage, [&](Chunk chunk) {
+      for (int peer = 0; peer < ranks(); ++peer) {
+        sources_[size_t(peer)] = payload(peer, chunk) + part_of(rank(), peer) * part_bytes;
+      }
+      sources_[size_t(rank())] = full + call.offset_in_full(rank(), chunk.begin);
+      sum_sources(call, sources_, chunk.numel,
+                  shard + (call.begin + chunk.begin) * call.out_bytes());
+    });
+  }
+
+  void sum_words(const Call& call, int64_t* words) override {
+    const auto stage = [&](Chunk chunk, std::byte* slot) {
+      copy(slot, words + chunk.begin, chunk.numel * call.in_bytes());
+      count_sent(call, chunk.numel * (ranks() - 1));
+    };
+    stream(call, layout_.slot_bytes / call.in_bytes(), stage, [&](Chunk chunk) {
+      for (int peer = 0; peer < ranks(); ++peer) {
+        if (peer == rank()) continue;
+        add_words(words + chunk.begin, reinterpret_cast<const int64_t*>(payload(peer, chunk)),
+                  chunk.numel);
+      }
+    });
+  }
+
+  void copy_from_root(const Call& call, std::byte* bytes) override {
+    const auto stage = [&](Chunk chunk, std::byte* slot) {
+      if (rank() != call.root) return;
+      copy(slot, bytes + chunk.begin, chunk.numel);
+      count_sent(call, chunk.numel * (ranks() - 1));
+    };
+    stream(call, layout_.slot_bytes, stage, [&](Chunk chunk) {
+      if (rank() != call.root) copy(bytes + chunk.begin, payload(call.root, chunk), chunk.numel);
+    });
+  }
+
+  void meet(const Call& call) override {
+    stream(
+        call, 1, [](Chunk, std::byte*) {}, [](Chunk) {});
+  }
+
+  struct Chunk {
+    uint32_t number;  ///< in the life of the channel
+    int64_t begin;    ///< in the piece
+    int64_t numel;
+  };
+
+  /// Cuts the call into chunks of at most `most` elements; stage(chunk, slot) writes this rank's
+  /// part of each, read(chunk) is called when all peers' parts are there.
+  template <class Stage, class Read>
+  void stream(const Call& call, int64_t most, Stage stage, Read read) {
+    const int64_t chunks = std::max(int64_t(1), ceil_div(call.numel, most));
+    const uint32_t first = next_;
+    const auto chunk_at = [&](int64_t i) {
+      return Chunk{uint32_t(first + i), i * most, std::min(most, call.numel - i * most)};
+    };
+    for (int64_t i = 0; i <= chunks; ++i) {
+      if (i < chunks) publish(call, chunk_at(i), stage);
+      if (i > 0) consume(chunk_at(i - 1), i == 1, read);
+    }
+    next_ = uint32_t(first + chunks);
+  }
+
+  template <class Stage>
+  void publish(const Call& call, const Chunk& chunk, Stage& stage) {
+    const uint32_t freed = chunk.number + 1 - uint32_t(layout_.depth);
+    wait_for_peers(&Segment::drained, freed);
+    mine().call(chunk.number) = call;
+    stage(chunk, mine().payload(chunk.number));
+    raise(mine().filled(), chunk.number + 1);
+  }
+
+  template <class Read>
+  void consume(const Chunk& chunk, bool first, Read& read) {
+    wait_for_peers(&Segment::filled, chunk.number + 1);
+    if (first) require_same_calls(chunk.number);
+    read(chunk);
+    raise(mine().drained(), chunk.number + 1);
+  }
+
+  void wait_for_peers(Counter& (Segment::*counter)() const, uint32_t least) {
+    for (int peer = 0; peer < ranks(); ++peer) {
+      if (peer != rank()) wait_for((segments_[size_t(peer)].*counter)(), least, waiting_);
+    }
+  }
+
+  void require_same_calls(uint32_t chunk) {
+    for (size_t r = 0; r < segments_.size(); ++r) calls_[r] = segments_[r].call(chunk);
+    require_same(calls_);
+  }
+
+  static void copy(void* to, const void* from, int64_t bytes) {
+    std::memcpy(to, from, size_t(bytes));
+  }
+  /// Where in `sender`'s slot the part for `receiver` lies: a slot has no part for its owner.
+  static int part_of(int receiver, int sender) { return receiver - (receiver > sender); }
+  Segment& mine() { return segments_[size_t(rank())]; }
+  const std::byte* payload(int peer, const Chunk& chunk) const {
+    return segments_[size_t(peer)].payload(chunk.number);
+  }
+
+  Waiting waiting_;
+  SlotLayout layout_;
+  std::vector<Segment> segments_;
+  std::vector<Call> calls_;
+  std::vector<const std::byte*> sources_;
+  uint32_t next_ = 0;
+};
+
+std::vector<Segment> map_segments(const World& world, const SlotLayout& layout) {
+  const File mine = make_memory_file(layout.segment_bytes());
+  const PeerFiles peers = files_of_peers(world, mine);
+  std::vector<Segment> segments;
+  for (int r = 0; r < world.ranks(); ++r) {
+    segments.emplace_back(r == world.rank() ? mine : peers[size_t(r)], layout);
+  }
+  return segments;
+}
+
+}  // namespace
+
+bool all_ranks_share_a_node() { return World().shares_a_node(); }
+
+std::unique_ptr<Communicator> make_shm(const ShmOptions& options) {
+  const World world;
+  require_host_ranks(world.ranks());
+  world.require_same(options.staging_bytes, "the staging in bytes");
+  if (!world.shares_a_node()) {
+    refuse(Exit::kUsage, "shared memory between ", world.ranks(),
+           " ranks that are not all on one node - take comm's mpi back end instead of shm");
+  }
+  const SlotLayout layout = layout_of(options.staging_bytes, world.ranks());
+  return std::make_unique<ShmCommunicator>(world, options, layout, map_segments(world, layout));
+}
+
+}  // namespace zero::comm

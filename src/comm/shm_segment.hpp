@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "src/comm/call.hpp"
+#include "src/comm/counter.hpp"
+
+namespace zero::comm {
+
+/// A file descriptor that closes itself. -1 is none.
+class File {
+ public:
+  explicit File(int fd = -1) : fd_(fd) {}
+  ~File();
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+
+  int fd() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+/// How a segment is cut: a head, then `depth` slots, each with room for one Call and `slot_bytes`
+/// of payload. Chunk k of a channel's life travels in slot k modulo `depth`.
+struct SlotLayout {
+  int depth;
+  int64_t slot_bytes;
+
+  bool operator==(const SlotLayout&) const = default;
+  int64_t segment_bytes() const;
+};
+
+/// The layout that `staging_bytes` allows. Throws Error(kUsage) if a slot would have no room for 64
+/// bytes to each peer.
+SlotLayout layout_of(int64_t staging_bytes, int ranks);
+
+/// A nameless file in memory, of a size that can no longer change, with its memory reserved: so
+/// that no access can end in SIGBUS. Throws Error(kDoesNotFit).
+File make_memory_file(int64_t bytes);
+
+/// Which file a descriptor means, the same in every process that shares a kernel.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// All zero for an invalid file.
+FileIdentity identity_of(const File& file);
+
+/// One rank's segment, mapped; written by its owner, read by its peers.
+class Segment {
+ public:
+  Segment(const File& file, const SlotLayout& layout);
+  ~Segment();
+  Segment(Segment&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), layout_(other.layout_) {}
+  Segment& operator=(Segment&&) = delete;
+
+  /// Chunks that the owner has staged, and chunks of all its peers that it has finished reading.
+  Counter& filled() const { return head().filled; }
+  Counter& drained() const { return head().drained; }
+  Call& call(uint32_t chunk) const;
+  std::byte* payload(uint32_t chunk) const;
+
+ private:
+  struct Head {
+    Counter filled;
+    Counter drained;
+  };
+  static constexpr int64_t kCallBytes = 128;
+
+  friend struct SlotLayout;
+  Head& head() const { return *reinterpret_cast<Head*>(base_); }
+  std::byte* slot(uint32_t chunk) const;
+
+  std::byte* base_ = nullptr;
+  SlotLayout layout_;
+};
+
+}  // namespace zero::comm

@@ -1,0 +1,139 @@
+// Ranks: 1
+
+#include "zero/kernels/tree_sum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace {
+
+/// The same tree level by level: neighbours are paired, an odd one out goes up as it is.
+float reference_sum(std::vector<float> level) {
+  while (level.size() > 1) {
+    std::vector<float> next;
+    for (size_t i = 0; i < level.size(); i += 2) {
+      next.push_back(i + 1 < level.size() ? level[i] + level[i + 1] : level[i]);
+    }
+    level = next;
+  }
+  return level[0];
+}
+
+/// Values of many magnitudes, so that another order of adding gives other bits.
+float value_at(int source, int64_t i) {
+  const uint32_t mixed = (uint32_t(source) * 7919u + uint32_t(i) + 1u) * 2654435761u;
+  return std::ldexp(float(int32_t(mixed)), -31 + int(mixed % 13u));
+}
+
+template <class T>
+struct Sources {
+  std::vector<std::vector<T>> data;
+  std::vector<const T*> pointers;
+
+  Sources(int count, int64_t numel) {
+    for (int s = 0; s < count; ++s) {
+      std::vector<T> source;
+      for (int64_t i = 0; i < numel; ++i) source.push_back(T(value_at(s, i)));
+      data.push_back(std::move(source));
+    }
+    for (const auto& source : data) pointers.push_back(source.data());
+  }
+
+  float sum_at(int64_t i) const {
+    std::vector<float> values;
+    for (const auto& source : data) values.push_back(float(source[size_t(i)]));
+    return reference_sum(values);
+  }
+};
+
+template <class Pair>
+class TreeSum : public testing::Test {};
+
+template <class T, class O>
+struct Types {
+  using In = T;
+  using Out = O;
+};
+using AllTypes = testing::Types<Types<float, float>, Types<bf16, float>, Types<f16, float>,
+                                Types<bf16, bf16>, Types<f16, f16>>;
+TYPED_TEST_SUITE(TreeSum, AllTypes);
+
+TYPED_TEST(TreeSum, AddsAnyNumberOfSourcesAlongTheBalancedTree) {
+  using In = typename TypeParam::In;
+  using Out = typename TypeParam::Out;
+  const int64_t numel = 1029;  // more than a block, and a tail that fills no vector
+  for (const int count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 17, 31, 33, 64}) {
+    const Sources<In> sources(count, numel);
+    std::vector<Out> out(size_t(numel) + 1, Out(-7.0f));
+    tree_sum<In, Out>(sources.pointers, numel, out.data(), false);
+    for (int64_t i = 0; i < numel; ++i) {
+      ASSERT_EQ(float(out[size_t(i)]), float(Out(sources.sum_at(i)))) << count << " sources, " << i;
+    }
+    EXPECT_EQ(float(out.back()), -7.0f) << "beyond the end";
+  }
+}
+
+TYPED_TEST(TreeSum, AddsNothingWhereThereAreNoElements) {
+  using In = typename TypeParam::In;
+  using Out = typename TypeParam::Out;
+  const Sources<In> sources(3, 1);
+  Out out(5.0f);
+  tree_sum<In, Out>(sources.pointers, 0, &out, false);
+  EXPECT_EQ(float(out), 5.0f);
+}
+
+TEST(TreeSumStore, AddsTheFinishedSumToWhatIsThere) {
+  // In fp32, 2^24 + 1 is 2^24; the two ones must meet before they reach it.
+  const bf16 one(1.0f);
+  const bf16* const sources[] = {&one, &one};
+  float out = 0x1p24f;
+  tree_sum<bf16, float>(sources, 1, &out, true);
+  EXPECT_EQ(out, 0x1p24f + 2.0f);
+}
+
+TEST(TreeSumStore, RoundsTheSumOnceAndNotEveryAddition) {
+  // 256 + 1 is no bf16 and would round back to 256; 256 + 1 + 1 is one.
+  const bf16 values[] = {bf16(1.0f), bf16(1.0f), bf16(256.0f)};
+  const bf16* const sources[] = {&values[0], &values[2], &values[1]};
+  bf16 out;
+  tree_sum<bf16, bf16>(sources, 1, &out, false);
+  EXPECT_EQ(float(out), 258.0f);
+}
+
+TEST(TreeSumSpecial, PassesInfinityAndNanOn) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float left[] = {inf, inf, std::nanf(""), 65504.0f};
+  const float right[] = {1.0f, -inf, 1.0f, 65504.0f};
+  std::vector<f16> a, b;
+  for (int i = 0; i < 4; ++i) a.emplace_back(left[i]), b.emplace_back(right[i]);
+  const f16* const sources[] = {a.data(), b.data()};
+  std::vector<f16> out(4);
+  tree_sum<f16, f16>(sources, 4, out.data(), false);
+  EXPECT_EQ(float(out[0]), inf);
+  EXPECT_TRUE(std::isnan(float(out[1])));
+  EXPECT_TRUE(std::isnan(float(out[2])));
+  EXPECT_EQ(float(out[3]), inf) << "131008 is beyond fp16";
+}
+
+TEST(TreeSumRefusal, NamesTheNumberOfSourcesItCannotAdd) {
+  float out = 0;
+  const std::vector<const float*> many(kMaxTreeSources + 1, &out);
+  EXPECT_THROW((tree_sum<float, float>({}, 1, &out, false)), Error);
+  EXPECT_THROW((tree_sum<float, float>(many, 1, &out, false)), Error);
+}
+
+TEST(TreeSumRefusal, AddsToNothingThatIsRounded) {
+  const bf16 one(1.0f);
+  const bf16* const sources[] = {&one};
+  bf16 out;
+  EXPECT_THROW((tree_sum<bf16, bf16>(sources, 1, &out, true)), Error);
+}
+
+}  // namespace
+}  // namespace zero::kernels
