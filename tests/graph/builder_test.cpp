@@ -1,0 +1,136 @@
+// Ranks: 1
+
+#include "zero/graph/builder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/support/tiny_graph.hpp"
+#include "zero/kernels/step_state.hpp"
+
+namespace zero::graph {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const std::function<void()>& statement) {
+  try {
+    statement();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kInternal);
+    return error.what();
+  }
+  return "no error";
+}
+
+/// A builder with an activation x [6, 4] and parameters of several shapes.
+struct Scene {
+  GraphBuilder out{{.samples = 2, .length = 3}, Dtype::bf16};
+  int32_t unit = out.unit("only");
+  TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  TensorId positions = out.parameter({.name = "positions", .shape = {3, 4}});
+  TensorId x = out.embedding(table, positions);
+  TensorId wide = out.parameter({.name = "wide", .shape = {5, 12}});
+  TensorId bias = out.parameter({.name = "bias", .shape = {4}});
+};
+
+TEST(GraphBuilder, GivesActivationsTheirShapesAndDtypes) {
+  const Graph graph = tiny_forward(1, 0.5f, Dtype::bf16);
+  const Tensor& y = graph[first(graph, OpKind::layernorm).outputs[0]];
+  EXPECT_EQ(y.shape, Shape({6, 4}));
+  EXPECT_EQ(y.dtype, Dtype::bf16);
+  const Tensor& mean = graph[first(graph, OpKind::layernorm).outputs[1]];
+  EXPECT_EQ(mean.shape, Shape({6}));
+  EXPECT_EQ(mean.dtype, Dtype::f32);
+  EXPECT_EQ(graph[first(graph, OpKind::linear).outputs[0]].shape, Shape({6, 12}));
+  EXPECT_EQ(graph[first(graph, OpKind::attention).outputs[0]].shape, Shape({6, 4}));
+  EXPECT_EQ(graph[first(graph, OpKind::attention).outputs[1]].shape, Shape({2, 2, 3}));
+}
+
+TEST(GraphBuilder, MakesWhatTheHostWritesBeforeAStep) {
+  const Graph graph = tiny_forward(0, 0);
+  EXPECT_EQ(graph[graph.tokens].shape, Shape({6}));
+  EXPECT_EQ(graph[graph.targets].dtype, Dtype::i32);
+  EXPECT_EQ(graph[graph.step_inputs].bytes(), int64_t(sizeof(kernels::StepInputs)));
+  EXPECT_EQ(graph[graph.step_state].bytes(), int64_t(sizeof(kernels::StepState)));
+  EXPECT_EQ(graph[graph.step_sums].bytes(), int64_t(sizeof(kernels::StepSums)));
+}
+
+TEST(GraphBuilder, KeepsTheParametersOfAUnitTogetherThoughItIsBegunTwice) {
+  const Graph graph = tiny_forward(1, 0);
+  EXPECT_THAT(graph.unit_names, testing::ElementsAre("embedding", "h.0"));
+  std::vector<std::string> names;
+  for (const Parameter& parameter : graph.parameters) {
+    names.push_back(std::to_string(parameter.unit) + " " + graph[parameter.tensor].name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("0 wte", "0 wpe", "0 ln_f.weight", "0 ln_f.bias",
+                                          "1 h.0.ln.weight", "1 h.0.ln.bias", "1 h.0.up.weight",
+                                          "1 h.0.up.bias", "1 h.0.down.weight", "1 h.0.down.bias"));
+}
+
+TEST(GraphBuilder, NumbersEveryUseOfDropout) {
+  const Graph graph = tiny_forward(2, 0.5f);
+  std::vector<uint32_t> sites;
+  for (const Op& op : graph.ops) {
+    if (op.attributes.probability > 0) sites.push_back(op.attributes.site);
+  }
+  EXPECT_THAT(sites, testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST(GraphBuilder, CountsPaddingOutOfAParametersRealElements) {
+  const Graph graph = tiny_forward(0, 0);
+  EXPECT_EQ(graph.parameters[0].real_numel, 5 * 4);
+  EXPECT_EQ(graph.parameters[1].real_numel, 10 * 4);
+}
+
+TEST(GraphBuilder, RefusesAProductWhoseInnerExtentsDifferAndNamesBothTensors) {
+  Scene scene;
+  EXPECT_THAT(error_of([&] { scene.out.linear(scene.x, scene.wide, scene.bias); }),
+              HasSubstr("embedding(table) [6, 4] times wide [5, 12]"));
+}
+
+TEST(GraphBuilder, RefusesWhatCannotBeAddedOrNormalised) {
+  Scene scene;
+  EXPECT_THAT(error_of([&] { scene.out.dropout_add(scene.x, scene.table, 0, "sum"); }),
+              HasSubstr("embedding(table) [6, 4] and table [8, 4] cannot be added"));
+  EXPECT_THAT(error_of([&] { scene.out.layernorm(scene.x, scene.wide, scene.bias, 0); }),
+              HasSubstr("wide [5, 12] does not fit embedding(table) [6, 4]"));
+  EXPECT_EQ(error_of([&] { scene.out.layernorm(scene.x, scene.bias, scene.bias, 0); }), "no error");
+}
+
+TEST(GraphBuilder, RefusesHeadsThatDoNotSplitTheWidth) {
+  Scene scene;
+  EXPECT_THAT(error_of([&] { scene.out.attention(scene.x, 2, 0); }),
+              HasSubstr("does not split into three times 2 heads"));
+}
+
+TEST(GraphBuilder, RefusesATableThatIsTooSmall) {
+  Scene scene;
+  EXPECT_THAT(error_of([&] { scene.out.classifier(scene.x, scene.table, 9, 1); }),
+              HasSubstr("table [8, 4] has no rows for 9 classes"));
+  EXPECT_THAT(error_of([&] { scene.out.classifier(scene.x, scene.wide, 5, 1); }),
+              HasSubstr("embedding(table) [6, 4] and wide [5, 12] differ in width"));
+  GraphBuilder longer({.samples = 1, .length = 4}, Dtype::f32);
+  longer.unit("only");
+  const TensorId table = longer.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId three = longer.parameter({.name = "positions", .shape = {3, 4}});
+  EXPECT_THAT(error_of([&] { longer.embedding(table, three); }),
+              HasSubstr("positions [3, 4] has no row for each of 4 tokens"));
+}
+
+TEST(GraphBuilder, RefusesDropoutOfEverything) {
+  Scene scene;
+  EXPECT_THAT(error_of([&] { scene.out.dropout_add(scene.x, kNone, 1.0f, "all"); }),
+              HasSubstr("less than 1"));
+}
+
+TEST(GraphBuilder, RefusesCodeBeforeTheFirstUnit) {
+  GraphBuilder out({.samples = 1, .length = 1}, Dtype::f32);
+  EXPECT_THAT(error_of([&] { out.parameter({.name = "w", .shape = {1}}); }),
+              HasSubstr("before the first unit"));
+}
+
+}  // namespace
+}  // namespace zero::graph

@@ -1,0 +1,163 @@
+// Ranks: 1
+
+#include "zero/graph/differentiate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/tiny_graph.hpp"
+
+namespace zero::graph {
+namespace {
+
+using testing::HasSubstr;
+
+const char* const kForward =
+    "embedding layernorm linear attention gelu linear dropout_add layernorm classifier";
+
+bool contains(const std::vector<TensorId>& tensors, TensorId tensor) {
+  return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
+}
+
+std::string error_of(const Graph& forward) {
+  try {
+    differentiate(forward);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kInternal);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Differentiate, WritesTheBackwardPassInReverseWithWeightGradientsFirst) {
+  EXPECT_EQ(kinds(differentiate(tiny_forward(1, 0.5f))),
+            std::string(kForward) +
+                " layernorm_grad"
+                " dropout_add"
+                " linear_weight_grad linear_bias_grad linear_input_grad"
+                " gelu_grad attention_grad"
+                " linear_weight_grad linear_bias_grad linear_input_grad"
+                " layernorm_grad embedding_grad");
+}
+
+TEST(Differentiate, NeedsNoOpForAnAdditionWithoutDropout) {
+  EXPECT_EQ(kinds(differentiate(tiny_forward(1, 0.0f))),
+            std::string(kForward) +
+                " layernorm_grad"
+                " linear_weight_grad linear_bias_grad linear_input_grad"
+                " gelu_grad attention_grad"
+                " linear_weight_grad linear_bias_grad linear_input_grad"
+                " layernorm_grad embedding_grad");
+}
+
+TEST(Differentiate, MarksWhatItAppendsAndLeavesTheForwardPassAsItIs) {
+  const Graph forward = tiny_forward(1, 0.5f);
+  const Graph graph = differentiate(forward);
+  const size_t classifier = forward.ops.size() - 1;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    EXPECT_EQ(graph.ops[i].backward, i >= classifier) << "op " << i;
+  }
+  EXPECT_EQ(graph.ops[classifier].outputs.size(), 3u);
+  EXPECT_EQ(graph.ops[classifier + 1].layer, 0);
+  EXPECT_EQ(graph.ops[classifier + 2].layer, 1);
+  EXPECT_EQ(graph.ops.back().layer, 0);
+}
+
+TEST(Differentiate, LetsTheNormAddTheGradientOfTheResidualBranch) {
+  const Graph graph = differentiate(tiny_forward(1, 0.5f));
+  std::vector<const Op*> norms;
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::layernorm_grad) norms.push_back(&op);
+  }
+  ASSERT_EQ(norms.size(), 2u);
+  EXPECT_EQ(norms[0]->inputs[5], kNone);
+  EXPECT_EQ(norms[1]->inputs[5], norms[0]->outputs[0]);
+}
+
+TEST(Differentiate, DropsTheSameElementsOnTheWayBack) {
+  const Graph graph = differentiate(tiny_forward(1, 0.5f));
+  std::vector<const Op*> drops;
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::dropout_add) drops.push_back(&op);
+  }
+  ASSERT_EQ(drops.size(), 2u);
+  EXPECT_EQ(drops[1]->attributes, drops[0]->attributes);
+  EXPECT_EQ(drops[1]->inputs[1], kNone);
+}
+
+TEST(Differentiate, WritesEveryParametersGradientOnceBeforeItIsUpdated) {
+  const Graph graph = differentiate(tiny_forward(3, 0.5f, Dtype::f16));
+  for (const Parameter& parameter : graph.parameters) {
+    const Tensor& gradient = graph[parameter.gradient];
+    EXPECT_EQ(gradient.shape, graph[parameter.tensor].shape);
+    EXPECT_EQ(gradient.dtype, Dtype::f16);
+    EXPECT_EQ(gradient.role, Role::gradient);
+    EXPECT_EQ(gradient.parameter, parameter.tensor);
+    int writes = 0;
+    for (const Op& op : graph.ops) {
+      const bool reads = contains(op.inputs, parameter.gradient);
+      EXPECT_TRUE(!reads || writes == 1) << gradient.name << " is read before it is written";
+      writes += contains(op.outputs, parameter.gradient) && !reads;
+    }
+    EXPECT_EQ(writes, 1) << gradient.name;
+  }
+}
+
+TEST(Differentiate, AddsTheGradientsOfAnActivationThatIsUsedTwice) {
+  GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
+  const TensorId x = out.embedding(table, positions);
+  const TensorId left = tiny_linear(out, x, "left", {4, 4});
+  const TensorId right = tiny_linear(out, x, "right", {4, 4});
+  out.classifier(out.dropout_add(left, right, 0, "sum"), table, 8, 2);
+  const Graph graph = differentiate(out.finish());
+  const Op& add = first(graph, OpKind::add);
+  EXPECT_EQ(graph[add.outputs[0]].name, "d(embedding(table))");
+  EXPECT_EQ(first(graph, OpKind::embedding_grad).inputs[1], add.outputs[0]);
+}
+
+TEST(Differentiate, RefusesAParameterThatTheLossDoesNotDependOn) {
+  GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
+  const TensorId x = out.embedding(table, positions);
+  tiny_linear(out, x, "unused", {4, 4});
+  out.classifier(x, table, 8, 2);
+  EXPECT_THAT(error_of(out.finish()), HasSubstr("does not depend on parameter unused.weight"));
+}
+
+TEST(Differentiate, RefusesAnUntiedTokenTable) {
+  GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
+  const TensorId head = out.parameter({.name = "head", .shape = {8, 4}});
+  out.classifier(out.embedding(table, positions), head, 8, 2);
+  EXPECT_THAT(error_of(out.finish()), HasSubstr("table is not tied to the classifier"));
+}
+
+TEST(Differentiate, RefusesAWeightThatTwoProductsUse) {
+  GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
+  const TensorId weight = out.parameter({.name = "weight", .shape = {4, 4}});
+  const TensorId bias = out.parameter({.name = "bias", .shape = {4}});
+  const TensorId x = out.linear(out.embedding(table, positions), weight, bias);
+  out.classifier(out.linear(x, weight, bias), table, 8, 2);
+  EXPECT_THAT(error_of(out.finish()), HasSubstr("parameter weight is used twice"));
+}
+
+TEST(Differentiate, RefusesAGraphWithoutALoss) {
+  Graph graph = tiny_forward(1, 0);
+  graph.ops.pop_back();
+  EXPECT_THAT(error_of(graph), HasSubstr("must end with its classifier"));
+}
+
+}  // namespace
+}  // namespace zero::graph

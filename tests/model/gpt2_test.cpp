@@ -1,0 +1,163 @@
+// Ranks: 1
+
+#include "zero/model/gpt2.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "zero/graph/differentiate.hpp"
+
+namespace zero::model {
+namespace {
+
+using graph::Graph;
+using graph::OpKind;
+
+const Gpt2 kSmall{.layers = 12, .width = 768, .heads = 12, .vocabulary = 50257, .positions = 1024};
+const Gpt2 kXl{.layers = 48, .width = 1600, .heads = 25, .vocabulary = 50257, .positions = 1024};
+const Gpt2 k10B{.layers = 50, .width = 4096, .heads = 32, .vocabulary = 50304, .positions = 1024};
+/// Width 4 in 2 heads, 5 classes, 6 positions.
+const Gpt2 kTiny{
+    .layers = 2, .width = 4, .heads = 2, .vocabulary = 5, .positions = 6, .dropout = 0.1f};
+
+Graph tiny(bool training) {
+  return gpt2(kTiny,
+              {.micro = {.samples = 2, .length = 3}, .compute = Dtype::f32, .training = training});
+}
+
+int count(const Graph& graph, OpKind kind) {
+  int ops = 0;
+  for (const graph::Op& op : graph.ops) ops += op.kind == kind;
+  return ops;
+}
+
+const graph::Parameter& parameter(const Graph& graph, const std::string& name) {
+  for (const graph::Parameter& candidate : graph.parameters) {
+    if (graph[candidate.tensor].name == name) return candidate;
+  }
+  ZERO_REQUIRE(false, "no parameter ", name);
+  return graph.parameters[0];
+}
+
+TEST(Gpt2, HasThePublishedNumbersOfParameters) {
+  EXPECT_EQ(parameter_count(kSmall), 124'439'808);
+  EXPECT_EQ(parameter_count(kXl), 1'557'611'200);
+  EXPECT_EQ(parameter_count(k10B), 10'279'239'680);
+}
+
+TEST(Gpt2, HasAGraphWithAsManyRealElements) {
+  const Graph graph = gpt2(
+      kSmall, {.micro = {.samples = 1, .length = 8}, .compute = Dtype::bf16, .training = true});
+  int64_t real = 0;
+  for (const graph::Parameter& each : graph.parameters) real += each.real_numel;
+  EXPECT_EQ(real, parameter_count(kSmall));
+  EXPECT_EQ(graph.parameter_numel(), real + (50304 - 50257) * 768);
+}
+
+TEST(Gpt2, PadsTheVocabularyToAMultipleOf64) {
+  EXPECT_EQ(padded_vocabulary(kSmall), 50304);
+  EXPECT_EQ(padded_vocabulary(k10B), 50304);
+  EXPECT_EQ(padded_vocabulary(kTiny), 64);
+}
+
+TEST(Gpt2, NamesParametersLikeHuggingFaceInTheOrderOfUse) {
+  const Graph graph = tiny(true);
+  EXPECT_THAT(graph.unit_names, testing::ElementsAre("embedding", "h.0", "h.1"));
+  std::vector<std::string> names;
+  for (const graph::Parameter& each : graph.parameters) {
+    if (each.unit < 2) names.push_back(graph[each.tensor].name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias",  //
+                         "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.attn.c_attn.weight",
+                         "h.0.attn.c_attn.bias", "h.0.attn.c_proj.weight", "h.0.attn.c_proj.bias",
+                         "h.0.ln_2.weight", "h.0.ln_2.bias", "h.0.mlp.c_fc.weight",
+                         "h.0.mlp.c_fc.bias", "h.0.mlp.c_proj.weight", "h.0.mlp.c_proj.bias"));
+}
+
+TEST(Gpt2, StoresWeightsAsInputTimesOutput) {
+  const Graph graph = tiny(true);
+  const auto shape = [&](const char* name) { return graph[parameter(graph, name).tensor].shape; };
+  EXPECT_EQ(shape("wte.weight"), Shape({64, 4}));
+  EXPECT_EQ(shape("wpe.weight"), Shape({6, 4}));
+  EXPECT_EQ(shape("h.1.attn.c_attn.weight"), Shape({4, 12}));
+  EXPECT_EQ(shape("h.1.attn.c_proj.weight"), Shape({4, 4}));
+  EXPECT_EQ(shape("h.1.mlp.c_fc.weight"), Shape({4, 16}));
+  EXPECT_EQ(shape("h.1.mlp.c_proj.weight"), Shape({16, 4}));
+}
+
+TEST(Gpt2, DecaysMatricesOnly) {
+  for (const graph::Parameter& each : tiny(true).parameters) {
+    const Graph graph = tiny(true);
+    EXPECT_EQ(each.decays, graph[each.tensor].shape.rank() == 2) << graph[each.tensor].name;
+  }
+}
+
+TEST(Gpt2, StartsTheProjectionsIntoTheResidualStreamSmaller) {
+  const Graph graph = tiny(true);
+  EXPECT_FLOAT_EQ(parameter(graph, "wpe.weight").deviation, 0.02f);
+  EXPECT_FLOAT_EQ(parameter(graph, "h.0.mlp.c_fc.weight").deviation, 0.02f);
+  EXPECT_FLOAT_EQ(parameter(graph, "h.0.mlp.c_proj.weight").deviation, 0.01f);  // 0.02 / sqrt(4)
+  EXPECT_FLOAT_EQ(parameter(graph, "h.1.attn.c_proj.weight").deviation, 0.01f);
+  EXPECT_EQ(parameter(graph, "ln_f.weight").init, graph::Init::ones);
+  EXPECT_EQ(parameter(graph, "h.0.attn.c_attn.bias").init, graph::Init::zeros);
+}
+
+TEST(Gpt2, DropsAtEmbeddingAttentionAndBothBranchesInTrainingOnly) {
+  const Graph training = tiny(true);
+  EXPECT_EQ(count(training, OpKind::dropout_add), 1 + 2 * 2);
+  for (const graph::Op& op : training.ops) {
+    const bool drops = op.kind == OpKind::dropout_add || op.kind == OpKind::attention;
+    EXPECT_EQ(op.attributes.probability, drops ? 0.1f : 0.0f);
+  }
+  const Graph evaluation = tiny(false);
+  EXPECT_EQ(count(evaluation, OpKind::dropout_add), 2 * 2);
+  for (const graph::Op& op : evaluation.ops) EXPECT_EQ(op.attributes.probability, 0.0f);
+}
+
+TEST(Gpt2, CutsTheClassifierIntoChunksByTheShapeAlone) {
+  const auto chunk = [](int64_t samples, int64_t chunk_rows) {
+    return gpt2(kTiny, {.micro = {.samples = samples, .length = 4},
+                        .compute = Dtype::f32,
+                        .training = true,
+                        .chunk_rows = chunk_rows})
+        .ops.back()
+        .attributes.chunk_rows;
+  };
+  EXPECT_EQ(chunk(2, 0), 8);
+  EXPECT_EQ(chunk(512, 0), 1024);
+  EXPECT_EQ(chunk(512, 100), 100);
+}
+
+TEST(Gpt2, CanBeDifferentiated) {
+  const Graph graph = differentiate(tiny(true));
+  EXPECT_EQ(count(graph, OpKind::linear_weight_grad), 2 * 4);
+  EXPECT_EQ(count(graph, OpKind::add), 0) << "norms add the residual gradients";
+}
+
+TEST(Gpt2, RefusesHeadsThatDoNotDivideTheWidthAndSamplesThatAreTooLong) {
+  const ForwardOptions fits{
+      .micro = {.samples = 1, .length = 6}, .compute = Dtype::f32, .training = true};
+  EXPECT_NO_THROW(gpt2(kTiny, fits));
+  ForwardOptions longer = fits;
+  longer.micro.length = 7;
+  EXPECT_THROW(gpt2(kTiny, longer), Error);
+  Gpt2 uneven = kTiny;
+  uneven.heads = 3;
+  try {
+    gpt2(uneven, fits);
+    FAIL() << "3 heads cannot share a width of 4";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    EXPECT_THAT(error.what(), testing::HasSubstr("width of 4 does not split into 3 heads"));
+  }
+}
+
+TEST(Gpt2, CostsSixOperationsAParameterAndTokenAndCausalAttention) {
+  EXPECT_EQ(flops_per_token(kSmall, 1024), 6.0 * 124'439'808 + 6.0 * 12 * 768 * 1024);
+}
+
+}  // namespace
+}  // namespace zero::model
