@@ -66,7 +66,9 @@ class Reader {
     report_.error(place, key, unknown(key));
   }
 
-  std::string unknown(const std::string& key) const {
+  std::string unknown(const std::string& key) {
+    constexpr int kMostSearches = 50;  // a file of nothing else must not take long
+    if (++searches_ > kMostSearches) return "no such key";
     std::vector<std::string> keys;
     for (const Field& field : fields_) keys.push_back(field.key);
     const std::string near = nearest_key(key, keys);
@@ -76,6 +78,7 @@ class Reader {
 
   std::vector<Field> fields_;
   Report& report_;
+  int searches_ = 0;
 };
 
 }  // namespace

@@ -268,6 +268,64 @@ TEST(ReadConfig, RefusesAFileThatIsMissingOrAFolderOrTooLong) {
   EXPECT_THROW(read_config(std::string(70000, '\n'), "in.toml"), Error);
 }
 
+/// What is wrong with each key in each of these ways.
+std::vector<std::string> broken_lines(const Field& field) {
+  const std::string& key = field.key;
+  const std::string good = to_text(value_of(field));
+  return {text(key, " = [\"x\", \"y\", \"z\"]"),
+          text(key, " = ", good, "\n", key, " = ", good),
+          text(key, " = "),
+          text(key, " = 1979-05-27"),
+          text(key, "_x = ", good),
+          text("x", key, " = ", good)};
+}
+
+TEST(ReadConfig, LocatesEveryGeneratedErrorAtFileLineAndKey) {
+  RunConfig config;
+  int generated = 0;
+  for (const Field& field : fields_of(config)) {
+    for (const std::string& line : broken_lines(field)) {
+      const std::string error = error_of(line, {"model.dropout=0"});
+      const std::string key = line.substr(0, line.find(' '));
+      EXPECT_THAT(error, testing::AnyOf(HasSubstr("in.toml:4: " + key + ": "),
+                                        HasSubstr("in.toml:5: " + key + ": ")))
+          << line;
+      ++generated;
+    }
+  }
+  EXPECT_GE(generated, 400);
+}
+
+TEST(ReadConfig, SurvivesAFileOfNothingButUnknownKeys) {
+  std::string text;
+  for (int i = 0; text.size() + 12 < kTomlMaxBytes; ++i) text += "k" + std::to_string(i) + "=1\n";
+  EXPECT_THROW(read_config(text, "in.toml"), Error);
+}
+
+TEST(ReadConfig, EndsInAConfigurationOrAUsageErrorOnDamagedFiles) {
+  const std::string good = content(inputs("reference.toml"));
+  uint32_t random = 1;
+  const auto next = [&random](size_t below) {
+    random = random * 1664525u + 1013904223u;
+    return size_t((uint64_t(random) * below) >> 32);
+  };
+  int errors = 0;
+  for (int i = 0; i < 500; ++i) {
+    std::string damaged = good;
+    for (size_t edits = 1 + next(4); edits > 0; --edits) {
+      const size_t at = next(damaged.size());
+      next(2) ? damaged.erase(at, next(30)) : damaged.insert(at, 1, char(next(256)));
+    }
+    try {
+      read_config(damaged, "in.toml");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::kUsage);
+      ++errors;
+    }
+  }
+  EXPECT_GE(errors, 100);
+}
+
 /// The values of DeepSpeed's articles, flat: none is refused.
 TEST(ReadConfig, AcceptsTheSettingsOfTheArticles) {
   const std::string stage2 =

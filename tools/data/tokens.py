@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a UTF-8 text as a token file: 16-bit ids behind a header, as include/zero/io/data/token_file.hpp
-describes it. For now a token is a byte, the vocabulary is 256.
+"""Writes a UTF-8 text as a token file: 16-bit ids behind a header, which
+include/zero/io/data/token_file.hpp describes. For now a token is a byte, the vocabulary is 256.
 
 usage: tokens.py TEXT OUT.bin
 """
