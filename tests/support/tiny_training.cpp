@@ -1,0 +1,252 @@
+#include "tests/support/tiny_training.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "zero/kernels/initialise.hpp"
+
+namespace zero::testing {
+namespace {
+
+/// Calls visit(placement, parameter's element, unit's element) for every element of every
+/// parameter.
+template <class Visit>
+void for_each_element(const plan::Unit& unit, const Visit& visit) {
+  for (const plan::Placement& placement : unit.placements) {
+    for (int64_t i = 0; i < placement.numel; ++i) visit(placement, i, placement.begin + i);
+  }
+}
+
+/// Where element `at` of a unit lies in an array that may hold one rank's shard; -1: not there.
+int64_t place_in(const plan::Unit& unit, bool sharded, int rank, int64_t at) {
+  if (!sharded) return at;
+  return at / unit.shard_numel == rank ? at % unit.shard_numel : -1;
+}
+
+float initial_value(const graph::Parameter& parameter, int32_t index, int64_t element) {
+  if (parameter.init == graph::Init::zeros) return 0.0f;
+  if (parameter.init == graph::Init::ones) return 1.0f;
+  return parameter.deviation * kernels::initial_normal(1, uint32_t(index), element);
+}
+
+void split(float master, float& weight, float&) { weight = master; }
+void split(float master, f16& weight, float& rest) { weight = f16(master), rest = master; }
+void split(float master, bf16& weight, int16_t& rest) {
+  weight = kernels::split_master(master, rest);
+}
+
+template <class T>
+void fill_unit(Machine& machine, const plan::Plan& plan, const plan::Unit& unit, int rank) {
+  using Rest = typename kernels::MasterRest<T>::type;
+  T* const weights = machine.view<T>(rank, unit.weight);
+  Rest* const rests = unit.rest < 0 ? nullptr : machine.view<Rest>(rank, unit.rest);
+  for_each_element(unit, [&](const plan::Placement& placement, int64_t i, int64_t at) {
+    const graph::Parameter& parameter = plan.graphs[0].parameters[size_t(placement.parameter)];
+    T weight;
+    Rest rest{};
+    split(initial_value(parameter, placement.parameter, i), weight, rest);
+    const int64_t weight_at = place_in(unit, unit.weight_sharded, rank, at);
+    const int64_t rest_at = place_in(unit, unit.optimizer_sharded, rank, at);
+    if (weight_at >= 0) weights[weight_at] = weight;
+    if (rests != nullptr && rest_at >= 0) rests[rest_at] = rest;
+  });
+}
+
+int32_t target(int64_t sample, int64_t t) {
+  return (sample + t) % 5 == 0 ? -1 : int32_t((7 * sample + 3 * t + 1) % 61);
+}
+
+int64_t samples_of_step(const plan::Plan& plan) {
+  return plan.graphs[0].samples * plan.request.ranks * plan.request.micro_batches;
+}
+
+int64_t counted_tokens(const plan::Plan& plan, int64_t step) {
+  int64_t tokens = 0;
+  const int64_t first = (step - 1) * samples_of_step(plan);
+  for (int64_t sample = first; sample < first + samples_of_step(plan); ++sample) {
+    for (int64_t t = 0; t < plan.graphs[0].length; ++t) tokens += target(sample, t) >= 0;
+  }
+  return tokens;
+}
+
+/// One of a unit's arrays: how it is cut, and how long its elements are.
+struct UnitArray {
+  int32_t buffer;
+  bool sharded;
+  int64_t element_bytes;
+};
+
+std::vector<UnitArray> arrays_of(const plan::Plan& plan, const plan::Unit& unit) {
+  const Dtype compute = plan.request.compute;
+  std::vector<UnitArray> arrays = {{unit.weight, unit.weight_sharded, int64_t(bytes_of(compute))},
+                                   {unit.momentum, unit.optimizer_sharded, 4},
+                                   {unit.variance, unit.optimizer_sharded, 4}};
+  if (unit.rest >= 0) {
+    arrays.push_back({unit.rest, unit.optimizer_sharded, compute == Dtype::bf16 ? 2 : 4});
+  }
+  return arrays;
+}
+
+/// Element `at` of the unit, on the rank that owns it.
+std::span<std::byte> element(Machine& machine, const plan::Unit& unit, const UnitArray& array,
+                             int64_t at) {
+  const int owner = array.sharded ? int(at / unit.shard_numel) : 0;
+  const int64_t place = array.sharded ? at % unit.shard_numel : at;
+  return machine.bytes(owner, array.buffer)
+      .subspan(size_t(place * array.element_bytes), size_t(array.element_bytes));
+}
+
+bool is_zero(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+void append(std::span<const std::byte> bytes, std::vector<std::byte>& to) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+std::vector<std::byte> state_bytes(Machine& machine, const plan::Plan& plan) {
+  std::vector<std::byte> state;
+  for (const plan::Unit& unit : plan.units) {
+    for (const UnitArray& array : arrays_of(plan, unit)) {
+      for_each_element(unit, [&](const plan::Placement&, int64_t, int64_t at) {
+        append(element(machine, unit, array, at), state);
+      });
+    }
+  }
+  return state;
+}
+
+}  // namespace
+
+ThreadRanks::ThreadRanks(const plan::Plan& plan, const run::Rules& rules)
+    : group_(plan.request.ranks) {
+  for (int rank = 0; rank < plan.request.ranks; ++rank) {
+    run::LaneComms lanes{};
+    for (int lane = 1; lane < plan::kLanes; ++lane) {
+      comms_.push_back(group_.join(rank, lane));
+      lanes[size_t(lane)] = comms_.back().get();
+    }
+    executors_.push_back(std::make_unique<run::Executor>(plan, rules, lanes));
+    executors_.back()->set_error_hook([this] { group_.abort(); });
+  }
+}
+
+void ThreadRanks::run(plan::BodyId body, const kernels::StepInputs& inputs) {
+  std::vector<std::exception_ptr> errors(executors_.size());
+  std::vector<std::thread> ranks;
+  for (size_t r = 0; r < executors_.size(); ++r) {
+    ranks.emplace_back([this, r, body, &inputs, &errors] {
+      try {
+        executors_[r]->run(body, inputs);
+      } catch (...) {
+        errors[r] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+run::Rules tiny_rules(Dtype compute) {
+  static constexpr float kRates[] = {1e-3f, 2e-3f, 3e-3f};
+  run::Rules rules;
+  rules.decide.clip = 1.0;
+  rules.decide.learning_rates = kRates;
+  rules.decide.learning_rate_count = std::size(kRates);
+  if (compute == Dtype::f16) {
+    rules.decide.scaling.enabled = true;
+    rules.decide.scaling.initial_scale = 0x1p24f;
+    rules.decide.scaling.hysteresis = 1;
+  }
+  return rules;
+}
+
+void fill_samples(const graph::Graph& graph, int64_t first, int32_t* tokens, int32_t* targets) {
+  for (int64_t i = 0; i < graph.samples * graph.length; ++i) {
+    const int64_t sample = first + i / graph.length, t = i % graph.length;
+    tokens[i] = int32_t((7 * sample + 3 * t) % 61);
+    targets[i] = target(sample, t);
+  }
+}
+
+kernels::StepInputs tiny_inputs(const plan::Plan& plan, int64_t step) {
+  const bool pending = step > 1;
+  return {.seed = 42,
+          .step = step,
+          .first_sample = (step - 1) * samples_of_step(plan),
+          .counted_tokens = counted_tokens(plan, step),
+          .pending = pending,
+          .reserved = 0,
+          .pending_step = step - 1,
+          .pending_tokens = pending ? counted_tokens(plan, step - 1) : 0};
+}
+
+void fill_states(Machine& machine, const plan::Plan& plan, const run::Rules& rules) {
+  for (int rank = 0; rank < plan.request.ranks; ++rank) {
+    *machine.view<kernels::StepState>(rank, plan.step_state) =
+        kernels::initial_step_state(rules.decide);
+    for (const plan::Unit& unit : plan.units) {
+      const Dtype compute = plan.request.compute;
+      if (compute == Dtype::f32) fill_unit<float>(machine, plan, unit, rank);
+      if (compute == Dtype::bf16) fill_unit<bf16>(machine, plan, unit, rank);
+      if (compute == Dtype::f16) fill_unit<f16>(machine, plan, unit, rank);
+    }
+  }
+}
+
+// Micro-batch j N + r is the j-th of rank r.
+void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) {
+  const graph::Graph& training = plan.graphs[0];
+  const graph::Graph& evaluation = plan.graphs[1];
+  for (int rank = 0; rank < plan.request.ranks; ++rank) {
+    for (int micro = 0; micro < plan.request.micro_batches; ++micro) {
+      const int64_t batch = int64_t(micro) * plan.request.ranks + rank;
+      fill_samples(training, first_sample + batch * training.samples,
+                   machine.view<int32_t>(rank, plan.tokens[size_t(micro)]),
+                   machine.view<int32_t>(rank, plan.targets[size_t(micro)]));
+    }
+    if (plan.evaluation_tokens < 0) continue;
+    fill_samples(evaluation, first_sample + rank * evaluation.samples,
+                 machine.view<int32_t>(rank, plan.evaluation_tokens),
+                 machine.view<int32_t>(rank, plan.evaluation_targets));
+  }
+}
+
+Outcome train(Machine& machine, const plan::Plan& plan, int steps) {
+  Outcome outcome;
+  fill_states(machine, plan, tiny_rules(plan.request.compute));
+  for (int step = 1; step <= steps; ++step) {
+    const kernels::StepInputs inputs = tiny_inputs(plan, step);
+    fill_batch(machine, plan, inputs.first_sample);
+    machine.run(plan::kStep, inputs);
+    append(machine.bytes(0, plan.step_sums), outcome.sums);
+    append(machine.bytes(0, plan.step_state), outcome.decided);
+  }
+  const kernels::StepInputs inputs = tiny_inputs(plan, steps + 1);
+  machine.run(plan::kFinish, inputs);
+  outcome.state = state_bytes(machine, plan);
+  if (plan.evaluation_sums >= 0) {
+    machine.run(plan::kEvaluate, inputs);
+    append(machine.bytes(0, plan.evaluation_sums), outcome.evaluation);
+  }
+  return outcome;
+}
+
+bool padding_is_zero(Machine& machine, const plan::Plan& plan) {
+  bool zero = true;
+  for (const plan::Unit& unit : plan.units) {
+    std::vector<bool> used(size_t(unit.numel), false);
+    for_each_element(unit,
+                     [&](const plan::Placement&, int64_t, int64_t at) { used[size_t(at)] = true; });
+    for (const UnitArray& array : arrays_of(plan, unit)) {
+      for (int64_t at = 0; at < unit.numel; ++at) {
+        zero = zero && (used[size_t(at)] || is_zero(element(machine, unit, array, at)));
+      }
+    }
+  }
+  return zero;
+}
+
+}  // namespace zero::testing

@@ -1,0 +1,88 @@
+#pragma once
+/// Trains a tiny plan for a few steps on one kind of machine or another, and says what came out in
+/// a form that does not depend on stage, ranks or order.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "zero/comm/thread_group.hpp"
+#include "zero/run/executor.hpp"
+#include "zero/run/random_order.hpp"
+
+namespace zero::testing {
+
+/// All ranks of a plan in one process.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  virtual void run(plan::BodyId body, const kernels::StepInputs& inputs) = 0;
+  virtual std::span<std::byte> bytes(int rank, int32_t buffer) = 0;
+
+  template <class T>
+  T* view(int rank, int32_t buffer) {
+    return reinterpret_cast<T*>(bytes(rank, buffer).data());
+  }
+};
+
+/// An Executor a rank, each on its own thread.
+class ThreadRanks final : public Machine {
+ public:
+  ThreadRanks(const plan::Plan& plan, const run::Rules& rules);
+  void run(plan::BodyId body, const kernels::StepInputs& inputs) override;
+  std::span<std::byte> bytes(int rank, int32_t buffer) override {
+    return executors_[size_t(rank)]->bytes(buffer);
+  }
+  run::Executor& executor(int rank) { return *executors_[size_t(rank)]; }
+
+ private:
+  comm::ThreadGroup group_;
+  std::vector<std::unique_ptr<comm::Communicator>> comms_;
+  std::vector<std::unique_ptr<run::Executor>> executors_;
+};
+
+class RandomRanks final : public Machine {
+ public:
+  RandomRanks(const plan::Plan& plan, const run::Rules& rules,
+              const run::RandomOrderExecutor::Options& options)
+      : executor_(plan, rules, options) {}
+  void run(plan::BodyId body, const kernels::StepInputs& inputs) override {
+    executor_.run(body, inputs);
+  }
+  std::span<std::byte> bytes(int rank, int32_t buffer) override {
+    return executor_.bytes(rank, buffer);
+  }
+
+ private:
+  run::RandomOrderExecutor executor_;
+};
+
+/// Warm-up, clipping, and in fp16 a scale that overflows at first.
+run::Rules tiny_rules(Dtype compute);
+
+/// Fills tokens and targets of one micro-batch whose first sample has this number over all ranks.
+/// One target in five does not count.
+void fill_samples(const graph::Graph& graph, int64_t first, int32_t* tokens, int32_t* targets);
+
+kernels::StepInputs tiny_inputs(const plan::Plan& plan, int64_t step);
+
+/// Weights and step state as before the first step; batches from sample `first_sample` on.
+void fill_states(Machine& machine, const plan::Plan& plan, const run::Rules& rules);
+void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample);
+
+/// What a run left behind: the same bytes wherever the design promises the same numbers.
+struct Outcome {
+  std::vector<std::byte> sums;        ///< StepSums of every step
+  std::vector<std::byte> decided;     ///< StepState of every step
+  std::vector<std::byte> state;       ///< weight, rest, momentum, variance of every parameter
+  std::vector<std::byte> evaluation;  ///< its StepSums: those of `ranks` micro-batches
+};
+
+/// `steps` attempts, then the last one's update, then an evaluation where the plan has one.
+Outcome train(Machine& machine, const plan::Plan& plan, int steps);
+
+/// No element between or behind the tensors of a unit's weights and states has become other than 0.
+bool padding_is_zero(Machine& machine, const plan::Plan& plan);
+
+}  // namespace zero::testing
