@@ -14,8 +14,8 @@ struct OpCall {
   const graph::Graph* graph;
   const graph::Op* op;
   std::span<void* const> operands;
-  void* scratch;          ///< info(kind).scratch_bytes bytes
-  int64_t sample_offset;  ///< first sample of the micro-batch, counted from the step's first
+  void* scratch = nullptr;    ///< info(kind).scratch_bytes bytes
+  int64_t sample_offset = 0;  ///< first sample of the micro-batch, counted from the step's first
 };
 
 /// Calls the kernel of op.kind: the one place where graph meets arithmetic. Asynchronous on

@@ -1,0 +1,56 @@
+// Ranks: 1
+
+#include "zero/run/op_call.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/tiny_graph.hpp"
+#include "zero/graph/differentiate.hpp"
+
+namespace zero::run {
+namespace {
+
+using graph::OpKind;
+
+TEST(OpCall, HandsOperandsToTheKernelOfTheOpsKindAndDtype) {
+  const graph::Graph graph = graph::tiny_forward(1, 0.0f, Dtype::bf16);
+  const graph::Op& op = graph::first(graph, OpKind::dropout_add);
+  std::vector<bf16> x(24, bf16(1.5f)), residual(24, bf16(2.0f)), y(24, bf16(0.0f));
+  std::vector<std::byte> inputs(size_t(graph[graph.step_inputs].bytes()));
+  void* operands[] = {x.data(), residual.data(), inputs.data(), y.data()};
+  Stream stream(1);
+  call(stream, {.graph = &graph, .op = &op, .operands = operands});
+  stream.wait();
+  for (bf16 value : y) EXPECT_EQ(float(value), 3.5f);
+}
+
+TEST(OpCall, AddsWhereAnActivationHadTwoUses) {
+  graph::Graph graph = graph::tiny_forward(0, 0.0f);
+  const graph::TensorId x = graph::first(graph, OpKind::embedding).outputs[0];
+  const graph::Op op{.kind = OpKind::add, .inputs = {x, x}, .outputs = {x}};
+  std::vector<float> a(24, 1.0f), b(24, 2.0f), sum(24);
+  void* operands[] = {a.data(), b.data(), sum.data()};
+  Stream stream(1);
+  call(stream, {.graph = &graph, .op = &op, .operands = operands});
+  stream.wait();
+  for (float value : sum) EXPECT_EQ(value, 3.0f);
+}
+
+TEST(OpCall, RefusesAWrongNumberOfOperands) {
+  const graph::Graph graph = graph::tiny_forward(1, 0.0f);
+  const graph::Op& op = graph::first(graph, OpKind::gelu);
+  void* operands[] = {nullptr};
+  Stream stream(1);
+  try {
+    call(stream, {.graph = &graph, .op = &op, .operands = operands});
+    FAIL() << "gelu takes x and y";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("gelu takes 2 operands, not 1"));
+  }
+}
+
+}  // namespace
+}  // namespace zero::run
