@@ -117,7 +117,6 @@ class BodyCheck {
         put(extent_of(plan_, operand), operand.buffer, i);
       }
     }
-    check_apart(i);
     for (const Operand& operand : operands) {
       if (operand.buffer >= 0) record(extent_of(plan_, operand), i);
     }
@@ -155,22 +154,6 @@ class BodyCheck {
     if (earlier == later || happens_before(earlier, later)) return;
     findings_.add(describe(body_, later), " touches ", name(buffer), " unordered with ",
                   describe(body_, earlier));
-  }
-
-  /// Two operands of one op share bytes only as parts of the same buffer.
-  void check_apart(int32_t i) {
-    const std::vector<Operand>& operands = body_.ops[size_t(i)].operands;
-    for (size_t a = 0; a < operands.size(); ++a) {
-      for (size_t b = 0; b < a; ++b) {
-        if (operands[a].buffer < 0 || operands[b].buffer < 0) continue;
-        if (operands[a].buffer == operands[b].buffer) continue;
-        const Extent x = extent_of(plan_, operands[a]), y = extent_of(plan_, operands[b]);
-        if (x.begin < y.end && y.begin < x.end) {
-          findings_.add(describe(body_, i), " has ", name(operands[a].buffer), " and ",
-                        name(operands[b].buffer), " on the same bytes");
-        }
-      }
-    }
   }
 
   void check_kept(int32_t b) {
@@ -220,11 +203,73 @@ class BodyCheck {
   std::map<int64_t, Content> content_;
 };
 
+/// Buffers in use at one place of a body, by offset; no two may share a byte.
+class LiveBuffers {
+ public:
+  LiveBuffers(const Plan& plan, const std::string& body, Findings& findings)
+      : plan_(plan), body_(body), findings_(findings) {}
+
+  void add(int32_t b) {
+    const Buffer& buffer = plan_.buffers[size_t(b)];
+    const auto next = live_.lower_bound(buffer.offset + buffer.bytes);
+    if (next != live_.begin()) {
+      const Buffer& below = plan_.buffers[size_t(std::prev(next)->second)];
+      if (below.offset + below.bytes > buffer.offset) {
+        findings_.add(body_, ": ", buffer.name, " and ", below.name,
+                      " are in use at the same time and share bytes");
+      }
+    }
+    live_.emplace(buffer.offset, b);
+  }
+  void remove(int32_t b) {
+    const auto [first, last] = live_.equal_range(plan_.buffers[size_t(b)].offset);
+    const auto at = std::find_if(first, last, [&](const auto& entry) { return entry.second == b; });
+    if (at != last) live_.erase(at);
+  }
+
+ private:
+  const Plan& plan_;
+  const std::string& body_;
+  Findings& findings_;
+  std::multimap<int64_t, int32_t> live_;
+};
+
+/// A buffer is in use from the first to the last op that names it; what rests between bodies is
+/// always in use, also where a body writes it anew: the gaps between a unit's tensors stay zero.
+void check_apart(const Plan& plan, const Body& body, Findings& findings) {
+  std::vector<int32_t> last(plan.buffers.size(), -1);
+  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
+    for (const Operand& operand : body.ops[size_t(i)].operands) {
+      if (operand.buffer >= 0) last[size_t(operand.buffer)] = i;
+    }
+  }
+  LiveBuffers live(plan, body.name, findings);
+  std::vector<bool> begun(plan.buffers.size(), false);
+  for (size_t b = 0; b < plan.buffers.size(); ++b) {
+    begun[b] = plan.buffers[b].persistent;
+    if (begun[b] && plan.buffers[b].bytes > 0) live.add(int32_t(b));
+  }
+  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
+    for (const Operand& operand : body.ops[size_t(i)].operands) {
+      if (operand.buffer < 0 || begun[size_t(operand.buffer)]) continue;
+      begun[size_t(operand.buffer)] = true;
+      live.add(operand.buffer);
+    }
+    for (const Operand& operand : body.ops[size_t(i)].operands) {
+      if (operand.buffer < 0 || last[size_t(operand.buffer)] != i) continue;
+      if (!plan.buffers[size_t(operand.buffer)].persistent) live.remove(operand.buffer);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> verify(const Plan& plan, int limit) {
   Findings findings(limit);
-  for (const Body& body : plan.bodies) BodyCheck(plan, body, findings).run();
+  for (const Body& body : plan.bodies) {
+    check_apart(plan, body, findings);
+    BodyCheck(plan, body, findings).run();
+  }
   return findings.take();
 }
 

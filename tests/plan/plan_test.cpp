@@ -39,9 +39,10 @@ TEST(Compile, NoPieceExceedsItsBucket) {
       {.stage = 3, .ranks = 2, .reduce_bucket_numel = 1000, .gather_bucket_numel = 300});
   int pieces = 0;
   for (const PlanOp& op : plan.bodies[kStep].ops) {
-    if (op.kind == Kind::all_gather) EXPECT_LE(2 * op.piece_numel, 300);
-    if (op.kind == Kind::reduce_scatter) EXPECT_LE(2 * op.piece_numel, 1000);
-    pieces += op.kind == Kind::all_gather || op.kind == Kind::reduce_scatter;
+    const int64_t limit = op.kind == Kind::all_gather ? 300 : 1000;
+    if (op.kind != Kind::all_gather && op.kind != Kind::reduce_scatter) continue;
+    EXPECT_LE(2 * op.piece_numel, limit);
+    ++pieces;
   }
   EXPECT_GT(pieces, 50);
 }

@@ -34,7 +34,7 @@ TEST(Verify, NoWaitIsRedundant) {
       for (const PlanOp& op : body.ops) waits += int64_t(op.waits.size());
     }
   }
-  EXPECT_GT(waits, 1000);
+  EXPECT_GT(waits, 500);
 }
 
 TEST(Verify, CatchesEveryDeletedWait) {
@@ -54,7 +54,7 @@ TEST(Verify, CatchesEveryDeletedWait) {
       }
     }
   }
-  EXPECT_GT(deleted, 1000);
+  EXPECT_GT(deleted, 500);
 }
 
 /// First and last op of each body that touch a buffer; first = -1: none.
