@@ -42,7 +42,7 @@ has_onednn() { header oneapi/dnnl/dnnl.h; }
 has_openblas() { header cblas.h; }
 has_hwloc() { header hwloc.h; }
 has_benchmark() { header benchmark/benchmark.h; }
-has_text() { have mod2imp && compgen -G '/usr/share/sword/mods.d/engweb*.conf' > /dev/null; }
+has_text() { have mod2imp && [ -e /usr/share/sword/mods.d/engWEB2015eb.conf ]; }
 has_style() {
   have clang-format-14 || clang-format --version 2> /dev/null | grep -q 'version 14\.'
 }
@@ -60,23 +60,23 @@ has_kokkos() {
 
 # name | required or optional | MB to download on a bare Debian 12 | packages | what it is for
 parts=(
-  "compiler|required|70|build-essential|a C++20 compiler"
-  "cmake|required|10|cmake|CMake 3.25 or later"
+  "compiler|required|79|build-essential|a C++20 compiler"
+  "cmake|required|20|cmake|CMake 3.25 or later"
   "builder|required|1|ninja-build|Ninja or make"
-  "mpi|required|30|libopenmpi-dev openmpi-bin|MPI"
+  "mpi|required|25|libopenmpi-dev openmpi-bin|MPI"
   "gtest|required|1|libgtest-dev libgmock-dev|GoogleTest"
   "json|required|1|nlohmann-json3-dev|JSON"
   "python|required|10|python3|Python 3"
-  "onednn|optional|10|libdnnl-dev|oneDNN: without it products are many times slower"
-  "openblas|optional|20|libopenblas-dev|OpenBLAS: without it products have no second opinion"
+  "onednn|optional|7|libdnnl-dev|oneDNN: without it products are many times slower"
+  "openblas|optional|13|libopenblas-dev|OpenBLAS: without it products have no second opinion"
   "hwloc|optional|1|libhwloc-dev|hwloc: without it ranks are not bound to cores and memory"
   "benchmark|optional|1|libbenchmark-dev|Google Benchmark: without it some of perf/ is left out"
 )
 if [ "$want_text" = yes ]; then
-  parts+=("text|required|6|libsword-utils sword-text-web|the World English Bible, to train on")
+  parts+=("text|required|10|libsword-utils sword-text-web|the World English Bible, to train on")
 fi
 if [ "$want_style" = yes ]; then
-  parts+=("style|optional|40|clang-format-14|clang-format 14: without it the layout is not checked")
+  parts+=("style|optional|35|clang-format-14|clang-format 14: without it the layout is not checked")
 fi
 
 required_packages=() optional_packages=() download_mb=0 report=()
@@ -103,7 +103,7 @@ if ! has_kokkos; then
   download_mb=$((download_mb + 18))
   if ! has_pip; then
     required_packages+=(python3-pip)
-    download_mb=$((download_mb + 10))
+    download_mb=$((download_mb + 4))
     report+=("  pip, to download Kokkos with (python3-pip)")
   fi
 fi
