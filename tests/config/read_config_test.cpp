@@ -287,8 +287,8 @@ TEST(ReadConfig, LocatesEveryGeneratedErrorAtFileLineAndKey) {
     for (const std::string& line : broken_lines(field)) {
       const std::string error = error_of(line, {"model.dropout=0"});
       const std::string key = line.substr(0, line.find(' '));
-      EXPECT_THAT(error, testing::AnyOf(HasSubstr("in.toml:4: " + key + ": "),
-                                        HasSubstr("in.toml:5: " + key + ": ")))
+      EXPECT_THAT(error, testing::AnyOf(HasSubstr(text("in.toml:4: ", key, ": ")),
+                                        HasSubstr(text("in.toml:5: ", key, ": "))))
           << line;
       ++generated;
     }
@@ -298,7 +298,7 @@ TEST(ReadConfig, LocatesEveryGeneratedErrorAtFileLineAndKey) {
 
 TEST(ReadConfig, SurvivesAFileOfNothingButUnknownKeys) {
   std::string text;
-  for (int i = 0; text.size() + 12 < kTomlMaxBytes; ++i) text += "k" + std::to_string(i) + "=1\n";
+  for (int i = 0; text.size() + 12 < kTomlMaxBytes; ++i) text += zero::text("k", i, "=1\n");
   EXPECT_THROW(read_config(text, "in.toml"), Error);
 }
 
