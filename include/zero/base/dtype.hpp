@@ -55,11 +55,10 @@ ZERO_HOST_DEVICE constexpr uint16_t f16_bits(float value) {
 ZERO_HOST_DEVICE constexpr float f16_value(uint16_t bits) {
   const uint32_t sign = uint32_t(bits & 0x8000u) << 16;
   const uint32_t magnitude = bits & 0x7fffu;
-  const uint32_t normal = (magnitude << 13) + 0x38000000u;
+  // Read as fp32 the shifted bits are the half's value times 2^-112, subnormal halves included.
+  const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   const uint32_t special = (magnitude << 13) + 0x70000000u;
-  // A subnormal half is its integer times 2^-24, exact in fp32.
-  const uint32_t subnormal = std::bit_cast<uint32_t>(float(magnitude) * 0x1p-24f);
-  const uint32_t value = magnitude < 0x400u ? subnormal : magnitude >= 0x7c00u ? special : normal;
+  const uint32_t value = magnitude >= 0x7c00u ? special : std::bit_cast<uint32_t>(finite);
   return std::bit_cast<float>(sign | value);
 }
 

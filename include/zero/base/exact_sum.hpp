@@ -22,61 +22,84 @@ struct ExactSum {
     for (int64_t& part : limb) part = 0;
   }
 
-  /// Adds a finite double. The caller checks finiteness: infinity and NaN have no digits.
-  ZERO_HOST_DEVICE void add(double value) {
+  /// What one double adds to limbs [first, first + 3).
+  struct Digits {
+    int first;
+    int64_t part[3];
+  };
+
+  /// The digits of a finite double. The caller checks finiteness: infinity and NaN have none.
+  ZERO_HOST_DEVICE static Digits digits_of(double value) {
     const uint64_t bits = std::bit_cast<uint64_t>(value);
     const int exponent = int((bits >> 52) & 0x7ff);
     const uint64_t fraction = bits & 0xfffffffffffffu;
     const uint64_t mantissa = exponent == 0 ? fraction : fraction | (uint64_t(1) << 52);
     // value = mantissa * 2^(max(exponent, 1) - 1075)
     const int position = (exponent == 0 ? 1 : exponent) - 1075 + kBias;
-    const int first = position / 32, shift = position % 32;
+    const int shift = position % 32;
     const uint64_t low = mantissa << shift;
     const uint64_t high = shift == 0 ? 0 : mantissa >> (64 - shift);
     const int64_t sign = (bits >> 63) ? -1 : 1;
-    limb[first] += sign * int64_t(low & 0xffffffffu);
-    limb[first + 1] += sign * int64_t(low >> 32);
-    limb[first + 2] += sign * int64_t(high);
+    return {position / 32,
+            {sign * int64_t(low & 0xffffffffu), sign * int64_t(low >> 32), sign * int64_t(high)}};
+  }
+
+  ZERO_HOST_DEVICE void add(double finite) {
+    const Digits digits = digits_of(finite);
+    for (int i = 0; i < 3; ++i) limb[digits.first + i] += digits.part[i];
   }
 
   ZERO_HOST_DEVICE void add(const ExactSum& other) {
     for (int i = 0; i < kLimbs; ++i) limb[i] += other.limb[i];
   }
 
-  /// The sum rounded to a double: carries are resolved first, so equal sums give equal bits.
+  /// The sum rounded once to the nearest double, ties to even; infinity where it is too large.
   ZERO_HOST_DEVICE double value() const;
+
+ private:
+  /// Digits of the magnitude, lowest first; true if the sum is negative.
+  ZERO_HOST_DEVICE bool magnitude(uint32_t* digit) const;
 };
 
-ZERO_HOST_DEVICE inline double ExactSum::value() const {
-  uint32_t digit[kLimbs];
+ZERO_HOST_DEVICE inline bool ExactSum::magnitude(uint32_t* digit) const {
   int64_t carry = 0;
   for (int i = 0; i < kLimbs; ++i) {
     const int64_t total = limb[i] + carry;
     digit[i] = uint32_t(total & 0xffffffff);
     carry = total >> 32;
   }
-  const bool negative = carry < 0;
-  if (negative) {  // two's complement to magnitude
-    uint64_t borrow = 1;
-    for (uint32_t& part : digit) {
-      borrow += uint32_t(~part);
-      part = uint32_t(borrow);
-      borrow >>= 32;
-    }
+  if (carry >= 0) return false;
+  uint64_t borrow = 1;  // two's complement to magnitude
+  for (int i = 0; i < kLimbs; ++i) {
+    borrow += uint32_t(~digit[i]);
+    digit[i] = uint32_t(borrow);
+    borrow >>= 32;
   }
-  // Three digits below the leading one hold every bit that a double's rounding can see but one
-  // sticky bit; both orders of terms see the same digits, so the result is a function of the sum.
+  return true;
+}
+
+ZERO_HOST_DEVICE inline double ExactSum::value() const {
+  uint32_t digit[kLimbs];
+  const bool negative = magnitude(digit);
   int top = kLimbs - 1;
-  while (top > 0 && digit[top] == 0) --top;
-  double sum = 0;
-  for (int i = top; i >= 0 && i > top - 4; --i) {
-    double weight = digit[i];
-    for (int power = 32 * i - kBias; power != 0;) {
-      const int part = power > 1000 ? 1000 : power < -1000 ? -1000 : power;
-      weight *= std::bit_cast<double>(uint64_t(part + 1023) << 52);
-      power -= part;
-    }
-    sum += weight;
+  while (top > 2 && digit[top] == 0) --top;
+  // The leading 64 bits, the last of them also set if anything below is: one conversion then
+  // rounds the whole sum. A subnormal sum has fewer than 53 bits and is not rounded at all.
+  uint64_t window = (uint64_t(digit[top]) << 32) | digit[top - 1];
+  uint64_t below = uint64_t(digit[top - 2]) << 32;
+  int exponent = 32 * (top - 1) - kBias;
+  while (window >> 63 == 0 && (window | below) != 0) {
+    window = (window << 1) | (below >> 63);
+    below <<= 1;
+    --exponent;
+  }
+  bool sticky = below != 0;
+  for (int i = 0; i < top - 2; ++i) sticky = sticky || digit[i] != 0;
+  double sum = double(window | uint64_t(sticky));
+  while (exponent != 0) {
+    const int part = exponent > 1000 ? 1000 : exponent < -1000 ? -1000 : exponent;
+    sum *= std::bit_cast<double>(uint64_t(part + 1023) << 52);
+    exponent -= part;
   }
   return negative ? -sum : sum;
 }

@@ -28,6 +28,7 @@ class Arena {
 
  private:
   std::byte* base_ = nullptr;
+  void* reserved_ = nullptr;  // address space around the block, given back with it
   int64_t bytes_ = 0;
 };
 

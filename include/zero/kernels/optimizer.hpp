@@ -63,7 +63,8 @@ struct OptimizerSegment {
 };
 
 struct AdamRule {
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  double beta1 = 0.9, beta2 = 0.999;
+  float epsilon = 1e-8f;
   bool decoupled = true;  ///< AdamW; false: the decay is added to the gradient (L2)
   bool round_gradient =
       true;  ///< round an fp32 gradient sum to T before use (architecture: numerics)

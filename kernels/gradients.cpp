@@ -1,0 +1,110 @@
+#include "zero/kernels/gradients.hpp"
+
+#include <cmath>
+
+#include "kernels/support/rows.hpp"
+
+namespace zero::kernels {
+namespace {
+
+const std::string kAccumulate = "zero::accumulate", kRoundSum = "zero::round_sum",
+                  kSumOfSquares = "zero::sum_of_squares", kClear = "zero::clear";
+
+template <class In, class Out>
+struct Pair {
+  const In* in;
+  Out* out;
+};
+
+template <class T>
+void clear(Stream& stream, Interval range, T* array) {
+  for_each_block(
+      stream, kClear, range, KOKKOS_LAMBDA(int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) array[i] = T(0);
+      });
+}
+
+template <class T, class G, bool kRound>
+struct Squares {
+  int64_t numel;
+  const G* grad;
+  StepSums* sums;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t block) const {
+    const int64_t begin = block * kBlockNumel;
+    const int64_t count = Kokkos::min(kBlockNumel, numel - begin);
+    const G* const g = grad + begin;
+    const double sum = row.template sum<double>(count, [=](int64_t i) {
+      const float value = kRound ? float(T(float(g[i]))) : float(g[i]);
+      return double(value) * double(value);
+    });
+    // Squares of fp32 numbers stay far below fp64's largest, so only an infinity or a NaN among
+    // them makes the sum one.
+    row.once([&] {
+      if (sum <= kLargest) {
+        add_atomically(sums->grad_squares, sum);
+      } else {
+        Kokkos::atomic_add(&sums->nonfinite, int64_t(1));
+      }
+    });
+  }
+
+  static constexpr double kLargest = 0x1.fffffffffffffp+1023;
+};
+
+}  // namespace
+
+template <class T>
+void accumulate(Stream& stream, int64_t numel, const T* grad, float* sum, bool start) {
+  const Pair<T, float> a{grad, sum};
+  if (start) {
+    for_each_element(
+        stream, kAccumulate, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] = float(a.in[i]); });
+  } else {
+    for_each_element(
+        stream, kAccumulate, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] += float(a.in[i]); });
+  }
+}
+
+template <class T>
+void round_sum(Stream& stream, int64_t numel, const float* sum, T* out) {
+  const Pair<float, T> a{sum, out};
+  for_each_element(
+      stream, kRoundSum, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] = T(a.in[i]); });
+}
+
+template <class T, class G>
+void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, StepSums* sums) {
+  const int64_t blocks = ceil_div(numel, kBlockNumel);
+  if (round && !std::is_same_v<T, G>) {
+    for_each_row(stream, kSumOfSquares, blocks, Squares<T, G, true>{numel, grad, sums});
+  } else {
+    for_each_row(stream, kSumOfSquares, blocks, Squares<T, G, false>{numel, grad, sums});
+  }
+}
+
+template <class T>
+void clear_ranges(Stream& stream, std::span<const Range> ranges, T* array) {
+  for (const Range& range : ranges) clear(stream, {range.begin, range.end}, array);
+}
+
+void clear_bytes(Stream& stream, int64_t bytes, void* memory) {
+  clear(stream, {0, bytes}, static_cast<unsigned char*>(memory));
+}
+
+template void accumulate(Stream&, int64_t, const float*, float*, bool);
+template void accumulate(Stream&, int64_t, const bf16*, float*, bool);
+template void accumulate(Stream&, int64_t, const f16*, float*, bool);
+template void round_sum(Stream&, int64_t, const float*, float*);
+template void round_sum(Stream&, int64_t, const float*, bf16*);
+template void round_sum(Stream&, int64_t, const float*, f16*);
+template void sum_of_squares<float>(Stream&, int64_t, const float*, bool, StepSums*);
+template void sum_of_squares<bf16>(Stream&, int64_t, const bf16*, bool, StepSums*);
+template void sum_of_squares<bf16>(Stream&, int64_t, const float*, bool, StepSums*);
+template void sum_of_squares<f16>(Stream&, int64_t, const f16*, bool, StepSums*);
+template void sum_of_squares<f16>(Stream&, int64_t, const float*, bool, StepSums*);
+template void clear_ranges(Stream&, std::span<const Range>, float*);
+template void clear_ranges(Stream&, std::span<const Range>, bf16*);
+template void clear_ranges(Stream&, std::span<const Range>, f16*);
+
+}  // namespace zero::kernels

@@ -1,0 +1,73 @@
+#pragma once
+/// Loops over elements that do not depend on each other. On the host a work item is a block whose
+/// inner loop the compiler vectorises; on a GPU it is one element.
+///
+/// A functor's body first copies its captured structs into locals: behind `this`, the compiler must
+/// expect every store to change them, and then no loop vectorises. Labels are std::string objects
+/// of the file, because Kokkos takes strings and one made per call would allocate inside a step.
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
+#include "src/device/space.hpp"
+#include "zero/base/align.hpp"
+
+namespace zero::kernels {
+
+inline constexpr bool kHostSpace = std::is_same_v<Space, Kokkos::OpenMP>;
+
+using Items = Kokkos::RangePolicy<Space, Kokkos::IndexType<int64_t>>;
+
+struct Interval {
+  int64_t begin;
+  int64_t end;
+};
+
+template <int64_t kGrain, class F>
+struct BlockLoop {
+  Interval all;
+  F block;
+
+  KOKKOS_FUNCTION void operator()(int64_t b) const {
+    const int64_t first = all.begin + b * kGrain;
+    block(first, first + kGrain < all.end ? first + kGrain : all.end);
+  }
+};
+
+/// f(first, last) for pieces of `all` of kGrain elements (a last one of fewer), in any order.
+template <int64_t kGrain, class F>
+void for_each_piece(const Stream& stream, const std::string& label, Interval all, const F& f) {
+  const int64_t pieces = ceil_div(std::max<int64_t>(all.end - all.begin, 0), kGrain);
+  const BlockLoop<kGrain, F> loop{all, f};
+  // Waking threads costs more than one piece.
+  if (kHostSpace && pieces <= 1) {
+    if (pieces == 1) loop(0);
+    return;
+  }
+  Kokkos::parallel_for(label, Items(stream.handle().space, 0, pieces), loop);
+}
+
+/// As for_each_piece, in pieces that suit the machine.
+template <class F>
+void for_each_block(const Stream& stream, const std::string& label, Interval all, const F& f) {
+  for_each_piece<kHostSpace ? kBlockNumel : 1>(stream, label, all, f);
+}
+
+template <class F>
+struct ElementLoop {
+  F element;
+  KOKKOS_FUNCTION void operator()(int64_t first, int64_t last) const {
+    const F f = element;
+#pragma GCC ivdep
+    for (int64_t i = first; i < last; ++i) f(i);
+  }
+};
+
+/// f(i) for every i in [0, numel), in any order; an element may write only what belongs to i.
+template <class F>
+void for_each_element(const Stream& stream, const std::string& label, int64_t numel, const F& f) {
+  for_each_block(stream, label, {0, numel}, ElementLoop<F>{f});
+}
+
+}  // namespace zero::kernels

@@ -1,0 +1,119 @@
+#include "zero/device/arena.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int64_t kHugeBytes = int64_t(2) << 20;
+
+int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
+
+/// What the kernel says could be given out now, or -1 where it does not say.
+/// Source: Linux /proc/meminfo, "MemAvailable".
+int64_t available_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string line; std::getline(meminfo, line);) {
+    int64_t kib = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64, &kib) == 1) return kib * 1024;
+  }
+  return -1;
+}
+
+/// The address space around a block of `bytes`: room to begin at a huge page and a page on either
+/// side that nobody may touch, so that the kernel never joins the block with its neighbours.
+int64_t reserved_bytes(int64_t bytes) {
+  return round_up(bytes, page_bytes()) + 2 * kHugeBytes + page_bytes();
+}
+
+std::byte* block_start(void* reserved) {
+  const uintptr_t first = reinterpret_cast<uintptr_t>(reserved) + uintptr_t(page_bytes());
+  return reinterpret_cast<std::byte*>(round_up(first, uintptr_t(kHugeBytes)));
+}
+
+[[noreturn]] void refuse_bytes(int64_t bytes) {
+  refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", available_bytes(),
+         " bytes are available on this machine");
+}
+
+}  // namespace
+
+Arena::Arena(int64_t bytes) : bytes_(bytes) {
+  ZERO_REQUIRE(bytes >= 0, "arena of ", bytes, " bytes");
+  if (bytes == 0) return;
+  const int64_t available = available_bytes();
+  if (available >= 0 && bytes > available) refuse_bytes(bytes);
+  void* reserved = mmap(nullptr, size_t(reserved_bytes(bytes)), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) refuse_bytes(bytes);
+  base_ = block_start(reserved);
+  reserved_ = reserved;
+  const size_t rounded = size_t(round_up(bytes, page_bytes()));
+  if (mprotect(base_, rounded, PROT_READ | PROT_WRITE) != 0) {
+    munmap(reserved, size_t(reserved_bytes(bytes)));
+    refuse_bytes(bytes);
+  }
+  // Advice alone: a kernel without huge pages serves the same bytes in small ones.
+  madvise(base_, rounded, MADV_HUGEPAGE);
+}
+
+Arena::~Arena() {
+  if (base_ != nullptr) munmap(reserved_, size_t(reserved_bytes(bytes_)));
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)),
+      reserved_(std::exchange(other.reserved_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(reserved_, other.reserved_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+int64_t Arena::resident_bytes() const {
+  if (base_ == nullptr) return 0;
+  std::ifstream smaps("/proc/self/smaps");
+  const uintptr_t base = reinterpret_cast<uintptr_t>(base_);
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    uintptr_t first = 0, last = 0;
+    int64_t kib = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &first, &last) == 2) {
+      inside = first == base;
+    } else if (inside && std::sscanf(line.c_str(), "Rss: %" SCNd64, &kib) == 1) {
+      return kib * 1024;
+    }
+  }
+  refuse(Exit::kIo, "/proc/self/smaps does not list the arena at ", static_cast<void*>(base_));
+}
+
+void Arena::touch(int threads) {
+  ZERO_REQUIRE(threads >= 1, "touch with ", threads, " threads: at least 1");
+  const int64_t share = round_up(ceil_div(bytes_, int64_t(threads)), kHugeBytes);
+  std::vector<std::jthread> workers;
+  for (int64_t begin = 0; begin < bytes_; begin += share) {
+    workers.emplace_back([this, begin, end = std::min(begin + share, bytes_)] {
+      for (int64_t at = begin; at < end; at += page_bytes()) {
+        volatile std::byte* page = base_ + at;
+        *page = *page;
+      }
+    });
+  }
+}
+
+}  // namespace zero
