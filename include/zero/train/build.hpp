@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "zero/config/batch.hpp"
+#include "zero/config/run_config.hpp"
+#include "zero/model/gpt2.hpp"
+#include "zero/plan/plan.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::train {
+
+/// The ranks that a plan is compiled for; nothing here says which rank asks.
+struct Team {
+  int ranks = 1;
+  int threads = 1;  ///< of each rank
+};
+
+Dtype compute_dtype(const RunConfig& config);
+model::Gpt2 model_of(const RunConfig& config);
+
+/// Samples a rank and evaluation micro-batch; 0 if the run has no validation data.
+int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch);
+
+/// What a configuration and a team compile to.
+struct Build {
+  model::Gpt2 model;
+  BatchSizes batch;
+  int64_t evaluation_micro = 0;
+  plan::Plan plan;
+};
+
+/// Writes the model's graph, differentiates it, applies the recompute policy, and compiles the
+/// plan. Throws Error(kUsage) where the numbers cannot work together.
+Build build(const RunConfig& config, const Team& team);
+
+/// The learning rate of every update of the run; throws Error(kUsage) for more than 100 million.
+std::vector<float> learning_rates(const RunConfig& config);
+
+/// Constants of the optimizer. `rates` is viewed and must outlive what uses the rules.
+run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates);
+
+}  // namespace zero::train

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "zero/config/run_config.hpp"
+#include "zero/train/build.hpp"
+
+namespace zero::train {
+
+/// Whether what was compiled fits. Called for each change that is tried.
+using Fits = std::function<bool(const Build&)>;
+
+struct Change {
+  std::string text;  ///< as it is typed behind the input file: "zero.stage=2 --ranks 8"
+  RunConfig config;  ///< with the change
+  int ranks = 1;
+};
+
+/// The cheapest change of settings under which a refused plan fits, found by compiling. In order of
+/// rising cost: a smaller micro-batch with as many more micro-batches a step, so that
+/// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch;
+/// more ranks, doubled up to 1024. Nothing that changes the numbers is offered. A change of several
+/// settings is only returned if no part of it in that order fits. None if nothing fits.
+std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits);
+
+/// The largest train_micro_batch_size_per_gpu that fits on these ranks, up to 65536: of those that
+/// divide train_batch_size where that is given, else of all. 0 if none does.
+int64_t largest_micro_batch(const RunConfig& config, const Team& team, const Fits& fits);
+
+}  // namespace zero::train

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "zero/train/peers.hpp"
+#include "zero/train/state_view.hpp"
+
+namespace zero::train {
+
+/// Parameter indices in the order of their names.
+std::vector<int32_t> parameters_by_name(const graph::Graph& graph);
+
+/// Joins one state of one parameter, without padding, on rank 0 from the ranks that hold it, in
+/// pieces of at most 4 MiB in the order of its elements: `visit` sees each piece there and nothing
+/// elsewhere. Collective: all ranks ask for the same parameters in the same order.
+void join_state(const StateView& view, const Peers& peers, StateKind kind, int32_t parameter,
+                const std::function<void(std::span<const float>)>& visit);
+
+}  // namespace zero::train

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "zero/plan/plan.hpp"
+
+namespace zero::train {
+
+/// The state of training that one rank holds: a plan, and the bytes of its persistent buffers.
+struct StateView {
+  const plan::Plan* plan;
+  int rank;
+  std::function<std::span<std::byte>(int32_t buffer)> bytes;
+
+  template <class T>
+  std::span<T> values(int32_t buffer) const {
+    const std::span<std::byte> raw = bytes(buffer);
+    return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
+  }
+};
+
+/// Elements [begin, end) of a unit.
+struct UnitRange {
+  int64_t begin, end;
+};
+
+/// What this rank holds of a buffer of `unit` that is sharded over ranks or whole on each of them.
+UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
+
+/// Elements of a parameter without the rows that pad the vocabulary; they are its first ones.
+int64_t real_numel(const graph::Graph& graph, int32_t parameter);
+
+/// The fp32 masters that weight and rest make. Element i of the result is element begin + i of the
+/// unit; the view's rank must hold all of them.
+///   out [end - begin]
+enum class StateKind { master, momentum, variance };
+void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
+                std::span<float> out);
+
+/// Stores fp32 masters as weight and rest: where the rank holds both, both; else what it holds.
+void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
+                  std::span<const float> master);
+
+}  // namespace zero::train

@@ -1,0 +1,139 @@
+#include "zero/train/build.hpp"
+
+#include <cmath>
+
+#include "zero/config/model_sizes.hpp"
+#include "zero/config/schedule.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/recompute.hpp"
+
+namespace zero::train {
+namespace {
+
+constexpr int64_t kLargestRateTable = 100'000'000;
+
+std::vector<graph::Recompute> recompute_policy(const Recompute& wanted, size_t units) {
+  using Mode = Recompute::Mode;
+  graph::Recompute everywhere = graph::Recompute::none;
+  if (wanted.mode == Mode::selective) everywhere = graph::Recompute::selective;
+  if (wanted.mode == Mode::full) everywhere = graph::Recompute::full;
+  std::vector<graph::Recompute> policy(units, everywhere);
+  policy[0] = graph::Recompute::none;
+  // Unit 0 is the embedding with the head, so block i is unit i + 1.
+  for (int64_t layer : wanted.layers) policy[size_t(layer) + 1] = graph::Recompute::full;
+  return policy;
+}
+
+graph::Graph training_graph(const RunConfig& config, const model::Gpt2& model, int64_t micro) {
+  const graph::Graph forward =
+      model::gpt2(model, {.micro = {.samples = micro, .length = config.data.sequence_length},
+                          .compute = compute_dtype(config),
+                          .training = true});
+  const auto policy = recompute_policy(config.recompute, forward.unit_names.size());
+  return graph::recompute(graph::differentiate(forward), policy);
+}
+
+graph::Graph evaluation_graph(const RunConfig& config, const model::Gpt2& model, int64_t micro) {
+  if (micro == 0) return {};
+  return model::gpt2(model, {.micro = {.samples = micro, .length = config.data.sequence_length},
+                             .compute = compute_dtype(config),
+                             .training = false});
+}
+
+plan::Request request_of(const RunConfig& config, const Team& team, int64_t micro_batches) {
+  const ZeroConfig& zero = config.zero;
+  return {.stage = int(zero.stage),
+          .ranks = team.ranks,
+          .micro_batches = int(micro_batches),
+          .compute = compute_dtype(config),
+          .optimizer = config.optimizer.type == OptimizerType::LAMB ? plan::OptimizerKind::lamb
+                                                                    : plan::OptimizerKind::adam,
+          .weight_decay = float(config.optimizer.weight_decay),
+          .reproducible = config.numerics.reproducible,
+          .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
+          .threads = team.threads,
+          .overlap = zero.overlap_comm,
+          .reduce_bucket_numel = zero.reduce_bucket_size,
+          .gather_bucket_numel = zero.allgather_bucket_size,
+          .prefetch_numel = zero.stage3_prefetch_bucket_size,
+          .keep_below_numel = zero.stage3_param_persistence_threshold,
+          .keep_distance_numel = zero.stage3_max_reuse_distance,
+          .live_numel = zero.stage3_max_live_parameters};
+}
+
+kernels::LossScaling loss_scaling_of(const RunConfig& config) {
+  const Fp16Config& fp16 = config.fp16;
+  if (!fp16.enabled) return {};
+  const bool dynamic = fp16.loss_scale == 0;
+  return {.enabled = dynamic,
+          .initial_scale =
+              dynamic ? std::ldexp(1.0f, int(fp16.initial_scale_power)) : float(fp16.loss_scale),
+          .window = fp16.loss_scale_window,
+          .hysteresis = int32_t(fp16.hysteresis),
+          .consecutive_hysteresis = fp16.consecutive_hysteresis,
+          .min_scale = float(fp16.min_loss_scale)};
+}
+
+}  // namespace
+
+Dtype compute_dtype(const RunConfig& config) {
+  return config.bf16.enabled ? Dtype::bf16 : config.fp16.enabled ? Dtype::f16 : Dtype::f32;
+}
+
+model::Gpt2 model_of(const RunConfig& config) {
+  const ModelSize size = model_size(config);
+  return {.layers = size.layers,
+          .width = size.width,
+          .heads = size.heads,
+          .vocabulary = size.vocab_size,
+          .positions = size.max_positions,
+          .dropout = float(config.model.dropout)};
+}
+
+int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {
+  const bool validates = !config.data.validation.empty() || config.data.validation_fraction > 0;
+  if (!validates) return 0;
+  return config.evaluation.micro_batch_size ? config.evaluation.micro_batch_size : batch.micro;
+}
+
+Build build(const RunConfig& config, const Team& team) {
+  Build made{.model = model_of(config), .batch = resolve_batch(config, team.ranks), .plan = {}};
+  made.evaluation_micro = evaluation_micro_batch(config, made.batch);
+  made.plan = plan::compile(request_of(config, team, made.batch.accumulation),
+                            training_graph(config, made.model, made.batch.micro),
+                            evaluation_graph(config, made.model, made.evaluation_micro));
+  return made;
+}
+
+std::vector<float> learning_rates(const RunConfig& config) {
+  if (config.run.steps > kLargestRateTable) {
+    refuse(Exit::kUsage, "run.steps: ", config.run.steps, " steps; write at most ",
+           kLargestRateTable);
+  }
+  const Schedule schedule = schedule_of(config);
+  std::vector<float> rates(size_t(config.run.steps));
+  for (size_t i = 0; i < rates.size(); ++i) rates[i] = schedule.rate(int64_t(i));
+  return rates;
+}
+
+run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  const kernels::AdamRule adam{
+      .beta1 = float(optimizer.betas[0]),
+      .beta2 = float(optimizer.betas[1]),
+      .epsilon = float(optimizer.eps),
+      .decoupled = optimizer.type != OptimizerType::Adam || optimizer.adam_w_mode,
+      .round_gradient = config.numerics.gradient_dtype == GradientDtype::compute};
+  return {.decide = {.scaling = loss_scaling_of(config),
+                     .clip = config.gradient_clipping,
+                     .beta1 = optimizer.betas[0],
+                     .beta2 = optimizer.betas[1],
+                     .learning_rates = rates.data(),
+                     .learning_rate_count = int64_t(rates.size())},
+          .adam = adam,
+          .lamb = {.adam = adam,
+                   .max_coefficient = float(optimizer.max_coeff),
+                   .min_coefficient = float(optimizer.min_coeff)}};
+}
+
+}  // namespace zero::train

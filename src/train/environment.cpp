@@ -1,0 +1,18 @@
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "zero/train/session.hpp"
+
+namespace zero::train {
+
+void prepare_environment(char** argv) {
+  const bool ready = std::getenv("OMP_WAIT_POLICY") && std::getenv("OMP_PROC_BIND");
+  if (ready) return;
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+  setenv("OMP_PROC_BIND", "false", 0);
+  // On success this does not return; on failure the program goes on, only slower.
+  execv("/proc/self/exe", argv);
+}
+
+}  // namespace zero::train

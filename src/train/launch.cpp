@@ -1,0 +1,32 @@
+#include <cstdlib>
+
+#include "zero/train/session.hpp"
+
+namespace zero::train {
+namespace {
+
+using Variable = std::function<const char*(const char*)>;
+
+int64_t number(const Variable& variable, const char* name) {
+  const char* value = variable(name);
+  return value ? std::atoll(value) : 0;
+}
+
+}  // namespace
+
+Launch launch_of(const Variable& variable) {
+  if (variable("OMPI_COMM_WORLD_SIZE")) {
+    return {number(variable, "OMPI_COMM_WORLD_SIZE"), "start it with the mpirun it was built with"};
+  }
+  // Inside a batch script, and under an mpirun that srun has started, only some of these are set.
+  if (variable("SLURM_PROCID") && variable("SLURM_STEP_ID")) {
+    const int64_t step = number(variable, "SLURM_STEP_NUM_TASKS");
+    return {step ? step : number(variable, "SLURM_NTASKS"), "use srun --mpi=pmix"};
+  }
+  if (variable("PMI_SIZE")) {
+    return {number(variable, "PMI_SIZE"), "start it with the mpirun of the MPI it was built with"};
+  }
+  return {};
+}
+
+}  // namespace zero::train

@@ -1,0 +1,71 @@
+#include "zero/train/memory_limit.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "zero/base/error.hpp"
+
+namespace zero::train {
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+/// The cgroup v2 limit of this process; inside a container its group is the root of what it sees.
+std::string cgroup_limit() {
+  std::string group = read_text("/proc/self/cgroup");
+  const size_t begin = group.find("0::");
+  group = begin == std::string::npos ? "" : group.substr(begin + 3, group.find('\n', begin) - 3);
+  const std::string own = read_text("/sys/fs/cgroup" + group + "/memory.max");
+  return own.empty() ? read_text("/sys/fs/cgroup/memory.max") : own;
+}
+
+/// The number behind "name:" in kB, in bytes; 0 if there is none.
+int64_t meminfo_bytes(const std::string& meminfo, const std::string& name) {
+  const size_t at = meminfo.find(name + ":");
+  if (at == std::string::npos) return 0;
+  return 1024 * std::atoll(meminfo.c_str() + at + name.size() + 1);
+}
+
+MemoryLimit configured(const RunConfig& config) {
+  return {config.memory.device_limit, "memory.device_limit"};
+}
+
+}  // namespace
+
+MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine) {
+  if (config.memory.device_limit > 0) return configured(config);
+  return {machine.device_bytes, "machine " + machine.name};
+}
+
+MemoryLimit host_limit_from(const std::string& meminfo, const std::string& cgroup_max,
+                            int node_ranks) {
+  const int64_t available = meminfo_bytes(meminfo, "MemAvailable");
+  const int64_t group = std::atoll(cgroup_max.c_str());  // "max" reads as 0
+  const bool grouped = group > 0 && (available == 0 || group < available);
+  const std::string what = grouped ? "cgroup limit" : "available memory";
+  return {(grouped ? group : available) / node_ranks,
+          text(what, " / ", node_ranks, node_ranks == 1 ? " rank" : " ranks", " of the node")};
+}
+
+MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
+  if (config.memory.device_limit > 0) return configured(config);
+  return host_limit_from(read_text("/proc/meminfo"), cgroup_limit(), node_ranks);
+}
+
+std::string bytes_text(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
+  char out[32];
+  std::snprintf(out, sizeof out, unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
+  return out;
+}
+
+}  // namespace zero::train

@@ -1,0 +1,136 @@
+#include "zero/train/plan_report.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "zero/train/zero_formula.hpp"
+
+namespace zero::train {
+namespace {
+
+using plan::Use;
+
+constexpr const char* kVerbs[] = {"all_gather", "reduce_scatter", "all_reduce"};
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char line[256];
+  std::snprintf(line, sizeof line, pattern, values...);
+  return line;
+}
+
+int64_t parameters(const PlanReport& report) { return model::parameter_count(report.build->model); }
+const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }
+
+std::optional<double> formula_bytes(const StateFormula& formula, Use use) {
+  switch (use) {
+    case Use::weights:
+      return formula.weights;
+    case Use::gradients:
+      return formula.gradients;
+    case Use::optimizer:
+      return formula.optimizer;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string memory_row(const std::string& name, int64_t bytes, std::optional<double> formula) {
+  std::string line = format("  %-18s %12s", name.c_str(), bytes_text(double(bytes)).c_str());
+  if (formula) {
+    line += format("   formula %12s", bytes_text(*formula).c_str());
+    if (*formula > 0) line += format("  %+.2f %%", 100 * (double(bytes) / *formula - 1));
+  }
+  return line + "\n";
+}
+
+/// The formula's elements for a verb of the step; none for the small all-reduce.
+std::optional<double> formula_elements(const PlanReport& report, size_t verb) {
+  const TrafficFormula formula = traffic_formula(request(report), parameters(report));
+  if (verb > 1) return std::nullopt;
+  return verb == 0 ? formula.gathered : formula.reduced;
+}
+
+}  // namespace
+
+PlanReport report_plan(const Build& build, const plan::Machine& machine, const MemoryLimit& limit) {
+  return {.build = &build, .forecast = plan::forecast(build.plan, machine), .limit = limit};
+}
+
+std::string memory_table(const PlanReport& report) {
+  const StateFormula formula = state_formula(request(report), parameters(report));
+  const auto& bytes = report.forecast.bytes[size_t(plan::Tier::device)];
+  std::string out = "memory a rank, and ZeRO's formula without padding\n";
+  for (size_t use = 0; use < bytes.size(); ++use) {
+    if (bytes[use] == 0) continue;
+    out += memory_row(plan::name_of(Use(use)), bytes[use], formula_bytes(formula, Use(use)));
+  }
+  out += memory_row("arena in all", report.device_bytes(), std::nullopt);
+  if (report.limit.bytes == 0) return out + "  no limit is known\n";
+  out += memory_row("limit", report.limit.bytes, std::nullopt);
+  out.back() = ' ';
+  return out + "  " + report.limit.source + (report.fits() ? ": fits\n" : ": does not fit\n");
+}
+
+std::string traffic_table(const PlanReport& report) {
+  std::string out = "sent by a rank in a step\n";
+  for (size_t verb = 0; verb < 3; ++verb) {
+    const plan::CollectiveForecast& row = report.forecast.collectives[plan::kStep][verb];
+    if (row.calls == 0) continue;
+    out +=
+        format("  %-18s %12lld elements  %12s  %5lld calls", kVerbs[verb], (long long)row.elements,
+               bytes_text(double(row.bytes)).c_str(), (long long)row.calls);
+    const std::optional<double> formula = formula_elements(report, verb);
+    out += formula ? format("   formula %.0f elements\n", *formula) : "\n";
+  }
+  return out;
+}
+
+std::string time_table(const PlanReport& report) {
+  const plan::Forecast& forecast = report.forecast;
+  std::string out =
+      format("forecast of a step  %.1f ms, exposed %.1f ms, %.3g TFLOP\n",
+             1e3 * forecast.step_seconds, 1e3 * forecast.exposed_seconds, 1e-12 * forecast.flops);
+  for (int lane = 0; lane < plan::kLanes; ++lane) {
+    out += format("  lane %-13s %12.1f ms\n", plan::name_of(plan::Lane(lane)),
+                  1e3 * forecast.lane_seconds[size_t(lane)]);
+  }
+  return out;
+}
+
+std::string plan_json(const PlanReport& report) {
+  const plan::Request& asked = request(report);
+  const plan::Forecast& forecast = report.forecast;
+  const StateFormula formula = state_formula(asked, parameters(report));
+  nlohmann::ordered_json json = {{"ranks", asked.ranks},
+                                 {"stage", asked.stage},
+                                 {"compute", name_of(asked.compute)},
+                                 {"parameters", parameters(report)},
+                                 {"arena_bytes", report.device_bytes()},
+                                 {"limit_bytes", report.limit.bytes},
+                                 {"limit_source", report.limit.source},
+                                 {"fits", report.fits()}};
+  json["batch"] = {{"train", report.build->batch.train},
+                   {"micro", report.build->batch.micro},
+                   {"accumulation", report.build->batch.accumulation}};
+  for (size_t use = 0; use < plan::kUses; ++use) {
+    json["bytes"][plan::name_of(Use(use))] = forecast.bytes[size_t(plan::Tier::device)][use];
+  }
+  json["formula_bytes"] = {{"weights", formula.weights},
+                           {"gradients", formula.gradients},
+                           {"optimizer state", formula.optimizer}};
+  for (size_t verb = 0; verb < 3; ++verb) {
+    const plan::CollectiveForecast& row = forecast.collectives[plan::kStep][verb];
+    json["sent"][kVerbs[verb]] = {
+        {"calls", row.calls}, {"elements", row.elements}, {"bytes", row.bytes}};
+    const std::optional<double> elements = formula_elements(report, verb);
+    if (elements) json["sent"][kVerbs[verb]]["formula_elements"] = *elements;
+  }
+  json["forecast"] = {{"step_seconds", forecast.step_seconds},
+                      {"exposed_seconds", forecast.exposed_seconds},
+                      {"flops", forecast.flops}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace zero::train

@@ -1,0 +1,146 @@
+#include "zero/train/session.hpp"
+
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "src/train/mpi_check.hpp"
+
+namespace zero::train {
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// The cores that this process may use, as text that equals a sharer's.
+std::string allowed_cores(int& count) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) {
+    count = 1;
+    return "unknown";
+  }
+  count = CPU_COUNT(&set);
+  std::string cores;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) cores += std::to_string(i) + ",";
+  }
+  return cores;
+}
+
+int64_t threads_from_environment() {
+  const char* value = std::getenv("OMP_NUM_THREADS");
+  return value ? std::max<int64_t>(0, std::atoll(value)) : 0;
+}
+
+}  // namespace
+
+Session::Session(int& argc, char**& argv) : host_(host_name()) {
+  int provided = 0;
+  check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  threaded_ = provided >= MPI_THREAD_MULTIPLE;
+  peers_ = std::make_unique<Peers>();
+  int cores = 1;
+  const std::string mine = host_ + ":" + allowed_cores(cores);
+  const std::vector<std::string> all = peers_->share(mine);
+  sharers_ = int(std::count(all.begin(), all.end(), mine));
+  node_ranks_ = int(std::count_if(all.begin(), all.end(), [&](const std::string& other) {
+    return other.starts_with(host_ + ":");
+  }));
+  threads_ = std::max(1, cores / sharers_);
+}
+
+Session::~Session() {
+  if (kokkos_) Kokkos::finalize();
+  peers_.reset();
+  MPI_Finalize();
+}
+
+void Session::require_whole_launch() {
+  const Launch launch = launch_of([](const char* name) { return std::getenv(name); });
+  // Where every task became a job of its own, the first one speaks for all.
+  const char* task = std::getenv("SLURM_PROCID");
+  if (launch.tasks > ranks() && task && std::atoi(task) > 0) throw Ended{Exit::kUsage};
+  together([&] {
+    if (launch.tasks > ranks()) {
+      refuse(Exit::kUsage, "started as ", launch.tasks, " tasks, but MPI sees ", ranks(), ": ",
+             launch.hint);
+    }
+    if (!threaded_) {
+      refuse(Exit::kUsage,
+             "this MPI lacks MPI_THREAD_MULTIPLE, which lanes need to communicate - "
+             "use one that was built with it");
+    }
+  });
+}
+
+void Session::start_threads(int64_t wanted) {
+  if (wanted == 0) wanted = threads_from_environment();
+  if (wanted == 0) wanted = threads_;
+  threads_ = int(peers_->smallest(wanted));
+  Kokkos::InitializationSettings settings;
+  settings.set_num_threads(threads_).set_disable_warnings(true);
+  Kokkos::initialize(settings);
+  kokkos_ = true;
+}
+
+Failure Session::complete(Failure failure) const {
+  failure.rank = rank();
+  failure.host = host_;
+  failure.step = step_;
+  return failure;
+}
+
+void Session::together(const std::function<void()>& work) {
+  std::exception_ptr error;
+  try {
+    work();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const int first = int(peers_->smallest(error ? rank() : ranks()));
+  if (first == ranks()) return;
+  int64_t status = 0;
+  if (first == rank()) {
+    const Failure failure = complete(failure_of(error));
+    claim_error_record(folder_, failure);
+    std::fputs(error_line(failure).c_str(), stderr);
+    status = int64_t(failure.exit);
+  }
+  throw Ended{Exit(peers_->largest(status))};
+}
+
+void Session::alone(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Ended&) {
+    throw;
+  } catch (...) {
+    end_all(std::current_exception());
+  }
+}
+
+void Session::end_all(const std::exception_ptr& error) noexcept {
+  const Failure failure = complete(failure_of(error));
+  if (claim_error_record(folder_, failure)) {
+    std::fputs(error_line(failure).c_str(), stderr);
+  } else {
+    // The rank that was first ends this one too, with its own status; not to wait for ever.
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+  }
+  std::fflush(nullptr);
+  MPI_Abort(MPI_COMM_WORLD, int(failure.exit));
+  for (;;) pause();
+}
+
+}  // namespace zero::train
