@@ -1,0 +1,79 @@
+#pragma once
+/// One test body over every back end: ranks are MPI processes, threads of one process, or just one.
+
+#include <mpi.h>
+
+#include <Kokkos_Core.hpp>
+#include <chrono>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "zero/comm/communicator.hpp"
+#include "zero/comm/mpi.hpp"
+#include "zero/comm/shm.hpp"
+#include "zero/comm/thread_group.hpp"
+
+namespace zero::testing {
+
+struct Team {
+  std::string backend;
+  int threads = 0;               ///< ranks of "thread"; other back ends take what they find
+  int64_t staging_bytes = 1024;  ///< small, so that small pieces travel in several chunks
+
+  /// False where this launch has the wrong number of processes for it.
+  bool fits() const {
+    int processes = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &processes);
+    return processes == 1 || backend == "shm" || backend == "mpi";
+  }
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Team& team) {
+  out << team.backend;
+  return team.threads > 0 ? out << team.threads : out << team.staging_bytes;
+}
+
+using Members = std::vector<std::unique_ptr<comm::Communicator>>;
+
+inline std::unique_ptr<comm::Communicator> join(const Team& team) {
+  if (team.backend == "shm") return comm::make_shm({.staging_bytes = team.staging_bytes});
+  if (team.backend == "mpi") return comm::make_mpi({.staging_bytes = team.staging_bytes});
+  return comm::make_self();
+}
+
+/// Calls body(communicators of `channels` channels) as every rank of `threads` threads. A rank that
+/// throws makes its peers throw; the first error is thrown here.
+inline void as_threads(int threads, int channels, const std::function<void(Members&)>& body) {
+  comm::ThreadGroup group(threads);
+  std::exception_ptr error;
+  std::mutex mutex;
+  const auto run = [&](int rank) {
+    try {
+      Members members;
+      for (int c = 0; c < channels; ++c) members.push_back(group.join(rank, c));
+      body(members);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      group.abort();
+    }
+  };
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < threads; ++r) ranks.emplace_back(run, r);
+  for (auto& rank : ranks) rank.join();
+  if (error) std::rethrow_exception(error);
+}
+
+/// Calls body(communicators of `channels` channels) as every rank of the team.
+inline void as_every_rank(const Team& team, int channels,
+                          const std::function<void(Members&)>& body) {
+  if (team.backend == "thread") return as_threads(team.threads, channels, body);
+  Members members;
+  for (int c = 0; c < channels; ++c) members.push_back(join(team));
+  body(members);
+}
+
+}  // namespace zero::testing
