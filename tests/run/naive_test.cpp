@@ -165,19 +165,19 @@ TEST(NaiveExecutor, GivesKeyBiasesNoGradientBecauseSoftmaxIgnoresAShift) {
 TEST(NaiveExecutor, HasTheGradientOfItsOwnLossUnderDropout) {
   const testing::Golden golden = testing::load_golden("gpt2_a");
   Trial trial({.golden = golden, .dropout = 0.1f});
-  trial.loss();
-  // A step of 0.01 along the gradient changes the loss by 0.01 |g|, of which the quotient below
-  // sees twice. The loss, about 4, is good to about 1e-6, so for |g| >= 0.02 that is 0.3 % at most;
-  // the third derivative adds about as much.
+  // Moving 0.01 along the gradient one way and the other changes the loss by 0.02 |g|, at least
+  // 0.001 here. The loss, about 4, is good to about 1e-6 of itself, so the quotient to 0.4 %; its
+  // third derivative adds less.
   const double step = 0.01;
   for (const Parameter& parameter : trial.graph().parameters) {
     const std::string& name = trial.graph()[parameter.tensor].name;
+    trial.loss();
     const std::span<float> gradient = trial.values(parameter, parameter.gradient);
     const std::vector<float> direction(gradient.begin(), gradient.end());
     const std::span<float> weights = trial.values(parameter, parameter.tensor);
     const std::vector<float> start(weights.begin(), weights.end());
     const double size = norm(direction);
-    ASSERT_GT(size, 0.02) << name;
+    ASSERT_GT(size, 0.05) << name;
     const auto loss_at = [&](double distance) {
       for (size_t i = 0; i < start.size(); ++i) {
         weights[i] = float(double(start[i]) + distance * double(direction[i]) / size);
@@ -185,7 +185,7 @@ TEST(NaiveExecutor, HasTheGradientOfItsOwnLossUnderDropout) {
       return trial.loss();
     };
     const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
-    EXPECT_NEAR(slope, size, 0.01 * size) << name;
+    EXPECT_NEAR(slope, size, 0.005 * size) << name;
     std::ranges::copy(start, weights.begin());
   }
 }
