@@ -45,19 +45,19 @@ WORDS = (
 )
 
 
-def stripped_comment(line):
-    return re.sub(r"(^|\s)#.*", "", line)
+def without_comment(source, line):
+    return re.sub(r"(^|\s)#.*" if source.is_cmake else r"//.*", "", line)
 
 
 def forbidden_words(sources):
     for source in sources:
         lines = {True: source.code.splitlines(), False: source.lines}
-        if source.is_cmake:
-            lines[False] = [stripped_comment(line) for line in source.lines]
         for word in WORDS:
             if not word.applies(source):
                 continue
             for number, line in enumerate(lines[word.in_code], 1):
+                if word.applies is builds:
+                    line = without_comment(source, line)
                 found = word.pattern.search(line)
                 if found:
                     yield source.path, number, f"'{found[0].strip()}': {word.why}"
