@@ -1,0 +1,119 @@
+#include "zero/kernels/dropout.hpp"
+
+#include "kernels/support/elements.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace {
+
+const std::string kDropout = "zero::dropout", kCopy = "zero::dropout_off";
+
+/// Elements of one work item: its random words wait in a buffer, so that counters and elements are
+/// two loops that vectorise.
+constexpr int64_t kPiece = kHostSpace ? 1024 : 4;
+
+/// A piece of one sample, [begin, begin + count) from the arrays' start.
+struct Piece {
+  int64_t sample;
+  uint32_t first_block;
+  int64_t begin;
+  int64_t count;
+};
+
+template <class T>
+struct Dropout {
+  DropoutSite site;
+  DropoutExtents extents;
+  const StepInputs* inputs;
+  const T* x;
+  const T* residual;
+  T* out;
+
+  KOKKOS_FUNCTION int64_t pieces_per_sample() const {
+    return ceil_div(extents.numel_per_sample, kPiece);
+  }
+
+  KOKKOS_FUNCTION Piece piece_at(int64_t index) const {
+    const int64_t sample = index / pieces_per_sample();
+    const int64_t within = index % pieces_per_sample() * kPiece;
+    return {.sample = sample,
+            .first_block = uint32_t(within / 4),
+            .begin = sample * extents.numel_per_sample + within,
+            .count = Kokkos::min(kPiece, extents.numel_per_sample - within)};
+  }
+
+  KOKKOS_FUNCTION void operator()(int64_t index, int64_t) const {
+    const Piece piece = piece_at(index);
+    uint32_t word[kPiece];
+    draw(piece, word);
+    const uint32_t threshold = dropout_threshold(site.probability);
+    const float scale = 1.0f / (1.0f - site.probability);
+    const T* const from = x + piece.begin;
+    T* const to = out + piece.begin;
+    const auto kept = [=, &word](int64_t i) {
+      return word[i] >= threshold ? float(from[i]) * scale : 0.0f;
+    };
+    if (residual == nullptr) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < piece.count; ++i) to[i] = T(kept(i));
+    } else {
+      const T* const add = residual + piece.begin;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < piece.count; ++i) to[i] = T(kept(i) + float(add[i]));
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION void draw(const Piece& piece, uint32_t* word) const {
+    const uint64_t seed = inputs->seed;
+    const int64_t sample = inputs->first_sample + site.sample_offset + piece.sample;
+    const uint32_t name = site.site, first = piece.first_block;
+#pragma GCC ivdep
+    for (uint32_t b = 0; b < uint32_t(kPiece / 4); ++b) {
+      const PhiloxBlock words = dropout_words(seed, name, sample, first + b);
+      for (int k = 0; k < 4; ++k) word[4 * b + k] = words.word[k];
+    }
+  }
+};
+
+template <class T>
+struct Copy {
+  const T* x;
+  const T* residual;
+  T* out;
+};
+
+template <class T>
+void copy_or_add(Stream& stream, int64_t numel, const Copy<T>& a) {
+  if (a.residual == nullptr) {
+    for_each_element(
+        stream, kCopy, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] = a.x[i]; });
+  } else {
+    for_each_element(
+        stream, kCopy, numel,
+        KOKKOS_LAMBDA(int64_t i) { a.out[i] = T(float(a.x[i]) + float(a.residual[i])); });
+  }
+}
+
+}  // namespace
+
+template <class T>
+void dropout_add(Stream& stream, const DropoutSite& site, const DropoutExtents& extents,
+                 const StepInputs* inputs, const T* x, const T* residual, T* out) {
+  ZERO_REQUIRE(site.probability >= 0.0f && site.probability < 1.0f, "dropout with probability ",
+               site.probability, ": at least 0 and below 1");
+  if (site.probability == 0.0f) {
+    const int64_t numel = extents.samples * extents.numel_per_sample;
+    return copy_or_add(stream, numel, Copy<T>{x, residual, out});
+  }
+  const Dropout<T> work{site, extents, inputs, x, residual, out};
+  for_each_piece<1>(stream, kDropout, {0, extents.samples * work.pieces_per_sample()}, work);
+}
+
+template void dropout_add(Stream&, const DropoutSite&, const DropoutExtents&, const StepInputs*,
+                          const float*, const float*, float*);
+template void dropout_add(Stream&, const DropoutSite&, const DropoutExtents&, const StepInputs*,
+                          const bf16*, const bf16*, bf16*);
+template void dropout_add(Stream&, const DropoutSite&, const DropoutExtents&, const StepInputs*,
+                          const f16*, const f16*, f16*);
+
+}  // namespace zero::kernels

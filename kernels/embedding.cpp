@@ -1,0 +1,165 @@
+#include "zero/kernels/embedding.hpp"
+
+#include "kernels/support/rows.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace {
+
+const std::string kForward = "zero::embedding", kClear = "zero::embedding_clear",
+                  kChain = "zero::embedding_chain", kTokens = "zero::embedding_dtokens",
+                  kPositions = "zero::embedding_dpositions";
+
+/// Threads that link the rows of equal tokens: each takes the tokens of one remainder and reads
+/// all rows, which a GPU's many slow threads need and a host's few fast ones do not.
+constexpr int64_t kChainThreads = kHostSpace ? 1 : 1024;
+
+/// Columns that one thread sums at a time, in registers or the first-level cache.
+constexpr int64_t kColumns = kHostSpace ? 256 : 1;
+
+/// The rows of each token, linked in row order: a stable sort by token that moves nothing.
+struct Chains {
+  int32_t* last;   ///< [vocabulary] the token's row seen last, -1: none
+  int32_t* next;   ///< [rows] the next row with the same token, -1: none
+  int32_t* first;  ///< [rows] 1: no earlier row has this token
+};
+
+Chains chains_of(const EmbeddingExtents& extents, int32_t* scratch) {
+  int32_t* const next = scratch + extents.vocabulary;
+  return {.last = scratch, .next = next, .first = next + extents.samples * extents.length};
+}
+
+template <class T>
+struct Forward {
+  EmbeddingExtents extents;
+  const int32_t* tokens;
+  const T* token_table;
+  const T* position_table;
+  T* x;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
+    const int64_t width = extents.width;
+    const T* const token = token_table + tokens[r] * width;
+    const T* const position = position_table + r % extents.length * width;
+    T* const to = x + r * width;
+    row.for_each(width, [=](int64_t j) { to[j] = T(float(token[j]) + float(position[j])); });
+  }
+};
+
+struct Link {
+  int64_t rows;
+  const int32_t* tokens;
+  Chains chains;
+
+  KOKKOS_FUNCTION void operator()(int64_t thread) const {
+    const Chains c = chains;
+    for (int64_t r = 0; r < rows; ++r) {
+      const int32_t token = tokens[r];
+      if (token % kChainThreads != thread) continue;
+      const int32_t before = c.last[token];
+      if (before >= 0) c.next[before] = int32_t(r);
+      c.first[r] = before < 0;
+      c.next[r] = -1;
+      c.last[token] = int32_t(r);
+    }
+  }
+};
+
+/// sum[j] = the fp32 sum of dx[r][column + j] over rows r = first, next_of(first), ... until -1.
+template <class T, class Next>
+KOKKOS_INLINE_FUNCTION void sum_rows(const T* dx, int64_t width, int64_t first, const Next& next_of,
+                                     int64_t count, float* sum) {
+  for (int64_t j = 0; j < count; ++j) sum[j] = 0;
+  for (int64_t r = first; r >= 0; r = next_of(r)) {
+    const T* const from = dx + r * width;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < count; ++j) sum[j] += float(from[j]);
+  }
+}
+
+template <class T>
+struct TokenGradient {
+  int64_t width;
+  EmbeddingGradArrays<T> arrays;
+  Chains chains;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
+    if (chains.first[r] == 0) return;
+    const int32_t* const next = chains.next;
+    const T* const dx = arrays.dx;
+    T* const table = arrays.dtoken_table + arrays.tokens[r] * width;
+    const int64_t columns = width;
+    row.for_each(ceil_div(columns, kColumns), [=](int64_t group) {
+      const int64_t begin = group * kColumns, count = Kokkos::min(kColumns, columns - begin);
+      float sum[kColumns];
+      sum_rows(
+          dx + begin, columns, r, [=](int64_t at) { return int64_t(next[at]); }, count, sum);
+      T* const to = table + begin;
+      for (int64_t j = 0; j < count; ++j) to[j] = T(float(to[j]) + sum[j]);
+    });
+  }
+};
+
+template <class T>
+struct PositionGradient {
+  EmbeddingExtents extents;
+  EmbeddingGradArrays<T> arrays;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t position) const {
+    const int64_t length = extents.length, rows = extents.samples * length, width = extents.width;
+    const T* const dx = arrays.dx;
+    T* const table = arrays.dposition_table + position * width;
+    row.for_each(ceil_div(width, kColumns), [=](int64_t group) {
+      const int64_t begin = group * kColumns, count = Kokkos::min(kColumns, width - begin);
+      float sum[kColumns];
+      sum_rows(
+          dx + begin, width, position,
+          [=](int64_t at) { return at + length < rows ? at + length : -1; }, count, sum);
+      T* const to = table + begin;
+      for (int64_t j = 0; j < count; ++j) to[j] = T(sum[j]);
+    });
+  }
+};
+
+}  // namespace
+
+template <class T>
+void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
+               const T* token_table, const T* position_table, T* x) {
+  for_each_row(stream, kForward, extents.samples * extents.length,
+               Forward<T>{extents, tokens, token_table, position_table, x});
+}
+
+int64_t embedding_scratch_numel(const EmbeddingExtents& extents) {
+  return extents.vocabulary + 2 * extents.samples * extents.length;
+}
+
+template <class T>
+void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
+                        const EmbeddingGradArrays<T>& arrays) {
+  const int64_t rows = extents.samples * extents.length;
+  ZERO_REQUIRE(rows <= INT32_MAX, "embedding gradient over ", rows, " rows: at most 2^31 - 1");
+  const Chains chains = chains_of(extents, arrays.scratch);
+  int32_t* const last = chains.last;
+  for_each_element(
+      stream, kClear, extents.vocabulary, KOKKOS_LAMBDA(int64_t i) { last[i] = -1; });
+  const Link link{rows, arrays.tokens, chains};
+  for_each_element(
+      stream, kChain, kChainThreads, KOKKOS_LAMBDA(int64_t i) { link(i); });
+  for_each_row(stream, kTokens, rows, TokenGradient<T>{extents.width, arrays, chains});
+  for_each_row(stream, kPositions, extents.length, PositionGradient<T>{extents, arrays});
+}
+
+template void embedding(Stream&, const EmbeddingExtents&, const int32_t*, const float*,
+                        const float*, float*);
+template void embedding(Stream&, const EmbeddingExtents&, const int32_t*, const bf16*, const bf16*,
+                        bf16*);
+template void embedding(Stream&, const EmbeddingExtents&, const int32_t*, const f16*, const f16*,
+                        f16*);
+template void embedding_backward(Stream&, const EmbeddingExtents&,
+                                 const EmbeddingGradArrays<float>&);
+template void embedding_backward(Stream&, const EmbeddingExtents&,
+                                 const EmbeddingGradArrays<bf16>&);
+template void embedding_backward(Stream&, const EmbeddingExtents&, const EmbeddingGradArrays<f16>&);
+
+}  // namespace zero::kernels
