@@ -1,0 +1,160 @@
+// oneDNN 2.x (its operation descriptors went away in 3.0).
+
+#include <omp.h>
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/support/host_buffer.hpp"
+#include "kernels/vendor/gemm_host.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+using dnnl::memory;
+
+/// More distinct products than any model here has; beyond it a thread starts its cache afresh.
+constexpr size_t kPreparedMax = 1024;
+/// From here on the packing implementation ("gemm") beats the batch-reduce one ("brg"), which reads
+/// all of k for one block of c at a time.
+constexpr int64_t kLongK = 4096;
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+memory::data_type type_of(Dtype dtype) {
+  return dtype == Dtype::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+memory::desc matrix(int64_t rows, int64_t columns, int64_t ld, bool transposed, Dtype dtype) {
+  const memory::dims strides = transposed ? memory::dims{1, ld} : memory::dims{ld, 1};
+  return memory::desc({rows, columns}, type_of(dtype), strides);
+}
+
+dnnl::matmul::primitive_desc describe(const GemmSpec& spec) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (spec.alpha != 1.0f) attr.set_output_scales(0, {spec.alpha});
+  if (spec.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attr.set_post_ops(sum);
+  }
+  const memory::desc a = matrix(spec.m, spec.k, spec.lda, spec.transpose_a, spec.in);
+  const memory::desc b = matrix(spec.k, spec.n, spec.ldb, spec.transpose_b, spec.in);
+  const memory::desc c = matrix(spec.m, spec.n, spec.ldc, false, spec.out);
+  const memory::desc bias = matrix(1, spec.n, spec.n, false, spec.in);
+  const auto operation =
+      spec.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
+  dnnl::matmul::primitive_desc best(operation, attr, engine());
+  if (spec.k <= kLongK) return best;
+  dnnl::matmul::primitive_desc other = best;
+  do {
+    if (std::string_view(other.impl_info_str()).starts_with("gemm")) return other;
+  } while (other.next_impl());
+  return best;
+}
+
+/// A primitive with memory objects whose addresses are set before each call.
+struct Prepared {
+  GemmSpec spec;
+  int threads;
+  dnnl::matmul::primitive_desc description;
+  dnnl::matmul primitive;
+  memory a, b, c, bias, scratch;
+
+  Prepared(const GemmSpec& wanted, int wanted_threads)
+      : spec(wanted),
+        threads(wanted_threads),
+        description(describe(wanted)),
+        primitive(description),
+        a(description.src_desc(), engine(), nullptr),
+        b(description.weights_desc(), engine(), nullptr),
+        c(description.dst_desc(), engine(), nullptr),
+        scratch(description.scratchpad_desc(), engine(), nullptr) {
+    if (spec.bias) bias = memory(description.bias_desc(), engine(), nullptr);
+  }
+};
+
+struct ThreadState {
+  dnnl::stream stream{engine()};
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  HostBuffer scratch;
+};
+
+Prepared& prepare(ThreadState& state, const GemmSpec& spec, int threads) {
+  for (const auto& known : state.prepared)
+    if (known->threads == threads && known->spec == spec) return *known;
+  if (state.prepared.size() == kPreparedMax) state.prepared.clear();
+  state.prepared.push_back(std::make_unique<Prepared>(spec, threads));
+  return *state.prepared.back();
+}
+
+/// oneDNN takes its team from the calling thread's OpenMP setting, when a primitive is made and
+/// again when it runs.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads) : before_(omp_get_max_threads()) {
+    if (before_ != threads) omp_set_num_threads(threads);
+  }
+  ~TeamSize() { omp_set_num_threads(before_); }
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+
+ private:
+  int before_;
+};
+
+void execute(ThreadState& state, Prepared& ready, const GemmOperands& operands) {
+  // oneDNN's interface has one pointer type for what it reads and what it writes.
+  ready.a.set_data_handle(const_cast<void*>(operands.a));
+  ready.b.set_data_handle(const_cast<void*>(operands.b));
+  ready.c.set_data_handle(operands.c);
+  ready.scratch.set_data_handle(state.scratch.reserve(ready.scratch.get_desc().get_size()));
+  // The C call: the C++ one builds a map of arguments first.
+  dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, ready.a.get()},
+                             {DNNL_ARG_WEIGHTS, ready.b.get()},
+                             {DNNL_ARG_DST, ready.c.get()},
+                             {DNNL_ARG_SCRATCHPAD, ready.scratch.get()},
+                             {}};
+  if (ready.spec.bias) {
+    ready.bias.set_data_handle(const_cast<void*>(operands.bias));
+    args[4] = {DNNL_ARG_BIAS, ready.bias.get()};
+  }
+  const dnnl_status_t status = dnnl_primitive_execute(ready.primitive.get(), state.stream.get(),
+                                                      ready.spec.bias ? 5 : 4, args);
+  ZERO_REQUIRE(status == dnnl_success, "oneDNN ended a product with status ", int(status));
+}
+
+}  // namespace
+
+bool multiplies(Dtype in) {
+  static const bool bf16_units = (int(dnnl_get_effective_cpu_isa()) &
+                                  dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+  return in == Dtype::f32 || (in == Dtype::bf16 && bf16_units);
+}
+
+void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) {
+  thread_local ThreadState state;
+  const TeamSize team(threads);
+  try {
+    execute(state, prepare(state, spec, threads), operands);
+  } catch (const dnnl::error& error) {
+    refuse(Exit::kInternal, "oneDNN refused a product of ", spec.m, " x ", spec.n, " x ", spec.k,
+           " in ", name_of(spec.in), ": ", error.what());
+  }
+}
+
+const char* gemm_library() {
+  static const std::string name = text("oneDNN ", dnnl_version()->major, ".", dnnl_version()->minor,
+                                       ".", dnnl_version()->patch);
+  return name.c_str();
+}
+
+}  // namespace zero::kernels::vendor
