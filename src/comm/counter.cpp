@@ -4,24 +4,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <climits>
 #include <ctime>
 
 namespace zero::comm {
 namespace {
 
-// About a microsecond: a peer that is nearly there saves both sides a system call, and a thread
-// that has to wait does not keep its core from one that has work.
-constexpr int kSpins = 200;
+using Clock = std::chrono::steady_clock;
+
+// A sleep and its end cost tens of microseconds, so a peer that is nearly there is waited for
+// awake; longer, and a waiting lane would keep a core from one that has work.
+constexpr std::chrono::microseconds kPatience{3};
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000'000};
 
 bool reached(uint32_t value, uint32_t least) { return int32_t(value - least) >= 0; }
 
 bool spin(const Counter& counter, uint32_t least) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (reached(counter.value.load(std::memory_order_acquire), least)) return true;
+  const auto end = Clock::now() + kPatience;
+  while (!has_reached(counter, least)) {
+    if (Clock::now() > end) return false;
   }
-  return false;
+  return true;
 }
 
 // Interrupted, woken, timed out, value changed: whatever the kernel says, the caller looks again.
@@ -43,6 +47,10 @@ class Asleep {
 
 }  // namespace
 
+bool has_reached(const Counter& counter, uint32_t least) {
+  return reached(counter.value.load(std::memory_order_acquire), least);
+}
+
 void raise(Counter& counter, uint32_t value) {
   // Both are sequentially consistent, as are the sleeper's: either we see it asleep, or it sees the
   // new value before it sleeps.
@@ -55,13 +63,13 @@ void wake(Counter& counter) {
 }
 
 void wait_for(Counter& counter, uint32_t least, const Waiting& waiting) {
-  if (spin(counter, least)) return;
+  if (has_reached(counter, least) || spin(counter, least)) return;
   const Asleep asleep(counter);
   for (;;) {
     const uint32_t value = counter.value.load();
     if (reached(value, least)) return;
     sleep_while(counter, value);
-    if (reached(counter.value.load(), least)) return;
+    if (has_reached(counter, least)) return;
     if (waiting.hook != nullptr) waiting.hook(waiting.context);
   }
 }

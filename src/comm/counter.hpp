@@ -28,7 +28,11 @@ void raise(Counter& counter, uint32_t value);
 /// Wakes who waits for the counter without raising it, so that their hooks are called soon.
 void wake(Counter& counter);
 
-/// Returns when the counter has reached `least` (modulo 2^32: the two are less than 2^31 apart).
+/// True if the counter is at `least` or beyond (modulo 2^32: the two are less than 2^31 apart);
+/// then what was written before it was raised is seen.
+bool has_reached(const Counter& counter, uint32_t least);
+
+/// Returns when the counter has reached `least`.
 void wait_for(Counter& counter, uint32_t least, const Waiting& waiting);
 
 }  // namespace zero::comm

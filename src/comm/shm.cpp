@@ -8,6 +8,7 @@
 #include "src/comm/mpi_world.hpp"
 #include "src/comm/shm_peers.hpp"
 #include "src/comm/shm_segment.hpp"
+#include "src/comm/stage_copy.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 
@@ -36,7 +37,7 @@ class ShmCommunicator final : public HostCommunicator {
     const int64_t most = layout_.slot_bytes / call.in_bytes();
     const std::byte* mine = full + call.offset_in_full(rank(), 0);
     const auto stage = [&](Chunk chunk, std::byte* slot) {
-      copy(slot, mine + chunk.begin * call.in_bytes(), chunk.numel * call.in_bytes());
+      stage_copy(slot, mine + chunk.begin * call.in_bytes(), chunk.numel * call.in_bytes());
       count_sent(call, chunk.numel * (ranks() - 1));
     };
     stream(call, most, stage, [&](Chunk chunk) {
@@ -54,8 +55,8 @@ class ShmCommunicator final : public HostCommunicator {
     const auto stage = [&](Chunk chunk, std::byte* slot) {
       for (int peer = 0; peer < ranks(); ++peer) {
         if (peer == rank()) continue;
-        copy(slot + part_of(peer, rank()) * part_bytes,
-             full + call.offset_in_full(peer, chunk.begin), chunk.numel * call.in_bytes());
+        stage_copy(slot + part_of(peer, rank()) * part_bytes,
+                   full + call.offset_in_full(peer, chunk.begin), chunk.numel * call.in_bytes());
         count_sent(call, chunk.numel);
       }
     };
@@ -71,7 +72,7 @@ class ShmCommunicator final : public HostCommunicator {
 
   void sum_words(const Call& call, int64_t* words) override {
     const auto stage = [&](Chunk chunk, std::byte* slot) {
-      copy(slot, words + chunk.begin, chunk.numel * call.in_bytes());
+      stage_copy(slot, words + chunk.begin, chunk.numel * call.in_bytes());
       count_sent(call, chunk.numel * (ranks() - 1));
     };
     stream(call, layout_.slot_bytes / call.in_bytes(), stage, [&](Chunk chunk) {
@@ -86,7 +87,7 @@ class ShmCommunicator final : public HostCommunicator {
   void copy_from_root(const Call& call, std::byte* bytes) override {
     const auto stage = [&](Chunk chunk, std::byte* slot) {
       if (rank() != call.root) return;
-      copy(slot, bytes + chunk.begin, chunk.numel);
+      stage_copy(slot, bytes + chunk.begin, chunk.numel);
       count_sent(call, chunk.numel * (ranks() - 1));
     };
     stream(call, layout_.slot_bytes, stage, [&](Chunk chunk) {
@@ -114,17 +115,28 @@ class ShmCommunicator final : public HostCommunicator {
     const auto chunk_at = [&](int64_t i) {
       return Chunk{uint32_t(first + i), i * most, std::min(most, call.numel - i * most)};
     };
-    for (int64_t i = 0; i <= chunks; ++i) {
-      if (i < chunks) publish(call, chunk_at(i), stage);
-      if (i > 0) consume(chunk_at(i - 1), i == 1, read);
+    int64_t staged = 0;
+    for (int64_t i = 0; i < chunks; ++i) {
+      while (staged < chunks && (staged == i || slot_is_free(chunk_at(staged)))) {
+        publish(call, chunk_at(staged++), stage);
+      }
+      consume(chunk_at(i), i == 0, read);
     }
     next_ = uint32_t(first + chunks);
   }
 
+  /// What peers must have drained before this rank may write the chunk's slot again.
+  uint32_t freed_by(const Chunk& chunk) const { return chunk.number + 1 - uint32_t(layout_.depth); }
+
+  bool slot_is_free(const Chunk& chunk) const {
+    return std::all_of(segments_.begin(), segments_.end(), [&](const Segment& segment) {
+      return &segment == &mine() || has_reached(segment.drained(), freed_by(chunk));
+    });
+  }
+
   template <class Stage>
   void publish(const Call& call, const Chunk& chunk, Stage& stage) {
-    const uint32_t freed = chunk.number + 1 - uint32_t(layout_.depth);
-    wait_for_peers(&Segment::drained, freed);
+    wait_for_peers(&Segment::drained, freed_by(chunk));
     mine().call(chunk.number) = call;
     stage(chunk, mine().payload(chunk.number));
     raise(mine().filled(), chunk.number + 1);
@@ -154,7 +166,7 @@ class ShmCommunicator final : public HostCommunicator {
   }
   /// Where in `sender`'s slot the part for `receiver` lies: a slot has no part for its owner.
   static int part_of(int receiver, int sender) { return receiver - (receiver > sender); }
-  Segment& mine() { return segments_[size_t(rank())]; }
+  const Segment& mine() const { return segments_[size_t(rank())]; }
   const std::byte* payload(int peer, const Chunk& chunk) const {
     return segments_[size_t(peer)].payload(chunk.number);
   }

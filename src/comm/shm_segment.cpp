@@ -16,9 +16,9 @@
 namespace zero::comm {
 namespace {
 
-// A slot that stays in the second level cache is read from there by the peer: larger ones only push
-// the data out to memory and back.
-constexpr int64_t kBestSlotBytes = int64_t(256) << 10;
+// Small enough to start reading soon; enough of them that a rank which loses its core for a moment
+// seldom makes a peer sleep.
+constexpr int64_t kBestSlotBytes = int64_t(512) << 10;
 constexpr int kMaxDepth = 8;
 constexpr int64_t kCacheLine = 64;
 
