@@ -45,8 +45,10 @@ inline Graph tiny_forward(int layers, float dropout, Dtype compute = Dtype::f32)
 /// The kinds of the graph's ops, one a word.
 inline std::string kinds(const Graph& graph) {
   std::string words;
-  for (const Op& op : graph.ops)
-    words += (words.empty() ? "" : " ") + std::string(info(op.kind).name);
+  for (const Op& op : graph.ops) {
+    if (!words.empty()) words += ' ';
+    words += info(op.kind).name;
+  }
   return words;
 }
 
