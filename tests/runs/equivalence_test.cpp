@@ -1,0 +1,160 @@
+// Ranks: 1
+// The promise of architecture.md 7, as one matrix: which choices change no bit of a training.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/support/tiny_plans.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::run {
+namespace {
+
+constexpr int kSteps = 20;
+
+struct Case {
+  plan::Request request;
+  graph::Recompute recompute = graph::Recompute::none;
+};
+
+testing::Outcome train(const Case& c) {
+  testing::TinyModel model;
+  model.recompute = c.recompute;
+  const plan::Plan plan = testing::tiny_plan(c.request, model);
+  testing::ThreadRanks machine(plan, testing::tiny_rules(c.request.compute));
+  testing::Outcome outcome = testing::train(machine, plan, kSteps);
+  EXPECT_TRUE(testing::padding_is_zero(machine, plan));
+  return outcome;
+}
+
+std::string describe(const Case& c) {
+  return text(name_of(c.request.compute), ", ", c.request.ranks, " ranks, stage ", c.request.stage,
+              ", ", c.request.micro_batches, " micro-batches a rank, recompute ", int(c.recompute),
+              c.request.overlap ? "" : ", no overlap");
+}
+
+/// Every case leaves the same sums, decisions, states and evaluation after every step.
+class OneOutcome {
+ public:
+  void expect(const Case& c) {
+    SCOPED_TRACE(describe(c));
+    testing::Outcome outcome = train(c);
+    if (!first_) first_ = outcome;
+    EXPECT_TRUE(outcome.sums == first_->sums);
+    EXPECT_TRUE(outcome.decided == first_->decided);
+    EXPECT_TRUE(outcome.state == first_->state);
+  }
+  const testing::Outcome& outcome() const { return *first_; }
+
+ private:
+  std::optional<testing::Outcome> first_;
+};
+
+plan::Request request_of(Dtype compute, int ranks, int stage, int micro_batches) {
+  return {.stage = stage,
+          .ranks = ranks,
+          .micro_batches = micro_batches / ranks,
+          .compute = compute,
+          .weight_decay = 0.1f,
+          .reproducible = true};
+}
+
+constexpr Dtype kPrecisions[] = {Dtype::f32, Dtype::bf16, Dtype::f16};
+
+TEST(Reproducible, RanksStagesAndRecomputeChangeNoBitInTwentySteps) {
+  for (Dtype compute : kPrecisions) {
+    OneOutcome one;
+    for (int ranks : {1, 2, 4}) {
+      for (int stage : {0, 1, 2, 3}) {
+        one.expect({request_of(compute, ranks, stage, 8)});
+        one.expect({request_of(compute, ranks, stage, 8), graph::Recompute::full});
+      }
+    }
+  }
+}
+
+TEST(Reproducible, TwelveMicroBatchesLeaveACarryAndStillAgree) {
+  for (Dtype compute : kPrecisions) {
+    OneOutcome one;
+    for (int ranks : {1, 2, 4}) {
+      for (int stage : {0, 1, 2, 3}) one.expect({request_of(compute, ranks, stage, 12)});
+    }
+  }
+}
+
+TEST(Reproducible, LambSeesWholeTensorsWhateverTheSharding) {
+  for (Dtype compute : kPrecisions) {
+    OneOutcome one;
+    for (int ranks : {1, 2, 4}) {
+      for (int stage : {0, 3}) {
+        Case c{request_of(compute, ranks, stage, 8)};
+        c.request.optimizer = plan::OptimizerKind::lamb;
+        one.expect(c);
+      }
+    }
+  }
+}
+
+TEST(Reproducible, UnroundedGradientsAgreeToo) {
+  OneOutcome one;
+  for (int ranks : {1, 2, 4}) {
+    for (int stage : {0, 1, 2, 3}) {
+      Case c{request_of(Dtype::bf16, ranks, stage, 8)};
+      c.request.gradient_fp32 = true;
+      one.expect(c);
+    }
+  }
+}
+
+TEST(Reproducible, BucketsPrefetchAndOverlapChangeNoBit) {
+  for (int stage : {0, 1, 2, 3}) {
+    OneOutcome one;
+    const Case plain{request_of(Dtype::bf16, 2, stage, 4)};
+    one.expect(plain);
+    Case other = plain;
+    other.request.overlap = false;
+    one.expect(other);
+    other = plain;
+    other.request.reduce_bucket_numel = 1000;
+    other.request.gather_bucket_numel = 600;
+    one.expect(other);
+    other = plain;
+    other.request.prefetch_numel = 0;
+    other.request.keep_distance_numel = 1'000'000'000;
+    one.expect(other);
+  }
+}
+
+TEST(Reproducible, Fp16SkipsByItselfInThisMatrix) {
+  const plan::Plan plan = testing::tiny_plan(request_of(Dtype::f16, 1, 0, 8));
+  testing::ThreadRanks machine(plan, testing::tiny_rules(Dtype::f16));
+  testing::train(machine, plan, kSteps);
+  const auto* state = machine.view<kernels::StepState>(0, plan.step_state);
+  EXPECT_LT(state->updates, kSteps);
+  EXPECT_GT(state->updates, 0);
+}
+
+// Default numerics: at one rank count stages 0 and 1 agree, and stages 2 and 3 agree, whatever the
+// schedule and the recompute choice.
+TEST(DefaultMode, StagesAgreeInPairsWhateverTheScheduleAndTheRecomputeChoice) {
+  for (Dtype compute : kPrecisions) {
+    for (int pair : {0, 2}) {
+      OneOutcome one;
+      for (int stage : {pair, pair + 1}) {
+        Case c{request_of(compute, 2, stage, 6)};
+        c.request.reproducible = false;
+        one.expect(c);
+        c.recompute = graph::Recompute::full;
+        one.expect(c);
+        c.recompute = graph::Recompute::selective;
+        c.request.overlap = false;
+        one.expect(c);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::run
