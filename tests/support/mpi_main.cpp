@@ -45,6 +45,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   int failed = run_tests(argc, argv, rank);
   MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  // The word that ctest goes by: Open MPI's launcher now and then returns 1 after a clean run.
+  if (rank == 0 && !failed) std::puts("all ranks passed");
+  std::fflush(stdout);
   MPI_Finalize();
   return failed;
 }
