@@ -19,6 +19,12 @@ inline constexpr bool kHostSpace = std::is_same_v<Space, Kokkos::OpenMP>;
 
 using Items = Kokkos::RangePolicy<Space, Kokkos::IndexType<int64_t>>;
 
+/// Work items [0, count). To choose a chunk size, Kokkos 4 would build a default execution space,
+/// on the heap, at each call; so one is named.
+inline Items items(const Stream& stream, int64_t count) {
+  return Items(stream.handle().space, 0, count, Kokkos::ChunkSize(1));
+}
+
 struct Interval {
   int64_t begin;
   int64_t end;
@@ -45,7 +51,7 @@ void for_each_piece(const Stream& stream, const std::string& label, Interval all
     if (pieces == 1) loop(0);
     return;
   }
-  Kokkos::parallel_for(label, Items(stream.handle().space, 0, pieces), loop);
+  Kokkos::parallel_for(label, items(stream, pieces), loop);
 }
 
 /// As for_each_piece, in pieces that suit the machine.

@@ -96,10 +96,10 @@ KOKKOS_INLINE_FUNCTION void add_atomically(ExactSum& sum, double finite) {
 /// f(row, r) for every r in [0, rows), in any order; f takes a `const Row&`.
 template <class F>
 void for_each_row(const Stream& stream, const std::string& label, int64_t rows, const F& f) {
-  const Space& space = stream.handle().space;
   if constexpr (kHostSpace) {
-    Kokkos::parallel_for(label, Items(space, 0, rows), RowLoop<F>{f});
+    Kokkos::parallel_for(label, items(stream, rows), RowLoop<F>{f});
   } else {
+    const Space& space = stream.handle().space;
     Kokkos::parallel_for(label, Kokkos::TeamPolicy<Space>(space, int(rows), TeamRow::kThreads),
                          TeamLoop<F>{f});
   }
