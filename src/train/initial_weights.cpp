@@ -26,7 +26,8 @@ std::vector<Chunk> chunks_to_fill(const StateView& view) {
   for (const plan::Unit& unit : view.plan->units) {
     const UnitRange mine = held_range(unit, unit.optimizer_sharded, view.rank);
     for (const plan::Placement& place : unit.placements) {
-      const int64_t end = std::min(real_numel(graph, place.parameter), mine.end - place.begin);
+      const int64_t real = graph.parameters[size_t(place.parameter)].real_numel;
+      const int64_t end = std::min(real, mine.end - place.begin);
       for (int64_t i = std::max<int64_t>(0, mine.begin - place.begin); i < end; i += kChunkNumel) {
         chunks.push_back({&unit, place.parameter, place.begin, i, std::min(end, i + kChunkNumel)});
       }

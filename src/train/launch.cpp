@@ -16,17 +16,24 @@ int64_t number(const Variable& variable, const char* name) {
 
 Launch launch_of(const Variable& variable) {
   if (variable("OMPI_COMM_WORLD_SIZE")) {
-    return {number(variable, "OMPI_COMM_WORLD_SIZE"), "start it with the mpirun it was built with"};
+    return {number(variable, "OMPI_COMM_WORLD_SIZE"), number(variable, "OMPI_COMM_WORLD_RANK"),
+            "start it with the mpirun of the MPI it was built with"};
   }
   // Inside a batch script, and under an mpirun that srun has started, only some of these are set.
   if (variable("SLURM_PROCID") && variable("SLURM_STEP_ID")) {
     const int64_t step = number(variable, "SLURM_STEP_NUM_TASKS");
-    return {step ? step : number(variable, "SLURM_NTASKS"), "use srun --mpi=pmix"};
+    return {step ? step : number(variable, "SLURM_NTASKS"), number(variable, "SLURM_PROCID"),
+            "use srun --mpi=pmix"};
   }
   if (variable("PMI_SIZE")) {
-    return {number(variable, "PMI_SIZE"), "start it with the mpirun of the MPI it was built with"};
+    return {number(variable, "PMI_SIZE"), number(variable, "PMI_RANK"),
+            "start it with the mpirun of the MPI it was built with"};
   }
   return {};
+}
+
+Launch current_launch() {
+  return launch_of([](const char* name) { return std::getenv(name); });
 }
 
 }  // namespace zero::train

@@ -28,7 +28,11 @@ Peers::Peers() : channel_(std::make_unique<Channel>()) {
   check_mpi(MPI_Comm_size(channel_->comm, &channel_->ranks), "MPI_Comm_size");
 }
 
-Peers::~Peers() { MPI_Comm_free(&channel_->comm); }
+Peers::~Peers() {
+  // A vote that a failure has left uncounted; every rank has cast it.
+  MPI_Wait(&channel_->vote, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&channel_->comm);
+}
 
 int Peers::rank() const { return channel_->rank; }
 int Peers::ranks() const { return channel_->ranks; }

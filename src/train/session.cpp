@@ -67,10 +67,9 @@ Session::~Session() {
 }
 
 void Session::require_whole_launch() {
-  const Launch launch = launch_of([](const char* name) { return std::getenv(name); });
+  const Launch launch = current_launch();
   // Where every task became a job of its own, the first one speaks for all.
-  const char* task = std::getenv("SLURM_PROCID");
-  if (launch.tasks > ranks() && task && std::atoi(task) > 0) throw Ended{Exit::kUsage};
+  if (launch.tasks > ranks() && launch.task > 0 && ranks() == 1) throw Ended{Exit::kUsage};
   together([&] {
     if (launch.tasks > ranks()) {
       refuse(Exit::kUsage, "started as ", launch.tasks, " tasks, but MPI sees ", ranks(), ": ",

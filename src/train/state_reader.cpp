@@ -37,7 +37,7 @@ std::vector<int32_t> parameters_by_name(const graph::Graph& graph) {
 void join_state(const StateView& view, const Peers& peers, StateKind kind, int32_t parameter,
                 const std::function<void(std::span<const float>)>& visit) {
   const auto [unit, begin] = locate(*view.plan, parameter);
-  const int64_t end = begin + real_numel(view.plan->graphs[0], parameter);
+  const int64_t end = begin + view.plan->graphs[0].parameters[size_t(parameter)].real_numel;
   std::vector<float> piece;
   for (int64_t first = begin, last; first < end; first = last) {
     const int64_t shard = unit->optimizer_sharded ? first / unit->shard_numel : 0;

@@ -97,16 +97,6 @@ UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {
   return {rank * unit.shard_numel, (rank + 1) * unit.shard_numel};
 }
 
-int64_t real_numel(const graph::Graph& graph, int32_t parameter) {
-  const graph::TensorId tensor = graph.parameters[size_t(parameter)].tensor;
-  const Shape& shape = graph[tensor].shape;
-  for (const graph::Op& op : graph.ops) {
-    if (op.kind != graph::OpKind::classifier || op.inputs[1] != tensor) continue;
-    return op.attributes.vocabulary * shape[-1];
-  }
-  return shape.numel();
-}
-
 void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
                 std::span<float> out) {
   if (kind == StateKind::master) return read_master(view, unit, range, out);

@@ -66,12 +66,14 @@ class Session {
   bool threaded_ = false, kokkos_ = false;
 };
 
-/// What the launcher says in the environment about the number of tasks it started, and with what it
-/// would reach them; 0 if this process was not started by one.
+/// What the launcher says in the environment about the tasks it started.
 struct Launch {
-  int64_t tasks = 0;
-  std::string hint;
+  int64_t tasks = 0;  ///< 0: this process was not started by one
+  int64_t task = 0;   ///< which of them this is
+  std::string hint;   ///< what to do where MPI sees fewer
 };
 Launch launch_of(const std::function<const char*(const char*)>& variable);
+/// Of this process's environment.
+Launch current_launch();
 
 }  // namespace zero::train

@@ -30,17 +30,16 @@ struct UnitRange {
 /// What this rank holds of a buffer of `unit` that is sharded over ranks or whole on each of them.
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
 
-/// Elements of a parameter without the rows that pad the vocabulary; they are its first ones.
-int64_t real_numel(const graph::Graph& graph, int32_t parameter);
-
-/// The fp32 masters that weight and rest make. Element i of the result is element begin + i of the
-/// unit; the view's rank must hold all of them.
-///   out [end - begin]
+/// The master is what weight and rest make.
 enum class StateKind { master, momentum, variance };
+
+/// A range of one state of `unit` in fp32, all of which the view's rank must hold.
+///   out [end - begin]
 void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
                 std::span<float> out);
 
-/// Stores fp32 masters as weight and rest: where the rank holds both, both; else what it holds.
+/// Stores fp32 masters as weight and rest, of each what this rank holds, from element `begin` of
+/// the unit on.
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master);
 

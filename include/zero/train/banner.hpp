@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "zero/train/plan_report.hpp"
+#include "zero/train/session.hpp"
+
+namespace zero::train {
+
+/// The processor's name and those of its features that kernels use.
+std::string processor_text();
+/// The libraries behind products, threads and messages, with their versions.
+std::string libraries_text();
+
+/// What a run prints first: program, ranks, processor, libraries, model and batch.
+std::string banner(const std::string& version, Session& session, const Build& build,
+                   const std::string& backend);
+
+}  // namespace zero::train

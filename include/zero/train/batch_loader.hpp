@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "zero/io/data/dataset.hpp"
+#include "zero/train/engine.hpp"
+
+namespace zero::train {
+
+/// Host buffers of one micro-batch, [samples * T] each.
+struct BatchBuffers {
+  std::span<int32_t> tokens, targets;
+};
+
+/// Reads the samples at positions [first, first + samples).
+void read_samples(const Dataset& data, int64_t first, int64_t samples, const BatchBuffers& buffers);
+
+/// The step inputs of attempt `step`, and this rank's samples of it into the plan's token buffers:
+/// micro-batch j N + r of the step is micro-batch j of rank r.
+struct BatchLoader {
+  const Dataset& data;
+  const BatchSizes& batch;
+  uint64_t seed;
+
+  kernels::StepInputs inputs(int64_t step) const;
+  void load(Engine& engine, int rank, int64_t step) const;
+};
+
+}  // namespace zero::train

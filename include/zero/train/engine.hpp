@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "zero/comm/communicator.hpp"
+#include "zero/run/executor.hpp"
+#include "zero/train/build.hpp"
+#include "zero/train/session.hpp"
+#include "zero/train/state_view.hpp"
+#include "zero/train/watchdog.hpp"
+
+namespace zero::train {
+
+/// One communicator for each lane that communicates: of the rank alone, in shared memory where all
+/// ranks share a node, else MPI. ZERO_COMM=mpi in the environment forces the last, for tests.
+/// Collective.
+std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks);
+
+/// This rank's memory, lanes and communicators, under a watchdog: what runs the bodies of a plan.
+class Engine {
+ public:
+  struct Options {
+    uint64_t seed = 0;             ///< of the initial weights
+    double watchdog_seconds = 30;  ///< without a finished op until all ranks are ended
+  };
+  /// Takes the memory and fills in the initial weights and step state. `session`, `build` and what
+  /// `rules` views outlive it. Throws Ended where a rank has not the memory. Collective.
+  Engine(Session& session, const Build& build, const run::Rules& rules, const Options& options);
+
+  /// An error on any lane ends all ranks from inside.
+  void run(plan::BodyId body, const kernels::StepInputs& inputs);
+
+  const plan::Plan& plan() const { return build_.plan; }
+  run::Executor& executor() { return *executor_; }
+  kernels::StepState& state();
+  StateView view();
+
+  int64_t runs(plan::BodyId body) const { return runs_[body]; }
+  double seconds(plan::BodyId body) const { return seconds_[body]; }
+  double last_seconds() const { return last_seconds_; }
+  /// What compute waited for other lanes in the last run.
+  double exposed_seconds() const;
+  /// What all lanes have sent, by verb; and through which back end.
+  comm::TrafficTable traffic() const;
+  std::string backend() const;
+
+ private:
+  void start_watchdog(double timeout_seconds);
+
+  Session& session_;
+  const Build& build_;
+  std::vector<std::unique_ptr<comm::Communicator>> comms_;
+  std::unique_ptr<run::Executor> executor_;
+  std::atomic<int> body_{0};
+  std::array<int64_t, plan::kBodies> runs_{};
+  std::array<double, plan::kBodies> seconds_{};
+  double last_seconds_ = 0;
+  std::unique_ptr<Watchdog> watchdog_;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "zero/train/plan_report.hpp"
+#include "zero/train/trainer.hpp"
+
+namespace zero::train {
+
+/// Bytes of this process as the kernel shares them out, from /proc/self/smaps_rollup; 0 without it.
+int64_t proportional_set_bytes();
+
+struct SummaryParts {
+  Session& session;
+  Engine& engine;
+  const PlanReport& plan;
+  const Outcome& outcome;
+  std::string version;
+  int64_t peak_pss_bytes = 0;  ///< of this rank
+  double start_seconds = 0;    ///< from the start of the program to the first step
+  double evaluation_seconds = 0;
+};
+
+/// summary.json: planned and allocated bytes, peak PSS, traffic beside its forecast, time of each
+/// region over ranks, state_sha256. Collective; the text is on rank 0, "" elsewhere.
+std::string summary_json(const SummaryParts& parts);
+
+}  // namespace zero::train

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "zero/config/run_config.hpp"
+#include "zero/io/data/data_sets.hpp"
+#include "zero/train/batch_loader.hpp"
+#include "zero/train/engine.hpp"
+#include "zero/train/evaluator.hpp"
+
+namespace zero::train {
+
+/// What became of one attempt, and what it took.
+struct StepRecord {
+  kernels::StepReport report{};
+  int64_t tokens = 0;          ///< of all ranks
+  double seconds = 0;          ///< of its forward and backward, with the update of the step before
+  double exposed_seconds = 0;  ///< compute waited for other lanes
+};
+
+/// How a run ended.
+struct Outcome {
+  int64_t steps = 0;                     ///< attempts made
+  bool stopped = false;                  ///< by a signal, before its last step
+  std::optional<Evaluation> evaluation;  ///< the last one
+};
+
+/// The steps of a run. Plain numbers go out through the two functions, on every rank.
+class Trainer {
+ public:
+  struct Parts {
+    Session& session;
+    const RunConfig& config;
+    const Build& build;
+    const DataSets& data;
+    Engine& engine;
+    std::function<void(const StepRecord&)> on_step;
+    std::function<void(const Evaluation&)> on_evaluation;
+  };
+  explicit Trainer(Parts parts);
+
+  /// Ends after run.steps or run.stop_at, or at the step boundary after a signal on any rank; all
+  /// updates are then applied. Throws Ended, kNumerics, when training has broken down. Collective.
+  Outcome run();
+
+ private:
+  void attempt(int64_t step);
+  void finish();
+  void evaluate_weights(int64_t step);
+  void settle(const StepRecord& record);
+  bool is_evaluation_due(int64_t step) const;
+  kernels::StepInputs with_pending(kernels::StepInputs inputs) const;
+
+  Parts parts_;
+  BatchLoader loader_;
+  std::optional<StepRecord> pending_;  ///< its gradients wait for the next decision
+  std::optional<Evaluation> evaluation_;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace zero::train {
+
+/// A thread that gives a run up when nothing has finished on any lane for too long.
+class Watchdog {
+ public:
+  struct Options {
+    double timeout_seconds = 30;
+    std::function<int64_t()> finished;     ///< ops of all lanes so far
+    std::function<std::string()> running;  ///< what the lanes are at
+    std::function<void(const std::string&)>
+        on_hang;  ///< gets what was running; on its thread, once
+  };
+  explicit Watchdog(Options options);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// Only an armed watchdog counts time: between runs of a body nothing is expected.
+  void arm() { armed_ = true; }
+  void disarm() { armed_ = false; }
+
+ private:
+  void watch();
+
+  Options options_;
+  std::atomic<bool> armed_{false};
+  std::mutex mutex_;
+  std::condition_variable closing_changed_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace zero::train

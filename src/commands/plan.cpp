@@ -1,0 +1,110 @@
+#include "zero/commands/plan.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "zero/config/read_config.hpp"
+#include "zero/train/cheapest_change.hpp"
+#include "zero/train/session.hpp"
+
+namespace zero::commands {
+namespace {
+
+int cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+int64_t node_ranks(const CommandLine& line) {
+  const int64_t node = line.ranks_per_node ? line.ranks_per_node : line.ranks;
+  if (line.ranks % node == 0) return node;
+  refuse(Exit::kUsage, "command line: --ranks-per-node: ", line.ranks,
+         " ranks do not fill nodes of ", node, "; write a divisor");
+}
+
+train::Team team_of(const CommandLine& line, const RunConfig& config) {
+  const int64_t here = line.machine == "host" ? cores() / node_ranks(line) : 1;
+  const int64_t threads = config.run.threads ? config.run.threads : std::max<int64_t>(1, here);
+  return {.ranks = int(line.ranks), .threads = int(threads)};
+}
+
+train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
+                            const plan::Machine& machine) {
+  if (line.machine == "host") return train::host_limit(config, int(node_ranks(line)));
+  return train::machine_limit(config, machine);
+}
+
+/// What fits is judged by the arena alone, so a change is found without a forecast.
+train::Fits fits_in(const train::MemoryLimit& limit) {
+  return [limit](const train::Build& build) {
+    return limit.bytes == 0 || build.plan.arena_bytes[size_t(plan::Tier::device)] <= limit.bytes;
+  };
+}
+
+void print_largest_batch(const RunConfig& config, const train::Team& team,
+                         const train::MemoryLimit& limit) {
+  const int64_t micro = train::largest_micro_batch(config, team, fits_in(limit));
+  if (micro == 0)
+    refuse(Exit::kDoesNotFit, "no micro-batch fits in ", train::bytes_text(double(limit.bytes)),
+           " (", limit.source, ")");
+  std::printf("train_micro_batch_size_per_gpu=%lld\n", (long long)micro);
+}
+
+void print_report(const train::PlanReport& report, bool json) {
+  if (json) {
+    std::fputs(train::plan_json(report).c_str(), stdout);
+    return;
+  }
+  const train::Build& build = *report.build;
+  std::printf("%lld parameters, stage %d, %d ranks, %s, batch %lld = %lld x %lld x %d\n",
+              (long long)model::parameter_count(build.model), build.plan.request.stage,
+              build.plan.request.ranks, std::string(name_of(build.plan.request.compute)).c_str(),
+              (long long)build.batch.train, (long long)build.batch.micro,
+              (long long)build.batch.accumulation, build.plan.request.ranks);
+  std::fputs(train::memory_table(report).c_str(), stdout);
+  std::fputs(train::traffic_table(report).c_str(), stdout);
+  std::fputs(train::time_table(report).c_str(), stdout);
+}
+
+}  // namespace
+
+void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config,
+                        const train::Team& team, int64_t node_ranks) {
+  if (report.fits()) return;
+  const auto change = train::cheapest_change(config, team, fits_in(report.limit));
+  std::string advice =
+      "no batch, recompute, stage or rank count up to 1024 makes it fit; use a smaller model";
+  if (change) advice = "cheapest change that fits: " + change->text;
+  // More ranks on the same node would share the same memory.
+  const bool on_more_nodes = change && change->ranks > team.ranks && node_ranks > 0;
+  if (on_more_nodes) advice += text(" --ranks-per-node ", node_ranks);
+  refuse(Exit::kDoesNotFit, "the plan needs ", train::bytes_text(double(report.device_bytes())),
+         " a rank of ", train::bytes_text(double(report.limit.bytes)), " (", report.limit.source,
+         ") - ", advice);
+}
+
+int plan(const CommandLine& line) {
+  const ConfigInput input = read_config_file(line.input, line.overrides);
+  for (const std::string& warning : input.warnings) {
+    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
+  }
+  const RunConfig& config = input.config;
+  const train::Team team = team_of(line, config);
+  const plan::Machine machine = plan::machine_profile(line.machine, train::compute_dtype(config));
+  const train::MemoryLimit limit = limit_of(line, config, machine);
+  if (line.max_batch) {
+    print_largest_batch(config, team, limit);
+    return 0;
+  }
+  const train::Build build = train::build(config, team);
+  const train::PlanReport report = train::report_plan(build, machine, limit);
+  print_report(report, line.json);
+  std::fflush(stdout);
+  refuse_unless_fits(report, config, team, line.machine == "host" ? node_ranks(line) : 0);
+  return 0;
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,7 @@
+#include "zero/commands/version.hpp"
+
+namespace zero::commands {
+
+std::string version() { return ZERO_VERSION; }
+
+}  // namespace zero::commands

@@ -1,0 +1,48 @@
+#include <cstdio>
+
+#include "zero/commands/command_line.hpp"
+#include "zero/commands/plan.hpp"
+#include "zero/commands/train.hpp"
+#include "zero/commands/version.hpp"
+#include "zero/train/failure.hpp"
+#include "zero/train/session.hpp"
+
+namespace {
+
+using zero::commands::Command;
+using zero::commands::CommandLine;
+
+int answer(const char* text) { return std::fputs(text, stdout) < 0 ? 1 : 0; }
+
+int run(int argc, char** argv) {
+  // 1. What is asked for.
+  const CommandLine line = zero::commands::read_command_line({argv + 1, argv + argc});
+
+  // 2. Questions that need no peers.
+  if (line.command == Command::help) return answer(zero::commands::help_text().c_str());
+  if (line.command == Command::version) {
+    return answer(("zeroapp " + zero::commands::version() + "\n").c_str());
+  }
+  if (line.command == Command::plan) return zero::commands::plan(line);
+  if (line.dry_run) return zero::commands::dry_run(line);
+
+  // 3. Training, in an environment that its libraries read before they start.
+  zero::train::prepare_environment(argv);
+  return zero::commands::train(line, argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const zero::train::Ended& ended) {
+    // 4. A failure that one rank has printed for all.
+    return int(ended.exit);
+  } catch (...) {
+    // 5. One that only this process knows of.
+    const zero::train::Failure failure = zero::train::failure_of(std::current_exception());
+    std::fputs(zero::train::error_line(failure).c_str(), stderr);
+    return int(failure.exit);
+  }
+}

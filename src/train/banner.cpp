@@ -1,0 +1,65 @@
+#include "zero/train/banner.hpp"
+
+#include <mpi.h>
+
+#include <Kokkos_Macros.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "zero/kernels/product.hpp"
+
+namespace zero::train {
+namespace {
+
+/// The text behind "name : " in /proc/cpuinfo, of the first processor.
+std::string cpuinfo(const std::string& name) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with(name) && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string mpi_version() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  const std::string whole(version, size_t(length));
+  return whole.substr(0, whole.find_first_of(",\n"));
+}
+
+}  // namespace
+
+std::string processor_text() {
+  std::istringstream flags(cpuinfo("flags"));
+  std::string out = cpuinfo("model name");
+  for (std::string flag; flags >> flag;) {
+    for (const char* used : {"avx2", "avx512f", "avx512_bf16", "amx_bf16"}) {
+      if (flag == used) out += " " + flag;
+    }
+  }
+  return out;
+}
+
+std::string libraries_text() {
+  return text(kernels::product_library(), ", Kokkos ", KOKKOS_VERSION / 10000, ".",
+              KOKKOS_VERSION / 100 % 100, ".", KOKKOS_VERSION % 100, ", ", mpi_version());
+}
+
+std::string banner(const std::string& version, Session& session, const Build& build,
+                   const std::string& backend) {
+  const plan::Request& request = build.plan.request;
+  const BatchSizes& batch = build.batch;
+  return text(
+      "zeroapp ", version, ": ", session.ranks(), " ranks, ", session.node_ranks(), " on host ",
+      session.host(), ", ", session.threads(), " threads each, collectives by ", backend,
+      "\nprocessor   ", processor_text(), "\nlibraries   ", libraries_text(), "\nmodel       ",
+      model::parameter_count(build.model), " parameters, ", build.model.layers, " layers of width ",
+      build.model.width, ", ", name_of(request.compute), ", ZeRO stage ", request.stage,
+      request.reproducible ? ", reproducible" : "", "\nbatch       ", batch.train, " samples of ",
+      build.plan.graphs[0].length, " tokens = ", batch.micro, " x ", batch.accumulation, " x ",
+      session.ranks(), " ranks\n");
+}
+
+}  // namespace zero::train

@@ -1,0 +1,37 @@
+#include "zero/train/batch_loader.hpp"
+
+namespace zero::train {
+
+void read_samples(const Dataset& data, int64_t first, int64_t samples,
+                  const BatchBuffers& buffers) {
+  const size_t length = size_t(data.sequence_length());
+  for (int64_t i = 0; i < samples; ++i) {
+    data.read(first + i, buffers.tokens.subspan(size_t(i) * length, length),
+              buffers.targets.subspan(size_t(i) * length, length));
+  }
+}
+
+kernels::StepInputs BatchLoader::inputs(int64_t step) const {
+  const int64_t first = (step - 1) * batch.train;
+  return {.seed = seed,
+          .step = step,
+          .first_sample = first,
+          .counted_tokens = data.counted(first, batch.train),
+          .pending = 0,
+          .reserved = 0,
+          .pending_step = 0,
+          .pending_tokens = 0};
+}
+
+void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
+  const plan::Plan& plan = engine.plan();
+  const int64_t first = (step - 1) * batch.train;
+  for (size_t j = 0; j < plan.tokens.size(); ++j) {
+    const int64_t number = int64_t(j) * plan.request.ranks + rank;
+    read_samples(data, first + number * batch.micro, batch.micro,
+                 {.tokens = engine.executor().values<int32_t>(plan.tokens[j]),
+                  .targets = engine.executor().values<int32_t>(plan.targets[j])});
+  }
+}
+
+}  // namespace zero::train

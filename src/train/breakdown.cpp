@@ -1,0 +1,90 @@
+#include "zero/train/breakdown.hpp"
+
+#include <cmath>
+
+namespace zero::train {
+namespace {
+
+/// What the optimizer would read of one unit: the gradient operand of its update.
+struct Gradient {
+  const plan::Unit* unit;
+  Dtype dtype;
+  const std::byte* data;
+  UnitRange range;
+};
+
+Gradient gradient_of(const StateView& view, const plan::PlanOp& update) {
+  const plan::Operand& operand = update.operands[5];
+  const plan::Unit& unit = view.plan->units[size_t(update.unit)];
+  const int64_t offset = operand.offset + (operand.sharded ? view.rank * operand.bytes : 0);
+  return {.unit = &unit,
+          .dtype = update.in,
+          .data = view.bytes(operand.buffer).data() + offset,
+          .range = held_range(unit, unit.optimizer_sharded, view.rank)};
+}
+
+float value_at(const Gradient& gradient, int64_t i) {
+  const int64_t place = i - gradient.range.begin;
+  switch (gradient.dtype) {
+    case Dtype::bf16:
+      return float(reinterpret_cast<const bf16*>(gradient.data)[place]);
+    case Dtype::f16:
+      return float(reinterpret_cast<const f16*>(gradient.data)[place]);
+    default:
+      return reinterpret_cast<const float*>(gradient.data)[place];
+  }
+}
+
+std::string first_nonfinite_in(const plan::Plan& plan, const Gradient& gradient) {
+  for (const plan::Placement& place : gradient.unit->placements) {
+    const int64_t first = std::max(place.begin, gradient.range.begin);
+    const int64_t last = std::min(place.begin + place.numel, gradient.range.end);
+    for (int64_t i = first; i < last; ++i) {
+      if (std::isfinite(value_at(gradient, i))) continue;
+      const graph::Graph& graph = plan.graphs[0];
+      const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
+      return text(graph[parameter.tensor].name, ", element ", i - place.begin);
+    }
+  }
+  return "";
+}
+
+std::string advice(const RunConfig& config) {
+  return config.fp16.enabled ? "use bf16, or lower optimizer.lr"
+                             : "lower optimizer.lr or gradient_clipping, or look at the data";
+}
+
+}  // namespace
+
+std::string first_nonfinite_gradient(const StateView& view) {
+  for (const plan::PlanOp& op : view.plan->bodies[plan::kFinish].ops) {
+    if (op.kind != plan::Kind::adam && op.kind != plan::Kind::lamb_norms) continue;
+    const std::string found = first_nonfinite_in(*view.plan, gradient_of(view, op));
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+void check_health(Session& session, Engine& engine, const RunConfig& config,
+                  const kernels::StepReport& report) {
+  const bool scales = config.fp16.enabled && config.fp16.loss_scale == 0;
+  const bool too_many = !scales && report.skipped_in_row > config.numerics.max_bad_steps;
+  if (!report.scale_exhausted && !too_many) return;
+  std::string where = "the loss";
+  const std::vector<std::string> found =
+      session.peers().share(first_nonfinite_gradient(engine.view()));
+  for (size_t rank = found.size(); rank-- > 0;) {
+    if (!found[rank].empty()) where = text(found[rank], " (rank ", rank, ")");
+  }
+  session.together([&] {
+    if (report.scale_exhausted) {
+      refuse(Exit::kNumerics, "step ", report.step,
+             " overflowed with the loss scale at its minimum, ", report.loss_scale,
+             "; not finite: ", where, " - ", advice(config));
+    }
+    refuse(Exit::kNumerics, report.skipped_in_row, " steps in a row were not finite, up to step ",
+           report.step, "; not finite: ", where, " - ", advice(config));
+  });
+}
+
+}  // namespace zero::train

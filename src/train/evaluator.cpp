@@ -1,0 +1,33 @@
+#include "zero/train/evaluator.hpp"
+
+#include <limits>
+
+#include "zero/train/batch_loader.hpp"
+
+namespace zero::train {
+
+Evaluation evaluate(Engine& engine, const Dataset& validation, int rank,
+                    const kernels::StepInputs& inputs) {
+  const plan::Plan& plan = engine.plan();
+  const int64_t micro = plan.graphs[1].samples;
+  ExactSum total;
+  total.clear();
+  int64_t nonfinite = 0;
+  Evaluation result{.step = inputs.step, .tokens = validation.counted(0, validation.samples())};
+  for (int64_t first = 0; first < validation.samples(); first += micro * plan.request.ranks) {
+    read_samples(validation, first + rank * micro, micro,
+                 {.tokens = engine.executor().values<int32_t>(plan.evaluation_tokens),
+                  .targets = engine.executor().values<int32_t>(plan.evaluation_targets)});
+    engine.run(plan::kEvaluate, inputs);
+    result.seconds += engine.last_seconds();
+    const kernels::StepSums& sums =
+        engine.executor().values<kernels::StepSums>(plan.evaluation_sums)[0];
+    total.add(sums.loss);
+    nonfinite += sums.nonfinite_loss;
+  }
+  result.loss = nonfinite > 0 ? std::numeric_limits<double>::quiet_NaN()
+                              : total.value() / double(result.tokens);
+  return result;
+}
+
+}  // namespace zero::train

@@ -1,0 +1,158 @@
+#include "zero/train/summary.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "zero/train/state_hash.hpp"
+
+namespace zero::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kTiers[] = {"device", "host", "nvme"};
+
+/// Least, mean and most of one number over the ranks.
+struct Spread {
+  double least = 0, sum = 0, most = 0;
+  int count = 0;
+
+  void add(double value) {
+    least = count == 0 ? value : std::min(least, value);
+    most = count == 0 ? value : std::max(most, value);
+    sum += value;
+    ++count;
+  }
+  Json json() const { return {{"min", least}, {"mean", sum / count}, {"max", most}}; }
+};
+
+/// What one rank alone knows, as text to be sent to rank 0.
+std::string own_report(const SummaryParts& parts) {
+  Json json = {{"pss", parts.peak_pss_bytes}};
+  for (size_t tier = 0; tier < plan::kTiers; ++tier) {
+    const Arena& arena = parts.engine.executor().arena(plan::Tier(tier));
+    json["resident"][kTiers[tier]] = arena.bytes() > 0 ? arena.resident_bytes() : 0;
+  }
+  for (const run::Executor::Profile& line : parts.engine.executor().profile()) {
+    json["regions"][line.name] = {line.seconds, line.calls};
+  }
+  return json.dump();
+}
+
+Json region_table(const std::vector<Json>& ranks) {
+  std::map<std::string, std::pair<Spread, int64_t>> regions;
+  for (const Json& rank : ranks) {
+    for (const auto& [name, line] : rank["regions"].items()) {
+      regions[name].first.add(line[0].get<double>());
+      regions[name].second = line[1].get<int64_t>();
+    }
+  }
+  Json json = Json::object();
+  for (const auto& [name, region] : regions) {
+    json[name] = region.first.json();
+    json[name]["calls"] = region.second;
+  }
+  return json;
+}
+
+Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
+  Json json;
+  for (size_t tier = 0; tier < plan::kTiers; ++tier) {
+    Spread resident;
+    for (const Json& rank : ranks) resident.add(rank["resident"][kTiers[tier]].get<double>());
+    json[kTiers[tier]] = {
+        {"planned_bytes", parts.engine.plan().arena_bytes[tier]},
+        {"allocated_bytes", parts.engine.executor().arena(plan::Tier(tier)).bytes()},
+        {"resident_bytes", resident.json()}};
+  }
+  Spread pss;
+  for (const Json& rank : ranks) pss.add(rank["pss"].get<double>());
+  json["peak_pss_bytes"] = pss.json();
+  return json;
+}
+
+Json counts_json(int64_t calls, int64_t elements, int64_t bytes) {
+  return {{"calls", calls}, {"elements", elements}, {"bytes", bytes}};
+}
+
+/// What the plan says that the bodies which ran have sent.
+plan::CollectiveForecast forecast_of(const SummaryParts& parts, size_t verb) {
+  plan::CollectiveForecast sum;
+  for (int body = 0; body < plan::kBodies; ++body) {
+    const auto& row = parts.plan.forecast.collectives[size_t(body)][verb];
+    const int64_t runs = parts.engine.runs(plan::BodyId(body));
+    sum.calls += runs * row.calls;
+    sum.elements += runs * row.elements;
+    sum.bytes += runs * row.bytes;
+  }
+  return sum;
+}
+
+Json traffic_json(const SummaryParts& parts) {
+  const comm::TrafficTable table = parts.engine.traffic();
+  const std::pair<const char*, comm::Traffic> rows[] = {{"all_gather", table.all_gather},
+                                                        {"reduce_scatter", table.reduce_scatter},
+                                                        {"all_reduce", table.all_reduce}};
+  Json json;
+  for (size_t verb = 0; verb < std::size(rows); ++verb) {
+    const auto& [name, sent] = rows[verb];
+    const plan::CollectiveForecast planned = forecast_of(parts, verb);
+    json[name] = counts_json(sent.calls, sent.elements_sent, sent.bytes_sent);
+    json[name]["forecast"] = counts_json(planned.calls, planned.elements, planned.bytes);
+  }
+  return json;
+}
+
+Json head_json(const SummaryParts& parts) {
+  const plan::Request& request = parts.engine.plan().request;
+  return {
+      {"version", parts.version},
+      {"ranks", request.ranks},
+      {"threads", request.threads},
+      {"stage", request.stage},
+      {"compute", name_of(request.compute)},
+      {"reproducible", request.reproducible},
+      {"communicator", parts.engine.backend()},
+      {"parameters", model::parameter_count(parts.plan.build->model)},
+      {"steps", parts.outcome.steps},
+      {"stopped", parts.outcome.stopped},
+      {"updates", parts.engine.state().updates},
+      {"start_seconds", parts.start_seconds},
+      {"train_seconds", parts.engine.seconds(plan::kStep) + parts.engine.seconds(plan::kFinish)},
+      {"eval_seconds", parts.evaluation_seconds}};
+}
+
+}  // namespace
+
+int64_t proportional_set_bytes() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("Pss:")) return 1024 * std::atoll(line.c_str() + 4);
+  }
+  return 0;
+}
+
+std::string summary_json(const SummaryParts& parts) {
+  const std::vector<std::string> texts = parts.session.peers().gather(own_report(parts));
+  const std::string digest = state_sha256(parts.engine.view(), parts.session.peers());
+  if (!parts.session.is_first()) return "";
+  std::vector<Json> ranks;
+  for (const std::string& text : texts) ranks.push_back(Json::parse(text));
+  Json json = head_json(parts);
+  json["eval_loss"] = nullptr;
+  if (parts.outcome.evaluation) {
+    json["eval_loss"] = parts.outcome.evaluation->loss;
+    json["eval_step"] = parts.outcome.evaluation->step;
+    json["eval_tokens"] = parts.outcome.evaluation->tokens;
+  }
+  json["state_sha256"] = digest;
+  json["memory"] = memory_json(parts, ranks);
+  json["sent"] = traffic_json(parts);
+  json["regions"] = region_table(ranks);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace zero::train

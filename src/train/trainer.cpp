@@ -1,0 +1,86 @@
+#include "zero/train/trainer.hpp"
+
+#include "zero/train/breakdown.hpp"
+#include "zero/train/stop_signal.hpp"
+
+namespace zero::train {
+
+Trainer::Trainer(Parts parts)
+    : parts_(std::move(parts)),
+      loader_{.data = *parts_.data.train,
+              .batch = parts_.build.batch,
+              .seed = uint64_t(parts_.config.run.seed)} {}
+
+Outcome Trainer::run() {
+  const StopSignal signals;
+  const int64_t last =
+      parts_.config.run.stop_at ? parts_.config.run.stop_at : parts_.config.run.steps;
+  Peers& peers = parts_.session.peers();
+  int64_t step = 0;
+  bool stopped = false;
+  while (step < last && !stopped) {
+    parts_.session.set_step(++step);
+    peers.cast_vote(StopSignal::received());
+    attempt(step);
+    stopped = peers.count_vote() != 0;
+    if (!stopped && is_evaluation_due(step)) evaluate_weights(step);
+  }
+  finish();
+  const bool evaluated = evaluation_ && evaluation_->step == step;
+  if (!stopped && !evaluated && parts_.data.validation) evaluate_weights(step);
+  return {.steps = step, .stopped = stopped && step < last, .evaluation = evaluation_};
+}
+
+void Trainer::attempt(int64_t step) {
+  parts_.session.alone([&] { loader_.load(parts_.engine, parts_.session.rank(), step); });
+  const kernels::StepInputs inputs = loader_.inputs(step);
+  parts_.engine.run(plan::kStep, with_pending(inputs));
+  if (pending_) settle(*pending_);
+  pending_.emplace();
+  pending_->report.step = step;
+  pending_->tokens = inputs.counted_tokens;
+  pending_->seconds = parts_.engine.last_seconds();
+  pending_->exposed_seconds = parts_.engine.exposed_seconds();
+}
+
+/// The update of the last attempt, without the forward pass that hides it in the steady state.
+void Trainer::finish() {
+  if (!pending_) return;
+  parts_.engine.run(plan::kFinish, with_pending(loader_.inputs(pending_->report.step)));
+  settle(*pending_);
+  pending_.reset();
+}
+
+void Trainer::evaluate_weights(int64_t step) {
+  finish();
+  parts_.session.alone([&] {
+    evaluation_ = evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(),
+                           loader_.inputs(step));
+  });
+  parts_.on_evaluation(*evaluation_);
+}
+
+/// The decision about an attempt is on the device when the next body has run.
+void Trainer::settle(const StepRecord& record) {
+  StepRecord settled = record;
+  settled.report = parts_.engine.state().report;
+  ZERO_REQUIRE(settled.report.step == record.report.step, "the report is of step ",
+               settled.report.step, ", not ", record.report.step);
+  parts_.on_step(settled);
+  check_health(parts_.session, parts_.engine, parts_.config, settled.report);
+}
+
+bool Trainer::is_evaluation_due(int64_t step) const {
+  const int64_t interval = parts_.config.evaluation.interval;
+  return parts_.data.validation && interval > 0 && step % interval == 0;
+}
+
+kernels::StepInputs Trainer::with_pending(kernels::StepInputs inputs) const {
+  if (!pending_) return inputs;
+  inputs.pending = 1;
+  inputs.pending_step = pending_->report.step;
+  inputs.pending_tokens = pending_->tokens;
+  return inputs;
+}
+
+}  // namespace zero::train
