@@ -1,0 +1,204 @@
+// Ranks: 1
+
+#include "zero/kernels/classifier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <thread>
+
+#include "tests/support/classifier_reference.hpp"
+#include "tests/support/matrix_reference.hpp"
+#include "zero/base/error.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using testing::poisoned;
+using testing::relative_error;
+using testing::same_bits;
+using testing::sixteenths;
+
+template <class T>
+struct Inputs {
+  std::vector<T> x, table;
+  std::vector<int32_t> targets;
+  float loss_scale = 1.0f;
+  int64_t counted_tokens = 1;
+
+  explicit Inputs(const ClassifierExtents& extents)
+      : x(sixteenths<T>(extents.rows * extents.width, 1)),
+        table(sixteenths<T>(extents.padded_vocabulary * extents.width, 2)) {
+    for (int64_t r = 0; r < extents.rows; ++r)
+      targets.push_back(r % 3 == 2 ? -1 : int32_t(r * 7 % extents.vocabulary));
+  }
+};
+
+template <class T>
+struct Result {
+  std::vector<T> dx, dtable;
+  StepSums sums{};
+};
+
+template <class T>
+Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradient = true,
+              int threads = 1) {
+  Stream stream(threads);
+  adopt_threads(stream);
+  Result<T> out{poisoned<T>(extents.rows * extents.width),
+                poisoned<T>(extents.padded_vocabulary * extents.width)};
+  const int64_t bytes = classifier_scratch_bytes(extents, dtype_of<T>(), gradient);
+  auto scratch = poisoned<int64_t>(bytes / 8 + 1);
+  StepInputs inputs{};
+  inputs.counted_tokens = in.counted_tokens;
+  StepState state{};
+  state.loss_scale = in.loss_scale;
+  classifier<T>(stream, extents, &inputs, &state,
+                {.x = in.x.data(),
+                 .table = in.table.data(),
+                 .targets = in.targets.data(),
+                 .dx = gradient ? out.dx.data() : nullptr,
+                 .dtable = gradient ? out.dtable.data() : nullptr,
+                 .scratch = scratch.data()},
+                &out.sums);
+  stream.wait();
+  EXPECT_EQ(scratch.back(), -1);
+  return out;
+}
+
+template <class T>
+void check(const ClassifierExtents& extents, int threads = 1) {
+  SCOPED_TRACE(text(name_of(dtype_of<T>()), " rows ", extents.rows, " in chunks of ",
+                    extents.chunk_rows, ", classes ", extents.vocabulary, " of ",
+                    extents.padded_vocabulary));
+  Inputs<T> in(extents);
+  in.loss_scale = 64.0f;
+  in.counted_tokens = 4;
+  const auto expected = testing::classifier_reference(
+      extents, {testing::doubles(in.x), testing::doubles(in.table), in.targets}, 16.0);
+  const Result<T> got = run(extents, in, true, threads);
+  EXPECT_NEAR(got.sums.loss.value(), expected.loss, 1e-6 * expected.loss + 1e-12);
+  EXPECT_EQ(got.sums.nonfinite_loss, 0);
+  EXPECT_LT(relative_error(got.dx, expected.dx), 2 * testing::rounding<T>() + 1e-6);
+  EXPECT_LT(relative_error(got.dtable, expected.dtable), 2 * testing::rounding<T>() + 1e-6);
+  for (int64_t i = extents.vocabulary * extents.width; i < int64_t(got.dtable.size()); ++i)
+    ASSERT_EQ(float(got.dtable[size_t(i)]), 0.0f) << "padding " << i;
+  for (int64_t r = 2; r < extents.rows; r += 3)
+    for (int64_t j = 0; j < extents.width; ++j)
+      ASSERT_EQ(float(got.dx[size_t(r * extents.width + j)]), 0.0f) << "row " << r;
+}
+
+template <class T>
+class Classifier : public ::testing::Test {};
+using Types = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(Classifier, Types);
+
+TYPED_TEST(Classifier, AgreesWithDoubleLoopsInOneChunkAndInSeveral) {
+  for (int64_t chunk : {1, 8, 20, 33, 100})
+    check<TypeParam>(
+        {.rows = 33, .width = 24, .vocabulary = 70, .padded_vocabulary = 128, .chunk_rows = chunk},
+        2);
+}
+
+TYPED_TEST(Classifier, AgreesWithDoubleLoopsForAnyVocabulary) {
+  for (int64_t vocabulary : {1, 2, 31, 32, 33, 257, 2048, 2049, 5003})
+    check<TypeParam>({.rows = 7,
+                      .width = 10,
+                      .vocabulary = vocabulary,
+                      .padded_vocabulary = vocabulary + vocabulary % 3,
+                      .chunk_rows = 4});
+}
+
+TYPED_TEST(Classifier, OfEqualLogitsHasTheLossOfADieAndItsGradientInSixths) {
+  const ClassifierExtents extents{
+      .rows = 1, .width = 1, .vocabulary = 4, .padded_vocabulary = 6, .chunk_rows = 1};
+  Inputs<TypeParam> in(extents);
+  in.x = {TypeParam(1.0f)};
+  in.table.assign(6, TypeParam(2.0f));
+  in.targets = {1};
+  const Result<TypeParam> got = run(extents, in);
+  EXPECT_NEAR(got.sums.loss.value(), std::log(4.0), 1e-7);
+  EXPECT_EQ(testing::doubles(got.dtable), (std::vector<double>{0.25, -0.75, 0.25, 0.25, 0, 0}));
+  EXPECT_EQ(float(got.dx[0]), 0.0f);
+}
+
+TYPED_TEST(Classifier, AddsToTheSumsAndWithoutGradientWritesNothingElse) {
+  const ClassifierExtents extents{
+      .rows = 9, .width = 8, .vocabulary = 20, .padded_vocabulary = 64, .chunk_rows = 4};
+  const Inputs<TypeParam> in(extents);
+  const Result<TypeParam> with = run(extents, in), without = run(extents, in, false);
+  EXPECT_EQ(with.sums.loss.value(), without.sums.loss.value());
+  EXPECT_GT(without.sums.loss.value(), 0.0);
+  EXPECT_TRUE(same_bits(without.dx, poisoned<TypeParam>(9 * 8)));
+  EXPECT_TRUE(same_bits(without.dtable, poisoned<TypeParam>(64 * 8)));
+}
+
+TYPED_TEST(Classifier, CountsRowsWhoseLossIsNotFiniteAndLeavesUncountedRowsOut) {
+  const ClassifierExtents extents{
+      .rows = 3, .width = 2, .vocabulary = 5, .padded_vocabulary = 5, .chunk_rows = 2};
+  Inputs<TypeParam> in(extents);
+  in.targets = {0, -1, 2};
+  for (size_t i : {0u, 2u}) in.x[i] = TypeParam(std::numeric_limits<float>::quiet_NaN());
+  const Result<TypeParam> got = run(extents, in);
+  EXPECT_EQ(got.sums.nonfinite_loss, 1);
+  EXPECT_TRUE(std::isnan(float(got.dx[0])));
+  EXPECT_FALSE(std::isnan(float(got.dx[4])));
+  in.targets = {4, -1, 5};  // 5 is no class
+  EXPECT_EQ(run(extents, in, false).sums.nonfinite_loss, 2);
+}
+
+TYPED_TEST(Classifier, GivesTheSameBitsInEveryCallFromFourRanksAtOnce) {
+  const ClassifierExtents extents{
+      .rows = 50, .width = 32, .vocabulary = 900, .padded_vocabulary = 960, .chunk_rows = 16};
+  const Inputs<TypeParam> in(extents);
+  const Result<TypeParam> first = run(extents, in, true, 2);
+  std::vector<Result<TypeParam>> others(4);
+  std::vector<std::thread> ranks;
+  for (auto& other : others) ranks.emplace_back([&] { other = run(extents, in, true, 2); });
+  for (std::thread& rank : ranks) rank.join();
+  for (const auto& other : others) {
+    EXPECT_TRUE(same_bits(first.dx, other.dx));
+    EXPECT_TRUE(same_bits(first.dtable, other.dtable));
+    EXPECT_EQ(first.sums.loss.value(), other.sums.loss.value());
+  }
+}
+
+TYPED_TEST(Classifier, ChunksChangeTheGradientOfTheTableByNoMoreThanFp32Sums) {
+  ClassifierExtents extents{
+      .rows = 64, .width = 16, .vocabulary = 50, .padded_vocabulary = 64, .chunk_rows = 64};
+  const Inputs<TypeParam> in(extents);
+  const Result<TypeParam> whole = run(extents, in);
+  extents.chunk_rows = 4;
+  const Result<TypeParam> chunks = run(extents, in);
+  EXPECT_TRUE(same_bits(whole.dx, chunks.dx) ||
+              relative_error(whole.dx, testing::doubles(chunks.dx)) < 1e-6);
+  EXPECT_LT(relative_error(whole.dtable, testing::doubles(chunks.dtable)),
+            testing::rounding<TypeParam>() + 1e-6);
+}
+
+TEST(ClassifierRefusal, NamesWhatIsOutOfRange) {
+  ClassifierExtents extents{
+      .rows = 2, .width = 2, .vocabulary = 5, .padded_vocabulary = 5, .chunk_rows = 2};
+  const Inputs<float> in(extents);
+  EXPECT_NO_THROW(run(extents, in));
+  extents.chunk_rows = 0;
+  EXPECT_THROW(classifier_scratch_bytes(extents, Dtype::f32, true), Error);
+  extents.chunk_rows = 2;
+  extents.vocabulary = 6;
+  EXPECT_THROW(classifier_scratch_bytes(extents, Dtype::f32, true), Error);
+}
+
+TEST(ClassifierScratch, HoldsOneChunkOfLogitsAndTableSumsOnlyWhereTheyAreNeeded) {
+  ClassifierExtents extents{
+      .rows = 64, .width = 16, .vocabulary = 64, .padded_vocabulary = 64, .chunk_rows = 16};
+  EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::f32, true), 16 * 64 * 4 + 16 * 8);
+  EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::bf16, false), 16 * 64 * 4 + 16 * 8);
+  EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::bf16, true),
+            16 * 64 * 4 + 16 * 8 + 64 * 16 * 4);
+  extents.chunk_rows = 100;
+  EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::bf16, true), 64 * 64 * 4 + 64 * 8);
+}
+
+}  // namespace
+}  // namespace zero::kernels

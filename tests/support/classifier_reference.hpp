@@ -1,0 +1,58 @@
+#pragma once
+/// Softmax cross-entropy behind a linear head, and its gradients, in double loops.
+
+#include <cmath>
+#include <vector>
+
+#include "zero/kernels/classifier.hpp"
+
+namespace zero::testing {
+
+struct ClassifierReference {
+  double loss = 0;                 ///< summed over the counted rows
+  std::vector<double> dx, dtable;  ///< of  scale * loss
+};
+
+/// x [rows, width], table [padded_vocabulary, width].
+struct ClassifierInputs {
+  std::vector<double> x, table;
+  std::vector<int32_t> targets;
+};
+
+/// Probabilities of the real classes of row r; returns log(sum of exponentials).
+inline double probabilities(const kernels::ClassifierExtents& extents, const ClassifierInputs& in,
+                            int64_t r, std::vector<double>& p) {
+  double sum = 0;
+  p.assign(size_t(extents.vocabulary), 0.0);
+  for (int64_t v = 0; v < extents.vocabulary; ++v) {
+    double logit = 0;
+    for (int64_t j = 0; j < extents.width; ++j)
+      logit += in.x[size_t(r * extents.width + j)] * in.table[size_t(v * extents.width + j)];
+    p[size_t(v)] = std::exp(logit);
+    sum += p[size_t(v)];
+  }
+  for (double& value : p) value /= sum;
+  return std::log(sum);
+}
+
+inline ClassifierReference classifier_reference(const kernels::ClassifierExtents& extents,
+                                                const ClassifierInputs& in, double scale) {
+  ClassifierReference out{.dx = std::vector<double>(in.x.size()),
+                          .dtable = std::vector<double>(in.table.size())};
+  std::vector<double> p;
+  for (int64_t r = 0; r < extents.rows; ++r) {
+    if (in.targets[size_t(r)] < 0) continue;
+    probabilities(extents, in, r, p);
+    out.loss -= std::log(p[size_t(in.targets[size_t(r)])]);
+    for (int64_t v = 0; v < extents.vocabulary; ++v) {
+      const double dlogit = scale * (p[size_t(v)] - (v == in.targets[size_t(r)] ? 1.0 : 0.0));
+      for (int64_t j = 0; j < extents.width; ++j) {
+        out.dx[size_t(r * extents.width + j)] += dlogit * in.table[size_t(v * extents.width + j)];
+        out.dtable[size_t(v * extents.width + j)] += dlogit * in.x[size_t(r * extents.width + j)];
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace zero::testing
