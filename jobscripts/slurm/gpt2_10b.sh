@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# GPT-2 with 10 billion parameters on 32 GPUs of 32 GB: 4 nodes x 8, one MPI rank a GPU.
+#   sbatch jobscripts/slurm/gpt2_10b.sh [key=value ...]      from the top folder of zeroapp
+#   ZEROAPP=/path/to/zeroapp sbatch --nodes=8 ... for another build or machine
+#SBATCH --job-name=gpt2_10b
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=8
+#SBATCH --gpus-per-node=8
+#SBATCH --gpu-bind=none
+#SBATCH --distribution=block:block
+#SBATCH --time=24:00:00
+#SBATCH --signal=TERM@120
+#SBATCH --output=gpt2_10b-%j.log
+set -euo pipefail
+
+cd "${SLURM_SUBMIT_DIR:-.}"
+zeroapp=${ZEROAPP:-./zeroapp}
+input=inputs/gpt2_10b.toml
+
+# The data is made once, by the first job that needs it.
+if [ ! -f data/web.bin ]; then
+  [ -f data/web.txt ] || tools/data/web_text.py data/web.txt
+  python3 tools/data/tokens.py data/web.txt data/web.bin
+fi
+
+# The plan of this very run, in the log before anything starts: what it needs a rank, and whether
+# it fits. It needs no GPU and no peers.
+"$zeroapp" plan "$input" --ranks "${SLURM_NTASKS:-32}" --machine v100_32g "$@"
+
+# pmix: without it srun starts as many programs of one rank each, which zeroapp refuses.
+# The signal above reaches every rank; all stop together after the step in progress.
+exec srun --mpi=pmix "$zeroapp" "$input" "$@"
