@@ -18,7 +18,7 @@ struct BackwardScratch {
   C *q, *k, *v, *dy;      ///< [length, head_width]
   float *dq, *dk, *dv;    ///< [length, head_width]
   float* y_dot_dy;        ///< [length]
-  float* log2_sum;         ///< [length], logsumexp in units of log 2
+  float* log2_sum;        ///< [length], logsumexp in units of log 2
   float *scores, *dp;     ///< [kKeys, kQueries]
   C *probabilities, *ds;  ///< [kKeys, kQueries]
 

@@ -1,0 +1,89 @@
+// Attention of GPT-2 124M (1024 tokens, 12 heads of 64) in both directions, fp32 and bf16, one and
+// two threads: GFLOP/s of the tile products that are carried out (a causal tile beyond the diagonal
+// is not), beside a product of one square tile in the same run.
+
+#include <Kokkos_Core.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "perf/support/timing.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/device/stream.hpp"
+#include "zero/kernels/attention.hpp"
+#include "zero/kernels/product.hpp"
+
+namespace zero::kernels {
+namespace {
+
+constexpr AttentionExtents kExtents{.samples = 1, .length = 1024, .heads = 12, .head_width = 64};
+constexpr int64_t kWidth = kExtents.heads * kExtents.head_width;
+
+/// Multiply-adds count two; query tiles of 128 see keys up to the end of their own tile.
+double flops_of_two_products() {
+  double pairs = 0;
+  for (int64_t query = 0; query < kExtents.length; query += 128) pairs += 128.0 * (query + 128);
+  return 4.0 * pairs * double(kExtents.head_width * kExtents.heads * kExtents.samples);
+}
+
+template <class T>
+double peak(Stream& stream) {
+  constexpr int64_t kSide = 2048;
+  std::vector<T> a(kSide * kSide, T(0.5f)), b(kSide * kSide, T(0.25f)), c(kSide * kSide);
+  const ProductSpec spec{.m = kSide, .n = kSide, .k = kSide};
+  const double seconds = perf::best_seconds(5, [&] {
+    product<T, T>(stream, spec, a.data(), b.data(), nullptr, c.data());
+    stream.wait();
+  });
+  return 2.0 * kSide * kSide * kSide / seconds;
+}
+
+template <class T>
+void measure(int threads, float dropout) {
+  Stream stream(threads);
+  adopt_threads(stream);
+  const int64_t rows = kExtents.samples * kExtents.length;
+  std::vector<T> qkv(rows * 3 * kWidth), y(rows * kWidth), dy(rows * kWidth), dqkv(qkv.size());
+  for (size_t i = 0; i < qkv.size(); ++i) qkv[i] = T(0.01f * float(int(i * 7919 % 199) - 99));
+  for (size_t i = 0; i < dy.size(); ++i) dy[i] = T(0.01f * float(int(i * 104729 % 199) - 99));
+  std::vector<float> logsumexp(rows * kExtents.heads);
+  Arena scratch(attention_scratch_bytes(kExtents, dtype_of<T>(), threads));
+  const DropoutSite site{.probability = dropout, .site = 1, .sample_offset = 0};
+  const StepInputs inputs{};
+  const double forward = perf::best_seconds(9, [&] {
+    attention<T>(stream, kExtents, site, &inputs,
+                 {qkv.data(), y.data(), logsumexp.data(), scratch.data()});
+    stream.wait();
+  });
+  const double backward = perf::best_seconds(9, [&] {
+    attention_backward<T>(
+        stream, kExtents, site, &inputs,
+        {dy.data(), y.data(), qkv.data(), logsumexp.data(), dqkv.data(), scratch.data()});
+    stream.wait();
+  });
+  const double top = peak<T>(stream), flops = flops_of_two_products();
+  std::printf(
+      "%-5s %d threads, dropout %.1f: peak %6.1f  forward %6.1f (%3.0f %%) %6.3f ms  "
+      "backward %6.1f (%3.0f %%) %6.3f ms\n",
+      std::string(name_of(dtype_of<T>())).c_str(), threads, dropout, top * 1e-9,
+      flops / forward * 1e-9, 100 * flops / forward / top, 1e3 * forward,
+      2.5 * flops / backward * 1e-9, 250 * flops / backward / top, 1e3 * backward);
+}
+
+void measure_all() {
+  for (int threads : {1, 2}) {
+    for (float dropout : {0.0f, 0.1f}) {
+      measure<float>(threads, dropout);
+      measure<bf16>(threads, dropout);
+      measure<f16>(threads, dropout);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels
+
+int main(int argc, char** argv) {
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  zero::kernels::measure_all();
+}
