@@ -1,0 +1,177 @@
+// Ranks: 1
+
+#include "zero/kernels/layernorm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/arrays.hpp"
+#include "tests/support/reference.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using test::distance, test::doubles, test::noise, test::rounding, test::same_bits;
+constexpr float kEpsilon = 1e-5f;
+
+/// A layer norm with all its arrays.
+template <class T>
+struct Case {
+  NormExtents extents;
+  std::vector<T> x, weight, bias, dy, add;
+  std::vector<T> y, dx, dweight, dbias;
+  std::vector<float> mean, rstd, scratch;
+
+  explicit Case(NormExtents e, double offset = 0)
+      : extents(e),
+        x(noise<T>(e.rows * e.width, 1, 2.0)),
+        weight(noise<T>(e.width, 2)),
+        bias(noise<T>(e.width, 3)),
+        dy(noise<T>(e.rows * e.width, 4)),
+        y(x.size()),
+        dx(x.size()),
+        dweight(weight.size()),
+        dbias(weight.size()),
+        mean(size_t(e.rows)),
+        rstd(size_t(e.rows)),
+        scratch(size_t(layernorm_scratch_numel(e))) {
+    for (T& value : x) value = T(float(value) + float(offset));
+  }
+
+  void run(int threads) {
+    Stream stream(threads);
+    layernorm(stream, extents, kEpsilon,
+              LayerNormArrays<T>{x.data(), weight.data(), bias.data(), y.data(), mean.data(),
+                                 rstd.data()});
+    layernorm_backward(
+        stream, extents,
+        LayerNormGradArrays<T>{dy.data(), x.data(), weight.data(), mean.data(), rstd.data(),
+                               add.empty() ? nullptr : add.data(), dx.data(), dweight.data(),
+                               dbias.data(), scratch.data()});
+    stream.wait();
+  }
+
+  test::Norm reference() const {
+    return {size_t(extents.width), kEpsilon, doubles(x), doubles(weight), doubles(bias)};
+  }
+};
+
+template <class T>
+class LayerNorm : public testing::Test {};
+using Elements = testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(LayerNorm, Elements);
+
+TYPED_TEST(LayerNorm, ForwardAndBackwardAgreeWithDoubleLoops) {
+  for (const NormExtents extents : {NormExtents{1, 1}, {3, 5}, {70, 100}, {33, 768}, {300, 17}}) {
+    Case<TypeParam> c(extents);
+    c.run(1);
+    const test::Norm reference = c.reference();
+    const auto gradients = reference.backward(doubles(c.dy));
+    const double tolerance = rounding<TypeParam>() + 2e-6;
+    if (extents.width > 1) {
+      EXPECT_LT(distance(c.y, reference.forward()), tolerance);
+      EXPECT_LT(distance(c.dx, gradients.dx), tolerance);
+      EXPECT_LT(distance(c.dweight, gradients.dweight), tolerance);
+    } else {  // a row of one number has no spread: y is the bias and nothing flows back
+      EXPECT_EQ(float(c.y[0]), float(c.bias[0]));
+      EXPECT_EQ(float(c.dx[0]), 0.0f);
+    }
+    EXPECT_LT(distance(c.dbias, gradients.dbias), tolerance);
+  }
+}
+
+TYPED_TEST(LayerNorm, AddJoinsDxBeforeTheOnlyRounding) {
+  Case<TypeParam> c({40, 96});
+  c.add = noise<TypeParam>(40 * 96, 5);
+  c.run(2);
+  auto expected = c.reference().backward(doubles(c.dy)).dx;
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] += double(float(c.add[i]));
+  EXPECT_LT(distance(c.dx, expected), rounding<TypeParam>() + 2e-6);
+}
+
+TYPED_TEST(LayerNorm, DxMayOverwriteDyOrAdd) {
+  Case<TypeParam> c({40, 96});
+  c.add = noise<TypeParam>(40 * 96, 5);
+  c.run(1);
+  const LayerNormGradArrays<TypeParam> arrays{
+      c.dy.data(),  c.x.data(),  c.weight.data(),  c.mean.data(),  c.rstd.data(),
+      c.add.data(), c.dx.data(), c.dweight.data(), c.dbias.data(), c.scratch.data()};
+  for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
+    const auto kept = *target;
+    auto in_place = arrays;
+    in_place.dx = target->data();
+    Stream stream(2);
+    layernorm_backward(stream, c.extents, in_place);
+    stream.wait();
+    EXPECT_TRUE(same_bits(*target, c.dx));
+    *target = kept;
+  }
+}
+
+TYPED_TEST(LayerNorm, ThreadsDoNotChangeABit) {
+  Case<TypeParam> one({333, 200}), two({333, 200});
+  one.run(1);
+  two.run(2);
+  EXPECT_TRUE(same_bits(one.y, two.y));
+  EXPECT_TRUE(same_bits(one.dx, two.dx));
+  EXPECT_TRUE(same_bits(one.dweight, two.dweight));
+  EXPECT_TRUE(same_bits(one.dbias, two.dbias));
+}
+
+TEST(LayerNormValues, ALargeOffsetDoesNotCancel) {
+  // 2048 + {-1.5 ... 1.5}: the sum of squares in fp32 would lose every digit of the variance.
+  Case<float> c({8, 64}, 2048.0);
+  c.run(1);
+  EXPECT_LT(distance(c.y, c.reference().forward()), 1e-4);
+}
+
+TEST(LayerNormValues, KeepsMeanAndInverseDeviation) {
+  Case<float> c({1, 4});
+  c.x = {1, 3, 1, 3};
+  c.run(1);
+  EXPECT_EQ(c.mean[0], 2.0f);
+  EXPECT_NEAR(c.rstd[0], 1.0f, 1e-5f);
+}
+
+TEST(LayerNormValues, NaNStaysInItsRowButReachesEveryParameterGradient) {
+  Case<float> c({3, 8});
+  c.x[8] = std::numeric_limits<float>::quiet_NaN();
+  c.run(1);
+  for (int j = 0; j < 8; ++j) {
+    EXPECT_TRUE(std::isfinite(c.y[size_t(j)]));
+    EXPECT_TRUE(std::isnan(c.y[size_t(8 + j)]));
+    EXPECT_TRUE(std::isnan(c.dx[size_t(8 + j)]));
+    EXPECT_TRUE(std::isnan(c.dweight[size_t(j)]));
+    EXPECT_TRUE(std::isfinite(c.dbias[size_t(j)]));
+  }
+}
+
+TEST(LayerNormValues, RefusesEmptyRows) {
+  Stream stream(1);
+  EXPECT_THROW(layernorm(stream, {1, 0}, kEpsilon, LayerNormArrays<float>{}), Error);
+  EXPECT_THROW(layernorm_backward(stream, {0, 4}, LayerNormGradArrays<float>{}), Error);
+}
+
+TEST(LayerNormReference, ItsGradientIsThatOfFiniteDifferences) {
+  const test::Norm norm{5, 1e-5, doubles(noise<float>(15, 1)), doubles(noise<float>(5, 2)),
+                        doubles(noise<float>(5, 3))};
+  const test::Doubles dy = doubles(noise<float>(15, 4));
+  const auto gradients = norm.backward(dy);
+  const auto check = [&](test::Doubles test::Norm::*member, const test::Doubles& expected) {
+    const auto loss = [&](const test::Doubles& at) {
+      test::Norm moved = norm;
+      moved.*member = at;
+      return test::dot(moved.forward(), dy);
+    };
+    const test::Doubles slope = test::finite_differences(loss, norm.*member);
+    for (size_t i = 0; i < slope.size(); ++i) EXPECT_NEAR(expected[i], slope[i], 1e-7);
+  };
+  check(&test::Norm::x, gradients.dx);
+  check(&test::Norm::weight, gradients.dweight);
+  check(&test::Norm::bias, gradients.dbias);
+}
+
+}  // namespace
+}  // namespace zero::kernels

@@ -1,0 +1,278 @@
+// Ranks: 1
+
+#include "zero/kernels/optimizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tests/support/optimizer_state.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using test::decision, test::Moments, test::OptimizerState, test::same_bits;
+
+template <class Weight, class Grad>
+struct Types {
+  using T = Weight;
+  using G = Grad;
+};
+using AllTypes = testing::Types<Types<float, float>, Types<bf16, bf16>, Types<bf16, float>,
+                                Types<f16, f16>, Types<f16, float>>;
+
+constexpr int64_t kNumel = 3 * 2048 + 777;
+
+template <class T, class G>
+void run_adam(OptimizerState<T, G>& state, const StepState& step, std::vector<int64_t> cuts = {},
+              const AdamRule& rule = {}, int threads = 1) {
+  Stream stream(threads);
+  cuts.push_back(kNumel);
+  int64_t begin = 0;
+  for (const int64_t end : cuts) {  // each cut is a rank's slice, of two segments
+    const int64_t middle = (end - begin) / 3;
+    const std::vector<OptimizerSegment> segments{{0, middle, 0.1f}, {middle, end - begin, 0.1f}};
+    adam(stream, rule, segments, &step, state.from(begin));
+    begin = end;
+  }
+  stream.wait();
+}
+
+template <class P>
+class Adam : public testing::Test {};
+TYPED_TEST_SUITE(Adam, AllTypes);
+
+TYPED_TEST(Adam, FollowsTheDoubleLoopOverTwentySteps) {
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> state(kNumel);
+  std::vector<Moments> moments(kNumel);
+  std::vector<double> masters(kNumel);
+  for (size_t i = 0; i < kNumel; ++i) masters[i] = state.master(i);
+  for (int update = 1; update <= 20; ++update) {
+    state.new_gradient(uint64_t(100 + update));
+    run_adam(state, decision(update, 0.01f, 0.5f));
+    for (size_t i = 0; i < kNumel; ++i) {
+      const double g = 0.5 * double(float(typename TypeParam::T(float(state.grad[i]))));
+      masters[i] -= 0.01 * 0.1 * masters[i];
+      masters[i] -= 0.01 * moments[i].direction(g, update);
+    }
+  }
+  for (size_t i = 0; i < kNumel; ++i) ASSERT_NEAR(state.master(i), masters[i], 2e-6) << i;
+}
+
+TYPED_TEST(Adam, ShardsAndThreadsDoNotChangeABit) {
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> whole(kNumel), cut(kNumel),
+      threaded(kNumel);
+  for (int update = 1; update <= 3; ++update) {
+    for (auto* state : {&whole, &cut, &threaded}) state->new_gradient(uint64_t(update));
+    run_adam(whole, decision(update, 0.01f));
+    run_adam(cut, decision(update, 0.01f), {1, 18, 2048, 4099});
+    run_adam(threaded, decision(update, 0.01f), {}, {}, 2);
+  }
+  EXPECT_TRUE(cut.same_bits_as(whole));
+  EXPECT_TRUE(threaded.same_bits_as(whole));
+}
+
+TYPED_TEST(Adam, ASkippedStepKeepsEveryBit) {
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> state(kNumel), before(kNumel);
+  StepState step = decision(1, 0.01f);
+  step.apply = 0;
+  state.new_gradient(5);
+  run_adam(state, step);
+  EXPECT_TRUE(state.same_bits_as(before));
+  step.apply = 1;
+  run_adam(state, step);
+  EXPECT_FALSE(state.same_bits_as(before));
+}
+
+TEST(AdamRules, TheFirstStepDecaysAndMovesByTheLearningRate) {
+  // Zero moments give m / sqrt(v) = sign(g): 1 becomes 1 - 0.01 * 0.1 - 0.01 sign(g).
+  OptimizerState<float> state(kNumel);
+  for (size_t i = 0; i < kNumel; ++i) {
+    state.set_master(i, 1.0f);
+    state.grad[i] = i % 2 ? 100.0f : -0.25f;
+  }
+  run_adam(state, decision(1, 0.01f));
+  EXPECT_NEAR(state.master(0), 0.999f + 0.01f, 1e-6f);
+  EXPECT_NEAR(state.master(1), 0.999f - 0.01f, 1e-6f);
+}
+
+TEST(AdamRules, L2AddsTheDecayToTheGradient) {
+  OptimizerState<float> state(kNumel);
+  for (size_t i = 0; i < kNumel; ++i) state.set_master(i, 1.0f);
+  run_adam(state, decision(1, 0.01f), {}, {.decoupled = false});
+  EXPECT_NEAR(state.momentum[0], 0.1f * 0.1f, 1e-8f);  // (1 - beta1) * decay * 1
+  EXPECT_NEAR(state.master(0), 1.0f - 0.01f, 1e-6f);
+}
+
+TEST(AdamRules, AnFp32SumIsRoundedFirstUnlessToldOtherwise) {
+  OptimizerState<bf16, float> summed(kNumel), exact(kNumel);
+  OptimizerState<bf16, bf16> rounded(kNumel);
+  summed.new_gradient(1);
+  exact.new_gradient(1);
+  for (size_t i = 0; i < kNumel; ++i) rounded.grad[i] = bf16(summed.grad[i]);
+  run_adam(summed, decision(1, 0.01f));
+  run_adam(rounded, decision(1, 0.01f));
+  run_adam(exact, decision(1, 0.01f), {}, {.round_gradient = false});
+  EXPECT_TRUE(same_bits(summed.momentum, rounded.momentum));
+  EXPECT_TRUE(same_bits(summed.weight, rounded.weight));
+  EXPECT_FALSE(same_bits(exact.momentum, rounded.momentum));
+}
+
+TEST(SplitMaster, JoinsBackToTheSameBits) {
+  for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 499) {
+    const float master = std::bit_cast<float>(uint32_t(bits));
+    if (!std::isfinite(master)) continue;
+    int16_t rest = 0;
+    const bf16 weight = split_master(master, rest);
+    ASSERT_EQ(std::bit_cast<uint32_t>(join_master(weight, rest)), uint32_t(bits));
+  }
+}
+
+TEST(SplitMaster, TheWeightIsTheMasterRoundedHalfUp) {
+  int16_t rest = 0;
+  EXPECT_EQ(float(split_master(1.0f, rest)), 1.0f);
+  EXPECT_EQ(rest, 0);
+  EXPECT_EQ(float(split_master(1.0f + 0x1p-8f, rest)), 1.0f + 0x1p-7f);
+  EXPECT_EQ(rest, -32768);
+  EXPECT_EQ(float(split_master(1.0f + 0x1.fp-9f, rest)), 1.0f);
+}
+
+TEST(SplitMaster, NaNAndInfinityStayWhatTheyAre) {
+  int16_t rest = 0;
+  for (uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xffffffffu}) {
+    const bf16 weight = split_master(std::bit_cast<float>(bits), rest);
+    EXPECT_TRUE(std::isnan(float(weight)));
+    EXPECT_TRUE(std::isnan(join_master(weight, rest)));
+  }
+  EXPECT_EQ(float(split_master(std::numeric_limits<float>::infinity(), rest)),
+            std::numeric_limits<float>::infinity());
+}
+
+// LAMB: two tensors that fill [0, 2500) and [2560, kNumel), the second without decay.
+
+const std::vector<LambSegment> kTensors{{0, 2500, 0.1f, 0}, {2560, kNumel, 0.0f, 1}};
+
+/// The parts of the tensors in [begin, end), counted from begin.
+std::vector<LambSegment> tensors_in(int64_t begin, int64_t end) {
+  std::vector<LambSegment> parts;
+  for (LambSegment part : kTensors) {
+    part.begin = std::max(part.begin, begin) - begin;
+    part.end = std::min(part.end, end) - begin;
+    if (part.begin < part.end) parts.push_back(part);
+  }
+  return parts;
+}
+
+/// One LAMB update by slices that begin at `begins`; their norms add as an all-reduce would.
+template <class T, class G>
+std::vector<LambNorms> run_lamb(OptimizerState<T, G>& state, const StepState& step,
+                                std::vector<int64_t> begins = {0}, const LambRule& rule = {},
+                                int threads = 1) {
+  Stream stream(threads);
+  std::vector<LambNorms> norms(2, LambNorms{});
+  begins.push_back(kNumel);
+  for (size_t r = 0; r + 1 < begins.size(); ++r) {
+    std::vector<LambNorms> own(2, LambNorms{});
+    lamb_norms(stream, rule, tensors_in(begins[r], begins[r + 1]), &step, state.from(begins[r]),
+               begins[r], own.data());
+    stream.wait();
+    for (size_t t = 0; t < 2; ++t) {
+      norms[t].weight.add(own[t].weight);
+      norms[t].update.add(own[t].update);
+    }
+  }
+  for (size_t r = 0; r + 1 < begins.size(); ++r) {
+    lamb_apply(stream, rule, tensors_in(begins[r], begins[r + 1]), &step, state.from(begins[r]),
+               norms.data());
+  }
+  stream.wait();
+  return norms;
+}
+
+template <class P>
+class Lamb : public testing::Test {};
+TYPED_TEST_SUITE(Lamb, AllTypes);
+
+TYPED_TEST(Lamb, FollowsTheDoubleLoop) {
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> state(kNumel);
+  std::vector<Moments> moments(kNumel);
+  std::vector<double> masters(kNumel);
+  for (size_t i = 0; i < kNumel; ++i) masters[i] = state.master(i);
+  for (int update = 1; update <= 5; ++update) {
+    state.new_gradient(uint64_t(update));
+    run_lamb(state, decision(update, 0.01f));
+    for (const LambSegment& tensor : kTensors) {
+      std::vector<double> u(kNumel);
+      double weight = 0, length = 0;
+      for (size_t i = size_t(tensor.begin); i < size_t(tensor.end); ++i) {
+        const double g = double(float(typename TypeParam::T(float(state.grad[i]))));
+        u[i] = moments[i].direction(g, update) + double(tensor.weight_decay) * masters[i];
+        weight += masters[i] * masters[i];
+        length += u[i] * u[i];
+      }
+      const double ratio = std::clamp(std::sqrt(weight / length), 0.01, 10.0);
+      for (size_t i = size_t(tensor.begin); i < size_t(tensor.end); ++i) {
+        masters[i] -= 0.01 * ratio * u[i];
+      }
+    }
+  }
+  for (size_t i = 0; i < kNumel; ++i) ASSERT_NEAR(state.master(i), masters[i], 2e-6) << i;
+}
+
+TYPED_TEST(Lamb, ShardsAndThreadsDoNotChangeABit) {
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> whole(kNumel), cut(kNumel),
+      threaded(kNumel);
+  for (int update = 1; update <= 3; ++update) {
+    for (auto* state : {&whole, &cut, &threaded}) state->new_gradient(uint64_t(update));
+    const auto norms = run_lamb(whole, decision(update, 0.01f));
+    const auto sharded = run_lamb(cut, decision(update, 0.01f), {0, 2048, 6144});
+    run_lamb(threaded, decision(update, 0.01f), {0}, {}, 2);
+    for (size_t t = 0; t < 2; ++t) {
+      EXPECT_EQ(sharded[t].weight.value(), norms[t].weight.value());
+      EXPECT_EQ(sharded[t].update.value(), norms[t].update.value());
+    }
+  }
+  EXPECT_TRUE(cut.same_bits_as(whole));
+  EXPECT_TRUE(threaded.same_bits_as(whole));
+}
+
+TYPED_TEST(Lamb, ASkippedStepKeepsEveryBit) {
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> state(kNumel), before(kNumel);
+  state.new_gradient(5);
+  StepState step = decision(1, 0.01f);
+  step.apply = 0;
+  run_lamb(state, step);
+  EXPECT_TRUE(state.same_bits_as(before));
+}
+
+TEST(LambRules, TheTrustRatioIsClampedAndIsOneForAZeroNorm) {
+  // First step without decay on tensor 1: u = sign(g), so |w| / |u| = |w_i| for equal weights.
+  const auto moved_by = [](float weight, const LambRule& rule) {
+    OptimizerState<float> state(kNumel);
+    for (size_t i = 0; i < kNumel; ++i) {
+      state.set_master(i, weight);
+      state.grad[i] = 1.0f;
+    }
+    run_lamb(state, decision(1, 0.01f), {0}, rule);
+    return weight - state.master(3000);
+  };
+  EXPECT_NEAR(moved_by(2.0f, {}), 0.01f * 2, 1e-6f);
+  EXPECT_NEAR(moved_by(64.0f, {}), 0.01f * 10, 1e-5f);
+  EXPECT_NEAR(moved_by(0.5f, {.min_coefficient = 3.0f}), 0.01f * 3, 1e-6f);
+  EXPECT_NEAR(moved_by(0.0f, {}), 0.01f, 1e-6f);
+}
+
+TEST(LambRules, RefusesASliceThatBeginsInsideABlock) {
+  Stream stream(1);
+  const StepState step = decision(1, 0.01f);
+  OptimizerState<float> state(kNumel);
+  std::vector<LambNorms> norms(2, LambNorms{});
+  EXPECT_THROW(
+      lamb_norms(stream, {}, tensors_in(0, kNumel), &step, state.from(0), 100, norms.data()),
+      Error);
+}
+
+}  // namespace
+}  // namespace zero::kernels

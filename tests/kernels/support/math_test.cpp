@@ -1,0 +1,66 @@
+// Ranks: 1
+
+#include "kernels/support/math.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace zero::kernels {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// The distance between neighbouring floats at `value`.
+double unit(double value) {
+  const float size = float(std::max(std::abs(value), 0x1p-126));
+  return std::ldexp(1.0, std::ilogb(size) - 23);
+}
+
+/// The largest error in units over every `stride`-th float of [first, last], patterns of one sign.
+template <class F, class G>
+double worst_units(float first, float last, uint32_t stride, const F& f, const G& reference) {
+  double worst = 0;
+  const uint32_t end = std::bit_cast<uint32_t>(last);
+  for (uint32_t bits = std::bit_cast<uint32_t>(first); bits <= end; bits += stride) {
+    const float x = std::bit_cast<float>(bits);
+    const double expected = reference(double(x));
+    worst = std::max(worst, std::abs(double(f(x)) - expected) / unit(expected));
+  }
+  return worst;
+}
+
+TEST(ExpF32, IsWithinElevenTenthsOfAUnit) {
+  const auto exact = [](double x) { return std::exp(x); };
+  EXPECT_LT(worst_units(0.0f, 88.72f, 997, exp_f32, exact), 1.1);
+  EXPECT_LT(worst_units(-0.0f, -103.9f, 997, exp_f32, exact), 1.1);
+}
+
+TEST(ExpF32, EndsInZeroAndInfinity) {
+  EXPECT_EQ(exp_f32(0.0f), 1.0f);
+  EXPECT_EQ(exp_f32(88.73f), kInfinity);
+  EXPECT_EQ(exp_f32(kInfinity), kInfinity);
+  EXPECT_EQ(exp_f32(-104.5f), 0.0f);
+  EXPECT_EQ(exp_f32(-kInfinity), 0.0f);
+  EXPECT_TRUE(std::isnan(exp_f32(kNaN)));
+}
+
+TEST(LogF32, IsWithinElevenTenthsOfAUnit) {
+  const auto exact = [](double x) { return std::log(x); };
+  EXPECT_LT(worst_units(0x1p-149f, std::numeric_limits<float>::max(), 997, log_f32, exact), 1.1);
+  EXPECT_LT(worst_units(0.99f, 1.01f, 1, log_f32, exact), 1.1);
+}
+
+TEST(LogF32, KnowsItsEnds) {
+  EXPECT_EQ(log_f32(1.0f), 0.0f);
+  EXPECT_EQ(log_f32(0.0f), -kInfinity);
+  EXPECT_EQ(log_f32(-0.0f), -kInfinity);
+  EXPECT_EQ(log_f32(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(log_f32(-1.0f)));
+  EXPECT_TRUE(std::isnan(log_f32(-kInfinity)));
+  EXPECT_TRUE(std::isnan(log_f32(kNaN)));
+}
+
+}  // namespace
+}  // namespace zero::kernels

@@ -1,0 +1,84 @@
+#pragma once
+/// Optimizer arrays for tests, whole or as the slices that ranks would hold, and Adam in double.
+
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "tests/support/arrays.hpp"
+#include "zero/kernels/optimizer.hpp"
+
+namespace zero::test {
+
+/// Weights with masters in [-1, 1), zero moments, and a gradient of type G.
+template <class T, class G = T>
+struct OptimizerState {
+  using Rest = typename kernels::MasterRest<T>::type;
+  std::vector<T> weight;
+  std::vector<Rest> rest;
+  std::vector<float> momentum, variance;
+  std::vector<G> grad;
+
+  explicit OptimizerState(size_t numel)
+      : weight(numel), rest(numel), momentum(numel), variance(numel), grad(numel) {
+    const std::vector<float> masters = noise<float>(int64_t(numel), 1);
+    for (size_t i = 0; i < numel; ++i) set_master(i, masters[i]);
+  }
+
+  void set_master(size_t i, float master) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      weight[i] = kernels::split_master(master, rest[i]);
+    } else {
+      weight[i] = T(master);
+      rest[i] = master;
+    }
+  }
+  float master(size_t i) const {
+    if constexpr (std::is_same_v<T, bf16>) {
+      return kernels::join_master(weight[i], rest[i]);
+    } else if constexpr (std::is_same_v<T, f16>) {
+      return rest[i];
+    } else {
+      return weight[i];
+    }
+  }
+  void new_gradient(uint64_t seed) { grad = noise<G>(int64_t(grad.size()), seed, 0.1); }
+
+  /// The arrays from element `begin` on.
+  kernels::OptimizerArrays<T, G> from(int64_t begin) {
+    Rest* const rests = std::is_same_v<T, float> ? nullptr : rest.data() + begin;
+    return {weight.data() + begin, rests, momentum.data() + begin, variance.data() + begin,
+            grad.data() + begin};
+  }
+
+  bool same_bits_as(const OptimizerState& other) const {
+    const bool rests = std::is_same_v<T, float> || same_bits(rest, other.rest);
+    return rests && same_bits(weight, other.weight) && same_bits(momentum, other.momentum) &&
+           same_bits(variance, other.variance);
+  }
+};
+
+/// The decision for update number `update` (from 1) at default betas.
+inline kernels::StepState decision(int update, float learning_rate, float grad_multiplier = 1.0f) {
+  kernels::StepState state{};
+  state.apply = 1;
+  state.grad_multiplier = grad_multiplier;
+  state.learning_rate = learning_rate;
+  state.unbias1 = float(1 / (1 - std::pow(0.9, update)));
+  state.unbias2_sqrt = float(std::sqrt(1 - std::pow(0.999, update)));
+  return state;
+}
+
+/// Adam's moments of one element in double.
+struct Moments {
+  double m = 0, v = 0;
+
+  /// Takes gradient `g` as update number `update`; returns the direction.
+  double direction(double g, int update) {
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    return m / (1 - std::pow(0.9, update)) / (std::sqrt(v / (1 - std::pow(0.999, update))) + 1e-8);
+  }
+};
+
+}  // namespace zero::test
