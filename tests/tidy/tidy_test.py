@@ -76,6 +76,8 @@ CASES = (
     (mirrors.tests_have_headers, {"tests/run/a_test.cpp": ""}, "tests/run/a_test.cpp:1"),
     (mirrors.tests_have_headers, {"tests/io/aio/a_test.cpp": "",
                                   "include/zero/io/aio/a.hpp": ONCE}, None),
+    (mirrors.tests_have_headers, {"tests/kernels/support/a_test.cpp": "",
+                                  "kernels/support/a.hpp": ONCE}, None),
     (mirrors.tests_have_headers, {"tests/runs/whole_test.cpp": ""}, None),
     (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG,
                                mirrors.REFERENCE: "top = 1\n[b]\ndepth = 1"},
