@@ -38,6 +38,9 @@ inline void* allocate(std::size_t bytes, std::size_t alignment, const void* call
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return zero::testing::allocate(bytes, std::size_t(alignment), __builtin_return_address(0));
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return zero::testing::allocate(bytes, alignof(std::max_align_t), __builtin_return_address(0));
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
