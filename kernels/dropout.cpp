@@ -39,7 +39,7 @@ struct Dropout {
     return {.sample = sample,
             .first_block = uint32_t(within / 4),
             .begin = sample * extents.numel_per_sample + within,
-            .count = Kokkos::min(kPiece, extents.numel_per_sample - within)};
+            .count = least(kPiece, extents.numel_per_sample - within)};
   }
 
   KOKKOS_FUNCTION void operator()(int64_t index, int64_t) const {

@@ -90,7 +90,7 @@ struct TokenGradient {
     T* const table = arrays.dtoken_table + arrays.tokens[r] * width;
     const int64_t columns = width;
     row.for_each(ceil_div(columns, kColumns), [=](int64_t group) {
-      const int64_t begin = group * kColumns, count = Kokkos::min(kColumns, columns - begin);
+      const int64_t begin = group * kColumns, count = least(kColumns, columns - begin);
       float sum[kColumns];
       sum_rows(
           dx + begin, columns, r, [=](int64_t at) { return int64_t(next[at]); }, count, sum);
@@ -110,7 +110,7 @@ struct PositionGradient {
     const T* const dx = arrays.dx;
     T* const table = arrays.dposition_table + position * width;
     row.for_each(ceil_div(width, kColumns), [=](int64_t group) {
-      const int64_t begin = group * kColumns, count = Kokkos::min(kColumns, width - begin);
+      const int64_t begin = group * kColumns, count = least(kColumns, width - begin);
       float sum[kColumns];
       sum_rows(
           dx + begin, width, position,

@@ -32,7 +32,7 @@ struct Squares {
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t block) const {
     const int64_t begin = block * kBlockNumel;
-    const int64_t count = Kokkos::min(kBlockNumel, numel - begin);
+    const int64_t count = least(kBlockNumel, numel - begin);
     const G* const g = grad + begin;
     const double sum = row.template sum<double>(count, [=](int64_t i) {
       const float value = kRound ? float(T(float(g[i]))) : float(g[i]);

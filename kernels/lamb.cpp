@@ -25,7 +25,7 @@ struct SegmentBlocks {
   }
   KOKKOS_FUNCTION Interval operator[](int64_t block) const {
     const int64_t start = (first() + block) * kBlockNumel;
-    return {Kokkos::max(begin, start), Kokkos::min(end, start + kBlockNumel)};
+    return {Kokkos::max(begin, start), least(end, start + kBlockNumel)};
   }
 };
 

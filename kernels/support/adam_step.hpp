@@ -9,8 +9,9 @@ namespace zero::kernels {
 
 /// What does not differ between the elements of a segment, read from the device's state.
 struct AdamStep {
-  float beta1, beta2, rest1, rest2, epsilon;  ///< rest = 1 - beta, subtracted in double
-  float grad_multiplier, unbias1, unbias2_sqrt;
+  float beta1, beta2, rest1, rest2;  ///< rest = 1 - beta, subtracted in double
+  float scale, floor;                ///< unbias1 unbias2_sqrt, epsilon unbias2_sqrt
+  float grad_multiplier;
   float learning_rate;
 
   ZERO_HOST_DEVICE AdamStep(const AdamRule& rule, const StepState& state)
@@ -18,10 +19,9 @@ struct AdamStep {
         beta2(float(rule.beta2)),
         rest1(float(1.0 - rule.beta1)),
         rest2(float(1.0 - rule.beta2)),
-        epsilon(rule.epsilon),
+        scale(state.unbias1 * state.unbias2_sqrt),
+        floor(rule.epsilon * state.unbias2_sqrt),
         grad_multiplier(state.grad_multiplier),
-        unbias1(state.unbias1),
-        unbias2_sqrt(state.unbias2_sqrt),
         learning_rate(state.learning_rate) {}
 
   ZERO_HOST_DEVICE float momentum(float old, float g) const {
@@ -30,9 +30,10 @@ struct AdamStep {
   ZERO_HOST_DEVICE float variance(float old, float g) const {
     return std::fma(beta2, old, rest2 * g * g);
   }
-  /// m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)
+  /// m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon), multiplied through by unbias2_sqrt: a second
+  /// division would make the loop slower than memory.
   ZERO_HOST_DEVICE float direction(float m, float v) const {
-    return m * unbias1 / (std::sqrt(v) / unbias2_sqrt + epsilon);
+    return m * scale / (std::sqrt(v) + floor);
   }
 };
 

@@ -16,7 +16,7 @@ struct RowChunks {
   }
   KOKKOS_FUNCTION int64_t count() const { return ceil_div(rows, length()); }
   KOKKOS_FUNCTION Interval operator[](int64_t chunk) const {
-    return {chunk * length(), Kokkos::min(rows, (chunk + 1) * length())};
+    return {chunk * length(), least(rows, (chunk + 1) * length())};
   }
 };
 
@@ -33,7 +33,7 @@ struct ColumnTree {
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t group) const {
     const int64_t first = group * kColumns;
-    const int64_t count = Kokkos::min(kColumns, columns - first);
+    const int64_t count = least(kColumns, columns - first);
     for (int64_t step = 1; step < chunks; step *= 2) {
       for (int64_t chunk = 0; chunk + step < chunks; chunk += 2 * step) {
         float* const to = partial + chunk * stride + first;

@@ -25,6 +25,9 @@ inline Items items(const Stream& stream, int64_t count) {
   return Items(stream.handle().space, 0, count, Kokkos::ChunkSize(1));
 }
 
+/// By value, since device code cannot take the address of a host constant as Kokkos::min does.
+KOKKOS_INLINE_FUNCTION constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 struct Interval {
   int64_t begin;
   int64_t end;
@@ -37,7 +40,7 @@ struct BlockLoop {
 
   KOKKOS_FUNCTION void operator()(int64_t b) const {
     const int64_t first = all.begin + b * kGrain;
-    block(first, first + kGrain < all.end ? first + kGrain : all.end);
+    block(first, least(first + kGrain, all.end));
   }
 };
 

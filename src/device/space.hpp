@@ -1,5 +1,5 @@
 #pragma once
-/// What a Stream holds, for kernels and this room only: the Kokkos execution space that its work runs on.
+/// What a Stream holds, for kernels and this room only: the Kokkos execution space of its work.
 
 #include <Kokkos_Core.hpp>
 

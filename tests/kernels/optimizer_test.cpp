@@ -260,7 +260,9 @@ TEST(LambRules, TheTrustRatioIsClampedAndIsOneForAZeroNorm) {
   };
   EXPECT_NEAR(moved_by(2.0f, {}), 0.01f * 2, 1e-6f);
   EXPECT_NEAR(moved_by(64.0f, {}), 0.01f * 10, 1e-5f);
-  EXPECT_NEAR(moved_by(0.5f, {.min_coefficient = 3.0f}), 0.01f * 3, 1e-6f);
+  LambRule at_least_three;
+  at_least_three.min_coefficient = 3.0f;
+  EXPECT_NEAR(moved_by(0.5f, at_least_three), 0.01f * 3, 1e-6f);
   EXPECT_NEAR(moved_by(0.0f, {}), 0.01f, 1e-6f);
 }
 
