@@ -11,6 +11,9 @@ namespace zero::kernels {
 namespace vendor {
 namespace {
 
+/// Keys of a tile: two tiles in fp32 and two in the compute type share a 1 MiB cache.
+constexpr int64_t kKeys = 256;
+
 /// Tiles lie transposed, [keys, queries]: then every product but one reads its large operand as it
 /// lies, and the statistics of the queries run along the rows.
 template <class C>
@@ -38,10 +41,6 @@ struct BackwardScratch {
       ds = slice.take<C>(kQueries * kKeys);
     }
   }
-};
-
-struct Tile {
-  int64_t query, queries, key, keys;
 };
 
 template <class T, class C>

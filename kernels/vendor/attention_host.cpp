@@ -12,6 +12,8 @@ namespace zero::kernels {
 namespace vendor {
 namespace {
 
+/// Keys of a tile: a tile of scores in fp32 and one of probabilities share a 1 MiB cache.
+constexpr int64_t kKeys = 512;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 /// Sums and maxima of a row run in this many lanes, then down a tree.
 constexpr int64_t kLanes = 16;
@@ -38,10 +40,6 @@ struct ForwardScratch {
 struct RowSoftmax {
   float maximum = kMinusInfinity;
   float sum = 0.0f;
-};
-
-struct Tile {
-  int64_t query, queries, key, keys;
 };
 
 template <class T, class C>
@@ -85,8 +83,9 @@ void drop_row(const HeadMask& mask, int64_t query, int64_t key, int64_t keys, fl
   constexpr int64_t kKeysAtOnce = 4 * WordLanes::kLanes;
   for (int64_t first = 0; first < keys; first += kKeysAtOnce) {
     const WordLanes words = mask.words_of_keys(query, (key + first) / 4);
+    const int64_t quads = ceil_div<int64_t>(std::min(kKeysAtOnce, keys - first), 4);
     float* part = row + first;
-    for (int l = 0; l < WordLanes::kLanes; ++l)
+    for (int64_t l = 0; l < quads; ++l)
       for (int i = 0; i < 4; ++i)
         part[4 * l + i] = words.word[i][l] >= mask.threshold ? part[4 * l + i] : 0.0f;
   }

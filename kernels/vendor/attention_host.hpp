@@ -14,11 +14,13 @@
 
 namespace zero::kernels::vendor {
 
-// A tile of scores in fp32 and one of probabilities fit a 1 MiB cache together with their operands.
-// Every tile begins at a multiple of kQueries on both sides, so a tile that holds any visible key
-// shows at least one to each of its queries.
+/// Queries of a tile. The keys of a tile are a multiple of it, so a tile that shows any key to one
+/// of its queries shows its first key to all of them.
 inline constexpr int64_t kQueries = 128;
-inline constexpr int64_t kKeys = 512;
+
+struct Tile {
+  int64_t query, queries, key, keys;
+};
 
 /// Cuts one thread's slice of the scratch; from a null base it only counts.
 class Slice {
@@ -92,49 +94,34 @@ void multiply(const ProductSpec& spec, const C* a, const C* b, float* c) {
             {.a = a, .b = b, .c = c}, 1);
 }
 
-/// Random words of kLanes blocks: word[i][l] is word i of block l.
-struct WordLanes {
-  static constexpr int kLanes = 16;
-  uint32_t word[4][kLanes];
-};
-
-/// dropout_words() of the blocks first, first + stride, ... in lanes, so that it vectorises.
-inline WordLanes dropout_word_lanes(uint64_t seed, uint32_t site, int64_t sample, uint32_t first,
-                                    uint32_t stride) {
-  WordLanes out;
-  for (int l = 0; l < WordLanes::kLanes; ++l) {
-    out.word[0][l] = first + uint32_t(l) * stride;
-    out.word[1][l] = uint32_t(sample);
-    out.word[2][l] = uint32_t(uint64_t(sample) >> 32);
-    out.word[3][l] = site;
-  }
-  uint32_t key0 = uint32_t(seed), key1 = uint32_t(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    for (int l = 0; l < WordLanes::kLanes; ++l) {
-      const PhiloxBlock block = philox_round(
-          {{out.word[0][l], out.word[1][l], out.word[2][l], out.word[3][l]}}, key0, key1);
-      for (int i = 0; i < 4; ++i) out.word[i][l] = block.word[i];
-    }
-    key0 += kPhiloxStep0;
-    key1 += kPhiloxStep1;
-  }
-  return out;
-}
-
-/// The masks of one head: four neighbouring keys of a query share one block of random words.
-struct HeadMask {
+/// What names the masks of one sample.
+struct DropoutStream {
   uint64_t seed;
   int64_t sample;
   uint32_t site;
+};
+
+/// Random words of kLanes blocks: word[i][l] is word i of block l.
+struct WordLanes {
+  static constexpr int kLanes = 32;
+  uint32_t word[4][kLanes];
+};
+
+/// dropout_words() of the blocks first, first + stride, ... side by side.
+WordLanes dropout_word_lanes(const DropoutStream& stream, uint32_t first, uint32_t stride);
+
+/// The masks of one head: four neighbouring keys of a query share one block of random words.
+struct HeadMask {
+  DropoutStream stream;
   uint32_t threshold;
   uint32_t first_block;      ///< of query 0
   uint32_t blocks_of_query;  ///< round_up(length, 4) / 4
   float multiplier;          ///< of kept elements, 1 / (1 - p)
 
   HeadMask(const Head& head, const DropoutSite& dropout, const StepInputs& inputs)
-      : seed(inputs.seed),
-        sample(inputs.first_sample + dropout.sample_offset + head.sample),
-        site(dropout.site),
+      : stream{.seed = inputs.seed,
+               .sample = inputs.first_sample + dropout.sample_offset + head.sample,
+               .site = dropout.site},
         threshold(dropout_threshold(dropout.probability)),
         blocks_of_query(uint32_t(ceil_div<int64_t>(head.length, 4))),
         multiplier(1.0f / (1.0f - dropout.probability)) {
@@ -142,11 +129,11 @@ struct HeadMask {
   }
   /// Of keys [4 key_block, 4 (key_block + kLanes)) of one query.
   WordLanes words_of_keys(int64_t query, int64_t key_block) const {
-    return dropout_word_lanes(seed, site, sample, block(query, key_block), 1);
+    return dropout_word_lanes(stream, block(query, key_block), 1);
   }
   /// Of the four keys of `key_block` and kLanes queries from `query` on.
   WordLanes words_of_queries(int64_t query, int64_t key_block) const {
-    return dropout_word_lanes(seed, site, sample, block(query, key_block), blocks_of_query);
+    return dropout_word_lanes(stream, block(query, key_block), blocks_of_query);
   }
 
  private:

@@ -13,23 +13,18 @@ struct PhiloxBlock {
   uint32_t word[4];
 };
 
-/// What the two key words grow by between rounds.
+inline constexpr uint32_t kPhiloxFactor0 = 0xD2511F53u, kPhiloxFactor1 = 0xCD9E8D57u;
+/// What the two words of the key grow by between rounds.
 inline constexpr uint32_t kPhiloxStep0 = 0x9E3779B9u, kPhiloxStep1 = 0xBB67AE85u;
-
-/// One round: for loops that carry many counters side by side.
-ZERO_HOST_DEVICE constexpr PhiloxBlock philox_round(const PhiloxBlock& counter, uint32_t key0,
-                                                    uint32_t key1) {
-  const uint64_t a = uint64_t(0xD2511F53u) * counter.word[0];
-  const uint64_t b = uint64_t(0xCD9E8D57u) * counter.word[2];
-  return {{uint32_t(b >> 32) ^ counter.word[1] ^ key0, uint32_t(b),
-           uint32_t(a >> 32) ^ counter.word[3] ^ key1, uint32_t(a)}};
-}
 
 /// Ten rounds. `counter` names the position, `key` the stream of numbers.
 ZERO_HOST_DEVICE constexpr PhiloxBlock philox(PhiloxBlock counter, uint64_t key) {
   uint32_t key0 = uint32_t(key), key1 = uint32_t(key >> 32);
   for (int round = 0; round < 10; ++round) {
-    counter = philox_round(counter, key0, key1);
+    const uint64_t a = uint64_t(kPhiloxFactor0) * counter.word[0];
+    const uint64_t b = uint64_t(kPhiloxFactor1) * counter.word[2];
+    counter = {{uint32_t(b >> 32) ^ counter.word[1] ^ key0, uint32_t(b),
+                uint32_t(a >> 32) ^ counter.word[3] ^ key1, uint32_t(a)}};
     key0 += kPhiloxStep0;
     key1 += kPhiloxStep1;
   }
