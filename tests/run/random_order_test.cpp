@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "tests/support/hand_plan.hpp"
@@ -197,9 +198,15 @@ TEST(RandomOrder, any_order_of_a_compiled_plan_computes_the_bits_of_the_executor
   }
 }
 
+/// ZERO_TEST_PLANS draws more; tests/campaigns.txt does, under the address sanitizer.
+uint64_t plans_to_draw() {
+  const char* const wanted = std::getenv("ZERO_TEST_PLANS");
+  return wanted == nullptr ? 12 : std::strtoull(wanted, nullptr, 10);
+}
+
 // Stages, ranks, accumulation, precision, optimizer, buckets, prefetch and recompute by lot.
 TEST(RandomOrder, any_order_of_plans_drawn_by_lot_computes_the_bits_of_the_executor) {
-  for (uint64_t seed = 0; seed < 12; ++seed) {
+  for (uint64_t seed = 0; seed < plans_to_draw(); ++seed) {
     SCOPED_TRACE(seed);
     const plan::Request request = testing::random_request(seed);
     const plan::Plan plan = testing::tiny_plan(request, testing::random_model(seed));
@@ -211,6 +218,22 @@ TEST(RandomOrder, any_order_of_plans_drawn_by_lot_computes_the_bits_of_the_execu
       expect_same(testing::train(random, plan, 2), expected);
     }
   }
+}
+
+// So the two tests above can fail.
+TEST(RandomOrder, a_compiled_plan_without_its_waits_computes_other_bits) {
+  const plan::Request request{.stage = 3, .ranks = 2, .micro_batches = 2};
+  plan::Plan plan = testing::tiny_plan(request);
+  const Rules rules = testing::tiny_rules(Dtype::f32);
+  testing::RandomRanks safe(plan, rules, {});
+  const testing::Outcome expected = testing::train(safe, plan, 1);
+  for (plan::PlanOp& op : plan.bodies[kStep].ops) op.waits.clear();
+  int wrong = 0;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    testing::RandomRanks unsafe(plan, rules, {.seed = seed});
+    wrong += testing::train(unsafe, plan, 1).state != expected.state;
+  }
+  EXPECT_EQ(wrong, 4);
 }
 
 }  // namespace
