@@ -35,25 +35,6 @@ struct LossRows {
   const StepState* state;
 };
 
-KOKKOS_INLINE_FUNCTION float maximum_of(const HostRow&, int64_t width, const float* x) {
-  constexpr int64_t kLanes = 32;
-  float lane[kLanes];
-  for (float& value : lane) value = -INFINITY;
-  const int64_t whole = width / kLanes * kLanes;
-  for (int64_t j = 0; j < whole; j += kLanes)
-    for (int64_t l = 0; l < kLanes; ++l) lane[l] = lane[l] < x[j + l] ? x[j + l] : lane[l];
-  for (int64_t j = whole; j < width; ++j) lane[0] = lane[0] < x[j] ? x[j] : lane[0];
-  for (int64_t l = 1; l < kLanes; ++l) lane[0] = lane[0] < lane[l] ? lane[l] : lane[0];
-  return lane[0];
-}
-
-KOKKOS_INLINE_FUNCTION float maximum_of(const TeamRow& row, int64_t width, const float* x) {
-  float most = -INFINITY;
-  row.for_each(width, [&](int64_t j) { most = most < x[j] ? x[j] : most; });
-  row.member.team_reduce(Kokkos::Max<float>(most));
-  return most;
-}
-
 /// What turns a row's exponentials into its gradient.
 struct RowGradient {
   int64_t vocabulary, padded_vocabulary;
@@ -80,7 +61,7 @@ KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowGradient& gr
   constexpr int64_t kStretch = 2048;
   float stretch[kStretch];
   for (int64_t first = 0; first < gradient.padded_vocabulary; first += kStretch) {
-    const int64_t count = Kokkos::min(kStretch, gradient.padded_vocabulary - first);
+    const int64_t count = least(kStretch, gradient.padded_vocabulary - first);
     std::memcpy(stretch, row + first * int64_t(sizeof(float)), size_t(count) * sizeof(float));
     for (int64_t j = 0; j < count; ++j) store<T>(row, first + j, gradient(first + j, stretch[j]));
   }
@@ -111,7 +92,7 @@ struct SoftmaxCrossEntropy {
     const int32_t target = rows.targets[r];
     const bool known = target >= 0 && target < logits.vocabulary;
     const float target_logit = known ? x[target] : 0.0f;
-    const float most = maximum_of(row, logits.vocabulary, x);
+    const float most = row.maximum(logits.vocabulary, [=](int64_t j) { return x[j]; });
     row.barrier();
     const float sum = row.template sum<float>(logits.vocabulary, [=](int64_t j) {
       const float exponential = exp_f32(x[j] - most);

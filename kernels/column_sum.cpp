@@ -9,11 +9,9 @@ namespace {
 const std::string kPartial = "zero::column_sum";
 const std::string kTree = "zero::column_sum_tree";
 
-/// Columns of one work item: its partial sums stay in the nearest cache.
-constexpr int64_t kColumns = 512;
-
 template <class T>
 struct PartialSums {
+  static constexpr int64_t kColumns = 512;  ///< of one work item: its sums stay in the L1 cache
   RowChunks chunks;
   int64_t columns;
   const T* x;
@@ -23,7 +21,7 @@ struct PartialSums {
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t item) const {
     const int64_t chunk = item / strips(), first = item % strips() * kColumns;
-    const int64_t count = Kokkos::min(kColumns, columns - first), ld = columns;
+    const int64_t count = least(kColumns, columns - first), ld = columns;
     const Interval rows = chunks[chunk];
     float* const sum = partial + chunk * columns + first;
     row.for_each(count, [=](int64_t j) { sum[j] = 0.0f; });
