@@ -1,0 +1,105 @@
+"""Runs the whole program in a folder of its own and reads what it left: shared by the tests beside it."""
+import atexit
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+MODEL = """
+train_batch_size = 8
+train_micro_batch_size_per_gpu = 1
+
+[model]
+layers = 2
+width = 64
+heads = 2
+dropout = 0.1
+
+[data]
+train = "text.txt"
+validation_fraction = 0.2
+max_validation_samples = 5
+sequence_length = 32
+
+[run]
+steps = 6
+threads = 1
+
+[optimizer]
+lr = 1e-2
+"""
+
+
+class Result:
+    """One finished run: its status, its words, and its files (metrics [] and summary None if absent)."""
+
+    def __init__(self, status, out, err, folder):
+        self.status, self.out, self.err = status, out, err
+        metrics, summary = folder / "metrics.jsonl", folder / "summary.json"
+        self.metrics = []
+        if metrics.exists():
+            self.metrics = [json.loads(line) for line in metrics.read_text().splitlines()]
+        self.summary = json.loads(summary.read_text()) if summary.exists() else None
+
+    def error_lines(self):
+        return [line for line in self.err.splitlines() if line.startswith("zeroapp: error")]
+
+    def finished(self):
+        """By the program's own word: the launcher returns 1 after about one clean run in 400."""
+        return self.status in (0, 1) and not self.error_lines() and "finished step" in self.out
+
+
+class Program:
+    """The program at argv[1], started through the launcher at argv[2], in a temporary folder."""
+
+    def __init__(self):
+        if len(sys.argv) != 3:
+            sys.exit(f"usage: {sys.argv[0]} ZEROAPP MPIEXEC")
+        self.zeroapp, self.mpiexec = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+        self.place = tempfile.TemporaryDirectory(prefix="zeroapp-")
+        self.folder = pathlib.Path(self.place.name)
+        verse = "".join(f"{i} times {i} is {i * i}.\n" for i in range(400))
+        (self.folder / "text.txt").write_text(verse)
+        self.write("tiny.toml", MODEL)
+        self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        for name in [n for n in self.env if n.startswith(("SLURM_", "PMI_", "OMPI_COMM_"))]:
+            del self.env[name]
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def launch_line(self, ranks):
+        return [self.mpiexec, "--oversubscribe", "--bind-to", "none", "-np", str(ranks),
+                str(self.zeroapp)]
+
+    def train(self, ranks, *settings, env=None, input_file="tiny.toml"):
+        """Trains to the end in runs/<stem>."""
+        return self.wait(self.start(ranks, *settings, env=env, input_file=input_file))
+
+    def start(self, ranks, *settings, env=None, input_file="tiny.toml"):
+        return self.popen([*self.launch_line(ranks), input_file, *settings], env)
+
+    def popen(self, line, env=None):
+        process = subprocess.Popen(line, cwd=self.folder, env=dict(self.env, **(env or {})),
+                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # A test that fails leaves nothing running; the launcher takes its ranks along.
+        atexit.register(process.terminate)
+        return process
+
+    def wait(self, process, run="tiny", timeout=120):
+        out, err = process.communicate(timeout=timeout)
+        return Result(process.returncode, out, err, self.folder / "runs" / run)
+
+    def alone(self, *words, env=None):
+        """The program without a launcher."""
+        return self.wait(self.popen([str(self.zeroapp), *words], env))
+
+
+def check(condition, what, result=None):
+    if condition:
+        return
+    if result is not None:
+        print(result.out, result.err, sep="\n", file=sys.stderr)
+    sys.exit(f"failed: {what}")

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""What the program refuses: one line, one status, nothing touched."""
+import json
+
+from program import Program, check
+
+
+def check_refused(result, status, *words):
+    what = f"status {status} with {words}"
+    check(result.status == status, f"{what}, not status {result.status}", result)
+    lines = result.error_lines()
+    check(len(lines) == 1, f"{what}: exactly one error line, not {len(lines)}", result)
+    for word in words:
+        check(word in lines[0], f"{what}: {word!r} in {lines[0]!r}", result)
+
+
+def unknown_key_names_its_line(program):
+    program.write("typo.toml", "train_batch_size = 8\n[zero]\nstagee = 1\n")
+    check_refused(program.train(2, input_file="typo.toml"), 2, "typo.toml:3", "zero.stagee",
+                  'did you mean zero.stage?')
+    check(not (program.folder / "runs").exists(), "a refused configuration makes no folder")
+
+
+def wrong_override_names_the_command_line(program):
+    check_refused(program.train(2, "run.stepz=3"), 2, "command line: run.stepz")
+
+
+def launcher_without_mpi_is_refused(program):
+    env = {"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "32"}
+    check_refused(program.alone("tiny.toml", env=env), 2,
+                  "started as 32 tasks, but MPI sees 1: use srun --mpi=pmix")
+    silent = program.alone("tiny.toml", env=dict(env, SLURM_PROCID="7"))
+    check(silent.status == 2 and not silent.error_lines(), "the other tasks stay silent", silent)
+    check(not (program.folder / "runs").exists(), "a refused launch makes no folder")
+
+
+def missing_data_is_named(program):
+    result = program.train(2, "data.train=absent.txt")
+    check(result.status in (3, 5), f"absent data ends with 3 or 5, not {result.status}", result)
+    check(len(result.error_lines()) == 1 and "absent.txt" in result.error_lines()[0],
+          "one line names the absent file", result)
+
+
+def ranks_with_other_settings_disagree(program):
+    line = program.launch_line(1)
+    result = program.wait(program.popen(
+        [*line, "tiny.toml", ":", "-np", "1", str(program.zeroapp), "tiny.toml", "run.seed=2"]))
+    check_refused(result, 8, "the configuration differs between rank 0 and rank 1")
+
+
+def too_little_memory_is_refused_before_training(program):
+    result = program.train(2, "memory.device_limit=100000")
+    check_refused(result, 6, "memory.device_limit")
+    check(not (program.folder / "runs").exists(), "a refused plan makes no folder")
+
+
+def broken_numbers_end_the_run(program):
+    result = program.train(2, "optimizer.lr=1e3", "run.steps=200", "numerics.max_bad_steps=2",
+                           "gradient_clipping=0", "model.dropout=0", "bf16.enabled=true")
+    check_refused(result, 7, "3 steps in a row were not finite")
+    record = json.loads((program.folder / "runs/tiny/error.json").read_text())
+    check(record["exit"] == 7 and record["step"] > 0, f"error.json says so: {record}")
+
+
+def main():
+    program = Program()
+    unknown_key_names_its_line(program)
+    wrong_override_names_the_command_line(program)
+    launcher_without_mpi_is_refused(program)
+    too_little_memory_is_refused_before_training(program)
+    missing_data_is_named(program)
+    ranks_with_other_settings_disagree(program)
+    broken_numbers_end_the_run(program)
+    print("all refused")
+
+
+main()

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""How a run ends before its time: signals, a second run in its folder, a rank that stops answering."""
+import os
+import pathlib
+import shutil
+import signal
+import time
+
+from program import Program, check
+
+ENDLESS = ("run.steps=1000000", "run.log_interval=1000")
+PATIENCE_SECONDS = 60
+
+
+def wait_for_steps(program, process, steps):
+    metrics = program.folder / "runs/tiny/metrics.jsonl"
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if metrics.exists() and metrics.read_text().count("\n") >= steps:
+            return
+        time.sleep(0.05)
+    process.kill()
+    check(False, f"{steps} steps within {PATIENCE_SECONDS} s", program.wait(process))
+
+
+def first_rank(program):
+    """The process of rank 0, which the run's lock names."""
+    return int((program.folder / "runs/tiny/lock").read_text().split()[-1])
+
+
+def parent_of(process):
+    return int(pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def children_of(parent):
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue  # it has ended meanwhile
+        if int(rest.split()[1]) == parent and name == "zeroapp":
+            yield int(stat.parent.name)
+
+
+def other_rank(program):
+    """The process of another rank: same program, same parent."""
+    first = first_rank(program)
+    return next(child for child in children_of(parent_of(first)) if child != first)
+
+
+def begin(program, steps=3, settings=()):
+    """A run in a fresh folder, a few steps after its start."""
+    shutil.rmtree(program.folder / "runs", ignore_errors=True)
+    process = program.start(2, *ENDLESS, *settings)
+    wait_for_steps(program, process, steps)
+    return process
+
+
+def ends_at_a_step_boundary(program, number):
+    process = begin(program)
+    os.kill(other_rank(program), number)
+    result = program.wait(process)
+    name = signal.Signals(number).name
+    check(result.status == 0 and not result.error_lines(), f"{name}: status 0", result)
+    check("stopped by a signal" in result.out, f"{name}: says so", result)
+    steps = [line["step"] for line in result.metrics]
+    check(steps == list(range(1, len(steps) + 1)), f"{name}: every step once: {steps}")
+    check(result.summary["stopped"] and result.summary["steps"] == len(steps),
+          f"{name}: the summary counts {len(steps)} steps: {result.summary['steps']}")
+
+
+def second_run_is_refused(program):
+    process = begin(program)
+    second = program.train(1)
+    check(second.status == 9, f"a second live run ends with 9, not {second.status}", second)
+    line = second.error_lines()[0]
+    check(f"process {first_rank(program)}" in line and "host " in line, f"it names the first: {line}")
+    os.kill(first_rank(program), signal.SIGTERM)
+    check(program.wait(process).status == 0, "the first run is not disturbed")
+
+
+def old_outputs_are_moved(program):
+    before = (program.folder / "runs/tiny/metrics.jsonl").read_text()
+    result = program.train(1)
+    check(result.finished(), "a run over old outputs finishes", result)
+    moved = [line for line in result.out.splitlines() if "moved to runs/tiny/old-" in line]
+    check(len(moved) == 1, "one line says where old files went", result)
+    old = program.folder / moved[0].split("moved to ")[1] / "metrics.jsonl"
+    check(old.read_text() == before, "the old metrics are whole")
+
+
+def stopped_rank_is_a_hang(program):
+    process = begin(program, settings=("run.watchdog=2",))
+    stopped = other_rank(program)
+    os.kill(stopped, signal.SIGSTOP)
+    started = time.monotonic()
+    result = program.wait(process)
+    seconds = time.monotonic() - started
+    check(result.status == 10, f"a stopped rank ends all with 10, not {result.status}", result)
+    lines = result.error_lines()
+    check(len(lines) == 1 and "lane " in lines[0] and " step " in lines[0],
+          "one line names lane, op and step", result)
+    check(seconds < 10, f"within a few seconds, not {seconds:.1f}")
+
+
+def killed_rank_ends_all(program):
+    process = begin(program)
+    os.kill(other_rank(program), signal.SIGKILL)
+    result = program.wait(process, timeout=20)
+    check(result.status != 0, "a killed rank ends the job", result)
+
+
+def main():
+    program = Program()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        ends_at_a_step_boundary(program, number)
+    second_run_is_refused(program)
+    old_outputs_are_moved(program)
+    stopped_rank_is_a_hang(program)
+    killed_rank_ends_all(program)
+    print("all ended in time")
+
+
+main()
