@@ -9,58 +9,55 @@ namespace {
 constexpr int kMostRanks = 1024;
 constexpr int64_t kLargestMicroBatch = 65536;
 
-/// One setting of one cost, and what to type for it ("" = as it is).
-struct Level {
+/// One setting, and what to type for it.
+struct Setting {
   std::string text;
   std::function<void(RunConfig&)> apply;
 };
-
-Level unchanged() {
-  return {"", [](RunConfig&) {}};
-}
+/// Settings that are made together; none: as it is.
+using Level = std::vector<Setting>;
 
 std::vector<Level> recompute_levels(const RunConfig& config) {
   using Mode = Recompute::Mode;
   const auto level = [](Mode mode, const char* name) {
-    return Level{text("activation_checkpointing.recompute=", name),
-                 [mode](RunConfig& c) { c.recompute = {.mode = mode, .layers = {}}; }};
+    return Level{{text("activation_checkpointing.recompute=", name),
+                  [mode](RunConfig& c) { c.recompute = {.mode = mode, .layers = {}}; }}};
   };
-  std::vector<Level> levels = {unchanged()};
+  std::vector<Level> levels = {{}};
   const Mode now = config.recompute.mode;
   if (now == Mode::none) levels.push_back(level(Mode::selective, "selective"));
   if (now != Mode::full) levels.push_back(level(Mode::full, "full"));
   return levels;
 }
 
-/// Stage 3 with the units it keeps or fetches ahead taken away one after the other.
-std::vector<Level> lean_levels(const RunConfig& config) {
-  const std::string stage = config.zero.stage < 3 ? "zero.stage=3 " : "";
-  const std::string reuse = stage + "zero.stage3_max_reuse_distance=0";
-  const std::string prefetch = reuse + " zero.stage3_prefetch_bucket_size=0";
-  const auto drop_reuse = [](RunConfig& c) {
-    c.zero.stage = 3;
-    c.zero.stage3_max_reuse_distance = 0;
-  };
-  return {{reuse, drop_reuse}, {prefetch, [drop_reuse](RunConfig& c) {
-                                  drop_reuse(c);
-                                  c.zero.stage3_prefetch_bucket_size = 0;
-                                }}};
+Setting stage_setting(int64_t stage) {
+  return {text("zero.stage=", stage), [stage](RunConfig& c) { c.zero.stage = stage; }};
 }
 
+/// Every stage from the present one on, then stage 3 with what it keeps and what it fetches ahead
+/// taken away, one after the other.
 std::vector<Level> stage_levels(const RunConfig& config, int ranks) {
-  std::vector<Level> levels = {unchanged()};
+  std::vector<Level> levels = {{}};
   if (ranks == 1) return levels;
   for (int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) {
-    levels.push_back({text("zero.stage=", stage), [stage](RunConfig& c) { c.zero.stage = stage; }});
+    levels.push_back({stage_setting(stage)});
   }
-  const std::vector<Level> lean = lean_levels(config);
-  levels.insert(levels.end(), lean.begin(), lean.end());
+  const Setting lean[] = {{"zero.stage3_max_reuse_distance=0",
+                           [](RunConfig& c) { c.zero.stage3_max_reuse_distance = 0; }},
+                          {"zero.stage3_param_persistence_threshold=0",
+                           [](RunConfig& c) { c.zero.stage3_param_persistence_threshold = 0; }},
+                          {"zero.stage3_prefetch_bucket_size=0",
+                           [](RunConfig& c) { c.zero.stage3_prefetch_bucket_size = 0; }}};
+  for (const Setting& setting : lean) {
+    levels.push_back(levels.back());
+    levels.back().push_back(setting);
+  }
   return levels;
 }
 
 /// Micro-batches from the present one down that leave the samples of a step as they are.
 std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch) {
-  std::vector<Level> levels = {unchanged()};
+  std::vector<Level> levels = {{}};
   for (int64_t micro = batch.micro - 1; micro >= 1; --micro) {
     if (batch.micro % micro != 0) continue;
     const int64_t accumulation = batch.accumulation * (batch.micro / micro);
@@ -69,21 +66,25 @@ std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch
     if (!derived) keys += text(" gradient_accumulation_steps=", accumulation);
     const bool evaluates_more = config.evaluation.micro_batch_size > micro;
     if (evaluates_more) keys += text(" evaluation.micro_batch_size=", micro);
-    levels.push_back({keys, [=](RunConfig& c) {
-                        c.train_micro_batch_size_per_gpu = micro;
-                        c.gradient_accumulation_steps = derived ? 0 : accumulation;
-                        if (evaluates_more) c.evaluation.micro_batch_size = micro;
-                      }});
+    levels.push_back({{keys, [=](RunConfig& c) {
+                         c.train_micro_batch_size_per_gpu = micro;
+                         c.gradient_accumulation_steps = derived ? 0 : accumulation;
+                         if (evaluates_more) c.evaluation.micro_batch_size = micro;
+                       }}});
   }
   return levels;
 }
 
-std::string join(const std::vector<std::string>& parts) {
+std::string words_of(const Level& settings) {
   std::string out;
-  for (const std::string& part : parts) {
-    if (!part.empty()) out += (out.empty() ? "" : " ") + part;
-  }
+  for (const Setting& setting : settings) out += (out.empty() ? "" : " ") + setting.text;
   return out;
+}
+
+Level join(std::initializer_list<Level> levels) {
+  Level all;
+  for (const Level& level : levels) all.insert(all.end(), level.begin(), level.end());
+  return all;
 }
 
 /// Whether a configuration compiles and fits; one that cannot work does not.
@@ -114,13 +115,17 @@ class Search {
     const std::vector<Level> stages = stage_levels(config_, ranks);
     const std::vector<Level> recomputes = recompute_levels(config_);
     const std::vector<Level> micros = micros_on(ranks);
-    if (micros.empty() ||
-        !works(changed({stages.back(), recomputes.back(), micros.back()}), team, fits_)) {
+    if (micros.empty()) return std::nullopt;
+    // Saves trying every change on ranks that are too few for any. The smallest micro-batch has the
+    // least activations, but an fp32 sum of gradients that a single one does without.
+    const Level leanest = join({stages.back(), recomputes.back()});
+    if (!fits_with(join({leanest, micros.back()}), team) &&
+        !fits_with(join({leanest, micros.front()}), team)) {
       return std::nullopt;
     }
     for (const Level& stage : stages) {
       for (const Level& recompute : recomputes) {
-        if (auto change = among_micros({stage, recompute}, micros, team)) return change;
+        if (auto change = among_micros(join({stage, recompute}), micros, team)) return change;
       }
     }
     return std::nullopt;
@@ -134,25 +139,38 @@ class Search {
     }
   }
 
-  /// The smallest micro-batch needs the least, so where it does not fit none does.
-  std::optional<Change> among_micros(std::vector<Level> levels, const std::vector<Level>& micros,
+  std::optional<Change> among_micros(const Level& level, const std::vector<Level>& micros,
                                      const Team& team) const {
-    levels.push_back(micros.back());
-    if (!works(changed(levels), team, fits_)) return std::nullopt;
     for (const Level& micro : micros) {
-      levels.back() = micro;
-      RunConfig config = changed(levels);
-      if (!works(config, team, fits_)) continue;
-      const std::string ranks = team.ranks > team_.ranks ? text("--ranks ", team.ranks) : "";
-      return Change{join({levels[0].text, levels[1].text, levels[2].text, ranks}),
-                    std::move(config), team.ranks};
+      Level settings = join({level, micro});
+      if (!fits_with(settings, team)) continue;
+      drop_needless(settings, team);
+      Level typed = settings;
+      if (team.ranks > team_.ranks) typed.push_back({text("--ranks ", team.ranks), {}});
+      return Change{words_of(typed), changed(settings), team.ranks};
     }
     return std::nullopt;
   }
 
-  RunConfig changed(const std::vector<Level>& levels) const {
+  void drop_needless(Level& settings, const Team& team) const {
+    for (size_t i = 0; i < settings.size();) {
+      Level fewer = settings;
+      fewer.erase(fewer.begin() + ptrdiff_t(i));
+      if (fits_with(fewer, team)) {
+        settings = fewer;
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  bool fits_with(const Level& settings, const Team& team) const {
+    return works(changed(settings), team, fits_);
+  }
+
+  RunConfig changed(const Level& settings) const {
     RunConfig config = config_;
-    for (const Level& level : levels) level.apply(config);
+    for (const Setting& setting : settings) setting.apply(config);
     return config;
   }
 

@@ -11,8 +11,12 @@ void prepare_environment(char** argv) {
   if (ready) return;
   setenv("OMP_WAIT_POLICY", "passive", 0);
   setenv("OMP_PROC_BIND", "false", 0);
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length < 0) return;
+  path[length] = '\0';
   // On success this does not return; on failure the program goes on, only slower.
-  execv("/proc/self/exe", argv);
+  execv(path, argv);
 }
 
 }  // namespace zero::train

@@ -21,8 +21,8 @@ struct Change {
 /// The cheapest change of settings under which a refused plan fits, found by compiling. In order of
 /// rising cost: a smaller micro-batch with as many more micro-batches a step, so that
 /// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch;
-/// more ranks, doubled up to 1024. Nothing that changes the numbers is offered. A change of several
-/// settings is only returned if no part of it in that order fits. None if nothing fits.
+/// more ranks, doubled up to 1024. Nothing that changes the numbers is offered, and no setting that
+/// could be left out. None if nothing fits.
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits);
 
 /// The largest train_micro_batch_size_per_gpu that fits on these ranks, up to 65536: of those that
