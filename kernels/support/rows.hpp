@@ -3,6 +3,7 @@
 /// vectorise; on a GPU a team of threads has it. A sum is a fixed tree over the row's width: lane l
 /// adds the elements i = l (mod kLanes) in order, then the lanes add as a balanced tree.
 
+#include <cmath>
 #include <string>
 #include <type_traits>
 
@@ -36,6 +37,21 @@ struct HostRow {
     return lane[0];
   }
 
+  /// The largest f(j), a float, over j in [0, width); NaN is passed over.
+  template <class F>
+  KOKKOS_FORCEINLINE_FUNCTION float maximum(int64_t width, const F& f) const {
+    constexpr int kLanes = 32;
+    float lane[kLanes];
+    for (float& value : lane) value = -INFINITY;
+    const int64_t whole = width / kLanes * kLanes;
+    for (int64_t j = 0; j < whole; j += kLanes) {
+      for (int l = 0; l < kLanes; ++l) lane[l] = lane[l] < f(j + l) ? f(j + l) : lane[l];
+    }
+    for (int64_t j = whole; j < width; ++j) lane[0] = lane[0] < f(j) ? f(j) : lane[0];
+    for (int l = 1; l < kLanes; ++l) lane[0] = lane[0] < lane[l] ? lane[l] : lane[0];
+    return lane[0];
+  }
+
   /// f() once.
   template <class F>
   KOKKOS_FORCEINLINE_FUNCTION void once(const F& f) const {
@@ -61,6 +77,13 @@ struct TeamRow {
     for_each(width, [&](int64_t j) { total += f(j); });
     member.team_reduce(Kokkos::Sum<A>(total));
     return total;
+  }
+  template <class F>
+  KOKKOS_INLINE_FUNCTION float maximum(int64_t width, const F& f) const {
+    float most = -INFINITY;
+    for_each(width, [&](int64_t j) { most = most < f(j) ? f(j) : most; });
+    member.team_reduce(Kokkos::Max<float>(most));
+    return most;
   }
   template <class F>
   KOKKOS_INLINE_FUNCTION void once(const F& f) const {
