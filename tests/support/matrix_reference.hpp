@@ -26,7 +26,7 @@ std::vector<T> sixteenths(int64_t numel, uint32_t seed) {
 template <class T>
 std::vector<T> poisoned(int64_t numel) {
   std::vector<T> values(static_cast<size_t>(numel));
-  std::memset(static_cast<void*>(values.data()), 0xff, values.size() * sizeof(T));
+  if (numel > 0) std::memset(static_cast<void*>(values.data()), 0xff, values.size() * sizeof(T));
   return values;
 }
 
