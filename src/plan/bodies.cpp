@@ -63,28 +63,50 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micr
   return feed;
 }
 
-void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, bool updates) {
-  const UnitUses uses = find_uses(writer.plan().graphs[size_t(graph)]);
-  ComputeWriter compute(writer, graph);
-  UnitFeed feed(writer, compute, find_feed(writer, uses, micro_batches), updates);
-  Reducer reducer(writer);
-  const int32_t length = int32_t(uses.reads.size());
-  for (int32_t micro = 0; micro < micro_batches; ++micro) {
-    compute.begin_micro(micro);
+/// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
+class MicroBatchWriter {
+ public:
+  MicroBatchWriter(BodyWriter& writer, int32_t graph, int micro_batches, bool updates)
+      : uses_(find_uses(writer.plan().graphs[size_t(graph)])),
+        compute_(writer, graph),
+        feed_(writer, compute_, find_feed(writer, uses_, micro_batches), updates),
+        reducer_(writer) {}
+
+  void write(int micro) {
+    const int32_t length = int32_t(uses_.reads.size());
+    compute_.begin_micro(micro);
     for (int32_t op = 0; op < length; ++op) {
-      feed.reach(micro * length + op);
-      for (int32_t unit : uses.gradients[size_t(op)]) {
-        if (uses.first_gradient[size_t(unit)] == op) {
-          compute.set_gradients(unit, reducer.begin(unit, micro));
-        }
-      }
-      compute.emit(op);
-      for (int32_t unit : uses.gradients[size_t(op)]) {
-        if (uses.last_gradient[size_t(unit)] == op) reducer.finish(unit, micro);
-      }
+      feed_.reach(micro * length + op);
+      begin_gradients(op, micro);
+      compute_.emit(op);
+      finish_gradients(op, micro);
     }
   }
-  reducer.spread();
+  void finish() { reducer_.spread(); }
+
+ private:
+  void begin_gradients(int32_t op, int micro) {
+    for (int32_t unit : uses_.gradients[size_t(op)]) {
+      if (uses_.first_gradient[size_t(unit)] != op) continue;
+      compute_.set_gradients(unit, reducer_.begin(unit, micro));
+    }
+  }
+  void finish_gradients(int32_t op, int micro) {
+    for (int32_t unit : uses_.gradients[size_t(op)]) {
+      if (uses_.last_gradient[size_t(unit)] == op) reducer_.finish(unit, micro);
+    }
+  }
+
+  const UnitUses uses_;
+  ComputeWriter compute_;
+  UnitFeed feed_;
+  Reducer reducer_;
+};
+
+void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, bool updates) {
+  MicroBatchWriter one(writer, graph, micro_batches, updates);
+  for (int micro = 0; micro < micro_batches; ++micro) one.write(micro);
+  one.finish();
 }
 
 }  // namespace

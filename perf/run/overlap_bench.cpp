@@ -1,0 +1,152 @@
+// Does overlap_comm hide communication? Two ranks as threads train a small GPT-2; a sleep is put
+// into every collective, together 60 % of a step. Steps with and without it are taken in turns.
+// Ends with status 1 if a sleep costs more than 10 % of a step (median), or changes a bit.
+//   OMP_WAIT_POLICY=passive perf_run_overlap
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "zero/comm/thread_group.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/kernels/decide.hpp"
+#include "zero/model/gpt2.hpp"
+#include "zero/run/executor.hpp"
+#include "zero/train/initial_weights.hpp"
+
+namespace {
+
+using namespace zero;
+
+constexpr int kRanks = 2;
+constexpr int kPairs = 12;
+constexpr double kSleepShare = 0.6, kAllowed = 0.10;
+constexpr model::Gpt2 kModel{
+    .layers = 16, .width = 256, .heads = 4, .vocabulary = 256, .positions = 256};
+
+plan::Plan make_plan(int stage) {
+  const graph::Graph forward = model::gpt2(
+      kModel, {.micro = {.samples = 2, .length = 256}, .compute = Dtype::f32, .training = true});
+  // One unit ahead: what is gathered further ahead than needed would hide more than a large model
+  // can afford.
+  return plan::compile({.stage = stage, .ranks = kRanks, .prefetch_numel = 1},
+                       graph::differentiate(forward), {});
+}
+
+bool is_collective(const plan::PlanOp& op) {
+  return op.kind == plan::Kind::all_gather || op.kind == plan::Kind::reduce_scatter ||
+         op.kind == plan::Kind::all_reduce;
+}
+
+/// Both ranks of one training; each step is timed from the start of the first rank to the end of
+/// the last.
+class Training {
+ public:
+  explicit Training(const plan::Plan& plan) : plan_(plan), group_(kRanks) {
+    rules_.decide.learning_rates = &rate_;
+    rules_.decide.learning_rate_count = 1;
+    for (int rank = 0; rank < kRanks; ++rank) start(rank);
+  }
+
+  double step(std::chrono::duration<double> sleep) {
+    sleep_ = sleep;
+    ++step_;
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<std::thread> ranks;
+    for (auto& executor : executors_) {
+      ranks.emplace_back([&] { executor->run(plan::kStep, inputs()); });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  double loss() {
+    const auto& sums = executors_[0]->values<kernels::StepSums>(plan_.step_sums)[0];
+    return sums.loss.value();
+  }
+
+ private:
+  void start(int rank) {
+    run::LaneComms lanes{};
+    for (int lane = 1; lane < plan::kLanes; ++lane) {
+      comms_.push_back(group_.join(rank, lane));
+      lanes[size_t(lane)] = comms_.back().get();
+    }
+    executors_.push_back(std::make_unique<run::Executor>(plan_, rules_, lanes));
+    run::Executor& executor = *executors_.back();
+    executor.set_op_hook([this](plan::Lane, const plan::PlanOp& op) {
+      if (is_collective(op)) std::this_thread::sleep_for(sleep_.load());
+    });
+    const train::StateView view{&plan_, rank, [&](int32_t b) { return executor.bytes(b); }};
+    train::fill_initial_weights(view, 1, 1);
+    executor.values<kernels::StepState>(plan_.step_state)[0] =
+        kernels::initial_step_state(rules_.decide);
+    for (int32_t buffer : plan_.targets) {
+      for (int32_t& target : executor.values<int32_t>(buffer)) target = 7;
+    }
+  }
+
+  kernels::StepInputs inputs() const {
+    kernels::StepInputs inputs{};
+    inputs.seed = 1;
+    inputs.step = step_;
+    inputs.counted_tokens = inputs.pending_tokens = kRanks * 2 * 256;
+    inputs.pending = step_ > 1;
+    inputs.pending_step = step_ - 1;
+    return inputs;
+  }
+
+  const plan::Plan& plan_;
+  const float rate_ = 1e-4f;
+  run::Rules rules_;
+  comm::ThreadGroup group_;
+  std::vector<std::unique_ptr<comm::Communicator>> comms_;
+  std::vector<std::unique_ptr<run::Executor>> executors_;
+  std::atomic<std::chrono::duration<double>> sleep_{};
+  int64_t step_ = 0;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// True if sleeps hide and no bit changes.
+bool measure(int stage) {
+  const plan::Plan plan = make_plan(stage);
+  const auto& ops = plan.bodies[plan::kStep].ops;
+  const auto collectives = std::count_if(ops.begin(), ops.end(), is_collective);
+  Training plain(plan), slowed(plan);
+  for (int warm = 0; warm < 2; ++warm) plain.step({}), slowed.step({});
+  const double step = std::min(plain.step({}), slowed.step({}));
+  const std::chrono::duration<double> sleep(kSleepShare * step / double(collectives));
+  std::vector<double> ratios, times;
+  bool same = true;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    times.push_back(plain.step({}));
+    ratios.push_back(slowed.step(sleep) / times.back());
+    same = same && plain.loss() == slowed.loss();
+  }
+  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+  const bool hidden = median(ratios) <= 1 + kAllowed;
+  std::printf(
+      "stage %d: step %.1f ms, %ld collectives sleep %.2f ms each; slowed / plain %.3f (%.3f to "
+      "%.3f), allowed %.2f, bits %s: %s\n",
+      stage, 1e3 * median(times), long(collectives), 1e3 * sleep.count(), median(ratios), *low,
+      *high, 1 + kAllowed, same ? "equal" : "DIFFER", hidden && same ? "passed" : "FAILED");
+  return hidden && same;
+}
+
+}  // namespace
+
+int main() {
+  const Kokkos::ScopeGuard kokkos(
+      Kokkos::InitializationSettings().set_num_threads(1).set_disable_warnings(true));
+  bool passed = true;
+  for (int stage : {0, 1, 2, 3}) passed = measure(stage) && passed;
+  return passed ? 0 : 1;
+}
