@@ -1,0 +1,62 @@
+// Ranks: 1
+#include "zero/commands/command_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include "zero/base/error.hpp"
+
+namespace zero::commands {
+namespace {
+
+CommandLine read(std::vector<const char*> words) { return read_command_line(words); }
+
+std::string refusal(std::vector<const char*> words) {
+  try {
+    read(std::move(words));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CommandLine, TrainsWithAnInputAndSettings) {
+  const CommandLine line = read({"x.toml", "run.steps=3", "zero.stage=2"});
+  EXPECT_EQ(line.command, Command::train);
+  EXPECT_EQ(line.input, "x.toml");
+  EXPECT_EQ(line.overrides, (std::vector<std::string>{"run.steps=3", "zero.stage=2"}));
+  EXPECT_TRUE(read({"x.toml", "--dry-run"}).dry_run);
+}
+
+TEST(CommandLine, PlansForTheRanksAndMachineAskedFor) {
+  const CommandLine line = read({"plan", "x.toml", "--ranks", "32", "--ranks-per-node", "8",
+                                 "--machine", "v100_32g", "--json", "run.seed=2"});
+  EXPECT_EQ(line.command, Command::plan);
+  EXPECT_EQ(line.ranks, 32);
+  EXPECT_EQ(line.ranks_per_node, 8);
+  EXPECT_EQ(line.machine, "v100_32g");
+  EXPECT_TRUE(line.json);
+  EXPECT_EQ(line.overrides.size(), 1u);
+}
+
+TEST(CommandLine, AnswersQuestionsWithoutAnInput) {
+  EXPECT_EQ(read({"--help"}).command, Command::help);
+  EXPECT_EQ(read({"--version"}).command, Command::version);
+}
+
+TEST(CommandLine, RefusesWhatItDoesNotKnow) {
+  EXPECT_NE(refusal({}).find("no input file"), std::string::npos);
+  EXPECT_NE(refusal({"plan"}).find("zeroapp plan INPUT.toml"), std::string::npos);
+  EXPECT_NE(refusal({"x.toml", "--fast"}).find("--fast"), std::string::npos);
+  EXPECT_NE(refusal({"x.toml", "--ranks", "2"}).find("--ranks"), std::string::npos)
+      << "training takes its ranks from the launcher";
+  EXPECT_NE(refusal({"x.toml", "steps"}).find("key=value"), std::string::npos);
+  EXPECT_NE(refusal({"plan", "x.toml", "--ranks"}).find("wants a value"), std::string::npos);
+  EXPECT_NE(refusal({"plan", "x.toml", "--ranks", "0"}).find("no number of ranks"),
+            std::string::npos);
+  EXPECT_NE(refusal({"plan", "x.toml", "--ranks", "2x"}).find("no number of ranks"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace zero::commands

@@ -1,0 +1,81 @@
+// Ranks: 1
+#include "zero/train/build.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero::train {
+namespace {
+
+RunConfig tiny() {
+  RunConfig config;
+  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0};
+  config.data.train = "synthetic";
+  config.data.sequence_length = 16;
+  config.run.steps = 10;
+  config.train_batch_size = 16;
+  config.train_micro_batch_size_per_gpu = 2;
+  return config;
+}
+
+size_t backward_ops(const Build& build) {
+  size_t count = 0;
+  for (const graph::Op& op : build.plan.graphs[0].ops) count += op.backward;
+  return count;
+}
+
+TEST(Build, SplitsAStepIntoMicroBatchesOfARank) {
+  const Build made = build(tiny(), {.ranks = 4});
+  EXPECT_EQ(made.plan.request.micro_batches, 2);
+  EXPECT_EQ(made.plan.tokens.size(), 2u);
+  EXPECT_EQ(made.plan.graphs[0].samples, 2);
+}
+
+TEST(Build, EvaluatesOnlyWhereThereIsValidationData) {
+  RunConfig config = tiny();
+  EXPECT_TRUE(build(config, {}).plan.graphs[1].ops.empty());
+  config.data.validation_fraction = 0.1;
+  EXPECT_EQ(build(config, {}).plan.graphs[1].samples, 2) << "as many as in training";
+  config.evaluation.micro_batch_size = 5;
+  EXPECT_EQ(build(config, {}).plan.graphs[1].samples, 5);
+}
+
+TEST(Build, RecomputesTheNamedBlocksOnly) {
+  RunConfig config = tiny();
+  const size_t none = backward_ops(build(config, {}));
+  config.recompute = {.mode = Recompute::Mode::layers, .layers = {0, 2}};
+  const size_t two = backward_ops(build(config, {}));
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  const size_t three = backward_ops(build(config, {}));
+  EXPECT_GT(two, none);
+  EXPECT_EQ((two - none) * 3, (three - none) * 2) << "each block adds the same ops";
+}
+
+TEST(Build, PassesThePrecisionOn) {
+  RunConfig config = tiny();
+  EXPECT_EQ(compute_dtype(config), Dtype::f32);
+  config.fp16.enabled = true;
+  EXPECT_EQ(build(config, {}).plan.request.compute, Dtype::f16);
+}
+
+TEST(Rules, ScaleIsDynamicConstantOrOne) {
+  RunConfig config = tiny();
+  const std::vector<float> rates = learning_rates(config);
+  EXPECT_EQ(rates.size(), 10u);
+  EXPECT_EQ(rules_of(config, rates).decide.scaling.initial_scale, 1.0f);
+  config.fp16.enabled = true;
+  config.fp16.initial_scale_power = 4;
+  EXPECT_TRUE(rules_of(config, rates).decide.scaling.enabled);
+  EXPECT_EQ(rules_of(config, rates).decide.scaling.initial_scale, 16.0f);
+  config.fp16.loss_scale = 128;
+  EXPECT_FALSE(rules_of(config, rates).decide.scaling.enabled);
+  EXPECT_EQ(rules_of(config, rates).decide.scaling.initial_scale, 128.0f);
+}
+
+TEST(Rules, ATableOfRatesHasAnEnd) {
+  RunConfig config = tiny();
+  config.run.steps = 1'000'000'000'000;
+  EXPECT_THROW(learning_rates(config), Error);
+}
+
+}  // namespace
+}  // namespace zero::train

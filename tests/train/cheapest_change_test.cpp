@@ -1,0 +1,89 @@
+// Ranks: 1
+#include "zero/train/cheapest_change.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero::train {
+namespace {
+
+/// 16 samples a step, all in one micro-batch on one rank; two micro-batches of 8 on two.
+RunConfig tiny() {
+  RunConfig config;
+  config.model = {.name = "", .layers = 2, .width = 64, .heads = 2, .dropout = 0};
+  config.data.train = "synthetic";
+  config.data.sequence_length = 32;
+  config.run.steps = 1;
+  config.train_batch_size = 16;
+  return config;
+}
+
+int64_t arena(const Build& build) { return build.plan.arena_bytes[size_t(plan::Tier::device)]; }
+
+TEST(CheapestChange, HalvesTheMicroBatchBeforeAllElse) {
+  const auto change = cheapest_change(tiny(), {.ranks = 1},
+                                      [](const Build& build) { return build.batch.micro <= 8; });
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text, "train_micro_batch_size_per_gpu=8");
+  const BatchSizes batch = resolve_batch(change->config, 1);
+  EXPECT_EQ(batch.train, 16) << "the samples of a step stay";
+  EXPECT_EQ(batch.accumulation, 2);
+}
+
+TEST(CheapestChange, GivesTheAccumulationWhereNothingElseFixesTheBatch) {
+  RunConfig config = tiny();
+  config.train_batch_size = 0;
+  config.train_micro_batch_size_per_gpu = 4;
+  const auto change = cheapest_change(config, {.ranks = 1},
+                                      [](const Build& build) { return build.batch.micro == 1; });
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text, "train_micro_batch_size_per_gpu=1 gradient_accumulation_steps=4");
+}
+
+TEST(CheapestChange, RaisesTheStageOnlyAsFarAsNeeded) {
+  const auto change = cheapest_change(
+      tiny(), {.ranks = 2}, [](const Build& build) { return build.plan.request.stage >= 2; });
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text, "zero.stage=2");
+}
+
+TEST(CheapestChange, AddsRanksLast) {
+  const auto change = cheapest_change(
+      tiny(), {.ranks = 1}, [](const Build& build) { return build.plan.request.ranks >= 4; });
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text, "--ranks 4");
+  EXPECT_EQ(change->ranks, 4);
+}
+
+TEST(CheapestChange, LeavesOutWhatDoesNotHelp) {
+  const auto change = cheapest_change(tiny(), {.ranks = 2}, [](const Build& build) {
+    return build.plan.request.stage == 3 && build.plan.request.prefetch_numel == 0;
+  });
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text, "zero.stage=3 zero.stage3_prefetch_bucket_size=0");
+}
+
+TEST(CheapestChange, SaysThatNothingFits) {
+  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, [](const Build&) { return false; }));
+}
+
+TEST(LargestMicroBatch, IsTheLargestDivisorOfTheBatchThatFits) {
+  const auto at_most = [](int64_t micro) {
+    return [micro](const Build& build) { return build.batch.micro <= micro; };
+  };
+  EXPECT_EQ(largest_micro_batch(tiny(), {.ranks = 1}, at_most(7)), 4);
+  EXPECT_EQ(largest_micro_batch(tiny(), {.ranks = 1}, at_most(100)), 16);
+  EXPECT_EQ(largest_micro_batch(tiny(), {.ranks = 1}, at_most(0)), 0);
+  RunConfig open = tiny();
+  open.train_batch_size = 0;
+  EXPECT_EQ(largest_micro_batch(open, {.ranks = 1}, at_most(7)), 7);
+}
+
+TEST(LargestMicroBatch, NeedsMoreMemoryThanASmallerOne) {
+  RunConfig config = tiny();
+  const int64_t whole = arena(build(config, {}));
+  config.train_micro_batch_size_per_gpu = 4;
+  EXPECT_LT(arena(build(config, {})), whole);
+}
+
+}  // namespace
+}  // namespace zero::train

@@ -1,0 +1,49 @@
+// Ranks: 1
+#include "zero/train/failure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <new>
+
+namespace zero::train {
+namespace {
+
+TEST(Failure, LineNamesStatusPlaceAndStep) {
+  EXPECT_EQ(error_line(
+                {.exit = Exit::kNumerics, .what = "broken", .rank = 3, .host = "n2", .step = 1200}),
+            "zeroapp: error E0700 [rank 3 host n2 step 1200] broken\n");
+  EXPECT_EQ(error_line({.exit = Exit::kUsage, .what = "typo", .host = {}}),
+            "zeroapp: error E0200 [rank 0] typo\n");
+}
+
+TEST(Failure, KeepsTheStatusOfAnErrorAndGivesOthersOne) {
+  const auto exit_of = [](const auto& thrown) {
+    return failure_of(std::make_exception_ptr(thrown)).exit;
+  };
+  EXPECT_EQ(exit_of(Error(Exit::kIo, "x")), Exit::kIo);
+  EXPECT_EQ(exit_of(std::bad_alloc()), Exit::kDoesNotFit);
+  EXPECT_EQ(exit_of(std::runtime_error("x")), Exit::kInternal);
+  EXPECT_EQ(exit_of(7), Exit::kInternal);
+}
+
+TEST(Failure, OnlyTheFirstOneInAFolderIsPrinted) {
+  const std::string folder = testing::TempDir() + "zeroapp-failure";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const Failure failure{.exit = Exit::kIo, .what = "a \"quoted\" reason", .rank = 1, .host = "h"};
+  EXPECT_TRUE(claim_error_record(folder, failure));
+  EXPECT_FALSE(claim_error_record(folder, failure));
+  std::ifstream file(folder + "/error.json");
+  const std::string record{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(record.find("\"a \\\"quoted\\\" reason\""), std::string::npos) << record;
+}
+
+TEST(Failure, WithoutAFolderEveryOneIsPrinted) {
+  EXPECT_TRUE(claim_error_record("", {.what = "x", .host = {}}));
+  EXPECT_TRUE(claim_error_record("/no/such/folder", {.what = "x", .host = {}}));
+}
+
+}  // namespace
+}  // namespace zero::train

@@ -1,0 +1,42 @@
+// Ranks: 1
+#include "zero/train/memory_limit.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero::train {
+namespace {
+
+constexpr const char* kMeminfo = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    8000 kB\n";
+
+TEST(MemoryLimit, SharesAvailableMemoryBetweenTheRanksOfANode) {
+  const MemoryLimit limit = host_limit_from(kMeminfo, "max\n", 4);
+  EXPECT_EQ(limit.bytes, 2000 * 1024);
+  EXPECT_EQ(limit.source, "available memory / 4 ranks of the node");
+}
+
+TEST(MemoryLimit, ATighterGroupWins) {
+  const MemoryLimit limit = host_limit_from(kMeminfo, "4096000\n", 1);
+  EXPECT_EQ(limit.bytes, 4096000);
+  EXPECT_EQ(limit.source, "cgroup limit / 1 rank of the node");
+  EXPECT_EQ(host_limit_from(kMeminfo, "99999999999\n", 1).bytes, 8000 * 1024);
+}
+
+TEST(MemoryLimit, IsUnknownWhereNothingTells) { EXPECT_EQ(host_limit_from("", "", 1).bytes, 0); }
+
+TEST(MemoryLimit, TheConfigurationWins) {
+  RunConfig config;
+  config.memory.device_limit = 5;
+  EXPECT_EQ(host_limit(config, 2).bytes, 5);
+  EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 5);
+  config.memory.device_limit = 0;
+  EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 7);
+}
+
+TEST(MemoryLimit, BytesReadLikeWords) {
+  EXPECT_EQ(bytes_text(512), "512 B");
+  EXPECT_EQ(bytes_text(1536), "1.50 KiB");
+  EXPECT_EQ(bytes_text(3.0 * 1024 * 1024 * 1024), "3.00 GiB");
+}
+
+}  // namespace
+}  // namespace zero::train

@@ -1,0 +1,33 @@
+// Ranks: 1 2 4
+#include "zero/train/peers.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero::train {
+namespace {
+
+TEST(Peers, AgreeOnTheLargestTheSmallestAndTheSum) {
+  const Peers peers;
+  EXPECT_EQ(peers.largest(peers.rank()), peers.ranks() - 1);
+  EXPECT_EQ(peers.smallest(peers.rank() + 5), 5);
+  EXPECT_EQ(peers.sum(1.0), double(peers.ranks()));
+}
+
+TEST(Peers, ShareTextsOfDifferentLengthsByRank) {
+  const Peers peers;
+  const std::vector<std::string> all = peers.share(std::string(size_t(peers.rank()), 'x'));
+  ASSERT_EQ(all.size(), size_t(peers.ranks()));
+  for (size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], std::string(rank, 'x'));
+  EXPECT_EQ(peers.gather("t").size(), peers.rank() == 0 ? all.size() : 0);
+}
+
+TEST(Peers, OneVoteIsHeardByAll) {
+  Peers peers;
+  peers.cast_vote(peers.rank() == peers.ranks() - 1 ? 15 : 0);
+  EXPECT_EQ(peers.count_vote(), 15);
+  peers.cast_vote(0);
+  EXPECT_EQ(peers.count_vote(), 0);
+}
+
+}  // namespace
+}  // namespace zero::train

@@ -1,0 +1,46 @@
+// Ranks: 1
+#include "zero/train/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace zero::train {
+namespace {
+
+Launch launch_in(const std::map<std::string, std::string>& environment) {
+  return launch_of([&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Launch, CountsTheTasksOfAStepThatSrunStarted) {
+  const Launch launch =
+      launch_in({{"SLURM_PROCID", "3"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "32"}});
+  EXPECT_EQ(launch.tasks, 32);
+  EXPECT_EQ(launch.task, 3);
+  EXPECT_EQ(launch.hint, "use srun --mpi=pmix");
+}
+
+TEST(Launch, ABatchScriptIsNoLauncher) {
+  EXPECT_EQ(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "32"}}).tasks, 0);
+  EXPECT_EQ(launch_in({}).tasks, 0);
+}
+
+TEST(Launch, MpirunInsideAnAllocationCountsItsOwnRanks) {
+  const Launch launch = launch_in({{"OMPI_COMM_WORLD_SIZE", "4"},
+                                   {"OMPI_COMM_WORLD_RANK", "2"},
+                                   {"SLURM_PROCID", "0"},
+                                   {"SLURM_STEP_ID", "0"},
+                                   {"SLURM_STEP_NUM_TASKS", "8"}});
+  EXPECT_EQ(launch.tasks, 4);
+  EXPECT_EQ(launch.task, 2);
+}
+
+TEST(Launch, SeesTheLauncherOfAnotherMpi) {
+  EXPECT_EQ(launch_in({{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}}).tasks, 2);
+}
+
+}  // namespace
+}  // namespace zero::train

@@ -1,0 +1,59 @@
+// Ranks: 1
+#include "zero/train/watchdog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace zero::train {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Watched : public testing::Test {
+ protected:
+  Watchdog::Options options() {
+    return {.timeout_seconds = 0.08,
+            .finished = [this] { return finished.load(); },
+            .running = [] { return std::string("lane gather"); },
+            .on_hang =
+                [this](const std::string& what) {
+                  said = what;
+                  ++hangs;
+                }};
+  }
+
+  std::atomic<int64_t> finished{0};
+  std::atomic<int> hangs{0};
+  std::string said;
+};
+
+TEST_F(Watched, SaysOnceWhatHangs) {
+  {
+    Watchdog dog(options());
+    dog.arm();
+    std::this_thread::sleep_for(milliseconds(400));
+  }
+  EXPECT_EQ(hangs, 1);
+  EXPECT_EQ(said, "lane gather");
+}
+
+TEST_F(Watched, IsSilentWhileOpsFinish) {
+  auto slow = options();
+  slow.timeout_seconds = 2;
+  Watchdog dog(slow);
+  dog.arm();
+  for (int i = 0; i < 20; ++i, ++finished) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(hangs, 0);
+}
+
+TEST_F(Watched, IsSilentWhileDisarmed) {
+  Watchdog dog(options());
+  dog.arm();
+  dog.disarm();
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_EQ(hangs, 0);
+}
+
+}  // namespace
+}  // namespace zero::train
