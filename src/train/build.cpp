@@ -119,8 +119,8 @@ std::vector<float> learning_rates(const RunConfig& config) {
 run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates) {
   const OptimizerConfig& optimizer = config.optimizer;
   const kernels::AdamRule adam{
-      .beta1 = float(optimizer.betas[0]),
-      .beta2 = float(optimizer.betas[1]),
+      .beta1 = optimizer.betas[0],
+      .beta2 = optimizer.betas[1],
       .epsilon = float(optimizer.eps),
       .decoupled = optimizer.type != OptimizerType::Adam || optimizer.adam_w_mode,
       .round_gradient = config.numerics.gradient_dtype == GradientDtype::compute};

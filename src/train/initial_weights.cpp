@@ -36,24 +36,13 @@ std::vector<Chunk> chunks_to_fill(const StateView& view) {
   return chunks;
 }
 
-float initial_value(const graph::Parameter& parameter, uint64_t seed, int32_t index,
-                    int64_t element) {
-  switch (parameter.init) {
-    case graph::Init::zeros:
-      return 0;
-    case graph::Init::ones:
-      return 1;
-    case graph::Init::normal:
-      break;
-  }
-  return parameter.deviation * kernels::initial_normal(seed, uint32_t(index), element);
-}
-
 void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<float>& values) {
   const graph::Parameter& parameter = view.plan->graphs[0].parameters[size_t(chunk.parameter)];
-  values.resize(size_t(chunk.last - chunk.first));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = initial_value(parameter, seed, chunk.parameter, chunk.first + int64_t(i));
+  values.assign(size_t(chunk.last - chunk.first),
+                parameter.init == graph::Init::ones ? 1.0f : 0.0f);
+  if (parameter.init == graph::Init::normal) {
+    kernels::initial_normals(seed, uint32_t(chunk.parameter), chunk.first, values);
+    for (float& value : values) value *= parameter.deviation;
   }
   write_master(view, *chunk.unit, chunk.begin + chunk.first, values);
 }
