@@ -93,14 +93,15 @@ class Reader {
 CommandLine read_command_line(std::span<const char* const> words) { return Reader(words).read(); }
 
 std::string help_text() {
-  return R"(zeroapp trains a GPT-2 on MPI ranks, with ZeRO stages 0 to 3 compiled into one verified plan.
+  return R"(zeroapp trains a GPT-2 on MPI ranks with ZeRO stages 0 to 3: a compiled, verified plan.
 
   mpirun -n 2 zeroapp INPUT.toml [key=value ...]      train
   zeroapp INPUT.toml [key=value ...] --dry-run        compile the plan and print it
-  zeroapp plan INPUT.toml [key=value ...]             memory, traffic and time, without peers or data
+  zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
       --ranks N            ranks to plan for (1)
       --ranks-per-node M   of them on one node (all)
-      --machine NAME       host (default), titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g, h200_141g
+      --machine NAME       host (default), titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g,
+                           h200_141g
       --max-batch          the largest train_micro_batch_size_per_gpu that fits
       --json               as one JSON object
   zeroapp --help | --version

@@ -1,4 +1,4 @@
-"""Runs the whole program in a folder of its own and reads what it left: shared by the tests beside it."""
+"""Runs the whole program in a folder of its own and reads what it left; the tests here share it."""
 import atexit
 import json
 import os
@@ -33,7 +33,7 @@ lr = 1e-2
 
 
 class Result:
-    """One finished run: its status, its words, and its files (metrics [] and summary None if absent)."""
+    """One finished run: status, words and files; without them metrics is [] and summary None."""
 
     def __init__(self, status, out, err, folder):
         self.status, self.out, self.err = status, out, err

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How a run ends before its time: signals, a second run in its folder, a rank that stops answering."""
+"""How a run ends before its time: signals, a second run in its folder, a rank that hangs."""
 import os
 import pathlib
 import shutil
@@ -74,7 +74,8 @@ def second_run_is_refused(program):
     second = program.train(1)
     check(second.status == 9, f"a second live run ends with 9, not {second.status}", second)
     line = second.error_lines()[0]
-    check(f"process {first_rank(program)}" in line and "host " in line, f"it names the first: {line}")
+    named = f"process {first_rank(program)}" in line and "host " in line
+    check(named, f"it names the first: {line}")
     os.kill(first_rank(program), signal.SIGTERM)
     check(program.wait(process).status == 0, "the first run is not disturbed")
 
