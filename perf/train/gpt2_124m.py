@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""GPT-2 124M training speed beside a peer, in alternating runs, and beside the machine's peak.
+
+usage: gpt2_124m.py BUILD [--dtype fp32|bf16] [--ranks N] [--threads T] [--length L] [--stage S]
+                    [--also-stage S2] [--pairs N] [--steps N] [--peer COMMAND] [--out FILE.json]
+
+BUILD is a build folder. A run is `--steps` steps of one sample a rank on synthetic tokens, no
+dropout; its figure is the median step after the first. COMMAND is a shell command that trains the
+same model with the same batch and prints a JSON line with "tps_med" (tokens/s); {dtype}, {length}
+and {threads} are replaced. The first pair is not counted. Ratios are taken pair by pair.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PARAMETERS, LAYERS, WIDTH = 124_439_808, 12, 768
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--length", type=int, default=1024)
+    parser.add_argument("--stage", type=int, default=0)
+    parser.add_argument("--also-stage", type=int)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--peer", default="")
+    parser.add_argument("--out", type=pathlib.Path)
+    return parser.parse_args()
+
+
+def launcher(ranks):
+    if ranks == 1:
+        return []
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", *root]
+
+
+def train(args, stage):
+    """Tokens/s of one run, and where its time went: {op: ms a step}."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "data.train": "synthetic", "data.validation_fraction": 0, "model.dropout": 0,
+            "data.sequence_length": args.length,
+            "train_batch_size": args.ranks, "train_micro_batch_size_per_gpu": 1,
+            "evaluation.interval": 0, "run.steps": args.steps, "run.threads": args.threads,
+            "run.output": f"{folder}/run", "scheduler.warmup_num_steps": 2, "zero.stage": stage,
+            "bf16.enabled": "true" if args.dtype == "bf16" else "false"}
+        command = [*launcher(args.ranks), str(args.build / "src/zeroapp"),
+                   str(ROOT / "inputs/gpt2_124m.toml"), *(f"{k}={v}" for k, v in settings.items())]
+        done = subprocess.run(command, capture_output=True, text=True)
+        summary = pathlib.Path(folder, "run/summary.json")
+        if not summary.exists():
+            sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        lines = pathlib.Path(folder, "run/metrics.jsonl").read_text().splitlines()
+        speeds = [json.loads(line)["tokens_per_s"] for line in lines]
+        regions = json.loads(summary.read_text())["regions"]
+        share = {op: 1e3 * row["mean"] / args.steps for op, row in regions.items()}
+        return statistics.median(speeds[1:]), share
+
+
+def run_peer(args):
+    names = {"dtype": args.dtype, "length": args.length, "threads": args.threads}
+    command = re.sub(r"\{(\w+)\}", lambda found: str(names[found[1]]), args.peer)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            return json.loads(line)["tps_med"]
+    sys.exit(f"{command}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
+
+
+def peak(args):
+    binary = args.build / "perf/perf_kernels_peak"
+    figure = subprocess.run([binary, str(args.threads), args.dtype], capture_output=True, text=True)
+    return float(figure.stdout) * args.ranks
+
+
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def show(name, row, unit=""):
+    print(f"{name:34s} {row['median']:9.3f} {unit}  ({row['min']:.3f} to {row['max']:.3f})")
+
+
+def main():
+    args = arguments()
+    peaks, ours, theirs, others, shares = [peak(args)], [], [], [], []
+    for pair in range(args.pairs + 1):
+        speed, share = train(args, args.stage)
+        other = train(args, args.also_stage)[0] if args.also_stage is not None else None
+        peer = run_peer(args) if args.peer else None
+        if pair == 0:
+            continue
+        ours.append(speed)
+        shares.append(share)
+        theirs += [peer] if peer else []
+        others += [other] if other else []
+    peaks.append(peak(args))
+    flops = 6 * PARAMETERS + 6 * LAYERS * WIDTH * args.length
+    result = {
+        "what": f"GPT-2 124M, {args.dtype}, {args.ranks} ranks x {args.threads} threads, "
+                f"T={args.length}, stage {args.stage}",
+        "tokens_per_s": spread(ours),
+        "peak_gflops": max(peaks),
+        "share_of_peak": spread([flops * speed / 1e9 / max(peaks) for speed in ours]),
+    }
+    if theirs:
+        result["peer_tokens_per_s"] = spread(theirs)
+        result["ratio_to_peer"] = spread([a / b for a, b in zip(ours, theirs)])
+    if others:
+        result[f"stage_{args.also_stage}_tokens_per_s"] = spread(others)
+        result[f"stage_{args.also_stage}_to_{args.stage}"] = spread(
+            [b / a for a, b in zip(ours, others)])
+        if theirs:
+            result[f"stage_{args.also_stage}_ratio_to_peer"] = spread(
+                [b / c for b, c in zip(others, theirs)])
+    result["ms_a_step"] = {op: statistics.median(s[op] for s in shares) for op in shares[0]}
+    report(result)
+    if args.out:
+        args.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def report(result):
+    print(result["what"])
+    print(f"{'peak of products':34s} {result['peak_gflops']:9.1f} GFLOP/s")
+    for name, row in result.items():
+        if isinstance(row, dict) and "median" in row:
+            show(name, row)
+    rows = sorted(result["ms_a_step"].items(), key=lambda row: -row[1])
+    print("ms a step   " + ", ".join(f"{op} {ms:.1f}" for op, ms in rows if ms >= 0.05))
+
+
+if __name__ == "__main__":
+    main()
