@@ -11,6 +11,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/product_peak.hpp"
+#include "zero/train/region_table.hpp"
 #include "zero/train/run_folder.hpp"
 #include "zero/train/run_log.hpp"
 #include "zero/train/sampler.hpp"
@@ -206,6 +207,9 @@ void Run::report() {
     if (folder_) write_file("summary.json", summary);
     if (config_.evaluation.show_samples > 0 && !outcome_.stopped) write_samples();
   });
+  if (config_.wall_clock_breakdown) {
+    say(train::region_table(engine_->executor().profile(), outcome_.steps));
+  }
   const char* how = outcome_.stopped ? "stopped by a signal after step " : "finished step ";
   say(text(how, outcome_.steps, " of ", config_.run.steps, "; ", config_.run.output,
            "/summary.json\n"));

@@ -61,6 +61,22 @@ plan::Request request_of(const RunConfig& config, const Team& team, int64_t micr
           .live_numel = zero.stage3_max_live_parameters};
 }
 
+/// Settings that the configuration knows and that no pass acts on yet.
+void refuse_unavailable(const RunConfig& config, const Team& team, const BatchSizes& batch) {
+  if (config.profile_trace) {
+    refuse(Exit::kUsage,
+           "profile.trace: traces are not written yet; write false and set "
+           "wall_clock_breakdown = true");
+  }
+  // A gradient of one micro-batch travels in the compute dtype as it is; only sums have a choice.
+  const bool sums_travel = team.ranks > 1 && batch.accumulation > 1 && config.zero.stage <= 1;
+  if (config.communication_data_type == CommunicationDtype::bf16 && sums_travel) {
+    refuse(Exit::kUsage, "communication_data_type: sums of ", batch.accumulation,
+           " micro-batches travel in fp32 at stage ", config.zero.stage,
+           "; write \"auto\", or zero.stage = 2, which sends each micro-batch as it is");
+  }
+}
+
 kernels::LossScaling loss_scaling_of(const RunConfig& config) {
   const Fp16Config& fp16 = config.fp16;
   if (!fp16.enabled) return {};
@@ -98,6 +114,7 @@ int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch)
 
 Build build(const RunConfig& config, const Team& team) {
   Build made{.model = model_of(config), .batch = resolve_batch(config, team.ranks), .plan = {}};
+  refuse_unavailable(config, team, made.batch);
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   made.plan = plan::compile(request_of(config, team, made.batch.accumulation),
                             training_graph(config, made.model, made.batch.micro),

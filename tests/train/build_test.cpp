@@ -57,6 +57,16 @@ TEST(Build, PassesThePrecisionOn) {
   EXPECT_EQ(build(config, {}).plan.request.compute, Dtype::f16);
 }
 
+TEST(Build, RefusesWhatNoPassActsOn) {
+  RunConfig config = tiny();
+  config.communication_data_type = CommunicationDtype::bf16;
+  EXPECT_THROW(build(config, {.ranks = 2}), Error) << "four micro-batches are summed first";
+  config.zero.stage = 2;
+  EXPECT_NO_THROW(build(config, {.ranks = 2}));
+  config.profile_trace = true;
+  EXPECT_THROW(build(config, {.ranks = 2}), Error);
+}
+
 TEST(Rules, ScaleIsDynamicConstantOrOne) {
   RunConfig config = tiny();
   const std::vector<float> rates = learning_rates(config);

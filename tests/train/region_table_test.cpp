@@ -1,0 +1,18 @@
+// Ranks: 1
+#include "zero/train/region_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero::train {
+namespace {
+
+TEST(RegionTable, GivesMeansOfAStepTheLongestFirst) {
+  const run::Executor::Profile regions[] = {{"adam", 0.1, 4}, {"linear", 0.3, 20}};
+  EXPECT_EQ(region_table(regions, 2),
+            "time of each region a step, on rank 0\n"
+            "  linear                  150.000 ms  75.0 %  10.0 calls\n"
+            "  adam                     50.000 ms  25.0 %  2.0 calls\n");
+}
+
+}  // namespace
+}  // namespace zero::train
