@@ -61,7 +61,8 @@ def train(args, stage):
         done = subprocess.run(command, capture_output=True, text=True)
         summary = pathlib.Path(folder, "run/summary.json")
         if not summary.exists():
-            sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
+            words = done.stdout + done.stderr
+            sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{words}")
         lines = pathlib.Path(folder, "run/metrics.jsonl").read_text().splitlines()
         speeds = [json.loads(line)["tokens_per_s"] for line in lines]
         regions = json.loads(summary.read_text())["regions"]
