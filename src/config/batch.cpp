@@ -51,16 +51,6 @@ BatchSizes infer(const RunConfig& c, int64_t ranks) {
   return {c.train_batch_size, divide(c, ranks, steps * ranks), steps};
 }
 
-void check_reproducible(const BatchSizes& batch, int64_t ranks) {
-  const bool power = (ranks & (ranks - 1)) == 0;
-  if (!power) {
-    refuse(Exit::kUsage, "numerics.reproducible = true on ", ranks,
-           " ranks: wants 1, 2, 4, 8 ... ranks; change the number of ranks or write false");
-  }
-  // Micro-batches of a step are accumulation x ranks, so that ranks always divide them.
-  ZERO_REQUIRE(batch.train % (batch.micro * ranks) == 0, "batch of ", batch.train);
-}
-
 }  // namespace
 
 BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
@@ -70,9 +60,7 @@ BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
         Exit::kUsage, equation(config, ranks),
         ": the batch has no size; write train_micro_batch_size_per_gpu = 1, or train_batch_size");
   }
-  const BatchSizes batch = infer(config, ranks);
-  if (config.numerics.reproducible) check_reproducible(batch, ranks);
-  return batch;
+  return infer(config, ranks);
 }
 
 }  // namespace zero

@@ -238,7 +238,8 @@ void report_fields(Table& table, RunConfig& c) {
                 {.low = 1, .high = 1e6, .automatic = true});
   table.integer("show_samples", c.evaluation.show_samples, {.high = 1000});
   table.section("profile");
-  table.flag("trace", c.profile_trace);
+  table.fixed("trace", {false},
+              "traces come later; write false and set wall_clock_breakdown = true");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "src/config/rules.hpp"
 
+#include <cmath>
+
 #include "src/config/fields.hpp"
 #include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
@@ -92,6 +94,13 @@ void check_precision(const RunConfig& c, Report& report) {
   if (c.fp16.enabled && c.bf16.enabled) {
     report.clash({"fp16.enabled", "bf16.enabled"},
                  "fp16 and bf16 exclude each other; set one of them to false");
+  }
+  const double first_scale = std::ldexp(1.0, int(c.fp16.initial_scale_power));
+  const bool dynamic = c.fp16.enabled && c.fp16.loss_scale == 0;
+  if (dynamic && c.fp16.min_loss_scale > first_scale) {
+    report.clash({"fp16.min_loss_scale", "fp16.initial_scale_power"},
+                 text("the least loss scale, ", c.fp16.min_loss_scale, ", is above the first, ",
+                      first_scale, "; write min_loss_scale = ", first_scale, " or less"));
   }
 }
 
@@ -186,9 +195,9 @@ std::vector<Condition> other_conditions(const RunConfig& c) {
        "fp16.enabled = true and the dynamic fp16.loss_scale = 0",
        {"fp16.initial_scale_power", "fp16.loss_scale_window", "fp16.hysteresis",
         "fp16.consecutive_hysteresis", "fp16.min_loss_scale"}},
-      {!c.fp16.enabled,
+      {!c.fp16.enabled || c.fp16.loss_scale != 0,
        "fp16.enabled",
-       "fp32 or bf16; fp16 follows fp16.min_loss_scale",
+       "fp32, bf16 or a constant fp16.loss_scale; a dynamic one ends at fp16.min_loss_scale",
        {"numerics.max_bad_steps"}},
       {validates,
        "data.validation_fraction",

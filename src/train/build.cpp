@@ -63,11 +63,6 @@ plan::Request request_of(const RunConfig& config, const Team& team, int64_t micr
 
 /// Settings that the configuration knows and that no pass acts on yet.
 void refuse_unavailable(const RunConfig& config, const Team& team, const BatchSizes& batch) {
-  if (config.profile_trace) {
-    refuse(Exit::kUsage,
-           "profile.trace: traces are not written yet; write false and set "
-           "wall_clock_breakdown = true");
-  }
   // A gradient of one micro-batch travels in the compute dtype as it is; only sums have a choice.
   const bool sums_travel = team.ranks > 1 && batch.accumulation > 1 && config.zero.stage <= 1;
   if (config.communication_data_type == CommunicationDtype::bf16 && sums_travel) {

@@ -49,14 +49,5 @@ TEST(ResolveBatch, RefusesWhatDoesNotDivideAndNamesWhatWould) {
   EXPECT_THAT(resolved(batch(0, 0, 4), 2), HasSubstr("the batch has no size"));
 }
 
-TEST(ResolveBatch, WantsAPowerOfTwoOfRanksWhereReproducible) {
-  RunConfig config = batch(24, 2, 0);
-  config.numerics.reproducible = true;
-  EXPECT_EQ(resolved(config, 4), "24 = 2 x 3 x 4");
-  EXPECT_THAT(resolved(config, 3), testing::HasSubstr("wants 1, 2, 4, 8"));
-  config.numerics.reproducible = false;
-  EXPECT_EQ(resolved(config, 3), "24 = 2 x 4 x 3");
-}
-
 }  // namespace
 }  // namespace zero

@@ -225,6 +225,25 @@ TEST(ReadConfig, RefusesPairsThatCannotWorkAtTheOneWrittenLast) {
               HasSubstr("\"auto\" or at least 10"));
 }
 
+TEST(ReadConfig, RefusesALeastLossScaleAboveTheFirst) {
+  const std::string fp16 = "[fp16]\nenabled = true\ninitial_scale_power = 3\n";
+  EXPECT_EQ(error_of(fp16 + "min_loss_scale = 8"), "no error");
+  EXPECT_EQ(error_of(fp16 + "min_loss_scale = 9"),
+            "in.toml:7: fp16.min_loss_scale: the least loss scale, 9, is above the first, 8; write "
+            "min_loss_scale = 8 or less");
+  EXPECT_THAT(error_of("fp16.enabled = true\nfp16.min_loss_scale = 1e6"),
+              HasSubstr("above the first, 65536"));
+}
+
+TEST(ReadConfig, CountsBadStepsUnlessTheLossScaleIsDynamic) {
+  const std::string counted = "numerics.max_bad_steps = 3\n";
+  EXPECT_EQ(error_of(counted), "no error");
+  EXPECT_EQ(error_of(counted + "bf16.enabled = true"), "no error");
+  EXPECT_EQ(error_of(counted + "fp16.enabled = true\nfp16.loss_scale = 128"), "no error");
+  EXPECT_THAT(error_of(counted + "fp16.enabled = true"),
+              HasSubstr("4: numerics.max_bad_steps: 3 has no effect"));
+}
+
 TEST(ReadConfig, ChecksAModelGivenByNumbers) {
   const std::string model = "model.layers = 2\nmodel.width = 30\nmodel.heads = 4\n";
   EXPECT_THAT(error_of(model, {"model.name="}), HasSubstr("does not divide into 4 heads"));

@@ -13,8 +13,7 @@ struct BatchSizes {
 
 /// Infers what is "auto" from what is given, as DeepSpeed does: the third from any two, and
 /// accumulation 1 where one is given. Throws Error(kUsage) with the equation and a setting that
-/// works if nothing is given or the numbers do not divide; with numerics.reproducible also if
-/// `ranks` is no power of two or does not divide the micro-batches of a step.
+/// works if nothing is given or the numbers do not divide.
 BatchSizes resolve_batch(const RunConfig& config, int64_t ranks);
 
 }  // namespace zero

@@ -9,7 +9,7 @@
 namespace zero {
 
 /// The numbers of a GPT-2. Sources: the public checkpoints; DeepSpeed's ZeRO tutorial for the last
-/// two.
+/// two, whose vocabulary Megatron pads to 50304.
 struct ModelSize {
   std::string_view name;
   int64_t layers, width, heads, vocab_size, max_positions;

@@ -94,10 +94,14 @@ struct ZeroConfig {
   int64_t reduce_bucket_size = 500'000'000;          ///< gradients travel in pieces of at most this
   int64_t allgather_bucket_size = 500'000'000;       ///< weights, in pieces of at most this
   bool overlap_comm = true;                          ///< collectives run on their own lane
+  // Stage 3 gathers whole units, with their padding: a block, or the embedding with the head.
   int64_t stage3_prefetch_bucket_size = 50'000'000;  ///< gathered ahead of use; 0 = on demand
-  int64_t stage3_param_persistence_threshold = 100'000;  ///< tensors below it stay gathered
-  int64_t stage3_max_live_parameters = 1'000'000'000;    ///< gathered at one time, at most
-  int64_t stage3_max_reuse_distance = 1'000'000'000;     ///< kept if used again within this
+  /// Units of at most this stay gathered from their first use to their last in a step.
+  int64_t stage3_param_persistence_threshold = 100'000;
+  /// At most this stays gathered, or is gathered more than one unit ahead, at one time. What an op
+  /// reads is gathered whatever the limit.
+  int64_t stage3_max_live_parameters = 1'000'000'000;
+  int64_t stage3_max_reuse_distance = 1'000'000'000;  ///< kept if used again within this
 
   bool operator==(const ZeroConfig&) const = default;
 };
@@ -110,7 +114,7 @@ struct Fp16Config {
   int64_t loss_scale_window = 1000;     ///< good steps until the scale doubles
   int64_t hysteresis = 2;               ///< overflows until the scale halves
   bool consecutive_hysteresis = false;  ///< a good step refills the hysteresis
-  double min_loss_scale = 1;            ///< an overflow at this scale ends the run
+  double min_loss_scale = 1;  ///< at most the first; an overflow at this scale ends the run
 
   bool operator==(const Fp16Config&) const = default;
 };
@@ -128,7 +132,9 @@ enum class GradientDtype { compute, fp32 };
 struct NumericsConfig {
   bool reproducible = false;  ///< the same bytes at every rank count and stage (slower)
   GradientDtype gradient_dtype = GradientDtype::compute;  ///< of a step's finished sum
-  int64_t max_bad_steps = 20;  ///< fp32, bf16: NaN or Inf in more steps in a row ends the run
+  /// More steps in a row with NaN or Inf end the run. Not under a dynamic loss scale, whose end is
+  /// fp16.min_loss_scale.
+  int64_t max_bad_steps = 20;
 
   bool operator==(const NumericsConfig&) const = default;
 };
@@ -154,7 +160,7 @@ struct MemoryConfig {
 struct EvaluationConfig {
   int64_t interval = 0;          ///< steps; 0 = only after the last step
   int64_t micro_batch_size = 0;  ///< samples a rank; auto = the training micro-batch
-  int64_t show_samples = 0;      ///< sampled continuations printed after an evaluation
+  int64_t show_samples = 0;      ///< texts sampled after the last step, written to sample.txt
 
   bool operator==(const EvaluationConfig&) const = default;
 };
@@ -184,7 +190,6 @@ struct RunConfig {
   Recompute recompute;  ///< activation_checkpointing.recompute
   MemoryConfig memory;
   EvaluationConfig evaluation;
-  bool profile_trace = false;  ///< profile.trace: writes trace.json
 
   bool operator==(const RunConfig&) const = default;
 };
