@@ -1,5 +1,5 @@
-# What must be there (MPI, Kokkos, threads) and what may be (oneDNN, hwloc). A missing optional
-# part costs one line here and a plain twin file, never the build.
+# What must be there (MPI, Kokkos, threads) and what may be (oneDNN). A missing optional part costs
+# one line here and a plain twin file, never the build.
 
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -27,5 +27,3 @@ else()
   set(ZERO_PRODUCTS plain)
   message(STATUS "oneDNN not found (Debian: libdnnl-dev): products use plain loops, far slower")
 endif()
-
-find_library(ZERO_OPENBLAS_LIBRARY openblas)

@@ -91,9 +91,9 @@ struct ScheduleConfig {
 /// [zero]. Bucket and other sizes count elements, as in DeepSpeed.
 struct ZeroConfig {
   int64_t stage = 0;  ///< 0 replicates | 1 shards optimizer state | 2 + gradients | 3 + parameters
-  int64_t reduce_bucket_size = 500'000'000;          ///< gradients travel in pieces of at most this
-  int64_t allgather_bucket_size = 500'000'000;       ///< weights, in pieces of at most this
-  bool overlap_comm = true;                          ///< collectives run on their own lane
+  int64_t reduce_bucket_size = 500'000'000;     ///< gradients travel in pieces of at most this
+  int64_t allgather_bucket_size = 500'000'000;  ///< weights, in pieces of at most this
+  bool overlap_comm = true;                     ///< collectives run on their own lane
   // Stage 3 gathers whole units, with their padding: a block, or the embedding with the head.
   int64_t stage3_prefetch_bucket_size = 50'000'000;  ///< gathered ahead of use; 0 = on demand
   /// Units of at most this stay gathered from their first use to their last in a step.
