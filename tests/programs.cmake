@@ -1,8 +1,9 @@
-# Tests that start the whole program: Python scripts under runs/, each judged by its last word.
+# Tests that start the whole program: Python scripts under runs/, each judged by its last word. A
+# fourth argument is a library that the script loads ahead of the program.
 function(zero_test_program name processors word)
   add_test(NAME runs.${name}
            COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/runs/${name}.py
-                   $<TARGET_FILE:zeroapp> ${MPIEXEC_EXECUTABLE})
+                   $<TARGET_FILE:zeroapp> ${MPIEXEC_EXECUTABLE} ${ARGN})
   set_tests_properties(runs.${name} PROPERTIES PROCESSORS ${processors} TIMEOUT 600
                        PASS_REGULAR_EXPRESSION ${word}
                        FAIL_REGULAR_EXPRESSION "Sanitizer:|:[0-9]+: runtime error:"
@@ -14,3 +15,16 @@ zero_test_program(equal_bits 2 "all equal")
 zero_test_program(refusals 2 "all refused")
 zero_test_program(signals 2 "all ended in time")
 zero_test_program(changes 1 "no part of which does")
+
+# What a sanitizer adds to memory would be counted, and it wants to be the first library itself.
+if(NOT ZERO_SANITIZE)
+  foreach(library count_malloc count_sends)
+    add_library(${library} MODULE support/${library}.cpp)
+    # A counter in front of malloc must not need memory for its own thread-local variable.
+    target_compile_options(${library} PRIVATE -ftls-model=initial-exec)
+    target_link_libraries(${library} PRIVATE MPI::MPI_CXX ${CMAKE_DL_LIBS})
+  endforeach()
+  zero_test_program(memory 2 "bytes as planned")
+  zero_test_program(allocations 2 "no step allocates" $<TARGET_FILE:count_malloc>)
+  zero_test_program(traffic 2 "what the formula says" $<TARGET_FILE:count_sends>)
+endif()

@@ -1,8 +1,12 @@
 #include "zero/train/summary.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <fstream>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -127,12 +131,15 @@ Json head_json(const SummaryParts& parts) {
 
 }  // namespace
 
+// Read during a step, where nothing allocates: no stream.
 int64_t proportional_set_bytes() {
-  std::ifstream file("/proc/self/smaps_rollup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("Pss:")) return 1024 * std::atoll(line.c_str() + 4);
-  }
-  return 0;
+  const int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  std::array<char, 4096> text{};
+  const ssize_t bytes = read(file, text.data(), text.size() - 1);
+  close(file);
+  const char* line = bytes > 0 ? std::strstr(text.data(), "\nPss:") : nullptr;
+  return line ? 1024 * std::atoll(line + std::strlen("\nPss:")) : 0;
 }
 
 std::string summary_json(const SummaryParts& parts) {

@@ -52,12 +52,14 @@ class Result:
 
 
 class Program:
-    """The program at argv[1], started through the launcher at argv[2], in a temporary folder."""
+    """The program at argv[1], started through the launcher at argv[2], in a temporary folder; a
+    library at argv[3] is loaded ahead of it where `train` is told so."""
 
     def __init__(self):
-        if len(sys.argv) != 3:
-            sys.exit(f"usage: {sys.argv[0]} ZEROAPP MPIEXEC")
+        if len(sys.argv) not in (3, 4):
+            sys.exit(f"usage: {sys.argv[0]} ZEROAPP MPIEXEC [LIBRARY]")
         self.zeroapp, self.mpiexec = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+        self.library = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
         self.place = tempfile.TemporaryDirectory(prefix="zeroapp-")
         self.folder = pathlib.Path(self.place.name)
         verse = "".join(f"{i} times {i} is {i * i}.\n" for i in range(400))
@@ -77,6 +79,16 @@ class Program:
     def train(self, ranks, *settings, env=None, input_file="tiny.toml"):
         """Trains to the end in runs/<stem>."""
         return self.wait(self.start(ranks, *settings, env=env, input_file=input_file))
+
+    def train_counted(self, ranks, *settings, env=None):
+        """As train(), with the library loaded; also the text that each rank's library has left."""
+        stem = self.folder / "count"
+        for old in self.folder.glob("count.*"):
+            old.unlink()
+        *launch, program = self.launch_line(ranks)
+        line = [*launch, "-x", f"LD_PRELOAD={self.library}", program, "tiny.toml", *settings]
+        result = self.wait(self.popen(line, dict(env or {}, COUNT_FILE=str(stem))))
+        return result, [path.read_text() for path in sorted(self.folder.glob("count.*"))]
 
     def start(self, ranks, *settings, env=None, input_file="tiny.toml"):
         return self.popen([*self.launch_line(ranks), input_file, *settings], env)

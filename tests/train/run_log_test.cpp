@@ -21,6 +21,18 @@ StepRecord quarter() {
   return record;
 }
 
+std::string step_line(const StepRecord& record, const LogContext& context, double mean_seconds) {
+  std::string line;
+  append_step_line(line, record, context, mean_seconds);
+  return line;
+}
+
+std::string metrics_line(const StepRecord& record) {
+  std::string line;
+  append_metrics_line(line, record);
+  return line;
+}
+
 TEST(StepLine, TellsShareSpeedAndTimeLeft) {
   const LogContext context{.steps = 100, .flops_per_token = 1e6, .peak_flops = 1e10};
   EXPECT_EQ(step_line(quarter(), context, 2.0),

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Bytes of whole runs: what is planned is allocated and resident, and is ZeRO's formula."""
+import itertools
+import json
+import os
+import resource
+
+from program import Program, check
+
+LAYERS, WIDTH, LENGTH, VOCABULARY = 5, 768, 32, 256
+MODEL = (f"model.layers={LAYERS}", f"model.width={WIDTH}", "model.heads=12",
+         f"data.sequence_length={LENGTH}", "run.threads=1")
+MIB = 1 << 20
+OUTSIDE_BYTES = 200 * MIB
+
+# Bytes a parameter: weight, finished gradient, optimizer state with what completes the master.
+PRECISIONS = {
+    "fp32": ((), 4, 4, 8),
+    "bf16": (("bf16.enabled=true",), 2, 2, 10),
+    "fp16": (("fp16.enabled=true",), 2, 2, 12),
+}
+
+
+def unit_sizes():
+    """Parameters of each unit: the embedding with the final norm, then the blocks."""
+    c = WIDTH
+    block = [c, c, 3 * c * c, 3 * c, c * c, c, c, c, 4 * c * c, 4 * c, 4 * c * c, c]
+    check(all(numel % 64 == 0 for numel in block), "no tensor needs to be aligned")
+    return [(VOCABULARY + LENGTH + 2) * c] + [sum(block)] * LAYERS
+
+
+def padded(ranks):
+    """Parameters with every unit filled up to whole blocks of 2048 on every rank."""
+    whole = 2048 * ranks
+    return sum(-(-numel // whole) * whole for numel in unit_sizes())
+
+
+def formula(stage, ranks, accumulation, precision, numel):
+    """Weights, gradients and optimizer state of a rank in bytes."""
+    _, weight, gradient, optimizer = PRECISIONS[precision]
+    gradient = gradient if accumulation == 1 else 4
+    share = [numel / ranks if stage >= first else numel for first in (3, 2, 1)]
+    return {"weights": weight * share[0], "gradients": gradient * share[1],
+            "optimizer state": optimizer * share[2]}
+
+
+def plan_of(program, ranks, stage, accumulation, precision):
+    batch = (f"train_batch_size={2 * ranks * accumulation}", "train_micro_batch_size_per_gpu=2")
+    result = program.alone("plan", "tiny.toml", "--json", "--ranks", str(ranks), *MODEL, *batch,
+                           f"zero.stage={stage}", *PRECISIONS[precision][0])
+    check(result.status == 0, f"stage {stage} on {ranks} ranks has a plan", result)
+    return json.loads(result.out)
+
+
+def check_formula(program):
+    most = 0
+    for ranks, stage, accumulation, precision in itertools.product(
+            (2, 4), range(4), (1, 3), PRECISIONS):
+        case = f"{ranks} ranks, stage {stage}, {accumulation} micro-batches, {precision}"
+        plan = plan_of(program, ranks, stage, accumulation, precision)
+        numel = sum(unit_sizes())
+        check(plan["parameters"] == numel, f"{plan['parameters']} parameters, not {numel}")
+        check(padded(ranks) < 1.01 * numel, f"padding of {padded(ranks) / numel - 1:.2%}")
+        rows = formula(stage, ranks, accumulation, precision, padded(ranks))
+        for name, expected in rows.items():
+            made = plan["bytes"][name]
+            check(made == expected, f"{case}: {name} take {made} bytes, not {expected}")
+        paper = sum(formula(stage, ranks, accumulation, precision, numel).values())
+        made = sum(plan["bytes"][name] for name in rows)
+        check(paper <= made <= 1.02 * paper, f"{case}: {made} bytes beside the formula's {paper}")
+        most = max(most, made / paper - 1)
+    print(f"model states of 48 plans: the formula and at most {most:.3%}")
+
+
+def check_run(program, stage):
+    """The bytes of one run: of the arena, and of the process as the kernel shares them out."""
+    result = program.train(2, *MODEL, "train_batch_size=4", "train_micro_batch_size_per_gpu=2",
+                           "run.steps=3", f"zero.stage={stage}")
+    check(result.finished(), f"stage {stage} trains to the end", result)
+    memory = result.summary["memory"]
+    device, pss = memory["device"], memory["peak_pss_bytes"]
+    arena = device["allocated_bytes"]
+    check(device["planned_bytes"] == arena, f"stage {stage}: allocated as planned: {device}")
+    # The mapping ends with its last small page, and a huge page never lies across a mapping's end.
+    page = os.sysconf("SC_PAGESIZE")
+    resident = {-(-arena // page) * page}
+    check({device["resident_bytes"][key] for key in ("min", "mean", "max")} == resident,
+          f"stage {stage}: resident are the planned bytes in whole pages, {resident}: {device}")
+    outside = pss["max"] - arena
+    check(0 < outside <= OUTSIDE_BYTES, f"stage {stage}: {outside / MIB:.1f} MiB outside the arena")
+    print(f"stage {stage}: arena {arena / MIB:.1f} MiB, outside {outside / MIB:.1f} MiB")
+    return arena, pss
+
+
+def check_runs(program):
+    arenas, pss = zip(*[check_run(program, stage) for stage in range(4)])
+    for key in ("min", "mean", "max"):
+        saved, planned = pss[0][key] - pss[3][key], arenas[0] - arenas[3]
+        check(abs(saved - planned) <= 0.05 * planned,
+              f"stage 3 saves {saved / MIB:.1f} MiB of {key} PSS, the plans {planned / MIB:.1f}")
+    print(f"stage 3 saves {saved / MIB:.2f} MiB, the plans say {planned / MIB:.2f}")
+    # The most that any process has ever held, shared pages counted in full, start-up included.
+    peak = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    outside = peak - max(arenas)
+    check(0 < outside <= OUTSIDE_BYTES, f"{outside / MIB:.1f} MiB at the peak of a whole run")
+    print(f"at the peak of its life a rank holds {outside / MIB:.1f} MiB outside its arena")
+
+
+def main():
+    program = Program()
+    check_formula(program)
+    check_runs(program)
+    print("bytes as planned")
+
+
+main()
