@@ -1,7 +1,5 @@
 #include "zero/commands/plan.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 
@@ -12,12 +10,6 @@
 namespace zero::commands {
 namespace {
 
-int cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
 int64_t node_ranks(const CommandLine& line) {
   const int64_t node = line.ranks_per_node ? line.ranks_per_node : line.ranks;
   if (line.ranks % node == 0) return node;
@@ -26,7 +18,7 @@ int64_t node_ranks(const CommandLine& line) {
 }
 
 train::Team team_of(const CommandLine& line, const RunConfig& config) {
-  const int64_t here = line.machine == "host" ? cores() / node_ranks(line) : 1;
+  const int64_t here = line.machine == "host" ? train::allowed_cores().count / node_ranks(line) : 1;
   const int64_t threads = config.run.threads ? config.run.threads : std::max<int64_t>(1, here);
   return {.ranks = int(line.ranks), .threads = int(threads)};
 }
@@ -72,15 +64,16 @@ void print_report(const train::PlanReport& report, bool json) {
 }  // namespace
 
 void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config,
-                        const train::Team& team, int64_t node_ranks) {
+                        const train::Team& team, const MoreRanks& more) {
   if (report.fits()) return;
-  const auto change = train::cheapest_change(config, team, fits_in(report.limit));
+  const auto change = train::cheapest_change(config, team, fits_in(report.limit), more.most);
   std::string advice =
-      "no batch, recompute, stage or rank count up to 1024 makes it fit; use a smaller model";
+      text("no batch, recompute or stage on up to ", more.most,
+           " ranks makes it fit; use a smaller model, or more ranks on more nodes");
   if (change) advice = "cheapest change that fits: " + change->text;
   // More ranks on the same node would share the same memory.
-  const bool on_more_nodes = change && change->ranks > team.ranks && node_ranks > 0;
-  if (on_more_nodes) advice += text(" --ranks-per-node ", node_ranks);
+  const bool on_more_nodes = change && change->ranks > team.ranks && more.node_ranks > 0;
+  if (on_more_nodes) advice += text(" --ranks-per-node ", more.node_ranks);
   refuse(Exit::kDoesNotFit, "the plan needs ", train::bytes_text(double(report.device_bytes())),
          " a rank of ", train::bytes_text(double(report.limit.bytes)), " (", report.limit.source,
          ") - ", advice);
@@ -103,7 +96,9 @@ int plan(const CommandLine& line) {
   const train::PlanReport report = train::report_plan(build, machine, limit);
   print_report(report, line.json);
   std::fflush(stdout);
-  refuse_unless_fits(report, config, team, line.machine == "host" ? node_ranks(line) : 0);
+  refuse_unless_fits(report, config, team,
+                     {.most = line.dry_run ? team.ranks : train::kMostRanks,
+                      .node_ranks = line.machine == "host" ? node_ranks(line) : 0});
   return 0;
 }
 

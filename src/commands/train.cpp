@@ -27,12 +27,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Ends all ranks unless they all have the same text, naming those that differ from rank 0.
+/// Ends all ranks unless all that have a text have the same, naming those that differ from rank 0.
 void require_same(Session& session, const std::string& what, const std::string& mine) {
   const std::vector<std::string> all = session.peers().share(mine);
   std::string others;
   for (size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] != all[0]) others += text(others.empty() ? "" : ", ", rank);
+    if (!all[rank].empty() && all[rank] != all[0]) others += text(others.empty() ? "" : ", ", rank);
   }
   session.together([&] {
     if (others.empty()) return;
@@ -113,7 +113,7 @@ void Run::compile_plan() {
   });
   // Free memory differs by moments and nodes; the least counts for all.
   plan_.limit.bytes = session_.peers().smallest(plan_.limit.bytes);
-  session_.together([&] { refuse_unless_fits(plan_, config_, team, nodes_most); });
+  session_.together([&] { refuse_unless_fits(plan_, config_, team, {.most = team.ranks}); });
   require_same(session_, "the plan", text(build_.plan.hash()));
 }
 
@@ -128,7 +128,8 @@ void Run::open_data_sets() {
                        .max_validation_samples = config_.data.max_validation_samples,
                        .vocab_size = build_.model.vocabulary,
                        .seed = uint64_t(config_.run.seed)});
-    digest = text(data_.fingerprint());
+    // It reads everything, which ranks of one node would find to be the same.
+    if (session_.leads_node()) digest = text(data_.fingerprint());
   });
   require_same(session_, "the data", digest);
 }
@@ -155,6 +156,7 @@ void Run::make_engine() {
 train::LogContext Run::log_context(double peak_flops) const {
   const int64_t length = config_.data.sequence_length;
   return {.steps = config_.run.steps,
+          .last = train::last_step(config_),
           .flops_per_token = model::flops_per_token(build_.model, length),
           .peak_flops = peak_flops,
           .shows_scale = config_.fp16.enabled,
@@ -195,18 +197,16 @@ void Run::train_steps() {
 }
 
 void Run::report() {
-  session_.alone([&] {
-    const std::string summary = train::summary_json({.session = session_,
-                                                     .engine = *engine_,
-                                                     .plan = plan_,
-                                                     .outcome = outcome_,
-                                                     .version = version(),
-                                                     .peak_pss_bytes = peak_pss_,
-                                                     .start_seconds = start_seconds_,
-                                                     .evaluation_seconds = evaluation_seconds_});
-    if (folder_) write_file("summary.json", summary);
-    if (config_.evaluation.show_samples > 0 && !outcome_.stopped) write_samples();
-  });
+  const std::string summary = train::summary_json({.session = session_,
+                                                   .engine = *engine_,
+                                                   .plan = plan_,
+                                                   .outcome = outcome_,
+                                                   .version = version(),
+                                                   .peak_pss_bytes = peak_pss_,
+                                                   .start_seconds = start_seconds_,
+                                                   .evaluation_seconds = evaluation_seconds_});
+  if (folder_) write_file("summary.json", summary);
+  if (config_.evaluation.show_samples > 0 && !outcome_.stopped) write_samples();
   if (config_.wall_clock_breakdown) {
     say(train::region_table(engine_->executor().profile(), outcome_.steps));
   }
@@ -245,20 +245,23 @@ int train(const CommandLine& line, int& argc, char**& argv) {
   session.require_whole_launch();
   Run run(session, line, start);
 
-  // 2. What is wanted, read alike by every rank; threads.
-  run.read_input();
-  // 3. The plan, which every rank compiles to the same bytes; whether it fits.
-  run.compile_plan();
-  // 4. Data, and the folder of the run.
-  run.open_data_sets();
-  run.open_folder();
-  // 5. Memory, communicators, initial weights.
-  run.make_engine();
-  run.introduce();
-  // 6. The steps.
-  run.train_steps();
-  // 7. What came of it.
-  run.report();
+  // An error that only this rank has seen must not leave its peers waiting.
+  session.alone([&] {
+    // 2. What is wanted, read alike by every rank; threads.
+    run.read_input();
+    // 3. The plan, which every rank compiles to the same bytes; whether it fits.
+    run.compile_plan();
+    // 4. Data, and the folder of the run.
+    run.open_data_sets();
+    run.open_folder();
+    // 5. Memory, communicators, initial weights.
+    run.make_engine();
+    run.introduce();
+    // 6. The steps.
+    run.train_steps();
+    // 7. What came of it.
+    run.report();
+  });
   return int(Exit::kFinished);
 }
 

@@ -21,17 +21,6 @@ constexpr int64_t kHugeBytes = int64_t(2) << 20;
 
 int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
 
-/// What the kernel says could be given out now, or -1 where it does not say.
-/// Source: Linux /proc/meminfo, "MemAvailable".
-int64_t available_bytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string line; std::getline(meminfo, line);) {
-    int64_t kib = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64, &kib) == 1) return kib * 1024;
-  }
-  return -1;
-}
-
 /// The address space around a block of `bytes`: room to begin at a huge page and a page on either
 /// side that nobody may touch, so that the kernel never joins the block with its neighbours.
 int64_t reserved_bytes(int64_t bytes) {
@@ -49,6 +38,15 @@ std::byte* block_start(void* reserved) {
 }
 
 }  // namespace
+
+int64_t available_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string line; std::getline(meminfo, line);) {
+    int64_t kib = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64, &kib) == 1) return kib * 1024;
+  }
+  return -1;
+}
 
 Arena::Arena(int64_t bytes) : bytes_(bytes) {
   ZERO_REQUIRE(bytes >= 0, "arena of ", bytes, " bytes");

@@ -1,5 +1,6 @@
 #include "zero/run/executor.hpp"
 
+#include <chrono>
 #include <cstring>
 
 #include "src/run/lane_runner.hpp"
@@ -91,9 +92,7 @@ class Executor::Impl {
       if (busy(lane, body)) lanes_[lane]->begin(body);
     }
     lanes_[0]->run(body);
-    for (size_t lane = 1; lane < kLanes; ++lane) {
-      if (busy(lane, body)) lanes_[lane]->finish();
-    }
+    await_other_lanes(body);
     crew.failure.rethrow();
   }
 
@@ -125,6 +124,17 @@ class Executor::Impl {
  private:
   bool busy(size_t lane, BodyId body) const {
     return lanes_[lane] != nullptr && lanes_[lane]->has_ops(body);
+  }
+
+  /// What others still do when compute has ended is exposed like its waits between ops.
+  void await_other_lanes(BodyId body) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    for (size_t lane = 1; lane < kLanes; ++lane) {
+      if (busy(lane, body)) lanes_[lane]->finish();
+    }
+    const std::chrono::duration<double> waited = Clock::now() - start;
+    crew.times[size_t(plan::Lane::compute)].wait_seconds += waited.count();
   }
 
   void make_lanes(const LaneComms& comms) {

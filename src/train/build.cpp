@@ -61,14 +61,22 @@ plan::Request request_of(const RunConfig& config, const Team& team, int64_t micr
           .live_numel = zero.stage3_max_live_parameters};
 }
 
-/// Settings that the configuration knows and that no pass acts on yet.
-void refuse_unavailable(const RunConfig& config, const Team& team, const BatchSizes& batch) {
-  // A gradient of one micro-batch travels in the compute dtype as it is; only sums have a choice.
-  const bool sums_travel = team.ranks > 1 && batch.accumulation > 1 && config.zero.stage <= 1;
-  if (config.communication_data_type == CommunicationDtype::bf16 && sums_travel) {
-    refuse(Exit::kUsage, "communication_data_type: sums of ", batch.accumulation,
-           " micro-batches travel in fp32 at stage ", config.zero.stage,
-           "; write \"auto\", or zero.stage = 2, which sends each micro-batch as it is");
+bool sends_gradients(const plan::Plan& plan, const plan::PlanOp& op) {
+  if (op.kind == plan::Kind::reduce_scatter) return true;
+  return op.kind == plan::Kind::all_gather &&
+         plan.buffers[size_t(op.operands[0].buffer)].use == plan::Use::gradients;
+}
+
+/// A gradient of one micro-batch travels in the compute dtype as it is, a sum of several in fp32: a
+/// setting never changes that, so the plan tells whether bf16 is what was asked for.
+void refuse_unless_bf16_travels(const RunConfig& config, const plan::Plan& plan) {
+  if (config.communication_data_type != CommunicationDtype::bf16) return;
+  for (const plan::PlanOp& op : plan.bodies[plan::kStep].ops) {
+    if (!sends_gradients(plan, op) || op.in == Dtype::bf16) continue;
+    refuse(Exit::kUsage, "communication_data_type: gradients travel in ", name_of(op.in), " here; ",
+           plan.request.compute == Dtype::bf16
+               ? "write \"auto\", or zero.stage = 2, which sends each micro-batch as it is"
+               : "write \"auto\", or bf16.enabled = true");
   }
 }
 
@@ -109,11 +117,11 @@ int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch)
 
 Build build(const RunConfig& config, const Team& team) {
   Build made{.model = model_of(config), .batch = resolve_batch(config, team.ranks), .plan = {}};
-  refuse_unavailable(config, team, made.batch);
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   made.plan = plan::compile(request_of(config, team, made.batch.accumulation),
                             training_graph(config, made.model, made.batch.micro),
                             evaluation_graph(config, made.model, made.evaluation_micro));
+  refuse_unless_bf16_travels(config, made.plan);
   return made;
 }
 

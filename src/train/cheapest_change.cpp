@@ -6,7 +6,6 @@
 namespace zero::train {
 namespace {
 
-constexpr int kMostRanks = 1024;
 constexpr int64_t kLargestMicroBatch = 65536;
 
 /// One setting, and what to type for it.
@@ -102,8 +101,8 @@ class Search {
   Search(const RunConfig& config, const Team& team, const Fits& fits)
       : config_(config), team_(team), fits_(fits) {}
 
-  std::optional<Change> among_all() {
-    for (int ranks = team_.ranks; ranks <= kMostRanks; ranks *= 2) {
+  std::optional<Change> among_all(int most_ranks) {
+    for (int ranks = team_.ranks; ranks <= most_ranks; ranks *= 2) {
       if (auto change = on_ranks(ranks)) return change;
     }
     return std::nullopt;
@@ -191,8 +190,9 @@ std::vector<int64_t> micro_candidates(const RunConfig& config, const Team& team)
 
 }  // namespace
 
-std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits) {
-  return Search(config, team, fits).among_all();
+std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
+                                      int most_ranks) {
+  return Search(config, team, fits).among_all(most_ranks);
 }
 
 int64_t largest_micro_batch(const RunConfig& config, const Team& team, const Fits& fits) {

@@ -68,22 +68,26 @@ void Engine::start_watchdog(double timeout_seconds) {
     std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session_.rank(), what.c_str());
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     session_.end_all(std::make_exception_ptr(
-        Error(Exit::kHang, text("no op finished for ", timeout_seconds, " s - ", what))));
+        Error(Exit::kHang, text("nothing finished for ", timeout_seconds, " s - ", what))));
   };
   watchdog_ = std::make_unique<Watchdog>(
       Watchdog::Options{.timeout_seconds = timeout_seconds,
                         .finished = [progress] { return finished_ops(progress); },
                         .running = running,
                         .on_hang = on_hang});
+  session_.peers().watch_with(watchdog_.get());
 }
+
+Engine::~Engine() { session_.peers().watch_with(nullptr); }
 
 void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   using Clock = std::chrono::steady_clock;
   body_ = body;
   const Clock::time_point start = Clock::now();
-  watchdog_->arm();
-  executor_->run(body, inputs);
-  watchdog_->disarm();
+  {
+    const Watchdog::Armed armed(watchdog_.get());
+    executor_->run(body, inputs);
+  }
   last_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
   seconds_[body] += last_seconds_;
   ++runs_[body];

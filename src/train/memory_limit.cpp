@@ -1,11 +1,13 @@
 #include "zero/train/memory_limit.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "zero/base/error.hpp"
+#include "zero/device/arena.hpp"
 
 namespace zero::train {
 namespace {
@@ -26,15 +28,12 @@ std::string cgroup_limit() {
   return own.empty() ? read_text("/sys/fs/cgroup/memory.max") : own;
 }
 
-/// The number behind "name:" in kB, in bytes; 0 if there is none.
-int64_t meminfo_bytes(const std::string& meminfo, const std::string& name) {
-  const size_t at = meminfo.find(name + ":");
-  if (at == std::string::npos) return 0;
-  return 1024 * std::atoll(meminfo.c_str() + at + name.size() + 1);
-}
-
 MemoryLimit configured(const RunConfig& config) {
   return {config.memory.device_limit, "memory.device_limit"};
+}
+
+std::string shared_by(int node_ranks) {
+  return text(" / ", node_ranks, node_ranks == 1 ? " rank" : " ranks", " of the node");
 }
 
 }  // namespace
@@ -44,19 +43,21 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine)
   return {machine.device_bytes, "machine " + machine.name};
 }
 
-MemoryLimit host_limit_from(const std::string& meminfo, const std::string& cgroup_max,
-                            int node_ranks) {
-  const int64_t available = meminfo_bytes(meminfo, "MemAvailable");
+MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks) {
   const int64_t group = std::atoll(cgroup_max.c_str());  // "max" reads as 0
-  const bool grouped = group > 0 && (available == 0 || group < available);
+  const bool grouped = group > 0 && (available < 0 || group < available);
   const std::string what = grouped ? "cgroup limit" : "available memory";
-  return {(grouped ? group : available) / node_ranks,
-          text(what, " / ", node_ranks, node_ranks == 1 ? " rank" : " ranks", " of the node")};
+  return {(grouped ? group : std::max<int64_t>(0, available)) / node_ranks,
+          what + shared_by(node_ranks)};
 }
 
 MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
-  if (config.memory.device_limit > 0) return configured(config);
-  return host_limit_from(read_text("/proc/meminfo"), cgroup_limit(), node_ranks);
+  const MemoryLimit rank = config.memory.device_limit > 0
+                               ? configured(config)
+                               : host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
+  const int64_t share = config.memory.host_limit / node_ranks;
+  const bool tighter = share > 0 && (rank.bytes == 0 || share < rank.bytes);
+  return tighter ? MemoryLimit{share, "memory.host_limit" + shared_by(node_ranks)} : rank;
 }
 
 std::string bytes_text(double bytes) {

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "src/train/mpi_check.hpp"
+#include "src/comm/mpi_world.hpp"
 
 namespace zero::train {
 
@@ -13,19 +13,30 @@ struct Peers::Channel {
   int rank = 0, ranks = 1;
   int32_t cast = 0, counted = 0;
   MPI_Request vote = MPI_REQUEST_NULL;
+  Watchdog* watchdog = nullptr;
 
-  int64_t reduce(int64_t value, MPI_Op op) const {
-    int64_t result = 0;
-    check_mpi(MPI_Allreduce(&value, &result, 1, MPI_INT64_T, op, comm), "MPI_Allreduce");
+  /// A call of MPI that returns when other ranks have come.
+  template <class Call>
+  void wait(const char* name, const Call& call) const {
+    const Watchdog::Armed armed(watchdog, name);
+    comm::check_mpi(call(), name);
+  }
+
+  template <class T>
+  T reduce(T value, MPI_Datatype type, MPI_Op op) const {
+    T result = 0;
+    wait("MPI_Allreduce of all ranks",
+         [&] { return MPI_Allreduce(&value, &result, 1, type, op, comm); });
     return result;
   }
 };
 
 Peers::Peers() : channel_(std::make_unique<Channel>()) {
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &channel_->comm), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_set_errhandler(channel_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check_mpi(MPI_Comm_rank(channel_->comm, &channel_->rank), "MPI_Comm_rank");
-  check_mpi(MPI_Comm_size(channel_->comm, &channel_->ranks), "MPI_Comm_size");
+  comm::check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &channel_->comm), "MPI_Comm_dup");
+  comm::check_mpi(MPI_Comm_set_errhandler(channel_->comm, MPI_ERRORS_RETURN),
+                  "MPI_Comm_set_errhandler");
+  comm::check_mpi(MPI_Comm_rank(channel_->comm, &channel_->rank), "MPI_Comm_rank");
+  comm::check_mpi(MPI_Comm_size(channel_->comm, &channel_->ranks), "MPI_Comm_size");
 }
 
 Peers::~Peers() {
@@ -37,26 +48,28 @@ Peers::~Peers() {
 int Peers::rank() const { return channel_->rank; }
 int Peers::ranks() const { return channel_->ranks; }
 
-int64_t Peers::largest(int64_t value) const { return channel_->reduce(value, MPI_MAX); }
-int64_t Peers::smallest(int64_t value) const { return channel_->reduce(value, MPI_MIN); }
+void Peers::watch_with(Watchdog* watchdog) { channel_->watchdog = watchdog; }
 
-double Peers::sum(double value) const {
-  double result = 0;
-  check_mpi(MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_SUM, channel_->comm),
-            "MPI_Allreduce");
-  return result;
+int64_t Peers::largest(int64_t value) const {
+  return channel_->reduce(value, MPI_INT64_T, MPI_MAX);
 }
+int64_t Peers::smallest(int64_t value) const {
+  return channel_->reduce(value, MPI_INT64_T, MPI_MIN);
+}
+double Peers::sum(double value) const { return channel_->reduce(value, MPI_DOUBLE, MPI_SUM); }
 
 std::vector<std::string> Peers::share(const std::string& text) const {
   const int length = int(text.size());
   std::vector<int> lengths(size_t(ranks()), 0), begins(size_t(ranks()), 0);
-  check_mpi(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, channel_->comm),
-            "MPI_Allgather");
+  channel_->wait("MPI_Allgather of all ranks", [&] {
+    return MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, channel_->comm);
+  });
   std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
   std::string all(size_t(begins.back() + lengths.back()), '\0');
-  check_mpi(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(),
-                           MPI_CHAR, channel_->comm),
-            "MPI_Allgatherv");
+  channel_->wait("MPI_Allgatherv of all ranks", [&] {
+    return MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(),
+                          MPI_CHAR, channel_->comm);
+  });
   std::vector<std::string> texts;
   for (size_t r = 0; r < lengths.size(); ++r) {
     texts.push_back(all.substr(size_t(begins[r]), size_t(lengths[r])));
@@ -71,25 +84,28 @@ std::vector<std::string> Peers::gather(const std::string& text) const {
 }
 
 void Peers::send(std::span<const float> values, int to) const {
-  check_mpi(MPI_Send(values.data(), int(values.size()), MPI_FLOAT, to, 0, channel_->comm),
-            "MPI_Send");
+  channel_->wait("MPI_Send to another rank", [&] {
+    return MPI_Send(values.data(), int(values.size()), MPI_FLOAT, to, 0, channel_->comm);
+  });
 }
 
 void Peers::receive(std::span<float> values, int from) const {
-  check_mpi(MPI_Recv(values.data(), int(values.size()), MPI_FLOAT, from, 0, channel_->comm,
-                     MPI_STATUS_IGNORE),
-            "MPI_Recv");
+  channel_->wait("MPI_Recv from another rank", [&] {
+    return MPI_Recv(values.data(), int(values.size()), MPI_FLOAT, from, 0, channel_->comm,
+                    MPI_STATUS_IGNORE);
+  });
 }
 
 void Peers::cast_vote(int32_t value) {
   channel_->cast = value;
-  check_mpi(MPI_Iallreduce(&channel_->cast, &channel_->counted, 1, MPI_INT32_T, MPI_MAX,
-                           channel_->comm, &channel_->vote),
-            "MPI_Iallreduce");
+  comm::check_mpi(MPI_Iallreduce(&channel_->cast, &channel_->counted, 1, MPI_INT32_T, MPI_MAX,
+                                 channel_->comm, &channel_->vote),
+                  "MPI_Iallreduce");
 }
 
 int32_t Peers::count_vote() {
-  check_mpi(MPI_Wait(&channel_->vote, MPI_STATUS_IGNORE), "MPI_Wait");
+  channel_->wait("the ranks' vote about stopping",
+                 [&] { return MPI_Wait(&channel_->vote, MPI_STATUS_IGNORE); });
   return channel_->counted;
 }
 

@@ -1,5 +1,6 @@
 #include "zero/train/plan_report.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +13,8 @@ namespace {
 using plan::Use;
 
 constexpr const char* kVerbs[] = {"all_gather", "reduce_scatter", "all_reduce"};
+
+constexpr const char* kUnexplained = "for no known reason";
 
 template <class... Values>
 std::string format(const char* pattern, Values... values) {
@@ -36,20 +39,75 @@ std::optional<double> formula_bytes(const StateFormula& formula, Use use) {
   }
 }
 
-std::string memory_row(const std::string& name, int64_t bytes, std::optional<double> formula) {
-  std::string line = format("  %-18s %12s", name.c_str(), bytes_text(double(bytes)).c_str());
-  if (formula) {
-    line += format("   formula %12s", bytes_text(*formula).c_str());
-    if (*formula > 0) line += format("  %+.2f %%", 100 * (double(bytes) / *formula - 1));
-  }
-  return line + "\n";
-}
-
 /// The formula's elements for a verb of the step; none for the small all-reduce.
-std::optional<double> formula_elements(const PlanReport& report, size_t verb) {
-  const TrafficFormula formula = traffic_formula(request(report), parameters(report));
+std::optional<double> formula_elements(const TrafficFormula& formula, size_t verb) {
   if (verb > 1) return std::nullopt;
   return verb == 0 ? formula.gathered : formula.reduced;
+}
+
+/// Elements of all units, with what makes shards equal and begins tensors at round places.
+int64_t padded_parameters(const PlanReport& report) {
+  int64_t numel = 0;
+  for (const plan::Unit& unit : report.build->plan.units) numel += unit.numel;
+  return numel;
+}
+
+/// Why gradients at rest differ from the formula by more than padding.
+const char* why_other_gradients(const plan::Request& asked) {
+  if (asked.micro_batches == 1) return "a single micro-batch on one rank is no sum";
+  if (!asked.reproducible) return kUnexplained;
+  if (asked.stage == 1) return "only a shard of a reproducible sum is kept";
+  return asked.stage == 0 ? "the finished sum is rounded to the compute type" : kUnexplained;
+}
+
+const char* why_fewer_gathered(const plan::Request& asked) {
+  return asked.stage == 3 ? "not 2 A times: units stay gathered from use to use, see "
+                            "zero.stage3_max_reuse_distance"
+                          : kUnexplained;
+}
+
+/// A formula's number beside the plan's, how much they differ, and why. `padded` is what the
+/// formula gives with padding.
+struct Beside {
+  double formula, padded;
+  const char* otherwise;  ///< why they differ where that is not the padding
+};
+
+std::string difference(double planned, const Beside& beside) {
+  if (beside.formula == 0) return "";
+  const double percent = 100 * (planned / beside.formula - 1);
+  std::string out = format("  %+.2f %%", percent);
+  if (std::abs(percent) < 0.005) return out;
+  const bool is_padding = std::abs(planned - beside.padded) <= 0.01 * beside.padded;
+  return out + "  " + (is_padding ? "padding" : beside.otherwise);
+}
+
+std::string memory_row(const std::string& name, int64_t bytes) {
+  return format("  %-18s %12s", name.c_str(), bytes_text(double(bytes)).c_str());
+}
+
+std::string memory_formula(const PlanReport& report, Use use, int64_t bytes) {
+  const plan::Request& asked = request(report);
+  const auto formula = formula_bytes(state_formula(asked, parameters(report)), use);
+  if (!formula) return "";
+  const auto padded = formula_bytes(state_formula(asked, padded_parameters(report)), use);
+  return format("   formula %12s", bytes_text(*formula).c_str()) +
+         difference(double(bytes), {.formula = *formula,
+                                    .padded = *padded,
+                                    .otherwise = use == Use::gradients ? why_other_gradients(asked)
+                                                                       : kUnexplained});
+}
+
+std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t elements) {
+  const plan::Request& asked = request(report);
+  const auto formula = formula_elements(traffic_formula(asked, parameters(report)), verb);
+  if (!formula) return "";
+  const auto padded = formula_elements(traffic_formula(asked, padded_parameters(report)), verb);
+  return format("   formula %.0f elements", *formula) +
+         difference(double(elements),
+                    {.formula = *formula,
+                     .padded = *padded,
+                     .otherwise = verb == 0 ? why_fewer_gathered(asked) : kUnexplained});
 }
 
 }  // namespace
@@ -59,18 +117,17 @@ PlanReport report_plan(const Build& build, const plan::Machine& machine, const M
 }
 
 std::string memory_table(const PlanReport& report) {
-  const StateFormula formula = state_formula(request(report), parameters(report));
   const auto& bytes = report.forecast.bytes[size_t(plan::Tier::device)];
   std::string out = "memory a rank, and ZeRO's formula without padding\n";
   for (size_t use = 0; use < bytes.size(); ++use) {
     if (bytes[use] == 0) continue;
-    out += memory_row(plan::name_of(Use(use)), bytes[use], formula_bytes(formula, Use(use)));
+    out += memory_row(plan::name_of(Use(use)), bytes[use]) +
+           memory_formula(report, Use(use), bytes[use]) + "\n";
   }
-  out += memory_row("arena in all", report.device_bytes(), std::nullopt);
+  out += memory_row("arena in all", report.device_bytes()) + "\n";
   if (report.limit.bytes == 0) return out + "  no limit is known\n";
-  out += memory_row("limit", report.limit.bytes, std::nullopt);
-  out.back() = ' ';
-  return out + "  " + report.limit.source + (report.fits() ? ": fits\n" : ": does not fit\n");
+  return out + memory_row("limit", report.limit.bytes) + "   " + report.limit.source +
+         (report.fits() ? ": fits\n" : ": does not fit\n");
 }
 
 std::string traffic_table(const PlanReport& report) {
@@ -81,8 +138,7 @@ std::string traffic_table(const PlanReport& report) {
     out +=
         format("  %-18s %12lld elements  %12s  %5lld calls", kVerbs[verb], (long long)row.elements,
                bytes_text(double(row.bytes)).c_str(), (long long)row.calls);
-    const std::optional<double> formula = formula_elements(report, verb);
-    out += formula ? format("   formula %.0f elements\n", *formula) : "\n";
+    out += traffic_formula_text(report, verb, row.elements) + "\n";
   }
   return out;
 }
@@ -124,7 +180,7 @@ std::string plan_json(const PlanReport& report) {
     const plan::CollectiveForecast& row = forecast.collectives[plan::kStep][verb];
     json["sent"][kVerbs[verb]] = {
         {"calls", row.calls}, {"elements", row.elements}, {"bytes", row.bytes}};
-    const std::optional<double> elements = formula_elements(report, verb);
+    const auto elements = formula_elements(traffic_formula(asked, parameters(report)), verb);
     if (elements) json["sent"][kVerbs[verb]]["formula_elements"] = *elements;
   }
   json["forecast"] = {{"step_seconds", forecast.step_seconds},

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "src/train/mpi_check.hpp"
+#include "src/comm/mpi_world.hpp"
 
 namespace zero::train {
 namespace {
@@ -22,22 +22,6 @@ std::string host_name() {
   return name;
 }
 
-/// The cores that this process may use, as text that equals a sharer's.
-std::string allowed_cores(int& count) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) {
-    count = 1;
-    return "unknown";
-  }
-  count = CPU_COUNT(&set);
-  std::string cores;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &set)) cores += std::to_string(i) + ",";
-  }
-  return cores;
-}
-
 int64_t threads_from_environment() {
   const char* value = std::getenv("OMP_NUM_THREADS");
   return value ? std::max<int64_t>(0, std::atoll(value)) : 0;
@@ -45,19 +29,30 @@ int64_t threads_from_environment() {
 
 }  // namespace
 
+Cores allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
+  Cores cores{.count = std::max(1, CPU_COUNT(&set)), .list = {}};
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) cores.list += std::to_string(i) + ",";
+  }
+  return cores;
+}
+
 Session::Session(int& argc, char**& argv) : host_(host_name()) {
   int provided = 0;
-  check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   threaded_ = provided >= MPI_THREAD_MULTIPLE;
   peers_ = std::make_unique<Peers>();
-  int cores = 1;
-  const std::string mine = host_ + ":" + allowed_cores(cores);
+  const Cores cores = allowed_cores();
+  const std::string mine = host_ + ":" + cores.list;
   const std::vector<std::string> all = peers_->share(mine);
+  const auto is_here = [&](const std::string& other) { return other.starts_with(host_ + ":"); };
   sharers_ = int(std::count(all.begin(), all.end(), mine));
-  node_ranks_ = int(std::count_if(all.begin(), all.end(), [&](const std::string& other) {
-    return other.starts_with(host_ + ":");
-  }));
-  threads_ = std::max(1, cores / sharers_);
+  node_ranks_ = int(std::count_if(all.begin(), all.end(), is_here));
+  leads_node_ = std::none_of(all.begin(), all.begin() + rank(), is_here);
+  threads_ = std::max(1, cores.count / sharers_);
 }
 
 Session::~Session() {

@@ -1,9 +1,13 @@
 #include "zero/train/trainer.hpp"
 
-#include "zero/train/breakdown.hpp"
+#include "zero/train/health.hpp"
 #include "zero/train/stop_signal.hpp"
 
 namespace zero::train {
+
+int64_t last_step(const RunConfig& config) {
+  return config.run.stop_at ? config.run.stop_at : config.run.steps;
+}
 
 Trainer::Trainer(Parts parts)
     : parts_(std::move(parts)),
@@ -13,8 +17,7 @@ Trainer::Trainer(Parts parts)
 
 Outcome Trainer::run() {
   const StopSignal signals;
-  const int64_t last =
-      parts_.config.run.stop_at ? parts_.config.run.stop_at : parts_.config.run.steps;
+  const int64_t last = last_step(parts_.config);
   Peers& peers = parts_.session.peers();
   int64_t step = 0;
   bool stopped = false;
@@ -26,16 +29,17 @@ Outcome Trainer::run() {
     if (!stopped && is_evaluation_due(step)) evaluate_weights(step);
   }
   finish();
+  const bool cut = stopped && step < last;
   const bool evaluated = evaluation_ && evaluation_->step == step;
-  if (!stopped && !evaluated && parts_.data.validation) evaluate_weights(step);
-  return {.steps = step, .stopped = stopped && step < last, .evaluation = evaluation_};
+  if (!cut && !evaluated && parts_.data.validation) evaluate_weights(step);
+  return {.steps = step, .stopped = cut, .evaluation = evaluation_};
 }
 
 void Trainer::attempt(int64_t step) {
-  parts_.session.alone([&] { loader_.load(parts_.engine, parts_.session.rank(), step); });
+  loader_.load(parts_.engine, parts_.session.rank(), step);
   const kernels::StepInputs inputs = loader_.inputs(step);
   parts_.engine.run(plan::kStep, with_pending(inputs));
-  if (pending_) settle(*pending_);
+  if (pending_) settle(step);
   pending_.emplace();
   pending_->report.step = step;
   pending_->tokens = inputs.counted_tokens;
@@ -47,27 +51,27 @@ void Trainer::attempt(int64_t step) {
 void Trainer::finish() {
   if (!pending_) return;
   parts_.engine.run(plan::kFinish, with_pending(loader_.inputs(pending_->report.step)));
-  settle(*pending_);
+  settle(pending_->report.step);
   pending_.reset();
 }
 
 void Trainer::evaluate_weights(int64_t step) {
   finish();
-  parts_.session.alone([&] {
-    evaluation_ = evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(),
-                           loader_.inputs(step));
-  });
+  evaluation_ =
+      evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
   parts_.on_evaluation(*evaluation_);
 }
 
-/// The decision about an attempt is on the device when the next body has run.
-void Trainer::settle(const StepRecord& record) {
-  StepRecord settled = record;
+/// The decision about the pending attempt is on the device when the next body has run; the
+/// gradients there are then those of `gradients_step`.
+void Trainer::settle(int64_t gradients_step) {
+  StepRecord settled = *pending_;
   settled.report = parts_.engine.state().report;
-  ZERO_REQUIRE(settled.report.step == record.report.step, "the report is of step ",
-               settled.report.step, ", not ", record.report.step);
+  ZERO_REQUIRE(settled.report.step == pending_->report.step, "the report is of step ",
+               settled.report.step, ", not ", pending_->report.step);
   parts_.on_step(settled);
-  check_health(parts_.session, parts_.engine, parts_.config, settled.report);
+  check_health(parts_.session, parts_.engine, parts_.config,
+               {.report = settled.report, .gradients_step = gradients_step});
 }
 
 bool Trainer::is_evaluation_due(int64_t step) const {

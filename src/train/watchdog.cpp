@@ -16,6 +16,25 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
+void Watchdog::arm(const char* place) {
+  place_ = place;
+  ++armings_;
+  armed_ = true;
+}
+
+Watchdog::Armed::Armed(Watchdog* watchdog, const char* place) : watchdog_(watchdog) {
+  if (watchdog_) watchdog_->arm(place);
+}
+
+Watchdog::Armed::~Armed() {
+  if (watchdog_) watchdog_->disarm();
+}
+
+std::string Watchdog::place() const {
+  const char* named = place_;
+  return named ? named : options_.running();
+}
+
 void Watchdog::watch() {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
@@ -24,11 +43,12 @@ void Watchdog::watch() {
   Clock::time_point changed = Clock::now();
   std::unique_lock<std::mutex> lock(mutex_);
   while (!closing_changed_.wait_for(lock, pause, [this] { return closing_; })) {
-    const int64_t finished = options_.finished();
-    if (!armed_ || finished != seen) changed = Clock::now();
-    seen = finished;
+    // Both only rise, so their sum changes with either.
+    const int64_t moved = options_.finished() + armings_;
+    if (!armed_ || moved != seen) changed = Clock::now();
+    seen = moved;
     if (Seconds(Clock::now() - changed).count() < options_.timeout_seconds) continue;
-    options_.on_hang(options_.running());
+    options_.on_hang(place());
     return;
   }
 }

@@ -73,6 +73,19 @@ TEST(Executor, copies_the_step_inputs_to_their_buffer) {
   EXPECT_EQ(executor.values<kernels::StepInputs>(hand.plan.step_inputs)[0].step, 7);
 }
 
+TEST(Executor, what_other_lanes_do_after_the_last_op_of_compute_counts_as_its_wait) {
+  testing::HandPlan hand;
+  const int32_t own = hand.keep("own", 8), others = hand.keep("others", 8);
+  hand.clear(own);
+  hand.clear(others, Lane::reduce);
+  Executor executor(hand.plan, {}, {});
+  executor.set_op_hook([](Lane lane, const plan::PlanOp&) {
+    if (lane == Lane::reduce) std::this_thread::sleep_for(50ms);
+  });
+  executor.run(kStep, {});
+  EXPECT_GT(executor.times()[size_t(Lane::compute)].wait_seconds, 0.02);
+}
+
 TEST(Executor, a_lane_waits_for_the_op_it_names_on_another_lane) {
   TwoLanes lanes;
   Executor executor(lanes.hand.plan, {}, {});

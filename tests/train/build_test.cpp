@@ -57,10 +57,25 @@ TEST(Build, PassesThePrecisionOn) {
   EXPECT_EQ(build(config, {}).plan.request.compute, Dtype::f16);
 }
 
-TEST(Build, RefusesWhatNoPassActsOn) {
+TEST(Build, RefusesBf16OnTheWireWhereGradientsTravelInAnotherType) {
   RunConfig config = tiny();
   config.communication_data_type = CommunicationDtype::bf16;
-  EXPECT_THROW(build(config, {.ranks = 2}), Error) << "four micro-batches are summed first";
+  EXPECT_NO_THROW(build(config, {.ranks = 1})) << "nothing travels";
+  for (int64_t stage : {0, 1, 2, 3}) {
+    config.zero.stage = stage;
+    EXPECT_THROW(build(config, {.ranks = 8}), Error) << "fp32 at stage " << stage;
+  }
+}
+
+TEST(Build, SendsBf16WhereSingleMicroBatchesTravel) {
+  RunConfig config = tiny();
+  config.communication_data_type = CommunicationDtype::bf16;
+  config.bf16.enabled = true;
+  EXPECT_NO_THROW(build(config, {.ranks = 8})) << "one micro-batch";
+  EXPECT_THROW(build(config, {.ranks = 2}), Error) << "four are summed first";
+  config.numerics.reproducible = true;
+  EXPECT_NO_THROW(build(config, {.ranks = 2})) << "each is reduced on its own";
+  config.numerics.reproducible = false;
   config.zero.stage = 2;
   EXPECT_NO_THROW(build(config, {.ranks = 2}));
 }

@@ -54,6 +54,12 @@ TEST(CheapestChange, AddsRanksLast) {
   EXPECT_EQ(change->ranks, 4);
 }
 
+TEST(CheapestChange, AddsNoRanksBeyondTheMost) {
+  const Fits on_four = [](const Build& build) { return build.plan.request.ranks >= 4; };
+  EXPECT_TRUE(cheapest_change(tiny(), {.ranks = 2}, on_four, 4));
+  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 2}, on_four, 2));
+}
+
 TEST(CheapestChange, LeavesOutWhatDoesNotHelp) {
   const auto change = cheapest_change(tiny(), {.ranks = 2}, [](const Build& build) {
     return build.plan.request.stage == 3 && build.plan.request.prefetch_numel == 0;

@@ -6,22 +6,22 @@
 namespace zero::train {
 namespace {
 
-constexpr const char* kMeminfo = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    8000 kB\n";
+constexpr int64_t kAvailable = 8000;
 
 TEST(MemoryLimit, SharesAvailableMemoryBetweenTheRanksOfANode) {
-  const MemoryLimit limit = host_limit_from(kMeminfo, "max\n", 4);
-  EXPECT_EQ(limit.bytes, 2000 * 1024);
+  const MemoryLimit limit = host_limit_from(kAvailable, "max\n", 4);
+  EXPECT_EQ(limit.bytes, 2000);
   EXPECT_EQ(limit.source, "available memory / 4 ranks of the node");
 }
 
 TEST(MemoryLimit, ATighterGroupWins) {
-  const MemoryLimit limit = host_limit_from(kMeminfo, "4096000\n", 1);
-  EXPECT_EQ(limit.bytes, 4096000);
+  const MemoryLimit limit = host_limit_from(kAvailable, "4096\n", 1);
+  EXPECT_EQ(limit.bytes, 4096);
   EXPECT_EQ(limit.source, "cgroup limit / 1 rank of the node");
-  EXPECT_EQ(host_limit_from(kMeminfo, "99999999999\n", 1).bytes, 8000 * 1024);
+  EXPECT_EQ(host_limit_from(kAvailable, "99999999999\n", 1).bytes, 8000);
 }
 
-TEST(MemoryLimit, IsUnknownWhereNothingTells) { EXPECT_EQ(host_limit_from("", "", 1).bytes, 0); }
+TEST(MemoryLimit, IsUnknownWhereNothingTells) { EXPECT_EQ(host_limit_from(-1, "", 1).bytes, 0); }
 
 TEST(MemoryLimit, TheConfigurationWins) {
   RunConfig config;
@@ -30,6 +30,15 @@ TEST(MemoryLimit, TheConfigurationWins) {
   EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 5);
   config.memory.device_limit = 0;
   EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 7);
+}
+
+TEST(MemoryLimit, ATighterLimitOfTheNodeIsSharedByItsRanks) {
+  RunConfig config;
+  config.memory.host_limit = 12;
+  EXPECT_EQ(host_limit(config, 4).bytes, 3);
+  EXPECT_EQ(host_limit(config, 4).source, "memory.host_limit / 4 ranks of the node");
+  config.memory.device_limit = 2;
+  EXPECT_EQ(host_limit(config, 4).source, "memory.device_limit");
 }
 
 TEST(MemoryLimit, BytesReadLikeWords) {

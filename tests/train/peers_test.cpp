@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 namespace zero::train {
 namespace {
 
@@ -27,6 +31,27 @@ TEST(Peers, OneVoteIsHeardByAll) {
   EXPECT_EQ(peers.count_vote(), 15);
   peers.cast_vote(0);
   EXPECT_EQ(peers.count_vote(), 0);
+}
+
+TEST(Peers, AWatchdogCountsTheTimeThatARankWaitsForOthers) {
+  Peers peers;
+  std::atomic<int> hangs{0};
+  std::string said;
+  Watchdog watchdog({.timeout_seconds = 0.08,
+                     .finished = [] { return int64_t(0); },
+                     .running = [] { return std::string("a body"); },
+                     .on_hang =
+                         [&](const std::string& what) {
+                           said = what;
+                           ++hangs;
+                         }});
+  peers.watch_with(&watchdog);
+  const bool late = peers.rank() == peers.ranks() - 1;
+  if (late) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  peers.largest(0);
+  peers.watch_with(nullptr);
+  EXPECT_EQ(hangs, late ? 0 : 1) << "who sleeps waits for nobody";
+  if (hangs > 0) EXPECT_EQ(said, "MPI_Allreduce of all ranks");
 }
 
 }  // namespace

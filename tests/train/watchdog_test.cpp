@@ -55,5 +55,20 @@ TEST_F(Watched, IsSilentWhileDisarmed) {
   EXPECT_EQ(hangs, 0);
 }
 
+TEST_F(Watched, CountsFromTheLastArmingOnAndNamesItsPlace) {
+  auto slow = options();
+  slow.timeout_seconds = 0.4;
+  Watchdog dog(slow);
+  for (int i = 0; i < 8; ++i) {
+    const Watchdog::Armed armed(&dog, "the vote");
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  EXPECT_EQ(hangs, 0) << "0.8 s of waiting, 0.1 s each";
+  const Watchdog::Armed armed(&dog, "the vote");
+  std::this_thread::sleep_for(milliseconds(800));
+  EXPECT_EQ(hangs, 1);
+  EXPECT_EQ(said, "the vote");
+}
+
 }  // namespace
 }  // namespace zero::train

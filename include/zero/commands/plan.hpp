@@ -10,9 +10,15 @@ namespace zero::commands {
 /// Error(kDoesNotFit), naming the cheapest change under which it would fit, if it does not.
 int plan(const CommandLine& line);
 
-/// Throws the Error(kDoesNotFit) of a refused plan, with that change; returns if it fits. Ranks are
-/// added on further nodes of `node_ranks` where the limit is a node's share (0: it is a device's).
+/// How a refused plan may be given more ranks.
+struct MoreRanks {
+  int most;                ///< in all; those it has where --ranks cannot be typed
+  int64_t node_ranks = 0;  ///< of each further node, whose memory they share; 0: the limit is a
+                           ///< device's
+};
+
+/// Throws the Error(kDoesNotFit) of a refused plan, with that change; returns if it fits.
 void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config,
-                        const train::Team& team, int64_t node_ranks);
+                        const train::Team& team, const MoreRanks& more);
 
 }  // namespace zero::commands

@@ -6,6 +6,10 @@
 
 namespace zero {
 
+/// What the kernel says could be given out on this host now, or -1 where it does not say.
+/// Source: Linux /proc/meminfo, "MemAvailable".
+int64_t available_bytes();
+
 /// One block of memory, taken once and never returned before the end: all that a step touches on
 /// one tier. Page-aligned, zero-filled, in huge pages where the kernel gives them.
 class Arena {

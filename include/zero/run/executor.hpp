@@ -28,7 +28,7 @@ using LaneComms = std::array<comm::Communicator*, plan::kLanes>;
 
 struct LaneTimes {
   double busy_seconds = 0;
-  double wait_seconds = 0;  ///< for other lanes
+  double wait_seconds = 0;  ///< for other lanes; of compute also until the last one has ended
 };
 
 /// The last thing each lane did, for the watchdog: readable from any thread at any time.

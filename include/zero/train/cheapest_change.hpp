@@ -9,6 +9,9 @@
 
 namespace zero::train {
 
+/// More are not tried.
+inline constexpr int kMostRanks = 1024;
+
 /// Whether what was compiled fits. Called for each change that is tried.
 using Fits = std::function<bool(const Build&)>;
 
@@ -21,9 +24,10 @@ struct Change {
 /// The cheapest change of settings under which a refused plan fits, found by compiling. In order of
 /// rising cost: a smaller micro-batch with as many more micro-batches a step, so that
 /// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch;
-/// more ranks, doubled up to 1024. Nothing that changes the numbers is offered, and no setting that
-/// could be left out. None if nothing fits.
-std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits);
+/// more ranks, doubled up to `most_ranks`. Nothing that changes the numbers is offered, and no
+/// setting that could be left out. None if nothing fits.
+std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
+                                      int most_ranks = kMostRanks);
 
 /// The largest train_micro_batch_size_per_gpu that fits on these ranks, up to 65536: of those that
 /// divide train_batch_size where that is given, else of all. 0 if none does.

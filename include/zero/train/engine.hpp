@@ -20,7 +20,8 @@ namespace zero::train {
 /// Collective.
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks);
 
-/// This rank's memory, lanes and communicators, under a watchdog: what runs the bodies of a plan.
+/// This rank's memory, lanes and communicators: what runs the bodies of a plan. As long as it lives
+/// a watchdog is over the bodies, and over the session's peers wherever they wait for each other.
 class Engine {
  public:
   struct Options {
@@ -30,6 +31,9 @@ class Engine {
   /// Takes the memory and fills in the initial weights and step state. `session`, `build` and what
   /// `rules` views outlive it. Throws Ended where a rank has not the memory. Collective.
   Engine(Session& session, const Build& build, const run::Rules& rules, const Options& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   /// An error on any lane ends all ranks from inside.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);

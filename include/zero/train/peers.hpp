@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "zero/train/watchdog.hpp"
+
 namespace zero::train {
 
 /// What ranks tell each other outside of the plan: at set-up, about stopping, and for reports. Over
@@ -18,6 +20,10 @@ class Peers {
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
+
+  /// From now on a watchdog, which outlives its use, is armed while a verb waits for other ranks;
+  /// none with nullptr.
+  void watch_with(Watchdog* watchdog);
 
   int rank() const;
   int ranks() const;

@@ -21,9 +21,10 @@ struct PlanReport {
 
 PlanReport report_plan(const Build& build, const plan::Machine& machine, const MemoryLimit& limit);
 
-/// Bytes of each use beside ZeRO's formula, the arena that holds them, and the limit.
+/// Bytes of each use beside ZeRO's formula and why they differ, the arena that holds them, and the
+/// limit.
 std::string memory_table(const PlanReport& report);
-/// Elements, calls and bytes of each collective of one step beside the formula.
+/// Elements, calls and bytes of each collective of one step beside the formula and why they differ.
 std::string traffic_table(const PlanReport& report);
 /// Time of each lane and of a step.
 std::string time_table(const PlanReport& report);

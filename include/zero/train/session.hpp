@@ -30,7 +30,8 @@ class Session {
   int rank() const { return peers_->rank(); }
   int ranks() const { return peers_->ranks(); }
   bool is_first() const { return rank() == 0; }
-  int node_ranks() const { return node_ranks_; }  ///< ranks on this host
+  int node_ranks() const { return node_ranks_; }   ///< ranks on this host
+  bool leads_node() const { return leads_node_; }  ///< the lowest of them
   const std::string& host() const { return host_; }
 
   /// Throws Ended, kUsage, if the launcher started more tasks than MPI sees. Collective.
@@ -63,8 +64,15 @@ class Session {
   std::string host_, folder_;
   int node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
-  bool threaded_ = false, kokkos_ = false;
+  bool leads_node_ = true, threaded_ = false, kokkos_ = false;
 };
+
+/// The cores that this process may use.
+struct Cores {
+  int count = 1;
+  std::string list = "unknown";  ///< equal to a sharer's
+};
+Cores allowed_cores();
 
 /// What the launcher says in the environment about the tasks it started.
 struct Launch {

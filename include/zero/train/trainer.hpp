@@ -27,6 +27,9 @@ struct Outcome {
   std::optional<Evaluation> evaluation;  ///< the last one
 };
 
+/// The last step of this launch unless a signal comes: run.stop_at if it is given, else run.steps.
+int64_t last_step(const RunConfig& config);
+
 /// The steps of a run. Plain numbers go out through the two functions, on every rank.
 class Trainer {
  public:
@@ -41,15 +44,16 @@ class Trainer {
   };
   explicit Trainer(Parts parts);
 
-  /// Ends after run.steps or run.stop_at, or at the step boundary after a signal on any rank; all
-  /// updates are then applied. Throws Ended, kNumerics, when training has broken down. Collective.
+  /// Ends after last_step(), or at the step boundary after a signal on any rank; all updates are
+  /// then applied. Throws Ended, kNumerics, when training has broken down; any other error is this
+  /// rank's alone, in the middle of communication. Collective.
   Outcome run();
 
  private:
   void attempt(int64_t step);
   void finish();
   void evaluate_weights(int64_t step);
-  void settle(const StepRecord& record);
+  void settle(int64_t gradients_step);
   bool is_evaluation_due(int64_t step) const;
   kernels::StepInputs with_pending(kernels::StepInputs inputs) const;
 

@@ -25,15 +25,31 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Only an armed watchdog counts time: between runs of a body nothing is expected.
-  void arm() { armed_ = true; }
+  /// Only an armed watchdog counts time, from the arming on: between waits nothing is expected.
+  /// `place`, text that stays, is said to hang instead of what `running` tells.
+  void arm(const char* place = nullptr);
   void disarm() { armed_ = false; }
+
+  /// Armed as long as it lives; without a watchdog nothing is. They do not nest.
+  class Armed {
+   public:
+    explicit Armed(Watchdog* watchdog, const char* place = nullptr);
+    ~Armed();
+    Armed(const Armed&) = delete;
+    Armed& operator=(const Armed&) = delete;
+
+   private:
+    Watchdog* watchdog_;
+  };
 
  private:
   void watch();
+  std::string place() const;
 
   Options options_;
   std::atomic<bool> armed_{false};
+  std::atomic<const char*> place_{nullptr};
+  std::atomic<int64_t> armings_{0};
   std::mutex mutex_;
   std::condition_variable closing_changed_;
   bool closing_ = false;

@@ -1,4 +1,4 @@
-#include "zero/train/breakdown.hpp"
+#include "zero/train/health.hpp"
 
 #include <cmath>
 
@@ -9,6 +9,7 @@ namespace {
 struct Gradient {
   const plan::Unit* unit;
   Dtype dtype;
+  Dtype rounded_to;
   const std::byte* data;
   UnitRange range;
 };
@@ -19,12 +20,12 @@ Gradient gradient_of(const StateView& view, const plan::PlanOp& update) {
   const int64_t offset = operand.offset + (operand.sharded ? view.rank * operand.bytes : 0);
   return {.unit = &unit,
           .dtype = update.in,
+          .rounded_to = update.round ? view.plan->request.compute : update.in,
           .data = view.bytes(operand.buffer).data() + offset,
           .range = held_range(unit, unit.optimizer_sharded, view.rank)};
 }
 
-float value_at(const Gradient& gradient, int64_t i) {
-  const int64_t place = i - gradient.range.begin;
+float stored_at(const Gradient& gradient, int64_t place) {
   switch (gradient.dtype) {
     case Dtype::bf16:
       return float(reinterpret_cast<const bf16*>(gradient.data)[place]);
@@ -33,6 +34,12 @@ float value_at(const Gradient& gradient, int64_t i) {
     default:
       return reinterpret_cast<const float*>(gradient.data)[place];
   }
+}
+
+float value_at(const Gradient& gradient, int64_t i) {
+  const float stored = stored_at(gradient, i - gradient.range.begin);
+  if (gradient.rounded_to == Dtype::bf16) return float(bf16(stored));
+  return gradient.rounded_to == Dtype::f16 ? float(f16(stored)) : stored;
 }
 
 std::string first_nonfinite_in(const plan::Plan& plan, const Gradient& gradient) {
@@ -66,7 +73,8 @@ std::string first_nonfinite_gradient(const StateView& view) {
 }
 
 void check_health(Session& session, Engine& engine, const RunConfig& config,
-                  const kernels::StepReport& report) {
+                  const Decided& decided) {
+  const kernels::StepReport& report = decided.report;
   const bool scales = config.fp16.enabled && config.fp16.loss_scale == 0;
   const bool too_many = !scales && report.skipped_in_row > config.numerics.max_bad_steps;
   if (!report.scale_exhausted && !too_many) return;
@@ -75,6 +83,9 @@ void check_health(Session& session, Engine& engine, const RunConfig& config,
       session.peers().share(first_nonfinite_gradient(engine.view()));
   for (size_t rank = found.size(); rank-- > 0;) {
     if (!found[rank].empty()) where = text(found[rank], " (rank ", rank, ")");
+  }
+  if (decided.gradients_step != report.step) {
+    where += text(" (seen in the gradients of step ", decided.gradients_step, ")");
   }
   session.together([&] {
     if (report.scale_exhausted) {

@@ -1,0 +1,67 @@
+// Ranks: 1
+#include "zero/train/plan_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace zero::train {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunConfig tiny(int64_t stage) {
+  RunConfig config;
+  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0};
+  config.data.train = "synthetic";
+  config.data.sequence_length = 16;
+  config.run.steps = 1;
+  config.train_micro_batch_size_per_gpu = 2;
+  config.gradient_accumulation_steps = 2;
+  config.zero.stage = stage;
+  config.zero.stage3_max_reuse_distance = 0;
+  return config;
+}
+
+std::string tables(const RunConfig& config, int ranks) {
+  const Build made = build(config, {.ranks = ranks});
+  const PlanReport report =
+      report_plan(made, plan::machine_profile("v100_32g", compute_dtype(config)), {});
+  return memory_table(report) + traffic_table(report);
+}
+
+TEST(PlanReport, NamesPaddingWhereNothingElseDiffers) {
+  EXPECT_THAT(tables(tiny(2), 4), HasSubstr("%  padding\n"));
+}
+
+TEST(PlanReport, SaysThatKeptUnitsAreGatheredLessOften) {
+  RunConfig config = tiny(3);
+  const char* reason = "see zero.stage3_max_reuse_distance";
+  EXPECT_THAT(tables(tiny(2), 4), Not(HasSubstr(reason)));
+  config.zero.stage3_max_reuse_distance = 1'000'000'000;
+  EXPECT_THAT(tables(config, 4), HasSubstr(reason));
+}
+
+TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {
+  RunConfig config = tiny(1);
+  config.numerics.reproducible = true;
+  EXPECT_THAT(tables(config, 4), HasSubstr("only a shard of a reproducible sum is kept"));
+}
+
+TEST(PlanReport, HasAReasonForEveryDifference) {
+  for (int bits = 0; bits < 64; ++bits) {
+    RunConfig config = tiny(bits & 3);
+    config.bf16.enabled = bits & 4;
+    config.numerics.reproducible = bits & 8;
+    if (bits & 16) config.numerics.gradient_dtype = GradientDtype::fp32;
+    if (bits & 32) config.gradient_accumulation_steps = 1;
+    for (int ranks : {1, 4}) {
+      if (ranks == 1 && config.zero.stage > 0) continue;
+      EXPECT_THAT(tables(config, ranks), Not(HasSubstr("for no known reason")))
+          << "bits " << bits << " on " << ranks << " ranks";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::train
