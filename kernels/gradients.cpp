@@ -16,14 +16,6 @@ struct Pair {
   Out* out;
 };
 
-template <class T>
-void clear(Stream& stream, Interval range, T* array) {
-  for_each_block(
-      stream, kClear, range, KOKKOS_LAMBDA(int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i) array[i] = T(0);
-      });
-}
-
 template <class T, class G, bool kRound>
 struct Squares {
   int64_t numel;
@@ -83,13 +75,12 @@ void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, St
   }
 }
 
-template <class T>
-void clear_ranges(Stream& stream, std::span<const Range> ranges, T* array) {
-  for (const Range& range : ranges) clear(stream, {range.begin, range.end}, array);
-}
-
 void clear_bytes(Stream& stream, int64_t bytes, void* memory) {
-  clear(stream, {0, bytes}, static_cast<unsigned char*>(memory));
+  auto* const at = static_cast<unsigned char*>(memory);
+  for_each_block(
+      stream, kClear, {0, bytes}, KOKKOS_LAMBDA(int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) at[i] = 0;
+      });
 }
 
 template void accumulate(Stream&, int64_t, const float*, float*, bool);
@@ -103,8 +94,5 @@ template void sum_of_squares<bf16>(Stream&, int64_t, const bf16*, bool, StepSums
 template void sum_of_squares<bf16>(Stream&, int64_t, const float*, bool, StepSums*);
 template void sum_of_squares<f16>(Stream&, int64_t, const f16*, bool, StepSums*);
 template void sum_of_squares<f16>(Stream&, int64_t, const float*, bool, StepSums*);
-template void clear_ranges(Stream&, std::span<const Range>, float*);
-template void clear_ranges(Stream&, std::span<const Range>, bf16*);
-template void clear_ranges(Stream&, std::span<const Range>, f16*);
 
 }  // namespace zero::kernels

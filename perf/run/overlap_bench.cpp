@@ -1,4 +1,5 @@
-// Does overlap_comm hide communication? Two ranks as threads train a small GPT-2; a sleep is put
+// Does overlap_comm hide communication? Two ranks as threads train a GPT-2 as deep as the 350 M one
+// (what stays exposed is five collectives a step, however many there are); a sleep is put
 // into every collective, together 60 % of a step. Steps with and without it are taken in turns.
 // Ends with status 1 if a sleep costs more than 10 % of a step (median), or changes a bit.
 //   OMP_WAIT_POLICY=passive perf_run_overlap
@@ -26,7 +27,7 @@ constexpr int kRanks = 2;
 constexpr int kPairs = 12;
 constexpr double kSleepShare = 0.6, kAllowed = 0.10;
 constexpr model::Gpt2 kModel{
-    .layers = 16, .width = 256, .heads = 4, .vocabulary = 256, .positions = 256};
+    .layers = 24, .width = 192, .heads = 4, .vocabulary = 256, .positions = 256};
 
 plan::Plan make_plan(int stage) {
   const graph::Graph forward = model::gpt2(

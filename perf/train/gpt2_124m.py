@@ -3,11 +3,15 @@
 
 usage: gpt2_124m.py BUILD [--dtype fp32|bf16] [--ranks N] [--threads T] [--length L] [--stage S]
                     [--also-stage S2] [--pairs N] [--steps N] [--peer COMMAND] [--out FILE.json]
+                    [--at-least-peer R] [--at-least-peak S] [--at-least-stage R]
 
 BUILD is a build folder. A run is `--steps` steps of one sample a rank on synthetic tokens, no
-dropout; its figure is the median step after the first. COMMAND is a shell command that trains the
-same model with the same batch and prints a JSON line with "tps_med" (tokens/s); {dtype}, {length}
-and {threads} are replaced. The first pair is not counted. Ratios are taken pair by pair.
+dropout; its figure is the median step after the first. COMMAND (default: the variable PEER) is a
+shell command that trains the same model with the same batch and prints a JSON line with "tps_med"
+(tokens/s); {dtype}, {length}, {threads} and {ranks} are replaced. The first pair is not counted.
+Ratios are taken pair by pair. Ends with status 1 if a median is below its bound: our speed over the
+peer's (not where R x the peer would be above 75 % of the peak, so that --at-least-peak decides),
+our share of the peak, the speed at S2 over that at S.
 """
 import argparse
 import json
@@ -21,6 +25,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARAMETERS, LAYERS, WIDTH = 124_439_808, 12, 768
+NEAR_PEAK = 0.75  # nobody needs to be faster than this share of the peak
 
 
 def arguments():
@@ -34,8 +39,11 @@ def arguments():
     parser.add_argument("--also-stage", type=int)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--peer", default="")
+    parser.add_argument("--peer", default=os.environ.get("PEER", ""))
     parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--at-least-peer", type=float)
+    parser.add_argument("--at-least-peak", type=float)
+    parser.add_argument("--at-least-stage", type=float)
     return parser.parse_args()
 
 
@@ -46,8 +54,8 @@ def launcher(ranks):
     return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", *root]
 
 
-def train(args, stage):
-    """Tokens/s of one run, and where its time went: {op: ms a step}."""
+def run_program(args, stage):
+    """The lines of metrics.jsonl and the summary of one run, one sample a rank and step."""
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "data.train": "synthetic", "data.validation_fraction": 0, "model.dropout": 0,
@@ -64,19 +72,25 @@ def train(args, stage):
             words = done.stdout + done.stderr
             sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{words}")
         lines = pathlib.Path(folder, "run/metrics.jsonl").read_text().splitlines()
-        speeds = [json.loads(line)["tokens_per_s"] for line in lines]
-        regions = json.loads(summary.read_text())["regions"]
-        share = {op: 1e3 * row["mean"] / args.steps for op, row in regions.items()}
-        return statistics.median(speeds[1:]), share
+        return [json.loads(line) for line in lines], json.loads(summary.read_text())
+
+
+def train(args, stage):
+    """Tokens/s of one run, and where its time went: {op: ms a step}."""
+    lines, summary = run_program(args, stage)
+    share = {op: 1e3 * row["mean"] / args.steps for op, row in summary["regions"].items()}
+    return statistics.median(line["tokens_per_s"] for line in lines[1:]), share
 
 
 def run_peer(args):
-    names = {"dtype": args.dtype, "length": args.length, "threads": args.threads}
+    names = {"dtype": args.dtype, "length": args.length, "threads": args.threads,
+             "ranks": args.ranks}
     command = re.sub(r"\{(\w+)\}", lambda found: str(names[found[1]]), args.peer)
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     for line in done.stdout.splitlines():
         if line.startswith("{"):
-            return json.loads(line)["tps_med"]
+            # Ranks that print at one time may share a line.
+            return json.JSONDecoder().raw_decode(line)[0]["tps_med"]
     sys.exit(f"{command}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
 
 
@@ -130,6 +144,33 @@ def main():
     report(result)
     if args.out:
         args.out.write_text(json.dumps(result, indent=1) + "\n")
+    return judge(args, result)
+
+
+def wanted_share(args, result):
+    """The share of the peak that the peer's speed times its bound would be."""
+    of_one = result["share_of_peak"]["median"] / result["tokens_per_s"]["median"]
+    return args.at_least_peer * result["peer_tokens_per_s"]["median"] * of_one
+
+
+def judge(args, result):
+    """1 if a median is below its bound, else 0."""
+    bounds = {"share_of_peak": args.at_least_peak, "ratio_to_peer": args.at_least_peer,
+              f"stage_{args.also_stage}_to_{args.stage}": args.at_least_stage}
+    failed = False
+    for name, bound in bounds.items():
+        if bound is None:
+            continue
+        if name not in result:
+            print("SKIP no PEER" if name == "ratio_to_peer" else f"SKIP no {name}")
+            continue
+        median, verdict = result[name]["median"], "passed"
+        if name == "ratio_to_peer" and median < bound and wanted_share(args, result) > NEAR_PEAK:
+            verdict = f"no verdict, it would be {wanted_share(args, result):.2f} of the peak"
+        elif median < bound:
+            failed, verdict = True, "FAILED"
+        print(f"{name} {median:.3f}, at least {bound}: {verdict}")
+    return int(failed)
 
 
 def report(result):
@@ -143,4 +184,4 @@ def report(result):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -38,8 +38,10 @@ class UnitFeed {
     const std::string name = unit.name + ".gathered." + std::to_string(issued_);
     buffers_[issued_] =
         writer_.transient(name, Use::gathered_weights, unit.numel * int64_t(bytes_of(compute)));
-    writer_.all_gather(u, compute, writer_.whole(unit.weight, Mode::read),
-                       writer_.whole(buffers_[issued_], Mode::write));
+    writer_.all_gather(u, {.element = compute,
+                           .shard = writer_.whole(unit.weight, Mode::read),
+                           .full = writer_.whole(buffers_[issued_], Mode::write),
+                           .bucket_numel = writer_.request().gather_bucket_numel});
   }
 
   BodyWriter& writer_;
@@ -57,9 +59,12 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micr
   const bool sharded = request.stage == 3 && request.ranks > 1;
   std::vector<Gather> feed =
       sharded ? find_gathers(request, units, uses, micro_batches) : find_first_uses(units, uses);
-  // Below stage 3 one unit ahead hides the gather; without one there is nothing to hide.
-  const int64_t prefetch = sharded ? request.prefetch_numel : request.stage > 0 ? 1 : 0;
-  place_prefetch(request, units, prefetch, feed);
+  // Below stage 3 weights are whole at rest, and one unit ahead hides their gather; where nothing
+  // overlaps there is nothing to hide.
+  Prefetch prefetch{.ahead_numel = sharded ? request.prefetch_numel : 1,
+                    .live_numel = sharded ? request.live_numel : INT64_MAX};
+  if (!request.overlap || request.ranks == 1 || request.stage == 0) prefetch.ahead_numel = 0;
+  place_prefetch(units, prefetch, feed);
   return feed;
 }
 

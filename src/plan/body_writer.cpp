@@ -79,7 +79,10 @@ void BodyWriter::update(int32_t u) {
   }
   if (to.optimizer_sharded && !to.weight_sharded) {
     const int64_t shard = to.shard_numel * int64_t(bytes_of(r.compute));
-    all_gather(u, r.compute, owned(to.weight, shard, Mode::read), whole(to.weight, Mode::update));
+    all_gather(u, {.element = r.compute,
+                   .shard = owned(to.weight, shard, Mode::read),
+                   .full = whole(to.weight, Mode::update),
+                   .bucket_numel = r.gather_bucket_numel});
   }
 }
 
@@ -105,20 +108,19 @@ void BodyWriter::lamb(int32_t u, const PlanOp& adam) {
   emit(second);
 }
 
-void BodyWriter::all_gather(int32_t u, Dtype element, const Operand& shard, Operand full) {
+void BodyWriter::all_gather(int32_t u, Collection parts) {
   const int64_t shard_numel = unit(u).shard_numel;
-  for (const PieceRange& piece :
-       cut_pieces(shard_numel, request().ranks, request().gather_bucket_numel)) {
+  for (const PieceRange& piece : cut_pieces(shard_numel, request().ranks, parts.bucket_numel)) {
     emit({.kind = Kind::all_gather,
           .lane = Lane::gather,
           .unit = u,
-          .in = element,
-          .out = element,
+          .in = parts.element,
+          .out = parts.element,
           .shard_numel = shard_numel,
           .piece_begin = piece.begin,
           .piece_numel = piece.numel,
-          .operands = {shard, full}});
-    full.mode = Mode::update;
+          .operands = {parts.shard, parts.full}});
+    parts.full.mode = Mode::update;
   }
 }
 

@@ -45,8 +45,14 @@ class BodyWriter {
   /// The optimizer on what this rank owns of unit u and, at stages 1 and 2, the gather of its
   /// weights.
   void update(int32_t u);
-  /// Every rank's shard of a unit-long array to every rank, in pieces.
-  void all_gather(int32_t u, Dtype element, const Operand& shard, Operand full);
+  /// Every rank's shard of a unit-long array to every rank, in pieces of at most the bucket.
+  struct Collection {
+    Dtype element;
+    Operand shard;  ///< read
+    Operand full;   ///< written, or updated where the shard lies inside
+    int64_t bucket_numel;
+  };
+  void all_gather(int32_t u, Collection parts);
 
  private:
   void lamb(int32_t u, const PlanOp& adam);

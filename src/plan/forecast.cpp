@@ -1,8 +1,8 @@
 #include "zero/plan/forecast.hpp"
 
 #include <algorithm>
-#include <map>
 
+#include "src/plan/lifetimes.hpp"
 #include "zero/base/align.hpp"
 #include "zero/graph/op_info.hpp"
 
@@ -11,20 +11,12 @@ namespace {
 
 /// The largest sum, over a body, of the transient buffers of one use that live at the same time.
 std::array<int64_t, kUses> transient_peaks(const Plan& plan, const Body& body) {
-  std::map<int32_t, std::pair<int32_t, int32_t>> life;
-  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
-    for (const Operand& operand : body.ops[size_t(i)].operands) {
-      if (operand.buffer < 0 || plan.buffers[size_t(operand.buffer)].persistent) continue;
-      auto& [birth, death] = life.try_emplace(operand.buffer, i, i).first->second;
-      death = std::max(death, body.ops[size_t(i)].done_by);
-    }
-  }
   std::vector<std::array<int64_t, kUses>> change(body.ops.size() + 1);
-  for (const auto& [buffer, span] : life) {
-    const Buffer& made = plan.buffers[size_t(buffer)];
+  for (const Lifetime& lifetime : find_lifetimes(plan, body)) {
+    const Buffer& made = plan.buffers[size_t(lifetime.buffer)];
     const int64_t bytes = round_up(made.bytes, kExtentAlignBytes);
-    change[size_t(span.first)][size_t(made.use)] += bytes;
-    change[size_t(span.second) + 1][size_t(made.use)] -= bytes;
+    change[size_t(lifetime.birth)][size_t(made.use)] += bytes;
+    change[size_t(lifetime.death) + 1][size_t(made.use)] -= bytes;
   }
   std::array<int64_t, kUses> live{}, peak{};
   for (const auto& step : change) {

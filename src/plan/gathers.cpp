@@ -127,16 +127,19 @@ std::vector<Gather> find_first_uses(const std::vector<Unit>& units, const UnitUs
   return first;
 }
 
-void place_prefetch(const Request& request, const std::vector<Unit>& units, int64_t prefetch_numel,
+void place_prefetch(const std::vector<Unit>& units, const Prefetch& prefetch,
                     std::vector<Gather>& gathers) {
-  const bool ahead = request.overlap && prefetch_numel > 0 && request.ranks > 1;
+  const auto numel_of = [&](size_t i) { return units[size_t(gathers[i].unit)].numel; };
   for (size_t i = 0; i < gathers.size(); ++i) {
     size_t at = i;
-    int64_t numel = units[size_t(gathers[i].unit)].numel;
-    // Gather i may be issued when stretch `at` begins if everything between fits the prefetch size.
-    while (ahead && at > 0 && (at == i || numel <= prefetch_numel)) {
+    int64_t gathered = numel_of(i);
+    // Gather i may be issued when stretch `at` begins if all between, and what is in use there,
+    // fit.
+    while (prefetch.ahead_numel > 0 && at > 0) {
+      const int64_t with_used = gathered + numel_of(at - 1);
+      if (with_used > prefetch.live_numel || (at < i && gathered > prefetch.ahead_numel)) break;
       --at;
-      numel += units[size_t(gathers[at].unit)].numel;
+      gathered = with_used;
     }
     gathers[i].ahead = gathers[at].first;
   }

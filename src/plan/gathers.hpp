@@ -36,9 +36,13 @@ std::vector<Gather> find_gathers(const Request& request, const std::vector<Unit>
 /// One entry a unit, at its first use: where stages 0 to 2 update it.
 std::vector<Gather> find_first_uses(const std::vector<Unit>& units, const UnitUses& uses);
 
-/// Sets `ahead`: prefetch_numel elements before their use, at least one unit; at the use itself
-/// when nothing overlaps.
-void place_prefetch(const Request& request, const std::vector<Unit>& units, int64_t prefetch_numel,
+struct Prefetch {
+  int64_t ahead_numel;  ///< elements issued before their use, at least one unit; 0: on demand
+  int64_t live_numel;   ///< gathered at one time, with those in use; nothing is issued beyond it
+};
+
+/// Sets `ahead`.
+void place_prefetch(const std::vector<Unit>& units, const Prefetch& prefetch,
                     std::vector<Gather>& gathers);
 
 }  // namespace zero::plan

@@ -1,40 +1,55 @@
 #include <algorithm>
-#include <map>
-#include <numeric>
 
+#include "src/plan/lifetimes.hpp"
 #include "src/plan/passes.hpp"
 #include "zero/base/align.hpp"
 
 namespace zero::plan {
 namespace {
 
-/// From the first op that touches a buffer to the position behind which its bytes may be reused.
-struct Lifetime {
-  int32_t buffer;
-  int32_t birth;
-  int32_t death;
-};
-
-std::vector<Lifetime> find_lifetimes(const Plan& plan, const Body& body) {
-  std::vector<Lifetime> lifetimes;
-  std::map<int32_t, size_t> place;
-  for (size_t i = 0; i < body.ops.size(); ++i) {
-    for (const Operand& operand : body.ops[i].operands) {
-      if (operand.buffer < 0 || plan.buffers[size_t(operand.buffer)].persistent) continue;
-      const auto [at, fresh] = place.try_emplace(operand.buffer, lifetimes.size());
-      if (fresh) {
-        lifetimes.push_back({.buffer = operand.buffer, .birth = int32_t(i), .death = int32_t(i)});
-      }
-      Lifetime& lifetime = lifetimes[at->second];
-      lifetime.death = std::max(lifetime.death, body.ops[i].done_by);
-    }
-  }
-  return lifetimes;
-}
-
 struct Range {
   int64_t begin;
   int64_t end;
+};
+
+/// What has been placed so far, found by time: a step of many micro-batches has many buffers, few
+/// of which live at the same time.
+class Placed {
+ public:
+  explicit Placed(size_t positions) : windows_(positions / kWindow + 1) {}
+
+  void add(const Lifetime& lifetime, const Range& range) {
+    entries_.push_back({lifetime, range, -1});
+    for (int32_t w = lifetime.birth / kWindow; w <= lifetime.death / kWindow; ++w) {
+      windows_[size_t(w)].push_back(int32_t(entries_.size()) - 1);
+    }
+  }
+
+  /// Ranges whose lifetimes meet this one, each once.
+  void meeting(const Lifetime& lifetime, std::vector<Range>& taken) {
+    taken.clear();
+    for (int32_t w = lifetime.birth / kWindow; w <= lifetime.death / kWindow; ++w) {
+      for (int32_t index : windows_[size_t(w)]) {
+        Entry& entry = entries_[size_t(index)];
+        const bool meets =
+            entry.lifetime.birth <= lifetime.death && lifetime.birth <= entry.lifetime.death;
+        if (!meets || entry.asked_by == lifetime.buffer) continue;
+        entry.asked_by = lifetime.buffer;
+        taken.push_back(entry.range);
+      }
+    }
+  }
+
+ private:
+  static constexpr int32_t kWindow = 64;  ///< ops
+
+  struct Entry {
+    Lifetime lifetime;
+    Range range;
+    int32_t asked_by;  ///< the last buffer that was told of this one
+  };
+  std::vector<Entry> entries_;
+  std::vector<std::vector<int32_t>> windows_;
 };
 
 /// The tightest gap between `taken` ranges that holds `bytes`, or the end of the last.
@@ -54,23 +69,20 @@ int64_t best_gap(std::vector<Range>& taken, int64_t bytes) {
 }
 
 /// Offline best fit, largest first. Returns the bytes used.
-int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes) {
+int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, size_t positions) {
   std::stable_sort(lifetimes.begin(), lifetimes.end(), [&](const Lifetime& a, const Lifetime& b) {
     return plan.buffers[size_t(a.buffer)].bytes > plan.buffers[size_t(b.buffer)].bytes;
   });
   int64_t top = 0;
+  Placed placed(positions);
   std::vector<Range> taken;
-  for (size_t i = 0; i < lifetimes.size(); ++i) {
-    taken.clear();
-    for (size_t j = 0; j < i; ++j) {
-      if (lifetimes[j].death < lifetimes[i].birth || lifetimes[i].death < lifetimes[j].birth)
-        continue;
-      const Buffer& other = plan.buffers[size_t(lifetimes[j].buffer)];
-      taken.push_back({other.offset, other.offset + round_up(other.bytes, kExtentAlignBytes)});
-    }
-    Buffer& buffer = plan.buffers[size_t(lifetimes[i].buffer)];
-    buffer.offset = best_gap(taken, round_up(buffer.bytes, kExtentAlignBytes));
-    top = std::max(top, buffer.offset + round_up(buffer.bytes, kExtentAlignBytes));
+  for (const Lifetime& lifetime : lifetimes) {
+    Buffer& buffer = plan.buffers[size_t(lifetime.buffer)];
+    const int64_t bytes = round_up(buffer.bytes, kExtentAlignBytes);
+    placed.meeting(lifetime, taken);
+    buffer.offset = best_gap(taken, bytes);
+    placed.add(lifetime, {buffer.offset, buffer.offset + bytes});
+    top = std::max(top, buffer.offset + bytes);
   }
   return top;
 }
@@ -88,7 +100,7 @@ void pack(Plan& plan) {
   const int64_t persistent = top;
   for (const Body& body : plan.bodies) {
     const std::vector<Lifetime> lifetimes = find_lifetimes(plan, body);
-    top = std::max(top, persistent + pack_transients(plan, lifetimes));
+    top = std::max(top, persistent + pack_transients(plan, lifetimes, body.ops.size()));
     for (const Lifetime& lifetime : lifetimes) {
       plan.buffers[size_t(lifetime.buffer)].offset += persistent;
     }

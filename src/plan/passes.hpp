@@ -19,7 +19,7 @@ void write_step(Plan& plan);
 void write_finish(Plan& plan);
 void write_evaluate(Plan& plan);
 
-/// Numbers each op within its lane, and checks that done_by points forward.
+/// Numbers each op within its lane; an op without a done_by is done by its own position.
 void number_lanes(Body& body);
 
 /// Offsets: persistent buffers first, then each body's transient buffers by lifetime, best fit.

@@ -18,9 +18,8 @@ const char* name_of(Use use) {
 
 const char* name_of(Kind kind) {
   static constexpr const char* kNames[] = {
-      "compute",        "decide",         "adam",      "lamb_norms", "lamb_apply",
-      "sum_of_squares", "accumulate",     "round_sum", "clear",      "clear_gaps",
-      "all_gather",     "reduce_scatter", "all_reduce"};
+      "compute",    "decide",    "adam",  "lamb_norms", "lamb_apply",     "sum_of_squares",
+      "accumulate", "round_sum", "clear", "all_gather", "reduce_scatter", "all_reduce"};
   return kNames[size_t(kind)];
 }
 

@@ -16,12 +16,31 @@ int32_t Reducer::begin(int32_t u, int32_t micro) {
   if (writer_.layout().direct) return bucket_[size_t(u)] = unit.gradient;
   const int64_t bytes = unit.numel * int64_t(bytes_of(writer_.request().compute));
   const std::string name = unit.name + ".bucket." + std::to_string(micro);
-  const int32_t bucket = writer_.transient(name, Use::gradient_buckets, bytes);
-  writer_.emit({.kind = Kind::clear_gaps,
-                .unit = u,
-                .in = writer_.request().compute,
-                .operands = {writer_.whole(bucket, Mode::write)}});
-  return bucket_[size_t(u)] = bucket;
+  bucket_[size_t(u)] = writer_.transient(name, Use::gradient_buckets, bytes);
+  clear_gaps(u);
+  return bucket_[size_t(u)];
+}
+
+// Backward writes the tensors; what lies between and behind them travels and counts in the norm
+// too.
+void Reducer::clear_gaps(int32_t u) {
+  const Unit& unit = writer_.unit(u);
+  const int64_t element = int64_t(bytes_of(writer_.request().compute));
+  PlanOp clear{.kind = Kind::clear, .unit = u};
+  const auto add = [&](int64_t begin, int64_t end) {
+    if (begin == end) return;
+    clear.operands.push_back({.buffer = bucket_[size_t(u)],
+                              .offset = begin * element,
+                              .bytes = (end - begin) * element,
+                              .mode = Mode::write});
+  };
+  int64_t end = 0;
+  for (const Placement& place : unit.placements) {
+    add(end, place.begin);
+    end = place.begin + place.numel;
+  }
+  add(end, unit.numel);
+  if (!clear.operands.empty()) writer_.emit(std::move(clear));
 }
 
 void Reducer::finish(int32_t u, int32_t micro) {
@@ -169,8 +188,10 @@ void Reducer::finish_step(int32_t u) {
                 .operands = {writer_.owned(unit.gradient, shard_bytes, Mode::read),
                              writer_.whole(writer_.plan().step_sums, Mode::update)}});
   if (layout.gather_sums) {
-    writer_.all_gather(u, layout.element, writer_.owned(unit.gradient, shard_bytes, Mode::read),
-                       writer_.whole(unit.gradient, Mode::update));
+    writer_.all_gather(u, {.element = layout.element,
+                           .shard = writer_.owned(unit.gradient, shard_bytes, Mode::read),
+                           .full = writer_.whole(unit.gradient, Mode::update),
+                           .bucket_numel = writer_.request().reduce_bucket_numel});
   }
 }
 

@@ -21,6 +21,7 @@ class Reducer {
   void spread();
 
  private:
+  void clear_gaps(int32_t u);
   void sum_locally(int32_t u, int32_t micro);
   void reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add);
   void leaf(int32_t u, int32_t to, bool add);

@@ -10,15 +10,14 @@ using plan::Kind;
 
 struct KindRow {
   BoundOp::Function function;
-  size_t operands;  ///< 0: as the graph's op says
+  size_t operands;  ///< 0: any number, or as the graph's op says
 };
 
 KindRow row_of(Kind kind) {
   static constexpr KindRow kRows[] = {
-      {run_compute, 0},    {run_decide, 3},         {run_adam, 6},       {run_lamb_norms, 7},
-      {run_lamb_apply, 7}, {run_sum_of_squares, 2}, {run_accumulate, 2}, {run_round_sum, 2},
-      {run_clear, 1},      {run_clear_gaps, 1},     {run_all_gather, 2}, {run_reduce_scatter, 2},
-      {run_all_reduce, 1},
+      {run_compute, 0},    {run_decide, 3},         {run_adam, 6},           {run_lamb_norms, 7},
+      {run_lamb_apply, 7}, {run_sum_of_squares, 2}, {run_accumulate, 2},     {run_round_sum, 2},
+      {run_clear, 0},      {run_all_gather, 2},     {run_reduce_scatter, 2}, {run_all_reduce, 1},
   };
   static_assert(std::size(kRows) == size_t(Kind::count_));
   return kRows[size_t(kind)];
@@ -74,12 +73,6 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   }
 }
 
-void bind_gaps(const BindTarget& target, BoundOp& bound) {
-  const plan::Unit& unit = target.plan.units.at(size_t(bound.op->unit));
-  Checker(*bound.op).bytes(0, unit.numel * int64_t(bytes_of(bound.op->in)));
-  bound.gaps = unit_gaps(unit);
-}
-
 void check_collective(const BindTarget& target, const plan::PlanOp& op) {
   const bool gather = op.kind == Kind::all_gather;
   const Dtype shard = gather ? op.in : op.out;
@@ -108,8 +101,6 @@ void bind_constants(const BindTarget& target, BoundOp& bound) {
     case Kind::lamb_norms:
     case Kind::lamb_apply:
       return bind_optimizer(target, bound);
-    case Kind::clear_gaps:
-      return bind_gaps(target, bound);
     case Kind::all_gather:
     case Kind::reduce_scatter:
       return check_collective(target, *bound.op);

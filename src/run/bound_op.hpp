@@ -9,7 +9,6 @@
 
 #include "zero/comm/communicator.hpp"
 #include "zero/device/stream.hpp"
-#include "zero/kernels/gradients.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
@@ -35,7 +34,6 @@ struct BoundOp {
 
   int64_t sample_offset = 0;                        ///< Kind::compute
   int64_t unit_begin = 0;                           ///< lamb: where the slice begins in its unit
-  std::vector<kernels::Range> gaps;                 ///< clear_gaps
   std::vector<kernels::OptimizerSegment> segments;  ///< adam, relative to the slice
   std::vector<kernels::LambSegment> lamb_segments;  ///< lamb, relative to the slice
 

@@ -14,7 +14,6 @@ void run_sum_of_squares(const BoundOp& op, const LaneTools& tools);
 void run_accumulate(const BoundOp& op, const LaneTools& tools);
 void run_round_sum(const BoundOp& op, const LaneTools& tools);
 void run_clear(const BoundOp& op, const LaneTools& tools);
-void run_clear_gaps(const BoundOp& op, const LaneTools& tools);
 void run_all_gather(const BoundOp& op, const LaneTools& tools);
 void run_reduce_scatter(const BoundOp& op, const LaneTools& tools);
 void run_all_reduce(const BoundOp& op, const LaneTools& tools);

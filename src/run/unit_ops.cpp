@@ -1,6 +1,7 @@
 #include "src/run/kind_functions.hpp"
 #include "src/run/with_type.hpp"
 #include "zero/kernels/decide.hpp"
+#include "zero/kernels/gradients.hpp"
 #include "zero/run/op_call.hpp"
 
 namespace zero::run {
@@ -103,14 +104,9 @@ void run_round_sum(const BoundOp& op, const LaneTools& tools) {
 }
 
 void run_clear(const BoundOp& op, const LaneTools& tools) {
-  kernels::clear_bytes(tools.stream, op.operand_bytes(0), op.operands[0]);
-}
-
-void run_clear_gaps(const BoundOp& op, const LaneTools& tools) {
-  with_type(op.op->in, [&](auto t) {
-    using T = typename decltype(t)::type;
-    kernels::clear_ranges<T>(tools.stream, op.gaps, op.operand<T>(0));
-  });
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    kernels::clear_bytes(tools.stream, op.operand_bytes(i), op.operands[i]);
+  }
 }
 
 }  // namespace zero::run

@@ -4,17 +4,6 @@
 
 namespace zero::run {
 
-std::vector<kernels::Range> unit_gaps(const plan::Unit& unit) {
-  std::vector<kernels::Range> gaps;
-  int64_t end = 0;
-  for (const plan::Placement& placement : unit.placements) {
-    if (placement.begin > end) gaps.push_back({end, placement.begin});
-    end = placement.begin + placement.numel;
-  }
-  if (unit.numel > end) gaps.push_back({end, unit.numel});
-  return gaps;
-}
-
 std::vector<kernels::LambSegment> tensor_segments(const graph::Graph& graph, const UnitSlice& slice,
                                                   float decay) {
   std::vector<kernels::LambSegment> segments;

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "zero/graph/graph.hpp"
-#include "zero/kernels/gradients.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/plan/plan.hpp"
 
@@ -16,9 +15,6 @@ struct UnitSlice {
   int64_t begin;
   int64_t numel;
 };
-
-/// Where the unit holds no parameter: between its tensors, and from the last one's end on.
-std::vector<kernels::Range> unit_gaps(const plan::Unit& unit);
 
 /// Each tensor's part of the slice, relative to the slice, with `decay` where the parameter decays;
 /// `tensor` counts the unit's placements. Gaps belong to no segment.

@@ -182,11 +182,11 @@ TEST(Executor, tells_how_far_each_lane_is_and_how_long_each_kind_took) {
   EXPECT_TRUE(executor.profile().empty());
 }
 
-TEST(Executor, clears_the_gaps_of_a_unit_and_nothing_else) {
+TEST(Executor, clears_the_ranges_that_it_names_and_nothing_else) {
   testing::HandPlan hand;
-  hand.plan.units.push_back({.name = "u", .placements = {{0, 0, 2}, {1, 3, 1}}, .numel = 6});
   const int32_t bucket = hand.keep("bucket", 24);
-  hand.op(Kind::clear_gaps, Lane::compute, {hand.whole(bucket, Mode::update)}).unit = 0;
+  hand.op(Kind::clear, Lane::compute,
+          {hand.part(bucket, 8, 4, Mode::write), hand.part(bucket, 16, 8, Mode::write)});
   Executor executor(hand.plan, {}, {});
   fill(executor.values<float>(bucket), {1, 2, 3, 4, 5, 6});
   executor.run(kStep, {});

@@ -3,7 +3,6 @@
 /// on `stream`. T is float, bf16 or f16.
 
 #include <cstdint>
-#include <span>
 
 #include "zero/base/dtype.hpp"
 #include "zero/device/stream.hpp"
@@ -24,15 +23,6 @@ void round_sum(Stream& stream, int64_t numel, const float* sum, T* out);
 /// with a non-finite element in sums->nonfinite. G = float is rounded to T first if `round`.
 template <class T, class G>
 void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, StepSums* sums);
-
-struct Range {
-  int64_t begin;
-  int64_t end;
-};
-
-/// Writes zeros into the given ranges of `array`: the gaps between a unit's tensors.
-template <class T>
-void clear_ranges(Stream& stream, std::span<const Range> ranges, T* array);
 
 /// Writes zeros into `bytes` bytes.
 void clear_bytes(Stream& stream, int64_t bytes, void* memory);

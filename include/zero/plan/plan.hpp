@@ -65,8 +65,7 @@ enum class Kind : uint8_t {
   sum_of_squares,  ///< gradient shard, sums (update)
   accumulate,      ///< gradient, sum (write: first, update: further): fp32 sum += gradient
   round_sum,       ///< sum, gradient (write): one rounding to the compute dtype
-  clear,           ///< bytes (write): zeros
-  clear_gaps,      ///< unit bucket (update): zeros between and behind the unit's tensors
+  clear,           ///< one or more ranges of bytes (write): zeros
   all_gather,      ///< shard (read), full (write; update from the second piece on)
   reduce_scatter,  ///< full (read), shard (write | update)
   all_reduce,      ///< int64 words (update)
@@ -95,7 +94,7 @@ struct PlanOp {
   std::vector<Operand> operands = {};  ///< compute: op.inputs, op.outputs, scratch
   std::vector<Wait> waits = {};        ///< beside the lane's own order; set by wait
 
-  int32_t index = -1;    ///< place in its lane; set by schedule
+  int32_t index = -1;    ///< place in its lane
   int32_t done_by = -1;  ///< ops that follow this one in the body's order and reuse its bytes come
                          ///< behind this position, so that it has time to run beside compute
 };
