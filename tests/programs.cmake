@@ -13,6 +13,7 @@ endfunction()
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 zero_test_program(equal_bits 2 "all equal")
 zero_test_program(refusals 2 "all refused")
+zero_test_program(options 2 "all options act")
 zero_test_program(signals 2 "all ended in time")
 zero_test_program(changes 1 "no part of which does")
 

@@ -39,7 +39,7 @@ has_json() { header nlohmann/json.hpp; }
 has_python() { have python3; }
 has_pip() { python3 -m pip --version > /dev/null 2>&1; }
 has_onednn() { header oneapi/dnnl/dnnl.h; }
-# perf/ loads it by name while it runs, as a second opinion on the peak of products; nothing links it.
+# perf/ loads it by name while it runs, for a second opinion on the peak; nothing links it.
 has_openblas() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep 'libopenblas\.so\.0' > /dev/null; }
 has_text() { have mod2imp && [ -e /usr/share/sword/mods.d/engWEB2015eb.conf ]; }
 has_style() {

@@ -84,6 +84,14 @@ TEST(Reproducible, TwelveMicroBatchesLeaveACarryAndStillAgree) {
   }
 }
 
+TEST(Reproducible, EightRanksAreTheSameTraining) {
+  for (Dtype compute : kPrecisions) {
+    OneOutcome one;
+    one.expect({request_of(compute, 1, 0, 8)});
+    for (int stage : {0, 3}) one.expect({request_of(compute, 8, stage, 8)});
+  }
+}
+
 TEST(Reproducible, LambSeesWholeTensorsWhateverTheSharding) {
   for (Dtype compute : kPrecisions) {
     OneOutcome one;

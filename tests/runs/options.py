@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Settings of a run that no other test starts the whole program with: what each one does."""
+import math
+
+from program import Program, check
+
+STEPS = 6
+
+
+def bits(result):
+    return [line["loss_hex"] for line in result.metrics], result.summary["state_sha256"]
+
+
+def trained(program, *settings):
+    result = program.train(2, *settings)
+    check(result.finished(), f"{settings}: trains to the end", result)
+    return result
+
+
+def check_ended(result, *words):
+    check(result.status == 7, f"status 7, not {result.status}", result)
+    lines = result.error_lines()
+    check(len(lines) == 1, f"exactly one error line, not {len(lines)}", result)
+    for word in words:
+        check(word in lines[0], f"{word!r} in {lines[0]!r}", result)
+
+
+def evaluation_changes_no_bit_of_the_training(program, plain):
+    result = trained(program, "evaluation.interval=2")
+    check(bits(result) == bits(plain), "evaluation between steps changes no bit", result)
+    for step in (2, 4, 6):
+        times = result.out.count(f"evaluation after step {step} ")
+        check(times == 1, f"one evaluation after step {step}, not {times}", result)
+    check(plain.out.count("evaluation after step") == 1, "without it one after the last", plain)
+    check(result.summary["eval_loss"] == plain.summary["eval_loss"], "the same loss", result)
+
+
+def stop_at_ends_early_with_the_bits_of_the_whole_run(program, plain):
+    result = trained(program, "run.stop_at=3")
+    check("finished step 3 of 6" in result.out, "says where it ended", result)
+    check(result.summary["steps"] == 3, "three steps in summary.json", result)
+    check(bits(result)[0] == bits(plain)[0][:3], "the first three steps, bit by bit", result)
+
+
+def samples_are_written_once_at_the_end(program, plain):
+    path = program.folder / "runs/tiny/sample.txt"
+    check(not path.exists(), "no sample.txt unless asked for", plain)
+    result = trained(program, "evaluation.show_samples=2", "evaluation.interval=2")
+    samples = path.read_bytes()
+    check(len(samples) > 20 and b"\n\n" in samples, f"two samples: {samples}", result)
+    check(bits(result) == bits(plain), "sampling changes no bit", result)
+
+
+def the_breakdown_names_the_regions(program, plain):
+    result = trained(program, "wall_clock_breakdown=true")
+    check("time of each region a step" in result.out, "prints the table", result)
+    for region in ("linear", "adam", "decide"):
+        check(f"\n  {region} " in result.out, f"a line of {region}", result)
+    check("time of each region" not in plain.out, "no table unless asked for", plain)
+    check(bits(result) == bits(plain), "the table changes no bit", result)
+
+
+def a_constant_loss_scale_stays(program):
+    result = trained(program, "fp16.enabled=true", "fp16.loss_scale=128")
+    check({line["loss_scale"] for line in result.metrics} == {128}, "128 in every step", result)
+    check(not any(line["skipped"] for line in result.metrics), "no step is skipped", result)
+
+
+def a_constant_loss_scale_ends_by_bad_steps(program):
+    result = program.train(2, "fp16.enabled=true", "fp16.loss_scale=4294967296",
+                           "numerics.max_bad_steps=2")
+    check_ended(result, "3 steps in a row were not finite, up to step 3")
+
+
+def a_dynamic_loss_scale_ends_at_its_minimum(program):
+    scale = ("fp16.enabled=true", "fp16.initial_scale_power=32", "fp16.min_loss_scale=2147483648")
+    result = program.train(2, *scale, "fp16.hysteresis=1")
+    check_ended(result, "step 2 overflowed with the loss scale at its minimum")
+    check(result.metrics[0]["skipped"], "the first overflow halves the scale", result)
+
+
+def a_dry_run_prints_the_plan_and_touches_nothing(program):
+    result = program.alone("tiny.toml", "zero.stage=2", "--dry-run")
+    check(result.status == 0 and "stage 2, 1 ranks" in result.out, "prints the plan", result)
+    check(not (program.folder / "runs").exists(), "makes no folder", result)
+    refused = program.alone("tiny.toml", "memory.device_limit=100000", "--dry-run")
+    check(refused.status == 6, f"status 6, not {refused.status}", refused)
+
+
+def validation_is_read_from_its_own_file(program, plain):
+    program.write("other.txt", "A rose is a rose is a rose.\n" * 60)
+    own = ("data.validation_fraction=0", "data.validation=other.txt")
+    result = trained(program, *own)
+    tokens = result.summary["eval_tokens"]
+    check(tokens == 5 * 32, f"five samples of 32 tokens, not {tokens} tokens", result)
+    loss = result.summary["eval_loss"]
+    check(0 < loss < 2 * math.log(256), f"a loss of {loss}", result)
+    check(loss != plain.summary["eval_loss"], "another text has another loss", result)
+
+
+def main():
+    program = Program()
+    a_dry_run_prints_the_plan_and_touches_nothing(program)
+    plain = trained(program)
+    check(len(plain.metrics) == STEPS, "one line a step", plain)
+    samples_are_written_once_at_the_end(program, plain)
+    evaluation_changes_no_bit_of_the_training(program, plain)
+    stop_at_ends_early_with_the_bits_of_the_whole_run(program, plain)
+    the_breakdown_names_the_regions(program, plain)
+    a_constant_loss_scale_stays(program)
+    a_constant_loss_scale_ends_by_bad_steps(program)
+    a_dynamic_loss_scale_ends_at_its_minimum(program)
+    validation_is_read_from_its_own_file(program, plain)
+    print("all options act")
+
+
+main()
