@@ -68,8 +68,8 @@ void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config
   if (report.fits()) return;
   const auto change = train::cheapest_change(config, team, fits_in(report.limit), more.most);
   std::string advice =
-      text("no batch, recompute or stage on up to ", more.most,
-           " ranks makes it fit; use a smaller model, or more ranks on more nodes");
+      text("no batch, recompute or stage on up to ", more.most, more.most == 1 ? " rank" : " ranks",
+           " makes it fit; use a smaller model, or more ranks on more nodes");
   if (change) advice = "cheapest change that fits: " + change->text;
   // More ranks on the same node would share the same memory.
   const bool on_more_nodes = change && change->ranks > team.ranks && more.node_ranks > 0;
