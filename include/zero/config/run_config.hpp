@@ -98,8 +98,8 @@ struct ZeroConfig {
   int64_t stage3_prefetch_bucket_size = 50'000'000;  ///< gathered ahead of use; 0 = on demand
   /// Units of at most this stay gathered from their first use to their last in a step.
   int64_t stage3_param_persistence_threshold = 100'000;
-  /// At most this stays gathered, or is gathered more than one unit ahead, at one time. What an op
-  /// reads is gathered whatever the limit.
+  /// Units stay gathered, and are gathered ahead of use, only while they and the unit in use are at
+  /// most this. What an op reads is gathered whatever the limit.
   int64_t stage3_max_live_parameters = 1'000'000'000;
   int64_t stage3_max_reuse_distance = 1'000'000'000;  ///< kept if used again within this
 
