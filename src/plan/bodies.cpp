@@ -59,9 +59,9 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micr
   const bool sharded = request.stage == 3 && request.ranks > 1;
   std::vector<Gather> feed =
       sharded ? find_gathers(request, units, uses, micro_batches) : find_first_uses(units, uses);
-  // Below stage 3 weights are whole at rest, and one unit ahead hides their gather; where nothing
-  // overlaps there is nothing to hide.
-  Prefetch prefetch{.ahead_numel = sharded ? request.prefetch_numel : 1,
+  // Below stage 3 weights are whole at rest, so looking ahead costs no memory: all updates come
+  // first and the gather lane never idles. Where nothing overlaps there is nothing to hide.
+  Prefetch prefetch{.ahead_numel = sharded ? request.prefetch_numel : INT64_MAX,
                     .live_numel = sharded ? request.live_numel : INT64_MAX};
   if (!request.overlap || request.ranks == 1 || request.stage == 0) prefetch.ahead_numel = 0;
   place_prefetch(units, prefetch, feed);
