@@ -142,8 +142,7 @@ run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates) {
       .beta1 = optimizer.betas[0],
       .beta2 = optimizer.betas[1],
       .epsilon = float(optimizer.eps),
-      .decoupled = optimizer.type != OptimizerType::Adam || optimizer.adam_w_mode,
-      .round_gradient = config.numerics.gradient_dtype == GradientDtype::compute};
+      .decoupled = optimizer.type != OptimizerType::Adam || optimizer.adam_w_mode};
   return {.decide = {.scaling = loss_scaling_of(config),
                      .clip = config.gradient_clipping,
                      .beta1 = optimizer.betas[0],

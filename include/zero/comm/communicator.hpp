@@ -82,9 +82,6 @@ class Communicator {
   TrafficTable traffic_;
 };
 
-/// The communicators of one rank, one for each lane that communicates.
-using Lanes = std::span<const std::unique_ptr<Communicator>>;
-
 /// One rank alone: gathers copy (or find the shard in place), sums round.
 std::unique_ptr<Communicator> make_self();
 
