@@ -8,8 +8,35 @@ namespace {
 
 const std::string kLabel = "zero::adam";
 
+/// The compiler turns a loop of this many turns into straight vector code.
+constexpr int64_t kStripNumel = 32;
+
+/// How far ahead of the arithmetic a strip's lines are asked for. The host's own prefetcher loses
+/// five arrays at every page, and 16-bit elements fill a page's time with little arithmetic: 0.80
+/// of the stream rate becomes 0.90; with fp32 weights nothing is gained.
+constexpr int64_t kAheadNumel = 192;
+
+/// Inlined by force: a function that only prefetches looks to GCC like one that does nothing.
+template <class E>
+KOKKOS_FORCEINLINE_FUNCTION void ask_ahead(const E* array, int64_t i) {
+  [[maybe_unused]] constexpr int64_t kLine = 64 / int64_t(sizeof(E));
+  KOKKOS_IF_ON_HOST((for (int64_t j = 0; j < kStripNumel; j += kLine)
+                         __builtin_prefetch(array + i + kAheadNumel + j, 1);))
+}
+
+template <class T, class G>
+KOKKOS_FORCEINLINE_FUNCTION void ask_ahead(const OptimizerArrays<T, G>& a, int64_t i) {
+  if constexpr (sizeof(T) == 2) {
+    ask_ahead(a.weight, i);
+    ask_ahead(a.rest, i);
+    ask_ahead(a.momentum, i);
+    ask_ahead(a.variance, i);
+    ask_ahead(a.grad, i);
+  }
+}
+
 /// One segment's update, element by element.
-template <class T, class G, bool kRound>
+template <class T, class G, bool kRound, bool kDecoupled>
 struct Update {
   AdamRule rule;
   float weight_decay;
@@ -20,29 +47,35 @@ struct Update {
     if (state->apply == 0) return;
     const AdamStep step(rule, *state);
     const OptimizerArrays<T, G> a = arrays;
-    // One of the two forms of decay is the identity.
-    const float keep = rule.decoupled ? std::fma(-step.learning_rate, weight_decay, 1.0f) : 1.0f;
-    const float l2 = rule.decoupled ? 0.0f : weight_decay;
-#pragma GCC ivdep
-    for (int64_t i = first; i < last; ++i) {
+    const float keep = std::fma(-step.learning_rate, weight_decay, 1.0f), l2 = weight_decay;
+    const auto update = [=](int64_t i) {
       const float w = load_master(a.weight, a.rest, i);
-      const float g = std::fma(l2, w, gradient_at<T, kRound>(a.grad, i, step));
+      const float own = gradient_at<T, kRound>(a.grad, i, step);
+      const float g = kDecoupled ? own : std::fma(l2, w, own);
       const float m = step.momentum(a.momentum[i], g);
       const float v = step.variance(a.variance[i], g);
       a.momentum[i] = m;
       a.variance[i] = v;
-      store_master(std::fma(-step.learning_rate, step.direction(m, v), w * keep), a.weight, a.rest,
-                   i);
+      store_master(std::fma(-step.learning_rate, step.direction(m, v), kDecoupled ? w * keep : w),
+                   a.weight, a.rest, i);
+    };
+    int64_t i = first;
+    for (; i + kStripNumel <= last; i += kStripNumel) {
+      ask_ahead(a, i);
+#pragma GCC ivdep
+      for (int64_t j = i; j < i + kStripNumel; ++j) update(j);
     }
+#pragma GCC ivdep
+    for (int64_t j = i; j < last; ++j) update(j);
   }
 };
 
-template <bool kRound, class T, class G>
+template <bool kRound, bool kDecoupled, class T, class G>
 void update(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
             const StepState* state, const OptimizerArrays<T, G>& arrays) {
   for (const OptimizerSegment& segment : segments) {
     for_each_block(stream, kLabel, {segment.begin, segment.end},
-                   Update<T, G, kRound>{rule, segment.weight_decay, state, arrays});
+                   Update<T, G, kRound, kDecoupled>{rule, segment.weight_decay, state, arrays});
   }
 }
 
@@ -52,11 +85,11 @@ template <class T, class G>
 void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
           const StepState* state, const OptimizerArrays<T, G>& arrays) {
   // A gradient that is a T already rounds to itself.
-  if (rule.round_gradient && !std::is_same_v<T, G>) {
-    update<true>(stream, rule, segments, state, arrays);
-  } else {
-    update<false>(stream, rule, segments, state, arrays);
-  }
+  const bool rounds = rule.round_gradient && !std::is_same_v<T, G>;
+  const auto chosen = rule.decoupled
+                          ? (rounds ? update<true, true, T, G> : update<false, true, T, G>)
+                          : (rounds ? update<true, false, T, G> : update<false, false, T, G>);
+  chosen(stream, rule, segments, state, arrays);
 }
 
 using Segments = std::span<const OptimizerSegment>;

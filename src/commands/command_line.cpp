@@ -1,32 +1,82 @@
 #include "zero/commands/command_line.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <string_view>
+#include <variant>
 
 #include "zero/base/error.hpp"
 
 namespace zero::commands {
 namespace {
 
+/// What may stand behind an option's name: nothing, one number of a range, or any word.
+struct Flag {
+  bool CommandLine::*place;
+};
+struct Count {
+  int64_t CommandLine::*place;
+  int64_t low, high;
+  const char* what;  ///< "number of ranks"
+};
+struct Word {
+  std::string CommandLine::*place;
+};
+struct Option {
+  std::string_view name;
+  std::variant<Flag, Count, Word> kind;
+};
+
+/// One command: its word, what it works on ("" = nothing), and its options.
+struct Syntax {
+  std::string_view word;
+  Command command;
+  std::string_view input;
+  std::vector<Option> options;
+};
+
+const std::vector<Syntax>& commands() {
+  static const std::vector<Syntax> all = {
+      {"", Command::train, "INPUT.toml", {{"--dry-run", Flag{&CommandLine::dry_run}}}},
+      {"plan",
+       Command::plan,
+       "INPUT.toml",
+       {{"--ranks", Count{&CommandLine::ranks, 1, 65536, "number of ranks"}},
+        {"--ranks-per-node", Count{&CommandLine::ranks_per_node, 1, 65536, "number of ranks"}},
+        {"--machine", Word{&CommandLine::machine}},
+        {"--max-batch", Flag{&CommandLine::max_batch}},
+        {"--json", Flag{&CommandLine::json}}}},
+  };
+  return all;
+}
+
 class Reader {
  public:
   explicit Reader(std::span<const char* const> words) : words_(words.begin(), words.end()) {}
 
   CommandLine read() {
+    choose_command();
     for (; next_ < words_.size(); ++next_) read_word(words_[next_]);
-    const bool needs_input = line_.command == Command::train || line_.command == Command::plan;
-    if (needs_input && line_.input.empty()) {
-      refuse(Exit::kUsage, "command line: no input file; write zeroapp ",
-             line_.command == Command::plan ? "plan " : "", "INPUT.toml, or zeroapp --help");
+    const bool asks = line_.command == Command::help || line_.command == Command::version;
+    if (!asks && !syntax_->input.empty() && line_.input.empty()) {
+      refuse(Exit::kUsage, "command line: no ", syntax_->input, "; write zeroapp ", syntax_->word,
+             syntax_->word.empty() ? "" : " ", syntax_->input, ", or zeroapp --help");
     }
     return line_;
   }
 
  private:
+  void choose_command() {
+    for (const Syntax& known : commands()) {
+      if (!words_.empty() && words_[0] == known.word) syntax_ = &known;
+    }
+    line_.command = syntax_->command;
+    if (!syntax_->word.empty()) ++next_;
+  }
+
   void read_word(const std::string& word) {
     if (word.starts_with("-")) return read_option(word);
-    if (next_ == 0 && word == "plan") {
-      line_.command = Command::plan;
-    } else if (line_.input.empty()) {
+    if (line_.input.empty() && !syntax_->input.empty()) {
       line_.input = word;
     } else if (word.find('=') != std::string::npos) {
       line_.overrides.push_back(word);
@@ -35,34 +85,33 @@ class Reader {
     }
   }
 
-  void read_option(const std::string& option) {
-    const bool plans = line_.command == Command::plan;
-    if (option == "--help" || option == "-h") {
+  void read_option(const std::string& name) {
+    if (name == "--help" || name == "-h") {
       line_.command = Command::help;
-    } else if (option == "--version") {
+    } else if (name == "--version") {
       line_.command = Command::version;
-    } else if (option == "--dry-run" && !plans) {
-      line_.dry_run = true;
-    } else if (!plans || !read_plan_option(option)) {
-      refuse(Exit::kUsage, "command line: ", option, ": unknown option; see zeroapp --help");
+    } else {
+      const auto option = std::find_if(syntax_->options.begin(), syntax_->options.end(),
+                                       [&](const Option& known) { return known.name == name; });
+      if (option == syntax_->options.end()) {
+        refuse(Exit::kUsage, "command line: ", name, ": unknown option; see zeroapp --help");
+      }
+      std::visit([&](const auto& kind) { take(name, kind); }, option->kind);
     }
   }
 
-  bool read_plan_option(const std::string& option) {
-    if (option == "--ranks") {
-      line_.ranks = count(option);
-    } else if (option == "--ranks-per-node") {
-      line_.ranks_per_node = count(option);
-    } else if (option == "--machine") {
-      line_.machine = value(option);
-    } else if (option == "--max-batch") {
-      line_.max_batch = true;
-    } else if (option == "--json") {
-      line_.json = true;
-    } else {
-      return false;
+  void take(const std::string&, const Flag& flag) { line_.*flag.place = true; }
+  void take(const std::string& name, const Word& word) { line_.*word.place = value(name); }
+  void take(const std::string& name, const Count& count) {
+    const std::string& word = value(name);
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size() || number < count.low ||
+        number > count.high) {
+      refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is no ", count.what,
+             "; write ", count.low, " to ", count.high);
     }
-    return true;
+    line_.*count.place = number;
   }
 
   const std::string& value(const std::string& option) {
@@ -72,19 +121,9 @@ class Reader {
     return words_[next_];
   }
 
-  int64_t count(const std::string& option) {
-    const std::string& word = value(option);
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || number < 1 || number > 65536) {
-      refuse(Exit::kUsage, "command line: ", option, ": \"", word,
-             "\" is no number of ranks; write 1 to 65536");
-    }
-    return number;
-  }
-
   std::vector<std::string> words_;
   size_t next_ = 0;
+  const Syntax* syntax_ = &commands().front();
   CommandLine line_;
 };
 

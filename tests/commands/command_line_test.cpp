@@ -45,7 +45,7 @@ TEST(CommandLine, AnswersQuestionsWithoutAnInput) {
 }
 
 TEST(CommandLine, RefusesWhatItDoesNotKnow) {
-  EXPECT_NE(refusal({}).find("no input file"), std::string::npos);
+  EXPECT_NE(refusal({}).find("no INPUT.toml"), std::string::npos);
   EXPECT_NE(refusal({"plan"}).find("zeroapp plan INPUT.toml"), std::string::npos);
   EXPECT_NE(refusal({"x.toml", "--fast"}).find("--fast"), std::string::npos);
   EXPECT_NE(refusal({"x.toml", "--ranks", "2"}).find("--ranks"), std::string::npos)

@@ -3,13 +3,12 @@
 from program import Program, check
 
 FIRST, LAST = 2, 51
-# One thread a rank: with more, a thread meets a product's shape for the first time when its turn
-# comes, which can be in any step, and makes the product ready then.
 CASES = (
     (2, ("zero.stage=3", "evaluation.interval=10"), {}),
     (2, ("zero.stage=1", "optimizer.type=LAMB", "train_batch_size=6", "fp16.enabled=true"), {}),
     (2, ("zero.stage=2", "bf16.enabled=true", "numerics.reproducible=true"), {"ZERO_COMM": "mpi"}),
     (1, ("activation_checkpointing.recompute=full",), {}),
+    (1, ("run.threads=2", "bf16.enabled=true"), {}),
 )
 # oneDNN makes an argument list in every call of a primitive, OpenMP a team in every region of one
 # thread, MPI a schedule in every collective that does not block. Nobody above them can help it.
@@ -33,8 +32,7 @@ class Count:
 
 def counts(program, ranks, settings, env, first, last):
     env = dict(env, COUNT_FIRST=str(first), COUNT_LAST=str(last))
-    result, texts = program.train_counted(ranks, f"run.steps={LAST}", "run.threads=1", *settings,
-                                          env=env)
+    result, texts = program.train_counted(ranks, f"run.steps={LAST}", *settings, env=env)
     check(result.finished(), f"{settings} on {ranks} ranks trains to the end", result)
     check(len(texts) == ranks, f"every rank counts, not {len(texts)} of {ranks}", result)
     return [Count(text) for text in texts]

@@ -12,7 +12,7 @@ enum class Command { train, plan, help, version };
 /// What was typed behind the program's name.
 struct CommandLine {
   Command command = Command::train;
-  std::string input;                   ///< the input file
+  std::string input;                   ///< the file or folder that the command works on
   std::vector<std::string> overrides;  ///< key=value, in their order
 
   bool dry_run = false;        ///< train: print the plan instead

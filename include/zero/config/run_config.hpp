@@ -44,11 +44,13 @@ struct DataConfig {
 
 /// [run]
 struct SessionConfig {
-  int64_t steps = 0;    ///< required: optimizer steps of the whole training
+  int64_t steps = 0;    ///< optimizer steps of the whole training; 0 = epochs says
+  int64_t epochs = 0;   ///< passes over the training samples; exactly one of steps and epochs
   int64_t stop_at = 0;  ///< end this launch after this step; 0 = at `steps`
   std::string output;   ///< folder; "" = runs/<stem of the input file>, filled in by read_config
   int64_t seed = 1;     ///< of initial weights, dropout and data order
   int64_t log_interval = 1;  ///< steps between two lines on the console
+  int64_t walltime = 0;      ///< seconds of this launch until it ends at a step border; 0 = none
   int64_t watchdog = 0;      ///< seconds without progress until the run is given up; auto = 0
   int64_t threads = 0;       ///< a rank; 0 = the cores that the rank is allowed to use
 
@@ -102,6 +104,7 @@ struct ZeroConfig {
   /// most this. What an op reads is gathered whatever the limit.
   int64_t stage3_max_live_parameters = 1'000'000'000;
   int64_t stage3_max_reuse_distance = 1'000'000'000;  ///< kept if used again within this
+  bool stage3_gather_16bit_weights_on_model_save = false;  ///< as export.at_end, at every stage
 
   bool operator==(const ZeroConfig&) const = default;
 };
@@ -165,6 +168,23 @@ struct EvaluationConfig {
   bool operator==(const EvaluationConfig&) const = default;
 };
 
+/// [profile]
+struct ProfileConfig {
+  bool trace = false;  ///< writes <run>/trace.json: what each lane did in the last steps
+
+  bool operator==(const ProfileConfig&) const = default;
+};
+
+/// [export]
+struct ExportConfig {
+  bool at_end = false;  ///< writes <run>/model after the last step, in the compute type
+
+  bool operator==(const ExportConfig&) const = default;
+};
+
+/// train_micro_batch_size_per_gpu = "max": the largest that the plan says will fit.
+inline constexpr int64_t kMicroBatchMax = -1;
+
 /// Element type of a sum of gradients between ranks; `automatic` is fp32.
 enum class CommunicationDtype { automatic, fp32, bf16 };
 
@@ -190,6 +210,8 @@ struct RunConfig {
   Recompute recompute;  ///< activation_checkpointing.recompute
   MemoryConfig memory;
   EvaluationConfig evaluation;
+  ProfileConfig profile;
+  ExportConfig export_model;  ///< [export]
 
   bool operator==(const RunConfig&) const = default;
 };

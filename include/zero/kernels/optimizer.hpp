@@ -37,7 +37,7 @@ ZERO_HOST_DEVICE inline float join_master(bf16 weight, int16_t rest) {
 }
 ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& rest) {
   uint32_t bits = std::bit_cast<uint32_t>(master);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) bits = 0x7fc00000u;
+  if (master != master) bits = 0x7fc00000u;  // NaN; fewer instructions than from the bits
   bf16 weight;
   weight.bits = uint16_t((bits + 0x8000u) >> 16);
   rest = int16_t(bits & 0xffffu);

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero {
+
+/// Text to token ids and back. Immutable; safe from several threads at once.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// Every id is below this.
+  virtual int64_t vocab_size() const = 0;
+
+  /// Of any bytes; text that is no UTF-8 is encoded byte by byte where it is broken.
+  virtual std::vector<int32_t> encode(std::string_view text) const = 0;
+
+  /// The bytes of the ids, one after the other; a character may be spread over several ids.
+  /// Throws Error(kInput) for an id that is not below vocab_size().
+  virtual std::string decode(std::span<const int32_t> ids) const = 0;
+
+  /// A number that changes with any entry of the vocabulary or any merge.
+  virtual uint64_t fingerprint() const = 0;
+};
+
+/// `name` as data.tokenizer says it: "bytes" (a token is a byte), or a folder with vocab.json and
+/// merges.txt of a byte-level BPE as GPT-2's. Throws Error(kInput) naming the file, the place and
+/// how such files are made.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name);
+
+}  // namespace zero
