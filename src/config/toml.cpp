@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include "src/config/toml_cursor.hpp"
-#include "zero/base/utf8.hpp"
+#include "src/config/text_cursor.hpp"
 
 namespace zero {
 namespace {
@@ -25,7 +23,7 @@ class Parser {
       line_ = cursor_.line;
       try {
         read_statement();
-      } catch (const TomlSyntax& syntax) {
+      } catch (const SyntaxError& syntax) {
         document_.problems.push_back({cursor_.line, key_, syntax.what});
         cursor_.skip_line();
       }
@@ -82,7 +80,11 @@ class Parser {
     cursor_.take();
     section_ = name + ".";
     key_ = name;
-    if (!sections_.insert(name).second) syntax("the section stands twice; join them");
+    const auto [first, is_new] = sections_.emplace(name, line_);
+    if (!is_new) {
+      syntax("the section stands twice, first in line ", first->second, "; join them");
+    }
+    document_.sections.push_back({name, line_});
   }
 
   void read_assignment() {
@@ -94,7 +96,11 @@ class Parser {
     TomlValue value = read_toml_value(cursor_);
     refuse_duplicate();
     lines_[key_] = line_;
-    document_.entries.push_back({key_, std::move(value), line_});
+    document_.entries.push_back({key_, section_name(), std::move(value), line_});
+  }
+
+  std::string section_name() const {
+    return section_.empty() ? section_ : section_.substr(0, section_.size() - 1);
   }
 
   void refuse_duplicate() const {
@@ -111,65 +117,46 @@ class Parser {
     syntax("is both a value and a section, see line ", line);
   }
 
-  TomlCursor cursor_;
+  TextCursor cursor_;
   TomlDocument document_;
-  std::set<std::string> sections_;
-  std::map<std::string, int> lines_;  // of every key so far
-  std::string section_;               // with its dot
+  std::map<std::string, int> sections_;  // the line of every one so far
+  std::map<std::string, int> lines_;     // of every key so far
+  std::string section_;                  // with its dot
   std::string key_;
   int line_ = 1;
 };
 
-/// What makes a text unfit before any grammar: its length, its lines, bytes that no text has.
-void check_bytes(std::string_view text, std::vector<TomlProblem>& problems) {
-  if (text.size() > kTomlMaxBytes) {
-    problems.push_back(
-        {1, "",
-         zero::text("the file has ", text.size(), " bytes; at most ", kTomlMaxBytes, " are read")});
-    return;
-  }
-  Utf8Checker utf8;
-  int line = 1;
-  size_t column = 0;
-  for (const char c : text) {
-    const bool control = (uint8_t(c) < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 127;
-    if (control || !utf8.accept(uint8_t(c))) {
-      problems.push_back({line, "", quoted(c) + " is no UTF-8 text"});
-      return;
-    }
-    if (++column > kTomlMaxLine) {
-      problems.push_back({line, "", zero::text("a line of more than ", kTomlMaxLine, " bytes")});
-      return;
-    }
-    if (c == '\n') ++line, column = 0;
-  }
-  if (!utf8.complete()) problems.push_back({line, "", "the last character is cut off"});
-}
-
 }  // namespace
 
 TomlDocument parse_toml(std::string_view text) {
-  TomlDocument unfit;
-  check_bytes(text, unfit.problems);
-  return unfit.problems.empty() ? Parser(text).parse() : unfit;
+  if (const auto unfit = unfit_text(text, kTomlMaxBytes, kTomlMaxLine)) {
+    return {.entries = {}, .sections = {}, .problems = {{unfit->line, "", unfit->what}}};
+  }
+  return Parser(text).parse();
 }
 
 bool parse_toml_value(std::string_view text, TomlValue& value, std::string& what) {
-  TomlDocument unfit;
-  check_bytes(text, unfit.problems);
-  if (!unfit.problems.empty()) {
-    what = unfit.problems[0].what;
+  if (const auto unfit = unfit_text(text, kTomlMaxBytes, kTomlMaxLine)) {
+    what = unfit->what;
     return false;
   }
-  TomlCursor cursor{text};
+  TextCursor cursor{text};
   try {
     value = read_toml_value(cursor);
     if (!cursor.done()) syntax("unexpected ", quoted(cursor.peek()), " after the value");
-  } catch (const TomlSyntax& syntax) {
+  } catch (const SyntaxError& syntax) {
     what = syntax.what;
     return false;
   }
   return true;
+}
+
+bool parse_toml_word(std::string_view word, TomlValue& value, std::string& what) {
+  if (parse_toml_value(word, value, what)) return true;
+  const bool meant =
+      !word.empty() && std::string_view("\"'[{").find(word[0]) != std::string_view::npos;
+  if (!meant) value = std::string(word);
+  return !meant;
 }
 
 bool is_toml_key(std::string_view key) {

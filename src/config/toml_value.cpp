@@ -1,41 +1,24 @@
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 
-#include "src/config/toml_cursor.hpp"
+#include "src/config/text_cursor.hpp"
 
 namespace zero {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-void append_utf8(std::string& out, uint32_t point) {
-  if (point < 0x80) {
-    out += char(point);
-  } else if (point < 0x800) {
-    out += {char(0xC0 | (point >> 6)), char(0x80 | (point & 0x3F))};
-  } else if (point < 0x10000) {
-    out += {char(0xE0 | (point >> 12)), char(0x80 | ((point >> 6) & 0x3F)),
-            char(0x80 | (point & 0x3F))};
-  } else {
-    out += {char(0xF0 | (point >> 18)), char(0x80 | ((point >> 12) & 0x3F)),
-            char(0x80 | ((point >> 6) & 0x3F)), char(0x80 | (point & 0x3F))};
-  }
-}
-
 /// The code point of \uXXXX or \UXXXXXXXX.
-uint32_t read_code_point(TomlCursor& cursor, size_t digits) {
-  const std::string_view hex = cursor.text.substr(cursor.at, digits);
-  uint32_t point = 0;
-  const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), point, 16);
-  const bool whole = hex.size() == digits && error == std::errc() && end == hex.data() + digits;
-  if (!whole || point == 0 || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
+uint32_t read_code_point(TextCursor& cursor, size_t digits) {
+  const uint32_t point = take_hexadecimal(cursor, digits);
+  if (point == 0 || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
     syntax("\\u wants 4 and \\U wants 8 hexadecimal digits of a character");
   }
-  cursor.at += digits;
   return point;
 }
 
-void read_escape(TomlCursor& cursor, std::string& out) {
+void read_escape(TextCursor& cursor, std::string& out) {
   const std::string_view names = "btnfr\"\\", values = "\b\t\n\f\r\"\\";
   const char name = cursor.peek();
   if (name == 'u' || name == 'U') {
@@ -49,7 +32,7 @@ void read_escape(TomlCursor& cursor, std::string& out) {
   }
 }
 
-std::string read_string(TomlCursor& cursor) {
+std::string read_string(TextCursor& cursor) {
   const char quote = cursor.take();
   if (cursor.peek() == quote && cursor.peek(1) == quote) {
     syntax("strings of several lines are not read; write one line");
@@ -66,17 +49,6 @@ std::string read_string(TomlCursor& cursor) {
   }
   cursor.take();
   return out;
-}
-
-/// A word of digits, letters, signs, points and underscores.
-std::string_view read_word(TomlCursor& cursor) {
-  const size_t first = cursor.at;
-  const auto belongs = [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
-           c == '-' || c == '.' || c == '_' || c == ':';
-  };
-  while (belongs(cursor.peek())) ++cursor.at;
-  return cursor.text.substr(first, cursor.at - first);
 }
 
 /// Takes digits and single underscores between them; false if there is no digit at the front.
@@ -128,22 +100,12 @@ TomlScalar number_of(const std::string& digits, std::string_view word) {
   return number;
 }
 
-TomlScalar read_number(std::string_view word) {
-  std::string digits;
-  bool real = false;
-  if (!clean_number(word, digits, real)) {
-    syntax(word,
-           " is no value; text stands in \"quotes\", numbers look like 5000, 5_000, 0.1, 5e8");
-  }
-  return real ? number_of<double>(digits, word) : number_of<int64_t>(digits, word);
-}
-
-TomlScalar read_scalar(TomlCursor& cursor) {
+TomlScalar read_scalar(TextCursor& cursor) {
   const char c = cursor.peek();
   if (c == '"' || c == '\'') return read_string(cursor);
-  const std::string_view word = read_word(cursor);
+  const std::string_view word = take_word(cursor);
   if (word == "true" || word == "false") return word == "true";
-  if (!word.empty()) return read_number(word);
+  if (!word.empty()) return read_toml_number(word);
   if (c == '{') syntax("{inline tables} are not read; write a [section] or dotted keys");
   if (c == '[') syntax("an array inside an array is not read");
   if (cursor.done() || c == '\n' || c == '#' || c == '\r') syntax("a value is missing");
@@ -151,7 +113,7 @@ TomlScalar read_scalar(TomlCursor& cursor) {
 }
 
 /// Blanks, comments and line breaks between the items of an array.
-void skip_space(TomlCursor& cursor) {
+void skip_space(TextCursor& cursor) {
   for (;;) {
     cursor.skip_blanks();
     cursor.skip_comment();
@@ -160,7 +122,7 @@ void skip_space(TomlCursor& cursor) {
   }
 }
 
-TomlArray read_array(TomlCursor& cursor) {
+TomlArray read_array(TextCursor& cursor) {
   TomlArray array;
   cursor.take();
   for (skip_space(cursor); cursor.peek() != ']'; skip_space(cursor)) {
@@ -172,6 +134,12 @@ TomlArray read_array(TomlCursor& cursor) {
   }
   cursor.take();
   return array;
+}
+
+std::string escaped(char control) {
+  char buffer[8];
+  std::snprintf(buffer, sizeof buffer, "\\u%04X", unsigned(uint8_t(control)));
+  return buffer;
 }
 
 struct Printer {
@@ -187,7 +155,7 @@ struct Printer {
     std::string out = "\"";
     for (const char c : value) {
       if (c == '"' || c == '\\') out += '\\';
-      out += c;
+      out += is_control(c) ? escaped(c) : std::string(1, c);
     }
     return out + '"';
   }
@@ -202,12 +170,17 @@ struct Printer {
 
 }  // namespace
 
-std::string quoted(char c) {
-  if (c > ' ' && c < 127) return std::string("'") + c + "'";
-  return text("byte ", int(uint8_t(c)));
+TomlScalar read_toml_number(std::string_view word) {
+  std::string digits;
+  bool real = false;
+  if (!clean_number(word, digits, real)) {
+    syntax(word,
+           " is no value; text stands in \"quotes\", numbers look like 5000, 5_000, 0.1, 5e8");
+  }
+  return real ? number_of<double>(digits, word) : number_of<int64_t>(digits, word);
 }
 
-TomlValue read_toml_value(TomlCursor& cursor) {
+TomlValue read_toml_value(TextCursor& cursor) {
   if (cursor.peek() == '[') return read_array(cursor);
   return std::visit([](auto&& scalar) { return TomlValue(std::move(scalar)); },
                     read_scalar(cursor));

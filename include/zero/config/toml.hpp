@@ -18,9 +18,15 @@ using TomlArray = std::vector<TomlScalar>;
 using TomlValue = std::variant<bool, int64_t, double, std::string, TomlArray>;
 
 struct TomlEntry {
-  std::string key;  ///< with its section: "zero.stage"
+  std::string key;      ///< with its section: "zero.stage"
+  std::string section;  ///< that of the header above it; "" where there is none
   TomlValue value;
   int line;  ///< from 1, where the key stands
+};
+
+struct TomlSection {
+  std::string name;  ///< of [name]
+  int line;
 };
 
 struct TomlProblem {
@@ -30,12 +36,13 @@ struct TomlProblem {
 };
 
 struct TomlDocument {
-  std::vector<TomlEntry> entries;  ///< in the order of the text; each key once
+  std::vector<TomlEntry> entries;     ///< in the order of the text; each key once
+  std::vector<TomlSection> sections;  ///< the headers, in the order of the text; each once
   std::vector<TomlProblem> problems;
 };
 
 inline constexpr size_t kTomlMaxBytes = 64 * 1024;
-inline constexpr size_t kTomlMaxLine = 2000;
+inline constexpr size_t kTomlMaxLine = 4000;
 inline constexpr size_t kTomlMaxDepth = 8;       ///< parts of a key
 inline constexpr size_t kTomlMaxProblems = 100;  ///< then it gives up
 
@@ -45,6 +52,10 @@ TomlDocument parse_toml(std::string_view text);
 
 /// One value that fills the whole text. False and a problem's text in `what` if it is none.
 bool parse_toml_value(std::string_view text, TomlValue& value, std::string& what);
+
+/// One value as it is typed on a command line: TOML, else the word itself as a string. False and a
+/// problem's text if it begins like TOML's strings and arrays and is none.
+bool parse_toml_word(std::string_view word, TomlValue& value, std::string& what);
 
 /// Whether `key` is one to kTomlMaxDepth bare keys joined by dots.
 bool is_toml_key(std::string_view key);

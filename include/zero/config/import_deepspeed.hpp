@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+struct DeepSpeedImport {
+  std::string toml;                  ///< an input file for read_config(); "" if `refused` is not
+  std::vector<std::string> report;   ///< a line for each key of the source and each added value
+  std::vector<std::string> needs;    ///< keys that the source leaves open, as "run.steps=..."
+  std::vector<std::string> refused;  ///< lines on wrong and unsupported keys
+};
+
+/// What is done with a key that asks for what the program does not do.
+enum class Unsupported { refuse, leave_out };
+
+/// Translates a DeepSpeed JSON file, or an Accelerate YAML file (named *.yaml or *.yml) and the
+/// DeepSpeed file that it names, found relative to it. `overrides` are "section.key=value" of an
+/// input file; they win, and give what the source leaves to its training script. A value of "auto"
+/// is derived as Transformers does: reduce_bucket_size = width^2, stage3_prefetch_bucket_size =
+/// 0.9 width^2, stage3_param_persistence_threshold = 10 width, warmup_max_lr = lr, warmup_min_lr =
+/// 0, total_num_steps = run.steps; the rest is needed. DeepSpeed's defaults that differ from ours
+/// are written out. An open value stands in `toml` such that read_config() refuses it with its
+/// line. Throws Error(kUsage) if a file cannot be read or has no such form.
+DeepSpeedImport import_deepspeed(const std::string& path, std::span<const std::string> overrides,
+                                 Unsupported unsupported);
+
+}  // namespace zero

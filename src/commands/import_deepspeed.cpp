@@ -1,0 +1,68 @@
+#include "zero/commands/import_deepspeed.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "zero/base/error.hpp"
+#include "zero/config/import_deepspeed.hpp"
+
+namespace zero::commands {
+namespace {
+
+void print_report(const CommandLine& line, const DeepSpeedImport& result) {
+  for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
+  if (result.needs.empty()) return;
+  std::string again = "zeroapp import-deepspeed " + line.input;
+  for (const std::string& given : line.overrides) again += " " + given;
+  for (const std::string& key : result.needs) {
+    std::fprintf(stderr, "needs %s\n", key.c_str());
+    again += " " + key;
+  }
+  std::fprintf(stderr, "write them into the input file, or: %s\n", again.c_str());
+}
+
+void require_none_refused(const DeepSpeedImport& result) {
+  std::string all;
+  bool unsupported = false;
+  for (const std::string& words : result.refused) {
+    all += (all.empty() ? "" : "\n") + words;
+    unsupported = unsupported || words.find(": unsupported: ") != words.npos;
+  }
+  if (unsupported) all += "\nremove what is unsupported, or add --leave-out-unsupported";
+  if (!all.empty()) refuse(Exit::kUsage, all);
+}
+
+void write(std::FILE* file, const std::string& name, const std::string& toml) {
+  const bool written = std::fputs(toml.c_str(), file) >= 0 && std::fflush(file) == 0;
+  if (!written) refuse(Exit::kIo, name, ": cannot be written: ", std::strerror(errno));
+}
+
+void write_new_file(const std::string& path, const std::string& toml) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wx"),
+                                                             &std::fclose);
+  if (!file && errno == EEXIST) {
+    refuse(Exit::kUsage, path, ": exists and is not overwritten; choose another name");
+  }
+  if (!file) refuse(Exit::kIo, path, ": cannot be written: ", std::strerror(errno));
+  write(file.get(), path, toml);
+}
+
+}  // namespace
+
+int import_deepspeed(const CommandLine& line) {
+  const DeepSpeedImport result = zero::import_deepspeed(
+      line.input, line.overrides,
+      line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse);
+  print_report(line, result);
+  require_none_refused(result);
+  if (line.output.empty()) {
+    write(stdout, "standard output", result.toml);
+  } else {
+    write_new_file(line.output, result.toml);
+  }
+  return 0;
+}
+
+}  // namespace zero::commands

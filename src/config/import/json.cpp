@@ -1,0 +1,192 @@
+#include "src/config/import/json.hpp"
+
+#include "src/config/import/source_builder.hpp"
+
+namespace zero {
+namespace {
+
+/// The 16-bit unit of \uXXXX; two of them make a character above U+FFFF.
+uint32_t read_code_point(TextCursor& cursor) {
+  const uint32_t high = take_hexadecimal(cursor, 4);
+  const bool leads = high >= 0xD800 && high < 0xDC00;
+  uint32_t point = high;
+  if (leads && cursor.peek() == '\\' && cursor.peek(1) == 'u') {
+    cursor.at += 2;
+    const uint32_t low = take_hexadecimal(cursor, 4);
+    const bool pair = low >= 0xDC00 && low < 0xE000;
+    point = pair ? 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00) : low;
+    if (!pair) syntax("\\u of half a character");
+  }
+  if (point == 0 || (point >= 0xD800 && point < 0xE000)) syntax("\\u of no character");
+  return point;
+}
+
+void read_escape(TextCursor& cursor, std::string& out) {
+  const std::string_view names = "btnfr\"\\/", values = "\b\t\n\f\r\"\\/";
+  const char name = cursor.take();
+  if (name == 'u') {
+    append_utf8(out, read_code_point(cursor));
+  } else if (const size_t i = names.find(name); i != names.npos) {
+    out += values[i];
+  } else {
+    syntax("\\", quoted(name), " is no escape");
+  }
+}
+
+class JsonReader {
+ public:
+  JsonReader(std::string_view text, const std::string& file) : cursor_{text}, builder_(file) {}
+
+  Source read() {
+    try {
+      if (const auto unfit = unfit_text(cursor_.text, kSourceMaxBytes, kSourceMaxBytes)) {
+        cursor_.line = unfit->line;
+        throw SyntaxError{unfit->what};
+      }
+      read_document();
+    } catch (const SyntaxError& error) {
+      refuse(Exit::kUsage, builder_.place(cursor_.line), ": ", error.what);
+    }
+    return builder_.take();
+  }
+
+ private:
+  void read_document() {
+    skip_space();
+    if (cursor_.peek() != '{') syntax("the file is no { object } of JSON");
+    read_object("", 1);
+    skip_space();
+    if (!cursor_.done()) syntax("unexpected ", quoted(cursor_.peek()), " behind the last }");
+  }
+
+  void skip_space() {
+    for (;; cursor_.take()) {
+      skip_comments();
+      const char c = cursor_.peek();
+      if (c != ' ' && c != '\t' && c != '\n' && c != '\r') return;
+    }
+  }
+
+  void skip_comments() {
+    while (cursor_.peek() == '#' || cursor_.peek() == '/') {
+      if (cursor_.peek() == '#' || cursor_.peek(1) == '/') {
+        cursor_.skip_line();
+      } else if (cursor_.peek(1) == '*') {
+        skip_block_comment();
+      } else {
+        return;
+      }
+    }
+  }
+
+  void skip_block_comment() {
+    const int first = cursor_.line;
+    cursor_.at += 2;
+    while (cursor_.peek() != '*' || cursor_.peek(1) != '/') {
+      if (cursor_.done()) syntax("the /* of line ", first, " has no */");
+      cursor_.take();
+    }
+    cursor_.at += 2;
+  }
+
+  void read_object(const std::string& path, int depth) {
+    if (depth > kSourceMaxDepth) syntax("more than ", kSourceMaxDepth, " objects in each other");
+    cursor_.take();
+    for (skip_space(); cursor_.peek() != '}'; skip_space()) {
+      read_member(path, depth);
+      if (!another('}')) break;
+    }
+    cursor_.take();
+  }
+
+  /// Whether a comma announces more. Stops at what stands behind it, or at `end`.
+  bool another(char end) {
+    skip_space();
+    if (cursor_.peek() == end) return false;
+    if (cursor_.peek() != ',') {
+      syntax("wants , or ", end, cursor_.done() ? " before the end of the file" : " before ",
+             cursor_.done() ? "" : quoted(cursor_.peek()));
+    }
+    cursor_.take();
+    return true;
+  }
+
+  void read_member(const std::string& path, int depth) {
+    const int line = cursor_.line;
+    if (cursor_.peek() != '"') syntax("a key stands in \"double quotes\"");
+    const std::string key = builder_.member(path, read_json_string(cursor_), line);
+    skip_space();
+    if (cursor_.peek() != ':') syntax(key, " wants : and a value");
+    cursor_.take();
+    skip_space();
+    if (cursor_.peek() == '{') {
+      read_object(key, depth + 1);
+    } else if (cursor_.peek() == '[') {
+      read_array(key, line);
+    } else {
+      read_plain(key, line);
+    }
+  }
+
+  void read_array(const std::string& key, int line) {
+    TomlArray array;
+    cursor_.take();
+    for (skip_space(); cursor_.peek() != ']'; skip_space()) {
+      if (cursor_.peek() == '[' || cursor_.peek() == '{') {
+        syntax(key, ": no key that can be imported holds lists in lists or objects in lists");
+      }
+      array.push_back(read_scalar());
+      if (!another(']')) break;
+    }
+    cursor_.take();
+    if (!array.empty()) builder_.add(key, std::move(array), line);
+  }
+
+  void read_plain(const std::string& key, int line) {
+    TextCursor ahead = cursor_;
+    if (take_word(ahead) == "null") {
+      cursor_ = ahead;
+      builder_.add(key, std::nullopt, line);
+    } else {
+      const TomlScalar scalar = read_scalar();
+      builder_.add(key, std::visit([](const auto& x) { return TomlValue(x); }, scalar), line);
+    }
+  }
+
+  TomlScalar read_scalar() {
+    if (cursor_.peek() == '"') return read_json_string(cursor_);
+    const std::string_view word = take_word(cursor_);
+    if (word == "true" || word == "false") return word == "true";
+    if (word == "True" || word == "False") syntax(word, " is Python; write true or false");
+    if (word.empty()) syntax("a value cannot begin with ", quoted(cursor_.peek()));
+    if (word[0] == '+' || word.find('_') != word.npos) syntax(word, " is no number of JSON");
+    return read_toml_number(word);
+  }
+
+  TextCursor cursor_;
+  SourceBuilder builder_;
+};
+
+}  // namespace
+
+std::string read_json_string(TextCursor& cursor) {
+  std::string out;
+  cursor.take();
+  while (cursor.peek() != '"') {
+    if (cursor.done() || cursor.peek() == '\n') syntax("the string is not closed on its line");
+    const char c = cursor.take();
+    if (c == '\\') {
+      read_escape(cursor, out);
+    } else {
+      out += c;
+    }
+  }
+  cursor.take();
+  return out;
+}
+
+Source read_json(std::string_view text, const std::string& file) {
+  return JsonReader(text, file).read();
+}
+
+}  // namespace zero

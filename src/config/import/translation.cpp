@@ -1,0 +1,216 @@
+#include "src/config/import/translation.hpp"
+
+#include <algorithm>
+
+#include "src/config/habits.hpp"
+#include "src/config/import/derive.hpp"
+#include "src/config/nearest.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+bool is_auto(const TomlValue& value) { return value == TomlValue("auto"); }
+
+/// "true" in quotes, which every reader of the file takes for a word.
+bool is_quoted_boolean(const TomlValue& value) {
+  const auto* word = std::get_if<std::string>(&value);
+  TomlValue inside;
+  std::string ignored;
+  return word && parse_toml_value(*word, inside, ignored) && std::holds_alternative<bool>(inside);
+}
+
+bool same_number(const TomlValue& a, const TomlValue& b) {
+  const auto number = [](const TomlValue& value) -> std::optional<double> {
+    if (const auto* integer = std::get_if<int64_t>(&value)) return double(*integer);
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    return std::nullopt;
+  };
+  return a == b || (number(a) && number(a) == number(b));
+}
+
+/// Whether `value` could be one of a key without a member, if not today.
+bool has_type_of(const Fixed& fixed, const TomlValue& value) {
+  const auto is_number = [](const TomlValue& x) {
+    return std::holds_alternative<int64_t>(x) || std::holds_alternative<double>(x);
+  };
+  const TomlValue& known = fixed.accepted[0];
+  return known.index() == value.index() || (is_number(known) && is_number(value));
+}
+
+/// The reason of a Fixed key without the advice behind it.
+std::string reason_of(const Fixed& fixed) {
+  return std::string(fixed.reason.substr(0, fixed.reason.rfind("; ")));
+}
+
+}  // namespace
+
+void Translation::give(std::span<const std::string> overrides) {
+  for (const std::string& argument : overrides) {
+    const size_t equals = argument.find('=');
+    const std::string key = argument.substr(0, equals);
+    const Field* field = find(key);
+    std::string wrong = has(key) ? "stands twice" : "";
+    TomlValue value;
+    if (equals == argument.npos || !field) {
+      wrong = "is no key=value of an input file; inputs/reference.toml lists every key";
+    } else if (wrong.empty() && parse_toml_word(argument.substr(equals + 1), value, wrong)) {
+      wrong = assign(*field, value);
+    }
+    if (!wrong.empty()) {
+      refused_.push_back(text("command line: ", key, ": ", wrong));
+      continue;
+    }
+    settings_[key] = {.value = value, .origin = "command line", .given = true};
+  }
+}
+
+void Translation::translate(const Source& source, std::span<const ImportRule> rules,
+                            bool same_names) {
+  constexpr std::string_view kSwitch = ".enabled";
+  for (const SourceEntry& entry : source) {
+    seen_.insert(entry.key);
+    if (entry.key.ends_with(kSwitch) && entry.value == TomlValue(false)) {
+      off_.insert(entry.key.substr(0, entry.key.size() - kSwitch.size()));
+    }
+  }
+  for (const SourceEntry& entry : source) {
+    translate_entry(entry, find_rule(rules, entry.key), same_names);
+  }
+}
+
+void Translation::translate_entry(const SourceEntry& entry, const ImportRule* rule,
+                                  bool same_names) {
+  if (!entry.value) return tell(entry, "", "null: the default");
+  if (is_quoted_boolean(*entry.value)) {
+    return refuse(entry,
+                  to_text(*entry.value) + " is a string; write true or false, without quotes");
+  }
+  if (rule) return follow(entry, *rule);
+  const std::string key = same_names ? same_key(entry.key) : "";
+  const std::string section = entry.key.substr(0, entry.key.find('.'));
+  if (find(key)) {
+    set(entry, {key, *entry.value}, "");
+  } else if (off_.count(section)) {
+    tell(entry, "", "switched off");
+  } else {
+    unsupported(entry, unknown(entry.key));
+  }
+}
+
+void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
+  const std::string why(rule.why);
+  if (rule.convert) {
+    const std::optional<Target> target = rule.convert(*entry.value);
+    return target ? set(entry, *target, rule.why) : unsupported(entry, why);
+  }
+  if (!rule.to.empty()) return set(entry, {std::string(rule.to), *entry.value}, rule.why);
+  TomlValue only;
+  std::string ignored;
+  const bool fits = rule.only.empty() ||
+                    (parse_toml_value(rule.only, only, ignored) && same_number(only, *entry.value));
+  if (fits || is_auto(*entry.value)) return tell(entry, "", "nothing to set: " + why);
+  unsupported(entry, why);
+}
+
+void Translation::set(const SourceEntry& entry, const Target& target, std::string_view instead) {
+  const Field* field = find(target.key);
+  ZERO_REQUIRE(field, "the rule of ", entry.key, " names no key of an input file: ", target.key);
+  const auto found = settings_.find(target.key);
+  const Setting* before = found == settings_.end() ? nullptr : &found->second;
+  if (before && before->given) {
+    tell(entry, "", text("given as ", target.key, " = ", to_text(before->value)));
+  } else if (is_auto(target.value) && before && !before->open) {
+    tell(entry, "",
+         text("derived: ", target.key, " = ", to_text(before->value), " of ", before->origin));
+  } else if (is_auto(target.value)) {
+    derive(entry, *field);
+  } else if (before && !before->open && !is_auto(before->value) &&
+             !same_number(before->value, target.value)) {
+    refuse(entry, text("contradicts ", before->origin, ", where it is ", to_text(before->value),
+                       "; keep one"));
+  } else {
+    assign_value(entry, *field, target.value, instead);
+  }
+}
+
+void Translation::assign_value(const SourceEntry& entry, const Field& field, const TomlValue& value,
+                               std::string_view instead) {
+  const std::string wrong = assign(field, value);
+  const auto* fixed = std::get_if<Fixed>(&field.slot);
+  const bool choice = std::holds_alternative<Choice>(field.slot);
+  const bool typed = fixed && has_type_of(*fixed, value);
+  if (wrong.empty()) {
+    keep(field, value, entry.place);
+    tell(entry, field.key,
+         fixed ? text("always so: ", reason_of(*fixed)) : text("mapped to ", field.key));
+  } else if (typed && field.standing == Standing::later) {
+    keep(field, value, entry.place);
+    tell(entry, field.key, text("mapped to ", field.key, ", which a run refuses for now"));
+  } else if (typed || (choice && std::holds_alternative<std::string>(value))) {
+    unsupported(entry, wrong + (instead.empty() ? "" : "; ") + std::string(instead));
+  } else {
+    refuse(entry, wrong);
+  }
+}
+
+void Translation::derive(const SourceEntry& entry, const Field& field) {
+  if (const auto derived = derive_auto(field.key, config_)) {
+    keep(field, derived->value, derived->how);
+    return tell(
+        entry, field.key,
+        text("derived: ", field.key, " = ", to_text(derived->value), " (", derived->how, ")"));
+  }
+  // A key whose only value is "auto" needs nobody.
+  if (std::holds_alternative<Fixed>(field.slot) && assign(field, "auto").empty()) {
+    return tell(entry, field.key, "derived");
+  }
+  settings_[field.key] = {.value = {}, .origin = entry.place, .open = true};
+  if (depends_on_width(field.key)) return tell(entry, field.key, "needs the width of the model");
+  tell(entry, field.key, text("needs ", field.key, "=..."));
+  needs_.push_back(field.key + "=...");
+}
+
+/// A member's value as the reference writes it, 200000000 and not 2e8; a Fixed key has no member.
+void Translation::keep(const Field& field, const TomlValue& value, const std::string& origin) {
+  const bool member = !std::holds_alternative<Fixed>(field.slot);
+  if (member) assign(field, value);
+  settings_[field.key] = {.value = member ? value_of(field) : value, .origin = origin};
+}
+
+const Field* Translation::find(std::string_view key) const {
+  const auto found = std::find_if(fields_.begin(), fields_.end(),
+                                  [&](const Field& field) { return field.key == key; });
+  return found == fields_.end() ? nullptr : &*found;
+}
+
+std::string Translation::unknown(const std::string& key) const {
+  const std::string ours = same_key(key);
+  const std::string_view advice = habit_advice(ours.empty() ? key : ours);
+  if (!advice.empty()) return std::string(advice);
+  std::vector<std::string> known;
+  for (const ImportRule& rule : deepspeed_rules()) known.emplace_back(rule.from);
+  for (const ImportRule& rule : accelerate_rules()) known.emplace_back(rule.from);
+  for (const Field& field : fields_) known.push_back(deepspeed_key(field.key));
+  const std::string near = nearest_key(key, known);
+  return "no such key" + (near.empty() ? "" : "; did you mean " + near + "?");
+}
+
+void Translation::tell(const SourceEntry& entry, const std::string& key, const std::string& what) {
+  const std::string value = entry.value ? " = " + to_text(*entry.value) : "";
+  lines_.push_back({key, text(entry.place, ": ", entry.key, value, ": "), what});
+}
+
+void Translation::refuse(const SourceEntry& entry, const std::string& what) {
+  refused_.push_back(text(entry.place, ": ", entry.key, ": ", what));
+}
+
+void Translation::unsupported(const SourceEntry& entry, const std::string& what) {
+  if (unsupported_ == Unsupported::leave_out) {
+    tell(entry, "", "left out, unsupported: " + what);
+  } else {
+    refuse(entry, "unsupported: " + what);
+  }
+}
+
+}  // namespace zero

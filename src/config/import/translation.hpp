@@ -1,0 +1,73 @@
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/config/fields.hpp"
+#include "src/config/import/input_file.hpp"
+#include "src/config/import/rules.hpp"
+#include "src/config/import/source.hpp"
+#include "zero/config/import_deepspeed.hpp"
+
+namespace zero {
+
+/// The input file that grows out of a source, key by key, with a line of report for each.
+class Translation {
+ public:
+  explicit Translation(Unsupported unsupported) : unsupported_(unsupported) {}
+
+  /// Settings that win over the source. Before everything else.
+  void give(std::span<const std::string> overrides);
+
+  /// Follows the rules; with `same_names` also DeepSpeed's names that an input file has too.
+  void translate(const Source& source, std::span<const ImportRule> rules, bool same_names);
+
+  /// Writes out DeepSpeed's defaults that differ from ours, drops what has no effect, and names
+  /// what is missing.
+  void complete();
+
+  void say(const std::string& line) { lines_.push_back({"", "", line}); }
+
+  /// The settings in the order and the sections of the reference; moves the rest out.
+  DeepSpeedImport take();
+
+ private:
+  struct Line {
+    std::string key;      ///< of the setting that it tells of; "" for none
+    std::string subject;  ///< key and value of the source, with their place; "" for none
+    std::string fate;
+  };
+
+  void translate_entry(const SourceEntry& entry, const ImportRule* rule, bool same_names);
+  void follow(const SourceEntry& entry, const ImportRule& rule);
+  void set(const SourceEntry& entry, const Target& target, std::string_view instead);
+  void assign_value(const SourceEntry& entry, const Field& field, const TomlValue& value,
+                    std::string_view instead);
+  void derive(const SourceEntry& entry, const Field& field);
+  void default_to(const std::string& key, const TomlValue& value, const std::string& why);
+  void write_defaults();
+  void drop_idle();
+  void need(const std::string& key, const std::string& why);
+  void need_what_is_missing();
+  void keep(const Field& field, const TomlValue& value, const std::string& origin);
+
+  const Field* find(std::string_view key) const;
+  bool has(const std::string& key) const { return settings_.count(key) != 0; }
+  std::string unknown(const std::string& key) const;
+  void tell(const SourceEntry& entry, const std::string& key, const std::string& what);
+  void refuse(const SourceEntry& entry, const std::string& what);
+  void unsupported(const SourceEntry& entry, const std::string& what);
+
+  Unsupported unsupported_;
+  RunConfig config_;
+  std::vector<Field> fields_ = fields_of(config_);
+  Settings settings_;
+  std::set<std::string> seen_;  // keys of the sources
+  std::set<std::string> off_;   // sections of the sources with enabled = false
+  std::vector<Line> lines_;
+  std::vector<std::string> needs_, refused_;
+};
+
+}  // namespace zero

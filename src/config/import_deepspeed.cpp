@@ -1,0 +1,101 @@
+#include "zero/config/import_deepspeed.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "src/config/import/json.hpp"
+#include "src/config/import/translation.hpp"
+#include "src/config/import/yaml.hpp"
+#include "src/config/units.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/read_config.hpp"
+
+namespace zero {
+namespace {
+
+/// At most one byte more than a reader accepts.
+std::string read_source(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(kSourceMaxBytes + 1, '\0');
+  if (file) file.read(bytes.data(), std::streamsize(bytes.size()));
+  if (!file.eof() && !file.good()) {
+    refuse(Exit::kUsage, path,
+           ": cannot be read; the argument is a DeepSpeed JSON file or an Accelerate YAML file");
+  }
+  bytes.resize(size_t(file.gcount()));
+  return bytes;
+}
+
+const SourceEntry* find_entry(const Source& source, std::string_view key) {
+  for (const SourceEntry& entry : source) {
+    if (entry.key == key && entry.value) return &entry;
+  }
+  return nullptr;
+}
+
+/// The path of the DeepSpeed file that an Accelerate file names; "" if it names none.
+std::string named_file(const Source& accelerate, const std::string& path) {
+  const SourceEntry* entry = find_entry(accelerate, "deepspeed_config.deepspeed_config_file");
+  if (!entry) return "";
+  const auto* name = std::get_if<std::string>(&*entry->value);
+  if (!name || !is_line_of_text(*name)) {
+    refuse(Exit::kUsage, entry->place, ": ", entry->key, ": is no file name");
+  }
+  return (std::filesystem::path(path).parent_path() / *name).string();
+}
+
+int64_t count_of(const Source& accelerate, std::string_view key) {
+  const SourceEntry* entry = find_entry(accelerate, key);
+  const auto* count = entry ? std::get_if<int64_t>(&*entry->value) : nullptr;
+  return count && *count > 0 ? *count : 1;
+}
+
+/// Accelerate's processes are those of all machines together.
+std::string launch_line(const Source& accelerate) {
+  const int64_t ranks = count_of(accelerate, "num_processes");
+  const int64_t nodes = count_of(accelerate, "num_machines");
+  std::string line = text("launch: mpirun -n ", ranks);
+  if (nodes > 1) line += text(" --map-by ppr:", (ranks + nodes - 1) / nodes, ":node");
+  return line + " zeroapp INPUT.toml";
+}
+
+void translate_accelerate(Translation& translation, const std::string& path) {
+  const Source accelerate = read_yaml(read_source(path), path);
+  translation.translate(accelerate, accelerate_rules(), false);
+  const std::string json = named_file(accelerate, path);
+  if (!json.empty()) {
+    translation.translate(read_json(read_source(json), json), deepspeed_rules(), true);
+  }
+  translation.say(launch_line(accelerate));
+}
+
+/// What a run would say to the result, so that it is known here.
+void check(DeepSpeedImport& result) {
+  try {
+    for (const std::string& warning : read_config(result.toml, "INPUT.toml").warnings) {
+      result.report.push_back("warning: " + warning);
+    }
+  } catch (const Error& error) {
+    result.report.push_back(text("a run of it is refused for now: ", error.what()));
+  }
+}
+
+}  // namespace
+
+DeepSpeedImport import_deepspeed(const std::string& path, std::span<const std::string> overrides,
+                                 Unsupported unsupported) {
+  if (!is_line_of_text(path)) refuse(Exit::kUsage, "the file's name is no line of text");
+  Translation translation(unsupported);
+  translation.give(overrides);
+  if (path.ends_with(".yaml") || path.ends_with(".yml")) {
+    translate_accelerate(translation, path);
+  } else {
+    translation.translate(read_json(read_source(path), path), deepspeed_rules(), true);
+  }
+  translation.complete();
+  DeepSpeedImport result = translation.take();
+  if (result.refused.empty() && result.needs.empty()) check(result);
+  return result;
+}
+
+}  // namespace zero
