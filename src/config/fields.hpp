@@ -21,6 +21,7 @@ struct Range {
   bool above_low = false;   ///< low itself is refused
   bool below_high = false;  ///< high itself is refused
   bool automatic = false;
+  bool maximum = false;        ///< "max" is legal too, kept as kMicroBatchMax
   std::string_view hint = {};  ///< added to every refusal
 };
 
@@ -32,8 +33,8 @@ struct Choice {
   std::string_view hint;  ///< added to every refusal
 };
 
-/// A key that this program cannot be asked to change: the values that ask for what it does, the
-/// default first, and why every other value is refused.
+/// A key without a member: the values that ask for what this program does by construction, the
+/// default first, and why it does nothing else and what to write.
 struct Fixed {
   std::vector<TomlValue> accepted;
   std::string_view reason;
@@ -52,12 +53,29 @@ struct Size {
   int64_t* value;
 };
 
-using Slot = std::variant<bool*, Integer, Real, Size, std::string*, std::array<double, 2>*,
-                          Recompute*, Choice, Fixed>;
+/// Seconds, or "HH:MM:SS"; 0 = none.
+struct Duration {
+  int64_t* value;
+};
+
+using Slot = std::variant<bool*, Integer, Real, Size, Duration, std::string*,
+                          std::array<double, 2>*, Recompute*, Choice, Fixed>;
+
+/// What somebody who knows the key from DeepSpeed may expect of it.
+enum class Standing {
+  ours,     ///< DeepSpeed has no such key
+  same,     ///< acts as there
+  cap,      ///< an upper limit: the plan may do with less
+  always,   ///< always done, or without an effect to choose: its legal values ask for the same
+  later,    ///< another value belongs to a part that is planned; refused with what works meanwhile
+  refused,  ///< another value is refused for good
+};
 
 struct Field {
   std::string key;
   Slot slot;
+  Standing standing;
+  std::string alias_of = {};  ///< the key whose member this one sets as well
 };
 
 /// Every key of the input file, once, with the place in `config` that it fills.
@@ -68,5 +86,18 @@ std::string assign(const Field& field, const TomlValue& value);
 
 /// The member as it would stand in a file; of a Fixed key its default.
 TomlValue value_of(const Field& field);
+
+/// "0 to 3", "true or false": what a refusal and the table of keys say.
+std::string legal_values(const Field& field);
+std::string to_text(const Range& range);
+std::string to_text(const Choice& choice);
+inline constexpr std::string_view kSizes =
+    "bytes, or text such as \"24GiB\" or \"512MiB\", or \"auto\"";
+inline constexpr std::string_view kTimes = "\"HH:MM:SS\" or seconds, and 0 for none";
+inline constexpr std::string_view kRecomputes =
+    "\"none\", \"selective\", \"full\" or a list of blocks, [0, 2, 5]";
+
+/// The section of a key, "" at the top: "zero.offload_param" of "zero.offload_param.device".
+std::string_view section_of(std::string_view key);
 
 }  // namespace zero

@@ -2,11 +2,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "src/config/fields.hpp"
+#include "src/config/habits.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/report.hpp"
 #include "src/config/rules.hpp"
+#include "src/config/units.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/toml.hpp"
 
@@ -15,15 +18,23 @@ namespace {
 
 class Reader {
  public:
-  Reader(RunConfig& config, Report& report) : fields_(fields_of(config)), report_(report) {}
+  Reader(RunConfig& config, Report& report) : fields_(fields_of(config)), report_(report) {
+    for (const Field& field : fields_) {
+      keys_.push_back(field.key);
+      by_key_.emplace(field.key, &field);
+      if (field.key.find('.') != field.key.npos) sections_.emplace(section_of(field.key));
+    }
+  }
 
   void read_text(std::string_view text) {
     const TomlDocument document = parse_toml(text);
     for (const TomlProblem& problem : document.problems) {
       report_.error({Place::Origin::file, problem.line}, problem.key, problem.what);
     }
+    for (const TomlSection& section : document.sections) check_section(section);
     for (const TomlEntry& entry : document.entries) {
-      set({Place::Origin::file, entry.line}, entry.key, entry.value);
+      const bool lost = strange_sections_.count(entry.section) != 0;
+      if (!lost) set({Place::Origin::file, entry.line}, entry.key, entry.value);
     }
   }
 
@@ -34,52 +45,115 @@ class Reader {
     const std::string key = argument.substr(0, equals);
     if (equals == argument.npos || !is_toml_key(key)) {
       report_.error(place, "", "\"" + argument + "\" is not section.key=value");
-    } else if (report_.place_of(key).origin == Place::Origin::command) {
-      report_.error(place, key, "stands twice on the command line; keep one");
+    } else if (!overrides_.emplace(key, argument).second) {
+      report_.error(place, key,
+                    "stands twice, as " + overrides_[key] + " and " + argument + "; keep one");
     } else {
       read_value(place, key, argument.substr(equals + 1));
     }
+  }
+
+  std::map<std::string, std::string> origins() const {
+    std::map<std::string, std::string> origins;
+    for (const Field& field : fields_) {
+      const bool fixed = std::holds_alternative<Fixed>(field.slot);
+      origins[field.key] = fixed ? "always" : report_.origin_of(field.key);
+    }
+    return origins;
   }
 
  private:
   void read_value(Place place, const std::string& key, const std::string& word) {
     TomlValue value;
     std::string what;
-    const bool parsed = parse_toml_value(word, value, what);
-    const bool meant =
-        !word.empty() && std::string_view("\"'[{").find(word[0]) != std::string_view::npos;
-    if (!parsed && meant) {
-      report_.error(place, key, what);
+    if (parse_toml_word(word, value, what)) {
+      set(place, key, value);
     } else {
-      set(place, key, parsed ? value : TomlValue(word));
+      report_.error(place, key, what);
     }
+  }
+
+  /// One line for an unknown section, not one for each key below it.
+  void check_section(const TomlSection& section) {
+    if (sections_.count(section.name)) return;
+    strange_sections_.insert(section.name);
+    report_.error({Place::Origin::file, section.line}, section.name, unknown_section(section.name));
   }
 
   void set(Place place, const std::string& key, const TomlValue& value) {
+    const Field* field = find(key);
+    if (!field) return report_.error(place, key, unknown_key(key));
+    const Field* twin = twin_of(*field);
+    const TomlValue before = value_of(*field);
     report_.written(key, place);
-    for (const Field& field : fields_) {
-      if (field.key != key) continue;
-      const std::string wrong = assign(field, value);
-      if (!wrong.empty()) report_.error(place, key, wrong);
-      return;
+    const std::string wrong = assign(*field, value);
+    if (!wrong.empty()) return report_.error(place, key, wrong);
+    if (!twin) return;
+    const Place other = report_.place_of(twin->key);
+    if (other.origin == place.origin && value_of(*field) != before) {
+      report_.error(place, key,
+                    text(to_text(value), " contradicts ", twin->key, " = ", to_text(before),
+                         ", which is the same setting; keep one"));
     }
-    report_.error(place, key, unknown(key));
+    report_.written(twin->key, place);
   }
 
-  std::string unknown(const std::string& key) {
+  const Field* find(const std::string& key) const {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? nullptr : found->second;
+  }
+
+  /// The other key of the same member; nullptr for nearly all.
+  const Field* twin_of(const Field& field) const {
+    if (!field.alias_of.empty()) return find(field.alias_of);
+    for (const Field& other : fields_) {
+      if (other.alias_of == field.key) return &other;
+    }
+    return nullptr;
+  }
+
+  std::string unknown_key(const std::string& key) {
+    if (sections_.count(key)) return "is a section; write [" + key + "] and its keys below";
+    return unknown("no such key", key, keys_, "inputs/reference.toml lists every key");
+  }
+
+  std::string unknown_section(const std::string& name) {
+    if (find(name)) return "is a key, not a section; write " + name + " = value";
+    const std::vector<std::string> names(sections_.begin(), sections_.end());
+    return unknown("no such section", name, names, "inputs/reference.toml lists every section");
+  }
+
+  std::string unknown(const std::string& what, const std::string& key,
+                      const std::vector<std::string>& names, const std::string& otherwise) {
     constexpr int kMostSearches = 50;  // a file of nothing else must not take long
-    if (++searches_ > kMostSearches) return "no such key";
-    std::vector<std::string> keys;
-    for (const Field& field : fields_) keys.push_back(field.key);
-    const std::string near = nearest_key(key, keys);
-    if (near.empty()) return "no such key; inputs/reference.toml lists every key";
-    return "no such key; did you mean " + near + "?";
+    if (++searches_ > kMostSearches) return what;
+    const std::string_view advice = habit_advice(key);
+    if (!advice.empty()) return text(what, "; ", advice);
+    const std::string near = nearest_key(key_here(key), names);
+    return near.empty() ? what + "; " + otherwise : what + "; did you mean " + near + "?";
   }
 
   std::vector<Field> fields_;
+  std::vector<std::string> keys_;
+  std::map<std::string, const Field*> by_key_;
+  std::set<std::string> sections_;
+  std::set<std::string> strange_sections_;
+  std::map<std::string, std::string> overrides_;  // as they were typed
   Report& report_;
   int searches_ = 0;
 };
+
+/// The folder that a run without run.output writes.
+void derive_output(const std::string& file, RunConfig& config, Report& report) {
+  std::string& output = config.run.output;
+  if (!output.empty()) return;
+  output = "runs/" + std::filesystem::path(file).stem().string();
+  report.derived("run.output", "the name of the input file");
+  if (!is_line_of_text(output)) {
+    report.clash({"run.output"},
+                 "cannot be named after the input file, whose name is no text; write a folder");
+  }
+}
 
 }  // namespace
 
@@ -92,10 +166,10 @@ ConfigInput read_config(std::string_view text, const std::string& file,
   int position = 0;
   for (const std::string& argument : overrides) reader.read_override(argument, ++position);
   check_rules(input.config, report);
+  derive_output(file, input.config, report);
   report.finish();
   input.warnings = report.take_warnings();
-  std::string& output = input.config.run.output;
-  if (output.empty()) output = "runs/" + std::filesystem::path(file).stem().string();
+  input.origins = reader.origins();
   return input;
 }
 

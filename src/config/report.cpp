@@ -1,5 +1,8 @@
 #include "src/config/report.hpp"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -20,6 +23,15 @@ Place Report::place_of(const std::string& key) const {
   return found == places_.end() ? Place() : found->second;
 }
 
+std::string Report::origin_of(const std::string& key) const {
+  const auto found = derived_.find(key);
+  if (found != derived_.end()) return found->second;
+  const Place place = place_of(key);
+  if (place.origin == Place::Origin::nowhere) return "default";
+  if (place.origin == Place::Origin::command) return "command line";
+  return text(std::filesystem::path(file_).filename().string(), ":", place.line);
+}
+
 std::string Report::line_of(Place place, const std::string& key, const std::string& what) const {
   std::string where = file_;
   if (place.origin == Place::Origin::file) where = text(file_, ":", place.line);
@@ -32,27 +44,36 @@ void Report::error(Place place, const std::string& key, const std::string& what)
   errors_.emplace(rank_of(place), line_of(place, key, what));
 }
 
-void Report::clash(std::initializer_list<std::string> keys, const std::string& what) {
-  std::string last = *keys.begin();
-  for (const std::string& key : keys) {
-    if (failed(key)) return;
-    const Place place = place_of(key), latest = place_of(last);
-    const bool later =
-        place.origin > latest.origin || (place.origin == latest.origin && place.line > latest.line);
-    if (later) last = key;
-  }
+bool Report::any_failed(const std::vector<std::string>& keys) const {
+  return std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return failed(key); });
+}
+
+std::string Report::last_of(const std::vector<std::string>& keys) const {
+  return *std::max_element(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
+    const Place left = place_of(a), right = place_of(b);
+    return std::pair(left.origin, left.line) < std::pair(right.origin, right.line);
+  });
+}
+
+void Report::clash(const std::vector<std::string>& keys, const std::string& what) {
+  if (any_failed(keys)) return;
+  const std::string last = last_of(keys);
   error(place_of(last), last, what);
 }
 
-void Report::idle(const std::string& key, const std::string& because, const std::string& what) {
-  if (failed(key) || failed(because)) return;
-  const Place place = place_of(key), cause = place_of(because);
+bool Report::idle(const std::string& key, const std::vector<std::string>& because,
+                  const std::string& what) {
+  if (failed(key) || any_failed(because)) return false;
+  const std::string last = last_of(because);
+  const Place place = place_of(key), cause = place_of(last);
   const bool apart = cause.origin != Place::Origin::nowhere && cause.origin != place.origin;
   if (apart) {
-    warning(key, what);
+    warning(key, text(what, " (", origin_of(last), ": ", last, ")"));
+    derived_[key] = "default, for " + origin_of(key) + " has no effect";
   } else {
-    error(place, key, what);
+    error(place, key, what + "; remove it or write that");
   }
+  return apart;
 }
 
 void Report::warning(const std::string& key, const std::string& what) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -23,17 +22,28 @@ class Report {
 
   void written(const std::string& key, Place place) { places_[key] = place; }
   Place place_of(const std::string& key) const;
+  bool failed(const std::string& key) const { return failed_.count(key) != 0; }
+
+  /// Says of a key that was left to the program what it follows from.
+  void derived(const std::string& key, const std::string& source) {
+    derived_[key] = "derived from " + source;
+  }
+
+  /// "default", "train.toml:14", "command line" or "derived from ...".
+  std::string origin_of(const std::string& key) const;
 
   /// `key` may be "" where none could be read.
   void error(Place place, const std::string& key, const std::string& what);
 
   /// Keys that cannot work together. Reported once, at the one written last; not at all if one of
   /// them has an error of its own.
-  void clash(std::initializer_list<std::string> keys, const std::string& what);
+  void clash(const std::vector<std::string>& keys, const std::string& what);
 
-  /// `key` has no effect because of `because`: an error, or a warning if one of them stands in the
-  /// file and the other on the command line.
-  void idle(const std::string& key, const std::string& because, const std::string& what);
+  /// `key` has no effect because of the keys in `because`: an error, or, if it stands in the file
+  /// and the last of them on the command line or the reverse, a warning that names both. Returns
+  /// whether it warned.
+  bool idle(const std::string& key, const std::vector<std::string>& because,
+            const std::string& what);
 
   void warning(const std::string& key, const std::string& what);
 
@@ -43,11 +53,14 @@ class Report {
   void finish() const;
 
  private:
+  /// The key that was written last, on the command line if one is.
+  std::string last_of(const std::vector<std::string>& keys) const;
+  bool any_failed(const std::vector<std::string>& keys) const;
   std::string line_of(Place place, const std::string& key, const std::string& what) const;
-  bool failed(const std::string& key) const { return failed_.count(key) != 0; }
 
   std::string file_;
   std::map<std::string, Place> places_;
+  std::map<std::string, std::string> derived_;
   std::set<std::string> failed_;
   std::multimap<std::pair<int, int>, std::string> errors_;  // by origin and line
   std::vector<std::string> warnings_;

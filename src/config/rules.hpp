@@ -1,12 +1,47 @@
 #pragma once
 
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "src/config/report.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero {
 
+/// Settings that are legal one by one and cannot stand together, or of which one is missing.
+struct Rule {
+  std::vector<std::string> keys;                        ///< all that the rule looks at
+  std::function<std::string(const RunConfig&)> broken;  ///< what is wrong; "" if nothing is
+  /// Lines of an input file that break it, the one that is reported last. Tests run them.
+  std::vector<std::string> example;
+};
+
+/// Keys that act only under a setting of another key.
+struct Condition {
+  std::vector<std::string> keys;
+  std::vector<std::string> because;  ///< the keys that decide
+  std::string_view wanted;           ///< the settings under which they act, as text
+  std::function<bool(const RunConfig&)> holds;
+  std::vector<std::string> example;  ///< lines under which they do not act
+};
+
+std::span<const Rule> rules();
+std::span<const Condition> conditions();
+
+/// A setting that does nothing because of another key's value.
+struct IdleSetting {
+  std::string key;
+  std::vector<std::string> because;
+  std::string what;  ///< its value, and with which setting it would act
+};
+
+/// In a configuration whose single values are legal. Nothing at its default is among them.
+std::vector<IdleSetting> idle_settings(RunConfig& config);
+
 /// Reports what is missing, what contradicts and what has no effect in a configuration whose single
-/// values are legal.
+/// values are legal. A setting without effect that is only a warning goes back to its default.
 void check_rules(RunConfig& config, Report& report);
 
 }  // namespace zero

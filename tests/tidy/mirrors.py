@@ -8,7 +8,7 @@ CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml
 STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.S | re.M)
 MEMBER = re.compile(
     r"^  (?P<kind>[\w:<>, ]+?) (?P<name>\w+)(?: = [^;]*)?;"
-    r"(?: *///< (?P<dotted>[a-z_0-9]+\.[a-z_0-9.]+)\b)?", re.M)
+    r"(?: *///< (?:(?P<dotted>[a-z_0-9]+\.[a-z_0-9.]+)\b|\[(?P<section>\w+)\]))?", re.M)
 
 
 def tests_have_headers(sources):
@@ -32,7 +32,7 @@ def config_keys(text):
         if kind.endswith("Config"):
             start, inner = structs[kind]
             for key in MEMBER.finditer(inner):
-                yield start + key.start("name"), name, key["name"]
+                yield start + key.start("name"), member["section"] or name, key["name"]
         else:
             section, _, key = (dotted or name).rpartition(".")
             yield offset + member.start("name"), section, key

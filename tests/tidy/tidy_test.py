@@ -87,6 +87,11 @@ CASES = (
     (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG,
                                mirrors.REFERENCE: "# top = 1\n[a]\ndepth = 1\n"}, None),
     (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG}, f"{mirrors.REFERENCE}:1"),
+    (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG.replace("a;", "a;  ///< [c]"),
+                               mirrors.REFERENCE: "top = 1\n[c]\ndepth = 1\n"}, None),
+    (mirrors.keys_have_lines, {mirrors.CONFIG: RUN_CONFIG.replace("a;", "a;  ///< [c]"),
+                               mirrors.REFERENCE: "top = 1\n[a]\ndepth = 1\n"},
+     f"{mirrors.CONFIG}:2"),
 )
 
 # A line of src/run/a.cpp that may not stand there, and a neighbour that may.

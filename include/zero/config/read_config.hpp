@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,14 +13,19 @@ namespace zero {
 struct ConfigInput {
   RunConfig config;
   std::vector<std::string> warnings;  ///< settings of file and command line that cancel each other
+  /// Of every key where its value comes from: "default", "train.toml:14", "command line", "derived
+  /// from ..." or, of a key whose value cannot be chosen, "always".
+  std::map<std::string, std::string> origins;
 };
 
 /// Reads the text of an input file and then "section.key=value" overrides, whose value is parsed as
 /// TOML and else taken as a string. Nothing is accepted and ignored: an unknown, duplicate,
 /// mistyped or ineffective key, a value out of range and a pair that cannot work are errors. Throws
 /// one Error(kUsage) with a line for each of them, "file:line: key: what, and what would work" or
-/// "command line: key: ...", in the order of the file; the first line stands alone. `file` is for
-/// messages and, without folder and extension, for the default of run.output.
+/// "command line: key: ...", in the order of the file; the first line stands alone. A key of the
+/// file that the command line makes ineffective, or the reverse, is a warning and keeps its
+/// default. `file` is for messages and, without folder and extension, for the default of
+/// run.output.
 ConfigInput read_config(std::string_view text, const std::string& file,
                         std::span<const std::string> overrides = {});
 

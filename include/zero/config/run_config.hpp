@@ -31,10 +31,11 @@ struct ModelConfig {
 
 /// [data]. Paths are relative to the folder the program is started in.
 struct DataConfig {
-  std::string train;                   ///< required: a text or token file, or "synthetic"
-  std::string validation;              ///< a file of the same kind; "" = none
-  double validation_fraction = 0;      ///< the last share of `train` held out; 0 <= f < 1
-  std::string tokenizer = "bytes";     ///< "bytes": a token is a byte of the text, 256 in all
+  std::string train;               ///< required: a text or token file, or "synthetic"
+  std::string validation;          ///< a file of the same kind; "" = none
+  double validation_fraction = 0;  ///< the last share of `train` held out; 0 <= f < 1
+  /// "bytes": a token is a byte of the text, 256 in all. Else a folder with vocab.json, merges.txt.
+  std::string tokenizer = "bytes";
   int64_t sequence_length = 1024;      ///< tokens a sample predicts
   int64_t max_train_samples = 0;       ///< use the first n samples; 0 = all
   int64_t max_validation_samples = 0;  ///< 0 = all
@@ -50,9 +51,10 @@ struct SessionConfig {
   std::string output;   ///< folder; "" = runs/<stem of the input file>, filled in by read_config
   int64_t seed = 1;     ///< of initial weights, dropout and data order
   int64_t log_interval = 1;  ///< steps between two lines on the console
-  int64_t walltime = 0;      ///< seconds of this launch until it ends at a step border; 0 = none
-  int64_t watchdog = 0;      ///< seconds without progress until the run is given up; auto = 0
-  int64_t threads = 0;       ///< a rank; 0 = the cores that the rank is allowed to use
+  /// Seconds of this launch until it ends at a step border, in a file also "HH:MM:SS"; 0 = none.
+  int64_t walltime = 0;
+  int64_t watchdog = 0;  ///< seconds without progress until the run is given up; auto = 0
+  int64_t threads = 0;   ///< a rank; 0 = the cores that the rank is allowed to use
 
   bool operator==(const SessionConfig&) const = default;
 };
@@ -103,7 +105,7 @@ struct ZeroConfig {
   /// Units stay gathered, and are gathered ahead of use, only while they and the unit in use are at
   /// most this. What an op reads is gathered whatever the limit.
   int64_t stage3_max_live_parameters = 1'000'000'000;
-  int64_t stage3_max_reuse_distance = 1'000'000'000;  ///< kept if used again within this
+  int64_t stage3_max_reuse_distance = 1'000'000'000;       ///< kept if used again within this
   bool stage3_gather_16bit_weights_on_model_save = false;  ///< as export.at_end, at every stage
 
   bool operator==(const ZeroConfig&) const = default;

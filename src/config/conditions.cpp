@@ -1,0 +1,109 @@
+#include "src/config/rules.hpp"
+
+namespace zero {
+namespace {
+
+using Type = ScheduleType;
+
+bool dynamic_scale(const RunConfig& c) { return c.fp16.enabled && c.fp16.loss_scale == 0; }
+
+bool validates(const RunConfig& c) {
+  return !c.data.validation.empty() || c.data.validation_fraction > 0;
+}
+
+std::vector<Condition> schedule_conditions() {
+  return {
+      {.keys = {"scheduler.warmup_type", "scheduler.warmup_num_steps"},
+       .because = {"scheduler.type"},
+       .wanted = "scheduler.type = \"WarmupLR\" and its sisters",
+       .holds = [](const RunConfig& c) { return c.scheduler.type != Type::constant; },
+       .example = {"scheduler.type = \"constant\""}},
+      {.keys = {"scheduler.warmup_min_lr", "scheduler.warmup_max_lr"},
+       .because = {"scheduler.type"},
+       .wanted = "scheduler.type = \"WarmupLR\" or \"WarmupDecayLR\"",
+       .holds =
+           [](const RunConfig& c) {
+             return c.scheduler.type == Type::WarmupLR || c.scheduler.type == Type::WarmupDecayLR;
+           },
+       .example = {"scheduler.type = \"WarmupCosineLR\"", "scheduler.warmup_num_steps = 1"}},
+      {.keys = {"scheduler.total_num_steps"},
+       .because = {"scheduler.type"},
+       .wanted = "scheduler.type = \"WarmupDecayLR\" or \"WarmupCosineLR\"",
+       .holds =
+           [](const RunConfig& c) {
+             return c.scheduler.type == Type::WarmupDecayLR ||
+                    c.scheduler.type == Type::WarmupCosineLR;
+           },
+       .example = {"scheduler.type = \"WarmupLR\"", "scheduler.warmup_num_steps = 1"}},
+      {.keys = {"scheduler.warmup_min_ratio", "scheduler.cos_min_ratio"},
+       .because = {"scheduler.type"},
+       .wanted = "scheduler.type = \"WarmupCosineLR\"",
+       .holds = [](const RunConfig& c) { return c.scheduler.type == Type::WarmupCosineLR; },
+       .example = {"scheduler.type = \"WarmupDecayLR\"", "scheduler.warmup_num_steps = 1"}},
+  };
+}
+
+std::vector<Condition> engine_conditions() {
+  return {
+      {.keys = {"optimizer.max_coeff", "optimizer.min_coeff"},
+       .because = {"optimizer.type"},
+       .wanted = "optimizer.type = \"LAMB\"",
+       .holds = [](const RunConfig& c) { return c.optimizer.type == OptimizerType::LAMB; },
+       .example = {"optimizer.type = \"AdamW\""}},
+      {.keys = {"optimizer.adam_w_mode"},
+       .because = {"optimizer.type"},
+       .wanted = "optimizer.type = \"Adam\"",
+       .holds = [](const RunConfig& c) { return c.optimizer.type == OptimizerType::Adam; },
+       .example = {"optimizer.type = \"LAMB\""}},
+      {.keys = {"zero.allgather_bucket_size"},
+       .because = {"zero.stage"},
+       .wanted = "zero.stage = 1, 2 or 3",
+       .holds = [](const RunConfig& c) { return c.zero.stage >= 1; },
+       .example = {"zero.stage = 0"}},
+      {.keys = {"zero.stage3_prefetch_bucket_size", "zero.stage3_param_persistence_threshold",
+                "zero.stage3_max_live_parameters", "zero.stage3_max_reuse_distance"},
+       .because = {"zero.stage"},
+       .wanted = "zero.stage = 3",
+       .holds = [](const RunConfig& c) { return c.zero.stage == 3; },
+       .example = {"zero.stage = 2"}},
+      {.keys = {"fp16.loss_scale", "fp16.initial_scale_power", "fp16.loss_scale_window",
+                "fp16.hysteresis", "fp16.consecutive_hysteresis", "fp16.min_loss_scale"},
+       .because = {"fp16.enabled"},
+       .wanted = "fp16.enabled = true",
+       .holds = [](const RunConfig& c) { return c.fp16.enabled; },
+       .example = {"fp16.enabled = false"}},
+      {.keys = {"fp16.initial_scale_power", "fp16.loss_scale_window", "fp16.hysteresis",
+                "fp16.consecutive_hysteresis", "fp16.min_loss_scale"},
+       .because = {"fp16.loss_scale"},
+       .wanted = "the dynamic fp16.loss_scale = 0",
+       .holds = [](const RunConfig& c) { return !c.fp16.enabled || dynamic_scale(c); },
+       .example = {"fp16.enabled = true", "fp16.loss_scale = 128.0"}},
+      {.keys = {"numerics.max_bad_steps"},
+       .because = {"fp16.enabled", "fp16.loss_scale"},
+       .wanted =
+           "fp32, bf16 or a constant fp16.loss_scale; a dynamic one ends at fp16.min_loss_scale",
+       .holds = [](const RunConfig& c) { return !dynamic_scale(c); },
+       .example = {"fp16.enabled = true"}},
+      {.keys = {"data.max_validation_samples", "evaluation.interval", "evaluation.micro_batch_size",
+                "evaluation.show_samples"},
+       .because = {"data.validation", "data.validation_fraction"},
+       .wanted = "data.validation or data.validation_fraction",
+       .holds = validates,
+       .example = {"data.validation_fraction = 0.0"}},
+  };
+}
+
+std::vector<Condition> join() {
+  std::vector<Condition> all = schedule_conditions();
+  for (Condition& condition : engine_conditions()) all.push_back(std::move(condition));
+  return all;
+}
+
+}  // namespace
+
+std::span<const Condition> conditions() {
+  static const std::vector<Condition> all = join();
+  return all;
+}
+
+}  // namespace zero

@@ -1,0 +1,222 @@
+#include <cmath>
+
+#include "src/config/nearest.hpp"
+#include "src/config/rules.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/model_sizes.hpp"
+
+namespace zero {
+namespace {
+
+const std::string kFine;  // what a rule says of settings that it has nothing against
+
+std::string no_data(const RunConfig& c) {
+  if (!c.data.train.empty()) return kFine;
+  return "missing; write a text file, or \"synthetic\" to measure speed";
+}
+
+std::string no_length(const RunConfig& c) {
+  if (c.run.steps > 0 || c.run.epochs > 0) return kFine;
+  return "missing; write how many steps to train, or run.epochs";
+}
+
+std::string two_lengths(const RunConfig& c) {
+  if (c.run.steps == 0 || c.run.epochs == 0) return kFine;
+  return text("the training ends after ", c.run.steps, " steps or after ", c.run.epochs,
+              " epochs; write run.steps = 0 or run.epochs = 0");
+}
+
+std::string endless_epochs(const RunConfig& c) {
+  if (c.run.epochs == 0 || c.data.train != "synthetic" || c.data.max_train_samples) return kFine;
+  return "synthetic data has no end and so no epochs; write run.steps or data.max_train_samples";
+}
+
+std::string unknown_model(const RunConfig& c) {
+  if (c.model.name.empty() || find_model_size(c.model.name)) return kFine;
+  std::vector<std::string> names;
+  std::string all;
+  for (const ModelSize& size : model_sizes()) {
+    names.emplace_back(size.name);
+    all += (all.empty() ? "" : ", ") + names.back();
+  }
+  const std::string near = nearest_key(c.model.name, names);
+  return text("\"", c.model.name, "\" is no model; ",
+              near.empty() ? "write one of " + all : "did you mean \"" + near + "\"?");
+}
+
+std::string model_twice(const RunConfig& c) {
+  const ModelConfig& m = c.model;
+  const bool numbers = m.layers || m.width || m.heads || m.vocab_size || m.max_positions;
+  if (m.name.empty() || !numbers) return kFine;
+  return text("model.name = \"", m.name,
+              "\" already says the numbers of the model; remove the name or layers, width, heads, "
+              "vocab_size, max_positions");
+}
+
+std::string no_model(const RunConfig& c) {
+  if (!c.model.name.empty() || (c.model.layers && c.model.width && c.model.heads)) return kFine;
+  return "the model has no size; write model.name = \"gpt2\", or layers, width and heads";
+}
+
+std::string uneven_heads(const RunConfig& c) {
+  if (c.model.heads == 0 || c.model.width % c.model.heads == 0) return kFine;
+  return text("a width of ", c.model.width, " does not divide into ", c.model.heads,
+              " heads; write a width that is a multiple of heads");
+}
+
+std::string no_tokenizer(const RunConfig& c) {
+  if (!c.data.tokenizer.empty()) return kFine;
+  return "missing; write \"bytes\", or a folder with vocab.json and merges.txt";
+}
+
+std::string validation_twice(const RunConfig& c) {
+  if (c.data.validation.empty() || c.data.validation_fraction == 0) return kFine;
+  return "validation data comes from one place; remove validation or validation_fraction";
+}
+
+std::string synthetic_validation(const RunConfig& c) {
+  const bool wanted = !c.data.validation.empty() || c.data.validation_fraction > 0;
+  if (!wanted || c.data.train != "synthetic") return kFine;
+  return "synthetic data is for measurement and has no validation; remove the validation";
+}
+
+bool has_size(const RunConfig& c) { return c.model.name.empty() || find_model_size(c.model.name); }
+
+std::string long_sequence(const RunConfig& c) {
+  if (!has_size(c)) return kFine;
+  const int64_t length = c.data.sequence_length, positions = model_size(c).max_positions;
+  if (length <= positions) return kFine;
+  return text("a sequence of ", length, " tokens in a model of ", positions,
+              " positions; write sequence_length = ", positions, " or less");
+}
+
+std::string absent_block(const RunConfig& c) {
+  if (!has_size(c) || c.recompute.layers.empty()) return kFine;
+  const int64_t last = c.recompute.layers.back(), layers = model_size(c).layers;
+  if (layers == 0 || last < layers) return kFine;
+  return text("recompute names block ", last, " of a model of ", layers,
+              " blocks, counted from 0; write at most ", layers - 1);
+}
+
+std::string two_halves(const RunConfig& c) {
+  if (!c.fp16.enabled || !c.bf16.enabled) return kFine;
+  return "fp16 and bf16 exclude each other; set one of them to false";
+}
+
+std::string low_first_scale(const RunConfig& c) {
+  const double first = std::ldexp(1.0, int(c.fp16.initial_scale_power));
+  const bool dynamic = c.fp16.enabled && c.fp16.loss_scale == 0;
+  if (!dynamic || c.fp16.min_loss_scale <= first) return kFine;
+  return text("the least loss scale, ", c.fp16.min_loss_scale, ", is above the first, ", first,
+              "; write min_loss_scale = ", first, " or less");
+}
+
+std::string late_stop(const RunConfig& c) {
+  if (c.run.steps == 0 || c.run.stop_at <= c.run.steps) return kFine;
+  return text("the run stops at step ", c.run.stop_at, " of ", c.run.steps, "; write at most ",
+              c.run.steps, ", or 0");
+}
+
+std::string crossed_bounds(const RunConfig& c) {
+  if (c.optimizer.min_coeff <= c.optimizer.max_coeff) return kFine;
+  return "min_coeff is above max_coeff; swap them";
+}
+
+std::string falling_warmup(const RunConfig& c) {
+  const ScheduleConfig& s = c.scheduler;
+  const bool rises = s.type == ScheduleType::WarmupLR || s.type == ScheduleType::WarmupDecayLR;
+  const double highest = s.warmup_max_lr > 0 ? s.warmup_max_lr : c.optimizer.lr;
+  if (!rises || s.warmup_min_lr <= highest) return kFine;
+  return text("the warm-up begins at ", s.warmup_min_lr, " and ends at ", highest,
+              "; write warmup_min_lr below that");
+}
+
+std::string short_schedule(const RunConfig& c) {
+  const ScheduleConfig& s = c.scheduler;
+  const bool decays =
+      s.type == ScheduleType::WarmupDecayLR || s.type == ScheduleType::WarmupCosineLR;
+  if (!decays || s.total_num_steps == 0 || s.total_num_steps >= c.run.steps) return kFine;
+  return text("the schedule ends at step ", s.total_num_steps, " of ", c.run.steps,
+              "; write \"auto\" or at least ", c.run.steps);
+}
+
+std::vector<Rule> session_rules() {
+  return {
+      {.keys = {"data.train"}, .broken = no_data, .example = {"data.train = \"\""}},
+      {.keys = {"run.steps", "run.epochs"}, .broken = no_length, .example = {"run.steps = 0"}},
+      {.keys = {"run.steps", "run.epochs"},
+       .broken = two_lengths,
+       .example = {"run.steps = 10", "run.epochs = 2"}},
+      {.keys = {"run.epochs", "data.train", "data.max_train_samples"},
+       .broken = endless_epochs,
+       .example = {"data.train = \"synthetic\"", "run.steps = 0", "run.epochs = 1"}},
+      {.keys = {"run.stop_at", "run.steps"}, .broken = late_stop, .example = {"run.stop_at = 11"}},
+      {.keys = {"data.tokenizer"}, .broken = no_tokenizer, .example = {"data.tokenizer = \"\""}},
+      {.keys = {"data.validation", "data.validation_fraction"},
+       .broken = validation_twice,
+       .example = {"data.validation = \"v.txt\"", "data.validation_fraction = 0.5"}},
+      {.keys = {"data.train", "data.validation", "data.validation_fraction"},
+       .broken = synthetic_validation,
+       .example = {"data.train = \"synthetic\"", "data.validation_fraction = 0.5"}},
+  };
+}
+
+std::vector<Rule> model_rules() {
+  return {
+      {.keys = {"model.name"}, .broken = unknown_model, .example = {"model.name = \"gpt5\""}},
+      {.keys = {"model.name", "model.layers", "model.width", "model.heads", "model.vocab_size",
+                "model.max_positions"},
+       .broken = model_twice,
+       .example = {"model.name = \"gpt2\"", "model.layers = 2"}},
+      {.keys = {"model.name", "model.layers", "model.width", "model.heads"},
+       .broken = no_model,
+       .example = {"model.name = \"\""}},
+      {.keys = {"model.heads", "model.width"},
+       .broken = uneven_heads,
+       .example = {"model.name = \"\"", "model.layers = 2", "model.heads = 4", "model.width = 30"}},
+      {.keys = {"data.sequence_length", "model.max_positions", "model.name"},
+       .broken = long_sequence,
+       .example = {"data.sequence_length = 2048"}},
+      {.keys = {"activation_checkpointing.recompute", "model.layers", "model.name"},
+       .broken = absent_block,
+       .example = {"activation_checkpointing.recompute = [0, 12]"}},
+  };
+}
+
+std::vector<Rule> number_rules() {
+  return {
+      {.keys = {"fp16.enabled", "bf16.enabled"},
+       .broken = two_halves,
+       .example = {"fp16.enabled = true", "bf16.enabled = true"}},
+      {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
+       .broken = low_first_scale,
+       .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},
+      {.keys = {"optimizer.min_coeff", "optimizer.max_coeff"},
+       .broken = crossed_bounds,
+       .example = {"optimizer.type = \"LAMB\"", "optimizer.min_coeff = 11.0"}},
+      {.keys = {"scheduler.warmup_min_lr", "scheduler.warmup_max_lr", "optimizer.lr"},
+       .broken = falling_warmup,
+       .example = {"scheduler.type = \"WarmupLR\"", "scheduler.warmup_num_steps = 2",
+                   "scheduler.warmup_min_lr = 1.0"}},
+      {.keys = {"scheduler.total_num_steps", "run.steps"},
+       .broken = short_schedule,
+       .example = {"scheduler.type = \"WarmupDecayLR\"", "scheduler.warmup_num_steps = 2",
+                   "scheduler.total_num_steps = 5"}},
+  };
+}
+
+std::vector<Rule> join() {
+  std::vector<Rule> all = session_rules();
+  for (Rule& rule : model_rules()) all.push_back(std::move(rule));
+  for (Rule& rule : number_rules()) all.push_back(std::move(rule));
+  return all;
+}
+
+}  // namespace
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> all = join();
+  return all;
+}
+
+}  // namespace zero

@@ -1,0 +1,70 @@
+#include "zero/config/effective.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "src/config/fields.hpp"
+#include "src/config/units.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/model_sizes.hpp"
+#include "zero/config/schedule.hpp"
+
+namespace zero {
+namespace {
+
+/// What each "auto" that other keys decide comes to, by its key.
+std::map<std::string, std::string> derived_values(const RunConfig& c) {
+  std::map<std::string, std::string> values;
+  const auto add = [&values](bool automatic, const char* key, const char* source, auto number) {
+    if (automatic) values[key] = text("; derived from ", source, ": ", number);
+  };
+  const bool named = !c.model.name.empty();
+  const ModelSize size = model_size(c);
+  add(named, "model.layers", "model.name", size.layers);
+  add(named, "model.width", "model.name", size.width);
+  add(named, "model.heads", "model.name", size.heads);
+  add(named, "model.vocab_size", "model.name", size.vocab_size);
+  add(c.model.max_positions == 0, "model.max_positions",
+      named ? "model.name" : "data.sequence_length", size.max_positions);
+  const Schedule schedule = schedule_of(c);
+  add(c.scheduler.warmup_max_lr == 0, "scheduler.warmup_max_lr", "optimizer.lr",
+      schedule.config.warmup_max_lr);
+  add(c.scheduler.total_num_steps == 0 && c.run.steps > 0, "scheduler.total_num_steps", "run.steps",
+      schedule.config.total_num_steps);
+  add(c.run.steps > 0 && c.run.epochs > 0, "run.steps", "run.epochs", c.run.steps);
+  return values;
+}
+
+/// A file's name may hold what no comment can.
+std::string comment(std::string words) {
+  if (!is_line_of_text(words)) {
+    const auto unfit = [](char c) { return c < ' ' || c > '~'; };
+    std::replace_if(words.begin(), words.end(), unfit, '?');
+  }
+  return "  # " + words + "\n";
+}
+
+}  // namespace
+
+std::string effective_toml(const ConfigInput& input) {
+  RunConfig config = input.config;
+  const std::map<std::string, std::string> derived = derived_values(config);
+  if (config.run.epochs > 0) config.run.steps = 0;
+  std::string out =
+      "# Every setting of a run and where it comes from. An input file like any other.\n";
+  std::string_view section;
+  const std::vector<Field> fields = fields_of(config);
+  for (const Field& field : fields) {
+    const std::string_view here = section_of(field.key);
+    if (here != section) out += text("\n[", here, "]\n");
+    section = here;
+    const auto value = derived.find(field.key);
+    out +=
+        text(field.key.substr(here.empty() ? 0 : here.size() + 1), " = ", to_text(value_of(field)),
+             comment(input.origins.at(field.key) +
+                     (value == derived.end() ? std::string() : value->second)));
+  }
+  return out;
+}
+
+}  // namespace zero

@@ -1,0 +1,86 @@
+#include <cmath>
+
+#include "src/config/fields.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+/// 0 and not 0.0, 500000000 and not 5e+08.
+std::string plain(double number) {
+  const bool whole = number == std::floor(number) && std::fabs(number) < 1e15;
+  return to_text(whole ? TomlValue(int64_t(number)) : TomlValue(number));
+}
+
+struct ValueOf {
+  TomlValue operator()(const bool* value) const { return *value; }
+  TomlValue operator()(const Integer& slot) const {
+    if (slot.range.maximum && *slot.value == kMicroBatchMax) return "max";
+    return slot.range.automatic && *slot.value == 0 ? TomlValue("auto") : TomlValue(*slot.value);
+  }
+  TomlValue operator()(const Real& slot) const {
+    return slot.range.automatic && *slot.value == 0 ? TomlValue("auto") : TomlValue(*slot.value);
+  }
+  TomlValue operator()(const Size& slot) const {
+    return *slot.value == 0 ? TomlValue("auto") : TomlValue(*slot.value);
+  }
+  TomlValue operator()(const Duration& slot) const { return *slot.value; }
+  TomlValue operator()(const std::string* value) const { return *value; }
+  TomlValue operator()(const std::array<double, 2>* value) const {
+    return TomlArray{(*value)[0], (*value)[1]};
+  }
+  TomlValue operator()(const Recompute* value) const {
+    constexpr const char* kNames[] = {"none", "selective", "full"};
+    if (value->mode != Recompute::Mode::layers) return kNames[int(value->mode)];
+    return TomlArray(value->layers.begin(), value->layers.end());
+  }
+  TomlValue operator()(const Choice& slot) const {
+    return std::string(slot.names[size_t(slot.get())]);
+  }
+  TomlValue operator()(const Fixed& slot) const { return slot.accepted[0]; }
+};
+
+struct LegalValues {
+  std::string operator()(const bool*) const { return "true or false"; }
+  std::string operator()(const Integer& slot) const { return to_text(slot.range); }
+  std::string operator()(const Real& slot) const { return to_text(slot.range); }
+  std::string operator()(const Size&) const { return std::string(kSizes); }
+  std::string operator()(const Duration&) const { return std::string(kTimes); }
+  std::string operator()(const std::string*) const { return "text"; }
+  std::string operator()(const std::array<double, 2>*) const { return "two of 0 to below 1"; }
+  std::string operator()(const Recompute*) const { return std::string(kRecomputes); }
+  std::string operator()(const Choice& slot) const { return to_text(slot); }
+  std::string operator()(const Fixed& slot) const {
+    std::string out;
+    for (const TomlValue& value : slot.accepted)
+      out += (out.empty() ? "" : " or ") + to_text(value);
+    return out;
+  }
+};
+
+}  // namespace
+
+TomlValue value_of(const Field& field) { return std::visit(ValueOf(), field.slot); }
+
+std::string legal_values(const Field& field) { return std::visit(LegalValues(), field.slot); }
+
+std::string to_text(const Range& range) {
+  std::string out = text(range.above_low ? "above " : "", plain(range.low));
+  out += range.high >= 9e15 ? std::string(" or more")
+                            : text(" to ", range.below_high ? "below " : "", plain(range.high));
+  return out + (range.automatic ? " or \"auto\"" : "") + (range.maximum ? " or \"max\"" : "");
+}
+
+std::string to_text(const Choice& choice) {
+  std::string out;
+  for (const std::string_view name : choice.names)
+    out += (out.empty() ? "\"" : ", \"") + std::string(name) + '"';
+  return out;
+}
+
+std::string_view section_of(std::string_view key) {
+  const size_t dot = key.rfind('.');
+  return dot == key.npos ? std::string_view() : key.substr(0, dot);
+}
+
+}  // namespace zero

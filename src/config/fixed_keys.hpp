@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "src/config/fields.hpp"
+
+namespace zero {
+
+struct FixedKey {
+  std::string_view key;  ///< with its section
+  std::vector<TomlValue> accepted;
+  Standing standing;
+  std::string_view reason;
+};
+
+/// Every key without a member, those of a section together.
+std::span<const FixedKey> fixed_keys();
+
+}  // namespace zero

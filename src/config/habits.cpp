@@ -1,0 +1,93 @@
+#include "src/config/habits.hpp"
+
+#include <utility>
+
+namespace zero {
+namespace {
+
+struct Habit {
+  std::string_view key, advice;
+};
+
+constexpr std::string_view kMetrics =
+    "every step is a line of metrics.jsonl in the run's folder; remove it";
+constexpr std::string_view kNotDone = "this program does not do that; remove it";
+
+const Habit kHabits[] = {
+    {"zero.prefetch_bucket_size", "write zero.stage3_prefetch_bucket_size"},
+    {"zero.param_persistence_threshold", "write zero.stage3_param_persistence_threshold"},
+    {"zero.max_live_parameters", "write zero.stage3_max_live_parameters"},
+    {"zero.max_reuse_distance", "write zero.stage3_max_reuse_distance"},
+    {"zero.gather_16bit_weights_on_model_save", "write export.at_end"},
+    {"zero.zenflow", kNotDone},
+    {"zero.zeropp_loco_param", kNotDone},
+    {"aio.thread_count", "DeepSpeed does not read it either; write aio.intra_op_parallelism"},
+    {"amp", "write bf16.enabled = true or fp16.enabled = true"},
+    {"data_types.grad_accum_dtype", "write numerics.gradient_dtype"},
+    {"optimizer.freeze_step", "there are no 1-bit optimizers; remove it"},
+    {"tensorboard", kMetrics},
+    {"wandb", kMetrics},
+    {"comet", kMetrics},
+    {"csv_monitor", kMetrics},
+    {"comms_logger", "summary.json in the run's folder lists the traffic; remove it"},
+    {"flops_profiler", "write wall_clock_breakdown = true or profile.trace = true"},
+    {"autotuning", "write train_micro_batch_size_per_gpu = \"max\""},
+    {"elasticity",
+     "write train_batch_size, and \"auto\" for the other batch sizes: they follow the ranks"},
+    {"sparse_attention", kNotDone},
+    {"pipeline", kNotDone},
+    {"tensor_parallel", kNotDone},
+    {"sequence_parallel_size", kNotDone},
+    {"compression_training", kNotDone},
+    {"curriculum_learning", kNotDone},
+    {"data_efficiency", kNotDone},
+    {"progressive_layer_drop", kNotDone},
+    {"hybrid_engine", kNotDone},
+    {"eigenvalue", kNotDone},
+    {"learning_rate", "write optimizer.lr"},
+    {"per_device_train_batch_size", "write train_micro_batch_size_per_gpu"},
+    {"per_device_eval_batch_size", "write evaluation.micro_batch_size"},
+    {"num_train_epochs", "write run.epochs"},
+    {"max_steps", "write run.steps"},
+    {"max_grad_norm", "write gradient_clipping"},
+    {"warmup_steps", "write scheduler.warmup_num_steps"},
+    {"logging_steps", "write run.log_interval"},
+    {"eval_steps", "write evaluation.interval"},
+    {"save_steps", "write checkpoint.interval"},
+    {"output_dir", "write run.output"},
+    {"gradient_checkpointing", "write activation_checkpointing.recompute = \"full\""},
+    {"mixed_precision", "write bf16.enabled = true or fp16.enabled = true"},
+    {"zero_stage", "write zero.stage"},
+    {"offload_optimizer_device", "write zero.offload_optimizer.device"},
+    {"offload_param_device", "write zero.offload_param.device"},
+    {"num_processes", "mpirun or srun says how many ranks run; remove it"},
+};
+
+/// Sections of DeepSpeed that have a shorter name here.
+constexpr std::pair<std::string_view, std::string_view> kSections[] = {
+    {"zero_optimization", "zero"},
+    {"optimizer.params", "optimizer"},
+    {"scheduler.params", "scheduler"},
+};
+
+bool lies_in(std::string_view key, std::string_view section) {
+  return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
+}
+
+}  // namespace
+
+std::string key_here(std::string_view key) {
+  for (const auto& [there, here] : kSections) {
+    if (lies_in(key, there)) return std::string(here) + std::string(key.substr(there.size()));
+  }
+  return std::string(key);
+}
+
+std::string_view habit_advice(std::string_view key) {
+  for (const Habit& habit : kHabits) {
+    if (lies_in(key, habit.key)) return habit.advice;
+  }
+  return "";
+}
+
+}  // namespace zero

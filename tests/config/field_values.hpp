@@ -1,0 +1,96 @@
+#pragma once
+/// Values for any key, from its row of the table alone.
+
+#include <vector>
+
+#include "src/config/fields.hpp"
+
+namespace zero {
+
+using Values = std::vector<TomlValue>;
+
+struct LegalOf {
+  Values operator()(const bool*) const { return {true, false}; }
+  Values operator()(const Integer& slot) const {
+    Values values = {int64_t(slot.range.low), int64_t(slot.range.high), int64_t(slot.range.low) + 1,
+                     double(slot.range.high)};
+    if (slot.range.automatic) values.push_back("auto");
+    if (slot.range.maximum) values.push_back("max");
+    return values;
+  }
+  Values operator()(const Real& slot) const {
+    const double span = std::min(slot.range.high, 1.0);
+    Values values = {0.5 * span, 0.25 * span};
+    if (!slot.range.above_low) values.push_back(slot.range.low);
+    if (!slot.range.below_high) values.push_back(slot.range.high);
+    if (slot.range.automatic) values.push_back("auto");
+    return values;
+  }
+  Values operator()(const Size&) const { return {"auto", "1.5GiB", int64_t(4096)}; }
+  Values operator()(const Duration&) const { return {int64_t(0), int64_t(90), "01:02:03"}; }
+  Values operator()(const std::string*) const { return {"", "word", "a \"quoted\" \\ word ä"}; }
+  Values operator()(const std::array<double, 2>*) const {
+    return {TomlArray{0.5, 0.75}, TomlArray{int64_t(0), 0.5}};
+  }
+  Values operator()(const Recompute*) const {
+    return {"none", "selective", "full", TomlArray{int64_t(0), int64_t(1)}};
+  }
+  Values operator()(const Choice& slot) const {
+    Values values;
+    for (const std::string_view name : slot.names) values.push_back(std::string(name));
+    return values;
+  }
+  Values operator()(const Fixed& slot) const { return slot.accepted; }
+};
+
+struct MistypedOf {
+  Values operator()(const bool*) const { return {int64_t(1), "true"}; }
+  Values operator()(const Integer&) const { return {true, "word", 0.5, TomlArray{int64_t(1)}}; }
+  Values operator()(const Real&) const { return {true, "0.5", TomlArray{0.5}}; }
+  Values operator()(const Size&) const { return {true, "24GB", "lots", 0.5}; }
+  Values operator()(const Duration&) const { return {true, "90", "1:2:3", 0.5}; }
+  Values operator()(const std::string*) const { return {true, int64_t(3), TomlArray{}}; }
+  Values operator()(const std::array<double, 2>*) const {
+    return {0.9, "0.9", TomlArray{0.9}, TomlArray{true, 0.9}};
+  }
+  Values operator()(const Recompute*) const { return {true, int64_t(3), "some"}; }
+  Values operator()(const Choice&) const { return {true, int64_t(0), "no such word"}; }
+  Values operator()(const Fixed& slot) const {
+    if (std::holds_alternative<bool>(slot.accepted[0])) return {int64_t(1), "word"};
+    return {true, TomlArray{true}};
+  }
+};
+
+struct OutOfRangeOf {
+  Values operator()(const Integer& slot) const {
+    Values values = {int64_t(slot.range.low) - 1};
+    if (slot.range.high < 9e15) values.push_back(int64_t(slot.range.high) + 1);
+    return values;
+  }
+  Values operator()(const Real& slot) const {
+    return {slot.range.above_low ? slot.range.low : slot.range.low - 0.5,
+            slot.range.below_high ? slot.range.high : slot.range.high * 1.5};
+  }
+  Values operator()(const Size&) const { return {int64_t(-1), "9000PiB"}; }
+  Values operator()(const Duration&) const { return {int64_t(-1), int64_t(1e12), "00:61:00"}; }
+  Values operator()(const std::array<double, 2>*) const {
+    return {TomlArray{0.9, 1.0}, TomlArray{-0.1, 0.9}};
+  }
+  Values operator()(const Recompute*) const { return {TomlArray{int64_t(2), int64_t(1)}}; }
+  Values operator()(const Fixed& slot) const {
+    if (slot.accepted.size() > 1 && std::holds_alternative<bool>(slot.accepted[0])) return {};
+    TomlValue other = slot.accepted[0];
+    if (auto* flag = std::get_if<bool>(&other)) *flag = !*flag;
+    if (auto* number = std::get_if<int64_t>(&other)) *number += 1;
+    if (auto* number = std::get_if<double>(&other)) *number *= 0.5;
+    if (auto* word = std::get_if<std::string>(&other)) *word += "x";
+    return {other};
+  }
+  Values operator()(const auto&) const { return {}; }  // every value of the type is legal
+};
+
+inline Values legal_of(const Field& field) { return std::visit(LegalOf(), field.slot); }
+inline Values mistyped_of(const Field& field) { return std::visit(MistypedOf(), field.slot); }
+inline Values out_of_range_of(const Field& field) { return std::visit(OutOfRangeOf(), field.slot); }
+
+}  // namespace zero

@@ -1,0 +1,165 @@
+// Ranks: 1
+
+#include "src/config/fields.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tests/config/field_values.hpp"
+#include "tests/config/settings.hpp"
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+
+/// Calls check(field) with the place of every key.
+template <class Check>
+int for_each_key(Check check) {
+  RunConfig config;
+  const std::vector<Field> fields = fields_of(config);
+  for (const Field& field : fields) check(field);
+  return int(fields.size());
+}
+
+std::string line_of(const std::string& key, const TomlValue& value) {
+  return key + " = " + to_text(value);
+}
+
+/// `line` is refused where it stands: in the file, and on the command line.
+void expect_refused(const std::string& line, const std::string& word) {
+  const Lines file = complete({line});
+  const std::string in_file = error_of(file), typed = error_of(complete({}), as_overrides({line}));
+  const std::string key = key_of(line);
+  EXPECT_TRUE(says(in_file, text("in.toml:", file.size(), ": ", key, ": "))) << line << in_file;
+  EXPECT_TRUE(says(typed, text("command line: ", key, ": "))) << line << "\n" << typed;
+  EXPECT_THAT(in_file, HasSubstr(word)) << line;
+  EXPECT_THAT(typed, HasSubstr(word)) << line;
+}
+
+TEST(EveryKey, StandsOnceAndWithItsSection) {
+  std::set<std::string> keys;
+  std::set<std::string_view> ended;
+  std::string_view section;
+  RunConfig config;
+  const std::vector<Field> fields = fields_of(config);
+  for (const Field& field : fields) {
+    EXPECT_TRUE(keys.insert(field.key).second) << field.key;
+    if (section_of(field.key) == section) continue;
+    EXPECT_TRUE(ended.insert(section).second) << section << " is cut in two at " << field.key;
+    section = section_of(field.key);
+  }
+}
+
+TEST(EveryKey, TakesItsLegalValuesAndReadsThemBack) {
+  for_each_key([](const Field& field) {
+    for (const TomlValue& value : legal_of(field)) {
+      EXPECT_EQ(assign(field, value), "") << line_of(field.key, value);
+      const TomlValue kept = value_of(field);
+      EXPECT_EQ(assign(field, kept), "") << line_of(field.key, kept);
+      EXPECT_EQ(value_of(field), kept) << line_of(field.key, value);
+    }
+  });
+}
+
+TEST(EveryKey, MisspeltIsRefusedWithItsNameWhereItStands) {
+  const int keys = for_each_key([](const Field& field) {
+    const std::string value = to_text(value_of(field));
+    expect_refused(field.key + "x = " + value, "did you mean " + field.key + "?");
+    expect_refused("x" + field.key + " = " + value, "no such key");
+  });
+  EXPECT_GE(keys, 150);
+}
+
+TEST(EveryKey, OfTheWrongTypeIsRefusedWhereItStands) {
+  for_each_key([](const Field& field) {
+    for (const TomlValue& value : mistyped_of(field)) {
+      expect_refused(line_of(field.key, value), "");
+    }
+  });
+}
+
+TEST(EveryKey, OutOfRangeIsRefusedWhereItStands) {
+  int refused = 0;
+  for_each_key([&refused](const Field& field) {
+    for (const TomlValue& value : out_of_range_of(field)) {
+      expect_refused(line_of(field.key, value), "");
+      ++refused;
+    }
+  });
+  EXPECT_GE(refused, 150);
+}
+
+TEST(EveryKey, TwiceIsRefusedNamingBothPlaces) {
+  for_each_key([](const Field& field) {
+    const std::string line = line_of(field.key, value_of(field));
+    const Lines file = complete({line, line});
+    const std::string begin = text("in.toml:", file.size(), ": ", field.key, ": ");
+    EXPECT_TRUE(
+        says(error_of(file), begin + text("the key stands twice, first in line ", file.size() - 1)))
+        << line << "\n"
+        << error_of(file);
+    const Lines typed = as_overrides({line, line});
+    EXPECT_TRUE(says(error_of(complete({}), typed),
+                     text("command line: ", field.key, ": stands twice, as ", typed[0])))
+        << line;
+  });
+}
+
+TEST(EveryKey, WithoutAMemberSaysWhyAndWhatWorksInstead) {
+  for_each_key([](const Field& field) {
+    const auto* fixed = std::get_if<Fixed>(&field.slot);
+    if (!fixed) return;
+    EXPECT_THAT(std::string(fixed->reason),
+                testing::AnyOf(HasSubstr("write "), HasSubstr("leave it"), HasSubstr("remove ")))
+        << field.key;
+    for (const TomlValue& value : out_of_range_of(field)) {
+      EXPECT_THAT(assign(field, value), HasSubstr(std::string(fixed->reason))) << field.key;
+    }
+  });
+}
+
+TEST(SectionOf, IsWhatStandsBeforeTheLastPoint) {
+  EXPECT_EQ(section_of("zero.offload_param.device"), "zero.offload_param");
+  EXPECT_EQ(section_of("train_batch_size"), "");
+}
+
+std::string name_of(Standing standing) {
+  constexpr const char* kNames[] = {"ours", "same", "cap", "always on", "later", "refused"};
+  return kNames[int(standing)];
+}
+
+std::string row_of(const Field& field) {
+  const auto* fixed = std::get_if<Fixed>(&field.slot);
+  std::string why = fixed ? std::string(fixed->reason) : "";
+  if (!field.alias_of.empty()) why = "the same setting as " + field.alias_of;
+  return text("| ", field.key, " | ", to_text(value_of(field)), " | ", legal_values(field), " | ",
+              name_of(field.standing), " | ", why, " |\n");
+}
+
+std::string content(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+/// With ZERO_WRITE_KEYS=1 in the environment it writes the table instead of comparing it.
+TEST(KeysMd, HoldsTheTableOfKeysAsItIs) {
+  const std::filesystem::path here = __FILE__;
+  const auto path = here.parent_path().parent_path().parent_path() / "inputs" / "keys.md";
+  std::string table = "| key | default | legal | DeepSpeed | why |\n|---|---|---|---|---|\n";
+  for_each_key([&table](const Field& field) { table += row_of(field); });
+  const std::string file = content(path), words = file.substr(0, file.find("| key |"));
+  if (std::getenv("ZERO_WRITE_KEYS")) std::ofstream(path) << words << table;
+  EXPECT_EQ(content(path).substr(words.size()), table)
+      << "write it anew: ZERO_WRITE_KEYS=1 config_test --gtest_filter=KeysMd.*";
+}
+
+}  // namespace
+}  // namespace zero

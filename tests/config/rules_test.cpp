@@ -1,0 +1,110 @@
+// Ranks: 1
+
+#include "src/config/rules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/config/field_values.hpp"
+#include "tests/config/settings.hpp"
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+
+/// "key = value" with the first legal value that is not the default.
+std::string another_setting(const std::string& key) {
+  RunConfig config;
+  for (const Field& field : fields_of(config)) {
+    if (field.key != key) continue;
+    const TomlValue unset = value_of(field);
+    for (const TomlValue& value : legal_of(field)) {
+      assign(field, value);
+      if (value_of(field) != unset) return key + " = " + to_text(value);
+    }
+  }
+  ADD_FAILURE() << "no other value of " << key;
+  return key + " = 0";
+}
+
+TEST(Contradictions, EveryRowIsRefusedAtTheLastLineOfItsExample) {
+  for (const Rule& rule : rules()) {
+    const Lines file = complete(rule.example);
+    const std::string key = key_of(rule.example.back());
+    EXPECT_THAT(rule.keys, testing::Contains(key));
+    const std::string begin = text("in.toml:", file.size(), ": ", key, ": ");
+    EXPECT_TRUE(says(error_of(file), begin)) << begin << "\n" << error_of(file);
+    EXPECT_THAT(error_of(file), testing::Not(HasSubstr("\n"))) << "one line for one slip";
+  }
+}
+
+TEST(Contradictions, EveryRowIsRefusedOnTheCommandLine) {
+  for (const Rule& rule : rules()) {
+    const std::string error = error_of(complete({}), as_overrides(rule.example));
+    const std::string key = key_of(rule.example.back());
+    EXPECT_TRUE(says(error, "command line: " + key + ": ")) << key << "\n" << error;
+  }
+}
+
+TEST(Contradictions, EveryRowSaysWhatWouldWork) {
+  for (const Rule& rule : rules()) {
+    EXPECT_THAT(error_of(complete(rule.example)),
+                testing::AnyOf(HasSubstr("write "), HasSubstr("remove "), HasSubstr("did you mean"),
+                               HasSubstr("set one"), HasSubstr("swap")));
+  }
+}
+
+TEST(Conditions, EveryIdleKeyIsRefusedBesideTheKeyThatDisablesIt) {
+  for (const Condition& condition : conditions()) {
+    for (const std::string& key : condition.keys) {
+      Lines lines = condition.example;
+      lines.push_back(another_setting(key));
+      const Lines file = complete(lines);
+      const std::string begin = text("in.toml:", file.size(), ": ", key, ": ");
+      EXPECT_TRUE(says(error_of(file), begin)) << begin << "\n" << error_of(file);
+      EXPECT_THAT(error_of(file), HasSubstr("has no effect: it acts only with ")) << key;
+      EXPECT_TRUE(says(error_of(complete({}), as_overrides(lines)), "command line: " + key + ": "))
+          << key;
+    }
+  }
+}
+
+TEST(Conditions, EveryIdleKeyIsAWarningAwayFromTheKeyThatDisablesIt) {
+  for (const Condition& condition : conditions()) {
+    for (const std::string& key : condition.keys) {
+      const std::string file = join(complete({another_setting(key)}));
+      const ConfigInput input = read_config(file, "in.toml", as_overrides(condition.example));
+      ASSERT_EQ(input.warnings.size(), 1u) << key;
+      EXPECT_THAT(input.warnings[0], HasSubstr(text("in.toml:4: ", key, ": "))) << key;
+      EXPECT_THAT(input.warnings[0], HasSubstr(condition.because.back())) << key;
+      EXPECT_THAT(input.warnings[0], HasSubstr("command line")) << key;
+    }
+  }
+}
+
+TEST(Conditions, AnIdleKeyGoesBackToItsDefault) {
+  const std::string file =
+      join(complete({"zero.stage = 3", "zero.stage3_max_live_parameters = 5"}));
+  const ConfigInput input = read_config(file, "in.toml", Lines{"zero.stage=1"});
+  EXPECT_EQ(input.config.zero.stage3_max_live_parameters, ZeroConfig().stage3_max_live_parameters);
+  EXPECT_EQ(input.origins.at("zero.stage3_max_live_parameters"),
+            "default, for in.toml:5 has no effect");
+}
+
+TEST(Conditions, AnIdleKeyAtItsDefaultIsFine) {
+  EXPECT_EQ(error_of(complete({"zero.stage = 0", "zero.stage3_max_live_parameters = 1e9"})), "");
+}
+
+TEST(Warmup, LongerThanTheScheduleIsOneWarningThatNamesTheRateReached) {
+  const std::string file = join(complete(
+      {"optimizer.lr = 0.5", "scheduler.type = \"WarmupLR\"", "scheduler.warmup_num_steps = 20"}));
+  const ConfigInput input = read_config(file, "in.toml");
+  ASSERT_EQ(input.warnings.size(), 1u);
+  EXPECT_EQ(input.warnings[0],
+            "in.toml:6: scheduler.warmup_num_steps: the warm-up of 20 steps outlasts the 10 steps "
+            "of the schedule: the learning rate reaches 0.2 and no more");
+}
+
+}  // namespace
+}  // namespace zero
