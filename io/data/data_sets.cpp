@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "zero/base/error.hpp"
+#include "zero/io/data/open_tokens.hpp"
 #include "zero/io/data/synthetic_tokens.hpp"
-#include "zero/io/data/token_file.hpp"
 
 namespace zero {
 namespace {
@@ -12,12 +12,8 @@ namespace {
 constexpr int64_t kSyntheticSamples = 1 << 20;
 
 std::unique_ptr<TokenSource> open_file(const std::string& path, const DataOptions& options) {
-  auto file = std::make_unique<TokenFile>(path);
-  if (file->vocab_size() > options.vocab_size) {
-    refuse(Exit::kInput, path, ": has a vocabulary of ", file->vocab_size(), ", the model one of ",
-           options.vocab_size, "; write model.vocab_size = ", file->vocab_size(), " or more");
-  }
-  return file;
+  return open_tokens(
+      {.path = path, .tokenizer = options.tokenizer, .vocab_size = options.vocab_size});
 }
 
 [[noreturn]] void refuse_short(const std::string& path, int64_t tokens, int64_t window) {

@@ -19,8 +19,7 @@ input=inputs/gpt2_1.5b.toml
 
 # The data is made once, by the first job that needs it.
 if [ ! -f data/web.bin ]; then
-  [ -f data/web.txt ] || tools/data/web_text.py data/web.txt
-  python3 tools/data/tokens.py data/web.txt data/web.bin
+  tools/data/make_tokens.sh data/web.txt data/web.bin data/web_bpe 50257
 fi
 
 # The plan of this very run, in the log before anything starts: what it needs a rank, and whether

@@ -11,6 +11,11 @@ void read_samples(const Dataset& data, int64_t first, int64_t samples,
   }
 }
 
+int64_t first_position(const BatchSizes& batch, int ranks, int64_t step, int64_t micro_batch,
+                       int rank) {
+  return (step - 1) * batch.train + (micro_batch * ranks + rank) * batch.micro;
+}
+
 kernels::StepInputs BatchLoader::inputs(int64_t step) const {
   const int64_t first = (step - 1) * batch.train;
   return {.seed = seed,
@@ -25,10 +30,9 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
 
 void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
   const plan::Plan& plan = engine.plan();
-  const int64_t first = (step - 1) * batch.train;
   for (size_t j = 0; j < plan.tokens.size(); ++j) {
-    const int64_t number = int64_t(j) * plan.request.ranks + rank;
-    read_samples(data, first + number * batch.micro, batch.micro,
+    read_samples(data, first_position(batch, plan.request.ranks, step, int64_t(j), rank),
+                 batch.micro,
                  {.tokens = engine.executor().values<int32_t>(plan.tokens[j]),
                   .targets = engine.executor().values<int32_t>(plan.targets[j])});
   }

@@ -109,6 +109,18 @@ model::Gpt2 model_of(const RunConfig& config) {
           .dropout = float(config.model.dropout)};
 }
 
+DataOptions data_options(const RunConfig& config) {
+  return {.train = config.data.train,
+          .validation = config.data.validation,
+          .validation_fraction = config.data.validation_fraction,
+          .tokenizer = config.data.tokenizer,
+          .sequence_length = config.data.sequence_length,
+          .max_train_samples = config.data.max_train_samples,
+          .max_validation_samples = config.data.max_validation_samples,
+          .vocab_size = model_of(config).vocabulary,
+          .seed = uint64_t(config.run.seed)};
+}
+
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {
   const bool validates = !config.data.validation.empty() || config.data.validation_fraction > 0;
   if (!validates) return 0;

@@ -16,8 +16,13 @@ struct BatchBuffers {
 /// Reads the samples at positions [first, first + samples).
 void read_samples(const Dataset& data, int64_t first, int64_t samples, const BatchBuffers& buffers);
 
-/// The step inputs of attempt `step`, and this rank's samples of it into the plan's token buffers:
-/// micro-batch j N + r of the step is micro-batch j of rank r.
+/// The position in the data of the first sample of micro-batch `micro_batch` of a rank in attempt
+/// `step`: it is number micro_batch x ranks + rank of the step's micro-batches.
+int64_t first_position(const BatchSizes& batch, int ranks, int64_t step, int64_t micro_batch,
+                       int rank);
+
+/// The step inputs of attempt `step`, and this rank's samples of it into the plan's token
+/// buffers.
 struct BatchLoader {
   const Dataset& data;
   const BatchSizes& batch;

@@ -5,6 +5,7 @@
 
 #include "zero/config/batch.hpp"
 #include "zero/config/run_config.hpp"
+#include "zero/io/data/data_sets.hpp"
 #include "zero/model/gpt2.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
@@ -19,6 +20,9 @@ struct Team {
 
 Dtype compute_dtype(const RunConfig& config);
 model::Gpt2 model_of(const RunConfig& config);
+
+/// What the data of a run is opened with.
+DataOptions data_options(const RunConfig& config);
 
 /// Samples a rank and evaluation micro-batch; 0 if the run has no validation data.
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch);

@@ -22,6 +22,7 @@ class Counting : public TokenSource {
   explicit Counting(int64_t tokens) : tokens_(tokens) {}
   int64_t tokens() const override { return tokens_; }
   int64_t vocab_size() const override { return 100 + tokens_; }
+  std::string format() const override { return "counting"; }
   void read(int64_t first, std::span<int32_t> out) const override {
     ASSERT_TRUE(first >= 0 && first + int64_t(out.size()) <= tokens_);
     std::iota(out.begin(), out.end(), int32_t(100 + first));

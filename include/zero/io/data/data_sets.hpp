@@ -20,9 +20,10 @@ struct DataSets {
 };
 
 struct DataOptions {
-  std::string train = {};          ///< a path of token_file.hpp, or "synthetic"
-  std::string validation = {};     ///< a path; "" = none
-  double validation_fraction = 0;  ///< the last share of train's samples
+  std::string train = {};           ///< a path of open_tokens.hpp, or "synthetic"
+  std::string validation = {};      ///< a path, of any format; "" = none
+  double validation_fraction = 0;   ///< the last share of train's samples
+  std::string tokenizer = "bytes";  ///< of texts
   int64_t sequence_length = 0;
   int64_t max_train_samples = 0;       ///< 0 = all
   int64_t max_validation_samples = 0;  ///< 0 = all

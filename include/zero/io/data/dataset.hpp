@@ -29,6 +29,9 @@ class Dataset {
   int64_t samples() const { return samples_; }
   int64_t sequence_length() const { return options_.sequence_length; }
 
+  /// The sample that stands at a position, counted in the order of the source.
+  int64_t sample_at(int64_t position) const;
+
   /// The sample at a position, which is the count of samples consumed before it by all ranks; of
   /// step s (from 1), position (s - 1) x train_batch_size + index in the batch.
   /// Fills tokens [T] and targets [T] on the host; a missing token is 0 with target kNotCounted.
@@ -41,7 +44,6 @@ class Dataset {
   int64_t counted(int64_t position, int64_t count) const;
 
  private:
-  int64_t sample_at(int64_t position) const;
   int64_t length_of(int64_t sample) const;
 
   const TokenSource* source_;

@@ -11,6 +11,7 @@ class SyntheticTokens : public TokenSource {
 
   int64_t tokens() const override { return tokens_; }
   int64_t vocab_size() const override { return vocab_size_; }
+  std::string format() const override { return "synthetic, uniform random ids"; }
   void read(int64_t first, std::span<int32_t> out) const override;
   uint64_t fingerprint() const override;
 

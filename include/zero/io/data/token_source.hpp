@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace zero {
 
@@ -14,6 +15,9 @@ class TokenSource {
 
   /// Every id is below this.
   virtual int64_t vocab_size() const = 0;
+
+  /// What they are read from, in a few words for people: "UTF-8 text, a token a byte".
+  virtual std::string format() const = 0;
 
   /// Fills `out` with the tokens from `first` on; done when it returns; allocates nothing.
   /// Requires first + out.size() <= tokens(). Throws Error(kInput) if the data is damaged.

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "zero/base/error.hpp"
+#include "zero/io/input_file.hpp"
+
+namespace zero {
+
+static_assert(std::endian::native == std::endian::little, "numbers of data files are copied");
+
+/// A file of data, and how a user may come by one. Safe from several threads at once.
+class DataFile {
+ public:
+  /// Throws Error(kInput) with `advice` behind it if the file cannot be opened, is a folder or a
+  /// pipe, or is empty.
+  DataFile(const std::string& path, std::string advice);
+
+  const std::string& path() const { return file_->path(); }
+  const std::string& advice() const { return advice_; }
+  int64_t bytes() const { return file_->bytes(); }
+
+  /// As InputFile::read.
+  void read(int64_t offset, std::span<uint8_t> out) const {
+    file_->read(offset, std::as_writable_bytes(out));
+  }
+
+  /// The little-endian number at `offset`.
+  template <class T>
+  T number(int64_t offset) const {
+    T value{};
+    file_->read(offset, std::as_writable_bytes(std::span(&value, 1)));
+    return value;
+  }
+
+  /// Throws Error(kInput) that names the file and the place.
+  template <class... Parts>
+  [[noreturn]] void damaged(int64_t offset, const Parts&... parts) const {
+    refuse(Exit::kInput, path(), ": offset ", offset, ": ", parts...);
+  }
+
+ private:
+  std::string advice_;
+  std::unique_ptr<InputFile> file_;
+};
+
+}  // namespace zero

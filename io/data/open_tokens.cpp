@@ -1,0 +1,92 @@
+#include "zero/io/data/open_tokens.hpp"
+
+#include <filesystem>
+
+#include "io/data/encoded_text.hpp"
+#include "io/data/formats.hpp"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string make_command(const TokenOptions& options, const std::string& source,
+                         const std::string& tokens) {
+  const std::string command = text("tools/data/make_tokens.sh ", source, " ", tokens);
+  if (options.tokenizer == "bytes") return command;
+  return text(command, " ", options.tokenizer, " ", options.vocab_size);
+}
+
+std::string replaced(const std::string& path, const char* extension) {
+  return fs::path(path).replace_extension(extension).string();
+}
+
+/// A text and its tokens have one name in all input files here.
+std::string how_to_make(const TokenOptions& options) {
+  if (!options.path.ends_with(".bin")) {
+    return "write the path of a UTF-8 text; tools/data/web_text.py makes data/web.txt";
+  }
+  return "make it: " + make_command(options, replaced(options.path, ".txt"), options.path);
+}
+
+bool has_index(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::status(index_path(path), error));
+}
+
+std::unique_ptr<TokenSource> open_text(std::unique_ptr<DataFile> file,
+                                       const TokenOptions& options) {
+  if (options.tokenizer == "bytes") {
+    const IdLayout layout = text_layout(*file);
+    return std::make_unique<IdFile>(std::move(file), layout);
+  }
+  const std::string tokens = replaced(options.path, ".bin");
+  return std::make_unique<EncodedText>(
+      *file, *open_tokenizer(options.tokenizer),
+      text("make a token file once, ", make_command(options, options.path, tokens),
+           ", and name that instead"));
+}
+
+IdLayout binary_layout(const DataFile& file, int64_t vocab_size) {
+  if (!has_index(file.path())) return nanogpt_layout(file, vocab_size);
+  const DataFile index(index_path(file.path()), "make it with its .bin, or remove it");
+  return megatron_layout(file, index, vocab_size);
+}
+
+std::unique_ptr<TokenSource> open_format(const TokenOptions& options) {
+  auto file = std::make_unique<DataFile>(options.path, how_to_make(options));
+  IdLayout layout;
+  if (is_token_file(*file)) {
+    layout = token_file_layout(*file);
+  } else if (is_llmc_file(*file)) {
+    layout = llmc_layout(*file, options.vocab_size);
+  } else if (options.path.ends_with(".bin")) {
+    layout = binary_layout(*file, options.vocab_size);
+  } else {
+    return open_text(std::move(file), options);
+  }
+  return std::make_unique<IdFile>(std::move(file), layout);
+}
+
+}  // namespace
+
+IdLayout text_layout(const DataFile& file) {
+  return {.format = "UTF-8 text, a token a byte",
+          .type = kUint8,
+          .offset = 0,
+          .tokens = file.bytes(),
+          .vocab_size = 256,
+          .utf8 = true};
+}
+
+std::unique_ptr<TokenSource> open_tokens(const TokenOptions& options) {
+  auto source = open_format(options);
+  if (source->vocab_size() > options.vocab_size) {
+    refuse(Exit::kInput, options.path, ": has a vocabulary of ", source->vocab_size(),
+           ", the model one of ", options.vocab_size,
+           "; write model.vocab_size = ", source->vocab_size(), " or more");
+  }
+  return source;
+}
+
+}  // namespace zero

@@ -1,0 +1,238 @@
+#include "zero/commands/data.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "src/commands/escaped_text.hpp"
+#include "zero/config/read_config.hpp"
+#include "zero/config/steps.hpp"
+#include "zero/io/data/tokenizer.hpp"
+#include "zero/train/batch_loader.hpp"
+
+namespace zero::commands {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kTextWidth = 88;
+constexpr int64_t kMostSteps = 1'000'000'000'000;
+constexpr size_t kTokensShown = 6;  // at either end of a sample
+
+struct Steps {
+  int64_t first, last;
+};
+
+std::optional<int64_t> number_of(std::string_view word) {
+  int64_t number = 0;
+  const char* end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, number);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return number;
+}
+
+/// "3" or "1..3".
+Steps steps_of(std::string_view word) {
+  const size_t dots = word.find("..");
+  const auto first = number_of(word.substr(0, dots));
+  const auto last = dots == word.npos ? first : number_of(word.substr(dots + 2));
+  if (first && last && *first >= 1 && *first <= *last && *last <= kMostSteps) {
+    return {*first, *last};
+  }
+  refuse(Exit::kUsage, "command line: --steps: \"", word,
+         "\" names no steps; write one as 3, or a range as 1..3");
+}
+
+/// Where a sample stands in the run, and which one it is.
+struct Place {
+  int64_t step, position, micro_batch;
+  int rank;
+};
+
+/// What the command line and the input file ask for, opened.
+class View {
+ public:
+  explicit View(const CommandLine& line);
+
+  std::string summary() const;
+  Json summary_json() const;
+  void show(const Steps& steps) const;
+
+ private:
+  void show_micro_batch(int64_t step, int64_t micro_batch, int rank) const;
+  void show_sample(const Place& place) const;
+  std::vector<int32_t> window(int64_t position) const;
+  double epochs() const {
+    return double(config_.run.steps) * double(batch_.train) / double(train().samples());
+  }
+  const Dataset& train() const { return *data_.train; }
+
+  const CommandLine& line_;
+  RunConfig config_;
+  BatchSizes batch_{};
+  DataSets data_;
+  uint64_t fingerprint_ = 0;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+RunConfig read_input(const CommandLine& line) {
+  const ConfigInput input = read_config_file(line.input, line.overrides);
+  for (const std::string& warning : input.warnings) {
+    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
+  }
+  if (input.config.train_micro_batch_size_per_gpu == kMicroBatchMax) {
+    refuse(Exit::kUsage, line.input,
+           ": train_micro_batch_size_per_gpu: \"max\" depends on a machine's memory; write "
+           "train_micro_batch_size_per_gpu=N, which zeroapp plan INPUT --max-batch prints");
+  }
+  return input.config;
+}
+
+/// Bytes are all that "bytes" can decode.
+std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const TokenSource& source) {
+  if (config.data.tokenizer == "bytes" && source.vocab_size() > 256) {
+    refuse(Exit::kUsage, "command line: --decode: data.tokenizer = \"bytes\" knows 256 tokens, ",
+           config.data.train, " may have ", source.vocab_size(),
+           "; write data.tokenizer=FOLDER, the one with its vocab.json and merges.txt");
+  }
+  return open_tokenizer(config.data.tokenizer);
+}
+
+View::View(const CommandLine& line) : line_(line), config_(read_input(line)) {
+  batch_ = resolve_batch(config_, line.ranks);
+  data_ = open_data(train::data_options(config_));
+  resolve_steps(config_, train().samples(), batch_.train);
+  fingerprint_ = data_.fingerprint();
+  if (line.decode) tokenizer_ = tokenizer_of(config_, *data_.train_source);
+}
+
+std::string source_text(const std::string& path, const TokenSource& source) {
+  return text(path, ": ", source.format(), "; ", source.tokens(), " tokens");
+}
+
+std::string fingerprint_text(uint64_t fingerprint) {
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016llx", (unsigned long long)fingerprint);
+  return hex;
+}
+
+std::string View::summary() const {
+  const DataConfig& data = config_.data;
+  std::string out = text("train        ", source_text(data.train, *data_.train_source), "\n");
+  out += text("             ", train().samples(), " samples of ", train().sequence_length(),
+              " + 1 tokens\n");
+  if (data_.validation) {
+    const std::string from = data_.validation_source
+                                 ? source_text(data.validation, *data_.validation_source)
+                                 : text("the last ", data.validation_fraction, " of ", data.train);
+    out += text("validation   ", from, "; ", data_.validation->samples(), " samples held out\n");
+  }
+  out += text("vocabulary   ids below ", data_.train_source->vocab_size(), ", the model's is ",
+              train::model_of(config_).vocabulary, "\n");
+  out += text("fingerprint  ", fingerprint_text(fingerprint_), "\n");
+  out += text("step         ", batch_.train, " samples = ", batch_.micro, " x ",
+              batch_.accumulation, " x ", line_.ranks, line_.ranks == 1 ? " rank, " : " ranks, ",
+              batch_.train * train().sequence_length(), " tokens\n");
+  out += text("run          ", config_.run.steps, " steps = ", epochs(), " epochs\n");
+  return out;
+}
+
+Json source_json(const std::string& path, const TokenSource& source, const Dataset& set) {
+  return {{"file", path},
+          {"format", source.format()},
+          {"tokens", source.tokens()},
+          {"vocab_size", source.vocab_size()},
+          {"samples", set.samples()}};
+}
+
+Json View::summary_json() const {
+  const DataConfig& data = config_.data;
+  Json out = {{"train", source_json(data.train, *data_.train_source, train())}};
+  if (data_.validation) {
+    const bool own = data_.validation_source != nullptr;
+    out["validation"] =
+        source_json(own ? data.validation : data.train,
+                    own ? *data_.validation_source : *data_.train_source, *data_.validation);
+  }
+  out["model_vocab_size"] = train::model_of(config_).vocabulary;
+  out["sequence_length"] = train().sequence_length();
+  out["fingerprint"] = fingerprint_text(fingerprint_);
+  out["ranks"] = line_.ranks;
+  out["train_batch_size"] = batch_.train;
+  out["steps"] = config_.run.steps;
+  out["epochs"] = epochs();
+  return out;
+}
+
+void View::show(const Steps& steps) const {
+  const int ranks = int(line_.ranks);
+  for (int64_t step = steps.first; step <= steps.last; ++step) {
+    for (int64_t number = 0; number < batch_.accumulation * ranks; ++number) {
+      show_micro_batch(step, number / ranks, int(number % ranks));
+    }
+  }
+}
+
+void View::show_micro_batch(int64_t step, int64_t micro_batch, int rank) const {
+  const int64_t first = train::first_position(batch_, int(line_.ranks), step, micro_batch, rank);
+  for (int64_t i = 0; i < batch_.micro; ++i) {
+    show_sample({.step = step, .position = first + i, .micro_batch = micro_batch, .rank = rank});
+  }
+}
+
+/// The tokens of a sample with the last target behind them.
+std::vector<int32_t> View::window(int64_t position) const {
+  const size_t length = size_t(train().sequence_length());
+  std::vector<int32_t> tokens(length + 1), targets(length);
+  train::read_samples(train(), position, 1,
+                      {.tokens = std::span(tokens).first(length), .targets = targets});
+  tokens.back() = targets.back();
+  return tokens;
+}
+
+std::string ends_of(const std::vector<int32_t>& tokens) {
+  std::string out;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool skipped = i >= kTokensShown && i + kTokensShown < tokens.size();
+    if (skipped && i == kTokensShown) out += " ...";
+    if (!skipped) out += text(" ", tokens[i]);
+  }
+  return out;
+}
+
+void View::show_sample(const Place& place) const {
+  const std::vector<int32_t> tokens = window(place.position);
+  const int64_t sample = train().sample_at(place.position);
+  const int64_t epoch = place.position / train().samples() + 1;
+  if (line_.json) {
+    Json json = {{"step", place.step}, {"micro_batch", place.micro_batch},
+                 {"rank", place.rank}, {"position", place.position},
+                 {"epoch", epoch},     {"sample", sample},
+                 {"tokens", tokens}};
+    if (tokenizer_) json["text"] = tokenizer_->decode(tokens);
+    std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    return;
+  }
+  std::printf("step %lld  micro-batch %lld  rank %d  position %lld  epoch %lld  sample %lld\n",
+              (long long)place.step, (long long)place.micro_batch, place.rank,
+              (long long)place.position, (long long)epoch, (long long)sample);
+  std::printf("   %s\n", ends_of(tokens).c_str());
+  if (tokenizer_)
+    std::printf("    %s\n", escaped_text(tokenizer_->decode(tokens), kTextWidth).c_str());
+}
+
+}  // namespace
+
+int data(const CommandLine& line) {
+  std::optional<Steps> steps;
+  if (!line.steps.empty()) steps = steps_of(line.steps);
+  const View view(line);
+  if (!line.json) std::fputs(view.summary().c_str(), stdout);
+  if (line.json && !steps) std::puts(view.summary_json().dump(2).c_str());
+  if (steps) view.show(*steps);
+  if (std::fflush(stdout) != 0) refuse(Exit::kIo, "the console: could not be written");
+  return int(Exit::kFinished);
+}
+
+}  // namespace zero::commands

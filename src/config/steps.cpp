@@ -1,0 +1,43 @@
+#include "zero/config/steps.hpp"
+
+#include <string>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int64_t kMostVisits = int64_t(1) << 62;
+
+void check_fits(const RunConfig& config, const std::string& found) {
+  const int64_t steps = config.run.steps, total = config.scheduler.total_num_steps;
+  const ScheduleType type = config.scheduler.type;
+  const bool decays = type == ScheduleType::WarmupDecayLR || type == ScheduleType::WarmupCosineLR;
+  if (config.run.stop_at > steps) {
+    refuse(Exit::kUsage, "run.stop_at: the run stops at step ", config.run.stop_at, ", but ", found,
+           "; write at most ", steps, ", or 0");
+  }
+  if (decays && total > 0 && total < steps) {
+    refuse(Exit::kUsage, "scheduler.total_num_steps: the schedule ends at step ", total, ", but ",
+           found, "; write \"auto\" or at least ", steps);
+  }
+}
+
+}  // namespace
+
+void resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size) {
+  SessionConfig& run = config.run;
+  if (run.epochs == 0) return;
+  ZERO_REQUIRE(samples >= 1 && train_batch_size >= 1, samples, " samples in batches of ",
+               train_batch_size);
+  if (samples > kMostVisits / run.epochs) {
+    refuse(Exit::kUsage, "run.epochs: ", run.epochs, " epochs of ", samples,
+           " samples are too many to count; write at most ", kMostVisits / samples);
+  }
+  const int64_t visits = samples * run.epochs;
+  run.steps = visits / train_batch_size + (visits % train_batch_size != 0);
+  check_fits(config, text(run.epochs, " epochs of ", samples, " samples are ", run.steps,
+                          " steps of ", train_batch_size));
+}
+
+}  // namespace zero

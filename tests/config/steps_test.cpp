@@ -1,0 +1,76 @@
+// Ranks: 1
+#include "zero/config/steps.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "zero/base/error.hpp"
+#include "zero/config/schedule.hpp"
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+
+RunConfig epochs(int64_t count) {
+  RunConfig config;
+  config.run.epochs = count;
+  return config;
+}
+
+std::string error_of(RunConfig config, int64_t samples) {
+  try {
+    resolve_steps(config, samples, 4);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ResolveSteps, CountsTheFewestWholeBatchesThatVisitEverySample) {
+  const auto steps = [](int64_t count, int64_t samples) {
+    RunConfig config = epochs(count);
+    resolve_steps(config, samples, 4);
+    return config.run.steps;
+  };
+  EXPECT_EQ(steps(1, 8), 2);
+  EXPECT_EQ(steps(1, 9), 3);
+  // Two epochs of 9 are 18 samples: the seam between them costs no batch.
+  EXPECT_EQ(steps(2, 9), 5);
+  EXPECT_EQ(steps(3, 1), 1);
+}
+
+TEST(ResolveSteps, LeavesARunThatSaysItsSteps) {
+  RunConfig config;
+  config.run.steps = 77;
+  resolve_steps(config, 9, 4);
+  EXPECT_EQ(config.run.steps, 77);
+}
+
+TEST(ResolveSteps, GivesTheScheduleItsLength) {
+  RunConfig config = epochs(2);
+  config.scheduler.type = ScheduleType::WarmupDecayLR;
+  resolve_steps(config, 10, 4);
+  EXPECT_EQ(schedule_of(config).config.total_num_steps, 5);
+}
+
+TEST(ResolveSteps, RefusesASecondLengthThatIsTooShortOrTooLong) {
+  RunConfig config = epochs(2);
+  config.run.stop_at = 5;
+  EXPECT_EQ(error_of(config, 10), "no error");
+  config.run.stop_at = 6;
+  EXPECT_THAT(error_of(config, 10), HasSubstr("run.stop_at: the run stops at step 6, but 2 epochs "
+                                              "of 10 samples are 5 steps of 4; write at most 5"));
+  config.run.stop_at = 0;
+  config.scheduler.type = ScheduleType::WarmupCosineLR;
+  config.scheduler.total_num_steps = 4;
+  EXPECT_THAT(error_of(config, 10), HasSubstr("scheduler.total_num_steps: the schedule ends at"));
+}
+
+TEST(ResolveSteps, RefusesMoreThanCanBeCounted) {
+  EXPECT_THAT(error_of(epochs(1'000'000'000), int64_t(1) << 40), HasSubstr("run.epochs: "));
+}
+
+}  // namespace
+}  // namespace zero
