@@ -6,9 +6,9 @@
 namespace zero::kernels {
 namespace {
 
-const std::string kForward = "zero::embedding", kClear = "zero::embedding_clear",
-                  kChain = "zero::embedding_chain", kTokens = "zero::embedding_dtokens",
-                  kPositions = "zero::embedding_dpositions";
+const std::string kForward = "zero::embedding", kForwardAt = "zero::embedding_at",
+                  kClear = "zero::embedding_clear", kChain = "zero::embedding_chain",
+                  kTokens = "zero::embedding_dtokens", kPositions = "zero::embedding_dpositions";
 
 /// Threads that link the rows of equal tokens: each takes the tokens of one remainder and reads
 /// all rows, which a GPU's many slow threads need and a host's few fast ones do not.
@@ -30,6 +30,12 @@ Chains chains_of(const EmbeddingExtents& extents, int32_t* scratch) {
 }
 
 template <class T>
+KOKKOS_INLINE_FUNCTION void add_rows(const Row& row, int64_t width, const T* token,
+                                     const T* position, T* to) {
+  row.for_each(width, [=](int64_t j) { to[j] = T(float(token[j]) + float(position[j])); });
+}
+
+template <class T>
 struct Forward {
   EmbeddingExtents extents;
   const int32_t* tokens;
@@ -39,10 +45,26 @@ struct Forward {
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
     const int64_t width = extents.width;
-    const T* const token = token_table + tokens[r] * width;
-    const T* const position = position_table + r % extents.length * width;
+    add_rows(row, width, token_table + tokens[r] * width,
+             position_table + r % extents.length * width, x + r * width);
+  }
+};
+
+template <class T>
+struct ForwardAt {
+  EmbeddingExtents extents;
+  const DecodeInputs* inputs;
+  const int32_t* tokens;
+  const T* token_table;
+  const T* position_table;
+  T* x;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
+    const int64_t width = extents.width;
     T* const to = x + r * width;
-    row.for_each(width, [=](int64_t j) { to[j] = T(float(token[j]) + float(position[j])); });
+    if (r >= inputs->rows) return row.for_each(width, [=](int64_t j) { to[j] = T(0.0f); });
+    add_rows(row, width, token_table + tokens[r] * width,
+             position_table + (inputs->position + r) * width, to);
   }
 };
 
@@ -130,6 +152,13 @@ void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* t
                Forward<T>{extents, tokens, token_table, position_table, x});
 }
 
+template <class T>
+void embedding_at(Stream& stream, const EmbeddingExtents& extents, const DecodeInputs* inputs,
+                  const int32_t* tokens, const T* token_table, const T* position_table, T* x) {
+  for_each_row(stream, kForwardAt, extents.length,
+               ForwardAt<T>{extents, inputs, tokens, token_table, position_table, x});
+}
+
 int64_t embedding_scratch_numel(const EmbeddingExtents& extents) {
   return extents.vocabulary + 2 * extents.samples * extents.length;
 }
@@ -156,6 +185,12 @@ template void embedding(Stream&, const EmbeddingExtents&, const int32_t*, const 
                         bf16*);
 template void embedding(Stream&, const EmbeddingExtents&, const int32_t*, const f16*, const f16*,
                         f16*);
+template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const int32_t*,
+                           const float*, const float*, float*);
+template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const int32_t*,
+                           const bf16*, const bf16*, bf16*);
+template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const int32_t*,
+                           const f16*, const f16*, f16*);
 template void embedding_backward(Stream&, const EmbeddingExtents&,
                                  const EmbeddingGradArrays<float>&);
 template void embedding_backward(Stream&, const EmbeddingExtents&,

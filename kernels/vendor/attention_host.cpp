@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/support/host_team.hpp"
 #include "kernels/support/math.hpp"
@@ -14,9 +13,6 @@ namespace {
 
 /// Keys of a tile: a tile of scores in fp32 and one of probabilities share a 1 MiB cache.
 constexpr int64_t kKeys = 512;
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-/// Sums and maxima of a row run in this many lanes, then down a tree.
-constexpr int64_t kLanes = 16;
 
 template <class C>
 struct ForwardScratch {
@@ -53,31 +49,6 @@ struct ForwardHead {
   RowSoftmax rows[kQueries];
 };
 
-float maximum_of(const float* row, int64_t numel) {
-  float lane[kLanes];
-  std::copy(row, row + kLanes, lane);
-  for (int64_t j = kLanes; j < numel; j += kLanes)
-    for (int64_t l = 0; l < kLanes; ++l) lane[l] = lane[l] < row[j + l] ? row[j + l] : lane[l];
-  for (int64_t stride = kLanes / 2; stride > 0; stride /= 2)
-    for (int64_t l = 0; l < stride; ++l) lane[l] = std::max(lane[l], lane[l + stride]);
-  return lane[0];
-}
-
-/// out[j] = 2^(factor * row[j] - shift) over whole lanes; returns their sum.
-template <class C>
-float exponentials(const float* row, int64_t numel, float factor, float shift, C* out) {
-  float lane[kLanes] = {};
-  for (int64_t j = 0; j < numel; j += kLanes) {
-    float value[kLanes];
-    for (int64_t l = 0; l < kLanes; ++l) value[l] = exp2_f32(std::fma(factor, row[j + l], -shift));
-    for (int64_t l = 0; l < kLanes; ++l) lane[l] += value[l];
-    for (int64_t l = 0; l < kLanes; ++l) assign(out[j + l], value[l]);
-  }
-  for (int64_t stride = kLanes / 2; stride > 0; stride /= 2)
-    for (int64_t l = 0; l < stride; ++l) lane[l] += lane[l + stride];
-  return lane[0];
-}
-
 /// Zeroes the dropped elements of a row of whole lanes of four keys.
 void drop_row(const HeadMask& mask, int64_t query, int64_t key, int64_t keys, float* row) {
   constexpr int64_t kKeysAtOnce = 4 * WordLanes::kLanes;
@@ -99,7 +70,7 @@ float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
   alignas(64) C probabilities[kKeys];
   const float* scores = work.scratch.scores + i * tile.keys;
   const int64_t visible = std::min(tile.keys, tile.query + i - tile.key + 1);
-  const int64_t padded = round_up(visible, kLanes);
+  const int64_t padded = round_up(visible, kRowLanes);
   std::copy(scores, scores + visible, row);
   std::fill(row + visible, row + padded, kMinusInfinity);
 

@@ -1,10 +1,12 @@
 #pragma once
 /// What both directions of attention on the host share: tiles, scratch, products of tiles, masks.
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/vendor/gemm_host.hpp"
 #include "zero/base/align.hpp"
@@ -170,6 +172,37 @@ inline float exp2_f32(float x) {
   const uint32_t power = std::bit_cast<uint32_t>(shifted) << 23;
   const float value = std::bit_cast<float>(std::bit_cast<uint32_t>(p) + power);
   return x < -126.0f ? 0.0f : value;
+}
+
+inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+/// Sums and maxima of a row run in this many lanes, then down a tree.
+inline constexpr int64_t kRowLanes = 16;
+
+/// The largest of whole lanes of floats.
+inline float maximum_of(const float* row, int64_t numel) {
+  float lane[kRowLanes];
+  std::copy(row, row + kRowLanes, lane);
+  for (int64_t j = kRowLanes; j < numel; j += kRowLanes)
+    for (int64_t l = 0; l < kRowLanes; ++l) lane[l] = lane[l] < row[j + l] ? row[j + l] : lane[l];
+  for (int64_t stride = kRowLanes / 2; stride > 0; stride /= 2)
+    for (int64_t l = 0; l < stride; ++l) lane[l] = std::max(lane[l], lane[l + stride]);
+  return lane[0];
+}
+
+/// out[j] = 2^(factor * row[j] - shift) over whole lanes; returns their sum.
+template <class C>
+float exponentials(const float* row, int64_t numel, float factor, float shift, C* out) {
+  float lane[kRowLanes] = {};
+  for (int64_t j = 0; j < numel; j += kRowLanes) {
+    float value[kRowLanes];
+    for (int64_t l = 0; l < kRowLanes; ++l)
+      value[l] = exp2_f32(std::fma(factor, row[j + l], -shift));
+    for (int64_t l = 0; l < kRowLanes; ++l) lane[l] += value[l];
+    for (int64_t l = 0; l < kRowLanes; ++l) assign(out[j + l], value[l]);
+  }
+  for (int64_t stride = kRowLanes / 2; stride > 0; stride /= 2)
+    for (int64_t l = 0; l < stride; ++l) lane[l] += lane[l + stride];
+  return lane[0];
 }
 
 /// Throws Error(kInternal) for extents or a probability out of range.

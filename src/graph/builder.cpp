@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "zero/kernels/cached_attention.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::graph {
@@ -22,6 +23,15 @@ void require_vector(const Tensor& vector, const Tensor& matrix, int64_t width) {
                ": one element a column is needed");
 }
 
+void require_head(const Tensor& x, const Tensor& table, int64_t vocabulary) {
+  require_matrix(x);
+  require_matrix(table);
+  ZERO_REQUIRE(x.shape[1] == table.shape[1], describe(x), " and ", describe(table),
+               " differ in width");
+  ZERO_REQUIRE(vocabulary > 0 && vocabulary <= table.shape[0], describe(table), " has no rows for ",
+               vocabulary, " classes");
+}
+
 void require_probability(float probability) {
   ZERO_REQUIRE(probability >= 0 && probability < 1, "dropout of ", probability,
                ": must be at least 0 and less than 1");
@@ -35,16 +45,24 @@ GraphBuilder::GraphBuilder(const MicroBatch& micro, Dtype compute) : compute_(co
   const Shape rows{micro.samples * micro.length};
   graph_.samples = micro.samples;
   graph_.length = micro.length;
-  const auto host = [&](const char* name, Dtype dtype, const Shape& shape, Role role) {
-    return add_tensor({.name = name, .dtype = dtype, .shape = shape, .role = role});
-  };
-  graph_.tokens = host("tokens", Dtype::i32, rows, Role::input);
-  graph_.targets = host("targets", Dtype::i32, rows, Role::input);
+  graph_.tokens = lasting("tokens", Dtype::i32, rows, Role::input);
+  graph_.targets = lasting("targets", Dtype::i32, rows, Role::input);
   graph_.step_inputs =
-      host("step inputs", Dtype::u8, {int64_t(sizeof(kernels::StepInputs))}, Role::input);
+      lasting("step inputs", Dtype::u8, {int64_t(sizeof(kernels::StepInputs))}, Role::input);
   graph_.step_state =
-      host("step state", Dtype::u8, {int64_t(sizeof(kernels::StepState))}, Role::state);
-  graph_.step_sums = host("step sums", Dtype::i64, {kernels::StepSums::kWords}, Role::state);
+      lasting("step state", Dtype::u8, {int64_t(sizeof(kernels::StepState))}, Role::state);
+  graph_.step_sums = lasting("step sums", Dtype::i64, {kernels::StepSums::kWords}, Role::state);
+}
+
+GraphBuilder::GraphBuilder(const Chunk& chunk, Dtype compute)
+    : compute_(compute), context_(chunk.context) {
+  ZERO_REQUIRE(chunk.length > 0 && chunk.context > 0, "chunks of ", chunk.length,
+               " tokens in a context of ", chunk.context, ": both must be at least 1");
+  graph_.samples = 1;
+  graph_.length = chunk.length;
+  graph_.tokens = lasting("tokens", Dtype::i32, {chunk.length}, Role::input);
+  graph_.decode_inputs =
+      lasting("decode inputs", Dtype::u8, {int64_t(sizeof(kernels::DecodeInputs))}, Role::input);
 }
 
 int32_t GraphBuilder::unit(const std::string& name) {
@@ -79,13 +97,19 @@ TensorId GraphBuilder::embedding(TensorId token_table, TensorId position_table) 
   require_matrix(positions);
   ZERO_REQUIRE(tokens.shape[1] == positions.shape[1], describe(tokens), " and ",
                describe(positions), " differ in width");
-  ZERO_REQUIRE(positions.shape[0] >= graph_.length, describe(positions), " has no row for each of ",
-               graph_.length, " tokens of ", describe(graph_[graph_.tokens]));
+  const int64_t length = continues() ? context_ : graph_.length;
+  ZERO_REQUIRE(positions.shape[0] >= length, describe(positions), " has no row for each of ",
+               length, " tokens");
   const Shape shape{graph_.samples * graph_.length, tokens.shape[1]};
   const TensorId x = activation("embedding(" + tokens.name + ")", compute_, shape);
-  add_op({.kind = OpKind::embedding,
-          .inputs = {graph_.tokens, token_table, position_table},
-          .outputs = {x}});
+  Op op{.kind = OpKind::embedding,
+        .inputs = {graph_.tokens, token_table, position_table},
+        .outputs = {x}};
+  if (continues()) {
+    op.kind = OpKind::embedding_at;
+    op.inputs.push_back(graph_.decode_inputs);
+  }
+  add_op(std::move(op));
   return x;
 }
 
@@ -96,6 +120,12 @@ TensorId GraphBuilder::dropout_add(TensorId x, TensorId residual, float probabil
   ZERO_REQUIRE(residual == kNone || graph_[residual].shape == shape, describe(graph_[x]), " and ",
                describe(graph_[residual]), " cannot be added");
   const TensorId y = activation(name, compute_, shape);
+  if (continues()) {
+    ZERO_REQUIRE(residual != kNone, "no dropout while a text is continued, and ", name,
+                 " adds nothing");
+    add_op({.kind = OpKind::add, .inputs = {x, residual}, .outputs = {y}});
+    return y;
+  }
   add_op({.kind = OpKind::dropout_add,
           .inputs = {x, residual, graph_.step_inputs},
           .outputs = {y},
@@ -127,7 +157,8 @@ TensorId GraphBuilder::linear(TensorId x, TensorId weight, TensorId bias) {
                describe(graph_[weight]), ": inner extents differ");
   require_vector(graph_[bias], graph_[weight], columns);
   const TensorId y = activation(stem(graph_[weight].name), compute_, {rows, columns});
-  add_op({.kind = OpKind::linear, .inputs = {x, weight, bias}, .outputs = {y}});
+  const OpKind kind = continues() ? OpKind::row_linear : OpKind::linear;
+  add_op({.kind = kind, .inputs = {x, weight, bias}, .outputs = {y}});
   return y;
 }
 
@@ -145,6 +176,7 @@ TensorId GraphBuilder::attention(TensorId qkv, int64_t heads, float dropout) {
                " does not split into three times ", heads, " heads");
   ZERO_REQUIRE(graph_[qkv].shape[0] == graph_.samples * graph_.length, describe(graph_[qkv]),
                " does not have the rows of ", describe(graph_[graph_.tokens]));
+  if (continues()) return cached_attention(qkv, heads);
   const std::string name = "attention(" + graph_[qkv].name + ")";
   const TensorId y = activation(name, compute_, {graph_[qkv].shape[0], width});
   const TensorId logsumexp =
@@ -156,13 +188,32 @@ TensorId GraphBuilder::attention(TensorId qkv, int64_t heads, float dropout) {
   return y;
 }
 
+TensorId GraphBuilder::cached_attention(TensorId qkv, int64_t heads) {
+  const int64_t rows = graph_[qkv].shape[0], width = graph_[qkv].shape[1] / 3;
+  const std::string name = graph_[qkv].name;
+  const TensorId cache = lasting(name + ".cache", compute_,
+                                 {2 * width, kernels::cache_columns(context_)}, Role::cache);
+  const TensorId y = activation("attention(" + name + ")", compute_, {rows, width});
+  add_op({.kind = OpKind::cached_attention,
+          .inputs = {qkv, cache, graph_.decode_inputs},
+          .outputs = {y, cache},
+          .attributes = {.heads = heads}});
+  return y;
+}
+
+void GraphBuilder::logits(TensorId x, TensorId table, int64_t vocabulary) {
+  require_head(graph_[x], graph_[table], vocabulary);
+  ZERO_REQUIRE(continues(), "logits of a micro-batch: use classifier()");
+  graph_.logits = lasting("logits", Dtype::f32, {vocabulary}, Role::output);
+  add_op({.kind = OpKind::logits,
+          .inputs = {x, table, graph_.decode_inputs},
+          .outputs = {graph_.logits},
+          .attributes = {.vocabulary = vocabulary}});
+}
+
 void GraphBuilder::classifier(TensorId x, TensorId table, int64_t vocabulary, int64_t chunk_rows) {
-  require_matrix(graph_[x]);
-  require_matrix(graph_[table]);
-  ZERO_REQUIRE(graph_[x].shape[1] == graph_[table].shape[1], describe(graph_[x]), " and ",
-               describe(graph_[table]), " differ in width");
-  ZERO_REQUIRE(vocabulary > 0 && vocabulary <= graph_[table].shape[0], describe(graph_[table]),
-               " has no rows for ", vocabulary, " classes");
+  require_head(graph_[x], graph_[table], vocabulary);
+  ZERO_REQUIRE(!continues(), "a chunk has no targets: use logits()");
   ZERO_REQUIRE(chunk_rows > 0, "chunks of ", chunk_rows, " rows: at least 1");
   add_op({.kind = OpKind::classifier,
           .inputs = {x, table, graph_.targets, graph_.step_inputs, graph_.step_state,
@@ -177,6 +228,11 @@ Graph GraphBuilder::finish() {
   std::stable_sort(graph_.parameters.begin(), graph_.parameters.end(),
                    [](const Parameter& a, const Parameter& b) { return a.unit < b.unit; });
   return std::move(graph_);
+}
+
+TensorId GraphBuilder::lasting(const std::string& name, Dtype dtype, const Shape& shape,
+                               Role role) {
+  return add_tensor({.name = name, .dtype = dtype, .shape = shape, .role = role});
 }
 
 TensorId GraphBuilder::add_tensor(Tensor tensor) {

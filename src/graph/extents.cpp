@@ -13,7 +13,7 @@ Dtype compute_dtype(const Graph& graph, const Op& op) {
 }
 
 kernels::EmbeddingExtents embedding_extents(const Graph& graph, const Op& op) {
-  const size_t table = op.kind == OpKind::embedding ? 1 : 2;
+  const size_t table = op.kind == OpKind::embedding_grad ? 2 : 1;
   const Shape& shape = graph[op.inputs[table]].shape;
   return {.samples = op.attributes.samples,
           .length = op.attributes.length,
@@ -33,6 +33,19 @@ kernels::AttentionExtents attention_extents(const Graph& graph, const Op& op) {
           .length = op.attributes.length,
           .heads = op.attributes.heads,
           .head_width = width / op.attributes.heads};
+}
+
+kernels::CachedAttentionExtents cached_attention_extents(const Graph& graph, const Op& op) {
+  const Shape& qkv = graph[op.inputs[0]].shape;
+  return {.rows = qkv[0],
+          .heads = op.attributes.heads,
+          .head_width = qkv[1] / 3 / op.attributes.heads,
+          .columns = graph[op.inputs[1]].shape[1]};
+}
+
+kernels::RowProductExtents row_product_extents(const Graph& graph, const Op& op) {
+  const Shape& weight = graph[op.inputs[1]].shape;
+  return {.rows = graph[op.inputs[0]].shape[0], .in = weight[0], .out = weight[1]};
 }
 
 kernels::ClassifierExtents classifier_extents(const Graph& graph, const Op& op) {

@@ -38,6 +38,14 @@ const OpInfo& info(OpKind kind) {
       return ops::kAdd;
     case OpKind::classifier:
       return ops::kClassifier;
+    case OpKind::embedding_at:
+      return ops::kEmbeddingAt;
+    case OpKind::row_linear:
+      return ops::kRowLinear;
+    case OpKind::cached_attention:
+      return ops::kCachedAttention;
+    case OpKind::logits:
+      return ops::kLogits;
     case OpKind::count_:
       break;
   }
@@ -47,8 +55,9 @@ const OpInfo& info(OpKind kind) {
 
 int64_t traffic_bytes(const Graph& graph, const Op& op) {
   // An embedding touches of its tables only the rows that the tokens name.
-  const bool looks_up = op.kind == OpKind::embedding || op.kind == OpKind::embedding_grad;
-  const TensorId rows = op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[1];
+  const bool forward = op.kind == OpKind::embedding || op.kind == OpKind::embedding_at;
+  const bool looks_up = forward || op.kind == OpKind::embedding_grad;
+  const TensorId rows = forward ? op.outputs[0] : op.inputs[1];
   const auto touched = [&](TensorId tensor) {
     if (tensor == kNone) return int64_t(0);
     const int64_t bytes = graph[tensor].bytes();

@@ -59,17 +59,32 @@ struct Builder {
         linear(out.gelu(hidden), name + ".mlp.c_proj", {4 * width, width}, residual_deviation());
     return out.dropout_add(projected, middle, dropout, name);
   }
+
+  /// From tokens to the final norm.
+  struct Trunk {
+    TensorId table, last;
+  };
+  Trunk trunk() {
+    const int64_t padded = padded_vocabulary(model);
+    out.unit("embedding");
+    const TensorId wte = out.parameter({.name = "wte.weight",
+                                        .shape = {padded, model.width},
+                                        .deviation = kDeviation,
+                                        .padding_rows = padded - model.vocabulary});
+    const TensorId wpe = out.parameter(
+        {.name = "wpe.weight", .shape = {model.positions, model.width}, .deviation = kDeviation});
+    TensorId x = out.embedding(wte, wpe);
+    if (dropout > 0) x = out.dropout_add(x, graph::kNone, dropout, "drop");
+    for (int64_t i = 0; i < model.layers; ++i) x = block(x, i);
+    out.unit("embedding");
+    return {.table = wte, .last = norm(x, "ln_f")};
+  }
 };
 
-void check(const Gpt2& model, const ForwardOptions& options) {
+void check(const Gpt2& model) {
   if (model.heads < 1 || model.width < 1 || model.width % model.heads != 0) {
     refuse(Exit::kUsage, "a width of ", model.width, " does not split into ", model.heads,
            " heads: change model.width or model.heads");
-  }
-  if (options.micro.length > model.positions) {
-    refuse(Exit::kUsage, "samples of ", options.micro.length, " tokens, but the model has ",
-           model.positions,
-           " positions: shorten data.sequence_length or raise model.max_positions");
   }
   ZERO_REQUIRE(model.layers >= 1 && model.vocabulary >= 1, "a GPT-2 of ", model.layers,
                " layers and ", model.vocabulary, " classes: both must be at least 1");
@@ -92,23 +107,29 @@ int64_t parameter_count(const Gpt2& model) {
 }
 
 graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
-  check(model, options);
+  check(model);
+  if (options.micro.length > model.positions) {
+    refuse(Exit::kUsage, "samples of ", options.micro.length, " tokens, but the model has ",
+           model.positions,
+           " positions: shorten data.sequence_length or raise model.max_positions");
+  }
   GraphBuilder out(options.micro, options.compute);
   Builder builder{model, out, options.training ? model.dropout : 0.0f};
-  const int64_t padded = padded_vocabulary(model);
-  out.unit("embedding");
-  const TensorId wte = out.parameter({.name = "wte.weight",
-                                      .shape = {padded, model.width},
-                                      .deviation = kDeviation,
-                                      .padding_rows = padded - model.vocabulary});
-  const TensorId wpe = out.parameter(
-      {.name = "wpe.weight", .shape = {model.positions, model.width}, .deviation = kDeviation});
-  TensorId x = out.embedding(wte, wpe);
-  if (builder.dropout > 0) x = out.dropout_add(x, graph::kNone, builder.dropout, "drop");
-  for (int64_t i = 0; i < model.layers; ++i) x = builder.block(x, i);
-  out.unit("embedding");
-  x = builder.norm(x, "ln_f");
-  out.classifier(x, wte, model.vocabulary, chunk_rows(options));
+  const Builder::Trunk trunk = builder.trunk();
+  out.classifier(trunk.last, trunk.table, model.vocabulary, chunk_rows(options));
+  return out.finish();
+}
+
+graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute) {
+  check(model);
+  if (chunk.context > model.positions) {
+    refuse(Exit::kUsage, "a context of ", chunk.context, " tokens, but the model has ",
+           model.positions, " positions: ask for at most as many tokens");
+  }
+  GraphBuilder out(chunk, compute);
+  Builder builder{model, out, 0.0f};
+  const Builder::Trunk trunk = builder.trunk();
+  out.logits(trunk.last, trunk.table, model.vocabulary);
   return out.finish();
 }
 

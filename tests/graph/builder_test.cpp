@@ -49,6 +49,47 @@ TEST(GraphBuilder, GivesActivationsTheirShapesAndDtypes) {
   EXPECT_EQ(graph[first(graph, OpKind::attention).outputs[1]].shape, Shape({2, 2, 3}));
 }
 
+/// A builder of chunks of 3 tokens in a context of 20, with x [3, 4].
+struct ChunkScene {
+  GraphBuilder out{Chunk{.length = 3, .context = 20}, Dtype::bf16};
+  int32_t unit = out.unit("only");
+  TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  TensorId positions = out.parameter({.name = "positions", .shape = {20, 4}});
+  TensorId x = out.embedding(table, positions);
+  TensorId wide = out.parameter({.name = "wide.weight", .shape = {4, 12}});
+  TensorId bias = out.parameter({.name = "wide.bias", .shape = {12}});
+};
+
+TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
+  ChunkScene scene;
+  const TensorId y = scene.out.attention(scene.out.linear(scene.x, scene.wide, scene.bias), 2, 0);
+  const TensorId sum = scene.out.dropout_add(y, scene.x, 0, "sum");
+  scene.out.logits(sum, scene.table, 7);
+  const Graph graph = scene.out.finish();
+  std::vector<OpKind> kinds;
+  for (const Op& op : graph.ops) kinds.push_back(op.kind);
+  EXPECT_THAT(kinds, testing::ElementsAre(OpKind::embedding_at, OpKind::row_linear,
+                                          OpKind::cached_attention, OpKind::add, OpKind::logits));
+  const Tensor& cache = graph[first(graph, OpKind::cached_attention).outputs[1]];
+  EXPECT_EQ(cache.shape, Shape({2 * 4, 32})) << "keys and values of 20 tokens, in whole vectors";
+  EXPECT_EQ(cache.role, Role::cache);
+  EXPECT_EQ(graph[graph.logits].shape, Shape({7}));
+  EXPECT_EQ(graph[graph.logits].dtype, Dtype::f32);
+  EXPECT_EQ(graph[graph.decode_inputs].bytes(), int64_t(sizeof(kernels::DecodeInputs)));
+  EXPECT_EQ(graph.targets, kNone);
+}
+
+TEST(GraphBuilder, RefusesAChunkWithTargetsOrWithoutPositions) {
+  ChunkScene scene;
+  EXPECT_THAT(error_of([&] { scene.out.classifier(scene.x, scene.table, 7, 1); }),
+              HasSubstr("use logits()"));
+  EXPECT_THAT(error_of([&] { scene.out.embedding(scene.table, scene.table); }),
+              HasSubstr("no row for each of 20 tokens"));
+  Scene micro;
+  EXPECT_THAT(error_of([&] { micro.out.logits(micro.x, micro.table, 7); }),
+              HasSubstr("use classifier()"));
+}
+
 TEST(GraphBuilder, MakesWhatTheHostWritesBeforeAStep) {
   const Graph graph = tiny_forward(0, 0);
   EXPECT_EQ(graph[graph.tokens].shape, Shape({6}));

@@ -155,6 +155,30 @@ TEST(Gpt2, RefusesHeadsThatDoNotDivideTheWidthAndSamplesThatAreTooLong) {
   }
 }
 
+TEST(Gpt2, ContinuesATextWithTheSameParametersAndACacheABlock) {
+  const Graph decode = gpt2_decode(kTiny, {.length = 1, .context = 6}, Dtype::f32);
+  const Graph training = tiny(true);
+  ASSERT_EQ(decode.parameters.size(), training.parameters.size());
+  for (size_t p = 0; p < training.parameters.size(); ++p) {
+    const graph::Tensor& tensor = decode[decode.parameters[p].tensor];
+    EXPECT_EQ(tensor.name, training[training.parameters[p].tensor].name);
+    EXPECT_EQ(tensor.shape, training[training.parameters[p].tensor].shape);
+  }
+  EXPECT_EQ(count(decode, OpKind::cached_attention), 2);
+  EXPECT_EQ(count(decode, OpKind::row_linear), 2 * 4);
+  EXPECT_EQ(decode.ops.back().kind, OpKind::logits);
+}
+
+TEST(Gpt2, RefusesAContextBeyondThePositions) {
+  try {
+    gpt2_decode(kTiny, {.length = 1, .context = 7}, Dtype::f32);
+    FAIL() << "the position table has 6 rows";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    EXPECT_THAT(error.what(), testing::HasSubstr("context of 7 tokens"));
+  }
+}
+
 TEST(Gpt2, CostsSixOperationsAParameterAndTokenAndCausalAttention) {
   EXPECT_EQ(flops_per_token(kSmall, 1024), 6.0 * 124'439'808 + 6.0 * 12 * 768 * 1024);
 }

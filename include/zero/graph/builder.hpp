@@ -20,11 +20,21 @@ struct MicroBatch {
   int64_t length;
 };
 
-/// Writes a forward graph op by op. Each verb checks shapes (Error(kInternal) naming both tensors),
-/// adds one op, and returns its output. Ops and parameters belong to the unit begun last.
+/// Rows of a graph that continues one text: tokens of a chunk, and tokens that its caches hold.
+struct Chunk {
+  int64_t length;
+  int64_t context;
+};
+
+/// Writes a forward graph op by op, for a micro-batch or for a chunk of a text: the same verbs
+/// append the ops with a loss or a cache in view. Each verb checks shapes (Error(kInternal) naming
+/// both tensors), adds one op, and returns its output. Ops and parameters belong to the unit begun
+/// last.
 class GraphBuilder {
  public:
   GraphBuilder(const MicroBatch& micro, Dtype compute);
+  /// Embedding, attention and products become the kinds that go with a cache; nothing is dropped.
+  GraphBuilder(const Chunk& chunk, Dtype compute);
 
   /// Begins a unit, or goes back to one of the same name. Returns its number.
   int32_t unit(const std::string& name);
@@ -35,19 +45,27 @@ class GraphBuilder {
   TensorId layernorm(TensorId x, TensorId weight, TensorId bias, float epsilon);
   TensorId linear(TensorId x, TensorId weight, TensorId bias);
   TensorId gelu(TensorId x);
+  /// With a cache of its own where the text is continued.
   TensorId attention(TensorId qkv, int64_t heads, float dropout);
-  /// Adds the loss of every counted target to the step's sums.
+  /// Of a chunk: logits [vocabulary] in fp32, for the host.
+  void logits(TensorId x, TensorId table, int64_t vocabulary);
+  /// Of a micro-batch: adds the loss of every counted target to the step's sums.
   void classifier(TensorId x, TensorId table, int64_t vocabulary, int64_t chunk_rows);
 
   Graph finish();
 
  private:
+  bool continues() const { return context_ > 0; }
+  TensorId cached_attention(TensorId qkv, int64_t heads);
+  /// A tensor that outlives the graph's ops.
+  TensorId lasting(const std::string& name, Dtype dtype, const Shape& shape, Role role);
   TensorId add_tensor(Tensor tensor);
   TensorId activation(const std::string& name, Dtype dtype, const Shape& shape);
   void add_op(Op op);
 
   Graph graph_;
   Dtype compute_;
+  int64_t context_ = 0;  ///< tokens of a cache; 0: a micro-batch
   int32_t unit_ = -1;
   uint32_t sites_ = 0;
 };

@@ -4,11 +4,13 @@
 
 #include "zero/graph/graph.hpp"
 #include "zero/kernels/attention.hpp"
+#include "zero/kernels/cached_attention.hpp"
 #include "zero/kernels/classifier.hpp"
 #include "zero/kernels/dropout.hpp"
 #include "zero/kernels/embedding.hpp"
 #include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/kernels/row_product.hpp"
 
 namespace zero::graph {
 
@@ -18,6 +20,8 @@ Dtype compute_dtype(const Graph& graph, const Op& op);
 kernels::EmbeddingExtents embedding_extents(const Graph& graph, const Op& op);
 kernels::NormExtents layernorm_extents(const Graph& graph, const Op& op);
 kernels::AttentionExtents attention_extents(const Graph& graph, const Op& op);
+kernels::CachedAttentionExtents cached_attention_extents(const Graph& graph, const Op& op);
+kernels::RowProductExtents row_product_extents(const Graph& graph, const Op& op);
 kernels::ClassifierExtents classifier_extents(const Graph& graph, const Op& op);
 kernels::DropoutExtents dropout_extents(const Graph& graph, const Op& op);
 /// Of linear, linear_input_grad and linear_weight_grad; operands in the order product() wants: x

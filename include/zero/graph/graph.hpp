@@ -1,7 +1,8 @@
 #pragma once
-/// One micro-batch as data: tensors, and ops in program order. A tensor is storage with a name; an
-/// op reads its inputs and writes its outputs; a tensor on both sides is updated in place. Program
-/// order gives the meaning; plans reorder only what that meaning allows.
+/// One micro-batch, or one chunk of a text that is continued, as data: tensors, and ops in program
+/// order. A tensor is storage with a name; an op reads its inputs and writes its outputs; a tensor
+/// on both sides is updated in place. Program order gives the meaning; plans reorder only what that
+/// meaning allows.
 
 #include <cstdint>
 #include <string>
@@ -16,11 +17,13 @@ using TensorId = int32_t;
 inline constexpr TensorId kNone = -1;
 
 enum class Role : uint8_t {
-  input,  ///< written by the host before the step: tokens, targets, step inputs
+  input,  ///< written by the host before the step: tokens, targets, step or decode inputs
   parameter,
   gradient,    ///< of a parameter, one micro-batch's
   activation,  ///< of the forward pass, its gradients included
-  state        ///< step state and step sums
+  state,       ///< step state and step sums
+  cache,       ///< keys and values of the tokens so far: kept from chunk to chunk
+  output       ///< read by the host: logits
 };
 
 struct Tensor {
@@ -49,6 +52,10 @@ enum class OpKind : uint8_t {
   attention_grad,      ///< dy, y, qkv, logsumexp, step inputs -> dqkv
   dropout_add,         ///< x, residual | none, step inputs -> y
   add,                 ///< a, b -> y
+  embedding_at,        ///< tokens, token table, position table, decode inputs -> x
+  row_linear,          ///< x, weight [in, out], bias -> y; a row's bits depend on no other row
+  cached_attention,    ///< qkv, cache (updated), decode inputs -> y, cache
+  logits,              ///< x, table, decode inputs -> logits of the last row that is a token
   classifier,          ///< x, table, targets, step inputs, step state, sums (updated) -> sums
                        ///<   [, dx, dtable: the differentiated form]
   count_
@@ -96,7 +103,8 @@ struct Graph {
   std::vector<std::string> unit_names;  ///< unit 0 is the embedding with the final norm
   TensorId tokens = kNone, targets = kNone;
   TensorId step_inputs = kNone, step_state = kNone, step_sums = kNone;
-  int64_t samples = 0, length = 0;  ///< of the micro-batch
+  TensorId decode_inputs = kNone, logits = kNone;  ///< of a graph that continues a text
+  int64_t samples = 0, length = 0;  ///< of the micro-batch; of a chunk 1 and its rows
 
   const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
   /// Elements of all parameters, padding of the tensors themselves included.

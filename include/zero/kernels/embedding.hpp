@@ -4,6 +4,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/device/stream.hpp"
+#include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {
 
@@ -24,6 +25,14 @@ struct EmbeddingExtents {
 template <class T>
 void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
                const T* token_table, const T* position_table, T* x);
+
+/// The same for one sample whose first row is at inputs->position; rows from inputs->rows on are
+/// zero. Asynchronous on `stream`.
+///
+///   tokens [length]   position_table [inputs->position + inputs->rows or more, width]
+template <class T>
+void embedding_at(Stream& stream, const EmbeddingExtents& extents, const DecodeInputs* inputs,
+                  const int32_t* tokens, const T* token_table, const T* position_table, T* x);
 
 /// int32 elements of scratch that embedding_backward wants.
 int64_t embedding_scratch_numel(const EmbeddingExtents& extents);

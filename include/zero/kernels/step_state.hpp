@@ -20,6 +20,12 @@ struct StepInputs {
   int64_t pending_tokens;  ///< counted_tokens of `pending_step`
 };
 
+/// Written by the host before each body of a plan that continues a text; read-only to kernels.
+struct DecodeInputs {
+  int64_t position;  ///< of the first row: tokens that are in the cache already
+  int64_t rows;      ///< rows that are tokens, at least 1; those behind them are padding
+};
+
 /// Sums of one step over rows, blocks, micro-batches and, after an all-reduce of its int64 words,
 /// ranks. Exact, so no order of adding matters.
 struct StepSums {

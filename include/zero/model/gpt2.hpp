@@ -35,6 +35,11 @@ struct ForwardOptions {
 /// Source: Radford et al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
 graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options);
 
+/// Graph that continues one text by the tokens of a chunk and gives the logits that follow the
+/// last: the same parameters in the same order, with a cache of keys and values a block. Throws
+/// Error(kUsage) where heads do not divide width or the context exceeds positions.
+graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute);
+
 /// Floating-point operations of one token's forward and backward pass: 6 N + 6 L C T. N is
 /// parameter_count(), where the tied table stands once, for the head's product (looking a token up
 /// costs none); attention is causal; recompute is not counted.

@@ -25,6 +25,7 @@ int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
 }  // namespace
 
 const OpInfo kEmbedding{"embedding", no_flops, no_scratch, gradient};
+const OpInfo kEmbeddingAt{"embedding_at", no_flops, no_scratch, nullptr};
 const OpInfo kEmbeddingGrad{"embedding_grad", no_flops, gradient_scratch, nullptr};
 
 }  // namespace zero::graph::ops

@@ -6,7 +6,7 @@
 
 namespace zero::graph::ops {
 
-extern const OpInfo kEmbedding, kEmbeddingGrad;
+extern const OpInfo kEmbedding, kEmbeddingGrad, kEmbeddingAt;
 extern const OpInfo kLayernorm, kLayernormGrad;
 extern const OpInfo kLinear, kLinearInputGrad, kLinearWeightGrad, kLinearBiasGrad;
 extern const OpInfo kGelu, kGeluGrad;
@@ -14,6 +14,9 @@ extern const OpInfo kAttention, kAttentionGrad;
 extern const OpInfo kDropoutAdd;
 extern const OpInfo kAdd;
 extern const OpInfo kClassifier;
+extern const OpInfo kRowLinear;
+extern const OpInfo kCachedAttention;
+extern const OpInfo kLogits;
 
 inline double no_flops(const Graph&, const Op&) { return 0; }
 inline int64_t no_scratch(const Graph&, const Op&, int) { return 0; }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::kernels {
+
+struct RowProductExtents {
+  int64_t rows;
+  int64_t in;
+  int64_t out;
+};
+
+template <class T>
+struct RowProductArrays {
+  const T* x;       ///< [rows, in]
+  const T* weight;  ///< [in, out]
+  const T* bias;    ///< [out]
+  T* y;             ///< [rows, out], written
+};
+
+/// y = x weight + bias for few rows, where reading the weights is what takes the time. Each element
+/// is a sum in fp32 that begins with the bias and goes along `in` in order, rounded once: its bits
+/// depend neither on the other rows nor on the threads, so tokens that are fed one at a time and in
+/// chunks give the same numbers. Asynchronous on `stream`.
+template <class T>
+void row_product(Stream& stream, const RowProductExtents& extents,
+                 const RowProductArrays<T>& arrays);
+
+/// y[j] = the fp32 sum over i of x[i] table[j, i]: the scores of all classes for one row.
+/// x [width], table [classes, width], y [classes]. The bits do not depend on the threads.
+/// Asynchronous on `stream`.
+template <class T>
+void table_product(Stream& stream, int64_t classes, int64_t width, const T* x, const T* table,
+                   float* y);
+
+}  // namespace zero::kernels

@@ -1,0 +1,16 @@
+#include "src/graph/ops/ops.hpp"
+#include "zero/graph/extents.hpp"
+
+namespace zero::graph::ops {
+namespace {
+
+double flops(const Graph& graph, const Op& op) {
+  const kernels::RowProductExtents extents = row_product_extents(graph, op);
+  return 2.0 * double(extents.rows) * double(extents.in) * double(extents.out);
+}
+
+}  // namespace
+
+const OpInfo kRowLinear{"row_linear", flops, no_scratch, nullptr};
+
+}  // namespace zero::graph::ops
