@@ -68,11 +68,24 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micr
   return feed;
 }
 
+/// Where the data of a micro-batch of the training or the evaluation graph rests.
+void set_data(const Plan& plan, int32_t graph, int micro, ComputeWriter& compute) {
+  const graph::Graph& to = plan.graphs[size_t(graph)];
+  const bool evaluates = graph == 1;
+  compute.set_data(to.tokens, evaluates ? plan.evaluation_tokens : plan.tokens[size_t(micro)]);
+  compute.set_data(to.targets, evaluates ? plan.evaluation_targets : plan.targets[size_t(micro)]);
+  compute.set_data(to.step_inputs, evaluates ? plan.evaluation_inputs : plan.step_inputs);
+  compute.set_data(to.step_sums, evaluates ? plan.evaluation_sums : plan.step_sums);
+  compute.set_data(to.step_state, plan.step_state);
+}
+
 /// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
 class MicroBatchWriter {
  public:
   MicroBatchWriter(BodyWriter& writer, int32_t graph, int micro_batches, bool updates)
-      : uses_(find_uses(writer.plan().graphs[size_t(graph)])),
+      : writer_(writer),
+        graph_(graph),
+        uses_(find_uses(writer.plan().graphs[size_t(graph)])),
         compute_(writer, graph),
         feed_(writer, compute_, find_feed(writer, uses_, micro_batches), updates),
         reducer_(writer) {}
@@ -80,6 +93,7 @@ class MicroBatchWriter {
   void write(int micro) {
     const int32_t length = int32_t(uses_.reads.size());
     compute_.begin_micro(micro);
+    set_data(writer_.plan(), graph_, micro, compute_);
     for (int32_t op = 0; op < length; ++op) {
       feed_.reach(micro * length + op);
       begin_gradients(op, micro);
@@ -102,6 +116,8 @@ class MicroBatchWriter {
     }
   }
 
+  BodyWriter& writer_;
+  const int32_t graph_;
   const UnitUses uses_;
   ComputeWriter compute_;
   UnitFeed feed_;
@@ -112,6 +128,23 @@ void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, b
   MicroBatchWriter one(writer, graph, micro_batches, updates);
   for (int micro = 0; micro < micro_batches; ++micro) one.write(micro);
   one.finish();
+}
+
+/// The ops of one chunk in program order; both bodies name the same weights, caches and logits.
+void write_chunk(Plan& plan, BodyId body, int32_t graph, int32_t tokens) {
+  plan.bodies[body].graph = graph;
+  BodyWriter writer(plan, body);
+  ComputeWriter compute(writer, graph);
+  const graph::Graph& chunk = plan.graphs[size_t(graph)];
+  compute.set_data(chunk.tokens, tokens);
+  compute.set_data(chunk.decode_inputs, plan.decode_inputs);
+  compute.set_data(chunk.logits, plan.logits);
+  size_t caches = 0;
+  for (size_t tensor = 0; tensor < chunk.tensors.size(); ++tensor) {
+    if (chunk.tensors[tensor].role != graph::Role::cache) continue;
+    compute.set_data(graph::TensorId(tensor), plan.caches.at(caches++));
+  }
+  for (size_t op = 0; op < chunk.ops.size(); ++op) compute.emit(int32_t(op));
 }
 
 }  // namespace
@@ -139,6 +172,16 @@ void write_evaluate(Plan& plan) {
   writer.clear(plan.evaluation_sums);
   write_micro_batches(writer, 1, 1, false);
   writer.all_reduce(plan.evaluation_sums);
+}
+
+void write_decode(Plan& plan) {
+  plan.bodies[kDecode].name = "decode";
+  write_chunk(plan, kDecode, 0, plan.decode_token);
+}
+
+void write_prefill(Plan& plan) {
+  plan.bodies[kPrefill].name = "prefill";
+  write_chunk(plan, kPrefill, 1, plan.prefill_tokens);
 }
 
 void number_lanes(Body& body) {

@@ -33,6 +33,29 @@ void check_safe(const Plan& plan) {
   refuse(Exit::kInternal, "the plan is unsafe:", all);
 }
 
+/// The passes behind those that write bodies.
+void finish(Plan& plan) {
+  for (Body& body : plan.bodies) number_lanes(body);
+  pack(plan);
+  for (Body& body : plan.bodies) place_waits(plan, body);
+  check_safe(plan);
+}
+
+/// Bodies that share buffers must mean the same by them.
+void check_same_state(const graph::Graph& a, const graph::Graph& b) {
+  const auto shapes = [](const graph::Graph& graph) {
+    std::vector<Shape> list;
+    for (const graph::Parameter& parameter : graph.parameters)
+      list.push_back(graph[parameter.tensor].shape);
+    for (const graph::Tensor& tensor : graph.tensors)
+      if (tensor.role == graph::Role::cache) list.push_back(tensor.shape);
+    return list;
+  };
+  ZERO_REQUIRE(shapes(a) == shapes(b),
+               "the graphs of a token and of a chunk differ in parameters "
+               "or caches");
+}
+
 }  // namespace
 
 Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation) {
@@ -43,10 +66,21 @@ Plan compile(const Request& request, const graph::Graph& training, const graph::
   write_step(plan);
   write_finish(plan);
   write_evaluate(plan);
-  for (Body& body : plan.bodies) number_lanes(body);
-  pack(plan);
-  for (Body& body : plan.bodies) place_waits(plan, body);
-  check_safe(plan);
+  finish(plan);
+  return plan;
+}
+
+Plan compile_decode(const Request& request, const graph::Graph& token, const graph::Graph& chunk) {
+  check_request(request);
+  ZERO_REQUIRE(request.ranks == 1 && request.stage == 0, "a text is continued on ", request.ranks,
+               " ranks at stage ", request.stage, ": on one rank at stage 0");
+  check_same_state(token, chunk);
+  Plan plan{.request = request, .graphs = {token, chunk}};
+  plan.units = lay_out_units(token, request.ranks);
+  place_decode_states(plan);
+  write_decode(plan);
+  write_prefill(plan);
+  finish(plan);
   return plan;
 }
 

@@ -17,7 +17,12 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
     weights_.push_back(unit.weight_sharded ? -1 : unit.weight);
     gradients_.push_back(writer.layout().direct ? unit.gradient : -1);
   }
+  data_.assign(to.tensors.size(), -1);
   begin_micro(0);
+}
+
+void ComputeWriter::set_data(graph::TensorId tensor, int32_t buffer) {
+  if (tensor != graph::kNone) data_[size_t(tensor)] = buffer;
 }
 
 void ComputeWriter::begin_micro(int32_t micro) {
@@ -56,27 +61,11 @@ Operand ComputeWriter::operand(graph::TensorId tensor, Mode mode) {
       return part_of_unit(parameter_of_[size_t(graph[tensor].parameter)], gradients_, mode);
     case graph::Role::activation:
       return writer_.whole(activation(tensor), mode);
-    case graph::Role::input:
-    case graph::Role::state:
+    default:
       break;
   }
-  return state_operand(tensor, mode);
-}
-
-Operand ComputeWriter::state_operand(graph::TensorId tensor, Mode mode) const {
-  const Plan& plan = writer_.plan();
-  const graph::Graph& graph = plan.graphs[size_t(graph_index_)];
-  const bool evaluates = graph_index_ == 1;
-  int32_t buffer = -1;
-  if (tensor == graph.tokens)
-    buffer = evaluates ? plan.evaluation_tokens : plan.tokens[size_t(micro_)];
-  if (tensor == graph.targets) {
-    buffer = evaluates ? plan.evaluation_targets : plan.targets[size_t(micro_)];
-  }
-  if (tensor == graph.step_inputs) buffer = evaluates ? plan.evaluation_inputs : plan.step_inputs;
-  if (tensor == graph.step_sums) buffer = evaluates ? plan.evaluation_sums : plan.step_sums;
-  if (tensor == graph.step_state) buffer = plan.step_state;
-  ZERO_REQUIRE(buffer >= 0, "tensor ", graph[tensor].name, " is neither data nor step state");
+  const int32_t buffer = data_[size_t(tensor)];
+  ZERO_REQUIRE(buffer >= 0, "tensor ", graph[tensor].name, " has no buffer in the plan");
   return writer_.whole(buffer, mode);
 }
 

@@ -18,6 +18,8 @@ class ComputeWriter {
   void begin_micro(int32_t micro);
   void emit(int32_t op);
 
+  /// A tensor that no unit and no activation holds lies in this persistent buffer.
+  void set_data(graph::TensorId tensor, int32_t buffer);
   /// Stage 3: unit u's weights are now read from this whole-unit buffer.
   void set_weights(int32_t unit, int32_t buffer) { weights_[size_t(unit)] = buffer; }
   /// Unit u's gradients are now written to this whole-unit buffer.
@@ -25,7 +27,6 @@ class ComputeWriter {
 
  private:
   Operand operand(graph::TensorId tensor, Mode mode);
-  Operand state_operand(graph::TensorId tensor, Mode mode) const;
   Operand part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers, Mode mode) const;
   int32_t activation(graph::TensorId tensor);
 
@@ -35,6 +36,7 @@ class ComputeWriter {
   std::vector<const Placement*> place_;  ///< [parameters]
   std::vector<int32_t> weights_;         ///< [units] buffer
   std::vector<int32_t> gradients_;       ///< [units] buffer
+  std::vector<int32_t> data_;            ///< [tensors] buffer, -1: none
   std::vector<int32_t> activations_;     ///< [tensors] buffer, -1: not made yet
   int32_t micro_ = 0;
 };

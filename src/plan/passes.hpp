@@ -13,11 +13,17 @@ std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks);
 /// Makes the persistent buffers: weights, optimizer state, gradients, step data. The ZeRO table.
 void place_states(Plan& plan);
 
+/// The persistent buffers of a plan that continues a text: weights, caches, what the host reads and
+/// writes.
+void place_decode_states(Plan& plan);
+
 /// Unrolls the bodies into ops in their total order: micro-batches, collectives, optimizer,
 /// prefetch distance. Every operand names its buffer; offsets in the arena are still open.
 void write_step(Plan& plan);
 void write_finish(Plan& plan);
 void write_evaluate(Plan& plan);
+void write_decode(Plan& plan);
+void write_prefill(Plan& plan);
 
 /// Numbers each op within its lane; an op without a done_by is done by its own position.
 void number_lanes(Body& body);

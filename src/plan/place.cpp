@@ -15,6 +15,11 @@ int64_t rest_bytes(Dtype compute) {
   return compute == Dtype::bf16 ? 2 : compute == Dtype::f16 ? 4 : 0;
 }
 
+int32_t keep_weight(Plan& plan, const Unit& unit, int64_t numel) {
+  return keep(plan, unit.name + ".weight", Use::weights,
+              numel * int64_t(bytes_of(plan.request.compute)));
+}
+
 void place_unit(Plan& plan, Unit& unit) {
   const Request& request = plan.request;
   const GradientLayout gradient = gradient_layout(request);
@@ -23,8 +28,7 @@ void place_unit(Plan& plan, Unit& unit) {
   const int64_t weights = unit.weight_sharded ? unit.shard_numel : unit.numel;
   const int64_t states = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
   const int64_t gradients = gradient.full ? unit.numel : unit.shard_numel;
-  const int64_t element = int64_t(bytes_of(request.compute));
-  unit.weight = keep(plan, unit.name + ".weight", Use::weights, weights * element);
+  unit.weight = keep_weight(plan, unit, weights);
   if (const int64_t rest = rest_bytes(request.compute); rest > 0) {
     unit.rest = keep(plan, unit.name + ".rest", Use::optimizer, states * rest);
   }
@@ -46,6 +50,19 @@ void place_evaluation(Plan& plan) {
 }
 
 }  // namespace
+
+void place_decode_states(Plan& plan) {
+  const graph::Graph &token = plan.graphs[0], &chunk = plan.graphs[1];
+  plan.decode_inputs = keep(plan, "decode.inputs", Use::step_data, sizeof(kernels::DecodeInputs));
+  plan.decode_token = keep(plan, "decode.token", Use::step_data, token[token.tokens].bytes());
+  plan.prefill_tokens = keep(plan, "prefill.tokens", Use::step_data, chunk[chunk.tokens].bytes());
+  plan.logits = keep(plan, "logits", Use::step_data, token[token.logits].bytes());
+  for (const graph::Tensor& tensor : token.tensors) {
+    if (tensor.role != graph::Role::cache) continue;
+    plan.caches.push_back(keep(plan, tensor.name, Use::cache, tensor.bytes()));
+  }
+  for (Unit& unit : plan.units) unit.weight = keep_weight(plan, unit, unit.numel);
+}
 
 void place_states(Plan& plan) {
   const graph::Graph& graph = plan.graphs[0];

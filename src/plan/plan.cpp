@@ -12,7 +12,7 @@ const char* name_of(Lane lane) {
 const char* name_of(Use use) {
   static constexpr const char* kNames[] = {
       "weights",      "gradients",   "optimizer state", "gathered weights", "gradient buckets",
-      "partial sums", "activations", "scratch",         "step data"};
+      "partial sums", "activations", "scratch",         "step data",        "key-value cache"};
   return kNames[size_t(use)];
 }
 

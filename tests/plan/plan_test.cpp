@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
+#include "zero/model/gpt2.hpp"
 
 namespace zero::plan {
 namespace {
@@ -55,6 +58,40 @@ TEST(Compile, RefusesReproducibleSumsOverThreeRanks) {
     EXPECT_EQ(error.exit(), Exit::kUsage);
     EXPECT_NE(std::string(error.what()).find("start 2 ranks"), std::string::npos) << error.what();
   }
+}
+
+/// Both graphs of a text that is continued.
+Plan decode_plan(int64_t context_of_chunk, const Request& request = {}) {
+  constexpr model::Gpt2 kModel{
+      .layers = 2, .width = 8, .heads = 2, .vocabulary = 9, .positions = 40};
+  return compile_decode(
+      request, model::gpt2_decode(kModel, {.length = 1, .context = 40}, Dtype::f32),
+      model::gpt2_decode(kModel, {.length = 5, .context = context_of_chunk}, Dtype::f32));
+}
+
+TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
+  const Plan plan = decode_plan(40);
+  const auto lasting = [&](BodyId body) {
+    std::set<int32_t> buffers;
+    for (const PlanOp& op : plan.bodies[body].ops)
+      for (const Operand& operand : op.operands)
+        if (operand.buffer >= 0 && plan.buffers[size_t(operand.buffer)].persistent)
+          buffers.insert(operand.buffer);
+    return buffers;
+  };
+  std::set<int32_t> decode = lasting(kDecode), prefill = lasting(kPrefill);
+  EXPECT_EQ(decode.extract(plan.decode_token).empty(), false);
+  EXPECT_EQ(prefill.extract(plan.prefill_tokens).empty(), false);
+  EXPECT_EQ(decode, prefill);
+  // Three units, two caches, inputs, logits.
+  EXPECT_EQ(decode.size(), 3u + 2u + 2u);
+  for (const Unit& unit : plan.units) EXPECT_EQ(unit.momentum, -1);
+  for (BodyId body : {kStep, kFinish, kEvaluate}) EXPECT_TRUE(plan.bodies[body].ops.empty());
+}
+
+TEST(CompileDecode, RefusesBodiesThatCannotShareAndSeveralRanks) {
+  EXPECT_THROW(decode_plan(16), Error);
+  EXPECT_THROW(decode_plan(40, {.ranks = 2}), Error);
 }
 
 TEST(Compile, StageThreeHoldsLessThanStageZero) {

@@ -1,6 +1,6 @@
 #pragma once
-/// A compiled training step: which op, on which lane, on which bytes, after which waits. Plain
-/// data; the same on every rank.
+/// A compiled training step, or the passes that continue a text: which op, on which lane, on which
+/// bytes, after which waits. Plain data; the same on every rank.
 
 #include <array>
 #include <cstdint>
@@ -28,6 +28,7 @@ enum class Use : uint8_t {
   activations,
   scratch,
   step_data,  ///< tokens, targets, step inputs, sums, state
+  cache,      ///< keys and values of a text that is continued
   count_
 };
 inline constexpr int kUses = int(Use::count_);
@@ -124,15 +125,17 @@ struct Unit {
   bool optimizer_sharded = false;  ///< stages 1 to 3
 };
 
-enum BodyId : int { kStep, kFinish, kEvaluate, kBodies };
+enum BodyId : int { kStep, kFinish, kEvaluate, kDecode, kPrefill, kBodies };
 
 struct Plan {
   Request request;
-  std::vector<graph::Graph> graphs = {};  ///< [0] training micro-batch, [1] evaluation micro-batch
+  /// [0] training micro-batch, [1] evaluation micro-batch; or [0] one token, [1] a chunk of a text
+  std::vector<graph::Graph> graphs = {};
   std::vector<Unit> units = {};
   std::vector<Buffer> buffers = {};
   /// step: decide on the last attempt, update and run forward unit by unit, then backward.
-  /// finish: decide and update only. evaluate: forward only, sums cleared first.
+  /// finish: decide and update only. evaluate: forward only, sums cleared first. decode, prefill:
+  /// a text goes on by one token, by a chunk; a plan has either these two or the others.
   std::array<Body, kBodies> bodies = {};
   std::array<int64_t, kTiers> arena_bytes{};
 
@@ -141,6 +144,8 @@ struct Plan {
   int32_t evaluation_inputs = -1, evaluation_sums = -1;
   std::vector<int32_t> tokens = {}, targets = {};  ///< one a micro-batch
   int32_t evaluation_tokens = -1, evaluation_targets = -1;
+  int32_t decode_inputs = -1, decode_token = -1, prefill_tokens = -1, logits = -1;
+  std::vector<int32_t> caches = {};  ///< one an attention
 
   /// Over everything above; ranks compare it before the first step.
   uint64_t hash() const;
@@ -149,5 +154,11 @@ struct Plan {
 /// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
 /// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.
 Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation);
+
+/// Compiles and verifies a plan that continues one text on one rank: weights alone, as compile()
+/// lays them out, and caches that both bodies share. The graphs are of one token and of a chunk,
+/// with the same parameters and the same context. Throws Error(kInternal) where they differ, and as
+/// compile().
+Plan compile_decode(const Request& request, const graph::Graph& token, const graph::Graph& chunk);
 
 }  // namespace zero::plan
