@@ -11,8 +11,8 @@
 namespace zero::commands {
 namespace {
 
-void print_report(const CommandLine& line, const DeepSpeedImport& result) {
-  for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
+/// What is still open, and the command that would fill it.
+void print_needs(const CommandLine& line, const DeepSpeedImport& result) {
   if (result.needs.empty()) return;
   std::string again = "zeroapp import-deepspeed " + line.input;
   for (const std::string& given : line.overrides) again += " " + given;
@@ -55,8 +55,9 @@ int import_deepspeed(const CommandLine& line) {
   const DeepSpeedImport result = zero::import_deepspeed(
       line.input, line.overrides,
       line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse);
-  print_report(line, result);
+  for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
   require_none_refused(result);
+  print_needs(line, result);
   if (line.output.empty()) {
     write(stdout, "standard output", result.toml);
   } else {

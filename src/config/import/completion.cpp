@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "src/config/import/derive.hpp"
 #include "src/config/import/translation.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/model_sizes.hpp"
 
 namespace zero {
 
@@ -44,7 +44,6 @@ void Translation::default_to(const std::string& key, const TomlValue& value,
 void Translation::need(const std::string& key, const std::string& why) {
   if (has(key)) return;
   settings_[key] = {.value = {}, .origin = why, .open = true};
-  needs_.push_back(key + "=...");
 }
 
 void Translation::need_what_is_missing() {
@@ -60,13 +59,12 @@ void Translation::need_what_is_missing() {
     need("activation_checkpointing.recompute",
          "full if the model calls DeepSpeed's checkpoint function, else none");
   }
+  const std::string micro = "train_micro_batch_size_per_gpu";
   const bool sized = config_.train_batch_size != 0 || config_.train_micro_batch_size_per_gpu != 0;
-  const bool left =
-      has("train_micro_batch_size_per_gpu") && settings_.at("train_micro_batch_size_per_gpu").given;
-  if (!sized && !left) {
-    settings_.erase("train_micro_batch_size_per_gpu");
-    need("train_micro_batch_size_per_gpu", "samples a rank computes at one time");
-  }
+  if (sized || (has(micro) && settings_.at(micro).given)) return;
+  settings_.erase(micro);
+  need(micro, "samples a rank computes at one time");
+  retell(micro, "needs " + micro + "=...");
 }
 
 /// A key that does nothing beside the others would be refused in an input file.
@@ -77,9 +75,7 @@ void Translation::drop_idle() {
         idle.because.begin(), idle.because.end(),
         [&](const std::string& cause) { return has(cause) && settings_.at(cause).open; });
     if (setting == settings_.end() || setting->second.given || undecided) continue;
-    for (Line& line : lines_) {
-      if (line.key == idle.key) line.fate = text("left out: ", idle.key, " = ", idle.what);
-    }
+    retell(idle.key, text("left out: ", idle.key, " = ", idle.what));
     settings_.erase(setting);
   }
 }
@@ -87,7 +83,11 @@ void Translation::drop_idle() {
 DeepSpeedImport Translation::take() {
   DeepSpeedImport result;
   for (const Line& line : lines_) result.report.push_back(line.subject + line.fate);
-  result.needs = std::move(needs_);
+  for (const Field& field : fields_) {
+    const bool open = has(field.key) && settings_.at(field.key).open;
+    // The name of the model, which is open too, brings its width.
+    if (open && !depends_on_width(field.key)) result.needs.push_back(field.key + "=...");
+  }
   result.refused = std::move(refused_);
   if (result.refused.empty()) result.toml = input_file(fields_, settings_);
   return result;

@@ -1,10 +1,12 @@
 #include "src/config/import/translation.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/config/habits.hpp"
 #include "src/config/import/derive.hpp"
 #include "src/config/nearest.hpp"
+#include "src/config/units.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -50,7 +52,7 @@ void Translation::give(std::span<const std::string> overrides) {
     const size_t equals = argument.find('=');
     const std::string key = argument.substr(0, equals);
     const Field* field = find(key);
-    std::string wrong = has(key) ? "stands twice" : "";
+    std::string wrong = has(key) ? "stands twice on the command line; keep one" : "";
     TomlValue value;
     if (equals == argument.npos || !field) {
       wrong = "is no key=value of an input file; inputs/reference.toml lists every key";
@@ -109,7 +111,8 @@ void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
   std::string ignored;
   const bool fits = rule.only.empty() ||
                     (parse_toml_value(rule.only, only, ignored) && same_number(only, *entry.value));
-  if (fits || is_auto(*entry.value)) return tell(entry, "", "nothing to set: " + why);
+  if (fits && rule.only.empty()) return tell(entry, "", "nothing to set: " + why);
+  if (fits || is_auto(*entry.value)) return tell(entry, "", "nothing to set");
   unsupported(entry, why);
 }
 
@@ -141,9 +144,10 @@ void Translation::assign_value(const SourceEntry& entry, const Field& field, con
   const bool choice = std::holds_alternative<Choice>(field.slot);
   const bool typed = fixed && has_type_of(*fixed, value);
   if (wrong.empty()) {
+    const bool always = fixed && field.standing != Standing::later;
     keep(field, value, entry.place);
     tell(entry, field.key,
-         fixed ? text("always so: ", reason_of(*fixed)) : text("mapped to ", field.key));
+         always ? text("always so: ", reason_of(*fixed)) : text("mapped to ", field.key));
   } else if (typed && field.standing == Standing::later) {
     keep(field, value, entry.place);
     tell(entry, field.key, text("mapped to ", field.key, ", which a run refuses for now"));
@@ -168,14 +172,20 @@ void Translation::derive(const SourceEntry& entry, const Field& field) {
   settings_[field.key] = {.value = {}, .origin = entry.place, .open = true};
   if (depends_on_width(field.key)) return tell(entry, field.key, "needs the width of the model");
   tell(entry, field.key, text("needs ", field.key, "=..."));
-  needs_.push_back(field.key + "=...");
 }
 
-/// A member's value as the reference writes it, 200000000 and not 2e8; a Fixed key has no member.
+/// The value as the reference writes it, 200000000 and not 2e8.
 void Translation::keep(const Field& field, const TomlValue& value, const std::string& origin) {
-  const bool member = !std::holds_alternative<Fixed>(field.slot);
-  if (member) assign(field, value);
-  settings_[field.key] = {.value = member ? value_of(field) : value, .origin = origin};
+  Setting& setting = settings_[field.key] = {.value = value, .origin = origin};
+  const auto* fixed = std::get_if<Fixed>(&field.slot);
+  const auto* real = std::get_if<double>(&value);
+  if (!fixed) {
+    assign(field, value);
+    setting.value = value_of(field);
+  } else if (real && std::holds_alternative<int64_t>(fixed->accepted[0]) &&
+             *real == std::floor(*real) && std::fabs(*real) < double(kMostBytes)) {
+    setting.value = int64_t(*real);
+  }
 }
 
 const Field* Translation::find(std::string_view key) const {
@@ -199,6 +209,12 @@ std::string Translation::unknown(const std::string& key) const {
 void Translation::tell(const SourceEntry& entry, const std::string& key, const std::string& what) {
   const std::string value = entry.value ? " = " + to_text(*entry.value) : "";
   lines_.push_back({key, text(entry.place, ": ", entry.key, value, ": "), what});
+}
+
+void Translation::retell(const std::string& key, const std::string& what) {
+  for (Line& line : lines_) {
+    if (line.key == key) line.fate = what;
+  }
 }
 
 void Translation::refuse(const SourceEntry& entry, const std::string& what) {

@@ -57,6 +57,7 @@ class Translation {
   bool has(const std::string& key) const { return settings_.count(key) != 0; }
   std::string unknown(const std::string& key) const;
   void tell(const SourceEntry& entry, const std::string& key, const std::string& what);
+  void retell(const std::string& key, const std::string& what);
   void refuse(const SourceEntry& entry, const std::string& what);
   void unsupported(const SourceEntry& entry, const std::string& what);
 
@@ -67,7 +68,7 @@ class Translation {
   std::set<std::string> seen_;  // keys of the sources
   std::set<std::string> off_;   // sections of the sources with enabled = false
   std::vector<Line> lines_;
-  std::vector<std::string> needs_, refused_;
+  std::vector<std::string> refused_;
 };
 
 }  // namespace zero

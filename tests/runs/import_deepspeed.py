@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Configurations of articles on DeepSpeed: imported, planned on their cards, and trained."""
+import pathlib
+import re
+import shutil
+
+from program import Program, check
+
+FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures/deepspeed"
+WORD = "import-deepspeed"
+RUN = ("data.train=text.txt", "run.steps=3", "data.sequence_length=32")
+SIZE = ("model.layers=2", "model.width=64", "model.heads=2", *RUN)
+BATCH = ("train_micro_batch_size_per_gpu=2",)
+CLIPPED = ("gradient_clipping=1.0", "optimizer.lr=1e-3", "optimizer.weight_decay=0.01",
+           "scheduler.warmup_num_steps=2")
+SCRIPT = (*CLIPPED, "optimizer.betas=[0.9, 0.999]", "optimizer.eps=1e-8", "bf16.enabled=true")
+# What the training script of each article gives on its command line.
+ARTICLES = {
+    "fit_more_one_gpu.json": BATCH,
+    "fit_more_two_gpus.json": BATCH,
+    "transformers_stage1.json": BATCH + SCRIPT,
+    "transformers_stage2.json": BATCH + SCRIPT,
+    "transformers_stage3.json": BATCH + SCRIPT,
+    "transformers_lamb.json": (),
+    "transformers_nvme.json": (),
+    "accelerate_plugin.yaml": BATCH + ("optimizer.lr=1e-3",),
+    "accelerate_stage2.json": BATCH + CLIPPED,
+    "accelerate_stage2.yaml": BATCH + CLIPPED,
+    "accelerate_stage3.json": BATCH + CLIPPED,
+    "accelerate_stage3.yaml": BATCH + CLIPPED,
+    "tutorial_1.5b.json": (),
+    "tutorial_10b.json": (),
+}
+WITH_TIERS = ("fit_more_one_gpu", "transformers_stage3", "transformers_nvme", "accelerate_stage3")
+TIER_KEYS = re.compile(r"imported\.toml:\d+: (zero\.offload_|aio\.)")
+
+
+def imported(program, fixture, *words):
+    """Its input file is imported.toml, if it has one."""
+    result = program.alone(WORD, fixture, *words)
+    program.write("imported.toml", result.out)
+    return result
+
+
+def planned(program, *words):
+    return program.alone("plan", "imported.toml", *words)
+
+
+def every_article_is_imported(program):
+    for fixture, script in ARTICLES.items():
+        result = imported(program, fixture, *SIZE, *script)
+        check(result.status == 0, f"{fixture} is imported", result)
+        check("unsupported" not in result.err and "needs" not in result.err,
+              f"{fixture} has nothing unsupported or open", result)
+        plan = planned(program, "--ranks", "2")
+        lines = plan.err.splitlines()
+        if fixture.startswith(WITH_TIERS) and plan.status != 0:
+            check(lines and all(TIER_KEYS.search(line) for line in lines),
+                  f"{fixture} is refused for its tiers alone", plan)
+        else:
+            check(plan.status == 0, f"{fixture} has a plan", plan)
+
+
+def article_errors_are_named(program):
+    printed = imported(program, "accelerate_stage2_as_printed.json", *SIZE, *BATCH, *CLIPPED)
+    check(printed.status == 2 and len(printed.error_lines()) == 1 and not printed.out,
+          "a quoted true is refused", printed)
+    check("as_printed.json:3: fp16.enabled: \"true\" is a string; write true" in printed.err,
+          "with its line and what to write", printed)
+    late = imported(program, "accelerate_stage2.json", *SIZE, *BATCH, *CLIPPED,
+                    "scheduler.warmup_num_steps=100")
+    check(late.status == 2 and "stands twice" in late.err, "a setting given twice", late)
+    late = imported(program, "accelerate_stage2.json", *SIZE, *BATCH,
+                    *(s for s in CLIPPED if "warmup" not in s), "scheduler.warmup_num_steps=100")
+    check(late.status == 0 and "warning" in late.err and "warmup_num_steps" in late.err,
+          "a warm-up longer than the run is named", late)
+    one_bit = imported(program, "transformers_onebit.json", *SIZE)
+    check(one_bit.status == 2 and "optimizer.type: unsupported" in one_bit.err,
+          "1-bit Adam is refused", one_bit)
+    rest = imported(program, "transformers_onebit.json", *SIZE, "--leave-out-unsupported")
+    check(rest.status == 0 and planned(program).status == 0, "or left out", rest)
+
+
+def articles_fit_their_machines(program):
+    data = ("data.train=synthetic", "run.steps=1000", "data.sequence_length=1024")
+    v100 = ("--machine", "v100_32g", "--ranks")
+    imported(program, "tutorial_1.5b.json", "model.name=gpt2_1.5b", *data)
+    plan = planned(program, *v100, "8")
+    check(plan.status == 0, "1.5 B at stage 1 fits 8 V100", plan)
+    imported(program, "tutorial_10b.json", "model.name=gpt2_10b", *data,
+             "activation_checkpointing.recompute=full")
+    plan = planned(program, *v100, "32")
+    check(plan.status == 0 and "10279239680 parameters" in plan.out,
+          "10 B at stage 2 with recompute fits 32 V100", plan)
+    plan = planned(program, *v100, "32", "zero.stage=1")
+    check(plan.status == 6, "and at stage 1 does not", plan)
+
+
+def buckets_follow_the_width(program):
+    imported(program, "accelerate_stage3.json", "model.name=gpt2-xl", *RUN, *BATCH, *CLIPPED)
+    text = (program.folder / "imported.toml").read_text()
+    for line in ("reduce_bucket_size = 2560000 ", "stage3_prefetch_bucket_size = 2304000 ",
+                 "stage3_param_persistence_threshold = 16000 ", 'warmup_type = "log" '):
+        check("\n" + line in text, f"{line} in {text}")
+
+
+def imported_runs_train(program):
+    for fixture, script in (("accelerate_plugin.yaml", BATCH + ("optimizer.lr=1e-3",)),
+                            ("transformers_stage2.json", BATCH + SCRIPT)):
+        result = imported(program, fixture, *SIZE, *script, "run.output=runs/tiny",
+                          "run.threads=1", "data.validation_fraction=0.1")
+        check(result.status == 0, f"{fixture} is imported for a training", result)
+        if fixture.endswith(".yaml"):
+            check("launch: mpirun -n 2 zeroapp" in result.err, "with its launch line", result)
+        run = program.train(2, input_file="imported.toml")
+        check(run.finished() and len(run.metrics) == 3, f"{fixture} trains three steps", run)
+        shutil.rmtree(program.folder / "runs")
+
+
+def open_values_stop_a_run(program):
+    result = imported(program, "transformers_stage1.json")
+    check(result.status == 0 and "needs optimizer.lr=..." in result.err, "needs are named", result)
+    plan = planned(program)
+    check(plan.status == 2 and "optimizer.lr" in plan.err, "and hold a run up", plan)
+
+
+def files_are_not_overwritten(program):
+    words = ("tutorial_1.5b.json", "model.name=gpt2", *RUN, "-o", "new.toml")
+    check(program.alone(WORD, *words).status == 0, "a new file is written")
+    before = (program.folder / "new.toml").read_text()
+    again = program.alone(WORD, *words, "--leave-out-unsupported")
+    check(again.status == 2 and "new.toml: exists" in again.err, "a second time it is not", again)
+    check((program.folder / "new.toml").read_text() == before and "stage = 1" in before,
+          "and stays as it was")
+    lost = program.alone(WORD, *words[:-1], "absent/new.toml")
+    check(lost.status == 5 and "absent/new.toml" in lost.err, "a missing folder is named", lost)
+
+
+def main():
+    program = Program()
+    for fixture in FIXTURES.iterdir():
+        shutil.copy(fixture, program.folder)
+    every_article_is_imported(program)
+    article_errors_are_named(program)
+    articles_fit_their_machines(program)
+    buckets_follow_the_width(program)
+    imported_runs_train(program)
+    open_values_stop_a_run(program)
+    files_are_not_overwritten(program)
+    print("all articles imported")
+
+
+main()
