@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace zero {
+
+/// vocab.json as it is written. Not copied: `entries` points into `ids`.
+struct BpeVocabulary {
+  BpeVocabulary() = default;
+  BpeVocabulary(BpeVocabulary&&) = default;
+
+  std::unordered_map<std::string, int32_t> ids;
+  std::vector<const std::string*> entries;  ///< by id, none missing
+};
+
+/// Parses `content` of the file `path`. Throws Error(kInput) with the offset and `advice` for
+/// anything but one JSON object whose entries differ and whose ids are 0, 1, 2, ... in any order.
+BpeVocabulary parse_bpe_vocabulary(const std::string& content, const std::string& path,
+                                   const std::string& advice);
+
+/// An entry in quotes for a message, cut where it is long, without control characters.
+std::string shown_entry(std::string_view entry);
+
+}  // namespace zero
