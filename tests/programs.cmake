@@ -13,9 +13,23 @@ endfunction()
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 zero_test_program(equal_bits 2 "all equal")
 zero_test_program(refusals 2 "all refused")
+zero_test_program(data 1 "all data read")
 zero_test_program(options 2 "all options act")
 zero_test_program(signals 2 "all ended in time")
+zero_test_program(folder 2 "nothing is lost")
 zero_test_program(changes 1 "no part of which does")
+zero_test_program(eval 2 "the digits of the run")
+zero_test_program(generate 1 "every text repeats")
+zero_test_program(import_deepspeed 2 "all articles imported")
+zero_test_program(doctor 2 "doctor tells in")
+zero_test_program(largest 2 "the largest that fits")
+zero_test_program(trace 2 "a track a lane")
+add_library(kokkos_tool MODULE support/kokkos_tool.cpp)
+zero_test_program(tools 1 "regions reach tools" $<TARGET_FILE:kokkos_tool>)
+
+# The compiled side of runs/bpe.py, which tests/campaigns.txt starts: it needs a Python package.
+add_executable(bpe_ids runs/bpe_ids.cpp)
+target_link_libraries(bpe_ids PRIVATE zero_io)
 
 # What a sanitizer adds to memory would be counted, and it wants to be the first library itself.
 if(NOT ZERO_SANITIZE)

@@ -38,10 +38,7 @@ plan::Plan make_plan(int stage) {
                        graph::differentiate(forward), {});
 }
 
-bool is_collective(const plan::PlanOp& op) {
-  return op.kind == plan::Kind::all_gather || op.kind == plan::Kind::reduce_scatter ||
-         op.kind == plan::Kind::all_reduce;
-}
+bool is_collective(const plan::PlanOp& op) { return plan::is_collective(op.kind); }
 
 /// Both ranks of one training; each step is timed from the start of the first rank to the end of
 /// the last.

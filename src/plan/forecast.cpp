@@ -46,18 +46,17 @@ int64_t sent_elements(const Plan& plan, const PlanOp& op) {
   return peers * op.piece_numel;
 }
 
-int collective_of(Kind kind) {
-  if (kind == Kind::all_gather) return 0;
-  if (kind == Kind::reduce_scatter) return 1;
-  return kind == Kind::all_reduce ? 2 : -1;
+/// Row of Forecast::collectives.
+size_t row_of(Kind collective) {
+  if (collective == Kind::all_gather) return 0;
+  return collective == Kind::reduce_scatter ? 1 : 2;
 }
 
 void count_collectives(const Plan& plan, Forecast& forecast) {
   for (size_t b = 0; b < plan.bodies.size(); ++b) {
     for (const PlanOp& op : plan.bodies[b].ops) {
-      const int verb = collective_of(op.kind);
-      if (verb < 0) continue;
-      CollectiveForecast& row = forecast.collectives[b][size_t(verb)];
+      if (!is_collective(op.kind)) continue;
+      CollectiveForecast& row = forecast.collectives[b][row_of(op.kind)];
       const int64_t elements = sent_elements(plan, op);
       row.calls += 1;
       row.elements += elements;
@@ -67,7 +66,7 @@ void count_collectives(const Plan& plan, Forecast& forecast) {
 }
 
 double seconds_of(const Plan& plan, const PlanOp& op, const Machine& machine) {
-  if (collective_of(op.kind) >= 0) {
+  if (is_collective(op.kind)) {
     const double bytes = double(sent_elements(plan, op)) * double(bytes_of(op.in));
     return machine.link_latency + bytes / machine.link_bandwidth;
   }

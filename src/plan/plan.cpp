@@ -23,6 +23,10 @@ const char* name_of(Kind kind) {
   return kNames[size_t(kind)];
 }
 
+bool is_collective(Kind kind) {
+  return kind == Kind::all_gather || kind == Kind::reduce_scatter || kind == Kind::all_reduce;
+}
+
 namespace {
 
 /// FNV-1a over the numbers of a plan.

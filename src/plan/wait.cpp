@@ -3,6 +3,7 @@
 #include <map>
 
 #include "src/plan/extents.hpp"
+#include "src/plan/lane_clock.hpp"
 #include "src/plan/passes.hpp"
 
 namespace zero::plan {
@@ -72,17 +73,10 @@ class ConflictMap {
   std::map<int64_t, Touched> map_;
 };
 
-using Clock = std::array<int32_t, kLanes>;  ///< ops of each lane known to be finished
-
-void raise(Clock& clock, const Clock& other) {
-  for (size_t lane = 0; lane < clock.size(); ++lane)
-    clock[lane] = std::max(clock[lane], other[lane]);
-}
-
 /// Adds the waits that `before` demands and `known` does not imply. Latest first: whatever an op
 /// that is waited for has itself waited for is implied, so no wait added is redundant.
-void add_waits(const Body& body, const std::vector<Clock>& done, std::vector<int32_t>& before,
-               Clock& known, std::vector<Wait>& waits) {
+void add_waits(const Body& body, const std::vector<LaneClock>& done, std::vector<int32_t>& before,
+               LaneClock& known, std::vector<Wait>& waits) {
   std::sort(before.begin(), before.end(), std::greater<>());
   for (int32_t earlier : before) {
     if (earlier < 0) break;
@@ -97,7 +91,7 @@ void add_waits(const Body& body, const std::vector<Clock>& done, std::vector<int
 
 void place_waits(const Plan& plan, Body& body) {
   ConflictMap conflicts;
-  std::vector<Clock> done(body.ops.size());
+  std::vector<LaneClock> done(body.ops.size());
   std::array<int32_t, kLanes> last;
   last.fill(-1);
   std::vector<int32_t> before;
@@ -110,7 +104,7 @@ void place_waits(const Plan& plan, Body& body) {
     }
     std::erase(before, i);
     if (!plan.request.overlap && i > 0) before.push_back(i - 1);
-    Clock known{};
+    LaneClock known{};
     if (const int32_t previous = last[size_t(op.lane)]; previous >= 0)
       known = done[size_t(previous)];
     op.waits.clear();

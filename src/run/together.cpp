@@ -63,11 +63,6 @@ void all_reduce(const plan::PlanOp& op, Operands operands) {
 
 }  // namespace
 
-bool is_collective(plan::Kind kind) {
-  return kind == plan::Kind::all_gather || kind == plan::Kind::reduce_scatter ||
-         kind == plan::Kind::all_reduce;
-}
-
 void run_together(const plan::PlanOp& op, std::span<const std::vector<void*>> operands) {
   switch (op.kind) {
     case plan::Kind::all_gather:

@@ -7,8 +7,6 @@
 
 namespace zero::run {
 
-bool is_collective(plan::Kind kind);
-
 /// Runs a collective for all ranks at once, on their operands' addresses: operands[r] are those of
 /// rank r, in the op's order. Sums go along kernels::tree_sum over ranks, so the bits are those of
 /// every communicator. Finished on return.

@@ -1,20 +1,17 @@
 #include "zero/train/failure.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "src/train/format.hpp"
+#include "zero/train/files.hpp"
 
 namespace zero::train {
 namespace {
-
-std::string error_id(const Failure& failure) {
-  char id[8];
-  std::snprintf(id, sizeof id, "E%02d00", int(failure.exit));
-  return id;
-}
 
 std::string record(const Failure& failure) {
   const nlohmann::ordered_json json = {{"error", error_id(failure)}, {"exit", int(failure.exit)},
@@ -24,6 +21,8 @@ std::string record(const Failure& failure) {
 }
 
 }  // namespace
+
+std::string error_id(const Failure& failure) { return format("E%02d00", int(failure.exit)); }
 
 Failure failure_of(const std::exception_ptr& error) {
   try {
@@ -49,14 +48,13 @@ std::string error_line(const Failure& failure) {
 bool claim_error_record(const std::string& folder, const Failure& failure) {
   if (folder.empty()) return true;
   const std::string path = folder + "/error.json";
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return errno != EEXIST;
-  const std::string content = record(failure);
+  const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file && errno == EEXIST) return false;
   // A record that cannot be written must not keep the line on stderr from being printed.
-  if (write(file, content.data(), content.size()) != ssize_t(content.size())) {
-    std::fprintf(stderr, "zeroapp: warning: %s could not be written\n", path.c_str());
+  if (const int reason = file ? write_all(file, record(failure)) : errno) {
+    std::fprintf(stderr, "zeroapp: warning: %s: could not be written: %s\n", path.c_str(),
+                 std::strerror(reason));
   }
-  close(file);
   return true;
 }
 

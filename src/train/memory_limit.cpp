@@ -1,11 +1,11 @@
 #include "zero/train/memory_limit.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
+#include "src/train/format.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 
@@ -64,9 +64,7 @@ std::string bytes_text(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
   for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  char out[32];
-  std::snprintf(out, sizeof out, unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
-  return out;
+  return format(unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
 }
 
 }  // namespace zero::train

@@ -1,10 +1,10 @@
 #include "zero/train/plan_report.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "src/train/format.hpp"
 #include "zero/train/zero_formula.hpp"
 
 namespace zero::train {
@@ -15,13 +15,6 @@ using plan::Use;
 constexpr const char* kVerbs[] = {"all_gather", "reduce_scatter", "all_reduce"};
 
 constexpr const char* kUnexplained = "for no known reason";
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char line[256];
-  std::snprintf(line, sizeof line, pattern, values...);
-  return line;
-}
 
 int64_t parameters(const PlanReport& report) { return model::parameter_count(report.build->model); }
 const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }

@@ -1,8 +1,9 @@
 #include "zero/train/region_table.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
+
+#include "src/train/format.hpp"
 
 namespace zero::train {
 
@@ -14,11 +15,9 @@ std::string region_table(std::span<const run::Executor::Profile> regions, int64_
   for (const auto& region : sorted) busy += region.seconds;
   std::string out = "time of each region a step, on rank 0\n";
   for (const auto& region : sorted) {
-    char line[128];
-    std::snprintf(line, sizeof line, "  %-20s %10.3f ms %5.1f %%  %.1f calls\n", region.name,
-                  1e3 * region.seconds / double(steps), 100 * region.seconds / busy,
-                  double(region.calls) / double(steps));
-    out += line;
+    append(out, "  %-20s %10.3f ms %5.1f %%  %.1f calls\n", region.name,
+           1e3 * region.seconds / double(steps), 100 * region.seconds / busy,
+           double(region.calls) / double(steps));
   }
   return out;
 }

@@ -1,9 +1,15 @@
 #include "zero/train/run_log.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <bit>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+
+#include "src/train/format.hpp"
 
 namespace zero::train {
 namespace {
@@ -11,17 +17,15 @@ namespace {
 /// More than any line needs, so that a step's report allocates nothing.
 constexpr size_t kLineBytes = 1024;
 
-template <class... Values>
-void append(std::string& line, const char* pattern, Values... values) {
-  char part[256];
-  std::snprintf(part, sizeof part, pattern, values...);
-  line += part;
-}
-
 /// A JSON number with enough digits to read the same value back.
 void append_number(std::string& line, const char* name, double value) {
   append(line, std::isfinite(value) ? "\"%s\": %.17g, " : "\"%s\": null, ", name, value);
 }
+
+/// What wall_clock_breakdown shows.
+constexpr run::Phase kShownPhases[] = {run::Phase::forward, run::Phase::backward,
+                                       run::Phase::reduce, run::Phase::optimizer,
+                                       run::Phase::gather};
 
 double tokens_per_second(const StepRecord& record) {
   return record.seconds > 0 ? double(record.tokens) / record.seconds : 0;
@@ -71,42 +75,64 @@ void append_metrics_line(std::string& line, const StepRecord& record) {
   append_number(line, "loss_scale", report.loss_scale);
   append(line,
          "\"skipped\": %s, \"tokens\": %lld, \"tokens_per_s\": %.1f, \"step_ms\": %.3f, "
-         "\"exposed_ms\": %.3f}\n",
+         "\"exposed_ms\": %.3f",
          report.skipped ? "true" : "false", (long long)record.tokens, tokens_per_second(record),
          1e3 * record.seconds, 1e3 * record.exposed_seconds);
+  for (run::Phase phase : kShownPhases) {
+    append(line, ", \"%s_ms\": %.3f", run::name_of(phase), 1e3 * record.phases[size_t(phase)]);
+  }
+  line += "}\n";
 }
 
-RunLog::RunLog(const std::string& folder, const LogContext& context, int64_t interval)
-    : context_(context), interval_(interval) {
-  const std::string path = folder + "/metrics.jsonl";
-  metrics_.reset(std::fopen(path.c_str(), "we"));
-  // Unbuffered, a line is one call of the system, and no buffer is allocated by the first.
-  if (!metrics_ || std::setvbuf(metrics_.get(), nullptr, _IONBF, 0) != 0) {
-    refuse(Exit::kIo, path, ": ", std::strerror(errno));
+void append_breakdown_line(std::string& line, const Window& window) {
+  const double each = 1e3 / double(window.steps);
+  line += "    ";
+  for (run::Phase phase : kShownPhases) {
+    append(line, "%s %.1f ms  ", run::name_of(phase), each * window.phases[size_t(phase)]);
   }
+  append(line, "waiting %.1f ms of %.1f ms", each * window.exposed_seconds, each * window.seconds);
+  if (window.steps > 1) append(line, "  (mean of %lld steps)", (long long)window.steps);
+  line += "\n";
+}
+
+void Window::add(const StepRecord& record) {
+  ++steps;
+  seconds += record.seconds;
+  exposed_seconds += record.exposed_seconds;
+  for (size_t phase = 0; phase < phases.size(); ++phase) phases[phase] += record.phases[phase];
+}
+
+RunLog::RunLog(Console& console, const std::string& folder, const LogContext& context)
+    : console_(console), context_(context) {
+  const std::string path = folder + "/metrics.jsonl";
+  metrics_ = OpenFile(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!metrics_) refuse(Exit::kIo, path, ": ", std::strerror(errno));
   line_.reserve(kLineBytes);
 }
 
 void RunLog::step(const StepRecord& record) {
   seconds_ += record.seconds;
   if (++steps_ == 1) first_seconds_ = record.seconds;
+  window_.add(record);
   line_.clear();
   append_metrics_line(line_, record);
   write_metrics();
   const int64_t step = record.report.step;
-  const bool shown = step % interval_ == 0 || step == 1 || step == context_.last;
+  const bool shown = step % context_.interval == 0 || step == 1 || step == context_.last;
   if (!shown && !record.report.skipped) return;
   line_.clear();
   append_step_line(line_, record, context_, mean_seconds());
-  std::fputs(line_.c_str(), stdout);
-  std::fflush(stdout);
+  if (context_.breaks_down) append_breakdown_line(line_, window_);
+  window_ = {};
+  console_.say(line_);
 }
 
 void RunLog::evaluation(const Evaluation& evaluation) {
-  std::printf("evaluation after step %lld  loss %.4f  %lld tokens  %.1f s\n",
-              (long long)evaluation.step, evaluation.loss, (long long)evaluation.tokens,
-              evaluation.seconds);
-  std::fflush(stdout);
+  line_.clear();
+  append(line_, "evaluation after step %lld  loss %.4f  %lld tokens  %.1f s\n",
+         (long long)evaluation.step, evaluation.loss, (long long)evaluation.tokens,
+         evaluation.seconds);
+  console_.say(line_);
 }
 
 double RunLog::mean_seconds() const {
@@ -115,9 +141,18 @@ double RunLog::mean_seconds() const {
 }
 
 void RunLog::write_metrics() {
-  if (std::fputs(line_.c_str(), metrics_.get()) >= 0 || warned_) return;
+  const int reason = write_all(metrics_, line_);
+  if (reason == 0) {
+    metrics_bytes_ += int64_t(line_.size());
+    return;
+  }
+  // Half a line would spoil the next one, for which there may be room again.
+  const bool cut = ftruncate(metrics_.descriptor(), metrics_bytes_) == 0 &&
+                   lseek(metrics_.descriptor(), metrics_bytes_, SEEK_SET) == metrics_bytes_;
+  if (warned_) return;
   warned_ = true;
-  std::fprintf(stderr, "zeroapp: warning: metrics.jsonl: %s\n", std::strerror(errno));
+  std::fprintf(stderr, "zeroapp: warning: metrics.jsonl lacks steps: %s%s; training goes on\n",
+               std::strerror(reason), cut ? "" : ", and its last line may be cut");
 }
 
 }  // namespace zero::train

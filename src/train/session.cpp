@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "src/comm/mpi_world.hpp"
+#include "zero/train/launches.hpp"
 
 namespace zero::train {
 namespace {
@@ -56,7 +56,7 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
 }
 
 Session::~Session() {
-  if (kokkos_) Kokkos::finalize();
+  kernel_threads_.reset();
   peers_.reset();
   MPI_Finalize();
 }
@@ -82,10 +82,7 @@ void Session::start_threads(int64_t wanted) {
   if (wanted == 0) wanted = threads_from_environment();
   if (wanted == 0) wanted = threads_;
   threads_ = int(peers_->smallest(wanted));
-  Kokkos::InitializationSettings settings;
-  settings.set_num_threads(threads_).set_disable_warnings(true);
-  Kokkos::initialize(settings);
-  kokkos_ = true;
+  kernel_threads_.emplace(threads_);
 }
 
 Failure Session::complete(Failure failure) const {
@@ -93,6 +90,18 @@ Failure Session::complete(Failure failure) const {
   failure.host = host_;
   failure.step = step_;
   return failure;
+}
+
+bool Session::report(const Failure& failure) const {
+  if (!claim_error_record(folder_, failure)) return false;
+  std::fputs(error_line(failure).c_str(), stderr);
+  if (folder_.empty()) return true;
+  std::string how = "error " + error_id(failure);
+  if (failure.step > 0) how += text(" in step ", failure.step);
+  if (!end_launch(folder_, how)) {
+    std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
+  }
+  return true;
 }
 
 void Session::together(const std::function<void()>& work) {
@@ -107,8 +116,7 @@ void Session::together(const std::function<void()>& work) {
   int64_t status = 0;
   if (first == rank()) {
     const Failure failure = complete(failure_of(error));
-    claim_error_record(folder_, failure);
-    std::fputs(error_line(failure).c_str(), stderr);
+    report(failure);
     status = int64_t(failure.exit);
   }
   throw Ended{Exit(peers_->largest(status))};
@@ -126,9 +134,7 @@ void Session::alone(const std::function<void()>& work) {
 
 void Session::end_all(const std::exception_ptr& error) noexcept {
   const Failure failure = complete(failure_of(error));
-  if (claim_error_record(folder_, failure)) {
-    std::fputs(error_line(failure).c_str(), stderr);
-  } else {
+  if (!report(failure)) {
     // The rank that was first ends this one too, with its own status; not to wait for ever.
     std::this_thread::sleep_for(std::chrono::seconds(5));
   }

@@ -1,6 +1,7 @@
 #include "zero/train/stop_signal.hpp"
 
 #include <csignal>
+#include <cstring>
 
 namespace zero::train {
 namespace {
@@ -35,5 +36,10 @@ StopSignal::StopSignal() {
 StopSignal::~StopSignal() { install(SIG_DFL); }
 
 int StopSignal::received() { return int(received_signal); }
+
+std::string StopSignal::name_of(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
 
 }  // namespace zero::train

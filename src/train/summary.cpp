@@ -43,6 +43,10 @@ std::string own_report(const SummaryParts& parts) {
   for (const run::Executor::Profile& line : parts.engine.executor().profile()) {
     json["regions"][line.name] = {line.seconds, line.calls};
   }
+  const run::PhaseSeconds phases = parts.engine.executor().phase_seconds();
+  for (size_t phase = 0; phase < phases.size(); ++phase) {
+    json["phases"][run::name_of(run::Phase(phase))] = phases[phase];
+  }
   return json.dump();
 }
 
@@ -58,6 +62,17 @@ Json region_table(const std::vector<Json>& ranks) {
   for (const auto& [name, region] : regions) {
     json[name] = region.first.json();
     json[name]["calls"] = region.second;
+  }
+  return json;
+}
+
+/// Seconds of every phase, evaluations under "none".
+Json phase_table(const std::vector<Json>& ranks) {
+  Json json = Json::object();
+  for (const auto& [name, seconds] : ranks.front()["phases"].items()) {
+    Spread spread;
+    for (const Json& rank : ranks) spread.add(rank["phases"][name].get<double>());
+    json[name] = spread.json();
   }
   return json;
 }
@@ -112,6 +127,7 @@ Json traffic_json(const SummaryParts& parts) {
 
 Json head_json(const SummaryParts& parts) {
   const plan::Request& request = parts.engine.plan().request;
+  const BatchSizes& batch = parts.plan.build->batch;
   return {
       {"version", parts.version},
       {"ranks", request.ranks},
@@ -121,8 +137,11 @@ Json head_json(const SummaryParts& parts) {
       {"reproducible", request.reproducible},
       {"communicator", parts.engine.backend()},
       {"parameters", model::parameter_count(parts.plan.build->model)},
+      {"batch",
+       {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},
       {"steps", parts.outcome.steps},
-      {"stopped", parts.outcome.stopped},
+      {"stopped", !parts.outcome.stopped_by.empty()},
+      {"stopped_by", parts.outcome.stopped_by},
       {"updates", parts.engine.state().updates},
       {"start_seconds", parts.start_seconds},
       {"train_seconds", parts.engine.seconds(plan::kStep) + parts.engine.seconds(plan::kFinish)},
@@ -158,6 +177,7 @@ std::string summary_json(const SummaryParts& parts) {
   json["state_sha256"] = digest;
   json["memory"] = memory_json(parts, ranks);
   json["sent"] = traffic_json(parts);
+  json["phases"] = phase_table(ranks);
   json["regions"] = region_table(ranks);
   return json.dump(2) + "\n";
 }

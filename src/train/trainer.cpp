@@ -1,9 +1,24 @@
 #include "zero/train/trainer.hpp"
 
+#include <algorithm>
+#include <csignal>
+
 #include "zero/train/health.hpp"
 #include "zero/train/stop_signal.hpp"
 
 namespace zero::train {
+
+namespace {
+
+/// Votes; a greater one is the number of a signal.
+constexpr int32_t kGoOn = 0, kTimeIsUp = 1;
+static_assert(kTimeIsUp < SIGINT && kTimeIsUp < SIGTERM && kTimeIsUp < SIGUSR1);
+
+std::string reason_of(int32_t vote) {
+  return vote == kTimeIsUp ? "run.walltime" : StopSignal::name_of(vote);
+}
+
+}  // namespace
 
 int64_t last_step(const RunConfig& config) {
   return config.run.stop_at ? config.run.stop_at : config.run.steps;
@@ -20,22 +35,29 @@ Outcome Trainer::run() {
   const int64_t last = last_step(parts_.config);
   Peers& peers = parts_.session.peers();
   int64_t step = 0;
-  bool stopped = false;
-  while (step < last && !stopped) {
+  int32_t stop = kGoOn;
+  while (step < last && stop == kGoOn) {
     parts_.session.set_step(++step);
-    peers.cast_vote(StopSignal::received());
+    peers.cast_vote(vote());
     attempt(step);
-    stopped = peers.count_vote() != 0;
-    if (!stopped && is_evaluation_due(step)) evaluate_weights(step);
+    stop = peers.count_vote();
+    if (stop == kGoOn && is_evaluation_due(step)) evaluate_weights(step);
   }
   finish();
-  const bool cut = stopped && step < last;
+  const bool cut = step < last;
   const bool evaluated = evaluation_ && evaluation_->step == step;
   if (!cut && !evaluated && parts_.data.validation) evaluate_weights(step);
-  return {.steps = step, .stopped = cut, .evaluation = evaluation_};
+  return {.steps = step, .stopped_by = cut ? reason_of(stop) : "", .evaluation = evaluation_};
+}
+
+/// Cast as a step begins: whether it is to be the last one, and why.
+int32_t Trainer::vote() {
+  const bool ends = parts_.time_limit.is_last_step(TimeLimit::Clock::now());
+  return std::max<int32_t>(StopSignal::received(), ends ? kTimeIsUp : kGoOn);
 }
 
 void Trainer::attempt(int64_t step) {
+  const run::PhaseSeconds before = parts_.engine.executor().phase_seconds();
   loader_.load(parts_.engine, parts_.session.rank(), step);
   const kernels::StepInputs inputs = loader_.inputs(step);
   parts_.engine.run(plan::kStep, with_pending(inputs));
@@ -45,6 +67,8 @@ void Trainer::attempt(int64_t step) {
   pending_->tokens = inputs.counted_tokens;
   pending_->seconds = parts_.engine.last_seconds();
   pending_->exposed_seconds = parts_.engine.exposed_seconds();
+  pending_->phases = parts_.engine.executor().phase_seconds();
+  for (size_t i = 0; i < before.size(); ++i) pending_->phases[i] -= before[i];
 }
 
 /// The update of the last attempt, without the forward pass that hides it in the steady state.

@@ -5,6 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -88,6 +93,73 @@ TEST(Schedule, CosineBeginsToFallOneStepAfterTheWarmUpAsDeepSpeedDoes) {
   s.config.cos_min_ratio = 0;
   const double expected = 2 * (1 + std::cos(M_PI / 8)) / 2;  // t = 4: one eighth of the way
   EXPECT_EQ(s.rate(5), float(expected));
+}
+
+TEST(Schedule, CosineStaysAtItsEnd) {
+  Schedule s = schedule(ScheduleType::WarmupCosineLR, 4, 12);
+  s.config.cos_min_ratio = 0.5;
+  EXPECT_FLOAT_EQ(s.rate(12), 1.0f);
+  EXPECT_FLOAT_EQ(s.rate(16), 1.0f);
+}
+
+/// One schedule of tests/golden/schedules.txt.
+struct GoldenSchedule {
+  std::string name;  ///< "WarmupLR log 40"
+  Schedule schedule;
+  std::vector<double> rates;  ///< by update
+};
+
+ScheduleType type_of(const std::string& name) {
+  if (name == "WarmupLR") return ScheduleType::WarmupLR;
+  if (name == "WarmupDecayLR") return ScheduleType::WarmupDecayLR;
+  return name == "WarmupCosineLR" ? ScheduleType::WarmupCosineLR : ScheduleType::constant;
+}
+
+/// A line such as "schedule WarmupLR log 40", with the settings that all schedules share.
+GoldenSchedule open_schedule(const std::string& line) {
+  std::istringstream words(line);
+  std::string word, type, ramp;
+  int64_t warmup = 0;
+  words >> word >> type >> ramp >> warmup;
+  return {
+      .name = line,
+      .schedule = {.config = {.type = type_of(type),
+                              .warmup_type = ramp == "log" ? WarmupType::log : WarmupType::linear,
+                              .warmup_num_steps = warmup,
+                              .warmup_min_lr = 1e-5,
+                              .warmup_max_lr = 3e-4,
+                              .total_num_steps = 280,
+                              .warmup_min_ratio = 0.05,
+                              .cos_min_ratio = 0.1},
+                   .lr = 6e-4},
+      .rates = {}};
+}
+
+std::vector<GoldenSchedule> golden_schedules() {
+  const std::filesystem::path tests = std::filesystem::path(__FILE__).parent_path().parent_path();
+  std::ifstream file(tests / "golden/schedules.txt");
+  std::vector<GoldenSchedule> schedules;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#")) continue;
+    if (line.starts_with("schedule")) {
+      schedules.push_back(open_schedule(line));
+    } else {
+      schedules.back().rates.push_back(std::stod(line));
+    }
+  }
+  return schedules;
+}
+
+TEST(Schedule, GivesTheGoldenRatesOfEverySchedulerForThreeHundredUpdates) {
+  const std::vector<GoldenSchedule> schedules = golden_schedules();
+  ASSERT_EQ(schedules.size(), 13u);
+  for (const GoldenSchedule& golden : schedules) {
+    ASSERT_EQ(golden.rates.size(), 300u) << golden.name;
+    for (size_t update = 0; update < golden.rates.size(); ++update) {
+      const float rate = golden.schedule.rate(int64_t(update));
+      ASSERT_FLOAT_EQ(rate, float(golden.rates[update])) << golden.name << ", update " << update;
+    }
+  }
 }
 
 TEST(ScheduleOf, ResolvesAutoFromTheRun) {

@@ -45,7 +45,8 @@ def ranks_with_other_settings_disagree(program):
     line = program.launch_line(1)
     result = program.wait(program.popen(
         [*line, "tiny.toml", ":", "-np", "1", str(program.zeroapp), "tiny.toml", "run.seed=2"]))
-    check_refused(result, 8, "the configuration differs between rank 0 and rank 1")
+    check_refused(result, 8, "the configuration differs between rank 0 and rank 1: "
+                  "run.seed = 1 and 2")
 
 
 def too_little_memory_is_refused_before_training(program):

@@ -40,9 +40,16 @@ TEST(Failure, OnlyTheFirstOneInAFolderIsPrinted) {
   EXPECT_NE(record.find("\"a \\\"quoted\\\" reason\""), std::string::npos) << record;
 }
 
+TEST(Failure, ARecordThatCannotBeWrittenIsAWarning) {
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(claim_error_record("/no/such/folder", {.what = "x", .host = {}}));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "zeroapp: warning: /no/such/folder/error.json: could not be written: No such file or "
+            "directory\n");
+}
+
 TEST(Failure, WithoutAFolderEveryOneIsPrinted) {
   EXPECT_TRUE(claim_error_record("", {.what = "x", .host = {}}));
-  EXPECT_TRUE(claim_error_record("/no/such/folder", {.what = "x", .host = {}}));
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 #include "zero/train/run_log.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <limits>
 
 namespace zero::train {
@@ -18,6 +22,7 @@ StepRecord quarter() {
   record.tokens = 1000;
   record.seconds = 0.5;
   record.exposed_seconds = 0.001;
+  record.phases = {0.125, 0.25, 0.03125, 0.0625, 0.015625, 0};
   return record;
 }
 
@@ -55,7 +60,9 @@ TEST(MetricsLine, KeepsTheBitsOfTheLoss) {
   EXPECT_EQ(metrics_line(quarter()),
             "{\"step\": 25, \"loss\": 1, \"loss_hex\": \"3ff0000000000000\", \"grad_norm\": 0.5, "
             "\"lr\": 0.25, \"loss_scale\": 2, \"skipped\": false, \"tokens\": 1000, "
-            "\"tokens_per_s\": 2000.0, \"step_ms\": 500.000, \"exposed_ms\": 1.000}\n");
+            "\"tokens_per_s\": 2000.0, \"step_ms\": 500.000, \"exposed_ms\": 1.000, "
+            "\"forward_ms\": 125.000, \"backward_ms\": 250.000, \"reduce_ms\": 31.250, "
+            "\"optimizer_ms\": 62.500, \"gather_ms\": 15.625}\n");
 }
 
 TEST(MetricsLine, IsJsonEvenWhereNumbersAreNot) {
@@ -66,6 +73,74 @@ TEST(MetricsLine, IsJsonEvenWhereNumbersAreNot) {
   EXPECT_NE(line.find("\"loss\": null, \"loss_hex\": \"7ff0000000000000\", \"grad_norm\": null"),
             std::string::npos)
       << line;
+}
+
+TEST(BreakdownLine, GivesMeansOfTheStepsSinceTheLastOne) {
+  Window window;
+  window.add(quarter());
+  std::string line;
+  append_breakdown_line(line, window);
+  EXPECT_EQ(line,
+            "    forward 125.0 ms  backward 250.0 ms  reduce 31.2 ms  optimizer 62.5 ms  "
+            "gather 15.6 ms  waiting 1.0 ms of 500.0 ms\n");
+  StepRecord faster = quarter();
+  faster.seconds = 0.3;
+  faster.phases[size_t(run::Phase::forward)] = 0.025;
+  window.add(faster);
+  line.clear();
+  append_breakdown_line(line, window);
+  EXPECT_TRUE(line.starts_with("    forward 75.0 ms")) << line;
+  EXPECT_TRUE(line.ends_with("of 400.0 ms  (mean of 2 steps)\n")) << line;
+}
+
+class RunLogTest : public testing::Test {
+ protected:
+  RunLogTest() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  /// What a log of so many equal steps prints.
+  std::string printed(const LogContext& context, int64_t steps) {
+    testing::internal::CaptureStdout();
+    Console console(true);
+    RunLog log(console, folder_, context);
+    for (int64_t step = 1; step <= steps; ++step) {
+      StepRecord record = quarter();
+      record.report.step = step;
+      log.step(record);
+    }
+    return testing::internal::GetCapturedStdout();
+  }
+  const std::string folder_ = testing::TempDir() + "zeroapp-run-log";
+};
+
+TEST_F(RunLogTest, WritesEveryStepAndPrintsSome) {
+  const std::string out = printed({.steps = 8, .last = 5, .interval = 3}, 5);
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 3) << "steps 1, 3 and 5: " << out;
+  const std::string metrics = file_text(folder_ + "/metrics.jsonl");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 5);
+}
+
+TEST_F(RunLogTest, BreaksDownWhatLiesBetweenTwoLines) {
+  const std::string out = printed({.steps = 4, .last = 4, .breaks_down = true, .interval = 4}, 4);
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 4) << out;
+  EXPECT_NE(out.find("(mean of 3 steps)"), std::string::npos) << "2 to 4: " << out;
+}
+
+TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  testing::internal::CaptureStderr();
+  printed({.steps = 9, .last = 9}, 9);
+  setrlimit(RLIMIT_FSIZE, &before);
+  const std::string warned = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(warned.begin(), warned.end(), '\n'), 1) << warned;
+  const std::string metrics = file_text(folder_ + "/metrics.jsonl");
+  EXPECT_TRUE(metrics.size() > 300 && metrics.size() <= 1000) << metrics.size();
+  EXPECT_TRUE(metrics.ends_with("}\n")) << metrics;
 }
 
 TEST(DurationText, HasTwoUnitsAtMost) {

@@ -15,8 +15,8 @@ namespace zero {
 ///   WarmupLR        min + (max - min) g; g = 1 from t = N on
 ///   WarmupDecayLR   the same; from t = N on g = max(0, (total - t) / max(1, total - N))
 ///   WarmupCosineLR  lr (r + (1 - r) g), r = warmup_min_ratio; from t = N on
-///                   lr (c + (1 - c) (1 + cos(pi (t - N + 1) / (total - N))) / 2), c =
-///                   cos_min_ratio
+///                   lr (c + (1 - c) (1 + cos(pi s)) / 2), c = cos_min_ratio,
+///                   s = min(1, (t - N + 1) / max(1, total - N))
 /// The first update (t = -1) has the rate warmup_min_lr, and 0 under WarmupCosineLR.
 struct Schedule {
   ScheduleConfig config;  ///< total_num_steps and warmup_max_lr no longer "auto"

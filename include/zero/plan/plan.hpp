@@ -73,6 +73,8 @@ enum class Kind : uint8_t {
   count_
 };
 const char* name_of(Kind kind);
+/// Whether ranks run the op together, over a lane's communicator.
+bool is_collective(Kind kind);
 
 /// The executor may run the op when lane `lane` has finished `count` ops of this body.
 struct Wait {

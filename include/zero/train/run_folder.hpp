@@ -1,30 +1,40 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "zero/train/files.hpp"
 
 namespace zero::train {
 
 /// The folder of one run, held by one live run at a time: a lock on <path>/lock, which names host
-/// and process. Rank 0 owns it.
+/// and process. A lock ends with its process, however that ended; where a file system knows no
+/// locks, the file's word counts. Rank 0 owns it.
 class RunFolder {
  public:
-  /// Makes the folder, takes the lock, and moves what earlier runs left to old-<n>/. Throws
-  /// Error(kInUse) naming the holder's host and process, or Error(kIo) with the reason.
+  /// Makes the folder, takes the lock, tries whether a file reaches the disk, and makes room where
+  /// an earlier run was. Throws Error(kInUse) naming the holder's host and process, or Error(kIo)
+  /// with the path and the reason; then nothing of an earlier run has been touched.
   explicit RunFolder(const std::string& path);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Where the old files went; "" if there were none.
+  /// Where an earlier run's files went; "" if there were none.
   const std::string& moved_to() const { return moved_to_; }
+  /// How that run had ended: "finished step 600"; "" if nothing says so.
+  const std::string& earlier_end() const { return earlier_end_; }
 
  private:
   void take_lock();
-  void move_old_files();
+  void trust_lock_file(const std::string& lock_path) const;
+  void try_disk() const;
+  void receive_earlier_run();
+  void move_away(const std::vector<std::string>& names);
 
-  std::string path_, moved_to_;
-  int lock_ = -1;
+  std::string path_, moved_to_, earlier_end_;
+  OpenFile lock_;
 };
 
 }  // namespace zero::train

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdio>
-#include <memory>
 #include <string>
 
+#include "zero/train/console.hpp"
+#include "zero/train/files.hpp"
 #include "zero/train/trainer.hpp"
 
 namespace zero::train {
@@ -16,6 +16,8 @@ struct LogContext {
   double peak_flops = 0;       ///< a second, of all ranks; 0: not known
   bool shows_scale = false;    ///< fp16
   bool synthetic = false;      ///< no data was learnt from
+  bool breaks_down = false;    ///< wall_clock_breakdown
+  int64_t interval = 1;        ///< steps between two lines on the console
 };
 
 /// "step 120/600 20.0 %  loss 2.3456  norm 0.81  lr 1.20e-03  85 ms  12000 tokens/s  34.0 % of peak
@@ -25,8 +27,23 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
                       double mean_seconds);
 
 /// One JSON object with step, loss, loss_hex (the bits of the double), grad_norm, lr, loss_scale,
-/// skipped, tokens, tokens_per_s, step_ms, exposed_ms; a number that is not finite is null.
+/// skipped, tokens, tokens_per_s, step_ms, exposed_ms, and the ms of each phase on this rank; a
+/// number that is not finite is null.
 void append_metrics_line(std::string& line, const StepRecord& record);
+
+/// Steps whose times are added up.
+struct Window {
+  int64_t steps = 0;
+  double seconds = 0, exposed_seconds = 0;
+  run::PhaseSeconds phases{};
+
+  void add(const StepRecord& record);
+};
+
+/// "    forward 30.1 ms  backward 40.2 ms  reduce 5.0 ms  optimizer 4.1 ms  gather 3.3 ms  waiting
+/// 2.0 ms of 80.0 ms  (mean of 10 steps)": busy time of all lanes of this rank, which run beside
+/// each other, and for how long the arithmetic waited for other lanes.
+void append_breakdown_line(std::string& line, const Window& window);
 
 /// "1 h 02 m", "3 m 05 s", "41 s"
 std::string duration_text(double seconds);
@@ -35,26 +52,26 @@ std::string duration_text(double seconds);
 /// costs one warning and no training.
 class RunLog {
  public:
-  /// Prints a step every `interval` steps, the first one, and the last one that this launch is to
-  /// reach, which after a signal it does not; writes every step.
-  RunLog(const std::string& folder, const LogContext& context, int64_t interval);
+  /// `console` outlives it. Throws Error(kIo).
+  RunLog(Console& console, const std::string& folder, const LogContext& context);
 
+  /// Writes every step; prints one every `interval` steps, the first one, and the last one that
+  /// this launch is to reach, which after a signal it does not.
   void step(const StepRecord& record);
   void evaluation(const Evaluation& evaluation);
   /// Mean of the steps so far but the first, which makes the libraries ready.
   double mean_seconds() const;
 
  private:
-  struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   void write_metrics();
 
+  Console& console_;
   LogContext context_;
-  int64_t interval_;
-  std::unique_ptr<std::FILE, CloseFile> metrics_;
-  std::string line_;  ///< the next line; keeps its room
+  OpenFile metrics_;
+  int64_t metrics_bytes_ = 0;  ///< of whole lines
   bool warned_ = false;
+  std::string line_;  ///< the next line; keeps its room
+  Window window_;     ///< since the last line on the console
   int64_t steps_ = 0;
   double first_seconds_ = 0, seconds_ = 0;
 };

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "zero/train/failure.hpp"
+#include "zero/train/kernel_threads.hpp"
 #include "zero/train/peers.hpp"
 
 namespace zero::train {
@@ -13,8 +15,12 @@ namespace zero::train {
 /// Starts the program again with an environment in which OpenMP threads sleep while they wait, as
 /// neighbours on a shared core need; the library reads it before main() begins. Returns if the
 /// environment says so already, or if the program cannot be started again. A value that the user
-/// has set stays.
+/// has set stays. Open MPI is told where it may not read its peers' memory, so that it does not say
+/// so for every message.
 void prepare_environment(char** argv);
+
+/// Whether the kernel lets one process read another's memory, which containers may forbid.
+bool may_read_processes();
 
 /// This process among the ranks, with MPI and (from start_threads on) Kokkos running as long as it
 /// lives; and the one way in which a failing rank ends all of them.
@@ -52,19 +58,23 @@ class Session {
   /// Callable from any thread.
   [[noreturn]] void end_all(const std::exception_ptr& error) noexcept;
 
-  /// From now on failures leave an error.json in `folder`, which all ranks reach.
+  /// From now on failures leave an error.json and their word in launches.jsonl in `folder`, which
+  /// all ranks reach.
   void record_failures_in(const std::string& folder) { folder_ = folder; }
   /// The step that a failure's line names.
   void set_step(int64_t step) { step_ = step; }
 
  private:
   Failure complete(Failure failure) const;
+  /// False where another rank was first.
+  bool report(const Failure& failure) const;
 
   std::unique_ptr<Peers> peers_;
   std::string host_, folder_;
   int node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
-  bool leads_node_ = true, threaded_ = false, kokkos_ = false;
+  bool leads_node_ = true, threaded_ = false;
+  std::optional<KernelThreads> kernel_threads_;
 };
 
 /// The cores that this process may use.
@@ -76,12 +86,17 @@ Cores allowed_cores();
 
 /// What the launcher says in the environment about the tasks it started.
 struct Launch {
-  int64_t tasks = 0;  ///< 0: this process was not started by one
-  int64_t task = 0;   ///< which of them this is
-  std::string hint;   ///< what to do where MPI sees fewer
+  int64_t tasks = 0;   ///< 0: this process was not started by one
+  int64_t task = 0;    ///< which of them this is
+  std::string hint;    ///< what to do where MPI sees fewer
+  bool joined = true;  ///< MPI can find the other tasks: else it ends the program by itself
 };
 Launch launch_of(const std::function<const char*(const char*)>& variable);
 /// Of this process's environment.
 Launch current_launch();
+
+/// To be asked before MPI starts: refuses tasks that srun started without a way to each other, once
+/// for all of them. Throws Error(kUsage) in the first, Ended in the others.
+void require_joined_launch(const Launch& launch);
 
 }  // namespace zero::train

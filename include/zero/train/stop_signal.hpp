@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace zero::train {
 
 /// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary; the second one ends
@@ -13,6 +15,8 @@ class StopSignal {
 
   /// The signal that has come, or 0.
   static int received();
+  /// "SIGTERM"
+  static std::string name_of(int signal);
 };
 
 }  // namespace zero::train

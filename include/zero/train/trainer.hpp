@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_sets.hpp"
 #include "zero/train/batch_loader.hpp"
 #include "zero/train/engine.hpp"
 #include "zero/train/evaluator.hpp"
+#include "zero/train/time_limit.hpp"
 
 namespace zero::train {
 
@@ -18,12 +20,13 @@ struct StepRecord {
   int64_t tokens = 0;          ///< of all ranks
   double seconds = 0;          ///< of its forward and backward, with the update of the step before
   double exposed_seconds = 0;  ///< compute waited for other lanes
+  run::PhaseSeconds phases{};  ///< of this rank's lanes
 };
 
 /// How a run ended.
 struct Outcome {
   int64_t steps = 0;                     ///< attempts made
-  bool stopped = false;                  ///< by a signal, before its last step
+  std::string stopped_by = {};           ///< what cut it short: "SIGTERM", "run.walltime"; or ""
   std::optional<Evaluation> evaluation;  ///< the last one
 };
 
@@ -39,17 +42,19 @@ class Trainer {
     const Build& build;
     const DataSets& data;
     Engine& engine;
+    TimeLimit time_limit;
     std::function<void(const StepRecord&)> on_step;
     std::function<void(const Evaluation&)> on_evaluation;
   };
   explicit Trainer(Parts parts);
 
-  /// Ends after last_step(), or at the step boundary after a signal on any rank; all updates are
-  /// then applied. Throws Ended, kNumerics, when training has broken down; any other error is this
-  /// rank's alone, in the middle of communication. Collective.
+  /// Ends after last_step(), or at the step boundary after a signal on any rank or before the time
+  /// limit of any; all updates are then applied. Throws Ended, kNumerics, when training has broken
+  /// down; any other error is this rank's alone, in the middle of communication. Collective.
   Outcome run();
 
  private:
+  int32_t vote();
   void attempt(int64_t step);
   void finish();
   void evaluate_weights(int64_t step);

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zero/commands/command_line.hpp"
+#include "zero/config/read_config.hpp"
+#include "zero/train/console.hpp"
+#include "zero/train/plan_report.hpp"
+#include "zero/train/run_folder.hpp"
+#include "zero/train/run_log.hpp"
+#include "zero/train/trainer.hpp"
+
+namespace zero::commands {
+
+/// One run of the program on one rank, from the input file to the summary. The public functions are
+/// its steps, called in this order on every rank; each is collective.
+class Run {
+ public:
+  using Clock = train::TimeLimit::Clock;
+
+  /// `session` and `line` outlive it; the program began at `start`.
+  Run(train::Session& session, const CommandLine& line, Clock::time_point start)
+      : session_(session), line_(line), start_(start), console_(session.is_first()) {}
+
+  void read_input();
+  void compile_plan();
+  void open_data_sets();
+  void open_folder();
+  void make_engine();
+  void introduce();
+  void train_steps();
+  void report();
+  void export_model();
+  void end();
+
+ private:
+  void begin_files();
+  train::LogContext log_context(double peak_flops) const;
+  void write_file(const std::string& name, const std::string& content) const;
+  void write_samples();
+  std::string ending() const;
+  void say(const std::string& text) { console_.say(text); }
+
+  train::Session& session_;
+  const CommandLine& line_;
+  const Clock::time_point start_;
+  train::Console console_;
+  ConfigInput input_;
+  RunConfig config_;
+  train::Build build_;
+  train::PlanReport plan_;
+  std::string largest_;  ///< what "max" has become
+  DataSets data_;
+  std::optional<train::RunFolder> folder_;
+  std::vector<float> rates_;
+  std::optional<train::Engine> engine_;
+  std::optional<train::RunLog> log_;
+  train::Outcome outcome_;
+  int64_t peak_pss_ = 0;
+  double start_seconds_ = 0, evaluation_seconds_ = 0;
+};
+
+}  // namespace zero::commands

@@ -1,0 +1,42 @@
+#include "zero/run/phases.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::Kind;
+
+/// At stage 0 whole gradients are put together by the same verb as weights.
+bool moves_weights(const plan::Plan& plan, const plan::PlanOp& gather) {
+  const plan::Use use = plan.buffers[size_t(gather.operands[1].buffer)].use;
+  return use == plan::Use::weights || use == plan::Use::gathered_weights;
+}
+
+}  // namespace
+
+const char* name_of(Phase phase) {
+  static constexpr const char* kNames[] = {"forward",   "backward", "reduce",
+                                           "optimizer", "gather",   "none"};
+  static_assert(std::size(kNames) == size_t(kPhases));
+  return kNames[size_t(phase)];
+}
+
+Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op) {
+  if (body == plan::kEvaluate) return Phase::none;
+  switch (op.kind) {
+    case Kind::compute: {
+      const graph::Graph& graph = plan.graphs[size_t(plan.bodies[body].graph)];
+      return graph.ops[size_t(op.graph_op)].backward ? Phase::backward : Phase::forward;
+    }
+    case Kind::accumulate:
+    case Kind::round_sum:
+    case Kind::clear:
+    case Kind::reduce_scatter:
+      return Phase::reduce;
+    case Kind::all_gather:
+      return moves_weights(plan, op) ? Phase::gather : Phase::reduce;
+    default:
+      return Phase::optimizer;
+  }
+}
+
+}  // namespace zero::run

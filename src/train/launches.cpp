@@ -1,0 +1,93 @@
+#include "zero/train/launches.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "zero/base/error.hpp"
+#include "zero/train/files.hpp"
+
+namespace zero::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string path_in(const std::string& folder) { return folder + "/launches.jsonl"; }
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string line_of(const Json& launch) {
+  return launch.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// The file, cut in front of its last line.
+struct Record {
+  std::string earlier;
+  Json last;
+};
+
+std::optional<Record> read_record(const std::string& folder) {
+  std::string text = file_text(path_in(folder));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const size_t begin = text.rfind('\n') + 1;  // npos + 1 is 0
+  const Json last = Json::parse(text.substr(begin), nullptr, false);
+  if (!last.is_object()) return {};
+  return Record{.earlier = text.substr(0, begin), .last = last};
+}
+
+bool is_open(const Json& launch) { return !launch.contains("ended") || launch["ended"].is_null(); }
+
+bool close_last(const std::string& folder, const Json& end, const std::string& how) noexcept try {
+  std::optional<Record> record = read_record(folder);
+  if (!record || !is_open(record->last)) return true;
+  record->last["end"] = end;
+  record->last["ended"] = how;
+  write_file(path_in(folder), record->earlier + line_of(record->last));
+  return true;
+} catch (...) {
+  return false;
+}
+
+}  // namespace
+
+void begin_launch(const std::string& folder, const LaunchStart& launch) {
+  const Json json = {{"start", utc_now()},
+                     {"host", launch.host},
+                     {"ranks", launch.ranks},
+                     {"threads", launch.threads},
+                     {"version", launch.version},
+                     {"command", launch.command},
+                     {"end", nullptr},
+                     {"ended", nullptr}};
+  const std::string path = path_in(folder);
+  const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const int reason = file ? write_all(file, line_of(json)) : errno;
+  if (reason != 0) refuse(Exit::kIo, path, ": could not be written: ", std::strerror(reason));
+}
+
+bool end_launch(const std::string& folder, const std::string& how) noexcept {
+  return close_last(folder, utc_now(), how);
+}
+
+void end_killed_launch(const std::string& folder) noexcept {
+  close_last(folder, nullptr, "killed");
+}
+
+std::string last_end(const std::string& folder) {
+  const std::optional<Record> record = read_record(folder);
+  if (!record || is_open(record->last) || !record->last["ended"].is_string()) return "";
+  return record->last["ended"];
+}
+
+}  // namespace zero::train

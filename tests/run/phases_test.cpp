@@ -1,0 +1,67 @@
+// Ranks: 1
+#include "zero/run/phases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/support/hand_plan.hpp"
+#include "tests/support/tiny_plans.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::run {
+namespace {
+
+/// Ops of each phase in a body of a tiny model's plan.
+std::array<int, kPhases> count(const plan::Plan& plan, plan::BodyId body) {
+  std::array<int, kPhases> counts{};
+  for (const plan::PlanOp& op : plan.bodies[body].ops) ++counts[size_t(phase_of(plan, body, op))];
+  return counts;
+}
+
+int of(const std::array<int, kPhases>& counts, Phase phase) { return counts[size_t(phase)]; }
+
+TEST(Phases, computing_activations_again_belongs_to_backward) {
+  const plan::Plan keeps = testing::tiny_plan({.stage = 0, .ranks = 1});
+  const plan::Plan repeats =
+      testing::tiny_plan({.stage = 0, .ranks = 1}, {.recompute = graph::Recompute::full});
+  const auto kept = count(keeps, plan::kStep), repeated = count(repeats, plan::kStep);
+  EXPECT_EQ(of(kept, Phase::forward), of(repeated, Phase::forward));
+  EXPECT_LT(of(kept, Phase::backward), of(repeated, Phase::backward));
+}
+
+TEST(Phases, only_weights_are_gathered_and_whole_gradients_are_reduced) {
+  const auto whole = count(testing::tiny_plan({.stage = 0, .ranks = 2}), plan::kStep);
+  const auto sharded = count(testing::tiny_plan({.stage = 3, .ranks = 2}), plan::kStep);
+  EXPECT_EQ(of(whole, Phase::gather), 0);
+  EXPECT_GT(of(whole, Phase::reduce), 0);
+  EXPECT_GT(of(sharded, Phase::gather), 0);
+}
+
+TEST(Phases, finishing_a_step_is_all_optimizer_where_nothing_is_sent) {
+  const auto counts = count(testing::tiny_plan({.stage = 0, .ranks = 1}), plan::kFinish);
+  EXPECT_GT(of(counts, Phase::optimizer), 0);
+  EXPECT_EQ(of(counts, Phase::forward) + of(counts, Phase::backward), 0);
+}
+
+TEST(Phases, evaluations_are_no_part_of_a_step) {
+  const plan::Plan plan = testing::tiny_plan({.stage = 0, .ranks = 1});
+  EXPECT_EQ(of(count(plan, plan::kEvaluate), Phase::none),
+            int(plan.bodies[plan::kEvaluate].ops.size()));
+}
+
+TEST(Phases, the_executor_adds_up_the_time_of_each) {
+  testing::HandPlan hand;
+  hand.accumulate(hand.keep("from", 8), hand.keep("to", 8), false);
+  Executor executor(hand.plan, {}, {});
+  executor.run(plan::kStep, {});
+  const PhaseSeconds once = executor.phase_seconds();
+  EXPECT_GT(once[size_t(Phase::reduce)], 0);
+  EXPECT_EQ(once[size_t(Phase::forward)], 0);
+  EXPECT_EQ(once[size_t(Phase::reduce)], executor.profile()[0].seconds);
+  executor.clear_profile();
+  EXPECT_EQ(executor.phase_seconds()[size_t(Phase::reduce)], 0);
+}
+
+}  // namespace
+}  // namespace zero::run

@@ -1,0 +1,83 @@
+// Ranks: 1
+#include "zero/train/launches.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "zero/base/error.hpp"
+#include "zero/train/files.hpp"
+
+namespace zero::train {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string fresh_folder() {
+  const std::string path = testing::TempDir() + "zeroapp-launches";
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directory(path);
+  return path;
+}
+
+const LaunchStart kStart{.host = "n2",
+                         .ranks = 4,
+                         .threads = 2,
+                         .version = "0.1.0",
+                         .command = {"zeroapp", "a b.toml", "run.steps=3"}};
+
+TEST(Launches, ALineTellsWhoStartedWhatWhere) {
+  const std::string folder = fresh_folder();
+  begin_launch(folder, kStart);
+  const std::string line = file_text(folder + "/launches.jsonl");
+  EXPECT_THAT(line, HasSubstr("\"host\":\"n2\",\"ranks\":4,\"threads\":2,\"version\":\"0.1.0\","
+                              "\"command\":[\"zeroapp\",\"a b.toml\",\"run.steps=3\"],"
+                              "\"end\":null,\"ended\":null}\n"));
+  EXPECT_EQ(last_end(folder), "");
+}
+
+TEST(Launches, TheEndGoesIntoTheLineOfTheLastOne) {
+  const std::string folder = fresh_folder();
+  begin_launch(folder, kStart);
+  EXPECT_TRUE(end_launch(folder, "finished step 3"));
+  const std::string first = file_text(folder + "/launches.jsonl");
+  begin_launch(folder, kStart);
+  EXPECT_TRUE(end_launch(folder, "error E0700 in step 2"));
+  const std::string both = file_text(folder + "/launches.jsonl");
+  EXPECT_TRUE(both.starts_with(first)) << both;
+  EXPECT_EQ(last_end(folder), "error E0700 in step 2");
+}
+
+TEST(Launches, TheFirstWordAboutAnEndStays) {
+  const std::string folder = fresh_folder();
+  begin_launch(folder, kStart);
+  EXPECT_TRUE(end_launch(folder, "error E0500"));
+  EXPECT_TRUE(end_launch(folder, "finished"));
+  end_killed_launch(folder);
+  EXPECT_EQ(last_end(folder), "error E0500");
+}
+
+TEST(Launches, OneThatLeftNoWordWasKilled) {
+  const std::string folder = fresh_folder();
+  begin_launch(folder, kStart);
+  end_killed_launch(folder);
+  EXPECT_EQ(last_end(folder), "killed");
+  EXPECT_THAT(file_text(folder + "/launches.jsonl"), HasSubstr("\"end\":null,"));
+}
+
+TEST(Launches, DamagedLinesAreLeftAlone) {
+  const std::string folder = fresh_folder();
+  EXPECT_TRUE(end_launch(folder, "finished")) << "there is none to end";
+  write_file(folder + "/launches.jsonl", "{\"start\": \"2026-");
+  EXPECT_TRUE(end_launch(folder, "finished"));
+  EXPECT_EQ(file_text(folder + "/launches.jsonl"), "{\"start\": \"2026-");
+  EXPECT_EQ(last_end(folder), "");
+}
+
+TEST(Launches, AFolderThatIsNotThereIsAnError) {
+  EXPECT_THROW(begin_launch("/no/such/folder", kStart), Error);
+}
+
+}  // namespace
+}  // namespace zero::train
