@@ -1,10 +1,16 @@
 #include <cstdio>
 
 #include "zero/commands/command_line.hpp"
+#include "zero/commands/data.hpp"
+#include "zero/commands/doctor.hpp"
+#include "zero/commands/eval.hpp"
+#include "zero/commands/generate.hpp"
+#include "zero/commands/import_deepspeed.hpp"
 #include "zero/commands/plan.hpp"
 #include "zero/commands/train.hpp"
 #include "zero/commands/version.hpp"
 #include "zero/train/failure.hpp"
+#include "zero/train/files.hpp"
 #include "zero/train/session.hpp"
 
 namespace {
@@ -24,16 +30,23 @@ int run(int argc, char** argv) {
     return answer(("zeroapp " + zero::commands::version() + "\n").c_str());
   }
   if (line.command == Command::plan) return zero::commands::plan(line);
+  if (line.command == Command::data) return zero::commands::data(line);
+  if (line.command == Command::generate) return zero::commands::generate(line);
+  if (line.command == Command::import_deepspeed) return zero::commands::import_deepspeed(line);
   if (line.dry_run) return zero::commands::dry_run(line);
 
-  // 3. Training, in an environment that its libraries read before they start.
+  // 3. Training, or a look at where it would run, in an environment that its libraries read before
+  // they start.
   zero::train::prepare_environment(argv);
+  if (line.command == Command::doctor) return zero::commands::doctor(line, argc, argv);
+  if (line.command == Command::eval) return zero::commands::eval(line, argc, argv);
   return zero::commands::train(line, argc, argv);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  zero::train::occupy_standard_files();
   try {
     return run(argc, argv);
   } catch (const zero::train::Ended& ended) {

@@ -22,9 +22,13 @@ struct Count {
 struct Word {
   std::string CommandLine::*place;
 };
+struct Real {
+  double CommandLine::*place;
+  double low, high;
+};
 struct Option {
   std::string_view name;
-  std::variant<Flag, Count, Word> kind;
+  std::variant<Flag, Count, Word, Real> kind;
 };
 
 /// One command: its word, what it works on ("" = nothing), and its options.
@@ -46,6 +50,33 @@ const std::vector<Syntax>& commands() {
         {"--machine", Word{&CommandLine::machine}},
         {"--max-batch", Flag{&CommandLine::max_batch}},
         {"--json", Flag{&CommandLine::json}}}},
+      {"data",
+       Command::data,
+       "INPUT.toml",
+       {{"--steps", Word{&CommandLine::steps}},
+        {"--ranks", Count{&CommandLine::ranks, 1, 65536, "number of ranks"}},
+        {"--decode", Flag{&CommandLine::decode}},
+        {"--json", Flag{&CommandLine::json}}}},
+      {"doctor",
+       Command::doctor,
+       "",
+       {{"--scratch", Word{&CommandLine::scratch}}, {"--json", Flag{&CommandLine::json}}}},
+      {"eval", Command::eval, "DIR", {{"--json", Flag{&CommandLine::json}}}},
+      {"generate",
+       Command::generate,
+       "DIR",
+       {{"--prompt", Word{&CommandLine::prompt}},
+        {"--prompt-file", Word{&CommandLine::prompt_file}},
+        {"--tokens", Count{&CommandLine::tokens, 1, 1'000'000'000, "number of tokens"}},
+        {"--temperature", Real{&CommandLine::temperature, 0, 100}},
+        {"--top-k", Count{&CommandLine::top_k, 1, 1'000'000'000, "number of tokens"}},
+        {"--seed", Count{&CommandLine::seed, 1, INT64_MAX, "seed"}}}},
+      {"import-deepspeed",
+       Command::import_deepspeed,
+       "FILE",
+       {{"-o", Word{&CommandLine::output}},
+        {"--output", Word{&CommandLine::output}},
+        {"--leave-out-unsupported", Flag{&CommandLine::leave_out_unsupported}}}},
   };
   return all;
 }
@@ -76,7 +107,11 @@ class Reader {
 
   void read_word(const std::string& word) {
     if (word.starts_with("-")) return read_option(word);
-    if (line_.input.empty() && !syntax_->input.empty()) {
+    if (syntax_->input.empty()) {
+      refuse(Exit::kUsage, "command line: ", word, ": zeroapp ", syntax_->word,
+             " takes no input or setting");
+    }
+    if (line_.input.empty()) {
       line_.input = word;
     } else if (word.find('=') != std::string::npos) {
       line_.overrides.push_back(word);
@@ -114,6 +149,18 @@ class Reader {
     line_.*count.place = number;
   }
 
+  void take(const std::string& name, const Real& real) {
+    const std::string& word = value(name);
+    double number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    const bool whole = error == std::errc() && end == word.data() + word.size();
+    if (!whole || !(number >= real.low && number <= real.high)) {
+      refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is no number from ", real.low,
+             " to ", real.high);
+    }
+    line_.*real.place = number;
+  }
+
   const std::string& value(const std::string& option) {
     if (++next_ >= words_.size()) {
       refuse(Exit::kUsage, "command line: ", option, ": wants a value behind it");
@@ -143,6 +190,25 @@ std::string help_text() {
                            h200_141g
       --max-batch          the largest train_micro_batch_size_per_gpu that fits
       --json               as one JSON object
+  zeroapp data INPUT.toml [key=value ...]             files, formats, samples, fingerprint
+      --steps A..B         and what the batches of these steps hold
+      --ranks N            among N ranks (1)
+      --decode             with their text
+      --json               as JSON, one object a sample with all its tokens
+  zeroapp doctor, mpirun -n 2 zeroapp doctor          what this machine and its set-up give a run
+      --scratch FOLDER     where to try writing (the current folder)
+      --json               as one JSON object
+  zeroapp eval DIR [key=value ...]                    loss on validation data, on any ranks
+      --json               as one JSON object
+  zeroapp generate DIR --prompt TEXT                  continue a text; DIR: a run or a model
+      --prompt-file FILE   instead of --prompt
+      --tokens N           how many (200)
+      --temperature T      0 (default) takes the likeliest, 0.8 draws
+      --top-k K            draw among the K likeliest
+      --seed S             draw others
+  zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed JSON or Accelerate YAML to TOML
+      -o, --output NEW     into a new file
+      --leave-out-unsupported   keys that ask for what is not done, instead of refusing them
   zeroapp --help | --version
 
 inputs/reference.toml explains every key; inputs/gpt2_nano.toml is a run of three minutes.

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "zero/model/gpt2.hpp"
+
+namespace zero::train {
+
+/// What config.json of a model folder says: Hugging Face's keys of a GPT2LMHeadModel, and an object
+/// "zeroapp" of our own, without which a folder is read as well.
+struct ModelDescription {
+  model::Gpt2 model{};
+  Dtype compute = Dtype::f32;    ///< that it was trained in; torch_dtype
+  std::string tokenizer = {};    ///< "bytes", a folder as open_tokenizer() takes, or "": not known
+  int64_t sequence_length = 0;   ///< of its training data
+  int64_t evaluation_micro = 0;  ///< samples a rank evaluated at a time; 0 = not known
+};
+
+/// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if vocab.json
+/// and merges.txt lie there. Throws Error(kInput) naming the file, the key, and what would work,
+/// for a model that is no GPT-2 as model::gpt2() builds it.
+ModelDescription read_description(const std::string& folder);
+
+/// The text of such a config.json.
+std::string description_json(const ModelDescription& description);
+
+}  // namespace zero::train

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zero/io/interop/safetensors.hpp"
+#include "zero/train/model_description.hpp"
+
+namespace zero::train {
+
+/// The model folder that a user means: `folder` itself if it holds a config.json, else model/ in
+/// it, as a run leaves it. Throws Error(kInput) with the way to make one.
+std::string find_model_folder(const std::string& folder);
+
+/// Names and extents of a model's parameters in their order, without the rows that pad the
+/// vocabulary: what a file stores.
+std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph);
+
+/// A trained GPT-2 as Hugging Face stores it: config.json and model.safetensors, or the files that
+/// model.safetensors.index.json names. Tensor names begin with "transformer." or not; the buffers
+/// of attention's mask are passed over; lm_head.weight is absent or equal to the table of tokens.
+class ModelFolder {
+ public:
+  /// Reads the description and all headers. Throws Error(kInput) that lists the first five tensors
+  /// that the description does not expect so, with what was expected and what was found.
+  explicit ModelFolder(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const ModelDescription& description() const { return description_; }
+
+  /// Elements from `first` on of a parameter, named as in model::gpt2(), as fp32. Its table ends
+  /// with the real vocabulary.
+  void read(std::string_view parameter, int64_t first, std::span<float> out) const;
+
+ private:
+  struct Place {
+    const SafetensorsFile* file;
+    const SafetensorsTensor* tensor;
+  };
+  void open_files();
+  void add(const std::string& name, const Place& place);
+  void match();
+  void require_tied_head() const;
+
+  std::string path_;
+  ModelDescription description_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, Place, std::less<>> places_;  ///< by name without "transformer."
+};
+
+}  // namespace zero::train

@@ -1,0 +1,62 @@
+#include "zero/io/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int kMaxInterruptions = 16;  // of one read, without progress
+
+}  // namespace
+
+InputFile::InputFile(const std::string& path) : path_(path) {
+  // A pipe without a writer would make open() wait for ever.
+  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file_ < 0) refuse(Exit::kInput, path, ": ", strerror(errno));
+  struct stat status {};
+  const bool known = fstat(file_, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) {
+    close(file_);
+    refuse(Exit::kInput, path, ": is no regular file");
+  }
+  bytes_ = int64_t(status.st_size);
+}
+
+InputFile::~InputFile() { close(file_); }
+
+void InputFile::read(int64_t offset, std::span<std::byte> out) const {
+  size_t done = 0;
+  for (int interrupted = 0; done < out.size();) {
+    const int64_t at = offset + int64_t(done);
+    const ssize_t got = pread(file_, out.data() + done, out.size() - done, off_t(at));
+    if (got > 0) {
+      done += size_t(got);
+      interrupted = 0;
+    } else if (got == 0) {
+      refuse(Exit::kInput, path_, ": offset ", at, ": the file ends here, but had ", bytes_,
+             " bytes when it was opened");
+    } else if (errno != EINTR || ++interrupted > kMaxInterruptions) {
+      refuse(Exit::kIo, path_, ": offset ", at, ": ", strerror(errno), " reading ",
+             out.size() - done, " bytes");
+    }
+  }
+}
+
+std::string read_whole(const std::string& path, int64_t limit) {
+  const InputFile file(path);
+  if (file.bytes() > limit) {
+    refuse(Exit::kInput, path, ": has ", file.bytes(), " bytes, at most ", limit, " are read");
+  }
+  std::string content(size_t(file.bytes()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(content)));
+  return content;
+}
+
+}  // namespace zero

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "zero/base/error.hpp"
+#include "zero/io/interop/json.hpp"
+#include "zero/io/interop/safetensors.hpp"
+
+namespace zero {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are read as they lie");
+
+constexpr int64_t kLengthBytes = 8;
+constexpr size_t kMaxRank = 8;
+constexpr size_t kPieceNumel = size_t(1) << 16;
+constexpr std::string_view kMetadata = "__metadata__";
+
+struct FileDtype {
+  std::string_view name;
+  int64_t bytes;
+  std::optional<Dtype> usable = {};
+};
+constexpr std::array<FileDtype, 15> kDtypes = {{
+    {"F32", 4, Dtype::f32},
+    {"F16", 2, Dtype::f16},
+    {"BF16", 2, Dtype::bf16},
+    {"F64", 8},
+    {"F8_E4M3", 1},
+    {"F8_E5M2", 1},
+    {"BOOL", 1},
+    {"I8", 1},
+    {"U8", 1},
+    {"I16", 2},
+    {"U16", 2},
+    {"I32", 4},
+    {"U32", 4},
+    {"I64", 8},
+    {"U64", 8},
+}};
+
+const FileDtype* dtype_named(std::string_view name) {
+  const auto found = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                  [&](const FileDtype& dtype) { return dtype.name == name; });
+  return found == kDtypes.end() ? nullptr : &*found;
+}
+
+/// A tensor as its JSON object says it, before any check of one part against another.
+struct Entry {
+  SafetensorsTensor tensor;
+  bool has_dtype = false, has_shape = false, has_offsets = false;
+  std::vector<int64_t> offsets = {};
+};
+
+/// Collects the header's entries; a value of another kind than the format's is refused at once.
+class HeaderSink : public JsonSink {
+ public:
+  explicit HeaderSink(const std::string& path) : path_(path) {}
+
+  void open(Path path, bool is_array) override {
+    if (path.empty()) return;
+    if (path.size() == 1) return open_entry(path[0], is_array);
+    if (path[0] == kMetadata) fail(path[0], "\"" + shown(path[1]) + "\" is no string");
+    Entry& entry = entries_.back();
+    const bool shape = path[1] == "shape", offsets = path[1] == "data_offsets";
+    if (!is_array || !(shape || offsets) || (shape ? entry.has_shape : entry.has_offsets)) {
+      fail(path[0], "\"" + shown(path[1]) + "\" is no field of a tensor, or of another kind");
+    }
+    (shape ? entry.has_shape : entry.has_offsets) = true;
+  }
+
+  void value(Path path, const JsonScalar& value) override {
+    if (path.size() == 1) fail(path[0], "is no object");
+    if (path[0] == kMetadata) return add_metadata(path[1], value);
+    Entry& entry = entries_.back();
+    const int64_t* number = std::get_if<int64_t>(&value);
+    const std::string* word = std::get_if<std::string>(&value);
+    if (path[1] == "dtype" && word) {
+      entry.has_dtype = true;
+      entry.tensor.dtype = *word;
+    } else if (path[1] == "shape" && entry.has_shape && number && *number >= 0) {
+      append(path[0], entry.tensor.shape, *number, kMaxRank, "extents");
+    } else if (path[1] == "data_offsets" && entry.has_offsets && number && *number >= 0) {
+      append(path[0], entry.offsets, *number, 2, "data_offsets");
+    } else {
+      fail(path[0], "\"" + shown(path[1]) + "\" is no field of a tensor, or of another kind");
+    }
+  }
+
+  std::vector<Entry> take_entries() { return std::move(entries_); }
+  std::map<std::string, std::string> take_metadata() { return std::move(metadata_); }
+
+ private:
+  [[noreturn]] void fail(const std::string& name, const std::string& what) const {
+    refuse(Exit::kInput, path_, ": \"", shown(name), "\": ", what);
+  }
+  void open_entry(const std::string& name, bool is_array) {
+    if (is_array) fail(name, "is no object");
+    if (name == kMetadata) return;
+    entries_.emplace_back();
+    entries_.back().tensor.name = name;
+  }
+  void add_metadata(const std::string& key, const JsonScalar& value) {
+    const std::string* word = std::get_if<std::string>(&value);
+    if (!word) fail(std::string(kMetadata), "\"" + shown(key) + "\" is no string");
+    metadata_[key] = *word;
+  }
+  void append(const std::string& name, std::vector<int64_t>& list, int64_t number, size_t most,
+              const char* what) const {
+    if (list.size() == most) fail(name, text("more than ", most, " ", what));
+    list.push_back(number);
+  }
+
+  const std::string& path_;
+  std::vector<Entry> entries_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Bytes of a tensor; none if they are more than an int64 counts.
+std::optional<int64_t> bytes_of_shape(const std::vector<int64_t>& shape, int64_t element_bytes) {
+  // An extent of 0 anywhere makes 0, whatever the others would multiply to.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  int64_t bytes = element_bytes;
+  for (const int64_t extent : shape) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return {};
+  }
+  return bytes;
+}
+
+/// The tensor of an entry, whose offsets are taken from `data` on and end at or before `end`.
+SafetensorsTensor checked(Entry entry, const std::string& path, int64_t data, int64_t end) {
+  SafetensorsTensor& tensor = entry.tensor;
+  const auto fail = [&](const auto&... what) {
+    refuse(Exit::kInput, path, ": \"", shown(tensor.name), "\": ", what...);
+  };
+  if (!entry.has_dtype || !entry.has_shape || entry.offsets.size() != 2) {
+    fail("lacks a dtype, a shape or two data_offsets");
+  }
+  const FileDtype* dtype = dtype_named(tensor.dtype);
+  if (!dtype) fail("dtype \"", shown(tensor.dtype), "\" is not known");
+  const int64_t first = entry.offsets[0], last = entry.offsets[1];
+  if (first > last || last > end - data) {
+    fail("data_offsets [", first, ", ", last, "] leave the ", end - data, " bytes of data");
+  }
+  const auto bytes = bytes_of_shape(tensor.shape, dtype->bytes);
+  if (!bytes || *bytes != last - first) {
+    fail("shape ", shape_text(tensor.shape), " of ", tensor.dtype, " takes ",
+         bytes ? std::to_string(*bytes) : "more than 2^63", " bytes, data_offsets [", first, ", ",
+         last, "] hold ", last - first);
+  }
+  tensor.usable = dtype->usable;
+  tensor.begin = data + first;
+  tensor.end = data + last;
+  return std::move(tensor);
+}
+
+/// Every byte of the data belongs to one tensor.
+void check_cover(const std::vector<SafetensorsTensor>& tensors, const std::string& path,
+                 int64_t data, int64_t end) {
+  int64_t covered = data;
+  for (const SafetensorsTensor& tensor : tensors) {
+    if (tensor.begin != covered) {
+      refuse(Exit::kInput, path, ": \"", shown(tensor.name), "\": begins at offset ", tensor.begin,
+             ", but the tensors before it end at ", covered);
+    }
+    covered = tensor.end;
+  }
+  if (covered != end) {
+    refuse(Exit::kInput, path, ": the tensors end at offset ", covered, ", the file at ", end);
+  }
+}
+
+std::string read_header(const InputFile& file) {
+  uint64_t length = 0;
+  if (file.bytes() < kLengthBytes + 2) {
+    refuse(Exit::kInput, file.path(), ": ", file.bytes(), " bytes are no safetensors file");
+  }
+  file.read(0, std::as_writable_bytes(std::span(&length, 1)));
+  const int64_t most = std::min(file.bytes() - kLengthBytes, kSafetensorsHeaderBytesMax);
+  if (length < 2 || length > uint64_t(most)) {
+    refuse(Exit::kInput, file.path(), ": offset 0: a header of ", length, " bytes, not 2 to ", most,
+           " as in a safetensors file of ", file.bytes(), " bytes");
+  }
+  std::string header(size_t(length), '\0');
+  file.read(kLengthBytes, std::as_writable_bytes(std::span(header)));
+  if (header[0] != '{') refuse(Exit::kInput, file.path(), ": offset 8: no { begins the header");
+  return header;
+}
+
+template <class T>
+void widen(const InputFile& file, int64_t offset, std::span<float> out) {
+  std::vector<T> piece(std::min(out.size(), kPieceNumel));
+  while (!out.empty()) {
+    const std::span<T> now = std::span(piece).first(std::min(piece.size(), out.size()));
+    file.read(offset, std::as_writable_bytes(now));
+    for (size_t i = 0; i < now.size(); ++i) out[i] = float(now[i]);
+    offset += int64_t(now.size_bytes());
+    out = out.subspan(now.size());
+  }
+}
+
+}  // namespace
+
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + "]";
+}
+
+int64_t SafetensorsTensor::numel() const { return *bytes_of_shape(shape, 1); }
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
+  const std::string header = read_header(file_);
+  HeaderSink sink(file_.path());
+  read_json(header, path, {.depth = 3}, sink);
+  const int64_t data = kLengthBytes + int64_t(header.size());
+  for (Entry& entry : sink.take_entries()) {
+    tensors_.push_back(checked(std::move(entry), path, data, file_.bytes()));
+  }
+  std::sort(tensors_.begin(), tensors_.end(), [](const auto& a, const auto& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+  });
+  check_cover(tensors_, path, data, file_.bytes());
+  metadata_ = sink.take_metadata();
+  for (size_t i = 0; i < tensors_.size(); ++i) by_name_[tensors_[i].name] = i;
+}
+
+const SafetensorsTensor* SafetensorsFile::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+void SafetensorsFile::read(const SafetensorsTensor& tensor, int64_t first,
+                           std::span<float> out) const {
+  if (!tensor.usable) {
+    refuse(Exit::kInput, path(), ": \"", shown(tensor.name), "\": dtype ", tensor.dtype,
+           " is not read; convert it to F32, F16 or BF16");
+  }
+  ZERO_REQUIRE(first >= 0 && first + int64_t(out.size()) <= tensor.numel(), "elements ", first,
+               " to ", first + int64_t(out.size()), " of ", tensor.name);
+  const int64_t offset = tensor.begin + first * int64_t(bytes_of(*tensor.usable));
+  switch (*tensor.usable) {
+    case Dtype::bf16:
+      return widen<bf16>(file_, offset, out);
+    case Dtype::f16:
+      return widen<f16>(file_, offset, out);
+    default:
+      return file_.read(offset, std::as_writable_bytes(out));
+  }
+}
+
+}  // namespace zero

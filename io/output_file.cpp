@@ -1,0 +1,82 @@
+#include "zero/io/output_file.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int kMaxInterruptions = 16;  // of one write, without progress
+
+[[noreturn]] void refuse_taken(const std::string& path) {
+  refuse(Exit::kIo, path, ": is there already and is never overwritten; move it away");
+}
+
+void sync_folder_of(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = file >= 0 && fsync(file) == 0;
+  const int reason = errno;
+  if (file >= 0) close(file);
+  if (!synced) refuse(Exit::kIo, folder, ": ", strerror(reason), " syncing the folder");
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path)
+    : path_(path), temporary_(text(path, ".tmp-", getpid())) {
+  if (std::filesystem::exists(std::filesystem::symlink_status(path))) refuse_taken(path);
+  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (file_ < 0) refuse(Exit::kIo, temporary_, ": ", strerror(errno));
+}
+
+OutputFile::~OutputFile() {
+  if (file_ < 0) return;
+  close(file_);
+  unlink(temporary_.c_str());
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  for (int interrupted = 0; !bytes.empty();) {
+    const ssize_t put = ::write(file_, bytes.data(), bytes.size());
+    if (put > 0) {
+      bytes = bytes.subspan(size_t(put));
+      written_ += put;
+      interrupted = 0;
+    } else if (put == 0 || errno != EINTR || ++interrupted > kMaxInterruptions) {
+      refuse(Exit::kIo, path_, ": offset ", written_, ": ", strerror(errno), " writing ",
+             bytes.size(), " bytes");
+    }
+  }
+}
+
+void OutputFile::publish() {
+  if (fsync(file_) != 0) refuse(Exit::kIo, path_, ": ", strerror(errno), " syncing the file");
+  rename_new(temporary_, path_);
+  const int file = std::exchange(file_, -1);
+  if (close(file) != 0) refuse(Exit::kIo, path_, ": ", strerror(errno), " closing the file");
+}
+
+void rename_new(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST) refuse_taken(to);
+    // Some file systems do not know the flag; between the look and the rename is then a moment.
+    const bool unknown = errno == EINVAL || errno == ENOSYS;
+    if (unknown && std::filesystem::exists(std::filesystem::symlink_status(to))) refuse_taken(to);
+    if (!unknown || rename(from.c_str(), to.c_str()) != 0) {
+      refuse(Exit::kIo, to, ": ", strerror(errno), " renaming ", from);
+    }
+  }
+  sync_folder_of(to);
+}
+
+}  // namespace zero

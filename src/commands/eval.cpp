@@ -1,0 +1,92 @@
+#include "zero/commands/eval.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <vector>
+
+#include "zero/io/data/data_sets.hpp"
+#include "zero/train/agreement.hpp"
+#include "zero/train/build.hpp"
+#include "zero/train/evaluator.hpp"
+#include "zero/train/stored_run.hpp"
+
+namespace zero::commands {
+namespace {
+
+using train::Session;
+
+struct Model {
+  std::optional<train::ModelFolder> folder;
+  RunConfig config;
+  train::Build build;
+  DataSets data;
+};
+
+train::Evaluation evaluate(Session& session, const Model& model) {
+  const std::vector<float> rates = train::learning_rates(model.config);
+  train::Engine engine(session, model.build, train::rules_of(model.config, rates), {});
+  session.together([&] { train::load_weights(*model.folder, engine.view()); });
+  const kernels::StepInputs inputs{.seed = uint64_t(model.config.run.seed),
+                                   .step = 1,
+                                   .first_sample = 0,
+                                   .counted_tokens = 1,
+                                   .pending = 0,
+                                   .reserved = 0,
+                                   .pending_step = 0,
+                                   .pending_tokens = 0};
+  return train::evaluate(engine, *model.data.validation, session.rank(), inputs);
+}
+
+/// A token that is a byte makes the loss comparable to other compressors of the same text.
+double bits_of(double nats) { return nats / std::log(2.0); }
+
+void print(const train::Evaluation& result, bool bytes, bool json) {
+  const double perplexity = std::exp(result.loss);
+  if (json) {
+    std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %.17g, ", result.loss,
+                (unsigned long long)std::bit_cast<uint64_t>(result.loss), perplexity);
+    if (bytes) std::printf("\"bits_per_byte\": %.17g, ", bits_of(result.loss));
+    std::printf("\"tokens\": %lld, \"seconds\": %.3f}\n", (long long)result.tokens, result.seconds);
+    return;
+  }
+  std::printf("loss %.6f nats a %s", result.loss, bytes ? "byte" : "token");
+  if (bytes) std::printf(" = %.6f bits a byte", bits_of(result.loss));
+  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", perplexity, (long long)result.tokens,
+              result.seconds);
+}
+
+}  // namespace
+
+int eval(const CommandLine& line, int& argc, char**& argv) {
+  Session session(argc, argv);
+  session.require_whole_launch();
+  Model model;
+  session.alone([&] {
+    // 1. The model and its settings, read alike by every rank.
+    session.together([&] {
+      model.folder.emplace(train::find_model_folder(line.input));
+      model.config = train::evaluation_config(*model.folder, line.overrides);
+    });
+    session.start_threads(model.config.run.threads);
+    // 2. The plan, of which only the evaluation runs, and the data.
+    session.together([&] {
+      model.build = train::build(model.config, {session.ranks(), session.threads()});
+      model.data = open_data(train::data_options(model.config));
+    });
+    train::require_same(session, "the plan", text(model.build.plan.hash()));
+    // 3. The weights, and their loss.
+    const train::Evaluation result = evaluate(session, model);
+    session.together([&] {
+      if (std::isfinite(result.loss)) return;
+      refuse(Exit::kNumerics, model.folder->path(), ": the loss is not finite: the weights are ",
+             "broken, or overflow in ", name_of(model.build.plan.request.compute));
+    });
+    const bool bytes = model.folder->description().tokenizer == "bytes";
+    if (session.is_first()) print(result, bytes, line.json);
+  });
+  return int(Exit::kFinished);
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,137 @@
+#include "zero/commands/generate.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/input_file.hpp"
+#include "zero/train/decoder.hpp"
+#include "zero/train/generator.hpp"
+#include "zero/train/model_folder.hpp"
+#include "zero/train/session.hpp"
+
+namespace zero::commands {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kPromptBytesMax = int64_t(16) << 20;
+constexpr int64_t kPieceNumel = 1 << 20;
+
+double seconds_between(Clock::time_point start, Clock::time_point end) {
+  return std::chrono::duration<double>(end - start).count();
+}
+
+void require_options_that_act(const CommandLine& line) {
+  if (!line.overrides.empty()) {
+    refuse(Exit::kUsage, "command line: ", line.overrides[0],
+           ": generate takes no settings; see zeroapp --help");
+  }
+  if (line.prompt.empty() == line.prompt_file.empty()) {
+    refuse(Exit::kUsage, "command line: write --prompt TEXT or --prompt-file FILE");
+  }
+  if (line.temperature > 0) return;
+  for (const auto& [name, value] : {std::pair("--top-k", line.top_k), {"--seed", line.seed}}) {
+    if (value == 0) continue;
+    refuse(Exit::kUsage, "command line: ", name, ": nothing is drawn at temperature 0; ",
+           "write --temperature 0.8 as well");
+  }
+}
+
+std::string prompt_of(const CommandLine& line) {
+  if (!line.prompt.empty()) return line.prompt;
+  std::string prompt = read_whole(line.prompt_file, kPromptBytesMax);
+  if (prompt.empty()) refuse(Exit::kInput, line.prompt_file, ": is empty; write a prompt into it");
+  return prompt;
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const train::ModelFolder& folder) {
+  const train::ModelDescription& description = folder.description();
+  if (description.tokenizer.empty()) {
+    refuse(Exit::kInput, folder.path(), ": has no tokenizer; copy the vocab.json and merges.txt ",
+           "that its training data was made with to this folder");
+  }
+  auto tokenizer = open_tokenizer(description.tokenizer);
+  if (tokenizer->vocab_size() > description.model.vocabulary) {
+    refuse(Exit::kInput, folder.path(), ": its tokenizer has ", tokenizer->vocab_size(),
+           " tokens, its model ", description.model.vocabulary);
+  }
+  return tokenizer;
+}
+
+void load_weights(const train::ModelFolder& folder, train::Decoder& decoder) {
+  const graph::Graph& graph = decoder.graph();
+  std::vector<float> piece;
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    const graph::Parameter& parameter = graph.parameters[p];
+    for (int64_t first = 0; first < parameter.real_numel; first += int64_t(piece.size())) {
+      piece.resize(size_t(std::min(kPieceNumel, parameter.real_numel - first)));
+      folder.read(graph[parameter.tensor].name, first, piece);
+      decoder.set_parameter(int32_t(p), first, piece);
+    }
+  }
+}
+
+/// Standard output, character by character.
+class Screen {
+ public:
+  explicit Screen(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  void show(std::span<const int32_t> tokens) { put(characters_.add(tokenizer_.decode(tokens))); }
+  void finish() { put(characters_.finish() + "\n"); }
+
+ private:
+  void put(const std::string& text) {
+    const bool shown = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!shown || std::fflush(stdout) != 0) refuse(Exit::kIo, "standard output: is closed or full");
+  }
+
+  const Tokenizer& tokenizer_;
+  train::CharacterStream characters_;
+};
+
+}  // namespace
+
+int generate(const CommandLine& line) {
+  require_options_that_act(line);
+  const Clock::time_point start = Clock::now();
+  const train::ModelFolder folder(train::find_model_folder(line.input));
+  const auto tokenizer = tokenizer_of(folder);
+  const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
+  const train::ModelDescription& description = folder.description();
+  const int threads = train::allowed_cores().count;
+  const train::KernelThreads kernels(threads);
+  train::Decoder decoder(description.model,
+                         {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
+                          .threads = threads});
+  load_weights(folder, decoder);
+
+  Screen screen(*tokenizer);
+  screen.show(prompt);
+  const train::Language language{
+      .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
+      .clear = [&] { decoder.clear(); },
+      .context = description.model.positions,
+      .vocabulary = tokenizer->vocab_size()};
+  const train::Choice choice{
+      .temperature = line.temperature, .top_k = line.top_k, .seed = uint64_t(line.seed)};
+  const Clock::time_point loaded = Clock::now();
+  Clock::time_point first = loaded;
+  int64_t made = 0;
+  train::continue_tokens(language, prompt, line.tokens, choice, [&](int32_t token) {
+    if (made++ == 0) first = Clock::now();
+    screen.show({&token, 1});
+  });
+  screen.finish();
+  const double seconds = seconds_between(first, Clock::now());
+  std::fprintf(stderr,
+               "loaded in %.1f s; %zu tokens of prompt in %.2f s; %lld tokens, %.1f tokens/s\n",
+               seconds_between(start, loaded), prompt.size(), seconds_between(loaded, first),
+               (long long)made, seconds > 0 ? double(made - 1) / seconds : 0.0);
+  return int(Exit::kFinished);
+}
+
+}  // namespace zero::commands

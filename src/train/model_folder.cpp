@@ -1,0 +1,164 @@
+#include "zero/train/model_folder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "zero/base/error.hpp"
+#include "zero/io/interop/json.hpp"
+
+namespace zero::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kIndexBytesMax = int64_t(16) << 20;
+constexpr size_t kFilesMax = 1000;
+constexpr size_t kShownMismatches = 5;
+constexpr int64_t kPieceNumel = 1 << 20;
+constexpr std::string_view kPrefix = "transformer.", kHead = "lm_head.weight",
+                           kTable = "wte.weight";
+
+/// Which file holds which tensor, as model.safetensors.index.json says it.
+class Index : public JsonSink {
+ public:
+  explicit Index(const std::string& path) : path_(path) {
+    read_json(read_whole(path, kIndexBytesMax), path, {.depth = 3}, *this);
+    if (files_.empty()) refuse(Exit::kInput, path, ": has no weight_map");
+  }
+  void open(Path, bool) override {}
+  void value(Path path, const JsonScalar& value) override {
+    if (path.size() != 2 || path[0] != "weight_map") return;
+    const std::string* file = std::get_if<std::string>(&value);
+    // A path that leads out of the folder would open what its owner did not mean to give.
+    if (!file || file->empty() || file->find('/') != file->npos || file->starts_with('.')) {
+      refuse(Exit::kInput, path_, ": \"", shown(path[1]), "\": names no file of this folder");
+    }
+    files_[*file].push_back(path[1]);
+    if (files_.size() > kFilesMax) refuse(Exit::kInput, path_, ": more than ", kFilesMax, " files");
+  }
+  const std::map<std::string, std::vector<std::string>>& files() const { return files_; }
+
+ private:
+  const std::string& path_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+bool is_mask(std::string_view name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+}
+
+std::string described(const SafetensorsTensor& tensor) {
+  return tensor.dtype + " " + shape_text(tensor.shape);
+}
+
+}  // namespace
+
+std::string find_model_folder(const std::string& folder) {
+  for (const std::string& place : {folder, folder + "/model"}) {
+    if (fs::exists(place + "/config.json")) return place;
+  }
+  if (!fs::exists(folder)) refuse(Exit::kInput, folder, ": is not there");
+  refuse(Exit::kInput, folder, ": holds no trained model: neither config.json nor model/ - ",
+         "train with export.at_end=true, or name a folder with a GPT-2's config.json and ",
+         "model.safetensors");
+}
+
+std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph) {
+  std::vector<SafetensorsWriter::Tensor> tensors;
+  for (const graph::Parameter& parameter : graph.parameters) {
+    const graph::Tensor& tensor = graph[parameter.tensor];
+    std::vector<int64_t> shape;
+    for (int i = 0; i < tensor.shape.rank(); ++i) shape.push_back(tensor.shape[i]);
+    shape[0] = shape[0] * parameter.real_numel / tensor.shape.numel();
+    tensors.push_back({tensor.name, std::move(shape)});
+  }
+  return tensors;
+}
+
+ModelFolder::ModelFolder(const std::string& path)
+    : path_(path), description_(read_description(path)) {
+  open_files();
+  match();
+  require_tied_head();
+}
+
+void ModelFolder::open_files() {
+  const std::string whole = path_ + "/model.safetensors", index = whole + ".index.json";
+  if (!fs::exists(whole) && fs::exists(index)) {
+    const Index parts(index);
+    for (const auto& [name, tensors] : parts.files()) {
+      const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path_ + "/" + name));
+      for (const std::string& tensor : tensors) add(tensor, {file.get(), file->find(tensor)});
+    }
+    return;
+  }
+  const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(whole));
+  for (const SafetensorsTensor& tensor : file->tensors()) add(tensor.name, {file.get(), &tensor});
+}
+
+void ModelFolder::add(const std::string& name, const Place& place) {
+  if (!place.tensor) {
+    refuse(Exit::kInput, place.file->path(), ": lacks \"", shown(name), "\" of the index");
+  }
+  const std::string short_name = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+  if (is_mask(short_name)) return;
+  if (!places_.emplace(short_name, place).second) {
+    refuse(Exit::kInput, place.file->path(), ": \"", shown(name),
+           "\" stands there with and without ", kPrefix);
+  }
+}
+
+void ModelFolder::match() {
+  std::vector<std::string> wrong;
+  const graph::Graph graph =
+      model::gpt2(description_.model,
+                  {.micro = {.samples = 1, .length = 1}, .compute = Dtype::f32, .training = false});
+  std::set<std::string> known = {std::string(kHead)};
+  for (const auto& [name, shape] : stored_tensors(graph)) {
+    known.insert(name);
+    const auto found = places_.find(name);
+    if (found == places_.end()) {
+      wrong.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
+    } else if (found->second.tensor->shape != shape || !found->second.tensor->usable) {
+      wrong.push_back(text(name, ": expected F32, F16 or BF16 ", shape_text(shape), ", found ",
+                           described(*found->second.tensor)));
+    }
+  }
+  for (const auto& [name, place] : places_) {
+    if (known.contains(name)) continue;
+    wrong.push_back(text(shown(name), ": expected nothing, found ", described(*place.tensor)));
+  }
+  if (wrong.empty()) return;
+  std::string list;
+  for (size_t i = 0; i < std::min(wrong.size(), kShownMismatches); ++i) list += "\n  " + wrong[i];
+  refuse(Exit::kInput, path_, ": ", wrong.size(),
+         " tensors are not as its config.json says:", list);
+}
+
+void ModelFolder::require_tied_head() const {
+  const auto head = places_.find(kHead);
+  if (head == places_.end()) return;
+  const Place& table = places_.find(kTable)->second;
+  const int64_t numel = table.tensor->numel();
+  bool same = head->second.tensor->shape == table.tensor->shape && head->second.tensor->usable;
+  std::vector<float> a, b;
+  for (int64_t first = 0; same && first < numel; first += kPieceNumel) {
+    a.resize(size_t(std::min(kPieceNumel, numel - first)));
+    b.resize(a.size());
+    table.file->read(*table.tensor, first, a);
+    head->second.file->read(*head->second.tensor, first, b);
+    same = a == b;
+  }
+  if (same) return;
+  refuse(Exit::kInput, path_, ": ", kHead, " differs from ", kTable,
+         ": only models whose head is the table of tokens are read");
+}
+
+void ModelFolder::read(std::string_view parameter, int64_t first, std::span<float> out) const {
+  const auto found = places_.find(parameter);
+  ZERO_REQUIRE(found != places_.end(), "no parameter ", parameter, " in ", path_);
+  found->second.file->read(*found->second.tensor, first, out);
+}
+
+}  // namespace zero::train

@@ -1,0 +1,136 @@
+#include "zero/train/stored_run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "zero/config/read_config.hpp"
+#include "zero/config/toml.hpp"
+#include "zero/io/input_file.hpp"
+#include "zero/train/build.hpp"
+
+namespace zero::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kPieceNumel = 1 << 20;
+
+/// The string that the command line gives a key; "" if it does not.
+std::string override_of(std::span<const std::string> overrides, const std::string& key) {
+  for (const std::string& setting : overrides) {
+    if (!setting.starts_with(key + "=")) continue;
+    const std::string value = setting.substr(key.size() + 1);
+    TomlValue parsed;
+    std::string problem;
+    if (!parse_toml_value(value, parsed, problem)) return value;
+    const std::string* word = std::get_if<std::string>(&parsed);
+    return word ? *word : value;
+  }
+  return "";
+}
+
+/// An input file for a model without a run. Training data must be named in any; where only
+/// validation data are, they are named twice.
+std::string composed_input(const ModelDescription& description,
+                           std::span<const std::string> overrides) {
+  const model::Gpt2& model = description.model;
+  std::string input = text("train_micro_batch_size_per_gpu = 1\n[run]\nsteps = 1\n",
+                           "[model]\nlayers = ", model.layers, "\nwidth = ", model.width,
+                           "\nheads = ", model.heads, "\nvocab_size = ", model.vocabulary,
+                           "\nmax_positions = ", model.positions, "\ndropout = 0.0\n[data]\n");
+  if (override_of(overrides, "data.sequence_length").empty()) {
+    input += text("sequence_length = ", description.sequence_length, "\n");
+  }
+  if (override_of(overrides, "data.train").empty()) {
+    const std::string only = override_of(overrides, "data.validation");
+    input += "train = " + to_text(TomlValue(only.empty() ? "synthetic" : only)) + "\n";
+  }
+  if (!description.tokenizer.empty() && override_of(overrides, "data.tokenizer").empty()) {
+    input += "tokenizer = " + to_text(TomlValue(description.tokenizer)) + "\n";
+  }
+  if (description.compute == Dtype::bf16) input += "[bf16]\nenabled = true\n";
+  if (description.compute == Dtype::f16) input += "[fp16]\nenabled = true\n";
+  return input;
+}
+
+/// A file named for this evaluation takes the place of what the run held out.
+std::vector<std::string> for_this_evaluation(std::span<const std::string> overrides) {
+  std::vector<std::string> settings(overrides.begin(), overrides.end());
+  const bool file = !override_of(overrides, "data.validation").empty();
+  const bool fraction = !override_of(overrides, "data.validation_fraction").empty();
+  if (file && !fraction) settings.push_back("data.validation_fraction=0");
+  return settings;
+}
+
+/// Where a run whose model this is has left its settings.
+std::string settings_beside(const std::string& model_folder) {
+  return (fs::path(model_folder).lexically_normal() / ".." / "effective.toml").lexically_normal();
+}
+
+void require_same_model(const ModelFolder& folder, const RunConfig& config) {
+  const model::Gpt2 wanted = model_of(config), &found = folder.description().model;
+  const auto numbers = [](const model::Gpt2& m) {
+    return text(m.layers, " layers of ", m.width, " with ", m.heads, " heads, ", m.vocabulary,
+                " tokens, ", m.positions, " positions, epsilon ", m.epsilon);
+  };
+  if (numbers(wanted) == numbers(found)) return;
+  refuse(Exit::kInput, folder.path(), ": holds a model of ", numbers(found), "; the settings say ",
+         numbers(wanted));
+}
+
+/// No step is taken: what belongs to steps alone must not cost memory, nor forbid a rank count.
+void drop_training(RunConfig& config, int64_t evaluation_micro) {
+  if (config.evaluation.micro_batch_size == 0) {
+    const int64_t known =
+        evaluation_micro ? evaluation_micro : config.train_micro_batch_size_per_gpu;
+    config.evaluation.micro_batch_size = std::max<int64_t>(1, known);
+  }
+  config.train_batch_size = 0;
+  config.train_micro_batch_size_per_gpu = 1;
+  config.gradient_accumulation_steps = 1;
+  config.communication_data_type = CommunicationDtype::automatic;
+  config.numerics = {};
+  config.recompute = {};
+  config.run.steps = 1;
+  config.run.epochs = 0;
+}
+
+}  // namespace
+
+RunConfig evaluation_config(const ModelFolder& folder, std::span<const std::string> overrides) {
+  const ModelDescription& description = folder.description();
+  const std::string settings = settings_beside(folder.path());
+  const bool of_run = fs::exists(settings);
+  const std::string input = of_run ? read_whole(settings, int64_t(kTomlMaxBytes))
+                                   : composed_input(description, overrides);
+  const std::string name = of_run ? settings : folder.path() + "/config.json";
+  RunConfig config = read_config(input, name, for_this_evaluation(overrides)).config;
+  if (config.data.validation.empty() && config.data.validation_fraction == 0) {
+    refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
+  }
+  require_same_model(folder, config);
+  drop_training(config, description.evaluation_micro);
+  return config;
+}
+
+void load_weights(const ModelFolder& folder, const StateView& view) {
+  const graph::Graph& graph = view.plan->graphs[0];
+  std::vector<float> piece;
+  for (const plan::Unit& unit : view.plan->units) {
+    // A rank that holds a shard of the weights holds no more of what completes them.
+    const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
+    for (const plan::Placement& place : unit.placements) {
+      const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
+      const int64_t end = std::min(parameter.real_numel, held.end - place.begin);
+      for (int64_t first = std::max<int64_t>(0, held.begin - place.begin); first < end;
+           first += int64_t(piece.size())) {
+        piece.resize(size_t(std::min(kPieceNumel, end - first)));
+        folder.read(graph[parameter.tensor].name, first, piece);
+        write_master(view, unit, place.begin + first, piece);
+      }
+    }
+  }
+}
+
+}  // namespace zero::train

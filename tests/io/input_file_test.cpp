@@ -1,0 +1,36 @@
+// Ranks: 1
+#include "zero/io/input_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_file.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+using testing_support::TempFile;
+
+TEST(InputFile, ReadsFromAnyOffset) {
+  const TempFile written("input", "0123456789");
+  const InputFile file(written.path());
+  EXPECT_EQ(file.bytes(), 10);
+  std::string out(4, ' ');
+  file.read(3, std::as_writable_bytes(std::span(out)));
+  EXPECT_EQ(out, "3456");
+  EXPECT_THROW(file.read(7, std::as_writable_bytes(std::span(out))), Error) << "beyond the end";
+}
+
+TEST(InputFile, RefusesWhatIsNoFile) {
+  EXPECT_THROW(InputFile("/nowhere/at/all"), Error);
+  EXPECT_THROW(InputFile("/tmp"), Error);
+}
+
+TEST(ReadWhole, ReadsUpToItsLimit) {
+  const TempFile written("whole", "0123456789");
+  EXPECT_EQ(read_whole(written.path(), 10), "0123456789");
+  EXPECT_THROW(read_whole(written.path(), 9), Error);
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,79 @@
+// Ranks: 1
+#include "zero/io/interop/json.hpp"
+
+#include <gtest/gtest.h>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+/// Every event as a word: "a.b=1", "a{", "a[".
+class Words : public JsonSink {
+ public:
+  void open(Path path, bool is_array) override { add(path, is_array ? "[" : "{"); }
+  void value(Path path, const JsonScalar& value) override {
+    add(path, "=" + std::visit([](const auto& v) { return in_words(v); }, value));
+  }
+  std::string all;
+
+ private:
+  static std::string in_words(std::nullptr_t) { return "null"; }
+  static std::string in_words(bool v) { return v ? "true" : "false"; }
+  static std::string in_words(int64_t v) { return std::to_string(v); }
+  static std::string in_words(double v) { return text("double ", v); }
+  static std::string in_words(const std::string& v) { return "'" + v + "'"; }
+  void add(Path path, const std::string& what) {
+    std::string key;
+    for (const std::string& part : path) key += (key.empty() ? "" : ".") + part;
+    all += (all.empty() ? "" : " ") + key + what;
+  }
+};
+
+std::string words(std::string_view json, const JsonLimits& limits = {}) {
+  Words sink;
+  read_json(json, "x.json", limits, sink);
+  return sink.all;
+}
+
+std::string refusal(std::string_view json, const JsonLimits& limits = {}) {
+  try {
+    words(json, limits);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kInput);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ReadJson, TellsPathsAndValuesInOrder) {
+  EXPECT_EQ(words(R"({"a": {"b": 1, "c": [2, -3]}, "d": null, "e": "x\u0041"})"),
+            "{ a{ a.b=1 a.c[ a.c=2 a.c=-3 d=null e='xA'");
+  EXPECT_EQ(words(R"({"a": [{"b": true}, {"b": 0.5}], "c": 18446744073709551615})"),
+            "{ a[ a{ a.b=true a{ a.b=double 0.5 c=double 1.84467e+19");
+}
+
+TEST(ReadJson, NamesThePlaceOfWhatIsNoJson) {
+  EXPECT_NE(refusal(R"({"a": tru})").find("x.json: byte 10"), std::string::npos);
+  for (const char* bad :
+       {"", "3", "[1]", "\"a\"", "{'a': 1}", "{\"a\": 1,}", "{} 1", "{\"a\": NaN}"}) {
+    EXPECT_NE(refusal(bad), "") << bad;
+  }
+}
+
+TEST(ReadJson, KeepsItsLimits) {
+  EXPECT_NE(refusal(R"({"a": 1, "a": 2})").find("\"a\" stands twice"), std::string::npos);
+  EXPECT_EQ(refusal(R"({"a": {"x": 1}, "b": {"x": 1}})"), "") << "two objects, one key each";
+  EXPECT_NE(refusal(R"({"a": [[1]]})", {.depth = 2}).find("nested deeper than 2"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"a": 1, "b": 2, "c": 3})", {.keys = 2}).find("more than 2 keys"),
+            std::string::npos);
+}
+
+TEST(Shown, CutsAndTakesControlCharactersOut) {
+  EXPECT_EQ(shown("a\nb\x1b[31m"), "a?b?[31m");
+  EXPECT_EQ(shown(std::string(100, 'x')), std::string(80, 'x') + "...");
+}
+
+}  // namespace
+}  // namespace zero

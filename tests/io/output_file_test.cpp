@@ -1,0 +1,82 @@
+// Ranks: 1
+#include "zero/io/output_file.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "zero/base/error.hpp"
+#include "zero/io/input_file.hpp"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFiles : public ::testing::Test {
+ protected:
+  OutputFiles() : folder_(fs::temp_directory_path() / ("zero-output-" + std::to_string(getpid()))) {
+    fs::create_directory(folder_);
+  }
+  ~OutputFiles() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  size_t files() const { return size_t(std::distance(fs::directory_iterator(folder_), {})); }
+
+  fs::path folder_;
+};
+
+TEST_F(OutputFiles, AppearWholeUnderTheirName) {
+  OutputFile file(path("a"));
+  file.write("one ");
+  file.write("two");
+  EXPECT_FALSE(fs::exists(path("a")));
+  file.publish();
+  EXPECT_EQ(read_whole(path("a"), 100), "one two");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFiles, GoAwayUnlessPublished) {
+  { OutputFile(path("a")).write("one"); }
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(OutputFiles, NeverOverwrite) {
+  OutputFile late(path("a"));
+  std::ofstream(path("a")) << "precious";
+  EXPECT_THROW(OutputFile(path("a")), Error);
+  EXPECT_THROW(late.publish(), Error);
+  EXPECT_EQ(read_whole(path("a"), 100), "precious");
+  fs::create_directory(path("old"));
+  fs::create_directory(path("new"));
+  EXPECT_THROW(rename_new(path("old"), path("new")), Error) << "an empty folder stays, too";
+  rename_new(path("old"), path("other"));
+  EXPECT_TRUE(fs::exists(path("other")));
+}
+
+TEST_F(OutputFiles, ADiskThatIsFullIsNamedWithThePlace) {
+  struct rlimit before {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit tight { 1000, before.rlim_max };
+  setrlimit(RLIMIT_FSIZE, &tight);
+  std::string message;
+  try {
+    OutputFile file(path("a"));
+    file.write(std::string(600, 'x'));
+    file.write(std::string(600, 'x'));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kIo);
+    message = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_DFL);
+  EXPECT_NE(message.find(path("a") + ": offset 1000"), std::string::npos) << message;
+  EXPECT_EQ(files(), 0u);
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""A stored model continues a text: the same one for the same seed, the likeliest without any."""
+import shutil
+
+from program import Program, check
+
+PROMPT = "3 times 3 "
+
+
+def generate(program, *words):
+    result = program.alone("generate", *words)
+    check(result.status == 0 and not result.error_lines(), f"generate {words}", result)
+    check(len(result.err.splitlines()) == 1 and "tokens/s" in result.err,
+          f"one line about it, not {result.err!r}")
+    return result.out
+
+
+def check_refused(program, status, word, *words):
+    result = program.alone("generate", *words)
+    lines = result.error_lines()
+    check(result.status == status and len(lines) == 1 and word in lines[0],
+          f"{words} end with {status} and {word!r}, not {result.status} and {lines}", result)
+    check(result.out == "", "a refusal generates nothing", result)
+
+
+def texts_repeat(program):
+    run, prompt = "runs/tiny", ("--prompt", PROMPT)
+    greedy = generate(program, run, *prompt, "--tokens", "100")
+    check(greedy.startswith(PROMPT) and len(greedy) > len(PROMPT), f"it goes on: {greedy!r}")
+    check(greedy == generate(program, run, *prompt, "--tokens", "100", "--temperature", "0"),
+          "greedy is temperature 0")
+    check(greedy == generate(program, run, *prompt, "--tokens", "100", "--temperature", "3",
+                             "--top-k", "1"), "greedy is the likeliest one of one")
+    draw = (run, *prompt, "--tokens", "100", "--temperature", "0.9", "--seed")
+    check(generate(program, *draw, "7") == generate(program, *draw, "7"), "a seed repeats")
+    check(generate(program, *draw, "7") != generate(program, *draw, "8"), "another does not")
+    short = generate(program, run, *prompt, "--tokens", "5")
+    check(greedy.startswith(short[:-1]), f"{short!r} begins {greedy!r}")
+
+
+def prompts_come_from_files_and_models_travel(program):
+    (program.folder / "prompt.txt").write_text(PROMPT)
+    (program.folder / "long.txt").write_text(PROMPT * 20)
+    shutil.copytree(program.folder / "runs/tiny/model", program.folder / "moved")
+    ours = generate(program, "runs/tiny", "--prompt", PROMPT)
+    check(ours == generate(program, "moved", "--prompt-file", "prompt.txt"), "the same text")
+    end = (PROMPT * 20)[-32:]
+    long = generate(program, "moved", "--prompt-file", "long.txt", "--tokens", "50")
+    seen = generate(program, "moved", "--prompt", end, "--tokens", "50")
+    check(long.removeprefix(PROMPT * 20) == seen.removeprefix(end), "the end of a long one is seen")
+
+
+def what_cannot_be_generated_is_refused(program):
+    check_refused(program, 2, "--prompt TEXT", "moved")
+    check_refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
+    check_refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--top-k", "3")
+    check_refused(program, 2, "no number from", "moved", "--prompt", "x", "--temperature", "-1")
+    check_refused(program, 2, "takes no settings", "moved", "--prompt", "x", "run.seed=3")
+    check_refused(program, 3, "is not there", "absent", "--prompt", "x")
+    config = program.folder / "moved/config.json"
+    whole = config.read_text()
+    config.write_text(whole.replace('"bytes"', '"of another program"'))
+    check_refused(program, 3, "vocab.json and merges.txt", "moved", "--prompt", "x")
+    config.write_text(whole)
+    weights = program.folder / "moved/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4])
+    check_refused(program, 3, "model.safetensors", "moved", "--prompt", "x")
+
+
+def main():
+    program = Program()
+    result = program.train(1, "export.at_end=true", "run.steps=60", "bf16.enabled=true")
+    check(result.finished(), "trains", result)
+    texts_repeat(program)
+    prompts_come_from_files_and_models_travel(program)
+    what_cannot_be_generated_is_refused(program)
+    print("every text repeats")
+
+
+main()
