@@ -37,6 +37,15 @@ TEST(BpeMerges, MergeResultsWithBothNeighbours) {
   EXPECT_THAT(merged({{2, 3, 5}, {5, 4, 6}, {1, 6, 7}}, {1, 2, 3, 4}), ElementsAre(7));
 }
 
+TEST(BpeMerges, ForgetAPairWhoseSideIsMergedElsewhere) {
+  // 1 2 waits at rank 1 when 2 3 is merged; what stands there then, 1 10, has its turn after 10 4.
+  EXPECT_THAT(merged({{2, 3, 10}, {1, 2, 11}, {10, 4, 12}, {1, 10, 13}}, {1, 2, 3, 4}),
+              ElementsAre(1, 12));
+  // 2 3 waits at rank 1 when 1 2 is merged; 12 must still find 3 on its left.
+  EXPECT_THAT(merged({{1, 2, 10}, {2, 3, 11}, {4, 5, 12}, {3, 12, 13}}, {1, 2, 3, 4, 5}),
+              ElementsAre(10, 13));
+}
+
 TEST(BpeMerges, LeaveWhatHasNoMerge) {
   EXPECT_THAT(merged({}, {3, 1, 2}), ElementsAre(3, 1, 2));
   EXPECT_THAT(merged({{1, 2, 3}}, {}), ElementsAre());
