@@ -1,6 +1,5 @@
 #include "src/config/fields.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "src/config/fixed_keys.hpp"
@@ -38,29 +37,36 @@ class Table {
                            .set = [&value](int i) { value = Enum(i); },
                            .hint = hint});
   }
-  /// The keys without a member, and then the keys of a section side by side.
+  /// Every key, those of a section side by side, the keys without a member behind the others.
   std::vector<Field> take() {
     for (const FixedKey& fixed : fixed_keys()) {
       const Fixed slot{fixed.accepted, fixed.reason};
       fields_.push_back({std::string(fixed.key), slot, fixed.standing});
     }
-    join_sections();
-    return std::move(fields_);
+    std::vector<Field> joined;
+    joined.reserve(fields_.size());
+    for (const auto& places : places_by_section()) {
+      for (const size_t place : places) joined.push_back(std::move(fields_[place]));
+    }
+    return joined;
   }
 
  private:
   Field& add(std::string_view key, Slot slot) {
-    return fields_.emplace_back(prefix_ + std::string(key), std::move(slot), standing_);
+    fields_.push_back({prefix_ + std::string(key), std::move(slot), standing_});
+    return fields_.back();
   }
 
-  void join_sections() {
-    std::map<std::string, size_t, std::less<>> order;
-    for (const Field& field : fields_) order.emplace(section_of(field.key), order.size());
-    const auto place = [&order](const Field& field) {
-      return order.find(section_of(field.key))->second;
-    };
-    std::stable_sort(fields_.begin(), fields_.end(),
-                     [&](const Field& a, const Field& b) { return place(a) < place(b); });
+  /// The places in fields_ of each section's keys, the sections in the order of their first one.
+  std::vector<std::vector<size_t>> places_by_section() const {
+    std::map<std::string_view, size_t> order;
+    std::vector<std::vector<size_t>> places;
+    for (size_t i = 0; i < fields_.size(); ++i) {
+      const auto [found, is_new] = order.emplace(section_of(fields_[i].key), places.size());
+      if (is_new) places.emplace_back();
+      places[found->second].push_back(i);
+    }
+    return places;
   }
 
   std::string prefix_;

@@ -9,6 +9,11 @@ constexpr size_t kLongest = 80;  // longer keys are no slips of the finger
 
 std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
+/// No fewer edits than this turn one into the other.
+size_t gap(std::string_view a, std::string_view b) {
+  return std::max(a.size(), b.size()) - std::min(a.size(), b.size());
+}
+
 }  // namespace
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -34,8 +39,10 @@ std::string nearest_key(std::string_view key, const std::vector<std::string>& ke
   std::string best;
   size_t best_score = std::max<size_t>(2, last.size() / 3) + 1, best_whole = 0;
   for (const std::string& candidate : keys) {
+    const std::string_view candidate_last = last_part(candidate);
+    if (std::min(gap(key, candidate), gap(last, candidate_last) + 2) > best_score) continue;
     const size_t whole = edit_distance(key, candidate);
-    const size_t score = std::min(whole, edit_distance(last, last_part(candidate)) + 2);
+    const size_t score = std::min(whole, edit_distance(last, candidate_last) + 2);
     if (score < best_score || (score == best_score && !best.empty() && whole < best_whole)) {
       best = candidate, best_score = score, best_whole = whole;
     }

@@ -1,5 +1,8 @@
 #include "src/config/rules.hpp"
 
+#include <algorithm>
+#include <map>
+
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/schedule.hpp"
@@ -8,10 +11,20 @@ namespace zero {
 namespace {
 
 const Field& field_named(const std::vector<Field>& fields, const std::string& key) {
-  for (const Field& field : fields) {
-    if (field.key == key) return field;
-  }
-  ZERO_REQUIRE(false, "no field ", key);
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&key](const Field& field) { return field.key == key; });
+  ZERO_REQUIRE(found != fields.end(), "no field ", key);
+  return *found;
+}
+
+const TomlValue& default_of(const std::string& key) {
+  static const std::map<std::string, TomlValue> defaults = [] {
+    RunConfig unset;
+    std::map<std::string, TomlValue> values;
+    for (const Field& field : fields_of(unset)) values[field.key] = value_of(field);
+    return values;
+  }();
+  return defaults.at(key);
 }
 
 void warn_of_long_warmup(const RunConfig& c, Report& report) {
@@ -29,14 +42,13 @@ void warn_of_long_warmup(const RunConfig& c, Report& report) {
 }  // namespace
 
 std::vector<IdleSetting> idle_settings(RunConfig& config) {
-  RunConfig defaults;
-  const std::vector<Field> fields = fields_of(config), unset = fields_of(defaults);
+  const std::vector<Field> fields = fields_of(config);
   std::vector<IdleSetting> idle;
   for (const Condition& condition : conditions()) {
     if (condition.holds(config)) continue;
     for (const std::string& key : condition.keys) {
       const TomlValue value = value_of(field_named(fields, key));
-      if (value == value_of(field_named(unset, key))) continue;
+      if (value == default_of(key)) continue;
       idle.push_back(
           {key, condition.because,
            text(to_text(value), " has no effect: it acts only with ", condition.wanted)});
@@ -50,11 +62,9 @@ void check_rules(RunConfig& config, Report& report) {
     const std::string what = rule.broken(config);
     if (!what.empty()) report.clash(rule.keys, what);
   }
-  RunConfig defaults;
-  const std::vector<Field> fields = fields_of(config), unset = fields_of(defaults);
   for (const IdleSetting& idle : idle_settings(config)) {
-    if (!report.idle(idle.key, idle.because, idle.what)) continue;
-    assign(field_named(fields, idle.key), value_of(field_named(unset, idle.key)));
+    const bool warned = report.idle(idle.key, idle.because, idle.what);
+    if (warned) assign(field_named(fields_of(config), idle.key), default_of(idle.key));
   }
   warn_of_long_warmup(config, report);
 }
