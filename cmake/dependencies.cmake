@@ -1,5 +1,5 @@
-# What must be there (MPI, Kokkos, threads) and what may be (oneDNN). A missing optional part costs
-# one line here and a plain twin file, never the build.
+# What must be there (MPI, Kokkos, threads) and what may be (oneDNN, liburing). A missing optional
+# part costs one line here and a plain twin file, never the build.
 
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -26,4 +26,14 @@ if(ZERO_DNNL_LIBRARY AND ZERO_DNNL_INCLUDE)
 else()
   set(ZERO_PRODUCTS plain)
   message(STATUS "oneDNN not found (Debian: libdnnl-dev): products use plain loops, far slower")
+endif()
+
+find_library(ZERO_URING_LIBRARY uring)
+find_path(ZERO_URING_INCLUDE liburing.h)
+if(ZERO_URING_LIBRARY AND ZERO_URING_INCLUDE)
+  set(ZERO_URING ON)
+else()
+  set(ZERO_URING OFF)
+  set(ZERO_URING_LIBRARY "")
+  message(STATUS "liburing not found (Debian: liburing-dev): disks are read and written by threads")
 endif()

@@ -38,6 +38,7 @@ has_gtest() { header gtest/gtest.h && header gmock/gmock.h; }
 has_json() { header nlohmann/json.hpp; }
 has_python() { have python3; }
 has_pip() { python3 -m pip --version > /dev/null 2>&1; }
+has_uring() { header liburing.h; }
 has_onednn() { header oneapi/dnnl/dnnl.h; }
 # perf/ loads it by name while it runs, for a second opinion on the peak; nothing links it.
 has_openblas() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep 'libopenblas\.so\.0' > /dev/null; }
@@ -67,6 +68,7 @@ parts=(
   "json|required|1|nlohmann-json3-dev|JSON"
   "python|required|10|python3|Python 3"
   "onednn|optional|7|libdnnl-dev|oneDNN: without it products are many times slower"
+  "uring|optional|1|liburing-dev|liburing: without it disks are read and written by threads"
   "openblas|optional|7|libopenblas0-pthread|OpenBLAS: without it perf/ takes oneDNN's peak as it is"
 )
 if [ "$want_text" = yes ]; then

@@ -1,5 +1,7 @@
 #include <cstdlib>
 
+#include "zero/base/error.hpp"
+#include "zero/train/failure.hpp"
 #include "zero/train/session.hpp"
 
 namespace zero::train {
@@ -22,8 +24,10 @@ Launch launch_of(const Variable& variable) {
   // Inside a batch script, and under an mpirun that srun has started, only some of these are set.
   if (variable("SLURM_PROCID") && variable("SLURM_STEP_ID")) {
     const int64_t step = number(variable, "SLURM_STEP_NUM_TASKS");
-    return {step ? step : number(variable, "SLURM_NTASKS"), number(variable, "SLURM_PROCID"),
-            "use srun --mpi=pmix"};
+    return {.tasks = step ? step : number(variable, "SLURM_NTASKS"),
+            .task = number(variable, "SLURM_PROCID"),
+            .hint = "use srun --mpi=pmix",
+            .joined = variable("PMIX_NAMESPACE") || variable("PMI_FD")};
   }
   if (variable("PMI_SIZE")) {
     return {number(variable, "PMI_SIZE"), number(variable, "PMI_RANK"),
@@ -34,6 +38,12 @@ Launch launch_of(const Variable& variable) {
 
 Launch current_launch() {
   return launch_of([](const char* name) { return std::getenv(name); });
+}
+
+void require_joined_launch(const Launch& launch) {
+  if (launch.tasks <= 1 || launch.joined) return;
+  if (launch.task > 0) throw Ended{Exit::kUsage};
+  refuse(Exit::kUsage, "started as ", launch.tasks, " tasks that MPI cannot join: ", launch.hint);
 }
 
 }  // namespace zero::train

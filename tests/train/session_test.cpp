@@ -5,6 +5,9 @@
 
 #include <map>
 
+#include "zero/base/error.hpp"
+#include "zero/train/failure.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -21,6 +24,22 @@ TEST(Launch, CountsTheTasksOfAStepThatSrunStarted) {
   EXPECT_EQ(launch.tasks, 32);
   EXPECT_EQ(launch.task, 3);
   EXPECT_EQ(launch.hint, "use srun --mpi=pmix");
+}
+
+TEST(Launch, TasksWithoutAWayToEachOtherAreRefusedOnceForAll) {
+  std::map<std::string, std::string> environment = {
+      {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}};
+  try {
+    require_joined_launch(launch_in(environment));
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    EXPECT_STREQ(error.what(), "started as 4 tasks that MPI cannot join: use srun --mpi=pmix");
+  }
+  environment["SLURM_PROCID"] = "1";
+  EXPECT_THROW(require_joined_launch(launch_in(environment)), Ended);
+  environment["PMIX_NAMESPACE"] = "slurm.pmix.7.0";
+  require_joined_launch(launch_in(environment));
 }
 
 TEST(Launch, ABatchScriptIsNoLauncher) {

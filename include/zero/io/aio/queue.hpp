@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "zero/io/aio/engine.hpp"
+
+namespace zero::aio {
+
+/// A file that transfers go to; `name` is for messages. Does not own the descriptor.
+struct File {
+  int descriptor = -1;
+  std::string name;
+};
+
+/// One stretch of bytes to be read or written as a whole. File and memory outlive it.
+struct Transfer {
+  Direction direction = Direction::read;
+  const File* file = nullptr;
+  int64_t offset = 0;
+  std::span<std::byte> memory;
+};
+
+/// One transfer in flight.
+struct Ticket {
+  uint32_t slot = 0;
+  uint32_t turn = 0;  ///< of the slot
+};
+
+struct QueueOptions {
+  int64_t block_bytes = int64_t(1) << 20;  ///< aio.block_size: a transfer goes in such pieces
+  bool single_submit = false;  ///< aio.single_submit: one system call a block, not one a batch
+  bool overlap_events = true;  ///< aio.overlap_events: new blocks go before all old ones are back
+  int transfers = 64;          ///< in flight at most; submit() waits beyond it
+};
+
+/// What has moved, in bytes and blocks.
+struct QueueTraffic {
+  int64_t bytes_read = 0, bytes_written = 0;
+  int64_t blocks = 0;
+  int64_t resubmitted = 0;  ///< after short transfers and interruptions
+};
+
+/// Transfers of any length over an engine of blocks. Every result is compared with what was asked
+/// for: a short block is continued, an interrupted one repeated, 16 attempts without progress and
+/// any other errno are the transfer's error. Used by one thread at a time; allocates nothing after
+/// its construction.
+class Queue {
+ public:
+  Queue(std::unique_ptr<Engine> engine, const QueueOptions& options);
+  /// Waits for all blocks in flight, whose memory may be gone afterwards; drops errors.
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  Ticket submit(const Transfer& transfer);
+
+  /// Whether a transfer has ended, well or not. Does not wait. A ticket that was waited for is
+  /// done.
+  bool done(Ticket ticket);
+
+  /// Returns when the transfer has moved all its bytes. Throws Error(kIo) naming file, direction,
+  /// offset, length and reason. Each ticket is waited for once; other transfers go on.
+  void wait(Ticket ticket);
+
+  const QueueTraffic& traffic() const { return traffic_; }
+  const Engine& engine() const { return *engine_; }
+
+ private:
+  /// One transfer.
+  struct Slot {
+    Transfer transfer;
+    uint32_t turn = 0;
+    bool taken = false;
+    int64_t started = 0;  ///< bytes handed out in pieces
+    int pieces = 0;       ///< in flight
+    int64_t failed_offset = 0, failed_bytes = 0;
+    int64_t error = 0;  ///< errno; kNoProgress
+  };
+  /// One block in flight, found by its tag.
+  struct Piece {
+    uint32_t slot = 0;
+    Block block;
+    int stalls = 0;
+  };
+
+  bool ended(const Slot& slot) const;
+  uint32_t free_slot();
+  void pump(bool wait);
+  void start_pieces();
+  bool start_piece(uint32_t slot);
+  void send(uint32_t piece);
+  void complete(const Completion& completion);
+  void give_back(uint32_t piece);
+  void fail(Piece& piece, int64_t error);
+  [[noreturn]] void refuse_transfer(const Slot& slot) const;
+
+  std::unique_ptr<Engine> engine_;
+  QueueOptions options_;
+  QueueTraffic traffic_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> order_;  ///< slots with bytes left to start, the oldest first
+  std::vector<Piece> pieces_;    ///< [depth]
+  std::vector<uint32_t> free_pieces_;
+  std::vector<uint32_t> again_;  ///< pieces to be sent anew
+  std::vector<Completion> completed_;
+};
+
+}  // namespace zero::aio

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/io/aio/queue.hpp"
+
+namespace zero::tiers {
+
+/// Buffers on disk begin at multiples of this, and their bytes are checked in blocks of it.
+inline constexpr int64_t kDiskBlockBytes = int64_t(64) << 10;
+/// With several folders, neighbouring stretches of this length lie in different ones.
+inline constexpr int64_t kStripeBytes = int64_t(1) << 20;
+
+struct DiskOptions {
+  std::vector<std::string> folders = {};  ///< nvme_path; each must exist
+  int64_t bytes = 0;                      ///< of this rank
+};
+
+/// A rank's bytes on disk: in each folder one file without a name, which no other job can see,
+/// plant or meet and which is gone when the process is, however it ends. All bytes are allocated at
+/// once, so a disk that is too small is found at the start. The page cache is passed by where the
+/// file system can.
+class DiskFiles {
+ public:
+  /// Throws Error(kUsage) for a folder that is "" or missing, Error(kIo) with the bytes needed and
+  /// free, or with folder and reason.
+  explicit DiskFiles(const DiskOptions& options);
+  ~DiskFiles();
+  DiskFiles(const DiskFiles&) = delete;
+  DiskFiles& operator=(const DiskFiles&) = delete;
+
+  int64_t bytes() const { return bytes_; }
+  /// Memory that is moved must begin at, and be a multiple of, so many bytes.
+  int64_t align_bytes() const { return direct_ ? 4096 : 1; }
+  /// Whether the page cache is passed by in every folder.
+  bool direct() const { return direct_; }
+
+  struct Piece {
+    const aio::File* file;
+    int64_t offset;  ///< in the file
+    int64_t bytes;
+  };
+  /// The longest stretch of one file that bytes from `offset` on lie in, at most `bytes` of them.
+  Piece piece_at(int64_t offset, int64_t bytes) const;
+
+ private:
+  void open_in(const std::string& folder, int64_t bytes);
+
+  int64_t bytes_;
+  bool direct_ = true;
+  std::vector<aio::File> files_;
+};
+
+}  // namespace zero::tiers

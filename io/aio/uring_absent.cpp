@@ -1,0 +1,10 @@
+#include "zero/io/aio/engine.hpp"
+
+namespace zero::aio {
+
+std::unique_ptr<Engine> make_uring_engine(const EngineOptions&, std::string& why) {
+  why = "this program was built without liburing (Debian: liburing-dev)";
+  return nullptr;
+}
+
+}  // namespace zero::aio

@@ -1,0 +1,141 @@
+#include <liburing.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "zero/base/error.hpp"
+#include "zero/io/aio/engine.hpp"
+
+namespace zero::aio {
+namespace {
+
+/// Of one registered buffer; the kernel's own limit.
+constexpr int64_t kBufferBytes = int64_t(1) << 30;
+constexpr unsigned kFiles = 64;
+
+std::string reason(int error) { return text(std::strerror(error), " (errno ", error, ")"); }
+
+class UringEngine final : public Engine {
+ public:
+  UringEngine(const io_uring& ring, int depth) : ring_(ring), depth_(depth) {}
+  ~UringEngine() override { io_uring_queue_exit(&ring_); }
+  UringEngine(const UringEngine&) = delete;
+  UringEngine& operator=(const UringEngine&) = delete;
+
+  std::string_view name() const override { return "io_uring"; }
+  int depth() const override { return depth_; }
+
+  void start(const Block& block, uint64_t tag) override {
+    io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+    ZERO_REQUIRE(entry != nullptr, "more than ", depth_, " blocks in flight");
+    prepare(*entry, block);
+    const int file = registered_file(block.file);
+    if (file >= 0) {
+      entry->fd = file;
+      entry->flags |= IOSQE_FIXED_FILE;
+    }
+    io_uring_sqe_set_data64(entry, tag);
+    ++in_flight_;
+  }
+
+  void flush() override {
+    int sent = -EINTR;
+    while (sent == -EINTR || sent == -EAGAIN || sent == -EBUSY) sent = io_uring_submit(&ring_);
+    if (sent < 0) refuse(Exit::kIo, "io_uring takes no requests: ", reason(-sent));
+  }
+
+  void reap(bool wait, std::vector<Completion>& completed) override {
+    if (wait && in_flight_ > 0) wait_for_one();
+    io_uring_cqe* entry = nullptr;
+    while (io_uring_peek_cqe(&ring_, &entry) == 0) {
+      completed.push_back({io_uring_cqe_get_data64(entry), entry->res});
+      io_uring_cqe_seen(&ring_, entry);
+      --in_flight_;
+    }
+  }
+
+  /// "" or why the kernel does not keep the memory mapped for the device.
+  std::string register_memory(std::span<std::byte> memory) {
+    std::vector<iovec> parts;
+    for (size_t at = 0; at < memory.size(); at += size_t(kBufferBytes)) {
+      parts.push_back({memory.data() + at, std::min(memory.size() - at, size_t(kBufferBytes))});
+    }
+    if (parts.empty()) return "";
+    const int status = io_uring_register_buffers(&ring_, parts.data(), unsigned(parts.size()));
+    if (status == 0) memory_ = memory;
+    return status == 0 ? "" : reason(-status);
+  }
+
+  void register_files() { has_files_ = io_uring_register_files_sparse(&ring_, kFiles) == 0; }
+
+ private:
+  void prepare(io_uring_sqe& entry, const Block& block) const {
+    const unsigned bytes = unsigned(block.bytes);
+    const uint64_t offset = uint64_t(block.offset);
+    const int buffer = registered_buffer(block);
+    const bool reads = block.direction == Direction::read;
+    if (buffer >= 0 && reads) {
+      io_uring_prep_read_fixed(&entry, block.file, block.memory, bytes, offset, buffer);
+    } else if (buffer >= 0) {
+      io_uring_prep_write_fixed(&entry, block.file, block.memory, bytes, offset, buffer);
+    } else if (reads) {
+      io_uring_prep_read(&entry, block.file, block.memory, bytes, offset);
+    } else {
+      io_uring_prep_write(&entry, block.file, block.memory, bytes, offset);
+    }
+  }
+
+  /// The one that all of the block lies in, or -1.
+  int registered_buffer(const Block& block) const {
+    const int64_t first = block.memory - memory_.data(), last = first + block.bytes - 1;
+    if (memory_.empty() || first < 0 || last >= int64_t(memory_.size())) return -1;
+    return first / kBufferBytes == last / kBufferBytes ? int(first / kBufferBytes) : -1;
+  }
+
+  int registered_file(int descriptor) {
+    if (!has_files_) return -1;
+    const auto known = std::find(files_.begin(), files_.end(), descriptor);
+    if (known != files_.end()) return int(known - files_.begin());
+    if (files_.size() == kFiles) return -1;
+    const unsigned place = unsigned(files_.size());
+    if (io_uring_register_files_update(&ring_, place, &descriptor, 1) != 1) return -1;
+    files_.push_back(descriptor);
+    return int(place);
+  }
+
+  void wait_for_one() {
+    io_uring_cqe* entry = nullptr;
+    int status = -EINTR;
+    while (status == -EINTR) status = io_uring_wait_cqe(&ring_, &entry);
+    if (status < 0) refuse(Exit::kIo, "io_uring gives no results: ", reason(-status));
+  }
+
+  io_uring ring_;
+  int depth_;
+  int in_flight_ = 0;
+  std::span<std::byte> memory_;
+  bool has_files_ = false;
+  std::vector<int> files_;  ///< descriptors by their place in the kernel's table
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_uring_engine(const EngineOptions& options, std::string& why) {
+  io_uring ring{};
+  const int status = io_uring_queue_init(unsigned(options.depth), &ring, 0);
+  if (status < 0) {
+    why = "the kernel refuses io_uring: " + reason(-status);
+    return nullptr;
+  }
+  auto engine = std::make_unique<UringEngine>(ring, options.depth);
+  engine->register_files();
+  const std::string refused = engine->register_memory(options.memory);
+  if (!refused.empty()) {
+    why = text("io_uring works without registered memory, which is slower: ", refused,
+               "; raise the limit of locked memory (ulimit -l)");
+  }
+  return engine;
+}
+
+}  // namespace zero::aio

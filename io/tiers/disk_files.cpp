@@ -1,0 +1,115 @@
+#include "zero/io/tiers/disk_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::tiers {
+namespace {
+
+std::string reason() { return text(std::strerror(errno), " (errno ", errno, ")"); }
+
+void require_folder(const std::string& folder) {
+  struct stat status {};
+  if (folder.empty()) {
+    refuse(Exit::kUsage, "nvme_path is \"\": write the folder of a local disk");
+  }
+  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    refuse(Exit::kUsage, "nvme_path ", folder, ": ",
+           errno == ENOENT ? "there is no such folder" : "is no folder",
+           "; make it, or write another: nothing is created by itself");
+  }
+}
+
+int64_t free_bytes(const std::string& folder) {
+  struct statvfs status {};
+  return statvfs(folder.c_str(), &status) == 0 ? int64_t(status.f_bavail) * int64_t(status.f_frsize)
+                                               : -1;
+}
+
+/// For a file system without nameless files: a name in a folder of our own, gone at once.
+int open_and_unlink(const std::string& folder, int flags) {
+  std::string own = folder + "/zeroapp-XXXXXX";
+  if (mkdtemp(own.data()) == nullptr) return -1;
+  const std::string path = own + "/swap";
+  const int file = open(path.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  const int error = errno;
+  unlink(path.c_str());
+  rmdir(own.c_str());
+  errno = error;
+  return file;
+}
+
+int open_nameless(const std::string& folder, int flags) {
+  const int file = open(folder.c_str(), flags | O_TMPFILE, 0600);
+  const bool unknown = errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT;
+  return file < 0 && unknown ? open_and_unlink(folder, flags) : file;
+}
+
+void allocate(int file, const std::string& folder, int64_t bytes) {
+  const int64_t free = free_bytes(folder);
+  int status = 0;
+  do {
+    status = fallocate(file, 0, 0, bytes);
+  } while (status != 0 && errno == EINTR);
+  if (status == 0) return;
+  if (errno == ENOSPC || errno == EFBIG) {
+    refuse(Exit::kIo, folder, ": ", bytes, " bytes are needed by this rank, ", free,
+           " are free: ", reason());
+  }
+  if (errno != EOPNOTSUPP) refuse(Exit::kIo, folder, ": allocating ", bytes, " bytes: ", reason());
+  if (free < bytes || ftruncate(file, bytes) != 0) {
+    refuse(Exit::kIo, folder, ": ", bytes, " bytes are needed by this rank, ", free, " are free");
+  }
+}
+
+}  // namespace
+
+DiskFiles::DiskFiles(const DiskOptions& options)
+    : bytes_(round_up(options.bytes, kDiskBlockBytes)) {
+  ZERO_REQUIRE(!options.folders.empty(), "files on disk need a folder");
+  for (const std::string& folder : options.folders) require_folder(folder);
+  const int64_t stripes = ceil_div(bytes_, kStripeBytes);
+  const int64_t each = ceil_div(stripes, int64_t(options.folders.size())) * kStripeBytes;
+  files_.reserve(options.folders.size());
+  for (const std::string& folder : options.folders) {
+    open_in(folder, options.folders.size() == 1 ? bytes_ : each);
+  }
+}
+
+DiskFiles::~DiskFiles() {
+  for (const aio::File& file : files_) close(file.descriptor);
+}
+
+void DiskFiles::open_in(const std::string& folder, int64_t bytes) {
+  int file = open_nameless(folder, O_RDWR | O_CLOEXEC | O_DIRECT);
+  if (file < 0 && errno == EINVAL) {
+    direct_ = false;
+    file = open_nameless(folder, O_RDWR | O_CLOEXEC);
+  }
+  if (file < 0) refuse(Exit::kIo, folder, ": a file cannot be made there: ", reason());
+  files_.push_back({.descriptor = file, .name = folder});
+  if (bytes > 0) allocate(file, folder, bytes);
+}
+
+DiskFiles::Piece DiskFiles::piece_at(int64_t offset, int64_t bytes) const {
+  ZERO_REQUIRE(offset >= 0 && bytes >= 0 && offset + bytes <= bytes_, "bytes [", offset, ", ",
+               offset + bytes, ") of ", bytes_, " on disk");
+  const int64_t folders = int64_t(files_.size());
+  if (folders == 1) return {&files_[0], offset, bytes};
+  const int64_t stripe = offset / kStripeBytes, inside = offset % kStripeBytes;
+  return {.file = &files_[size_t(stripe % folders)],
+          .offset = stripe / folders * kStripeBytes + inside,
+          .bytes = std::min(kStripeBytes - inside, bytes)};
+}
+
+}  // namespace zero::tiers

@@ -1,0 +1,45 @@
+// Ranks: 1
+#include "zero/base/crc32c.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+#include <vector>
+
+namespace zero {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+TEST(Crc32c, GivesThePublishedValues) {
+  EXPECT_EQ(crc32c(bytes_of("123456789")), 0xe3069283u);
+  EXPECT_EQ(crc32c(std::vector<std::byte>(32)), 0x8a9136aau) << "RFC 3720: 32 bytes of zeros";
+  EXPECT_EQ(crc32c({}), 0u);
+}
+
+TEST(Crc32c, IsTheSameWithAndWithoutTheInstructionAndInParts) {
+  std::vector<std::byte> bytes(1000);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(uint8_t(i * 31 + i / 7));
+  const std::span<const std::byte> all(bytes);
+  for (size_t count : {0, 1, 7, 8, 9, 63, 64, 65, 999, 1000}) {
+    const auto first = all.first(count), rest = all.subspan(count);
+    EXPECT_EQ(crc32c(first), crc32c_plain(first)) << count;
+    EXPECT_EQ(crc32c(rest, crc32c(first)), crc32c(all)) << count;
+    EXPECT_EQ(crc32c_plain(rest, crc32c_plain(first)), crc32c(all)) << count;
+  }
+}
+
+TEST(Crc32c, ChangesWithAnyBit) {
+  std::vector<std::byte> bytes(64);
+  const uint32_t whole = crc32c(bytes);
+  for (size_t bit = 0; bit < 512; ++bit) {
+    bytes[bit / 8] ^= std::byte(1 << bit % 8);
+    EXPECT_NE(crc32c(bytes), whole) << bit;
+    bytes[bit / 8] ^= std::byte(1 << bit % 8);
+  }
+}
+
+}  // namespace
+}  // namespace zero
