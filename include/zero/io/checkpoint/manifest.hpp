@@ -1,0 +1,71 @@
+#pragma once
+/// What a checkpoint consists of: the contents of MANIFEST.json, as plain data.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zero/base/dtype.hpp"
+
+namespace zero::checkpoint {
+
+/// Written into every checkpoint. Older versions load; newer ones are refused naming both.
+inline constexpr int64_t kFormatVersion = 1;
+/// Digests are kept for each block of this length.
+inline constexpr int64_t kDigestBlockBytes = int64_t(1) << 20;
+
+/// A whole tensor, which lies in slices in the ranks' files.
+struct Tensor {
+  std::string name;  ///< its dataset: "optimizer/momentum/transformer.wte.weight"
+  Dtype dtype = Dtype::f32;
+  std::vector<int64_t> shape;
+
+  bool operator==(const Tensor&) const = default;
+};
+
+/// Elements [begin, begin + numel) of a tensor in row-major order, as they lie in one file.
+struct Slice {
+  int32_t tensor = 0;  ///< index into Manifest::tensors
+  int32_t file = 0;    ///< index into Manifest::files
+  int64_t begin = 0, numel = 0;
+  int64_t offset = 0;  ///< of the first byte in the file
+
+  bool operator==(const Slice&) const = default;
+};
+
+/// One file and the digests of what was written into it, taken from memory.
+struct File {
+  std::string name;  ///< "rank00000.h5", or "checkpoint.h5", which only people read
+  int64_t bytes = 0;
+  std::vector<uint32_t> crc32c;  ///< of each block of kDigestBlockBytes
+  std::string xxh3;              ///< XXH3-128 of the whole, 32 hexadecimal digits
+
+  bool operator==(const File&) const = default;
+};
+
+struct Manifest {
+  int64_t format_version = kFormatVersion;
+  int64_t step = 0;
+  int32_t ranks = 1;
+  /// What a resume needs or compares, in words: "seed", "samples" (consumed), "stage",
+  /// "architecture", "compute", "data", "configuration" (the TOML text), "arithmetic", "build" ...
+  std::map<std::string, std::string> facts;
+  std::vector<Tensor> tensors;
+  std::vector<Slice> slices;
+  std::vector<File> files;
+
+  bool operator==(const Manifest&) const = default;
+};
+
+/// JSON with a last member that is the SHA-256 of all before it.
+std::string to_text(const Manifest& manifest);
+
+/// The reverse, strict: known members of the right types, names that are "rank%05d.h5" or
+/// "checkpoint.h5", slices inside their tensors and files, every tensor covered exactly once.
+/// Throws Error(kInput) naming `path`, the place and what is wrong; Error(kNoCheckpoint) for a
+/// newer format version, naming both. At most 64 MiB of text.
+Manifest parse_manifest(std::string_view text, const std::string& path);
+
+}  // namespace zero::checkpoint
