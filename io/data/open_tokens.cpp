@@ -1,5 +1,6 @@
 #include "zero/io/data/open_tokens.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "io/data/encoded_text.hpp"
@@ -10,11 +11,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Models of more are padded to please their matrix products.
+constexpr int64_t kGpt2Vocabulary = 50257;
+
 std::string make_command(const TokenOptions& options, const std::string& source,
                          const std::string& tokens) {
   const std::string command = text("tools/data/make_tokens.sh ", source, " ", tokens);
   if (options.tokenizer == "bytes") return command;
-  return text(command, " ", options.tokenizer, " ", options.vocab_size);
+  const int64_t entries = std::min(options.vocab_size, kGpt2Vocabulary);
+  return text(command, " ", options.tokenizer, " ", entries);
 }
 
 std::string replaced(const std::string& path, const char* extension) {

@@ -39,6 +39,15 @@ TEST(CommandLine, PlansForTheRanksAndMachineAskedFor) {
   EXPECT_EQ(line.overrides.size(), 1u);
 }
 
+TEST(CommandLine, ShowsTheDataOfSomeSteps) {
+  const CommandLine line =
+      read({"data", "x.toml", "--steps", "1..3", "--ranks", "4", "--decode", "run.seed=2"});
+  EXPECT_EQ(line.command, Command::data);
+  EXPECT_EQ(line.steps, "1..3");
+  EXPECT_EQ(line.ranks, 4);
+  EXPECT_TRUE(line.decode);
+}
+
 TEST(CommandLine, AnswersQuestionsWithoutAnInput) {
   EXPECT_EQ(read({"--help"}).command, Command::help);
   EXPECT_EQ(read({"--version"}).command, Command::version);

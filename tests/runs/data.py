@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `zeroapp data` shows, every format of tokens, and what is refused of damaged ones."""
 import json
+import re
 
 import damaged_files
 import token_files
@@ -68,16 +69,54 @@ def every_format_holds_the_same_samples(program):
 
 
 def every_format_trains_alike(program):
-    losses = {}
-    for name, files in {"text": {".txt": bytes(IDS)}, **token_files.all_formats(IDS)}.items():
-        if name[-1] in "1235":
-            continue  # read as mapped8 and legacy4 are
-        train = "data.train=" + write_files(program, name, files)
-        result = trained(program, LONGER, train, "data.validation=ids.txt")
-        check(result.finished(), f"{name} trains", result)
-        losses[name] = [record["loss"] for record in result.metrics if "loss" in record]
-    check(len(losses) >= 6 and len(losses["text"]) == 2, f"six formats, two steps each: {losses}")
-    check(all(found == losses["text"] for found in losses.values()), f"losses differ: {losses}")
+    formats = token_files.all_formats(IDS)
+    names = ("tokens16", "llmc16", "llmc32", "nanogpt", "mapped8", "legacy4")
+    files = {"ids.txt": {}} | {f"{name}.bin": formats[name] for name in names}
+    found = {}
+    for path, content in files.items():
+        if content:
+            write_files(program, path.removesuffix(".bin"), content)
+        result = trained(program, LONGER, f"data.train={path}", f"data.validation={path}")
+        check(result.finished(), f"{path} trains", result)
+        evaluated = re.findall(r"evaluation after step .* tokens", result.out)
+        found[path] = [record["loss"] for record in result.metrics] + evaluated
+    check(len(found["ids.txt"]) == 3, f"two steps and an evaluation: {found}")
+    check(all(losses == found["ids.txt"] for losses in found.values()), f"losses differ: {found}")
+
+
+def shown_samples_are_the_trained_ones(program):
+    still = (LONGER, "optimizer.lr=0", "model.dropout=0")  # so every step has the first weights
+    result = program.wait(program.start(2, *still, "run.steps=3", input_file="data.toml"), "data")
+    check(result.finished(), "three steps without a learning rate", result)
+    losses = [record["loss"] for record in result.metrics]
+    check(min(abs(a - b) for a in losses for b in losses if a is not b) > 1e-5,
+          f"batches can be told apart: {losses}")
+    for step, loss in enumerate(losses, start=1):
+        shown = samples(program, LONGER, "--ranks", "2", steps=str(step))
+        ids = [token for sample in shown for token in sample["tokens"]]
+        write_files(program, "shown", {".bin": token_files.token_file(ids)})
+        alone = trained(program, *still, "data.train=shown.bin", "run.steps=1")
+        check(alone.finished(), f"the samples of step {step} train", alone)
+        found = alone.metrics[0]["loss"]
+        check(abs(found - loss) < 2e-6, f"step {step}: {loss}, its samples alone {found}")
+
+
+def texts_are_encoded(program):
+    folder = program.folder / "bpe"
+    folder.mkdir()
+    (folder / "vocab.json").write_text(json.dumps(token_files.BPE_VOCABULARY), encoding="utf-8")
+    (folder / "merges.txt").write_text("#version: 0.2\np l\npl u\nplu s\n", encoding="utf-8")
+    bpe = ("data.tokenizer=bpe",)
+    windows = all_windows(program, *bpe)
+    ids = [token for sample in sorted(windows) for token in windows[sample]]
+    check(set(ids) & {258} and not set(ids) & {256, 257}, "every plus is one token")
+    write_files(program, "encoded", {".bin": token_files.token_file(ids, 259)})
+    check(all_windows(program, "data.train=encoded.bin") == windows, "a token file of the same")
+    shown = samples(program, LONGER, "--decode", *bpe)
+    check(all(s["text"] in bytes(IDS).decode() for s in shown), f"text of {shown}")
+    before = counts(program, *bpe)["fingerprint"]
+    (folder / "merges.txt").write_text("#version: 0.2\np l\npl u\n", encoding="utf-8")
+    check(counts(program, *bpe)["fingerprint"] != before, "a fingerprint covers the tokenizer")
 
 
 def ranks_share_a_batch(program):
@@ -162,11 +201,13 @@ def main():
     (program.folder / "ids.txt").write_bytes(bytes(IDS))
     every_format_holds_the_same_samples(program)
     ranks_share_a_batch(program)
+    texts_are_encoded(program)
     text_is_shown(program)
     wrong_steps_are_refused(program)
     damaged_files_are_refused(program)
     what_is_no_file_is_refused(program)
     epochs_become_steps(program)
+    shown_samples_are_the_trained_ones(program)
     every_format_trains_alike(program)
     print("all data read")
 

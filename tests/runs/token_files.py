@@ -3,6 +3,11 @@ import struct
 import zlib
 
 CODES = {1: "B", 2: "b", 3: "h", 4: "i", 5: "q", 8: "H"}  # Megatron's types, as struct names them
+# GPT-2's letters for bytes: those that print as themselves, then the others from U+0100 on.
+_PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTED]
+_LETTERS = [chr(byte) for byte in _PRINTED] + [chr(256 + i) for i in range(len(_OTHERS))]
+BPE_VOCABULARY = {entry: i for i, entry in enumerate([*_LETTERS, "pl", "plu", "plus"])}
 
 
 def packed(ids, kind):
