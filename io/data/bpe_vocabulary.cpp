@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "zero/base/error.hpp"
+#include "zero/base/utf8.hpp"
 
 namespace zero {
 namespace {
@@ -85,6 +86,14 @@ class VocabularyReader : public nlohmann::json_sax<Json> {
   BpeVocabulary out_;
 };
 
+bool is_utf8(std::string_view bytes) {
+  Utf8Checker utf8;
+  for (const char byte : bytes) {
+    if (!utf8.accept(uint8_t(byte))) return false;
+  }
+  return utf8.complete();
+}
+
 }  // namespace
 
 BpeVocabulary parse_bpe_vocabulary(const std::string& content, const std::string& path,
@@ -93,14 +102,14 @@ BpeVocabulary parse_bpe_vocabulary(const std::string& content, const std::string
 }
 
 std::string shown_entry(std::string_view entry) {
+  const bool cut = entry.size() > kShownBytes;
   std::string shown(entry.substr(0, kShownBytes));
+  while (cut && !shown.empty() && (uint8_t(shown.back()) & 0x80)) shown.pop_back();
+  const bool plain = is_utf8(shown);
   for (char& c : shown) {
-    if (uint8_t(c) < 0x20 || c == 0x7F) c = '?';
+    if (uint8_t(c) < 0x20 || c == 0x7F || (!plain && uint8_t(c) >= 0x80)) c = '?';
   }
-  // A character that is cut in two would make the message no UTF-8.
-  while (entry.size() > kShownBytes && !shown.empty() && (uint8_t(shown.back()) & 0x80))
-    shown.pop_back();
-  return "'" + shown + (entry.size() > kShownBytes ? "...'" : "'");
+  return "'" + shown + (cut ? "...'" : "'");
 }
 
 }  // namespace zero

@@ -22,7 +22,7 @@ struct BpeVocabulary {
 BpeVocabulary parse_bpe_vocabulary(const std::string& content, const std::string& path,
                                    const std::string& advice);
 
-/// An entry in quotes for a message, cut where it is long, without control characters.
+/// An entry in quotes for a message: cut where it is long, UTF-8, without control characters.
 std::string shown_entry(std::string_view entry);
 
 }  // namespace zero

@@ -121,6 +121,7 @@ TEST_F(BpeFilesTest, RefuseALineOfMergesByItsNumber) {
   EXPECT_THAT(error("h e\nq u\n"), HasSubstr("line 2: vocab.json has no 'qu'"));
   EXPECT_THAT(error("h e\nhex a\n"), HasSubstr("line 2: vocab.json has no 'hex'"));
   EXPECT_THAT(error("h e\nh e\n"), HasSubstr("line 2: 'h e' is merged by an earlier line"));
+  EXPECT_THAT(error("h\xC3( e\n"), HasSubstr("has no 'h?('"));
   EXPECT_THAT(error("h\x01 " + std::string(1000, 'x')), HasSubstr("has no 'h?'"));
   EXPECT_LT(error("h " + std::string(1000, 'x')).size(), 400u);
 }
