@@ -5,7 +5,7 @@
 # CMake finds one. With everything there it only looks, in less than two seconds.
 # usage: tools/setup.sh [--yes] [--text] [--style]
 #   --yes    do not ask before using sudo      --text   also the packages with the text to train on
-#   --style  also the formatter that tests/tidy uses
+#   --style  also the formatter and the fuzzer that the tests use where they are there
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -46,6 +46,10 @@ has_text() { have mod2imp && [ -e /usr/share/sword/mods.d/engWEB2015eb.conf ]; }
 has_style() {
   have clang-format-14 || clang-format --version 2> /dev/null | grep -q 'version 14\.'
 }
+has_fuzzer() {
+  have clang++-14 &&
+    compgen -G "$(clang++-14 -print-resource-dir)/lib/linux/libclang_rt.fuzzer-*" > /dev/null
+}
 has_kokkos() {
   [ -d "$root/.deps/kokkos" ] && return 0
   has_compiler && has_cmake || return 1
@@ -75,7 +79,8 @@ if [ "$want_text" = yes ]; then
   parts+=("text|required|10|libsword-utils sword-text-web|the World English Bible, to train on")
 fi
 if [ "$want_style" = yes ]; then
-  parts+=("style|optional|35|clang-format-14|clang-format 14: without it the layout is not checked")
+  parts+=("style|optional|35|clang-format-14|clang-format 14: without it the layout is not checked"
+    "fuzzer|optional|12|clang-14 libclang-rt-14-dev|libFuzzer: without it fixed mutations stand in")
 fi
 
 required_packages=() optional_packages=() download_mb=0 report=()

@@ -105,6 +105,8 @@ TomlScalar read_scalar(TextCursor& cursor) {
   if (c == '"' || c == '\'') return read_string(cursor);
   const std::string_view word = take_word(cursor);
   if (word == "true" || word == "false") return word == "true";
+  if (word == "True") syntax("True is no value; write true");
+  if (word == "False") syntax("False is no value; write false");
   if (!word.empty()) return read_toml_number(word);
   if (c == '{') syntax("{inline tables} are not read; write a [section] or dotted keys");
   if (c == '[') syntax("an array inside an array is not read");

@@ -225,6 +225,18 @@ TEST(ReadConfig, KeepsTheLargestMicroBatchAsAWord) {
   EXPECT_THAT(error_of("gradient_accumulation_steps = \"max\""), HasSubstr("write an integer"));
 }
 
+TEST(ReadConfig, TakesTwoNamesOfOneSettingIfTheyAgree) {
+  EXPECT_EQ(config_of("steps_per_print = 7").run.log_interval, 7);
+  EXPECT_EQ(config_of("steps_per_print = 7\nrun.log_interval = 7").run.log_interval, 7);
+  EXPECT_EQ(error_of("run.log_interval = 6\nsteps_per_print = 7"),
+            "in.toml:5: steps_per_print: 7 contradicts run.log_interval = 6, which is the same "
+            "setting; keep one");
+  EXPECT_THAT(error_of("", {"steps_per_print=7", "run.log_interval=6"}),
+              HasSubstr("command line: run.log_interval: 6 contradicts steps_per_print = 7"));
+  EXPECT_EQ(config_of("run.log_interval = 6", {"steps_per_print=7"}).run.log_interval, 7);
+  EXPECT_THAT(error_of("steps_per_print = 0"), HasSubstr("out of range"));
+}
+
 TEST(ReadConfig, RefusesALeastLossScaleAboveTheFirst) {
   const std::string fp16 = "[fp16]\nenabled = true\ninitial_scale_power = 3\n";
   EXPECT_EQ(error_of(fp16 + "min_loss_scale = 8"), "no error");

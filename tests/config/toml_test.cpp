@@ -100,6 +100,11 @@ TEST(Toml, RefusesBytesThatAreNoText) {
   EXPECT_THAT(problem("a = \"\xC3"), HasSubstr("cut off"));
 }
 
+TEST(Toml, KnowsPythonsBooleans) {
+  EXPECT_THAT(problem("a = True"), HasSubstr("write true"));
+  EXPECT_THAT(problem("a = False"), HasSubstr("write false"));
+}
+
 TEST(Toml, KeepsItsLimits) {
   const std::string long_file(kTomlMaxBytes + 1, '\n');
   EXPECT_THAT(problem(long_file), HasSubstr("at most 65536"));
