@@ -1,4 +1,6 @@
 # Every fuzz target: <name>.cpp defines LLVMFuzzerTestOneInput, which throws when something is
-# wrong. FOLDERS are compiled with it by clang, LINKS is their library in the main build, SEEDS a folder of
-# good inputs; all of them relative to the root of the tree.
+# wrong. FOLDERS of sources are compiled with it by clang, SEEDS is a folder of good inputs, both
+# relative to the root of the tree; LINKS is the library of those sources in the main build.
 zero_fuzz_target(read_config FOLDERS src/base src/config LINKS zero_config SEEDS inputs)
+zero_fuzz_target(safetensors FOLDERS src/base io/files io/interop LINKS zero_io
+                 SEEDS tests/fuzz/seeds/safetensors)
