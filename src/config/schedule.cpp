@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "zero/base/error.hpp"
+
 namespace zero {
 namespace {
 
@@ -58,6 +60,16 @@ Schedule schedule_of(const RunConfig& config) {
   if (schedule.config.total_num_steps == 0) schedule.config.total_num_steps = config.run.steps;
   if (schedule.config.warmup_max_lr == 0) schedule.config.warmup_max_lr = config.optimizer.lr;
   return schedule;
+}
+
+std::string long_warmup(const RunConfig& config) {
+  const int64_t warmup = config.scheduler.warmup_num_steps;
+  const Schedule schedule = schedule_of(config);
+  const int64_t total = schedule.config.total_num_steps;
+  if (config.scheduler.type == ScheduleType::constant || total == 0 || warmup < total) return "";
+  return text("the warm-up of ", warmup, " steps outlasts the ", total,
+              " steps of the schedule: the learning rate reaches ", schedule.rate(total - 1),
+              " and no more");
 }
 
 }  // namespace zero

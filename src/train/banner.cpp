@@ -21,7 +21,14 @@ std::string cpuinfo(const std::string& name) {
   return "unknown";
 }
 
-std::string mpi_version() {
+/// "1 rank", "2 ranks"
+std::string counted(int64_t number, const std::string& word) {
+  return text(number, " ", word, number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string mpi_text() {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(version, &length);
@@ -29,7 +36,9 @@ std::string mpi_version() {
   return whole.substr(0, whole.find_first_of(",\n"));
 }
 
-}  // namespace
+std::string kokkos_text() {
+  return text(KOKKOS_VERSION / 10000, ".", KOKKOS_VERSION / 100 % 100, ".", KOKKOS_VERSION % 100);
+}
 
 std::string processor_text() {
   std::istringstream flags(cpuinfo("flags"));
@@ -43,23 +52,23 @@ std::string processor_text() {
 }
 
 std::string libraries_text() {
-  return text(kernels::product_library(), ", Kokkos ", KOKKOS_VERSION / 10000, ".",
-              KOKKOS_VERSION / 100 % 100, ".", KOKKOS_VERSION % 100, ", ", mpi_version());
+  return text(kernels::product_library(), ", Kokkos ", kokkos_text(), ", ", mpi_text());
 }
 
 std::string banner(const std::string& version, Session& session, const Build& build,
                    const std::string& backend) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;
-  return text(
-      "zeroapp ", version, ": ", session.ranks(), " ranks, ", session.node_ranks(), " on host ",
-      session.host(), ", ", session.threads(), " threads each, collectives by ", backend,
-      "\nprocessor   ", processor_text(), "\nlibraries   ", libraries_text(), "\nmodel       ",
-      model::parameter_count(build.model), " parameters, ", build.model.layers, " layers of width ",
-      build.model.width, ", ", name_of(request.compute), ", ZeRO stage ", request.stage,
-      request.reproducible ? ", reproducible" : "", "\nbatch       ", batch.train, " samples of ",
-      build.plan.graphs[0].length, " tokens = ", batch.micro, " x ", batch.accumulation, " x ",
-      session.ranks(), " ranks\n");
+  return text("zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ",
+              session.node_ranks(), " on host ", session.host(), ", ",
+              counted(session.threads(), "thread"), " each, collectives by ", backend,
+              "\nprocessor   ", processor_text(), "\nlibraries   ", libraries_text(),
+              "\nmodel       ", model::parameter_count(build.model), " parameters, ",
+              build.model.layers, " layers of width ", build.model.width, ", ",
+              name_of(request.compute), ", ZeRO stage ", request.stage,
+              request.reproducible ? ", reproducible" : "", "\nbatch       ", batch.train,
+              " samples of ", build.plan.graphs[0].length, " tokens = ", batch.micro, " x ",
+              batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
 }
 
 }  // namespace zero::train

@@ -59,7 +59,8 @@ def earlier_run_makes_way(program):
     result = program.train(1)
     check(result.finished() and steps(result) == STEPS, "it begins anew", result)
     said = [line for line in result.out.splitlines() if "moved to runs/tiny/old-1" in line]
-    check(len(said) == 1 and "(finished step 6 of 6)" in said[0], f"one line says so: {said}")
+    words = "earlier run here: finished step 6 of 6, no checkpoint"
+    check(len(said) == 1 and words in said[0], f"one line says so: {said}")
     check((folder / "notes.txt").read_text() == "mine", "what no run has written stays")
     check((folder / "old-1/summary.json").exists(), "the old summary is there")
 
@@ -73,7 +74,7 @@ def killed_rank_leaves_a_usable_folder(program):
     check(result.status != 0 and seconds < 5, f"all are gone within 5 s, not {seconds:.1f}", result)
     again = program.train(2)
     check(again.finished() and steps(again) == STEPS, "the next run finishes", again)
-    check("(killed) moved to runs/tiny/old-1" in again.out, "it names the earlier end", again)
+    check("earlier run here: killed, " in again.out, "it names the earlier end", again)
     check(launches(program.folder / "runs/tiny/old-1")[0]["ended"] == "killed", "and records it")
 
 

@@ -28,7 +28,7 @@ def wrong_override_names_the_command_line(program):
 def launcher_without_mpi_is_refused(program):
     env = {"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "32"}
     check_refused(program.alone("tiny.toml", env=env), 2,
-                  "started as 32 tasks, but MPI sees 1: use srun --mpi=pmix")
+                  "started as 32 tasks that MPI cannot join: use srun --mpi=pmix")
     silent = program.alone("tiny.toml", env=dict(env, SLURM_PROCID="7"))
     check(silent.status == 2 and not silent.error_lines(), "the other tasks stay silent", silent)
     check(not (program.folder / "runs").exists(), "a refused launch makes no folder")

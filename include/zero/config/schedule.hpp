@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "zero/config/run_config.hpp"
 
@@ -28,5 +29,8 @@ struct Schedule {
 /// The schedule of a run, with auto resolved: total_num_steps from run.steps, warmup_max_lr from
 /// lr.
 Schedule schedule_of(const RunConfig& config);
+
+/// "", or that the warm-up outlasts the schedule, and the rate that it reaches. Wants run.steps.
+std::string long_warmup(const RunConfig& config);
 
 }  // namespace zero

@@ -68,8 +68,8 @@ void Run::open_folder() {
 void Run::begin_files() {
   const std::string& ended = folder_->earlier_end();
   if (!folder_->moved_to().empty()) {
-    say(text("no checkpoint to go on from: files of an earlier run",
-             ended.empty() ? "" : text(" (", ended, ")"), " moved to ", folder_->moved_to(), "\n"));
+    say(text("earlier run here: ", ended, ended.empty() ? "" : ", ",
+             "no checkpoint to go on from; its files moved to ", folder_->moved_to(), "\n"));
   }
   std::vector<std::string> command = {"zeroapp", line_.input};
   command.insert(command.end(), line_.overrides.begin(), line_.overrides.end());
