@@ -61,6 +61,8 @@ def broken_numbers_end_the_run(program):
     check_refused(result, 7, "3 steps in a row were not finite")
     record = json.loads((program.folder / "runs/tiny/error.json").read_text())
     check(record["exit"] == 7 and record["step"] > 0, f"error.json says so: {record}")
+    launch = json.loads((program.folder / "runs/tiny/launches.jsonl").read_text())
+    check(launch["ended"] == f"error E0700 in step {record['step']}", f"so does {launch}")
 
 
 def main():

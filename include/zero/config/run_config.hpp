@@ -198,7 +198,7 @@ struct RunConfig {
   int64_t gradient_accumulation_steps = 0;
   double gradient_clipping = 1.0;  ///< the norm of the whole gradient, at most; 0 = no clipping
   CommunicationDtype communication_data_type = CommunicationDtype::automatic;
-  bool wall_clock_breakdown = false;  ///< prints the time of each region of a step
+  bool wall_clock_breakdown = false;  ///< prints ms of forward, backward, reduce ...
 
   ModelConfig model;
   DataConfig data;
