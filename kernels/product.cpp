@@ -52,5 +52,6 @@ template void product(Stream&, const ProductSpec&, const f16*, const f16*, const
 template void product(Stream&, const ProductSpec&, const f16*, const f16*, const f16*, float*);
 
 const char* product_library() { return vendor::gemm_library(); }
+const char* product_isa() { return vendor::gemm_isa(); }
 
 }  // namespace zero::kernels

@@ -33,5 +33,7 @@ void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands);
 
 /// Name and version of the library.
 const char* gemm_library();
+/// The instructions that it uses on this processor.
+const char* gemm_isa();
 
 }  // namespace zero::kernels::vendor

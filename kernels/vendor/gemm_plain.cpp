@@ -127,4 +127,6 @@ void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) 
 
 const char* gemm_library() { return "plain loops"; }
 
+const char* gemm_isa() { return "as compiled"; }
+
 }  // namespace zero::kernels::vendor

@@ -29,19 +29,14 @@ train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
   return train::machine_limit(config, machine);
 }
 
-/// What fits is judged by the arena alone, so a change is found without a forecast.
-train::Fits fits_in(const train::MemoryLimit& limit) {
-  return [limit](const train::Build& build) {
-    return limit.bytes == 0 || build.plan.arena_bytes[size_t(plan::Tier::device)] <= limit.bytes;
-  };
-}
-
 void print_largest_batch(const RunConfig& config, const train::Team& team,
                          const train::MemoryLimit& limit) {
-  const int64_t micro = train::largest_micro_batch(config, team, fits_in(limit));
-  if (micro == 0)
-    refuse(Exit::kDoesNotFit, "no micro-batch fits in ", train::bytes_text(double(limit.bytes)),
-           " (", limit.source, ")");
+  const train::MemoryLimit within = train::limit_of_largest(config, limit);
+  const int64_t micro = train::largest_micro_batch(config, team, train::fits_in(within));
+  if (micro == 0) {
+    refuse(Exit::kDoesNotFit, "no micro-batch fits in ", train::bytes_text(double(within.bytes)),
+           " (", within.source, ")");
+  }
   std::printf("train_micro_batch_size_per_gpu=%lld\n", (long long)micro);
 }
 
@@ -61,12 +56,19 @@ void print_report(const train::PlanReport& report, bool json) {
   std::fputs(train::time_table(report).c_str(), stdout);
 }
 
+/// A plan is made without data, which alone says how many steps an epoch has.
+std::string length_text(const RunConfig& config) {
+  if (config.run.epochs == 0) return "";
+  return text("run.epochs = ", config.run.epochs,
+              ": the steps come from the data; zeroapp data INPUT counts them\n");
+}
+
 }  // namespace
 
 void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config,
                         const train::Team& team, const MoreRanks& more) {
   if (report.fits()) return;
-  const auto change = train::cheapest_change(config, team, fits_in(report.limit), more.most);
+  const auto change = train::cheapest_change(config, team, train::fits_in(report.limit), more.most);
   std::string advice =
       text("no batch, recompute or stage on up to ", more.most, more.most == 1 ? " rank" : " ranks",
            " makes it fit; use a smaller model, or more ranks on more nodes");
@@ -79,12 +81,19 @@ void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config
          ") - ", advice);
 }
 
+std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit) {
+  if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return "";
+  const train::MemoryLimit within = train::limit_of_largest(asked, limit);
+  return text("train_micro_batch_size_per_gpu = \"max\" is ", micro, " within ",
+              train::bytes_text(double(within.bytes)), " (", within.source, ")\n");
+}
+
 int plan(const CommandLine& line) {
   const ConfigInput input = read_config_file(line.input, line.overrides);
   for (const std::string& warning : input.warnings) {
     std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   }
-  const RunConfig& config = input.config;
+  RunConfig config = input.config;
   const train::Team team = team_of(line, config);
   const plan::Machine machine = plan::machine_profile(line.machine, train::compute_dtype(config));
   const train::MemoryLimit limit = limit_of(line, config, machine);
@@ -92,8 +101,11 @@ int plan(const CommandLine& line) {
     print_largest_batch(config, team, limit);
     return 0;
   }
+  train::resolve_largest(config, team, limit);
   const train::Build build = train::build(config, team);
   const train::PlanReport report = train::report_plan(build, machine, limit);
+  if (!line.json) std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
+  if (!line.json) std::fputs(length_text(config).c_str(), stdout);
   print_report(report, line.json);
   std::fflush(stdout);
   refuse_unless_fits(report, config, team,

@@ -60,6 +60,11 @@ BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
         Exit::kUsage, equation(config, ranks),
         ": the batch has no size; write train_micro_batch_size_per_gpu = 1, or train_batch_size");
   }
+  if (config.train_micro_batch_size_per_gpu == kMicroBatchMax) {
+    refuse(Exit::kUsage,
+           "train_micro_batch_size_per_gpu = \"max\" is known to training and plan "
+           "alone; write the number that zeroapp plan INPUT --max-batch prints");
+  }
   return infer(config, ranks);
 }
 

@@ -5,6 +5,8 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -83,18 +85,20 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   return *this;
 }
 
-int64_t Arena::resident_bytes() const {
+int64_t Arena::resident_bytes() const { return mapped_bytes("Rss:"); }
+int64_t Arena::huge_bytes() const { return mapped_bytes("AnonHugePages:"); }
+
+int64_t Arena::mapped_bytes(const char* which) const {
   if (base_ == nullptr) return 0;
   std::ifstream smaps("/proc/self/smaps");
   const uintptr_t base = reinterpret_cast<uintptr_t>(base_);
   bool inside = false;
   for (std::string line; std::getline(smaps, line);) {
     uintptr_t first = 0, last = 0;
-    int64_t kib = 0;
     if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &first, &last) == 2) {
       inside = first == base;
-    } else if (inside && std::sscanf(line.c_str(), "Rss: %" SCNd64, &kib) == 1) {
-      return kib * 1024;
+    } else if (inside && line.starts_with(which)) {
+      return std::atoll(line.c_str() + std::strlen(which)) * 1024;
     }
   }
   refuse(Exit::kIo, "/proc/self/smaps does not list the arena at ", static_cast<void*>(base_));

@@ -68,6 +68,7 @@ struct Crew {
   std::array<Count, plan::kLanes> finished;  ///< ops of the running body
   std::array<LaneTimes, plan::kLanes> times;
   std::array<LaneProgress, plan::kLanes> progress;
+  std::array<OpTime*, plan::kLanes> op_times{};  ///< of the running body; null: no trace is kept
   Failure failure;
   std::atomic<bool> closing{false};
   std::function<void(plan::Lane, const plan::PlanOp&)> op_hook;

@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "src/run/lane_runner.hpp"
-#include "src/run/together.hpp"
+#include "src/run/trace_ring.hpp"
+#include "zero/device/region.hpp"
 
 namespace zero::run {
 namespace {
@@ -55,16 +57,32 @@ void mark_awaited(LaneSetups& lanes, const plan::Body& body, size_t id) {
   }
 }
 
+/// "adam h.3", "linear layer 2". A tool keeps one stack of regions a process, so only the compute
+/// lane has any.
+std::string region_of(const BoundOp& bound, int row) {
+  const plan::PlanOp& op = *bound.op;
+  if (op.lane != plan::Lane::compute || !tool_listens()) return "";
+  std::string name = op_row_name(row);
+  if (op.unit >= 0) name += " " + bound.plan->units.at(size_t(op.unit)).name;
+  if (op.graph_op >= 0) name += text(" layer ", bound.graph->ops[size_t(op.graph_op)].layer);
+  return name;
+}
+
 void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
   const plan::Body& body = target.plan.bodies[id];
   for (size_t place = 0; place < body.ops.size(); ++place) {
     const plan::PlanOp& op = body.ops[place];
     LaneSetup& lane = lanes[size_t(op.lane)];
-    ZERO_REQUIRE(lane.comm != nullptr || !is_collective(op.kind), plan::name_of(op.kind),
+    ZERO_REQUIRE(lane.comm != nullptr || !plan::is_collective(op.kind), plan::name_of(op.kind),
                  " on lane ", plan::name_of(op.lane), ", which has no communicator");
     BoundOp bound = bind(target, body, op);
     const int row = op_row(bound);
-    lane.ops[id].push_back({.bound = std::move(bound), .place = int32_t(place), .row = row});
+    std::string region = region_of(bound, row);
+    lane.ops[id].push_back({.bound = std::move(bound),
+                            .place = int32_t(place),
+                            .row = row,
+                            .phase = phase_of(target.plan, BodyId(id), op),
+                            .region = std::move(region)});
   }
   mark_awaited(lanes, body, id);
 }
@@ -81,19 +99,15 @@ class Executor::Impl {
   }
 
   void run(BodyId body, const kernels::StepInputs& inputs) {
-    ZERO_REQUIRE(!crew.failure.raised(), "this executor has failed before: make a new one");
-    const bool evaluates = body == plan::kEvaluate;
-    const int32_t place = evaluates ? plan_.evaluation_inputs : plan_.step_inputs;
-    ZERO_REQUIRE(place >= 0, "the plan has no body ", plan_.bodies[body].name);
-    std::memcpy(bytes(place).data(), &inputs, sizeof(inputs));
-    for (Count& count : crew.finished) count.set(0);
-    for (size_t lane = 1; lane < kLanes; ++lane) {
-      crew.times[lane] = {};
-      if (busy(lane, body)) lanes_[lane]->begin(body);
-    }
-    lanes_[0]->run(body);
-    await_other_lanes(body);
-    crew.failure.rethrow();
+    set_inputs(body, inputs);
+    if (trace_) crew.op_times = trace_->begin(body, inputs.step);
+    run_lanes(body);
+    if (trace_) trace_->end(body);
+  }
+
+  void run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
+    set_inputs(body, inputs);
+    run_lanes(body);
   }
 
   std::span<std::byte> bytes(int32_t buffer) { return buffer_bytes(plan_, memory_, buffer); }
@@ -113,15 +127,49 @@ class Executor::Impl {
     return table;
   }
 
+  PhaseSeconds phase_seconds() const {
+    PhaseSeconds sum{};
+    for (const auto& lane : lanes_) {
+      if (lane == nullptr) continue;
+      for (size_t phase = 0; phase < sum.size(); ++phase) {
+        sum[phase] += lane->phase_seconds()[phase];
+      }
+    }
+    return sum;
+  }
+
   void clear_profile() {
     for (const auto& lane : lanes_) {
       if (lane != nullptr) lane->clear_tallies();
     }
   }
 
+  void keep_trace(int bodies) { trace_.emplace(plan_, bodies); }
+  std::vector<TracedBody> trace() const {
+    return trace_ ? trace_->bodies() : std::vector<TracedBody>{};
+  }
+
   Crew crew;
 
  private:
+  template <class Inputs>
+  void set_inputs(BodyId body, const Inputs& inputs) {
+    ZERO_REQUIRE(!crew.failure.raised(), "this executor has failed before: make a new one");
+    const int32_t place = inputs_buffer(plan_, body, sizeof(inputs));
+    std::memcpy(bytes(place).data(), &inputs, sizeof(inputs));
+  }
+
+  void run_lanes(BodyId body) {
+    for (Count& count : crew.finished) count.set(0);
+    for (size_t lane = 1; lane < kLanes; ++lane) {
+      crew.times[lane] = {};
+      if (busy(lane, body)) lanes_[lane]->begin(body);
+    }
+    lanes_[0]->run(body);
+    await_other_lanes(body);
+    crew.failure.rethrow();
+  }
+
   bool busy(size_t lane, BodyId body) const {
     return lanes_[lane] != nullptr && lanes_[lane]->has_ops(body);
   }
@@ -159,6 +207,7 @@ class Executor::Impl {
   const Rules rules_;
   std::array<Arena, plan::kTiers> arenas_;
   RankMemory memory_;
+  std::optional<TraceRing> trace_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
 };
 
@@ -167,12 +216,18 @@ Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& 
 Executor::~Executor() = default;
 
 void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
+void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
+  impl_->run_chunk(body, inputs);
+}
 std::span<std::byte> Executor::bytes(int32_t buffer) { return impl_->bytes(buffer); }
 const Arena& Executor::arena(plan::Tier tier) const { return impl_->arena(tier); }
 std::span<const LaneTimes> Executor::times() const { return impl_->crew.times; }
 std::span<const LaneProgress> Executor::progress() const { return impl_->crew.progress; }
 std::vector<Executor::Profile> Executor::profile() const { return impl_->profile(); }
+PhaseSeconds Executor::phase_seconds() const { return impl_->phase_seconds(); }
 void Executor::clear_profile() { impl_->clear_profile(); }
+void Executor::keep_trace(int bodies) { impl_->keep_trace(bodies); }
+std::vector<TracedBody> Executor::trace() const { return impl_->trace(); }
 
 void Executor::set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook) {
   impl_->crew.op_hook = std::move(hook);

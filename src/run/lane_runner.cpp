@@ -2,13 +2,15 @@
 
 #include <chrono>
 
+#include "zero/device/region.hpp"
+
 namespace zero::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_between(Clock::time_point start, Clock::time_point end) {
+  return std::chrono::duration<double>(end - start).count();
 }
 
 }  // namespace
@@ -41,7 +43,10 @@ void LaneRunner::begin(plan::BodyId body) {
   begun_.publish(++turn_);
 }
 
-void LaneRunner::clear_tallies() { tallies_.assign(tallies_.size(), LaneTally{}); }
+void LaneRunner::clear_tallies() {
+  tallies_.assign(tallies_.size(), LaneTally{});
+  phase_seconds_ = {};
+}
 
 void LaneRunner::run(plan::BodyId body) noexcept {
   const size_t lane = size_t(setup_.lane);
@@ -72,7 +77,7 @@ bool LaneRunner::await(const plan::PlanOp& op) const {
     crew_.progress[lane].running.store(-1, std::memory_order_relaxed);
     const Clock::time_point start = Clock::now();
     for (const plan::Wait& wait : op.waits) crew_.finished[size_t(wait.lane)].wait_for(wait.count);
-    crew_.times[lane].wait_seconds += seconds_since(start);
+    crew_.times[lane].wait_seconds += seconds_between(start, Clock::now());
   }
   return !crew_.failure.raised();
 }
@@ -82,14 +87,20 @@ void LaneRunner::run_op(const LaneOp& op, int32_t position) {
   LaneProgress& progress = crew_.progress[lane];
   progress.running.store(op.place, std::memory_order_relaxed);
   const Clock::time_point start = Clock::now();
-  if (crew_.op_hook) crew_.op_hook(setup_.lane, *op.bound.op);
-  op.bound.function(op.bound, {.stream = stream_, .comm = setup_.comm});
-  if (op.awaited) stream_.wait();
-  const double seconds = seconds_since(start);
+  {
+    const Region region(op.region);
+    if (crew_.op_hook) crew_.op_hook(setup_.lane, *op.bound.op);
+    op.bound.function(op.bound, {.stream = stream_, .comm = setup_.comm});
+    if (op.awaited) stream_.wait();
+  }
+  const Clock::time_point end = Clock::now();
+  if (OpTime* times = crew_.op_times[lane]) times[position - 1] = {start, end};
+  const double seconds = seconds_between(start, end);
 
   LaneTally& tally = tallies_[size_t(op.row)];
   tally.seconds += seconds;
   ++tally.calls;
+  phase_seconds_[size_t(op.phase)] += seconds;
   crew_.times[lane].busy_seconds += seconds;
   progress.finished.fetch_add(1, std::memory_order_relaxed);
   if (op.awaited) {

@@ -1,19 +1,23 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "src/run/bound_op.hpp"
 #include "src/run/crew.hpp"
+#include "zero/run/phases.hpp"
 
 namespace zero::run {
 
 struct LaneOp {
   BoundOp bound;
-  int32_t place;         ///< in body.ops
-  int32_t row;           ///< of the profile
-  bool awaited = false;  ///< another lane waits for exactly this op
+  int32_t place;  ///< in body.ops
+  int32_t row;    ///< of the profile
+  Phase phase;
+  std::string region = {};  ///< what a tool calls it; "" where none listens
+  bool awaited = false;     ///< another lane waits for exactly this op
 };
 
 struct LaneTally {
@@ -51,6 +55,7 @@ class LaneRunner {
   void finish() const { ended_.wait_for(turn_); }
 
   const std::vector<LaneTally>& tallies() const { return tallies_; }
+  const PhaseSeconds& phase_seconds() const { return phase_seconds_; }
   void clear_tallies();
 
  private:
@@ -63,6 +68,7 @@ class LaneRunner {
   LaneSetup setup_;
   Stream stream_;
   std::vector<LaneTally> tallies_;
+  PhaseSeconds phase_seconds_{};
   std::thread thread_;
   Count begun_, ended_;
   int32_t turn_ = 0;

@@ -190,6 +190,12 @@ std::vector<int64_t> micro_candidates(const RunConfig& config, const Team& team)
 
 }  // namespace
 
+Fits fits_in(const MemoryLimit& limit) {
+  return [limit](const Build& build) {
+    return limit.bytes == 0 || build.plan.arena_bytes[size_t(plan::Tier::device)] <= limit.bytes;
+  };
+}
+
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
                                       int most_ranks) {
   return Search(config, team, fits).among_all(most_ranks);
@@ -215,6 +221,24 @@ int64_t largest_micro_batch(const RunConfig& config, const Team& team, const Fit
     (fits_with(candidates[middle - 1]) ? low : high) = middle;
   }
   return low == 0 ? 0 : candidates[low - 1];
+}
+
+MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
+  if (config.memory.device_limit > 0 || config.memory.host_limit > 0) return limit;
+  return {limit.bytes / 16 * 15, "15/16 of " + limit.source};
+}
+
+void resolve_largest(RunConfig& config, const Team& team, const MemoryLimit& limit) {
+  if (config.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
+  if (config.train_batch_size > 0 && config.gradient_accumulation_steps > 0) {
+    refuse(Exit::kUsage,
+           "train_micro_batch_size_per_gpu: train_batch_size and gradient_accumulation_steps leave "
+           "only one size, so none is the largest; write \"auto\" for it or for "
+           "gradient_accumulation_steps");
+  }
+  const MemoryLimit within = limit_of_largest(config, limit);
+  const int64_t largest = largest_micro_batch(config, team, fits_in(within));
+  config.train_micro_batch_size_per_gpu = std::max<int64_t>(1, largest);
 }
 
 }  // namespace zero::train

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "zero/base/error.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -82,6 +84,38 @@ TEST(LargestMicroBatch, IsTheLargestDivisorOfTheBatchThatFits) {
   RunConfig open = tiny();
   open.train_batch_size = 0;
   EXPECT_EQ(largest_micro_batch(open, {.ranks = 1}, at_most(7)), 7);
+}
+
+TEST(LargestMicroBatch, IsLookedForInAllOfALimitThatIsSaidAndInMostOfOneThatIsFound) {
+  RunConfig config = tiny();
+  EXPECT_EQ(limit_of_largest(config, {1600, "available memory"}).bytes, 1500);
+  EXPECT_EQ(limit_of_largest(config, {1600, "available memory"}).source,
+            "15/16 of available memory");
+  config.memory.device_limit = 1600;
+  EXPECT_EQ(limit_of_largest(config, {1600, "memory.device_limit"}).bytes, 1600);
+}
+
+TEST(LargestMicroBatch, ReplacesMaxAndNothingElse) {
+  RunConfig config = tiny();
+  config.train_micro_batch_size_per_gpu = 4;
+  const int64_t enough = arena(build(config, {}));
+  config.memory.device_limit = enough;
+  resolve_largest(config, {}, {enough, "memory.device_limit"});
+  EXPECT_EQ(config.train_micro_batch_size_per_gpu, 4) << "a number stays";
+  config.train_micro_batch_size_per_gpu = kMicroBatchMax;
+  resolve_largest(config, {}, {enough, "memory.device_limit"});
+  EXPECT_EQ(config.train_micro_batch_size_per_gpu, 4);
+  EXPECT_EQ(resolve_batch(config, 1).train, 16);
+  config.train_micro_batch_size_per_gpu = kMicroBatchMax;
+  resolve_largest(config, {}, {1, "memory.device_limit"});
+  EXPECT_EQ(config.train_micro_batch_size_per_gpu, 1) << "so that a refusal names a change";
+}
+
+TEST(LargestMicroBatch, HasNoMeaningWhereTheBatchLeavesNoChoice) {
+  RunConfig config = tiny();
+  config.train_micro_batch_size_per_gpu = kMicroBatchMax;
+  config.gradient_accumulation_steps = 2;
+  EXPECT_THROW(resolve_largest(config, {}, {}), Error);
 }
 
 TEST(LargestMicroBatch, NeedsMoreMemoryThanASmallerOne) {

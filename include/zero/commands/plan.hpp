@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "zero/commands/command_line.hpp"
 #include "zero/train/plan_report.hpp"
 
@@ -9,6 +11,10 @@ namespace zero::commands {
 /// bytes, elements sent, time, and whether it fits. Needs no peers, data or device. Throws
 /// Error(kDoesNotFit), naming the cheapest change under which it would fit, if it does not.
 int plan(const CommandLine& line);
+
+/// What became of train_micro_batch_size_per_gpu = "max", for people; "" where it was not asked
+/// for.
+std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit);
 
 /// How a refused plan may be given more ranks.
 struct MoreRanks {

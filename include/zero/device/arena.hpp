@@ -27,10 +27,14 @@ class Arena {
   /// Bytes that the kernel says are resident in this block now: what the plan's figure is checked
   /// against. Source: Linux /proc/self/smaps, "Rss" of the block's own mapping.
   int64_t resident_bytes() const;
+  /// Those of them in huge pages: "AnonHugePages".
+  int64_t huge_bytes() const;
   /// Touches every page, so that the first step pays for no page fault.
   void touch(int threads);
 
  private:
+  int64_t mapped_bytes(const char* which) const;
+
   std::byte* base_ = nullptr;
   void* reserved_ = nullptr;  // address space around the block, given back with it
   int64_t bytes_ = 0;

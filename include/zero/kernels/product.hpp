@@ -29,6 +29,8 @@ void product(Stream& stream, const ProductSpec& spec, const T* a, const T* b, co
 
 /// Names the library behind product(), for the record of arithmetic choices: "oneDNN 2.6.3".
 const char* product_library();
+/// The instructions that it uses here: "avx512_core_amx".
+const char* product_isa();
 
 /// fp32 elements of scratch that column_sum wants.
 int64_t column_sum_scratch_numel(int64_t rows, int64_t columns);

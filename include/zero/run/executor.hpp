@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "zero/kernels/decide.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/plan/plan.hpp"
+#include "zero/run/phases.hpp"
 
 namespace zero::run {
 
@@ -37,6 +39,20 @@ struct LaneProgress {
   std::atomic<int32_t> running{-1};  ///< index into the body's ops; -1: idle or waiting
 };
 
+/// When something began and ended, on this host's steady clock.
+struct OpTime {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin, end;
+};
+
+/// One body that ran while a trace was kept.
+struct TracedBody {
+  plan::BodyId body;
+  int64_t step;  ///< of its inputs
+  OpTime whole;
+  std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< by place in the lane
+};
+
 /// Replays a plan on one rank. Each lane that has ops is a thread with its own Stream and an atomic
 /// count of finished ops; a wait is a comparison with that count. Nothing is allocated after
 /// construction, and a body's ops run exactly as verified.
@@ -51,6 +67,8 @@ class Executor {
   /// evaluation_inputs for kEvaluate). An error on a lane is rethrown here, after the other lanes
   /// have stopped waiting for it; the executor is then unusable.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
+  /// The same for kDecode and kPrefill, of which no trace is kept.
+  void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
   /// This rank's bytes of a buffer, for the host: between runs only.
   std::span<std::byte> bytes(int32_t buffer);
@@ -71,7 +89,15 @@ class Executor {
     int64_t calls;
   };
   std::vector<Profile> profile() const;
+  /// The same seconds by phase of a step. Allocates nothing.
+  PhaseSeconds phase_seconds() const;
   void clear_profile();
+
+  /// From now on keeps when each op of the last `bodies` training bodies ran; takes the memory for
+  /// it at once. Evaluations are not kept.
+  void keep_trace(int bodies);
+  /// What is kept, the oldest first; between runs, and valid until the next one.
+  std::vector<TracedBody> trace() const;
 
   /// Tests: called on the lane's thread before each op; may sleep.
   void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);

@@ -9,6 +9,10 @@ namespace zero::train {
 
 /// The processor's name and those of its features that kernels use.
 std::string processor_text();
+/// "Open MPI v4.1.4"
+std::string mpi_text();
+/// "4.7.0"
+std::string kokkos_text();
 /// The libraries behind products, threads and messages, with their versions.
 std::string libraries_text();
 

@@ -6,6 +6,7 @@
 
 #include "zero/config/run_config.hpp"
 #include "zero/train/build.hpp"
+#include "zero/train/memory_limit.hpp"
 
 namespace zero::train {
 
@@ -14,6 +15,9 @@ inline constexpr int kMostRanks = 1024;
 
 /// Whether what was compiled fits. Called for each change that is tried.
 using Fits = std::function<bool(const Build&)>;
+
+/// Judges by the device arena alone, so that nothing has to be forecast.
+Fits fits_in(const MemoryLimit& limit);
 
 struct Change {
   std::string text;  ///< as it is typed behind the input file: "zero.stage=2 --ranks 8"
@@ -32,5 +36,14 @@ std::optional<Change> cheapest_change(const RunConfig& config, const Team& team,
 /// The largest train_micro_batch_size_per_gpu that fits on these ranks, up to 65536: of those that
 /// divide train_batch_size where that is given, else of all. 0 if none does.
 int64_t largest_micro_batch(const RunConfig& config, const Team& team, const Fits& fits);
+
+/// Where the largest is looked for: in all of the limit if memory.device_limit or memory.host_limit
+/// says it, else in 15/16 of it, since a machine also holds libraries, data and messages.
+MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit);
+
+/// Replaces train_micro_batch_size_per_gpu = "max" by the largest that fits; by 1 where none does,
+/// so that refusing the plan names what would help. Throws Error(kUsage) where train_batch_size and
+/// gradient_accumulation_steps leave no choice.
+void resolve_largest(RunConfig& config, const Team& team, const MemoryLimit& limit);
 
 }  // namespace zero::train

@@ -1,0 +1,59 @@
+#include "zero/commands/doctor.hpp"
+
+#include <cstdio>
+
+#include "src/commands/doctor/probes.hpp"
+#include "src/commands/doctor/report.hpp"
+#include "zero/commands/version.hpp"
+#include "zero/train/session.hpp"
+
+namespace zero::commands {
+namespace {
+
+/// Every rank comes to each field together, so that what is measured is measured by all at once.
+Findings look(train::Session& session, const std::string& scratch) {
+  Findings all;
+  const auto add = [&](Findings findings) {
+    for (Finding& finding : findings) all.push_back(std::move(finding));
+    session.peers().largest(0);
+  };
+  add(mpi_findings(session));
+  add(core_findings(session));
+  add(arithmetic_findings(session));
+  add(memory_findings(session));
+  add(sharing_findings(session));
+  add(disk_findings(session, scratch));
+  return all;
+}
+
+std::vector<Line> gather(train::Session& session, const Findings& mine) {
+  std::vector<Findings> ranks;
+  for (const std::string& packed : session.peers().share(pack_findings(mine))) {
+    ranks.push_back(unpack_findings(packed));
+  }
+  return join_findings(ranks);
+}
+
+}  // namespace
+
+int doctor(const CommandLine& line, int& argc, char**& argv) {
+  train::Session session(argc, argv);
+  const train::Launch launch = train::current_launch();
+  // Where every task became a job of its own, the first one speaks for all.
+  if (launch.tasks > session.ranks() && launch.task > 0) return int(Exit::kUsage);
+  Exit status = Exit::kFinished;
+  session.alone([&] {
+    session.start_threads(0);
+    const std::vector<Line> lines = gather(session, look(session, line.scratch));
+    status = status_of(lines);
+    if (!session.is_first()) return;
+    const std::string out = line.json ? doctor_json(lines, session.ranks())
+                                      : "zeroapp " + version() + " on host " + session.host() +
+                                            "\n" + doctor_table(lines, session.ranks());
+    std::fputs(out.c_str(), stdout);
+    std::fflush(stdout);
+  });
+  return int(status);
+}
+
+}  // namespace zero::commands

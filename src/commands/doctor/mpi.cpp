@@ -1,0 +1,83 @@
+#include <mpi.h>
+
+#include <cstdlib>
+
+#include "src/comm/mpi_world.hpp"
+#include "src/commands/doctor/probes.hpp"
+#include "zero/train/banner.hpp"
+
+namespace zero::commands {
+namespace {
+
+constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
+/// Long enough for a step to end and for what follows it.
+constexpr int kGoodDelay = 120;
+
+Finding library_finding() {
+  return {.subject = "MPI",
+          .found = text(train::mpi_text(), ", MPI ", MPI_VERSION, ".", MPI_SUBVERSION)};
+}
+
+Finding thread_finding() {
+  int provided = 0;
+  comm::check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
+  if (provided >= MPI_THREAD_MULTIPLE) {
+    return {.subject = "MPI threads", .found = "MPI_THREAD_MULTIPLE"};
+  }
+  return {.subject = "MPI threads",
+          .verdict = Verdict::missing,
+          .found = "no MPI_THREAD_MULTIPLE, which lanes need to communicate",
+          .advice = "build with an MPI that has it, as Debian's libopenmpi-dev",
+          .stops = Exit::kUsage};
+}
+
+Finding launch_finding(const train::Session& session) {
+  const train::Launch launch = train::current_launch();
+  const std::string ranks = text(session.ranks(), session.ranks() == 1 ? " rank" : " ranks");
+  if (launch.tasks > session.ranks()) {
+    return {.subject = "launcher",
+            .verdict = Verdict::missing,
+            .found = text("started as ", launch.tasks, " tasks, but MPI sees ", ranks),
+            .advice = launch.hint,
+            .stops = Exit::kUsage};
+  }
+  if (launch.tasks == 0) {
+    return {.subject = "launcher",
+            .found =
+                "none: one rank (mpirun -n 2 zeroapp doctor looks as "
+                "two ranks would)"};
+  }
+  const char* name = std::getenv("OMPI_COMM_WORLD_SIZE") ? "mpirun"
+                     : std::getenv("SLURM_STEP_ID")      ? "srun"
+                                                         : "a PMI launcher";
+  return {.subject = "launcher",
+          .found = text(name, ": ", ranks, ", ", session.node_ranks(), " on rank 0's node")};
+}
+
+}  // namespace
+
+Finding kill_delay_finding(const Variable& variable) {
+  const std::string subject = "MPI kill delay";
+  if (!variable("OMPI_COMM_WORLD_SIZE")) {
+    return {.subject = subject, .found = "not under Open MPI's mpirun: nothing is cut short"};
+  }
+  const char* value = variable(kDelay);
+  const int seconds = value ? std::atoi(value) : 1;
+  Finding finding{.subject = subject,
+                  .found = text("mpirun kills ranks ", seconds,
+                                " s after Ctrl-C or SIGTERM (odls_base_sigkill_timeout)")};
+  if (seconds < kGoodDelay) {
+    finding.verdict = Verdict::warning;
+    finding.advice =
+        text("export ", kDelay, "=", kGoodDelay, ", or mpirun --mca odls_base_sigkill_timeout ",
+             kGoodDelay, ": a run then ends at the border of a step, with its summary");
+  }
+  return finding;
+}
+
+Findings mpi_findings(train::Session& session) {
+  return {library_finding(), thread_finding(), launch_finding(session),
+          kill_delay_finding([](const char* name) { return std::getenv(name); })};
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,59 @@
+#pragma once
+/// What `zeroapp doctor` looks at, a file a field. Each probe says what it finds on this rank;
+/// those that decide from plain facts are functions of these, so that a test can name them.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "src/commands/doctor/finding.hpp"
+#include "zero/train/session.hpp"
+
+namespace zero::commands {
+
+/// The environment: the value of a variable, or null.
+using Variable = std::function<const char*(const char*)>;
+
+// mpi.cpp
+Findings mpi_findings(train::Session& session);
+/// How long Open MPI's mpirun waits between asking ranks to end and killing them.
+Finding kill_delay_finding(const Variable& variable);
+
+// cores.cpp
+Findings core_findings(const train::Session& session);
+struct Binding {
+  int online;      ///< cores of the node
+  int allowed;     ///< cores that this rank may use
+  int node_ranks;  ///< ranks on the node
+  int threads;     ///< of each rank
+};
+Finding binding_finding(const Binding& binding);
+/// Settings of OpenMP, and of libraries over it, that make a run slower.
+Findings openmp_findings(const Variable& variable);
+
+// arithmetic.cpp
+Findings arithmetic_findings(const train::Session& session);
+
+// memory.cpp
+Findings memory_findings(const train::Session& session);
+struct HugePages {
+  std::string enabled;  ///< /sys/kernel/mm/transparent_hugepage/enabled: "always [madvise] never"
+  std::string defrag;
+  int64_t arena_bytes;  ///< of an arena that has been touched
+  int64_t huge_bytes;   ///< of these in huge pages
+};
+Finding huge_page_finding(const HugePages& pages);
+
+// sharing.cpp
+Findings sharing_findings(const train::Session& session);
+/// A file system in memory at /dev/shm with these bytes free; -1: there is none.
+Finding shared_memory_finding(int64_t free_bytes, int node_ranks);
+
+// disk.cpp
+Findings disk_findings(const train::Session& session, const std::string& scratch);
+/// What the system call that sets up a ring answered: 0, or its errno.
+Finding ring_finding(int error);
+/// Whether files can be written and made durable in `folder`, how fast, and what is free there.
+Finding scratch_finding(const std::string& folder);
+
+}  // namespace zero::commands

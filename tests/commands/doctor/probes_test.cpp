@@ -1,0 +1,100 @@
+// Ranks: 1
+#include "src/commands/doctor/probes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <map>
+
+namespace zero::commands {
+namespace {
+
+using ::testing::HasSubstr;
+
+Variable environment(std::map<std::string, const char*> values) {
+  return [values](const char* name) {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : found->second;
+  };
+}
+
+TEST(KillDelay, OfOpenMpiIsTooShortUnlessRaised) {
+  const char* delay = "OMPI_MCA_odls_base_sigkill_timeout";
+  const Finding short_one = kill_delay_finding(environment({{"OMPI_COMM_WORLD_SIZE", "2"}}));
+  EXPECT_EQ(short_one.verdict, Verdict::warning);
+  EXPECT_THAT(short_one.found, HasSubstr("1 s after"));
+  EXPECT_THAT(short_one.advice, HasSubstr("odls_base_sigkill_timeout 120"));
+  const auto raised = environment({{"OMPI_COMM_WORLD_SIZE", "2"}, {delay, "120"}});
+  EXPECT_EQ(kill_delay_finding(raised).verdict, Verdict::good);
+  EXPECT_EQ(kill_delay_finding(environment({})).verdict, Verdict::good);
+}
+
+TEST(Binding, WarnsOfIdleCoresAndOfTooManyThreads) {
+  const auto verdict = [](Binding binding) { return binding_finding(binding).verdict; };
+  EXPECT_EQ(verdict({.online = 4, .allowed = 4, .node_ranks = 1, .threads = 4}), Verdict::good);
+  EXPECT_EQ(verdict({.online = 4, .allowed = 2, .node_ranks = 2, .threads = 2}), Verdict::good);
+  const Finding bound = binding_finding({.online = 4, .allowed = 1, .node_ranks = 1, .threads = 1});
+  EXPECT_EQ(bound.verdict, Verdict::warning);
+  EXPECT_THAT(bound.advice, HasSubstr("--bind-to none"));
+  EXPECT_EQ(verdict({.online = 4, .allowed = 4, .node_ranks = 3, .threads = 2}), Verdict::warning);
+  EXPECT_EQ(verdict({.online = 4, .allowed = 1, .node_ranks = 1, .threads = 2}), Verdict::warning);
+}
+
+TEST(Environment, NamesSettingsThatCostSpeed) {
+  const Findings harmful =
+      openmp_findings(environment({{"OMP_WAIT_POLICY", "ACTIVE"}, {"OMP_PROC_BIND", "close"}}));
+  ASSERT_EQ(harmful.size(), 2u);
+  EXPECT_THAT(harmful[0].found, HasSubstr("OMP_WAIT_POLICY=ACTIVE"));
+  EXPECT_THAT(harmful[1].advice, HasSubstr("unset OMP_PROC_BIND"));
+  const Findings fine = openmp_findings(environment(
+      {{"OMP_WAIT_POLICY", "passive"}, {"OMP_PROC_BIND", "false"}, {"OMP_NUM_THREADS", "3"}}));
+  ASSERT_EQ(fine.size(), 1u);
+  EXPECT_EQ(fine[0].verdict, Verdict::good);
+  EXPECT_EQ(fine[0].found, "OMP_NUM_THREADS=3");
+}
+
+TEST(HugePages, AreJudgedByWhatAnArenaGets) {
+  HugePages pages{.enabled = "always [madvise] never",
+                  .defrag = "always defer [defer+madvise] madvise never",
+                  .arena_bytes = 100,
+                  .huge_bytes = 95};
+  const Finding good = huge_page_finding(pages);
+  EXPECT_EQ(good.verdict, Verdict::good);
+  EXPECT_EQ(good.found, "95 % of an arena (enabled: madvise, defrag: defer+madvise)");
+  pages.huge_bytes = 10;
+  EXPECT_THAT(huge_page_finding(pages).advice, HasSubstr("defrag"));
+  pages.enabled = "always madvise [never]";
+  EXPECT_THAT(huge_page_finding(pages).advice, HasSubstr("transparent_hugepage/enabled"));
+}
+
+TEST(SharedMemory, OfAContainerIsEnoughForAFewRanks) {
+  constexpr int64_t kContainer = int64_t(64) << 20;
+  EXPECT_EQ(shared_memory_finding(kContainer, 8).verdict, Verdict::good);
+  const Finding many = shared_memory_finding(kContainer, 32);
+  EXPECT_EQ(many.verdict, Verdict::warning);
+  EXPECT_THAT(many.advice, HasSubstr("--shm-size"));
+  EXPECT_EQ(shared_memory_finding(-1, 32).verdict, Verdict::good);
+}
+
+TEST(Ring, ForbiddenOrAbsentStopsNothing) {
+  EXPECT_EQ(ring_finding(0).verdict, Verdict::good);
+  for (int error : {EPERM, ENOSYS, ENOMEM}) {
+    EXPECT_EQ(ring_finding(error).verdict, Verdict::warning);
+    EXPECT_EQ(ring_finding(error).stops, Exit::kFinished);
+  }
+  EXPECT_THAT(ring_finding(EPERM).found, HasSubstr("forbidden"));
+}
+
+TEST(Scratch, IsWrittenOrTrainingCannotBe) {
+  const Finding written = scratch_finding("/tmp");
+  EXPECT_NE(written.verdict, Verdict::missing) << written.found;
+  EXPECT_GT(written.figure, 0);
+  const Finding absent = scratch_finding("/no/such/folder");
+  EXPECT_EQ(absent.verdict, Verdict::missing);
+  EXPECT_EQ(absent.stops, Exit::kIo);
+  EXPECT_THAT(absent.found, HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace zero::commands
