@@ -48,6 +48,16 @@ TEST(CommandLine, ShowsTheDataOfSomeSteps) {
   EXPECT_TRUE(line.decode);
 }
 
+TEST(CommandLine, ImportsAFileIntoANewOne) {
+  const CommandLine line = read(
+      {"import-deepspeed", "ds.json", "run.steps=3", "-o", "new.toml", "--leave-out-unsupported"});
+  EXPECT_EQ(line.command, Command::import_deepspeed);
+  EXPECT_EQ(line.input, "ds.json");
+  EXPECT_EQ(line.output, "new.toml");
+  EXPECT_TRUE(line.leave_out_unsupported);
+  EXPECT_NE(refusal({"import-deepspeed"}).find("no FILE"), std::string::npos);
+}
+
 TEST(CommandLine, AnswersQuestionsWithoutAnInput) {
   EXPECT_EQ(read({"--help"}).command, Command::help);
   EXPECT_EQ(read({"--version"}).command, Command::version);

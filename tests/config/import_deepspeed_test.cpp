@@ -93,22 +93,23 @@ TEST(ImportDeepSpeed, NamesWhatTheTrainingScriptKnows) {
               "warmup_max_lr": "auto", "total_num_steps": "auto", "warmup_num_steps": "auto"}}})",
       {"optimizer.eps=1e-6"});
   EXPECT_THAT(import.needs,
-              ElementsAre("optimizer.lr=...", "scheduler.warmup_num_steps=...", "model.name=...",
-                          "data.train=...", "run.steps=...", "train_micro_batch_size_per_gpu=..."));
+              ElementsAre("train_micro_batch_size_per_gpu=...", "model.name=...", "data.train=...",
+                          "run.steps=...", "optimizer.lr=...", "scheduler.warmup_num_steps=..."));
   EXPECT_THAT(import.toml, HasSubstr("eps = 1e-06  # command line"));
 }
 
 TEST(ImportDeepSpeed, LeavesOpenValuesSuchThatARunRefusesThemByTheirKey) {
   const DeepSpeedImport import =
       import_json(R"({"optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
+                      "fp16": {"enabled": "auto"},
                       "zero_optimization": {"stage": 2, "reduce_bucket_size": "auto"}})",
                   {});
   try {
     read_config(import.toml, "import.toml");
     FAIL() << "an open value was accepted";
   } catch (const Error& error) {
-    for (const char* key : {"optimizer.lr", "zero.reduce_bucket_size", "model.name", "data.train",
-                            "run.steps", "train_micro_batch_size_per_gpu"}) {
+    for (const char* key : {"optimizer.lr", "fp16.enabled", "zero.reduce_bucket_size", "model.name",
+                            "data.train", "run.steps", "train_micro_batch_size_per_gpu"}) {
       EXPECT_THAT(error.what(), HasSubstr(std::string(key) + ": "));
     }
   }
