@@ -8,7 +8,7 @@
 #include "io/data/bpe_vocabulary.hpp"
 #include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/input_file.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "zero/io/data/tokenizer.hpp"
-#include "zero/io/input_file.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/generator.hpp"
 #include "zero/train/model_folder.hpp"
@@ -96,6 +96,8 @@ class Screen {
 }  // namespace
 
 int generate(const CommandLine& line) {
+  // Where a launcher started several, the first speaks for all.
+  if (train::current_launch().task > 0) return int(Exit::kFinished);
   require_options_that_act(line);
   const Clock::time_point start = Clock::now();
   const train::ModelFolder folder(train::find_model_folder(line.input));

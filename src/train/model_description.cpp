@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "zero/io/input_file.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero::train {

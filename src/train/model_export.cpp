@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "zero/io/input_file.hpp"
-#include "zero/io/output_file.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/output_file.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/state_reader.hpp"

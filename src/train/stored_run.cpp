@@ -6,7 +6,7 @@
 
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/io/input_file.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/train/build.hpp"
 
 namespace zero::train {

@@ -1,4 +1,4 @@
-#include "zero/io/input_file.hpp"
+#include "zero/io/files/input_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

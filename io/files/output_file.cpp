@@ -1,4 +1,4 @@
-#include "zero/io/output_file.hpp"
+#include "zero/io/files/output_file.hpp"
 
 #include <fcntl.h>
 #include <stdio.h>

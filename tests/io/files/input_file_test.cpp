@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/io/input_file.hpp"
+#include "zero/io/files/input_file.hpp"
 
 #include <gtest/gtest.h>
 

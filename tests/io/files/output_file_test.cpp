@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/io/output_file.hpp"
+#include "zero/io/files/output_file.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
-#include "zero/io/input_file.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {
