@@ -11,6 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::status(path, error));
+}
+
 /// Models of more are padded to please their matrix products.
 constexpr int64_t kGpt2Vocabulary = 50257;
 
@@ -28,15 +33,11 @@ std::string replaced(const std::string& path, const char* extension) {
 
 /// A text and its tokens have one name in all input files here.
 std::string how_to_make(const TokenOptions& options) {
+  if (const std::string pair = options.path + ".bin"; exists(pair)) return "write " + pair;
   if (!options.path.ends_with(".bin")) {
     return "write the path of a UTF-8 text; tools/data/web_text.py makes data/web.txt";
   }
   return "make it: " + make_command(options, replaced(options.path, ".txt"), options.path);
-}
-
-bool has_index(const std::string& path) {
-  std::error_code error;
-  return fs::exists(fs::status(index_path(path), error));
 }
 
 std::unique_ptr<TokenSource> open_text(std::unique_ptr<DataFile> file,
@@ -53,12 +54,15 @@ std::unique_ptr<TokenSource> open_text(std::unique_ptr<DataFile> file,
 }
 
 IdLayout binary_layout(const DataFile& file, int64_t vocab_size) {
-  if (!has_index(file.path())) return nanogpt_layout(file, vocab_size);
+  if (!exists(index_path(file.path()))) return nanogpt_layout(file, vocab_size);
   const DataFile index(index_path(file.path()), "make it with its .bin, or remove it");
   return megatron_layout(file, index, vocab_size);
 }
 
 std::unique_ptr<TokenSource> open_format(const TokenOptions& options) {
+  if (options.path.ends_with(".idx")) {
+    refuse(Exit::kInput, options.path, ": is an index; write ", replaced(options.path, ".bin"));
+  }
   auto file = std::make_unique<DataFile>(options.path, how_to_make(options));
   IdLayout layout;
   if (is_token_file(*file)) {

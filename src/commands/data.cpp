@@ -102,7 +102,8 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const TokenSour
 View::View(const CommandLine& line) : line_(line), config_(read_input(line)) {
   batch_ = resolve_batch(config_, line.ranks);
   data_ = open_data(train::data_options(config_));
-  resolve_steps(config_, train().samples(), batch_.train);
+  const std::string warning = resolve_steps(config_, train().samples(), batch_.train);
+  if (!warning.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   fingerprint_ = data_.fingerprint();
   if (line.decode) tokenizer_ = tokenizer_of(config_, *data_.train_source);
 }

@@ -27,16 +27,10 @@ const TomlValue& default_of(const std::string& key) {
   return defaults.at(key);
 }
 
-void warn_of_long_warmup(const RunConfig& c, Report& report) {
-  const ScheduleConfig& s = c.scheduler;
-  const int64_t total = s.total_num_steps ? s.total_num_steps : c.run.steps;
-  const bool outlasts =
-      s.type != ScheduleType::constant && total > 0 && s.warmup_num_steps >= total;
-  if (!outlasts || report.failed("scheduler.warmup_num_steps")) return;
-  report.warning("scheduler.warmup_num_steps",
-                 text("the warm-up of ", s.warmup_num_steps, " steps outlasts the ", total,
-                      " steps of the schedule: the learning rate reaches ",
-                      schedule_of(c).rate(total - 1), " and no more"));
+void warn_of_long_warmup(const RunConfig& config, Report& report) {
+  if (report.failed("scheduler.warmup_num_steps")) return;
+  const std::string what = long_warmup(config);
+  if (!what.empty()) report.warning("scheduler.warmup_num_steps", what);
 }
 
 }  // namespace

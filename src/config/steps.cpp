@@ -1,8 +1,7 @@
 #include "zero/config/steps.hpp"
 
-#include <string>
-
 #include "zero/base/error.hpp"
+#include "zero/config/schedule.hpp"
 
 namespace zero {
 namespace {
@@ -25,9 +24,9 @@ void check_fits(const RunConfig& config, const std::string& found) {
 
 }  // namespace
 
-void resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size) {
+std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size) {
   SessionConfig& run = config.run;
-  if (run.epochs == 0) return;
+  if (run.epochs == 0) return "";
   ZERO_REQUIRE(samples >= 1 && train_batch_size >= 1, samples, " samples in batches of ",
                train_batch_size);
   if (samples > kMostVisits / run.epochs) {
@@ -38,6 +37,10 @@ void resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size)
   run.steps = visits / train_batch_size + (visits % train_batch_size != 0);
   check_fits(config, text(run.epochs, " epochs of ", samples, " samples are ", run.steps,
                           " steps of ", train_batch_size));
+  // A schedule that says its own length was judged when it was read.
+  if (config.scheduler.total_num_steps > 0) return "";
+  const std::string warning = long_warmup(config);
+  return warning.empty() ? "" : "scheduler.warmup_num_steps: " + warning;
 }
 
 }  // namespace zero

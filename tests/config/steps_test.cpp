@@ -55,6 +55,18 @@ TEST(ResolveSteps, GivesTheScheduleItsLength) {
   EXPECT_EQ(schedule_of(config).config.total_num_steps, 5);
 }
 
+TEST(ResolveSteps, WarnsOfAWarmupThatOutlastsTheStepsFound) {
+  RunConfig config = epochs(2);
+  EXPECT_EQ(resolve_steps(config, 10, 4), "");
+  config.scheduler.type = ScheduleType::WarmupLR;
+  config.scheduler.warmup_num_steps = 4;
+  EXPECT_EQ(resolve_steps(config, 10, 4), "");
+  config.scheduler.warmup_num_steps = 5;
+  EXPECT_THAT(resolve_steps(config, 10, 4), HasSubstr("outlasts the 5 steps of the schedule"));
+  config.scheduler.total_num_steps = 5;
+  EXPECT_EQ(resolve_steps(config, 10, 4), "") << "was said when the input was read";
+}
+
 TEST(ResolveSteps, RefusesASecondLengthThatIsTooShortOrTooLong) {
   RunConfig config = epochs(2);
   config.run.stop_at = 5;

@@ -44,14 +44,17 @@ void Run::compile_plan() {
 }
 
 void Run::open_data_sets() {
-  std::string digest;
+  std::string digest, warning;
   session_.together([&] {
     data_ = open_data(train::data_options(config_));
-    resolve_steps(config_, data_.train->samples(), build_.batch.train);
+    warning = resolve_steps(config_, data_.train->samples(), build_.batch.train);
     rates_ = train::learning_rates(config_);
     // It reads everything, which ranks of one node would find to be the same.
     if (session_.leads_node()) digest = text(data_.fingerprint());
   });
+  if (session_.is_first() && !warning.empty()) {
+    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
+  }
   train::require_same(session_, "the data", digest);
 }
 

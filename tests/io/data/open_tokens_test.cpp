@@ -111,6 +111,13 @@ TEST(OpenTokens, ReadsABinWithoutHeaderAsNanogptDoes) {
   EXPECT_THAT(tokens_of(*opened(words.path(), 50257)), ElementsAre(50256, 15496, 995));
 }
 
+TEST(OpenTokens, SaysWhichFileOfAPairToWrite) {
+  const TempFile bin("a.bin", id_bytes({1, 2}, 2)), index("a.idx", mapped_index({2}, 8, 2));
+  const std::string stem = bin.path().substr(0, bin.path().size() - 4);
+  EXPECT_THAT(error_of(stem), HasSubstr("No such file or directory; write " + bin.path()));
+  EXPECT_THAT(error_of(index.path()), HasSubstr("is an index; write " + bin.path()));
+}
+
 TEST(OpenTokens, RefusesATextNamedBin) {
   EXPECT_THAT(error_of_bin("no magic here, but a text.\n"),
               HasSubstr("offset 0: is no token file but reads as a text"));
