@@ -12,6 +12,7 @@
 
 #include "src/comm/shm_segment.hpp"
 #include "src/commands/doctor/probes.hpp"
+#include "zero/io/aio/engine.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
@@ -67,17 +68,21 @@ int open_nameless(const std::string& folder) {
 
 }  // namespace
 
-Finding ring_finding(int error) {
-  Finding finding{.subject = "io_uring",
-                  .found = "the kernel allows it; training keeps nothing on disk tiers yet"};
-  if (error == 0) return finding;
+Finding ring_finding(int error, const std::string& why_not) {
+  Finding finding{.subject = "io_uring", .found = "works: blocks on disk go by it"};
+  if (error == 0 && why_not.empty()) return finding;
   finding.verdict = Verdict::warning;
-  finding.found = error == ENOSYS  ? "the kernel, or what stands before it, has none"
-                  : error == EPERM ? "forbidden, as containers do, or by kernel.io_uring_disabled"
-                                   : text("not to be had: ", std::strerror(error));
   finding.advice =
-      "nothing to do: training keeps nothing on disk tiers yet, and they would take "
-      "threads instead";
+      "training without tiers on disk wants none; such tiers take threads, and more "
+      "of the processor";
+  if (error == EPERM) {
+    finding.found = "forbidden, as containers do, or by kernel.io_uring_disabled";
+  } else if (error != 0) {
+    finding.found = error == ENOSYS ? "the kernel, or what stands before it, has none"
+                                    : text("not to be had: ", std::strerror(error));
+  } else {
+    finding.found = "the kernel allows it, but " + why_not;
+  }
   return finding;
 }
 
@@ -105,7 +110,9 @@ Finding scratch_finding(const std::string& folder) {
 }
 
 Findings disk_findings(const train::Session& session, const std::string& scratch) {
-  Findings findings = {ring_finding(set_up_ring()), hdf5_finding()};
+  std::string why_not;
+  aio::make_uring_engine({}, why_not);
+  Findings findings = {ring_finding(set_up_ring(), why_not), hdf5_finding()};
   // Ranks of one node would write to one disk.
   if (session.leads_node()) findings.push_back(scratch_finding(scratch));
   return findings;

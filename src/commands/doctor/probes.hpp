@@ -51,8 +51,9 @@ Finding shared_memory_finding(int64_t free_bytes, int node_ranks);
 
 // disk.cpp
 Findings disk_findings(const train::Session& session, const std::string& scratch);
-/// What the system call that sets up a ring answered: 0, or its errno.
-Finding ring_finding(int error);
+/// What the system call that sets up a ring answered: 0, or its errno; and why the program would
+/// not use one, "" if it would.
+Finding ring_finding(int error, const std::string& why_not);
 /// Whether files can be written and made durable in `folder`, how fast, and what is free there.
 Finding scratch_finding(const std::string& folder);
 

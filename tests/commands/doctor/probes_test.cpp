@@ -78,12 +78,13 @@ TEST(SharedMemory, OfAContainerIsEnoughForAFewRanks) {
 }
 
 TEST(Ring, ForbiddenOrAbsentStopsNothing) {
-  EXPECT_EQ(ring_finding(0).verdict, Verdict::good);
+  EXPECT_EQ(ring_finding(0, "").verdict, Verdict::good);
+  EXPECT_THAT(ring_finding(0, "built without liburing").found, HasSubstr("built without liburing"));
   for (int error : {EPERM, ENOSYS, ENOMEM}) {
-    EXPECT_EQ(ring_finding(error).verdict, Verdict::warning);
-    EXPECT_EQ(ring_finding(error).stops, Exit::kFinished);
+    EXPECT_EQ(ring_finding(error, "").verdict, Verdict::warning);
+    EXPECT_EQ(ring_finding(error, "").stops, Exit::kFinished);
   }
-  EXPECT_THAT(ring_finding(EPERM).found, HasSubstr("forbidden"));
+  EXPECT_THAT(ring_finding(EPERM, "").found, HasSubstr("forbidden"));
 }
 
 TEST(Scratch, IsWrittenOrTrainingCannotBe) {
