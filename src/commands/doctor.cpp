@@ -37,8 +37,10 @@ std::vector<Line> gather(train::Session& session, const Findings& mine) {
 }  // namespace
 
 int doctor(const CommandLine& line, int& argc, char**& argv) {
-  train::Session session(argc, argv);
   const train::Launch launch = train::current_launch();
+  // MPI itself would end them without a word that helps.
+  train::require_joined_launch(launch);
+  train::Session session(argc, argv);
   // Where every task became a job of its own, the first one speaks for all.
   if (launch.tasks > session.ranks() && launch.task > 0) return int(Exit::kUsage);
   Exit status = Exit::kFinished;

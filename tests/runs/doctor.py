@@ -65,6 +65,14 @@ def settings_that_hurt_are_named(program):
     check("unset OMP_PROC_BIND" in result.out, "and what to do", result)
 
 
+def tasks_that_mpi_cannot_join_are_refused(program):
+    tasks = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
+    first = program.alone("doctor", env=dict(tasks, SLURM_PROCID="0"))
+    check(first.status == 2 and "--mpi=pmix" in first.err, "the first names the launcher", first)
+    other = program.alone("doctor", env=dict(tasks, SLURM_PROCID="1"))
+    check(other.status == 2 and not other.out + other.err, "the others are silent", other)
+
+
 def main():
     program = Program()
     seconds = a_process_of_its_own_prints_every_subject(program)
@@ -72,6 +80,7 @@ def main():
     two_ranks_print_one_table(program)
     what_training_needs_decides_the_status(program)
     settings_that_hurt_are_named(program)
+    tasks_that_mpi_cannot_join_are_refused(program)
     print(f"doctor tells in {seconds:.1f} s")
 
 
