@@ -31,15 +31,15 @@ int run(int argc, char** argv) {
   }
   if (line.command == Command::plan) return zero::commands::plan(line);
   if (line.command == Command::data) return zero::commands::data(line);
-  if (line.command == Command::generate) return zero::commands::generate(line);
   if (line.command == Command::import_deepspeed) return zero::commands::import_deepspeed(line);
   if (line.dry_run) return zero::commands::dry_run(line);
 
-  // 3. Training, or a look at where it would run, in an environment that its libraries read before
-  // they start.
+  // 3. Training, what was trained, or a look at where it would run, in an environment that their
+  // libraries read before they start.
   zero::train::prepare_environment(argv);
   if (line.command == Command::doctor) return zero::commands::doctor(line, argc, argv);
   if (line.command == Command::eval) return zero::commands::eval(line, argc, argv);
+  if (line.command == Command::generate) return zero::commands::generate(line);
   return zero::commands::train(line, argc, argv);
 }
 

@@ -61,11 +61,11 @@ class HeaderSink : public JsonSink {
   void open(Path path, bool is_array) override {
     if (path.empty()) return;
     if (path.size() == 1) return open_entry(path[0], is_array);
-    if (path[0] == kMetadata) fail(path[0], "\"" + shown(path[1]) + "\" is no string");
+    if (path[0] == kMetadata) fail(path[0], text("\"", shown(path[1]), "\" is no string"));
     Entry& entry = entries_.back();
     const bool shape = path[1] == "shape", offsets = path[1] == "data_offsets";
     if (!is_array || !(shape || offsets) || (shape ? entry.has_shape : entry.has_offsets)) {
-      fail(path[0], "\"" + shown(path[1]) + "\" is no field of a tensor, or of another kind");
+      fail_field(path);
     }
     (shape ? entry.has_shape : entry.has_offsets) = true;
   }
@@ -84,7 +84,7 @@ class HeaderSink : public JsonSink {
     } else if (path[1] == "data_offsets" && entry.has_offsets && number && *number >= 0) {
       append(path[0], entry.offsets, *number, 2, "data_offsets");
     } else {
-      fail(path[0], "\"" + shown(path[1]) + "\" is no field of a tensor, or of another kind");
+      fail_field(path);
     }
   }
 
@@ -95,6 +95,9 @@ class HeaderSink : public JsonSink {
   [[noreturn]] void fail(const std::string& name, const std::string& what) const {
     refuse(Exit::kInput, path_, ": \"", shown(name), "\": ", what);
   }
+  [[noreturn]] void fail_field(Path path) const {
+    fail(path[0], text("\"", shown(path[1]), "\" is no field of a tensor, or of another kind"));
+  }
   void open_entry(const std::string& name, bool is_array) {
     if (is_array) fail(name, "is no object");
     if (name == kMetadata) return;
@@ -103,7 +106,7 @@ class HeaderSink : public JsonSink {
   }
   void add_metadata(const std::string& key, const JsonScalar& value) {
     const std::string* word = std::get_if<std::string>(&value);
-    if (!word) fail(std::string(kMetadata), "\"" + shown(key) + "\" is no string");
+    if (!word) fail(std::string(kMetadata), text("\"", shown(key), "\" is no string"));
     metadata_[key] = *word;
   }
   void append(const std::string& name, std::vector<int64_t>& list, int64_t number, size_t most,
@@ -204,7 +207,7 @@ void widen(const InputFile& file, int64_t offset, std::span<float> out) {
 
 std::string shape_text(std::span<const int64_t> shape) {
   std::string out = "[";
-  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  for (size_t i = 0; i < shape.size(); ++i) out += text(i ? ", " : "", shape[i]);
   return out + "]";
 }
 
