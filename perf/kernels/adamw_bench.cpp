@@ -120,9 +120,9 @@ double compare(const char* name, int threads) {
   std::vector<Job> jobs = stream_jobs(stream, for_streams);
   jobs.push_back(adam_job<T, G>(name, stream, for_adam));
   measure(jobs);
-  const Job& best = *std::max_element(
-      jobs.begin(), jobs.end() - 1,
-      [](const Job& a, const Job& b) { return median(a.rates) < median(b.rates); });
+  const Job& best = *std::max_element(jobs.begin(), jobs.end() - 1, [](const Job& a, const Job& b) {
+    return median(a.rates) < median(b.rates);
+  });
   std::vector<double> ratios;
   for (size_t round = 0; round < size_t(kRounds); ++round) {
     ratios.push_back(jobs[3].rates[round] / best.rates[round]);

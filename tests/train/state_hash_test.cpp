@@ -6,10 +6,10 @@
 #include <map>
 #include <vector>
 
+#include "zero/base/sha256.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/train/build.hpp"
 #include "zero/train/initial_weights.hpp"
-#include "zero/train/sha256.hpp"
 #include "zero/train/state_reader.hpp"
 
 namespace zero::train {
