@@ -6,8 +6,6 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 
 add_compile_options(
   -Wall -Wextra -Wshadow -Wno-unknown-pragmas
-  # GCC 12 sees overlapping copies in ordinary joined strings (its bug 105651).
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   -march=${ZERO_ARCH}
   # A scalar sqrtf that may set errno, or a division that may trap, keeps a loop from vectorising;
   # contraction is off so that host and device, bodies and tails round alike.
