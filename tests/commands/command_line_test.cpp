@@ -58,6 +58,27 @@ TEST(CommandLine, ImportsAFileIntoANewOne) {
   EXPECT_NE(refusal({"import-deepspeed"}).find("no FILE"), std::string::npos);
 }
 
+TEST(CommandLine, UsesWhatWasTrained) {
+  const CommandLine eval = read({"eval", "runs/x", "data.validation=b.txt", "--json"});
+  EXPECT_EQ(eval.command, Command::eval);
+  EXPECT_EQ(eval.input, "runs/x");
+  EXPECT_TRUE(eval.json);
+  const CommandLine line = read({"generate", "runs/x", "--prompt", "a b=c", "--tokens", "5",
+                                 "--temperature", "0.75", "--top-k", "40", "--seed", "3"});
+  EXPECT_EQ(line.command, Command::generate);
+  EXPECT_EQ(line.prompt, "a b=c");
+  EXPECT_EQ(line.tokens, 5);
+  EXPECT_EQ(line.temperature, 0.75);
+  EXPECT_EQ(line.top_k, 40);
+  EXPECT_EQ(line.seed, 3);
+  for (const char* bad : {"-1", "101", "nan", "warm", "1x", ""}) {
+    EXPECT_NE(refusal({"generate", "x", "--temperature", bad}).find("no number from 0 to 100"),
+              std::string::npos)
+        << bad;
+  }
+  EXPECT_NE(refusal({"generate"}).find("no DIR"), std::string::npos);
+}
+
 TEST(CommandLine, AnswersQuestionsWithoutAnInput) {
   EXPECT_EQ(read({"--help"}).command, Command::help);
   EXPECT_EQ(read({"--version"}).command, Command::version);
