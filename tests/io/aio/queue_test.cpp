@@ -223,7 +223,9 @@ TEST(MakeEngine, FallsBackToThreadsOnlyWhereThatIsAllowed) {
   const EngineChoice choice = make_engine({});
   EXPECT_EQ(choice.engine->name(), has_uring ? "io_uring" : "threads");
   EXPECT_EQ(choice.warning.empty(), has_uring) << choice.warning;
-  if (!has_uring) EXPECT_THROW(make_engine({.require_uring = true}), Error);
+  if (!has_uring) {
+    EXPECT_THROW(make_engine({.require_uring = true}), Error);
+  }
 }
 
 }  // namespace
