@@ -1,5 +1,5 @@
-# What must be there (MPI, Kokkos, threads) and what may be (oneDNN, liburing). A missing optional
-# part costs one line here and a plain twin file, never the build.
+# What must be there (MPI, Kokkos, threads, HDF5, xxHash) and what may be (oneDNN, liburing). A
+# missing optional part costs one line here and a plain twin file, never the build.
 
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -16,6 +16,16 @@ endif()
 if(NOT Kokkos_ENABLE_OPENMP)
   message(FATAL_ERROR "The Kokkos in ${Kokkos_DIR} lacks OpenMP: build it with "
                       "Kokkos_ENABLE_OPENMP, or unset Kokkos_DIR and run tools/setup.sh")
+endif()
+
+# Checkpoints: HDF5's serial C library and the header of xxHash. Debian keeps the serial HDF5 beside
+# the parallel ones; CMake's own FindHDF5 would want a C compiler of the project.
+find_path(ZERO_HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)
+find_library(ZERO_HDF5_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
+find_path(ZERO_XXHASH_INCLUDE xxhash.h)
+if(NOT ZERO_HDF5_INCLUDE OR NOT ZERO_HDF5_LIBRARY OR NOT ZERO_XXHASH_INCLUDE)
+  message(FATAL_ERROR "HDF5 or xxHash not found (Debian: libhdf5-dev libxxhash-dev): "
+                      "run tools/setup.sh")
 endif()
 
 # Debian's CMake file for oneDNN asks for OpenCL development files; the library alone does not.

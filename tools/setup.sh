@@ -36,6 +36,9 @@ has_builder() { have ninja || have make; }
 has_mpi() { have mpirun && have mpicxx; }
 has_gtest() { header gtest/gtest.h && header gmock/gmock.h; }
 has_json() { header nlohmann/json.hpp; }
+has_hdf5() { header hdf5.h || header hdf5/serial/hdf5.h; }
+has_xxhash() { header xxhash.h; }
+has_h5py() { python3 -c 'import h5py' 2> /dev/null || /usr/bin/python3 -c 'import h5py' 2> /dev/null; }
 has_python() { have python3; }
 has_pip() { python3 -m pip --version > /dev/null 2>&1; }
 has_uring() { header liburing.h; }
@@ -70,9 +73,12 @@ parts=(
   "mpi|required|25|libopenmpi-dev openmpi-bin|MPI"
   "gtest|required|1|libgtest-dev libgmock-dev|GoogleTest"
   "json|required|1|nlohmann-json3-dev|JSON"
+  "hdf5|required|5|libhdf5-dev|HDF5, the format of checkpoints"
+  "xxhash|required|1|libxxhash-dev|xxHash: digests of checkpoints"
   "python|required|10|python3|Python 3"
   "onednn|optional|7|libdnnl-dev|oneDNN: without it products are many times slower"
   "uring|optional|1|liburing-dev|liburing: without it disks are read and written by threads"
+  "h5py|optional|15|python3-h5py|h5py: without it nothing is tested of how Python sees checkpoints"
   "openblas|optional|7|libopenblas0-pthread|OpenBLAS: without it perf/ takes oneDNN's peak as it is"
 )
 if [ "$want_text" = yes ]; then

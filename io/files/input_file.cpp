@@ -16,26 +16,23 @@ constexpr int kMaxInterruptions = 16;  // of one read, without progress
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : path_(path) {
-  // A pipe without a writer would make open() wait for ever.
-  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file_ < 0) refuse(Exit::kInput, path, ": ", strerror(errno));
+InputFile::InputFile(const std::string& path)
+    // A pipe without a writer would make open() wait for ever.
+    : InputFile(OpenFile(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), path) {}
+
+InputFile::InputFile(OpenFile file, const std::string& path) : path_(path), file_(std::move(file)) {
+  if (!file_) refuse(Exit::kInput, path, ": ", strerror(errno));
   struct stat status {};
-  const bool known = fstat(file_, &status) == 0;
-  if (!known || !S_ISREG(status.st_mode)) {
-    close(file_);
-    refuse(Exit::kInput, path, ": is no regular file");
-  }
+  const bool known = fstat(file_.descriptor(), &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) refuse(Exit::kInput, path, ": is no regular file");
   bytes_ = int64_t(status.st_size);
 }
-
-InputFile::~InputFile() { close(file_); }
 
 void InputFile::read(int64_t offset, std::span<std::byte> out) const {
   size_t done = 0;
   for (int interrupted = 0; done < out.size();) {
     const int64_t at = offset + int64_t(done);
-    const ssize_t got = pread(file_, out.data() + done, out.size() - done, off_t(at));
+    const ssize_t got = pread(file_.descriptor(), out.data() + done, out.size() - done, off_t(at));
     if (got > 0) {
       done += size_t(got);
       interrupted = 0;
@@ -49,14 +46,18 @@ void InputFile::read(int64_t offset, std::span<std::byte> out) const {
   }
 }
 
-std::string read_whole(const std::string& path, int64_t limit) {
-  const InputFile file(path);
+std::string read_whole(const InputFile& file, int64_t limit) {
   if (file.bytes() > limit) {
-    refuse(Exit::kInput, path, ": has ", file.bytes(), " bytes, at most ", limit, " are read");
+    refuse(Exit::kInput, file.path(), ": has ", file.bytes(), " bytes, at most ", limit,
+           " are read");
   }
   std::string content(size_t(file.bytes()), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));
   return content;
+}
+
+std::string read_whole(const std::string& path, int64_t limit) {
+  return read_whole(InputFile(path), limit);
 }
 
 }  // namespace zero

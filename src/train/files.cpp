@@ -13,10 +13,6 @@
 
 namespace zero::train {
 
-OpenFile::~OpenFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 void occupy_standard_files() {
   // The lowest free descriptor is taken, so what is closed is filled from below.
   int file = 0;
@@ -27,16 +23,6 @@ void occupy_standard_files() {
 std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-int write_all(const OpenFile& file, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = write(file.descriptor(), content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : ENOSPC;
-    content.remove_prefix(size_t(written));
-  }
-  return 0;
 }
 
 void write_file(const std::string& path, std::string_view content) {

@@ -1,15 +1,12 @@
 #include "zero/train/run_folder.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 
 #include "zero/base/error.hpp"
 #include "zero/train/launches.hpp"
@@ -24,31 +21,6 @@ constexpr const char* kOutputs[] = {"metrics.jsonl",  "summary.json", "launches.
                                     "effective.toml", "trace.json",   "error.json",
                                     "sample.txt",     "model"};
 
-std::string host_name() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return host;
-}
-
-/// What the lock file says: "host n2 process 17". Empty after a clean end.
-std::string holder_of(const std::string& lock_path) {
-  const std::string line = file_text(lock_path);
-  return line.substr(0, line.find('\n'));
-}
-
-/// Of another host nothing is known, so there it may.
-bool may_live(const std::string& holder) {
-  std::istringstream words(holder);
-  std::string word, host;
-  pid_t process = 0;
-  if (!(words >> word >> host >> word >> process) || process <= 0) return false;
-  return host != host_name() || kill(process, 0) == 0 || errno == EPERM;
-}
-
-bool knows_no_locks(int reason) {
-  return reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK;
-}
-
 [[noreturn]] void refuse_path(const std::string& path, int reason) {
   refuse(Exit::kIo, "run.output: ", path, ": ", std::strerror(reason),
          " - mend that, or write another run.output");
@@ -60,43 +32,10 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) refuse_path(path_, error.value());
-  take_lock();
+  lock_ = LockFile(path_ + "/lock",
+                   {.what = "run.output: " + path_, .remedy = "write another run.output"});
   try_disk();
   receive_earlier_run();
-}
-
-RunFolder::~RunFolder() {
-  // Only a file system without locks would miss it.
-  if (lock_ && ftruncate(lock_.descriptor(), 0) != 0) return;
-}
-
-void RunFolder::take_lock() {
-  const std::string path = path_ + "/lock";
-  OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file) refuse_path(path, errno);
-  if (flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) {
-      const std::string holder = holder_of(path);
-      refuse(Exit::kInUse, "run.output: ", path_, " is in use by ",
-             holder.empty() ? "a process that has just begun" : holder,
-             " - wait for it, or write another run.output");
-    }
-    if (!knows_no_locks(errno)) refuse_path(path, errno);
-    trust_lock_file(path);
-  }
-  const std::string holder = text("host ", host_name(), " process ", getpid(), "\n");
-  if (ftruncate(file.descriptor(), 0) != 0) refuse_path(path, errno);
-  if (const int reason = write_all(file, holder)) refuse_path(path, reason);
-  lock_ = std::move(file);
-}
-
-void RunFolder::trust_lock_file(const std::string& lock_path) const {
-  const std::string holder = holder_of(lock_path);
-  if (!may_live(holder)) return;
-  refuse(Exit::kInUse, "run.output: ", path_, " is in use by ", holder,
-         ", as far as is known where a file system has no locks - wait for it, write another "
-         "run.output, or remove ",
-         lock_path, " if that process is gone");
 }
 
 void RunFolder::try_disk() const {

@@ -1,6 +1,6 @@
 #include "zero/train/state_hash.hpp"
 
-#include "zero/train/sha256.hpp"
+#include "zero/base/sha256.hpp"
 #include "zero/train/state_reader.hpp"
 
 namespace zero::train {

@@ -3,29 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
 #include "zero/base/error.hpp"
 #include "zero/train/launches.hpp"
-
-namespace {
-
-/// While true, this machine's file systems know no locks.
-bool without_locks = false;
-
-}  // namespace
-
-/// In front of the library's.
-extern "C" int flock(int file, int operation) {
-  if (!without_locks) return int(syscall(SYS_flock, file, operation));
-  errno = ENOSYS;
-  return -1;
-}
 
 namespace zero::train {
 namespace {
@@ -96,38 +80,6 @@ TEST(RunFolder, TellsHowTheEarlierRunEnded) {
     }
     EXPECT_EQ(RunFolder(path).earlier_end(), *end ? end : "killed");
   }
-}
-
-TEST(RunFolder, ALockWhoseProcessIsGoneIsNone) {
-  const std::string path = fresh_path();
-  fs::create_directory(path);
-  std::ofstream(path + "/lock") << "host elsewhere process 17\n";
-  EXPECT_EQ(refusal(path, Exit::kInUse), "");
-}
-
-TEST(RunFolder, ACleanEndLeavesNoHolder) {
-  const std::string path = fresh_path();
-  {
-    const RunFolder folder(path);
-    EXPECT_THAT(file_text(path + "/lock"), HasSubstr("process"));
-  }
-  EXPECT_EQ(file_text(path + "/lock"), "");
-}
-
-TEST(RunFolder, WithoutLocksTheFilesWordCounts) {
-  const std::string path = fresh_path();
-  fs::create_directory(path);
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  without_locks = true;
-  std::ofstream(path + "/lock") << "host elsewhere process 17\n";
-  EXPECT_THAT(refusal(path, Exit::kInUse), HasSubstr("host elsewhere process 17"));
-  std::ofstream(path + "/lock") << "host " << host << " process 1\n";
-  EXPECT_THAT(refusal(path, Exit::kInUse), HasSubstr("remove " + path + "/lock"));
-  std::ofstream(path + "/lock") << "host " << host << " process 999999999\n";
-  EXPECT_EQ(refusal(path, Exit::kInUse), "") << "that process is gone";
-  EXPECT_EQ(refusal(path, Exit::kInUse), "") << "the last one has ended well";
-  without_locks = false;
 }
 
 TEST(RunFolder, LeavesNothingOfItsProbe) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/train/files.hpp"
+#include "zero/io/files/lock_file.hpp"
 
 namespace zero::train {
 
@@ -16,7 +16,6 @@ class RunFolder {
   /// an earlier run was. Throws Error(kInUse) naming the holder's host and process, or Error(kIo)
   /// with the path and the reason; then nothing of an earlier run has been touched.
   explicit RunFolder(const std::string& path);
-  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
@@ -27,14 +26,12 @@ class RunFolder {
   const std::string& earlier_end() const { return earlier_end_; }
 
  private:
-  void take_lock();
-  void trust_lock_file(const std::string& lock_path) const;
   void try_disk() const;
   void receive_earlier_run();
   void move_away(const std::vector<std::string>& names);
 
   std::string path_, moved_to_, earlier_end_;
-  OpenFile lock_;
+  LockFile lock_;
 };
 
 }  // namespace zero::train

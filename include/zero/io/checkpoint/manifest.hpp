@@ -15,12 +15,19 @@ namespace zero::checkpoint {
 inline constexpr int64_t kFormatVersion = 1;
 /// Digests are kept for each block of this length.
 inline constexpr int64_t kDigestBlockBytes = int64_t(1) << 20;
+inline constexpr const char* kManifestName = "MANIFEST.json";
+/// The file that only people read.
+inline constexpr const char* kIndexName = "checkpoint.h5";
+
+/// "rank00003.h5"
+std::string rank_file_name(int rank);
 
 /// A whole tensor, which lies in slices in the ranks' files.
 struct Tensor {
-  std::string name;  ///< its dataset: "optimizer/momentum/transformer.wte.weight"
-  Dtype dtype = Dtype::f32;
-  std::vector<int64_t> shape;
+  /// Its dataset, "model/<name>" or "optimizer/momentum/<name>": printable ASCII without '@'.
+  std::string name;
+  Dtype dtype = Dtype::f32;    ///< f32, bf16, f16 or f64
+  std::vector<int64_t> shape;  ///< 1 to 8 extents, none of them 0
 
   bool operator==(const Tensor&) const = default;
 };
@@ -63,7 +70,8 @@ struct Manifest {
 std::string to_text(const Manifest& manifest);
 
 /// The reverse, strict: known members of the right types, names that are "rank%05d.h5" or
-/// "checkpoint.h5", slices inside their tensors and files, every tensor covered exactly once.
+/// "checkpoint.h5", slices inside their tensors and files, none over another, every tensor covered
+/// exactly once.
 /// Throws Error(kInput) naming `path`, the place and what is wrong; Error(kNoCheckpoint) for a
 /// newer format version, naming both. At most 64 MiB of text.
 Manifest parse_manifest(std::string_view text, const std::string& path);

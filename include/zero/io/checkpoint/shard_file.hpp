@@ -17,11 +17,15 @@ struct SlicePlan {
   int64_t begin = 0, numel = 0;
 };
 
+/// The dataset of a slice: the tensor's name, with "@<begin>" where it does not begin at element 0.
+std::string dataset_name(const std::string& tensor, int64_t begin);
+
 /// One rank's HDF5 file. HDF5 writes the structure: a contiguous, early allocated dataset of
-/// `numel` elements for each slice, under the tensor's name, with attributes "begin" and "shape";
+/// `numel` elements for each slice, named by dataset_name(), with attributes "begin" and "shape";
 /// bf16 as a custom float that h5py reads as float32. The payload goes by our own queue to the
 /// offsets that HDF5 tells, with digests taken from memory on the way. Never opened again after it
-/// is published.
+/// is published. HDF5 is done with, and closed, when the constructor returns; it is not safe to
+/// use by two threads.
 class ShardWriter {
  public:
   /// Makes `name` (O_EXCL, 0600) in the open folder. Throws Error(kIo).
@@ -68,8 +72,9 @@ class ShardReader {
 };
 
 /// checkpoint.h5: one file in which h5py sees whole tensors, virtual datasets over the ranks' files
-/// by relative names, NaN where a file is missing; "/state" and "/config" from the facts as
-/// attributes and text. Written by one process; returns its entry for the manifest.
+/// by relative names, NaN where a file is missing (h5py shows bf16 as float32); "/state" and
+/// "/config" from the facts as attributes and text. Written by one process; returns its entry for
+/// the manifest.
 File write_index(int folder, const Manifest& manifest);
 
 }  // namespace zero::checkpoint

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
+#include "zero/io/files/lock_file.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 
@@ -15,25 +17,30 @@ namespace zero::checkpoint {
 /// repeated.
 class Store {
  public:
-  /// Makes the folder (0700 or `permissions`), takes its lock where `writes`, and then removes what
-  /// a killed process left half-made. Throws Error(kInUse) with the holder's host and pid,
-  /// Error(kIo).
+  /// Where `writes`, makes the folder (0700 or `permissions`), takes its lock, and then mends what
+  /// a killed process left: what is half-made or half-removed goes, and `latest` is moved on to a
+  /// newer step that was whole but not yet pointed at and that verifies. Throws Error(kInUse) with
+  /// the holder's host and pid, Error(kIo).
   struct Options {
     std::string root;
     bool writes = false;
     int permissions = 0700;
   };
   explicit Store(const Options& options);
-  ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   /// Makes the temporary folder of a step and returns its name, ".tmp-step00001200-<128-bit id>".
-  /// By one rank.
+  /// By one rank. A folder of that step that does not verify is moved to
+  /// "damaged-step00001200-<id>" and kept; one that does is Error(kIo): a step is never
+  /// overwritten.
   std::string begin(int64_t step);
 
   /// The folder's descriptor, to be closed by the caller (O_DIRECTORY, O_NOFOLLOW). By every rank.
+  /// Throws Error(kIo).
   int open_folder(const std::string& name) const;
+  /// Syncs an open folder once; `name` is for messages. By every rank, when its file is written.
+  static void sync_folder(int folder, const std::string& name);
 
   /// Writes and syncs the manifest into the temporary folder. By one rank, when all files are
   /// written.
@@ -66,13 +73,26 @@ class Store {
   Manifest verify(int64_t step, bool whole) const;
 
   const std::string& root() const { return options_.root; }
+  /// Removals that did not succeed so far, in words; the next start tries again.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  void take_lock();
+  std::string path(const std::string& name) const { return options_.root + "/" + name; }
+  std::vector<std::string> names() const;
+  void make_root();
   void collect();
+  void finish_publishing();
+  bool verifies(int64_t step, bool whole) const;
+  void open_up(const std::string& temporary) const;
+  void point_latest_at(int64_t step);
+  void sync_root() const;
+  void remove_step(int64_t step);
+  std::string remove(const std::string& name) const;
 
   Options options_;
-  int root_ = -1, lock_ = -1;
+  OpenFile root_;
+  LockFile lock_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace zero::checkpoint

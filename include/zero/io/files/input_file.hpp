@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "zero/io/files/open_file.hpp"
+
 namespace zero {
 
 /// A regular file, read by pread and never mapped, so that one that shrinks is an error and not a
@@ -13,9 +15,8 @@ class InputFile {
  public:
   /// Throws Error(kInput) naming the file and the reason.
   explicit InputFile(const std::string& path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
+  /// One that is open for reading; `path` is for messages.
+  InputFile(OpenFile file, const std::string& path);
 
   const std::string& path() const { return path_; }
   /// When it was opened.
@@ -27,11 +28,12 @@ class InputFile {
 
  private:
   std::string path_;
-  int file_ = -1;
+  OpenFile file_;
   int64_t bytes_ = 0;
 };
 
 /// The whole of a file of at most `limit` bytes; Error(kInput) if it is larger.
+std::string read_whole(const InputFile& file, int64_t limit);
 std::string read_whole(const std::string& path, int64_t limit);
 
 }  // namespace zero

@@ -1,9 +1,9 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-#include "src/train/sha256_blocks.hpp"
+#include "src/base/sha256_blocks.hpp"
 
-namespace zero::train {
+namespace zero {
 namespace {
 
 /// The state as the instructions want it: words (a, b, e, f) and (c, d, g, h), the last one lowest.
@@ -70,4 +70,4 @@ void add_sha256_blocks(uint32_t* state, const std::byte* blocks, size_t count) {
   (available ? add_blocks : add_sha256_blocks_plain)(state, blocks, count);
 }
 
-}  // namespace zero::train
+}  // namespace zero

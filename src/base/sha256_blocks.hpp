@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace zero::train {
+namespace zero {
 
 inline constexpr uint32_t kSha256Round[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -20,4 +20,4 @@ inline constexpr uint32_t kSha256Round[64] = {
 void add_sha256_blocks_plain(uint32_t* state, const std::byte* blocks, size_t count);
 void add_sha256_blocks(uint32_t* state, const std::byte* blocks, size_t count);
 
-}  // namespace zero::train
+}  // namespace zero

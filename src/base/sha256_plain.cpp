@@ -1,8 +1,8 @@
 #include <bit>
 
-#include "src/train/sha256_blocks.hpp"
+#include "src/base/sha256_blocks.hpp"
 
-namespace zero::train {
+namespace zero {
 namespace {
 
 uint32_t word_at(const std::byte* bytes) {
@@ -42,4 +42,4 @@ void add_sha256_blocks_plain(uint32_t* state, const std::byte* blocks, size_t co
   for (size_t i = 0; i < count; ++i) add_block(state, blocks + 64 * i);
 }
 
-}  // namespace zero::train
+}  // namespace zero

@@ -1,14 +1,14 @@
 // Ranks: 1
-#include "zero/train/sha256.hpp"
+#include "zero/base/sha256.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "src/train/sha256_blocks.hpp"
+#include "src/base/sha256_blocks.hpp"
 
-namespace zero::train {
+namespace zero {
 namespace {
 
 std::span<const std::byte> bytes_of_text(const std::string& text) {
@@ -50,4 +50,4 @@ TEST(Sha256, InstructionsOfTheProcessorAndPlainLoopsAgree) {
 }
 
 }  // namespace
-}  // namespace zero::train
+}  // namespace zero

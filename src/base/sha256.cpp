@@ -1,11 +1,11 @@
-#include "zero/train/sha256.hpp"
+#include "zero/base/sha256.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "src/train/sha256_blocks.hpp"
+#include "src/base/sha256_blocks.hpp"
 
-namespace zero::train {
+namespace zero {
 
 void Sha256::add(std::span<const std::byte> bytes) {
   const size_t filled = bytes_ % 64;
@@ -34,4 +34,4 @@ std::string Sha256::digest() {
   return hex;
 }
 
-}  // namespace zero::train
+}  // namespace zero

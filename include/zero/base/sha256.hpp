@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace zero::train {
+namespace zero {
 
 /// FIPS 180-4. Bytes may come in pieces of any length.
 class Sha256 {
@@ -22,4 +22,4 @@ class Sha256 {
   uint64_t bytes_ = 0;
 };
 
-}  // namespace zero::train
+}  // namespace zero

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/file_digest.hpp"
+#include "zero/io/aio/queue.hpp"
+
+namespace zero::checkpoint {
+
+/// Writes a file from its first byte to its last, in blocks of kDigestBlockBytes: some are under
+/// way while the next is filled. Digests are taken from memory.
+class BlockWriter {
+ public:
+  /// `name` is for messages. Does not own the descriptor.
+  BlockWriter(int descriptor, const std::string& name);
+  BlockWriter(const BlockWriter&) = delete;
+  BlockWriter& operator=(const BlockWriter&) = delete;
+
+  /// The next bytes, which may be changed when it returns. Throws Error(kIo).
+  void append(std::span<const std::byte> bytes);
+  /// Bytes appended so far.
+  int64_t bytes() const { return bytes_; }
+  /// Returns when all is written, though not yet on the disk. Throws Error(kIo).
+  void finish();
+  /// After finish().
+  File digests(const std::string& name) { return digest_.result(name); }
+
+ private:
+  static constexpr int kBlocks = 8;
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+
+  std::span<std::byte> block() const;
+  void send_block(size_t bytes);
+  void wait(int slot);
+
+  aio::File file_;
+  std::unique_ptr<std::byte, Free> memory_;  // [kBlocks][kDigestBlockBytes]
+  std::optional<aio::Queue> queue_;          // ends before the memory does
+  std::optional<aio::Ticket> tickets_[kBlocks];
+  FileDigest digest_;
+  int slot_ = 0;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,144 @@
+#include "io/checkpoint/hdf5.hpp"
+
+#include <algorithm>
+
+#include "zero/base/error.hpp"
+
+namespace zero::checkpoint {
+namespace {
+
+constexpr hsize_t kAlignBytes = 4096;
+/// Descriptions of many datasets lie together and not between their payloads.
+constexpr hsize_t kMetadataBlockBytes = hsize_t(64) << 10;
+
+herr_t keep_description(unsigned, const H5E_error2_t* error, void* out) {
+  auto& reason = *static_cast<std::string*>(out);
+  if (reason.empty() && error->desc) reason = error->desc;
+  return 0;
+}
+
+/// bfloat16 is the upper half of a float: h5py takes it for one without being told.
+hid_t bf16_type() {
+  const hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+  const bool made = H5Tset_fields(type, 15, 7, 8, 0, 7) >= 0 && H5Tset_size(type, 2) >= 0 &&
+                    H5Tset_ebias(type, 127) >= 0;
+  return made ? type : -1;
+}
+
+hid_t f16_type() {
+  const hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+  const bool made = H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 &&
+                    H5Tset_ebias(type, 15) >= 0;
+  return made ? type : -1;
+}
+
+hid_t type_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32:
+      return H5Tcopy(H5T_IEEE_F32LE);
+    case Dtype::f64:
+      return H5Tcopy(H5T_IEEE_F64LE);
+    case Dtype::bf16:
+      return bf16_type();
+    case Dtype::f16:
+      return f16_type();
+    default:
+      ZERO_REQUIRE(false, name_of(dtype), " in a checkpoint: fp32, bf16, fp16 and fp64 are known");
+      return -1;
+  }
+}
+
+/// A string of fixed length; HDF5 knows none of length 0.
+hid_t text_type(const std::string& content) {
+  const hid_t type = H5Tcopy(H5T_C_S1);
+  const bool made = H5Tset_size(type, std::max<size_t>(content.size(), 1)) >= 0 &&
+                    H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+                    H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
+  return made ? type : -1;
+}
+
+}  // namespace
+
+void require_hdf5(int64_t status, const std::string& file, const std::string& doing) {
+  if (status >= 0) return;
+  std::string reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_description, &reason);
+  refuse(Exit::kIo, file, ": ", doing, ": HDF5 says: ", reason.empty() ? "nothing" : reason);
+}
+
+std::vector<hsize_t> hdf5_extents(std::span<const int64_t> shape) {
+  return {shape.begin(), shape.end()};
+}
+
+Hdf5Handle Hdf5File::checked(hid_t id, Hdf5Handle::Close closer, const std::string& doing) const {
+  require(id, doing);
+  return {id, closer};
+}
+
+Hdf5File::Hdf5File(int descriptor, const std::string& name) : name_(name) {
+  require(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr), "keeping HDF5 from printing");
+  const Hdf5Handle access = checked(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
+  require(H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110), "format 1.10");
+  require(H5Pset_alignment(access.id(), kAlignBytes, kAlignBytes), "alignment");
+  require(H5Pset_meta_block_size(access.id(), kMetadataBlockBytes), "blocks of structure");
+  require(H5Pset_small_data_block_size(access.id(), 0), "small data in its place");
+  require(H5Pset_file_locking(access.id(), false, true), "file locking off");
+  const Hdf5Handle creation = checked(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file creation");
+  // No free space is filled later: what is allocated later lies further back.
+  require(H5Pset_file_space_strategy(creation.id(), H5F_FSPACE_STRATEGY_AGGR, false, 1),
+          "file space");
+  links_ = checked(H5Pcreate(H5P_LINK_CREATE), H5Pclose, "link creation");
+  require(H5Pset_create_intermediate_group(links_.id(), 1), "groups on the way");
+  const std::string path = text("/proc/self/fd/", descriptor);
+  file_ = checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose,
+                  "making the structure");
+}
+
+Hdf5Handle Hdf5File::make_dataset(const std::string& path, const Dataset& dataset) const {
+  const std::vector<hsize_t> extents = hdf5_extents(dataset.shape);
+  const Hdf5Handle space = checked(H5Screate_simple(int(extents.size()), extents.data(), nullptr),
+                                   H5Sclose, "shape of " + path);
+  const Hdf5Handle type = checked(type_of(dataset.dtype), H5Tclose, "type of " + path);
+  return checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links_.id(),
+                            dataset.creation, H5P_DEFAULT),
+                 H5Dclose, "making dataset " + path);
+}
+
+Hdf5Handle Hdf5File::make_group(const std::string& path) const {
+  return checked(H5Gcreate2(file_.id(), path.c_str(), links_.id(), H5P_DEFAULT, H5P_DEFAULT),
+                 H5Gclose, "making group " + path);
+}
+
+void Hdf5File::write_text(const std::string& path, const std::string& content) const {
+  const Hdf5Handle space = checked(H5Screate(H5S_SCALAR), H5Sclose, "shape of " + path);
+  const Hdf5Handle type = checked(text_type(content), H5Tclose, "type of " + path);
+  const Hdf5Handle dataset = checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(),
+                                                links_.id(), H5P_DEFAULT, H5P_DEFAULT),
+                                     H5Dclose, "making dataset " + path);
+  require(H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, content.c_str()),
+          "writing " + path);
+}
+
+void Hdf5File::set_attribute(const Hdf5Handle& object, const char* name,
+                             std::span<const int64_t> values) const {
+  const hsize_t numel = values.size();
+  const Hdf5Handle space = checked(H5Screate_simple(1, &numel, nullptr), H5Sclose, name);
+  const Hdf5Handle attribute =
+      checked(H5Acreate2(object.id(), name, H5T_STD_I64LE, space.id(), H5P_DEFAULT, H5P_DEFAULT),
+              H5Aclose, name);
+  require(H5Awrite(attribute.id(), H5T_NATIVE_INT64, values.data()), name);
+}
+
+void Hdf5File::set_attribute(const Hdf5Handle& object, const std::string& name,
+                             const std::string& content) const {
+  const Hdf5Handle space = checked(H5Screate(H5S_SCALAR), H5Sclose, name);
+  const Hdf5Handle type = checked(text_type(content), H5Tclose, name);
+  const Hdf5Handle attribute = checked(
+      H5Acreate2(object.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose, name);
+  require(H5Awrite(attribute.id(), type.id(), content.c_str()), name);
+}
+
+void Hdf5File::close() { require(file_.close(), "closing the structure"); }
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "io/checkpoint/manifest_rules.hpp"
+#include "io/checkpoint/manifest_seal.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/checkpoint/manifest.hpp"
+#include "zero/io/interop/json.hpp"
+
+namespace zero::checkpoint {
+namespace {
+
+constexpr size_t kTextBytesMax = size_t(64) << 20;
+constexpr size_t kDimensionsMax = 8;
+constexpr JsonLimits kLimits = {.depth = 4};  // the object, a list, an entry, a shape
+constexpr size_t kDigits = 8;                 // of a block's CRC32C
+
+/// Lists, and how many fields each of their entries has.
+struct ListKind {
+  std::string_view name;
+  int fields;
+};
+constexpr std::array<ListKind, 3> kLists = {{{"tensors", 3}, {"slices", 5}, {"files", 4}}};
+constexpr int kMembers = 8;
+
+constexpr std::array<Dtype, 4> kDtypes = {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64};
+
+/// Collects what a manifest says. No member or field stands twice (read_json sees to it) and none
+/// is unknown, so their number tells whether any is missing; an entry must be whole before the next
+/// begins, so that a text makes no more entries than it has room for.
+class ManifestSink : public JsonSink {
+ public:
+  explicit ManifestSink(const std::string& name) : name_(name) {}
+
+  void open(Path path, bool is_array) override {
+    if (path.empty()) return;
+    if (path.size() == 2 && list_ == "tensors" && path[1] == "shape" && is_array && !in_shape_) {
+      in_shape_ = true;
+      ++fields_;
+    } else if (path.size() == 1 && path[0] == "facts" && !is_array) {
+      ++members_;
+    } else if (path.size() == 1 && is_array && list_ != path[0]) {
+      begin_list(path);
+    } else if (path.size() == 1 && !is_array && list_ == path[0]) {
+      begin_entry();
+    } else {
+      fail(path, "a list or an object is not expected");
+    }
+  }
+
+  void value(Path path, const JsonScalar& value) override {
+    if (path.size() == 1) {
+      ++members_;
+      take_member(path, value);
+    } else if (path[0] == "facts") {
+      manifest_.facts[path[1]] = word(path, value);
+    } else if (in_shape_ && path[1] == "shape") {
+      take_extent(path, value);
+    } else {
+      ++fields_;
+      take_field(path, value);
+    }
+  }
+
+  Manifest result() {
+    end_entry();
+    if (members_ != kMembers) refuse(Exit::kInput, name_, ": lacks a member of a manifest");
+    return std::move(manifest_);
+  }
+
+ private:
+  [[noreturn]] void fail(Path path, const std::string& what) const {
+    std::string place;
+    for (const std::string& key : path) place += (place.empty() ? "" : ".") + shown(key);
+    const std::string entry = list_ == path[0] ? text(" of entry ", entries_ - 1) : "";
+    refuse(Exit::kInput, name_, ": \"", place, "\"", entry, ": ", what);
+  }
+
+  void begin_list(Path path) {
+    end_entry();
+    const auto kind = std::find_if(kLists.begin(), kLists.end(),
+                                   [&](const ListKind& list) { return list.name == path[0]; });
+    if (kind == kLists.end()) fail(path, "a list is not expected");
+    list_ = path[0];
+    fields_ = wanted_fields_ = 0;
+    next_fields_ = kind->fields;
+    entries_ = 0;
+    ++members_;
+  }
+
+  void begin_entry() {
+    end_entry();
+    fields_ = 0;
+    wanted_fields_ = next_fields_;
+    in_shape_ = false;
+    ++entries_;
+    if (list_ == "tensors") manifest_.tensors.emplace_back();
+    if (list_ == "slices") manifest_.slices.emplace_back();
+    if (list_ == "files") manifest_.files.emplace_back();
+  }
+
+  void end_entry() const {
+    if (fields_ == wanted_fields_) return;
+    refuse(Exit::kInput, name_, ": entry ", entries_ - 1, " of \"", list_, "\" has ", fields_,
+           " fields, not ", wanted_fields_);
+  }
+
+  void take_member(Path path, const JsonScalar& value) {
+    if (path[0] == "format_version") {
+      manifest_.format_version = number(path, value);
+      require_known_version();
+    } else if (path[0] == "step") {
+      manifest_.step = number(path, value);
+    } else if (path[0] == "ranks") {
+      manifest_.ranks = small_number(path, value);
+    } else if (path[0] == "sha256") {
+      word(path, value);
+    } else {
+      fail(path, "is not known, or of another kind");
+    }
+  }
+
+  /// The version comes first, so that a newer one is named before what it has new.
+  void require_known_version() const {
+    if (manifest_.format_version == kFormatVersion) return;
+    refuse(Exit::kNoCheckpoint, name_, ": is of format version ", manifest_.format_version,
+           "; this program reads version ", kFormatVersion, " - use a newer program");
+  }
+
+  void take_extent(Path path, const JsonScalar& value) {
+    std::vector<int64_t>& shape = manifest_.tensors.back().shape;
+    if (shape.size() == kDimensionsMax) fail(path, text("more than ", kDimensionsMax, " extents"));
+    shape.push_back(number(path, value));
+  }
+
+  void take_field(Path path, const JsonScalar& value) {
+    if (wanted_fields_ == 0) fail(path, "is not known, or of another kind");
+    if (list_ == "tensors") return take_tensor_field(path, value);
+    if (list_ == "slices") return take_slice_field(path, value);
+    take_file_field(path, value);
+  }
+
+  void take_tensor_field(Path path, const JsonScalar& value) {
+    Tensor& tensor = manifest_.tensors.back();
+    if (path[1] == "name") {
+      tensor.name = word(path, value);
+    } else if (path[1] == "dtype") {
+      const std::string& name = word(path, value);
+      const auto dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                      [&](Dtype known) { return name_of(known) == name; });
+      if (dtype == kDtypes.end()) fail(path, "no dtype \"" + shown(name) + "\" is known");
+      tensor.dtype = *dtype;
+    } else {
+      fail(path, "is not known, or of another kind");
+    }
+  }
+
+  void take_slice_field(Path path, const JsonScalar& value) {
+    Slice& slice = manifest_.slices.back();
+    if (path[1] == "tensor") {
+      slice.tensor = small_number(path, value);
+    } else if (path[1] == "file") {
+      slice.file = small_number(path, value);
+    } else if (path[1] == "begin") {
+      slice.begin = number(path, value);
+    } else if (path[1] == "numel") {
+      slice.numel = number(path, value);
+    } else if (path[1] == "offset") {
+      slice.offset = number(path, value);
+    } else {
+      fail(path, "is not known, or of another kind");
+    }
+  }
+
+  void take_file_field(Path path, const JsonScalar& value) {
+    File& file = manifest_.files.back();
+    if (path[1] == "name") {
+      file.name = word(path, value);
+    } else if (path[1] == "bytes") {
+      file.bytes = number(path, value);
+    } else if (path[1] == "crc32c") {
+      file.crc32c = digests(path, word(path, value));
+    } else if (path[1] == "xxh3") {
+      file.xxh3 = word(path, value);
+    } else {
+      fail(path, "is not known, or of another kind");
+    }
+  }
+
+  const std::string& word(Path path, const JsonScalar& value) const {
+    const std::string* content = std::get_if<std::string>(&value);
+    if (!content) fail(path, "is no string");
+    return *content;
+  }
+  int64_t number(Path path, const JsonScalar& value) const {
+    const int64_t* content = std::get_if<int64_t>(&value);
+    if (!content || *content < 0) fail(path, "is no whole number from 0 to 2^63 - 1");
+    return *content;
+  }
+  int32_t small_number(Path path, const JsonScalar& value) const {
+    const int64_t content = number(path, value);
+    if (content > std::numeric_limits<int32_t>::max()) fail(path, "is too large");
+    return int32_t(content);
+  }
+  std::vector<uint32_t> digests(Path path, const std::string& digits) const {
+    if (digits.size() % kDigits != 0) fail(path, "is no row of eight digits each");
+    std::vector<uint32_t> out(digits.size() / kDigits);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const char *begin = digits.data() + i * kDigits, *end = begin + kDigits;
+      if (std::from_chars(begin, end, out[i], 16).ptr != end) fail(path, "is not hexadecimal");
+    }
+    return out;
+  }
+
+  const std::string& name_;
+  Manifest manifest_;
+  std::string list_;  // the one that is being read, or was read last
+  int members_ = 0, fields_ = 0, wanted_fields_ = 0, next_fields_ = 0;
+  int64_t entries_ = 0;
+  bool in_shape_ = false;
+};
+
+}  // namespace
+
+Manifest parse_manifest(std::string_view text, const std::string& path) {
+  if (text.size() > kTextBytesMax) {
+    refuse(Exit::kInput, path, ": has ", text.size(), " bytes, at most ", kTextBytesMax,
+           " are read");
+  }
+  require_seal(text, path);
+  ManifestSink sink(path);
+  read_json(text, path, kLimits, sink);
+  Manifest manifest = sink.result();
+  require_rules(manifest, path);
+  return manifest;
+}
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,253 @@
+#include "zero/io/checkpoint/store.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "io/checkpoint/open_plain.hpp"
+#include "io/checkpoint/step_names.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/files/output_file.hpp"
+
+namespace zero::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kManifestBytesMax = int64_t(64) << 20;
+
+[[noreturn]] void refuse_path(const std::string& path, const char* doing) {
+  refuse(Exit::kIo, path, ": ", std::strerror(errno), " ", doing);
+}
+
+}  // namespace
+
+Store::Store(const Options& options) : options_(options) {
+  if (options_.writes) make_root();
+  root_ = OpenFile(open(options_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root_) refuse_path(options_.root, "opening the folder of checkpoints");
+  if (!options_.writes) return;
+  lock_ = LockFile(path("LOCK"), {.what = options_.root, .remedy = "write to another folder"});
+  collect();
+  finish_publishing();
+}
+
+void Store::make_root() {
+  std::error_code error;
+  const fs::path parent = fs::path(options_.root).parent_path();
+  if (!parent.empty()) fs::create_directories(parent, error);
+  if (error) refuse(Exit::kIo, parent.string(), ": ", error.message());
+  if (mkdir(options_.root.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return;
+    refuse_path(options_.root, "making the folder of checkpoints");
+  }
+  // Not by mkdir, whose mode a umask cuts.
+  if (chmod(options_.root.c_str(), mode_t(options_.permissions)) != 0) {
+    refuse_path(options_.root, "setting its permissions");
+  }
+}
+
+std::vector<std::string> Store::names() const {
+  std::error_code error;
+  std::vector<std::string> names;
+  fs::directory_iterator entry(options_.root, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error) refuse(Exit::kIo, options_.root, ": ", error.message(), " listing it");
+  return names;
+}
+
+void Store::collect() {
+  for (const std::string& name : names()) {
+    if (!is_unique_name(name, kMaking) && !is_unique_name(name, kRemoving)) continue;
+    if (const std::string problem = remove(name); !problem.empty()) warnings_.push_back(problem);
+  }
+}
+
+/// Between a step's renaming and the moving of `latest` a process may end. The step is whole then,
+/// and in the way of the run that would come to it again.
+void Store::finish_publishing() {
+  const std::vector<int64_t> all = steps();
+  const int64_t pointed_at = latest().value_or(-1);
+  for (size_t i = all.size(); i-- > 0 && all[i] > pointed_at;) {
+    if (verifies(all[i], true)) return point_latest_at(all[i]);
+  }
+}
+
+std::string Store::folder_of(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step%08lld", static_cast<long long>(step));
+  return name;
+}
+
+std::string Store::begin(int64_t step) {
+  const std::string name = folder_of(step);
+  struct stat status {};
+  if (fstatat(root_.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (verifies(step, true)) {
+      refuse(Exit::kIo, path(name),
+             ": is there already, and a step is never overwritten - move it "
+             "away, or write to another folder");
+    }
+    rename_new(path(name), path(unique_name(kDamaged, name)));
+  }
+  std::string temporary = unique_name(kMaking, name);
+  if (mkdirat(root_.descriptor(), temporary.c_str(), 0700) != 0) {
+    refuse_path(path(temporary), "making the folder");
+  }
+  return temporary;
+}
+
+int Store::open_folder(const std::string& name) const {
+  const int folder =
+      openat(root_.descriptor(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) refuse_path(path(name), "opening the folder");
+  return folder;
+}
+
+void Store::sync_folder(int folder, const std::string& name) {
+  if (fsync(folder) != 0) refuse_path(name, "syncing the folder");
+}
+
+void Store::sync_root() const { sync_folder(root_.descriptor(), options_.root); }
+
+void Store::write_manifest(const std::string& temporary, const Manifest& manifest) {
+  const OpenFile folder(open_folder(temporary));
+  const std::string name = path(temporary) + "/" + kManifestName;
+  const OpenFile file(openat(folder.descriptor(), kManifestName,
+                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) refuse_path(name, "making the file");
+  if (const int reason = write_all(file, to_text(manifest))) {
+    refuse(Exit::kIo, name, ": ", std::strerror(reason), " writing it");
+  }
+  if (fsync(file.descriptor()) != 0) refuse_path(name, "syncing the file");
+}
+
+/// Files are made for their owner alone; who may read the root may read them in the end.
+void Store::open_up(const std::string& temporary) const {
+  if (options_.permissions == 0700) return;
+  const auto of_files = fs::perms(options_.permissions & 0666);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path(temporary))) {
+    fs::permissions(entry.path(), of_files, error);
+    if (error) refuse(Exit::kIo, entry.path().string(), ": ", error.message());
+  }
+  fs::permissions(path(temporary), fs::perms(options_.permissions), error);
+  if (error) refuse(Exit::kIo, path(temporary), ": ", error.message());
+}
+
+void Store::publish(const std::string& temporary, int64_t step) {
+  open_up(temporary);
+  {
+    const OpenFile folder(open_folder(temporary));
+    sync_folder(folder.descriptor(), path(temporary));
+  }
+  rename_new(path(temporary), path(folder_of(step)));
+  point_latest_at(step);
+}
+
+void Store::point_latest_at(int64_t step) {
+  const std::string link = unique_name(kMaking, kLatest);
+  if (symlinkat(folder_of(step).c_str(), root_.descriptor(), link.c_str()) != 0) {
+    refuse_path(path(link), "making the link");
+  }
+  if (renameat(root_.descriptor(), link.c_str(), root_.descriptor(), kLatest) != 0) {
+    refuse_path(path(kLatest), "replacing the link");
+  }
+  sync_root();
+}
+
+std::string Store::abandon(const std::string& temporary) {
+  if (is_unique_name(temporary, kMaking)) return remove(temporary);
+  return text(path(temporary), ": is no temporary folder");
+}
+
+std::string Store::remove(const std::string& name) const {
+  std::error_code error;
+  fs::remove_all(path(name), error);
+  return error ? text(path(name), ": ", error.message(), " removing it") : "";
+}
+
+void Store::remove_step(int64_t step) {
+  const std::string name = folder_of(step), going = unique_name(kRemoving, name);
+  rename_new(path(name), path(going));
+  if (const std::string problem = remove(going); !problem.empty()) warnings_.push_back(problem);
+}
+
+void Store::retain(const Retention& retention) {
+  ZERO_REQUIRE(retention.keep == 0 || retention.keep >= 2, "keep ", retention.keep,
+               " checkpoints: at least 2, or 0 for all");
+  if (retention.keep == 0) return;
+  const std::vector<int64_t> all = steps();
+  if (int64_t(all.size()) <= retention.keep) return;
+  const auto newest =
+      std::find_if(all.rbegin(), all.rend(), [&](int64_t step) { return verifies(step, false); });
+  for (size_t i = 0; i + size_t(retention.keep) < all.size(); ++i) {
+    const int64_t step = all[i];
+    const bool periodic = retention.keep_every > 0 && step % retention.keep_every == 0;
+    const bool needed = (newest != all.rend() && step == *newest) || step == latest();
+    if (!periodic && !needed && step != retention.best) remove_step(step);
+  }
+}
+
+std::vector<int64_t> Store::steps() const {
+  std::vector<int64_t> steps;
+  for (const std::string& name : names()) {
+    const std::optional<int64_t> step = step_in(name);
+    struct stat status {};
+    if (step && fstatat(root_.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(status.st_mode)) {
+      steps.push_back(*step);
+    }
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::optional<int64_t> Store::latest() const {
+  char target[NAME_MAX + 1];
+  const ssize_t length = readlinkat(root_.descriptor(), kLatest, target, sizeof target);
+  if (length <= 0) return {};
+  const std::optional<int64_t> step = step_in({target, size_t(length)});
+  const std::vector<int64_t> all = steps();
+  return step && std::binary_search(all.begin(), all.end(), *step) ? step : std::nullopt;
+}
+
+bool Store::verifies(int64_t step, bool whole) const try {
+  verify(step, whole);
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
+Manifest Store::verify(int64_t step, bool whole) const {
+  const std::string name = folder_of(step);
+  const OpenFile folder(
+      openat(root_.descriptor(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) refuse(Exit::kInput, path(name), ": ", std::strerror(errno));
+  const std::string content =
+      read_whole(open_plain(folder.descriptor(), path(name), kManifestName), kManifestBytesMax);
+  Manifest manifest = parse_manifest(content, path(name) + "/" + kManifestName);
+  if (manifest.step != step) {
+    refuse(Exit::kInput, path(name), ": its manifest is of step ", manifest.step);
+  }
+  for (const File& file : manifest.files) {
+    ShardReader reader(folder.descriptor(), path(name), file);
+    if (whole) reader.verify();
+  }
+  return manifest;
+}
+
+}  // namespace zero::checkpoint

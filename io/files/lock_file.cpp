@@ -1,0 +1,86 @@
+#include "zero/io/files/lock_file.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+std::string host_name() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return host;
+}
+
+/// What the file says: "host n2 process 17". Empty after a clean end.
+std::string holder_in(const std::string& path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line;
+}
+
+/// Of another host nothing is known, so there it may.
+bool may_live(const std::string& holder) {
+  std::istringstream words(holder);
+  std::string word, host;
+  pid_t process = 0;
+  if (!(words >> word >> host >> word >> process) || process <= 0) return false;
+  return host != host_name() || kill(process, 0) == 0 || errno == EPERM;
+}
+
+bool knows_no_locks(int reason) {
+  return reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK;
+}
+
+[[noreturn]] void refuse_path(const std::string& path, int reason, const std::string& remedy) {
+  refuse(Exit::kIo, path, ": ", std::strerror(reason), " - mend that, or ", remedy);
+}
+
+void trust_word(const std::string& path, const LockFile::Words& words) {
+  const std::string holder = holder_in(path);
+  if (!may_live(holder)) return;
+  refuse(Exit::kInUse, words.what, " is in use by ", holder,
+         ", as far as is known where a file system has no locks - wait for it, ", words.remedy,
+         ", or remove ", path, " if that process is gone");
+}
+
+void lock(const OpenFile& file, const std::string& path, const LockFile::Words& words) {
+  if (flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return;
+  if (errno == EWOULDBLOCK) {
+    const std::string holder = holder_in(path);
+    refuse(Exit::kInUse, words.what, " is in use by ",
+           holder.empty() ? "a process that has just begun" : holder, " - wait for it, or ",
+           words.remedy);
+  }
+  if (!knows_no_locks(errno)) refuse_path(path, errno, words.remedy);
+  trust_word(path, words);
+}
+
+}  // namespace
+
+LockFile::LockFile(const std::string& path, const Words& words) {
+  OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file) refuse_path(path, errno, words.remedy);
+  lock(file, path, words);
+  const std::string holder = text("host ", host_name(), " process ", getpid(), "\n");
+  if (ftruncate(file.descriptor(), 0) != 0) refuse_path(path, errno, words.remedy);
+  if (const int reason = write_all(file, holder)) refuse_path(path, reason, words.remedy);
+  file_ = std::move(file);
+}
+
+LockFile::~LockFile() {
+  // Only a file system without locks would miss it.
+  if (file_ && ftruncate(file_.descriptor(), 0) != 0) return;
+}
+
+}  // namespace zero

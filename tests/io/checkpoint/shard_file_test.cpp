@@ -1,0 +1,239 @@
+// Ranks: 1
+#include "zero/io/checkpoint/shard_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "tests/support/small_checkpoint.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing_support::bytes_of_slice;
+using testing_support::opened_folder;
+using testing_support::small_slices;
+using testing_support::TempFolder;
+using testing_support::write_shard;
+
+class ShardFiles : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return temp_.path() + "/" + name; }
+  ShardReader reader(const File& file) const { return {folder_.descriptor(), "step", file}; }
+  ShardWriter::Written written() const {
+    return write_shard(folder_.descriptor(), "rank00000.h5", small_slices(0));
+  }
+  /// What is said of the file now; "" if it is taken for good.
+  std::string refusal(const File& file) const {
+    try {
+      reader(file).verify();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::kInput) << error.what();
+      return error.what();
+    }
+    return "";
+  }
+  void flip(int64_t offset) const {
+    std::fstream file(path("rank00000.h5"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(offset);
+    const char byte = char(file.get() ^ 4);
+    file.seekp(offset);
+    file.put(byte);
+  }
+
+  TempFolder temp_{"shard-file"};
+  OpenFile folder_ = opened_folder(temp_.path());
+};
+
+TEST_F(ShardFiles, GiveBackEachSliceWhereItWasPut) {
+  const ShardWriter::Written file = written();
+  ShardReader shard = reader(file.file);
+  const std::vector<SlicePlan> slices = small_slices(0);
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const std::vector<std::byte> expected = bytes_of_slice(slices[i]);
+    std::vector<std::byte> found(expected.size());
+    shard.read(file.offsets[i], found);
+    EXPECT_TRUE(found == expected) << slices[i].tensor.name;
+  }
+  EXPECT_EQ(refusal(file.file), "");
+  EXPECT_EQ(file.offsets[1] % 4096, 0) << "a large slice begins at a page";
+}
+
+TEST_F(ShardFiles, AreForTheirOwnerAloneAndMadeOnce) {
+  written();
+  struct stat status {};
+  ASSERT_EQ(stat(path("rank00000.h5").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_THROW(written(), Error);
+}
+
+TEST_F(ShardFiles, HoldManySmallSlicesInTheirOrder) {
+  std::vector<SlicePlan> slices;
+  for (int64_t i = 0; i < 300; ++i) {
+    slices.push_back({.tensor = {.name = text("model/layer.", i, ".weight"), .shape = {5000}},
+                      .begin = i,
+                      .numel = i % 7 == 0 ? 1500 : 1 + i % 3});
+  }
+  const auto file = write_shard(folder_.descriptor(), "rank00000.h5", slices);
+  ShardReader shard = reader(file.file);
+  for (size_t i = 0; i < slices.size(); ++i) {
+    std::vector<std::byte> found(size_t(slices[i].numel) * 4);
+    shard.read(file.offsets[i], found);
+    EXPECT_TRUE(found == bytes_of_slice(slices[i])) << i;
+  }
+  EXPECT_EQ(refusal(file.file), "");
+}
+
+TEST_F(ShardFiles, WithoutSlicesAreStillChecked) {
+  const auto file = write_shard(folder_.descriptor(), "rank00000.h5", {});
+  EXPECT_EQ(refusal(file.file), "");
+  flip(file.file.bytes / 2);
+  EXPECT_NE(refusal(file.file), "");
+}
+
+TEST_F(ShardFiles, ShowAFlippedBitInEveryRegion) {
+  const ShardWriter::Written file = written();
+  const int64_t bytes = file.file.bytes;
+  std::vector<int64_t> places = {0,
+                                 9,
+                                 file.offsets[0],
+                                 file.offsets[1] - 1,
+                                 file.offsets[1],
+                                 file.offsets[2],
+                                 file.offsets[2] + 11,
+                                 bytes - 1};
+  for (int64_t i = 1; i < 20; ++i) places.push_back(bytes * i / 20);
+  for (const int64_t place : places) {
+    flip(place);
+    EXPECT_THAT(refusal(file.file), HasSubstr(text("rank00000.h5: block ", place >> 20, " ")));
+    flip(place);
+  }
+  EXPECT_EQ(refusal(file.file), "");
+}
+
+TEST_F(ShardFiles, ADamagedBlockIsNeverReadButOthersAre) {
+  const ShardWriter::Written file = written();
+  flip(file.offsets[1] + (int64_t(1) << 20));
+  ShardReader shard = reader(file.file);
+  std::vector<std::byte> some(1000);
+  shard.read(file.offsets[1], some);
+  std::vector<std::byte> all(size_t(small_slices(0)[1].numel) * 4);
+  EXPECT_THROW(shard.read(file.offsets[1], all), Error);
+}
+
+TEST_F(ShardFiles, OfAnotherLengthOrKindAreRefused) {
+  const ShardWriter::Written file = written();
+  const std::string name = path("rank00000.h5");
+  fs::create_hard_link(name, path("second"));
+  EXPECT_THAT(refusal(file.file), HasSubstr("has 2 links"));
+  fs::rename(name, path("third"));
+  fs::remove(path("second"));
+  EXPECT_THAT(refusal(file.file), HasSubstr("No such file"));
+  fs::create_symlink("third", name);
+  EXPECT_THAT(refusal(file.file), HasSubstr("symbolic link"));
+  fs::remove(name);
+  fs::create_directory(name);
+  EXPECT_THAT(refusal(file.file), HasSubstr("is no regular file"));
+  fs::remove(name);
+  ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(file.file), HasSubstr("is no regular file"));
+  fs::remove(name);
+  fs::rename(path("third"), name);
+  for (const int64_t bytes : {file.file.bytes - 1, file.file.bytes + 1, int64_t(0)}) {
+    fs::resize_file(name, uintmax_t(bytes));
+    EXPECT_THAT(refusal(file.file), HasSubstr(text("has ", bytes, " bytes, the manifest says ")));
+  }
+}
+
+TEST_F(ShardFiles, DoNotTakeMoreOrFewerBytesThanTheirSlices) {
+  const std::vector<SlicePlan> slices = {{.tensor = testing_support::kVector, .numel = 3}};
+  ShardWriter writer(folder_.descriptor(), "rank00000.h5", slices);
+  EXPECT_THROW(writer.finish(), Error);
+  EXPECT_THROW(writer.append(std::vector<std::byte>(13)), Error);
+}
+
+/// What a Python program with h5py prints; none where there is no h5py.
+class H5py : public ShardFiles {
+ protected:
+  void SetUp() override {
+    for (const char* python : {"python3", "/usr/bin/python3"}) {
+      if (std::system(text(python, " -c 'import h5py' 2> /dev/null").c_str()) == 0) {
+        python_ = python;
+        return;
+      }
+    }
+    GTEST_SKIP() << "no Python with h5py (Debian: python3-h5py)";
+  }
+  std::string printed(const std::string& program) const {
+    std::ofstream(path("program.py")) << "import h5py, numpy\n"
+                                      << "f = h5py.File('" << path(kIndexName) << "', 'r')\n"
+                                      << program;
+    const std::string command = python_ + " " + path("program.py") + " 2>&1";
+    const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+    std::string out;
+    std::array<char, 4096> piece;
+    while (fgets(piece.data(), int(piece.size()), pipe.get())) out += piece.data();
+    return out;
+  }
+
+  std::string python_;
+};
+
+TEST_F(H5py, SeesWholeTensorsThroughTheIndex) {
+  testing_support::write_small_files(folder_.descriptor(), 1200);
+  EXPECT_EQ(printed("m = f['optimizer/master/h.0.weight']\n"
+                    "print(m.shape, m.dtype, (m[:].ravel() * 4 == numpy.arange(m.size)).all())\n"),
+            "(601, 1003) float32 True\n");
+  EXPECT_EQ(printed("m = f['model/h.0.weight']\n"
+                    "print(m.shape, m.dtype, (m[:].ravel() * 4 == numpy.arange(m.size)).all())\n"),
+            "(5, 7) float32 True\n");
+  EXPECT_EQ(printed("print((f['model/ln.weight'][:] * 4).astype(int).tolist())\n"),
+            "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n");
+  EXPECT_EQ(printed("a = f['state'].attrs\n"
+                    "print(a['step'][0], a['ranks'][0], a['seed'], sorted(a))\n"),
+            "1200 2 b'42' ['format_version', 'ranks', 'seed', 'step']\n");
+  EXPECT_EQ(printed("print(f['config'][()].decode())\n"),
+            "[run]\nsteps = 3 # \"quoted\" \xc3\xa4\n\n");
+}
+
+TEST_F(H5py, SeesAMissingFileAsNaN) {
+  testing_support::write_small_files(folder_.descriptor(), 1200);
+  fs::remove(path("rank00001.h5"));
+  EXPECT_EQ(printed("m = f['optimizer/master/h.0.weight'][:].ravel()\n"
+                    "n = numpy.isnan(m)\n"
+                    "print(n.argmax(), n.sum(), numpy.isnan(f['model/h.0.weight'][:]).sum())\n"),
+            text(301 * 1003 + 17, " ", 300 * 1003 - 17, " 18\n"));
+}
+
+TEST_F(H5py, SeesTheFilesAfterTheFolderHasMoved) {
+  const std::string other = path("moved");
+  fs::create_directory(other);
+  testing_support::write_small_files(opened_folder(other).descriptor(), 1200);
+  fs::rename(other, path("again"));
+  fs::create_symlink("again/checkpoint.h5", path("link.h5"));
+  EXPECT_EQ(printed("print(f)\n").find("Error") != std::string::npos, true);
+  fs::rename(path("again"), temp_.path() + "-moved");
+  fs::remove_all(temp_.path());
+  fs::rename(temp_.path() + "-moved", temp_.path());
+  EXPECT_EQ(printed("print(numpy.isnan(f['model/ln.weight'][:]).sum())\n"), "0\n");
+}
+
+TEST_F(H5py, SeesASliceInTheFileOfItsRank) {
+  written();
+  fs::rename(path("rank00000.h5"), path(kIndexName));
+  EXPECT_EQ(printed("d = f['model/h.0.weight']\n"
+                    "print((d[:] * 4).astype(int).tolist(), d.dtype, d.attrs['begin'][0], "
+                    "d.attrs['shape'].tolist())\n"),
+            "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] float32 0 [5, 7]\n");
+}
+
+}  // namespace
+}  // namespace zero::checkpoint
