@@ -124,6 +124,18 @@ std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memo
   return {memory.base[tier] + place.offset, size_t(place.bytes)};
 }
 
+int32_t inputs_buffer(const plan::Plan& plan, plan::BodyId body, int64_t bytes) {
+  const bool decodes = body == plan::kDecode || body == plan::kPrefill;
+  const int32_t buffer = decodes                   ? plan.decode_inputs
+                         : body == plan::kEvaluate ? plan.evaluation_inputs
+                                                   : plan.step_inputs;
+  ZERO_REQUIRE(buffer >= 0, "the plan has no body ", int(body), " ", plan.bodies[body].name);
+  const int64_t wanted = plan.buffers.at(size_t(buffer)).bytes;
+  ZERO_REQUIRE(wanted == bytes, "body ", plan.bodies[body].name, " takes inputs of ", wanted,
+               " bytes, not ", bytes);
+  return buffer;
+}
+
 void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Operand& operand) {
   if (operand.buffer < 0) return nullptr;
   const std::span<std::byte> bytes = buffer_bytes(plan, memory, operand.buffer);

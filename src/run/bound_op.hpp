@@ -57,6 +57,10 @@ void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Oper
 /// The bytes of a buffer on that rank.
 std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memory, int32_t buffer);
 
+/// The buffer that the host fills before each run of a body. Throws Error(kInternal) where the plan
+/// has no such body or its inputs are not of `bytes`.
+int32_t inputs_buffer(const plan::Plan& plan, plan::BodyId body, int64_t bytes);
+
 struct BindTarget {
   const plan::Plan& plan;
   const Rules& rules;

@@ -156,6 +156,44 @@ void add(Stream& stream, const OpCall& call) {
                           out<T>(call, 0));
 }
 
+const kernels::DecodeInputs* decode_inputs(const OpCall& call, size_t i) {
+  return in<kernels::DecodeInputs>(call, i);
+}
+
+template <class T>
+void embedding_at(Stream& stream, const OpCall& call) {
+  kernels::embedding_at<T>(stream, embedding_extents(*call.graph, *call.op), decode_inputs(call, 3),
+                           in<int32_t>(call, 0), in<T>(call, 1), in<T>(call, 2), out<T>(call, 0));
+}
+
+template <class T>
+void row_linear(Stream& stream, const OpCall& call) {
+  kernels::row_product<T>(stream, row_product_extents(*call.graph, *call.op),
+                          {.x = in<T>(call, 0),
+                           .weight = in<T>(call, 1),
+                           .bias = in<T>(call, 2),
+                           .y = out<T>(call, 0),
+                           .scratch = static_cast<float*>(call.scratch)});
+}
+
+template <class T>
+void cached_attention(Stream& stream, const OpCall& call) {
+  kernels::cached_attention<T>(stream, cached_attention_extents(*call.graph, *call.op),
+                               decode_inputs(call, 2),
+                               {.qkv = in<T>(call, 0),
+                                .cache = out<T>(call, 1),
+                                .y = out<T>(call, 0),
+                                .scratch = call.scratch});
+}
+
+template <class T>
+void logits(Stream& stream, const OpCall& call) {
+  const int64_t width = input_shape(call, 1)[1];
+  const T* last = in<T>(call, 0) + (decode_inputs(call, 2)->rows - 1) * width;
+  kernels::table_product<T>(stream, call.op->attributes.vocabulary, width, last, in<T>(call, 1),
+                            out<float>(call, 0));
+}
+
 template <class T>
 void classifier(Stream& stream, const OpCall& call) {
   const bool gradient = call.op->outputs.size() == 3;
@@ -190,6 +228,10 @@ constexpr std::array<Function, size_t(OpKind::count_)> functions() {
   table[size_t(OpKind::dropout_add)] = dropout_add<T>;
   table[size_t(OpKind::add)] = add<T>;
   table[size_t(OpKind::classifier)] = classifier<T>;
+  table[size_t(OpKind::embedding_at)] = embedding_at<T>;
+  table[size_t(OpKind::row_linear)] = row_linear<T>;
+  table[size_t(OpKind::cached_attention)] = cached_attention<T>;
+  table[size_t(OpKind::logits)] = logits<T>;
   return table;
 }
 

@@ -51,7 +51,8 @@ class RandomOrderExecutor::Impl {
     for (size_t r = 0; r < ranks_.size(); ++r) make_rank(int(r));
   }
 
-  void run(plan::BodyId id, const kernels::StepInputs& inputs) {
+  template <class Inputs>
+  void run(plan::BodyId id, const Inputs& inputs) {
     const plan::Body& body = plan_.bodies[id];
     begin(id, inputs);
     for (size_t left = body.ops.size() * ranks_.size(); left > 0;) {
@@ -89,10 +90,10 @@ class RandomOrderExecutor::Impl {
     poisons_.emplace_back(plan_, [this, r](int32_t buffer) { return bytes(r, buffer); });
   }
 
-  void begin(plan::BodyId id, const kernels::StepInputs& inputs) {
+  template <class Inputs>
+  void begin(plan::BodyId id, const Inputs& inputs) {
     const plan::Body& body = plan_.bodies[id];
-    const int32_t place = id == plan::kEvaluate ? plan_.evaluation_inputs : plan_.step_inputs;
-    ZERO_REQUIRE(place >= 0, "the plan has no body ", body.name);
+    const int32_t place = inputs_buffer(plan_, id, sizeof(inputs));
     for (auto& lane : lanes_) lane.clear();
     for (size_t i = 0; i < body.ops.size(); ++i) lanes_[size_t(body.ops[i].lane)].push_back(i);
     for (size_t r = 0; r < ranks_.size(); ++r) {
@@ -114,7 +115,7 @@ class RandomOrderExecutor::Impl {
     if (position == lanes_[lane].size()) return;
     const size_t place = lanes_[lane][position];
     const plan::PlanOp& op = plan_.bodies[id].ops[place];
-    if (!is_collective(op.kind)) {
+    if (!plan::is_collective(op.kind)) {
       if (ready(ranks_[r], lane, op, position)) found.push_back({r, place});
       return;
     }
@@ -135,7 +136,7 @@ class RandomOrderExecutor::Impl {
   /// Returns how many ranks have got one op further.
   size_t run_one(plan::BodyId id, const Candidate& candidate) {
     const plan::PlanOp& op = plan_.bodies[id].ops[candidate.place];
-    const bool all = is_collective(op.kind);
+    const bool all = plan::is_collective(op.kind);
     const size_t first = all ? 0 : candidate.rank, end = all ? ranks_.size() : first + 1;
     std::vector<std::vector<void*>> operands;
     std::vector<ExactCopies> copies;
@@ -156,7 +157,7 @@ class RandomOrderExecutor::Impl {
   }
 
   void execute(const BoundOp& bound, const std::vector<std::vector<void*>>& operands) {
-    if (is_collective(bound.op->kind)) return run_together(*bound.op, operands);
+    if (plan::is_collective(bound.op->kind)) return run_together(*bound.op, operands);
     BoundOp moved = bound;
     moved.operands = operands.front();
     moved.function(moved, {.stream = stream_, .comm = nullptr});
@@ -179,6 +180,10 @@ RandomOrderExecutor::RandomOrderExecutor(const plan::Plan& plan, const Rules& ru
 RandomOrderExecutor::~RandomOrderExecutor() = default;
 
 void RandomOrderExecutor::run(plan::BodyId body, const kernels::StepInputs& inputs) {
+  impl_->run(body, inputs);
+}
+
+void RandomOrderExecutor::run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run(body, inputs);
 }
 

@@ -34,10 +34,14 @@ struct Case {
   /// Rows [first, first + rows) of the product.
   std::vector<T> run(int64_t first, int64_t rows, int threads) const {
     Stream stream(threads);
+    const RowProductExtents part{rows, extents.in, extents.out};
     auto y = poisoned<T>(rows * extents.out);
-    row_product<T>(stream, {rows, extents.in, extents.out},
-                   {x.data() + first * extents.in, weight.data(), bias.data(), y.data()});
+    auto scratch = poisoned<int32_t>(row_product_scratch_numel(part) + 1);
+    row_product<T>(stream, part,
+                   {x.data() + first * extents.in, weight.data(), bias.data(), y.data(),
+                    reinterpret_cast<float*>(scratch.data())});
     stream.wait();
+    EXPECT_EQ(scratch.back(), -1);
     return y;
   }
 

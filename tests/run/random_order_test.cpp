@@ -6,12 +6,15 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
+#include "tests/support/arrays.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/base/error.hpp"
+#include "zero/model/gpt2.hpp"
 
 namespace zero::run {
 namespace {
@@ -220,7 +223,51 @@ TEST(RandomOrder, any_order_of_plans_drawn_by_lot_computes_the_bits_of_the_execu
   }
 }
 
-// So the two tests above can fail.
+/// Four tokens as one chunk with padding, then a fifth alone; the logits behind it.
+template <class Executor, class BytesOf>
+std::vector<float> continue_text(Executor& executor, const plan::Plan& plan,
+                                 const BytesOf& bytes_of) {
+  const auto fill_with = [&](int32_t buffer, auto values) {
+    std::memcpy(bytes_of(buffer).data(), values.data(), values.size() * sizeof(values[0]));
+  };
+  for (const plan::Unit& unit : plan.units) {
+    fill_with(unit.weight, test::noise<float>(unit.numel, uint64_t(unit.numel)));
+  }
+  fill_with(plan.prefill_tokens, std::vector<int32_t>{3, 1, 4, 1});
+  executor.run_chunk(plan::kPrefill, {.position = 0, .rows = 4});
+  fill_with(plan.decode_token, std::vector<int32_t>{5});
+  executor.run_chunk(plan::kDecode, {.position = 4, .rows = 1});
+  std::vector<float> logits(bytes_of(plan.logits).size() / sizeof(float));
+  std::memcpy(logits.data(), bytes_of(plan.logits).data(), logits.size() * sizeof(float));
+  return logits;
+}
+
+TEST(RandomOrder, a_plan_that_continues_a_text_touches_only_what_it_declares) {
+  constexpr model::Gpt2 kModel{
+      .layers = 2, .width = 24, .heads = 2, .vocabulary = 9, .positions = 40};
+  const auto graph_of = [&](int64_t length) {
+    return model::gpt2_decode(kModel, {.length = length, .context = 40}, Dtype::f32);
+  };
+  const plan::Plan plan = plan::compile_decode({}, graph_of(1), graph_of(7));
+  Executor executor(plan, {}, {});
+  const auto expected =
+      continue_text(executor, plan, [&](int32_t buffer) { return executor.bytes(buffer); });
+  EXPECT_FALSE(std::isnan(expected.front()));
+  for (bool exact : {false, true}) {
+    RandomOrderExecutor random(plan, {}, {.seed = 1, .exact_copies = exact});
+    EXPECT_EQ(continue_text(random, plan, [&](int32_t buffer) { return random.bytes(0, buffer); }),
+              expected);
+  }
+}
+
+TEST(RandomOrder, refuses_the_inputs_of_another_kind_of_plan) {
+  testing::HandPlan hand;
+  Executor executor(hand.plan, {}, {});
+  EXPECT_THROW(executor.run_chunk(plan::kDecode, {.position = 0, .rows = 1}), Error);
+  EXPECT_THROW(executor.run_chunk(kStep, {.position = 0, .rows = 1}), Error);
+}
+
+// So the first two tests above can fail.
 TEST(RandomOrder, a_compiled_plan_without_its_waits_computes_other_bits) {
   const plan::Request request{.stage = 3, .ranks = 2, .micro_batches = 2};
   plan::Plan plan = testing::tiny_plan(request);

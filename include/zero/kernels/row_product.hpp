@@ -19,10 +19,14 @@ struct RowProductArrays {
   const T* weight;  ///< [in, out]
   const T* bias;    ///< [out]
   T* y;             ///< [rows, out], written
+  float* scratch;   ///< [row_product_scratch_numel(extents)]
 };
 
+/// fp32 elements of scratch that row_product() wants.
+int64_t row_product_scratch_numel(const RowProductExtents& extents);
+
 /// y = x weight + bias for few rows, where reading the weights is what takes the time. Each element
-/// is a sum in fp32 that begins with the bias and goes along `in` in order, rounded once: its bits
+/// is the bias and eight sums, each of one part of `in` in order, in fp32, rounded once: its bits
 /// depend neither on the other rows nor on the threads, so tokens that are fed one at a time and in
 /// chunks give the same numbers. Asynchronous on `stream`.
 template <class T>

@@ -28,6 +28,7 @@ class RandomOrderExecutor {
 
   /// `inputs` is the same on every rank.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
+  void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
   std::span<std::byte> bytes(int rank, int32_t buffer);
 
  private:

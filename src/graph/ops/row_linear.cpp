@@ -9,8 +9,13 @@ double flops(const Graph& graph, const Op& op) {
   return 2.0 * double(extents.rows) * double(extents.in) * double(extents.out);
 }
 
+int64_t scratch(const Graph& graph, const Op& op, int) {
+  return kernels::row_product_scratch_numel(row_product_extents(graph, op)) *
+         int64_t(sizeof(float));
+}
+
 }  // namespace
 
-const OpInfo kRowLinear{"row_linear", flops, no_scratch, nullptr};
+const OpInfo kRowLinear{"row_linear", flops, scratch, nullptr};
 
 }  // namespace zero::graph::ops

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Greedy decoding of GPT-2 124M beside a peer, in alternating runs.
+
+usage: generate.py BUILD [--dtype fp32|bf16] [--threads T] [--pairs N] [--peer COMMAND]
+                   [--at-least-peer R]
+
+BUILD is a build folder with perf_train_decode: 128 tokens behind a prompt of 192, random weights.
+COMMAND (default: the variable PEER) is a shell command that decodes the same model and prints a
+JSON line with "tps_med" (tokens/s), such as `python3 perf/train/hf_decode.py --dtype {dtype}
+--threads {threads}`; {dtype} and {threads} are replaced. The first pair is not counted. Ends with
+status 1 if the median of our speed over the peer's is below R, or where recomputing the text
+without the cache gives other bits. Without a peer it prints "SKIP no PEER" for the ratio.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+from gpt2_124m import run_peer, show, spread
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--peer", default=os.environ.get("PEER", ""))
+    parser.add_argument("--at-least-peer", type=float)
+    # A peer's command may name what one that trains may name.
+    return argparse.Namespace(**vars(parser.parse_args()), length=1024, ranks=1)
+
+
+def decode(args):
+    """What perf_train_decode says of one round: its fields."""
+    command = [str(args.build / "perf/perf_train_decode"), str(args.threads), args.dtype, "1"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def main():
+    args = arguments()
+    ours, peers = [], []
+    for pair in range(args.pairs + 1):
+        one = decode(args)
+        peer = run_peer(args) if args.peer else None
+        if pair > 0:
+            ours.append(one)
+            peers += [peer] if peer else []
+    print(f"GPT-2 124M, greedy decoding, {args.dtype}, {args.threads} threads")
+    show("tokens/s", spread([one["tps_med"] for one in ours]))
+    show("share of the rate of reading", spread([one["share_of_read_rate"] for one in ours]))
+    show("tokens/s of the prompt", spread([one["prefill_tps"] for one in ours]))
+    if not peers:
+        print("SKIP no PEER")
+        return 0
+    ratios = [one["tps_med"] / peer for one, peer in zip(ours, peers)]
+    show("tokens/s of the peer", spread(peers))
+    show("over the peer", spread(ratios))
+    return int(args.at_least_peer is not None and statistics.median(ratios) < args.at_least_peer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

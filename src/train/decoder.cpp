@@ -1,0 +1,124 @@
+#include "zero/train/decoder.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "zero/plan/plan.hpp"
+#include "zero/run/executor.hpp"
+#include "zero/train/state_view.hpp"
+
+namespace zero::train {
+namespace {
+
+/// Tokens of a text's beginning that go through the model together: their weights are read once.
+constexpr int64_t kChunk = 64;
+
+int64_t context_of(const model::Gpt2& model, const Decoder::Options& options) {
+  if (options.context >= 0) return options.context == 0 ? model.positions : options.context;
+  refuse(Exit::kUsage, "a context of ", options.context, " tokens: at least 1, or 0 for all ",
+         model.positions, " positions of the model");
+}
+
+plan::Plan compile(const model::Gpt2& model, const Decoder::Options& options) {
+  if (options.compute == Dtype::f16) {
+    refuse(Exit::kUsage, "a text is continued in fp32 or bf16, not in fp16");
+  }
+  const int64_t context = context_of(model, options);
+  const auto graph_of = [&](int64_t length) {
+    return model::gpt2_decode(model, {.length = length, .context = context}, options.compute);
+  };
+  plan::Request request;
+  request.compute = options.compute;
+  request.threads = options.threads;
+  return plan::compile_decode(request, graph_of(1), graph_of(std::min(kChunk, context)));
+}
+
+/// Where a parameter lies.
+struct Place {
+  const plan::Unit* unit;
+  int64_t begin;
+};
+
+std::vector<Place> find_places(const plan::Plan& plan) {
+  std::vector<Place> places(plan.graphs[0].parameters.size());
+  for (const plan::Unit& unit : plan.units) {
+    for (const plan::Placement& place : unit.placements)
+      places[size_t(place.parameter)] = {&unit, place.begin};
+  }
+  return places;
+}
+
+}  // namespace
+
+struct Decoder::Parts {
+  Parts(const model::Gpt2& model, const Options& options)
+      : vocabulary(model.vocabulary),
+        context(context_of(model, options)),
+        plan(compile(model, options)),
+        places(find_places(plan)),
+        executor(plan, {}, {}) {}
+
+  void require_room(std::span<const int32_t> tokens) const {
+    if (int64_t(tokens.size()) > context - position) {
+      refuse(Exit::kUsage, tokens.size(), " tokens more than the ", position, " in a context of ",
+             context, ": ask for fewer, or shorten the prompt");
+    }
+    for (int32_t token : tokens) {
+      if (token >= 0 && token < vocabulary) continue;
+      refuse(Exit::kUsage, "token ", token, " is none of the model's ", vocabulary,
+             ": the text was encoded with another vocabulary");
+    }
+  }
+
+  /// One body; what is behind the last token of a chunk is not looked at.
+  void run(plan::BodyId body, std::span<const int32_t> tokens) {
+    const bool one = body == plan::kDecode;
+    const auto place = executor.values<int32_t>(one ? plan.decode_token : plan.prefill_tokens);
+    std::copy(tokens.begin(), tokens.end(), place.begin());
+    executor.run_chunk(body,
+                       kernels::DecodeInputs{.position = position, .rows = int64_t(tokens.size())});
+    position += int64_t(tokens.size());
+  }
+
+  int64_t vocabulary;
+  int64_t context;
+  plan::Plan plan;
+  std::vector<Place> places;  ///< [parameters]
+  run::Executor executor;
+  int64_t position = 0;
+};
+
+Decoder::Decoder(const model::Gpt2& model, const Options& options)
+    : parts_(std::make_unique<Parts>(model, options)) {}
+Decoder::~Decoder() = default;
+
+const graph::Graph& Decoder::graph() const { return parts_->plan.graphs[0]; }
+
+void Decoder::set_parameter(int32_t index, int64_t first, std::span<const float> values) {
+  const graph::Parameter& parameter = graph().parameters.at(size_t(index));
+  ZERO_REQUIRE(first >= 0 && first + int64_t(values.size()) <= parameter.real_numel, "elements ",
+               first, " + ", values.size(), " of parameter ", graph()[parameter.tensor].name,
+               ", which has ", parameter.real_numel);
+  const StateView view{.plan = &parts_->plan, .rank = 0, .bytes = [this](int32_t buffer) {
+                         return parts_->executor.bytes(buffer);
+                       }};
+  const Place& place = parts_->places[size_t(index)];
+  write_master(view, *place.unit, place.begin + first, values);
+}
+
+std::span<const float> Decoder::feed(std::span<const int32_t> tokens) {
+  ZERO_REQUIRE(!tokens.empty(), "no token to go on from");
+  parts_->require_room(tokens);
+  const size_t chunk = size_t(std::min(kChunk, parts_->context));
+  while (!tokens.empty()) {
+    const size_t count = std::min(chunk, tokens.size());
+    parts_->run(count == 1 ? plan::kDecode : plan::kPrefill, tokens.first(count));
+    tokens = tokens.subspan(count);
+  }
+  return parts_->executor.values<float>(parts_->plan.logits);
+}
+
+int64_t Decoder::position() const { return parts_->position; }
+void Decoder::clear() { parts_->position = 0; }
+
+}  // namespace zero::train
