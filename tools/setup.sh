@@ -38,7 +38,11 @@ has_gtest() { header gtest/gtest.h && header gmock/gmock.h; }
 has_json() { header nlohmann/json.hpp; }
 has_hdf5() { header hdf5.h || header hdf5/serial/hdf5.h; }
 has_xxhash() { header xxhash.h; }
-has_h5py() { python3 -c 'import h5py' 2> /dev/null || /usr/bin/python3 -c 'import h5py' 2> /dev/null; }
+has_h5py() {
+  local python
+  for python in python3 /usr/bin/python3; do "$python" -c 'import h5py' 2> /dev/null && return 0; done
+  return 1
+}
 has_python() { have python3; }
 has_pip() { python3 -m pip --version > /dev/null 2>&1; }
 has_uring() { header liburing.h; }

@@ -38,7 +38,7 @@ class ManifestSink : public JsonSink {
 
   void open(Path path, bool is_array) override {
     if (path.empty()) return;
-    if (path.size() == 2 && list_ == "tensors" && path[1] == "shape" && is_array && !in_shape_) {
+    if (path.size() == 2 && list_ == "tensors" && path[1] == "shape" && is_array) {
       in_shape_ = true;
       ++fields_;
     } else if (path.size() == 1 && path[0] == "facts" && !is_array) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,17 @@ constexpr int kMaxInterruptions = 16;  // of one write, without progress
 
 [[noreturn]] void refuse_taken(const std::string& path) {
   refuse(Exit::kIo, path, ": is there already and is never overwritten; move it away");
+}
+
+/// A folder may take the place of an empty one, which no two processes can have made. For a file
+/// there is a moment between the look and the rename.
+void reserve_name(const std::string& from, const std::string& to) {
+  if (!std::filesystem::is_directory(from)) {
+    if (std::filesystem::exists(std::filesystem::symlink_status(to))) refuse_taken(to);
+  } else if (mkdir(to.c_str(), 0700) != 0) {
+    if (errno == EEXIST) refuse_taken(to);
+    refuse(Exit::kIo, to, ": ", strerror(errno), " making the folder");
+  }
 }
 
 void sync_folder_of(const std::string& path) {
@@ -69,9 +81,9 @@ void OutputFile::publish() {
 void rename_new(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno == EEXIST) refuse_taken(to);
-    // Some file systems do not know the flag; between the look and the rename is then a moment.
+    // Some file systems do not know the flag.
     const bool unknown = errno == EINVAL || errno == ENOSYS;
-    if (unknown && std::filesystem::exists(std::filesystem::symlink_status(to))) refuse_taken(to);
+    if (unknown) reserve_name(from, to);
     if (!unknown || rename(from.c_str(), to.c_str()) != 0) {
       refuse(Exit::kIo, to, ": ", strerror(errno), " renaming ", from);
     }

@@ -56,7 +56,7 @@ class Store {
   struct Retention {
     int64_t keep = 2;        ///< the newest ones; at least 2, 0 = all
     int64_t keep_every = 0;  ///< and every step that it divides; 0 = none
-    std::optional<int64_t> best;
+    std::optional<int64_t> best = {};
   };
   /// Removes what need not be kept, never the newest that verifies.
   void retain(const Retention& retention);

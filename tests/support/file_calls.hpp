@@ -1,0 +1,22 @@
+#pragma once
+/// Stands in front of the library's calls that change a file system: one of them can be made the
+/// process's last, or fail.
+
+namespace zero::testing_support {
+
+/// Which of the next calls it happens to (1 is the next) and what: an errno that the call then
+/// fails with, or 0 for the end of the process without the call.
+struct FileCallPlan {
+  int call = 0;  ///< 0: never
+  int error = 0;
+  int status = 0;  ///< that the process ends with
+};
+extern FileCallPlan file_call_plan;
+
+/// Calls of fsync() on a descriptor for which one has failed.
+extern int repeated_fsyncs;
+
+/// While true, the file system does not know RENAME_NOREPLACE.
+extern bool without_noreplace;
+
+}  // namespace zero::testing_support
