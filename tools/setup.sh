@@ -40,7 +40,9 @@ has_hdf5() { header hdf5.h || header hdf5/serial/hdf5.h; }
 has_xxhash() { header xxhash.h; }
 has_h5py() {
   local python
-  for python in python3 /usr/bin/python3; do "$python" -c 'import h5py' 2> /dev/null && return 0; done
+  for python in python3 /usr/bin/python3; do
+    "$python" -c 'import h5py' 2> /dev/null && return 0
+  done
   return 1
 }
 has_python() { have python3; }

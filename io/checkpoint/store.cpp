@@ -140,12 +140,13 @@ void Store::open_up(const std::string& temporary) const {
   if (options_.permissions == 0700) return;
   const auto of_files = fs::perms(options_.permissions & 0666);
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path(temporary))) {
-    fs::permissions(entry.path(), of_files, error);
-    if (error) refuse(Exit::kIo, entry.path().string(), ": ", error.message());
+  fs::directory_iterator entry(path(temporary), error);
+  while (!error && entry != fs::directory_iterator()) {
+    fs::permissions(entry->path(), of_files, error);
+    if (!error) entry.increment(error);
   }
-  fs::permissions(path(temporary), fs::perms(options_.permissions), error);
-  if (error) refuse(Exit::kIo, path(temporary), ": ", error.message());
+  if (!error) fs::permissions(path(temporary), fs::perms(options_.permissions), error);
+  if (error) refuse(Exit::kIo, path(temporary), ": ", error.message(), " setting permissions");
 }
 
 void Store::publish(const std::string& temporary, int64_t step) {

@@ -220,7 +220,7 @@ TEST_F(Stores, AbandonWhatFailed) {
 TEST_F(Stores, CollectOnlyWhatIsTheirOwn) {
   save({1});
   const std::string id(32, 'a');
-  for (const std::string name :
+  for (const std::string& name :
        {".tmp-step00000002-" + id, ".del-step00000001-" + id, ".tmp-latest-" + id,
         std::string(".tmp-mine"), std::string(".del-step00000001"), ".tmp-thesis-" + id}) {
     fs::create_directory(path(name));

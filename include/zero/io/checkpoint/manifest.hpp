@@ -58,6 +58,7 @@ struct Manifest {
   int32_t ranks = 1;
   /// What a resume needs or compares, in words: "seed", "samples" (consumed), "stage",
   /// "architecture", "compute", "data", "configuration" (the TOML text), "arithmetic", "build" ...
+  /// Names are printable ASCII of 1 to 128 characters, values UTF-8.
   std::map<std::string, std::string> facts;
   std::vector<Tensor> tensors;
   std::vector<Slice> slices;
