@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <cstddef>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "kernels/support/host_buffer.hpp"
 #include "kernels/vendor/gemm_host.hpp"
+#include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels::vendor {
@@ -19,6 +21,9 @@ using dnnl::memory;
 
 /// More distinct products than any model here has; beyond it a thread starts its cache afresh.
 constexpr size_t kPreparedMax = 1024;
+/// Of the memory that one product may want beside its operands, which no plan knows of: where an
+/// implementation wants a copy of all of c in fp32, the product goes in blocks of rows.
+constexpr size_t kScratchBytesMost = size_t(16) << 20;
 /// From here on the packing implementation ("gemm") beats the batch-reduce one ("brg"), which reads
 /// all of k for one block of c at a time.
 constexpr int64_t kLongK = 4096;
@@ -61,18 +66,29 @@ dnnl::matmul::primitive_desc describe(const GemmSpec& spec) {
   return best;
 }
 
+/// The most rows of c, as one block of equal ones, whose product wants little scratch.
+dnnl::matmul::primitive_desc describe_block(GemmSpec spec) {
+  constexpr int64_t kRows = 64;
+  dnnl::matmul::primitive_desc block = describe(spec);
+  while (spec.m > kRows && block.scratchpad_desc().get_size() > kScratchBytesMost) {
+    spec.m = round_up(ceil_div<int64_t>(spec.m, 2), kRows);
+    block = describe(spec);
+  }
+  return block;
+}
+
 /// A primitive with memory objects whose addresses are set before each call.
 struct Prepared {
-  GemmSpec spec;
+  GemmSpec spec;  ///< the product asked for
   int threads;
-  dnnl::matmul::primitive_desc description;
+  dnnl::matmul::primitive_desc description;  ///< of a block of its rows, often of all
   dnnl::matmul primitive;
   memory a, b, c, bias, scratch;
 
   Prepared(const GemmSpec& wanted, int wanted_threads)
       : spec(wanted),
         threads(wanted_threads),
-        description(describe(wanted)),
+        description(describe_block(wanted)),
         primitive(description),
         a(description.src_desc(), engine(), nullptr),
         b(description.weights_desc(), engine(), nullptr),
@@ -80,6 +96,7 @@ struct Prepared {
         scratch(description.scratchpad_desc(), engine(), nullptr) {
     if (spec.bias) bias = memory(description.bias_desc(), engine(), nullptr);
   }
+  int64_t rows() const { return description.dst_desc().dims()[0]; }
 };
 
 struct ThreadState {
@@ -132,6 +149,31 @@ void execute(ThreadState& state, Prepared& ready, const GemmOperands& operands) 
   ZERO_REQUIRE(status == dnnl_success, "oneDNN ended a product with status ", int(status));
 }
 
+const void* advanced(const void* array, int64_t elements, Dtype dtype) {
+  return static_cast<const std::byte*>(array) + elements * int64_t(bytes_of(dtype));
+}
+
+/// The operands of the rows from `row` on.
+GemmOperands from_row(const GemmSpec& spec, const GemmOperands& all, int64_t row) {
+  GemmOperands block = all;
+  block.a = advanced(all.a, spec.transpose_a ? row : row * spec.lda, spec.in);
+  block.c = const_cast<void*>(advanced(all.c, row * spec.ldc, spec.out));
+  return block;
+}
+
+void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& operands, int threads) {
+  Prepared& ready = prepare(state, spec, threads);
+  const int64_t rows = ready.rows();
+  const int64_t whole = spec.m / rows * rows;
+  for (int64_t row = 0; row < whole; row += rows) {
+    execute(state, ready, from_row(spec, operands, row));
+  }
+  if (whole == spec.m) return;
+  GemmSpec rest = spec;
+  rest.m = spec.m - whole;
+  execute(state, prepare(state, rest, threads), from_row(spec, operands, whole));
+}
+
 }  // namespace
 
 bool multiplies(Dtype in) {
@@ -144,7 +186,7 @@ void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) 
   thread_local ThreadState state;
   const TeamSize team(threads);
   try {
-    execute(state, prepare(state, spec, threads), operands);
+    multiply(state, spec, operands, threads);
   } catch (const dnnl::error& error) {
     refuse(Exit::kInternal, "oneDNN refused a product of ", spec.m, " x ", spec.n, " x ", spec.k,
            " in ", name_of(spec.in), ": ", error.what());

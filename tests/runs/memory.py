@@ -106,10 +106,25 @@ def check_runs(program):
     print(f"at the peak of its life a rank holds {outside / MIB:.1f} MiB outside its arena")
 
 
+def check_products(program):
+    """What a library's products want beside their operands grows with no table of a vocabulary."""
+    for precision in ("bf16.enabled=true", "fp16.enabled=true"):
+        result = program.train(1, "model.layers=1", "model.width=1536", "model.heads=12",
+                               "model.vocab_size=50257", "data.sequence_length=64",
+                               "data.validation_fraction=0", "train_batch_size=1",
+                               "run.steps=2", precision)
+        check(result.finished(), f"{precision}: a wide vocabulary trains", result)
+        memory = result.summary["memory"]
+        outside = memory["peak_pss_bytes"]["max"] - memory["device"]["allocated_bytes"]
+        check(0 < outside <= OUTSIDE_BYTES, f"{precision}: {outside / MIB:.1f} MiB outside")
+        print(f"vocabulary of 50257, width 1536, {precision}: {outside / MIB:.1f} MiB outside")
+
+
 def main():
     program = Program()
     check_formula(program)
     check_runs(program)
+    check_products(program)
     print("bytes as planned")
 
 
