@@ -12,7 +12,7 @@ tools/setup.sh --text "$@"
 build_host zeroapp
 [ -f "$text" ] || tools/data/web_text.py "$text"
 
-mpi_launch 2 ./zeroapp "$input"
+mpi_launch 2 ./zeroapp "$input" checkpoint.resume=never
 say "quickstart: training, about three minutes on two cores:"
 say "  ${launch[*]}"
 start=$SECONDS

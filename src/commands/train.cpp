@@ -19,6 +19,7 @@ int train(const CommandLine& line, int& argc, char**& argv) {
   session.require_whole_launch();
   Run run(session, line, start);
 
+  Exit status = Exit::kFinished;
   // An error that only this rank has seen must not leave its peers waiting.
   session.alone([&] {
     // 2. What is wanted, read alike by every rank; threads.
@@ -28,6 +29,8 @@ int train(const CommandLine& line, int& argc, char**& argv) {
     // 4. Data, and the folder of the run.
     run.open_data_sets();
     run.open_folder();
+    if (run.is_finished()) return;
+    run.begin_folder();
     // 5. Memory, communicators, initial weights.
     run.make_engine();
     run.introduce();
@@ -37,8 +40,9 @@ int train(const CommandLine& line, int& argc, char**& argv) {
     run.report();
     run.export_model();
     run.end();
+    status = run.exit_status();
   });
-  return int(Exit::kFinished);
+  return int(status);
 }
 
 int dry_run(CommandLine line) {

@@ -140,6 +140,25 @@ std::string short_schedule(const RunConfig& c) {
               "; write \"auto\" or at least ", c.run.steps);
 }
 
+std::string lone_checkpoint(const RunConfig& c) {
+  if (c.checkpoint.keep != 1) return kFine;
+  return "a single checkpoint is lost with one damaged block; write 2 or more, or 0 to keep all";
+}
+
+std::string unwanted_source(const RunConfig& c) {
+  if (c.checkpoint.resume_from.empty() || c.checkpoint.resume != Resume::never) return kFine;
+  return "resume = \"never\" begins anew; remove resume_from or resume";
+}
+
+std::vector<Rule> checkpoint_rules() {
+  return {
+      {.keys = {"checkpoint.keep"}, .broken = lone_checkpoint, .example = {"checkpoint.keep = 1"}},
+      {.keys = {"checkpoint.resume_from", "checkpoint.resume"},
+       .broken = unwanted_source,
+       .example = {"checkpoint.resume = \"never\"", "checkpoint.resume_from = \"runs/other\""}},
+  };
+}
+
 std::vector<Rule> session_rules() {
   return {
       {.keys = {"data.train"}, .broken = no_data, .example = {"data.train = \"\""}},
@@ -209,6 +228,7 @@ std::vector<Rule> join() {
   std::vector<Rule> all = session_rules();
   for (Rule& rule : model_rules()) all.push_back(std::move(rule));
   for (Rule& rule : number_rules()) all.push_back(std::move(rule));
+  for (Rule& rule : checkpoint_rules()) all.push_back(std::move(rule));
   return all;
 }
 

@@ -200,6 +200,18 @@ void report_fields(Table& table, RunConfig& c) {
   table.flag("at_end", c.export_model.at_end);
 }
 
+void checkpoint_fields(Table& table, CheckpointConfig& c) {
+  table.section("checkpoint", kOurs);
+  table.word("dir", c.dir);
+  table.integer("interval", c.interval, {.high = 1e12});
+  table.integer("keep", c.keep, {.high = 1e6});
+  table.integer("keep_every", c.keep_every, {.high = 1e12});
+  table.choice("resume", c.resume, {"auto", "require", "never"});
+  table.word("resume_from", c.resume_from);
+  table.integer("max_failures", c.max_failures, {.high = 1e6});
+  table.choice("permissions", c.permissions, {"0700", "0750", "0755", "0770"});
+}
+
 }  // namespace
 
 std::vector<Field> fields_of(RunConfig& config) {
@@ -214,6 +226,7 @@ std::vector<Field> fields_of(RunConfig& config) {
   precision_fields(table, config);
   recompute_fields(table, config.recompute);
   report_fields(table, config);
+  checkpoint_fields(table, config.checkpoint);
   return table.take();
 }
 

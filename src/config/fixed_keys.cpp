@@ -153,9 +153,19 @@ const FixedKey kZeroKeys[] = {
      kRefused,
      "gradients travel unquantised; write false, and communication_data_type = \"bf16\" to halve "
      "their bytes"},
-    {"zero.elastic_checkpoint", {false}, kLater, "no checkpoint is written yet; write false"},
-    {"zero.load_from_fp32_weights", {true}, kLater, "no checkpoint is read yet; write true"},
-    {"zero.pipeline_loading_checkpoint", {false}, kLater, "no checkpoint is read yet; write false"},
+    {"zero.elastic_checkpoint",
+     {false, true},
+     kAlways,
+     "every checkpoint loads at every rank count and stage; write true or false"},
+    {"zero.load_from_fp32_weights",
+     {true},
+     kRefused,
+     "a resume restores the fp32 masters, so that training goes on with the same bytes; write "
+     "true"},
+    {"zero.pipeline_loading_checkpoint",
+     {false},
+     kRefused,
+     "each rank reads its own slices alone, in pieces; write false"},
     {"zero.cpu_offload",
      {false},
      kLater,
@@ -257,26 +267,26 @@ const FixedKey kActivationKeys[] = {
      "activations stay in device memory for now; write \"none\" and recompute = \"full\""},
 };
 
-constexpr std::string_view kNoCheckpoints =
-    "checkpoints come later: a run that ends early begins anew; remove the key, and keep the "
-    "trained weights with export.at_end = true";
-
 const FixedKey kCheckpointKeys[] = {
-    {"checkpoint.dir", {""}, kLater, kNoCheckpoints},
-    {"checkpoint.interval", {int64_t(0)}, kLater, kNoCheckpoints},
-    {"checkpoint.keep", {int64_t(0)}, kLater, kNoCheckpoints},
-    {"checkpoint.keep_every", {int64_t(0)}, kLater, kNoCheckpoints},
-    {"checkpoint.best_metric", {""}, kLater, kNoCheckpoints},
-    {"checkpoint.load_best_at_end", {false}, kLater, kNoCheckpoints},
-    {"checkpoint.weights_only", {false}, kLater, kNoCheckpoints},
-    {"checkpoint.resume",
-     {"auto", "never"},
+    {"checkpoint.best_metric",
+     {""},
      kLater,
-     "no checkpoint is written yet, so there is none to require; write \"auto\""},
-    {"checkpoint.resume_from", {""}, kLater, kNoCheckpoints},
-    {"checkpoint.async", {false}, kLater, kNoCheckpoints},
-    {"checkpoint.max_failures", {int64_t(0)}, kLater, kNoCheckpoints},
-    {"checkpoint.permissions", {"0700"}, kLater, kNoCheckpoints},
+     "the newest checkpoints are kept, whatever their loss; remove the key, and keep more with "
+     "checkpoint.keep or keep_every"},
+    {"checkpoint.load_best_at_end",
+     {false},
+     kLater,
+     "the last weights are what a run ends with; write false, and keep more checkpoints with "
+     "checkpoint.keep or keep_every"},
+    {"checkpoint.weights_only",
+     {false},
+     kLater,
+     "a checkpoint holds all that a resume needs; write false, and export.at_end = true for the "
+     "weights alone"},
+    {"checkpoint.async",
+     {false},
+     kLater,
+     "a step waits until a checkpoint is written; write false"},
 };
 
 std::vector<FixedKey> join() {

@@ -1,5 +1,6 @@
 #include "zero/train/agreement.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "zero/config/toml.hpp"
@@ -55,16 +56,24 @@ void require_same_settings(Session& session, const std::string& mine) {
   });
 }
 
-std::string differing_settings(const std::string& one, const std::string& other) {
+std::vector<Difference> differences(const std::string& one, const std::string& other) {
   const auto ours = values_of(one), theirs = values_of(other);
-  std::string out;
-  size_t count = 0;
+  std::vector<Difference> found;
   for (const auto& [key, value] : ours) {
-    const auto found = theirs.find(key);
-    if (found == theirs.end() || found->second == value || ++count > kNamedKeys) continue;
-    out += text(out.empty() ? "" : ", ", key, " = ", value, " and ", found->second);
+    const auto their = theirs.find(key);
+    if (their != theirs.end() && their->second != value)
+      found.push_back({key, value, their->second});
   }
-  return count > kNamedKeys ? out + text(", and ", count - kNamedKeys, " more") : out;
+  return found;
+}
+
+std::string differing_settings(const std::string& one, const std::string& other) {
+  const std::vector<Difference> all = differences(one, other);
+  std::string out;
+  for (size_t i = 0; i < std::min(all.size(), kNamedKeys); ++i) {
+    out += text(i == 0 ? "" : ", ", all[i].key, " = ", all[i].one, " and ", all[i].other);
+  }
+  return all.size() > kNamedKeys ? out + text(", and ", all.size() - kNamedKeys, " more") : out;
 }
 
 }  // namespace zero::train

@@ -62,14 +62,12 @@ bool close_last(const std::string& folder, const Json& end, const std::string& h
 }  // namespace
 
 void begin_launch(const std::string& folder, const LaunchStart& launch) {
-  const Json json = {{"start", utc_now()},
-                     {"host", launch.host},
-                     {"ranks", launch.ranks},
-                     {"threads", launch.threads},
-                     {"version", launch.version},
-                     {"command", launch.command},
-                     {"end", nullptr},
-                     {"ended", nullptr}};
+  Json json = {{"start", utc_now()},        {"host", launch.host},
+               {"ranks", launch.ranks},     {"threads", launch.threads},
+               {"version", launch.version}, {"command", launch.command}};
+  if (launch.resumed_from > 0) json["resumed_from_step"] = launch.resumed_from;
+  json["end"] = nullptr;
+  json["ended"] = nullptr;
   const std::string path = path_in(folder);
   const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   const int reason = file ? write_all(file, line_of(json)) : errno;

@@ -64,14 +64,19 @@ std::string find_model_folder(const std::string& folder) {
          "model.safetensors");
 }
 
+std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t index) {
+  const graph::Parameter& parameter = graph.parameters[size_t(index)];
+  const Shape& padded = graph[parameter.tensor].shape;
+  std::vector<int64_t> shape;
+  for (int i = 0; i < padded.rank(); ++i) shape.push_back(padded[i]);
+  shape[0] = shape[0] * parameter.real_numel / padded.numel();
+  return shape;
+}
+
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph) {
   std::vector<SafetensorsWriter::Tensor> tensors;
-  for (const graph::Parameter& parameter : graph.parameters) {
-    const graph::Tensor& tensor = graph[parameter.tensor];
-    std::vector<int64_t> shape;
-    for (int i = 0; i < tensor.shape.rank(); ++i) shape.push_back(tensor.shape[i]);
-    shape[0] = shape[0] * parameter.real_numel / tensor.shape.numel();
-    tensors.push_back({tensor.name, std::move(shape)});
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    tensors.push_back({graph[graph.parameters[p].tensor].name, stored_shape(graph, int32_t(p))});
   }
   return tensors;
 }

@@ -35,7 +35,9 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
   lock_ = LockFile(path_ + "/lock",
                    {.what = "run.output: " + path_, .remedy = "write another run.output"});
   try_disk();
-  receive_earlier_run();
+  // The lock is ours: a launch that has not said how it ended can no longer do so.
+  end_killed_launch(path_);
+  earlier_end_ = last_end(path_);
 }
 
 void RunFolder::try_disk() const {
@@ -50,18 +52,30 @@ void RunFolder::try_disk() const {
   if (reason != 0) refuse_path(path, reason);
 }
 
-/// The one place that decides what becomes of an earlier run. There are no checkpoints to go on
-/// from, so it makes way, whether it had finished or not.
-void RunFolder::receive_earlier_run() {
-  std::vector<std::string> outputs;
-  for (const char* name : kOutputs) {
-    if (fs::exists(fs::symlink_status(path_ + "/" + name))) outputs.emplace_back(name);
+std::vector<std::string> RunFolder::present(std::span<const char* const> names) const {
+  std::vector<std::string> found;
+  for (const char* name : names) {
+    if (fs::exists(fs::symlink_status(path_ + "/" + name))) found.emplace_back(name);
   }
-  if (outputs.empty()) return;
-  // The lock is ours: a launch that has not said how it ended can no longer do so.
-  end_killed_launch(path_);
-  earlier_end_ = last_end(path_);
-  move_away(outputs);
+  return found;
+}
+
+void RunFolder::make_way(bool with_checkpoints) {
+  std::vector<std::string> outputs = present(kOutputs);
+  if (with_checkpoints && fs::exists(path_ + "/checkpoints")) outputs.emplace_back("checkpoints");
+  if (!outputs.empty()) move_away(outputs);
+}
+
+void RunFolder::go_on() {
+  // What is true of an end only, which is yet to come; how launches ended is on their record.
+  for (const char* name : {"summary.json", "error.json"}) {
+    if (unlink((path_ + "/" + name).c_str()) != 0 && errno != ENOENT) {
+      refuse_path(path_ + "/" + name, errno);
+    }
+  }
+  constexpr const char* kOfAnEarlierEnd[] = {"sample.txt", "trace.json", "model"};
+  const std::vector<std::string> outputs = present(kOfAnEarlierEnd);
+  if (!outputs.empty()) move_away(outputs);
 }
 
 void RunFolder::move_away(const std::vector<std::string>& names) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include "src/train/format.hpp"
 
@@ -20,6 +21,18 @@ constexpr size_t kLineBytes = 1024;
 /// A JSON number with enough digits to read the same value back.
 void append_number(std::string& line, const char* name, double value) {
   append(line, std::isfinite(value) ? "\"%s\": %.17g, " : "\"%s\": null, ", name, value);
+}
+
+/// Bytes of the leading lines about steps up to `last`.
+int64_t bytes_of_steps(const std::string& path, int64_t last) {
+  std::ifstream lines(path);
+  int64_t bytes = 0;
+  for (std::string line; std::getline(lines, line) && !lines.eof();) {
+    long long step = 0;
+    if (std::sscanf(line.c_str(), "{\"step\": %lld", &step) != 1 || step > last) break;
+    bytes += int64_t(line.size()) + 1;
+  }
+  return bytes;
 }
 
 /// What wall_clock_breakdown shows.
@@ -105,8 +118,9 @@ void Window::add(const StepRecord& record) {
 RunLog::RunLog(Console& console, const std::string& folder, const LogContext& context)
     : console_(console), context_(context) {
   const std::string path = folder + "/metrics.jsonl";
-  metrics_ = OpenFile(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!metrics_) refuse(Exit::kIo, path, ": ", std::strerror(errno));
+  metrics_bytes_ = bytes_of_steps(path, context.done);
+  metrics_ = OpenFile(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (!metrics_ || !cut_metrics()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
   line_.reserve(kLineBytes);
 }
 
@@ -118,7 +132,7 @@ void RunLog::step(const StepRecord& record) {
   append_metrics_line(line_, record);
   write_metrics();
   const int64_t step = record.report.step;
-  const bool shown = step % context_.interval == 0 || step == 1 || step == context_.last;
+  const bool shown = step % context_.interval == 0 || steps_ == 1 || step == context_.last;
   if (!shown && !record.report.skipped) return;
   line_.clear();
   append_step_line(line_, record, context_, mean_seconds());
@@ -140,6 +154,11 @@ double RunLog::mean_seconds() const {
   return (seconds_ - first_seconds_) / double(steps_ - 1);
 }
 
+bool RunLog::cut_metrics() {
+  return ftruncate(metrics_.descriptor(), metrics_bytes_) == 0 &&
+         lseek(metrics_.descriptor(), metrics_bytes_, SEEK_SET) == metrics_bytes_;
+}
+
 void RunLog::write_metrics() {
   const int reason = write_all(metrics_, line_);
   if (reason == 0) {
@@ -147,8 +166,7 @@ void RunLog::write_metrics() {
     return;
   }
   // Half a line would spoil the next one, for which there may be room again.
-  const bool cut = ftruncate(metrics_.descriptor(), metrics_bytes_) == 0 &&
-                   lseek(metrics_.descriptor(), metrics_bytes_, SEEK_SET) == metrics_bytes_;
+  const bool cut = cut_metrics();
   if (warned_) return;
   warned_ = true;
   std::fprintf(stderr, "zeroapp: warning: metrics.jsonl lacks steps: %s%s; training goes on\n",

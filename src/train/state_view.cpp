@@ -14,8 +14,8 @@ void require_held(const plan::Unit& unit, UnitRange held, UnitRange range) {
                held.begin, ", ", held.end, ")");
 }
 
-std::span<const float> held_floats(const StateView& view, const plan::Unit& unit, int32_t buffer,
-                                   UnitRange range, bool sharded) {
+std::span<float> held_floats(const StateView& view, const plan::Unit& unit, int32_t buffer,
+                             UnitRange range, bool sharded) {
   const UnitRange held = held_range(unit, sharded, view.rank);
   require_held(unit, held, range);
   return view.values<float>(buffer).subspan(size_t(range.begin - held.begin),
@@ -116,6 +116,24 @@ void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
     default:
       return store_master<float>(view, unit, begin, master);
   }
+}
+
+std::span<const std::byte> weight_bytes(const StateView& view, const plan::Unit& unit,
+                                        UnitRange range) {
+  const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
+  require_held(unit, held, range);
+  const auto size = int64_t(bytes_of(view.plan->request.compute));
+  return view.bytes(unit.weight)
+      .subspan(size_t((range.begin - held.begin) * size), size_t((range.end - range.begin) * size));
+}
+
+void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
+                 std::span<const float> values) {
+  if (kind == StateKind::master) return write_master(view, unit, begin, values);
+  const int32_t buffer = kind == StateKind::momentum ? unit.momentum : unit.variance;
+  const std::span<float> to = held_floats(
+      view, unit, buffer, {begin, begin + int64_t(values.size())}, unit.optimizer_sharded);
+  std::copy(values.begin(), values.end(), to.begin());
 }
 
 }  // namespace zero::train

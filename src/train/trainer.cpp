@@ -28,26 +28,33 @@ Trainer::Trainer(Parts parts)
     : parts_(std::move(parts)),
       loader_{.data = *parts_.data.train,
               .batch = parts_.build.batch,
-              .seed = uint64_t(parts_.config.run.seed)} {}
+              .seed = uint64_t(parts_.config.run.seed)},
+      saved_(parts_.done) {}
 
 Outcome Trainer::run() {
   const StopSignal signals;
   const int64_t last = last_step(parts_.config);
   Peers& peers = parts_.session.peers();
-  int64_t step = 0;
+  int64_t step = parts_.done;
   int32_t stop = kGoOn;
   while (step < last && stop == kGoOn) {
     parts_.session.set_step(++step);
     peers.cast_vote(vote());
     attempt(step);
     stop = peers.count_vote();
+    if (is_save_due(step)) save(step);
     if (stop == kGoOn && is_evaluation_due(step)) evaluate_weights(step);
   }
+  if (step == parts_.done) complete_weights(step);
   finish();
+  save(step);
   const bool cut = step < last;
   const bool evaluated = evaluation_ && evaluation_->step == step;
   if (!cut && !evaluated && parts_.data.validation) evaluate_weights(step);
-  return {.steps = step, .stopped_by = cut ? reason_of(stop) : "", .evaluation = evaluation_};
+  return {.steps = step,
+          .saved = saved_,
+          .stopped_by = cut ? reason_of(stop) : "",
+          .evaluation = evaluation_};
 }
 
 /// Cast as a step begins: whether it is to be the last one, and why.
@@ -79,6 +86,18 @@ void Trainer::finish() {
   pending_.reset();
 }
 
+/// Loaded weights are whole on every rank only after a first body, which then was none of a step.
+void Trainer::complete_weights(int64_t step) {
+  parts_.engine.run(plan::kFinish, loader_.inputs(step));
+}
+
+/// Saving applies the pending update earlier than the next step would, with the same bits.
+void Trainer::save(int64_t step) {
+  if (!parts_.save || saved_ == step) return;
+  finish();
+  if (parts_.save(step)) saved_ = step;
+}
+
 void Trainer::evaluate_weights(int64_t step) {
   finish();
   evaluation_ =
@@ -101,6 +120,11 @@ void Trainer::settle(int64_t gradients_step) {
 bool Trainer::is_evaluation_due(int64_t step) const {
   const int64_t interval = parts_.config.evaluation.interval;
   return parts_.data.validation && interval > 0 && step % interval == 0;
+}
+
+bool Trainer::is_save_due(int64_t step) const {
+  const int64_t interval = parts_.config.checkpoint.interval;
+  return interval > 0 && step % interval == 0;
 }
 
 kernels::StepInputs Trainer::with_pending(kernels::StepInputs inputs) const {

@@ -11,7 +11,7 @@ import time
 from program import Program, check
 from signals import ENDLESS, begin, first_rank, other_rank, wait_for_steps
 
-FILES = {"effective.toml", "launches.jsonl", "lock", "metrics.jsonl", "summary.json"}
+FILES = {"checkpoints", "effective.toml", "launches.jsonl", "lock", "metrics.jsonl", "summary.json"}
 STEPS = [1, 2, 3, 4, 5, 6]
 
 
@@ -59,7 +59,7 @@ def earlier_run_makes_way(program):
     result = program.train(1)
     check(result.finished() and steps(result) == STEPS, "it begins anew", result)
     said = [line for line in result.out.splitlines() if "moved to runs/tiny/old-1" in line]
-    words = "earlier run here: finished step 6 of 6, no checkpoint"
+    words = "earlier run here: finished step 6 of 6, not to go on"
     check(len(said) == 1 and words in said[0], f"one line says so: {said}")
     check((folder / "notes.txt").read_text() == "mine", "what no run has written stays")
     check((folder / "old-1/summary.json").exists(), "the old summary is there")
@@ -157,7 +157,8 @@ def disk_that_fills_up_costs_no_training(program):
     place = mounted(program, "filling", "size=256k")
     if place is None:
         return
-    process = program.start(2, "run.output=runs/filling", "run.steps=400")
+    process = program.start(2, "run.output=runs/filling", "run.steps=400",
+                            "checkpoint.max_failures=1")
     wait_for_steps(program, process, 3, run="filling")
     fill(place)
     result = program.wait(process, run="filling")
@@ -198,7 +199,7 @@ def walltime_ends_a_run_in_time(program):
     started = time.monotonic()
     result = program.train(2, *ENDLESS, "run.walltime=8")
     seconds = time.monotonic() - started
-    check(result.status == 0 and not result.error_lines(), "it ends well", result)
+    check(result.status == 85 and not result.error_lines(), "it is to be requeued", result)
     check("stopped by run.walltime after step" in result.out, "it says why", result)
     check(result.summary["stopped_by"] == "run.walltime", "so does the summary")
     check(len(result.metrics) == result.summary["steps"] > 10, "after many steps", result)

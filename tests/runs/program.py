@@ -29,6 +29,10 @@ threads = 1
 
 [optimizer]
 lr = 1e-2
+
+# Tests train again and again in one folder; runs/resume.py goes on.
+[checkpoint]
+resume = "never"
 """
 
 

@@ -28,7 +28,8 @@ TEST(RunFolder, MovesWhatEarlierRunsLeftToANewPlaceEachTime) {
   { EXPECT_EQ(RunFolder(path).moved_to(), ""); }
   for (const char* place : {"/old-1", "/old-2"}) {
     std::ofstream(path + "/metrics.jsonl") << place;
-    const RunFolder folder(path);
+    RunFolder folder(path);
+    folder.make_way(false);
     EXPECT_EQ(folder.moved_to(), path + place);
     EXPECT_TRUE(fs::exists(path + place + "/metrics.jsonl"));
     EXPECT_FALSE(fs::exists(path + "/metrics.jsonl"));
@@ -65,9 +66,37 @@ TEST(RunFolder, MovesNothingThatNoRunHasWritten) {
   const std::string path = fresh_path();
   fs::create_directories(path + "/model");
   std::ofstream(path + "/thesis.tex") << "mine";
-  const RunFolder folder(path);
+  RunFolder folder(path);
+  folder.make_way(false);
   EXPECT_TRUE(fs::exists(path + "/thesis.tex"));
   EXPECT_TRUE(fs::exists(path + "/old-1/model"));
+}
+
+TEST(RunFolder, CheckpointsMoveOnlyWhereTheyAreNotWanted) {
+  const std::string path = fresh_path();
+  fs::create_directories(path + "/checkpoints");
+  std::ofstream(path + "/summary.json") << "{}";
+  RunFolder folder(path);
+  folder.make_way(false);
+  EXPECT_TRUE(fs::exists(path + "/checkpoints"));
+  folder.make_way(true);
+  EXPECT_FALSE(fs::exists(path + "/checkpoints"));
+  EXPECT_TRUE(fs::exists(path + "/old-2/checkpoints"));
+}
+
+TEST(RunFolder, ARunThatGoesOnKeepsItsRecordAndLosesWhatAnEndHasLeft) {
+  const std::string path = fresh_path();
+  fs::create_directories(path + "/model");
+  for (const char* name : {"metrics.jsonl", "launches.jsonl", "summary.json", "error.json"}) {
+    std::ofstream(path + "/" + name) << "{}";
+  }
+  RunFolder(path).go_on();
+  for (const char* name : {"metrics.jsonl", "launches.jsonl", "old-1/model"}) {
+    EXPECT_TRUE(fs::exists(path + "/" + name)) << name;
+  }
+  for (const char* name : {"summary.json", "error.json", "model"}) {
+    EXPECT_FALSE(fs::exists(path + "/" + name)) << name;
+  }
 }
 
 TEST(RunFolder, TellsHowTheEarlierRunEnded) {

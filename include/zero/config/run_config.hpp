@@ -184,6 +184,26 @@ struct ExportConfig {
   bool operator==(const ExportConfig&) const = default;
 };
 
+enum class Resume { automatic, require, never };
+/// Of folders and files: for nobody else, read by the group, read by all, written by the group.
+enum class Permissions { owner, group_reads, all_read, group_writes };
+
+/// [checkpoint]. One is written where a launch ends before a failure does it: after the last step,
+/// at run.stop_at, run.walltime or a signal. Of synthetic data, from which nothing is learnt, only
+/// with an interval.
+struct CheckpointConfig {
+  std::string dir;                    ///< "" = <run.output>/checkpoints
+  int64_t interval = 0;               ///< steps between two; 0 = only where a launch ends
+  int64_t keep = 2;                   ///< the newest ones, at least 2; 0 = all
+  int64_t keep_every = 0;             ///< and every step that this divides; 0 = none
+  Resume resume = Resume::automatic;  ///< auto | require | never
+  std::string resume_from;            ///< a run, its checkpoints or one: begins there; "" = anew
+  int64_t max_failures = 0;           ///< saves that may fail before training is given up
+  Permissions permissions = Permissions::owner;  ///< "0700" | "0750" | "0755" | "0770"
+
+  bool operator==(const CheckpointConfig&) const = default;
+};
+
 /// train_micro_batch_size_per_gpu = "max": the largest that the plan says will fit.
 inline constexpr int64_t kMicroBatchMax = -1;
 
@@ -214,6 +234,7 @@ struct RunConfig {
   EvaluationConfig evaluation;
   ProfileConfig profile;
   ExportConfig export_model;  ///< [export]
+  CheckpointConfig checkpoint;
 
   bool operator==(const RunConfig&) const = default;
 };

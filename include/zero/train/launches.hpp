@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@ struct LaunchStart {
   int threads = 1;  ///< a rank
   std::string version;
   std::vector<std::string> command;  ///< program and arguments
+  int64_t resumed_from = 0;          ///< the step of a checkpoint; 0: it began anew
 };
 
-/// Adds a line to <folder>/launches.jsonl: start (UTC), host, ranks, threads, version, command, and
-/// null as end and ended. Throws Error(kIo).
+/// Adds a line to <folder>/launches.jsonl: start (UTC), host, ranks, threads, version, command,
+/// resumed_from_step where there is one, and null as end and ended. Throws Error(kIo).
 void begin_launch(const std::string& folder, const LaunchStart& launch);
 
 /// How the last launch ended, written into its line with the time, unless something is there

@@ -17,6 +17,9 @@ namespace zero::train {
 /// it, as a run leaves it. Throws Error(kInput) with the way to make one.
 std::string find_model_folder(const std::string& folder);
 
+/// A parameter's extents, without the rows that pad the vocabulary.
+std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t parameter);
+
 /// Names and extents of a model's parameters in their order, without the rows that pad the
 /// vocabulary: what a file stores.
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph);

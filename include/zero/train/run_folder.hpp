@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,19 @@ namespace zero::train {
 /// locks, the file's word counts. Rank 0 owns it.
 class RunFolder {
  public:
-  /// Makes the folder, takes the lock, tries whether a file reaches the disk, and makes room where
-  /// an earlier run was. Throws Error(kInUse) naming the holder's host and process, or Error(kIo)
-  /// with the path and the reason; then nothing of an earlier run has been touched.
+  /// Makes the folder, takes the lock, and tries whether a file reaches the disk. Throws
+  /// Error(kInUse) naming the holder's host and process, or Error(kIo) with the path and the
+  /// reason; then nothing of an earlier run has been touched.
   explicit RunFolder(const std::string& path);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
+
+  /// Of an earlier run there is nothing to go on from, or it is not wanted: its files, and its
+  /// checkpoints if asked for, move to old-<n>/. Throws Error(kIo).
+  void make_way(bool with_checkpoints);
+  /// An earlier run goes on: its metrics and launches stay, its summary and error are removed, and
+  /// what it has written at an end, such as model/, moves to old-<n>/. Throws Error(kIo).
+  void go_on();
 
   const std::string& path() const { return path_; }
   /// Where an earlier run's files went; "" if there were none.
@@ -27,7 +35,7 @@ class RunFolder {
 
  private:
   void try_disk() const;
-  void receive_earlier_run();
+  std::vector<std::string> present(std::span<const char* const> names) const;
   void move_away(const std::vector<std::string>& names);
 
   std::string path_, moved_to_, earlier_end_;

@@ -12,6 +12,7 @@ namespace zero::train {
 struct LogContext {
   int64_t steps = 1;           ///< of the whole training
   int64_t last = 1;            ///< of this launch
+  int64_t done = 0;            ///< of the launches that this one goes on from
   double flops_per_token = 0;  ///< forward and backward
   double peak_flops = 0;       ///< a second, of all ranks; 0: not known
   bool shows_scale = false;    ///< fp16
@@ -52,7 +53,7 @@ std::string duration_text(double seconds);
 /// costs one warning and no training.
 class RunLog {
  public:
-  /// `console` outlives it. Throws Error(kIo).
+  /// Cuts metrics.jsonl behind the steps that are done. `console` outlives it. Throws Error(kIo).
   RunLog(Console& console, const std::string& folder, const LogContext& context);
 
   /// Writes every step; prints one every `interval` steps, the first one, and the last one that
@@ -64,6 +65,7 @@ class RunLog {
 
  private:
   void write_metrics();
+  bool cut_metrics();
 
   Console& console_;
   LogContext context_;

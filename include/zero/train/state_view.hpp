@@ -38,6 +38,16 @@ enum class StateKind { master, momentum, variance };
 void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
                 std::span<float> out);
 
+/// A range of the weights of `unit` in the compute type, all of which the view's rank must hold, as
+/// they lie in memory.
+std::span<const std::byte> weight_bytes(const StateView& view, const plan::Unit& unit,
+                                        UnitRange range);
+
+/// The reverse of read_state: stores one state from element `begin` of the unit on, of which the
+/// view's rank must hold all.
+void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
+                 std::span<const float> values);
+
 /// Stores fp32 masters as weight and rest, of each what this rank holds, from element `begin` of
 /// the unit on.
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,

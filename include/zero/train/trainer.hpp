@@ -25,7 +25,8 @@ struct StepRecord {
 
 /// How a run ended.
 struct Outcome {
-  int64_t steps = 0;                     ///< attempts made
+  int64_t steps = 0;                     ///< attempts made by all launches
+  int64_t saved = 0;                     ///< the last step with a committed checkpoint; 0: none
   std::string stopped_by = {};           ///< what cut it short: "SIGTERM", "run.walltime"; or ""
   std::optional<Evaluation> evaluation;  ///< the last one
 };
@@ -45,12 +46,16 @@ class Trainer {
     TimeLimit time_limit;
     std::function<void(const StepRecord&)> on_step;
     std::function<void(const Evaluation&)> on_evaluation;
+    int64_t done = 0;  ///< steps that the state in the engine has behind it
+    /// Saves the state after a step; true when that is committed. Collective. None: nothing is.
+    std::function<bool(int64_t)> save = {};
   };
   explicit Trainer(Parts parts);
 
   /// Ends after last_step(), or at the step boundary after a signal on any rank or before the time
-  /// limit of any; all updates are then applied. Throws Ended, kNumerics, when training has broken
-  /// down; any other error is this rank's alone, in the middle of communication. Collective.
+  /// limit of any; all updates are then applied, and the state is saved. Throws Ended, kNumerics,
+  /// when training has broken down; any other error is this rank's alone, in the middle of
+  /// communication. Collective.
   Outcome run();
 
  private:
@@ -58,14 +63,18 @@ class Trainer {
   void attempt(int64_t step);
   void finish();
   void evaluate_weights(int64_t step);
+  void complete_weights(int64_t step);
+  void save(int64_t step);
   void settle(int64_t gradients_step);
   bool is_evaluation_due(int64_t step) const;
+  bool is_save_due(int64_t step) const;
   kernels::StepInputs with_pending(kernels::StepInputs inputs) const;
 
   Parts parts_;
   BatchLoader loader_;
   std::optional<StepRecord> pending_;  ///< its gradients wait for the next decision
   std::optional<Evaluation> evaluation_;
+  int64_t saved_;
 };
 
 }  // namespace zero::train

@@ -19,6 +19,7 @@ train::LogContext Run::log_context(double peak_flops) const {
   const int64_t length = config_.data.sequence_length;
   return {.steps = config_.run.steps,
           .last = train::last_step(config_),
+          .done = done(),
           .flops_per_token = model::flops_per_token(build_.model, length),
           .peak_flops = peak_flops,
           .shows_scale = config_.fp16.enabled,
@@ -44,12 +45,20 @@ void Run::train_steps() {
   const auto on_step = [this](const train::StepRecord& record) {
     if (log_) log_->step(record);
     // The second step has touched all that a step touches.
-    if (record.report.step == 2) peak_pss_ = train::proportional_set_bytes();
+    if (record.report.step == done() + 2) peak_pss_ = train::proportional_set_bytes();
   };
   const auto on_evaluation = [this](const train::Evaluation& evaluation) {
     evaluation_seconds_ += evaluation.seconds;
     if (log_) log_->evaluation(evaluation);
   };
+  std::function<bool(int64_t)> save;
+  if (checkpointer_) {
+    save = [this](int64_t step) {
+      const bool committed = checkpointer_->save(step, *engine_);
+      if (committed) say(text("committed step ", step, "\n"));
+      return committed;
+    };
+  }
   outcome_ = train::Trainer({.session = session_,
                              .config = config_,
                              .build = build_,
@@ -57,7 +66,9 @@ void Run::train_steps() {
                              .engine = *engine_,
                              .time_limit = {double(config_.run.walltime), start_},
                              .on_step = on_step,
-                             .on_evaluation = on_evaluation})
+                             .on_evaluation = on_evaluation,
+                             .done = done(),
+                             .save = save})
                  .run();
   peak_pss_ = std::max(peak_pss_, train::proportional_set_bytes());
 }
@@ -96,6 +107,12 @@ void Run::end() {
     std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
   }
   say(text(ending(), "; ", config_.run.output, "/summary.json\n"));
+}
+
+Exit Run::exit_status() const {
+  const bool unfinished = !outcome_.stopped_by.empty() && outcome_.stopped_by != "SIGINT";
+  const bool saved = outcome_.saved > 0 && outcome_.saved == outcome_.steps;
+  return unfinished && saved ? Exit::kRequeue : Exit::kFinished;
 }
 
 void Run::write_samples() {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "src/commands/train/run.hpp"
 #include "zero/commands/plan.hpp"
@@ -44,23 +45,67 @@ void Run::compile_plan() {
 }
 
 void Run::open_data_sets() {
-  std::string digest, warning;
+  std::string warning;
   session_.together([&] {
     data_ = open_data(train::data_options(config_));
     warning = resolve_steps(config_, data_.train->samples(), build_.batch.train);
     rates_ = train::learning_rates(config_);
     // It reads everything, which ranks of one node would find to be the same.
-    if (session_.leads_node()) digest = text(data_.fingerprint());
+    if (session_.leads_node()) fingerprint_ = text(data_.fingerprint());
   });
   if (session_.is_first() && !warning.empty()) {
     std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   }
-  train::require_same(session_, "the data", digest);
+  train::require_same(session_, "the data", fingerprint_);
+  // From here on a key says what it has come to.
+  input_.config = config_;
+}
+
+/// Synthetic data teach nothing that could be lost.
+bool Run::saves() const {
+  const CheckpointConfig& wanted = config_.checkpoint;
+  return !data_.synthetic || wanted.interval > 0 || wanted.resume == Resume::require ||
+         !wanted.resume_from.empty();
 }
 
 void Run::open_folder() {
+  const bool anew = !saves() || config_.checkpoint.resume == Resume::never;
   session_.together([&] {
-    if (session_.is_first()) folder_.emplace(config_.run.output);
+    if (!session_.is_first()) return;
+    folder_.emplace(config_.run.output);
+    if (anew) folder_->make_way(true);
+  });
+  if (!saves()) return;
+  const train::FactParts parts{.config = config_,
+                               .build = build_,
+                               .configuration = effective_toml(input_),
+                               .data = session_.peers().share(fingerprint_)[0],
+                               .program = version(),
+                               .threads = session_.threads()};
+  checkpointer_.emplace(session_, config_, train::launch_facts(parts));
+  if (!anew) start_from_ = checkpointer_->find_start();
+}
+
+bool Run::is_finished() {
+  const int64_t last = train::last_step(config_);
+  // Without a summary the end itself is yet to come.
+  const bool ended = folder_ && std::filesystem::exists(folder_->path() + "/summary.json");
+  if (done() < last || session_.peers().largest(ended) == 0) return false;
+  const bool stops = config_.run.stop_at > 0 && config_.run.stop_at < config_.run.steps;
+  say(text(start_from_->folder(), ": step ", done(), " of ", config_.run.steps, " is reached: ",
+           stops ? "go on with run.stop_at=0" : text("train further with run.steps=", 2 * done()),
+           ", or begin anew with checkpoint.resume=never\n"));
+  return true;
+}
+
+void Run::begin_folder() {
+  session_.together([&] {
+    if (!folder_) return;
+    if (start_from_) {
+      folder_->go_on();
+    } else {
+      folder_->make_way(false);
+    }
   });
   session_.record_failures_in(config_.run.output);
   session_.together([&] {
@@ -70,9 +115,16 @@ void Run::open_folder() {
 
 void Run::begin_files() {
   const std::string& ended = folder_->earlier_end();
-  if (!folder_->moved_to().empty()) {
-    say(text("earlier run here: ", ended, ended.empty() ? "" : ", ",
-             "no checkpoint to go on from; its files moved to ", folder_->moved_to(), "\n"));
+  if (start_from_) {
+    say(text("going on from step ", done(), ", ", start_from_->folder(), "\n"));
+    for (const std::string& change : checkpointer_->changes(*start_from_)) {
+      say(text("changed since: ", change, "\n"));
+    }
+  } else if (!folder_->moved_to().empty()) {
+    say(text(
+        "earlier run here: ", ended, ended.empty() ? "" : ", ",
+        config_.checkpoint.resume == Resume::never ? "not to go on" : "no checkpoint to go on from",
+        "; its files moved to ", folder_->moved_to(), "\n"));
   }
   std::vector<std::string> command = {"zeroapp", line_.input};
   command.insert(command.end(), line_.overrides.begin(), line_.overrides.end());
@@ -80,8 +132,8 @@ void Run::begin_files() {
                                         .ranks = session_.ranks(),
                                         .threads = session_.threads(),
                                         .version = version(),
-                                        .command = command});
-  input_.config = config_;
+                                        .command = command,
+                                        .resumed_from = done()});
   write_file("effective.toml", effective_toml(input_));
 }
 
@@ -92,6 +144,7 @@ void Run::make_engine() {
   engine_.emplace(
       session_, build_, train::rules_of(config_, rates_),
       train::Engine::Options{.seed = uint64_t(config_.run.seed), .watchdog_seconds = seconds});
+  if (start_from_) checkpointer_->load(*start_from_, *engine_);
   if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
 }
 

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "zero/base/error.hpp"
 #include "zero/commands/command_line.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/train/checkpointer.hpp"
 #include "zero/train/console.hpp"
 #include "zero/train/plan_report.hpp"
 #include "zero/train/run_folder.hpp"
@@ -29,14 +31,22 @@ class Run {
   void compile_plan();
   void open_data_sets();
   void open_folder();
+  /// Whether an earlier launch has reached the last step already; then it says so.
+  bool is_finished();
+  void begin_folder();
   void make_engine();
   void introduce();
   void train_steps();
   void report();
   void export_model();
   void end();
+  /// kRequeue where something else than the run or its user has ended it, with a checkpoint to go
+  /// on from.
+  Exit exit_status() const;
 
  private:
+  bool saves() const;
+  int64_t done() const { return start_from_ ? start_from_->manifest.step : 0; }
   void begin_files();
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
@@ -54,7 +64,10 @@ class Run {
   train::PlanReport plan_;
   std::string largest_;  ///< what "max" has become
   DataSets data_;
+  std::string fingerprint_;  ///< of the data, on the first rank of each node
   std::optional<train::RunFolder> folder_;
+  std::optional<train::Checkpointer> checkpointer_;
+  std::optional<train::Start> start_from_;
   std::vector<float> rates_;
   std::optional<train::Engine> engine_;
   std::optional<train::RunLog> log_;

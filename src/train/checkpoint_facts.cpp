@@ -1,0 +1,143 @@
+#include "src/train/checkpoint_facts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <type_traits>
+
+#include "src/train/format.hpp"
+#include "zero/kernels/product.hpp"
+#include "zero/train/agreement.hpp"
+
+namespace zero::train {
+namespace {
+
+/// Calls `visit` with the name and the member of everything in a state.
+template <class State, class Visit>
+void visit_members(State& state, const Visit& visit) {
+  visit("loss_scale", state.loss_scale);
+  visit("hysteresis_left", state.hysteresis_left);
+  visit("scaler_iteration", state.scaler_iteration);
+  visit("last_overflow", state.last_overflow);
+  visit("updates", state.updates);
+  visit("beta1_power", state.beta1_power);
+  visit("beta2_power", state.beta2_power);
+  visit("apply", state.apply);
+  visit("grad_multiplier", state.grad_multiplier);
+  visit("learning_rate", state.learning_rate);
+  visit("unbias1", state.unbias1);
+  visit("unbias2_sqrt", state.unbias2_sqrt);
+  visit("skipped_in_row", state.skipped_in_row);
+  visit("report.step", state.report.step);
+  visit("report.loss", state.report.loss);
+  visit("report.grad_norm", state.report.grad_norm);
+  visit("report.learning_rate", state.report.learning_rate);
+  visit("report.loss_scale", state.report.loss_scale);
+  visit("report.skipped", state.report.skipped);
+  visit("report.skipped_in_row", state.report.skipped_in_row);
+  visit("report.scale_exhausted", state.report.scale_exhausted);
+}
+
+std::string name_of(const char* member) { return text("state.", member); }
+
+template <class Number>
+std::string number_text(Number number) {
+  if constexpr (std::is_floating_point_v<Number>) return format("%a", double(number));
+  return std::to_string(number);
+}
+
+template <class Number>
+bool read_number(const std::string& word, Number& number) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    char* end = nullptr;
+    number = Number(std::strtod(word.c_str(), &end));
+    return !word.empty() && *end == '\0';
+  } else {
+    const char* last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(word.data(), last, number);
+    return error == std::errc() && end == last;
+  }
+}
+
+std::string architecture(const model::Gpt2& model) {
+  return text("gpt2 of ", model.layers, " layers of ", model.width, " with ", model.heads,
+              " heads, ", model.vocabulary, " tokens, ", model.positions, " positions");
+}
+
+std::string optimizer(OptimizerType type) {
+  constexpr const char* kNames[] = {"AdamW", "Adam", "LAMB"};
+  return kNames[size_t(type)];
+}
+
+/// Keys of which no trained number depends, or only its last bits where training is not
+/// reproducible.
+bool is_free(const std::string& key) {
+  constexpr std::string_view kSections[] = {"zero.",       "activation_checkpointing.",
+                                            "aio.",        "memory.",
+                                            "evaluation.", "checkpoint.",
+                                            "profile.",    "export."};
+  constexpr std::string_view kKeys[] = {"run.output",      "run.threads",         "run.stop_at",
+                                        "run.walltime",    "run.log_interval",    "run.watchdog",
+                                        "steps_per_print", "wall_clock_breakdown"};
+  const auto begins = [&](std::string_view section) { return key.starts_with(section); };
+  return std::any_of(std::begin(kSections), std::end(kSections), begins) ||
+         std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+}
+
+const std::string& fact(const Facts& facts, const std::string& name) {
+  static const std::string kNone = "unknown";
+  const auto found = facts.find(name);
+  return found == facts.end() ? kNone : found->second;
+}
+
+}  // namespace
+
+void add_state(const kernels::StepState& state, Facts& facts) {
+  visit_members(state, [&](const char* member, const auto& number) {
+    facts[name_of(member)] = number_text(number);
+  });
+}
+
+kernels::StepState state_in(const Facts& facts) {
+  kernels::StepState state{};
+  visit_members(state, [&](const char* member, auto& number) {
+    const auto found = facts.find(name_of(member));
+    if (found == facts.end()) refuse(Exit::kInput, "no fact \"", name_of(member), "\"");
+    if (read_number(found->second, number)) return;
+    refuse(Exit::kInput, "fact \"", name_of(member), "\": \"", found->second, "\" is no number");
+  });
+  return state;
+}
+
+Facts launch_facts(const FactParts& parts) {
+  return {{"seed", std::to_string(parts.config.run.seed)},
+          {"stage", std::to_string(parts.config.zero.stage)},
+          {"architecture", architecture(parts.build.model)},
+          {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
+          {"optimizer", optimizer(parts.config.optimizer.type)},
+          {"tokenizer", parts.config.data.tokenizer},
+          {"data", parts.data},
+          {"arithmetic", text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
+                              parts.threads, " threads a rank")},
+          {"configuration", parts.configuration},
+          {"build", parts.program}};
+}
+
+FactChanges changes_since(const Facts& saved, const Facts& now) {
+  FactChanges changes;
+  for (const char* name : {"architecture", "tokenizer", "data"}) {
+    if (fact(saved, name) == fact(now, name)) continue;
+    changes.refused = text(name, " is ", fact(saved, name), " there and ", fact(now, name), " now");
+    return changes;
+  }
+  for (const auto& [key, was, is] :
+       differences(fact(saved, "configuration"), fact(now, "configuration"))) {
+    if (!is_free(key)) changes.listed.push_back(text(key, " = ", was, ", now ", is));
+  }
+  const std::string &was = fact(saved, "arithmetic"), &is = fact(now, "arithmetic");
+  if (was != is) changes.listed.push_back(text("arithmetic: ", was, ", now ", is));
+  changes.other_precision = fact(saved, "compute") != fact(now, "compute");
+  return changes;
+}
+
+}  // namespace zero::train

@@ -1,0 +1,136 @@
+#include "src/train/checkpoint_layout.hpp"
+
+#include <algorithm>
+
+#include "zero/train/model_folder.hpp"
+
+namespace zero::train {
+namespace {
+
+/// Of the widest element.
+constexpr int64_t kPieceNumel = 1 << 20;
+
+std::string_view folder_of(SavedPart part) {
+  switch (part) {
+    case SavedPart::weight:
+      return "model";
+    case SavedPart::master:
+      return "optimizer/master";
+    case SavedPart::momentum:
+      return "optimizer/momentum";
+    case SavedPart::variance:
+      return "optimizer/variance";
+  }
+  ZERO_REQUIRE(false, "part ", int(part), " of a checkpoint");
+}
+
+/// The parts of parameters in what `rank` holds of each unit if `is_sharded` says so of it.
+template <class IsSharded>
+std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded& is_sharded) {
+  std::vector<HeldSlice> found;
+  for (const plan::Unit& unit : plan.units) {
+    const UnitRange held = held_range(unit, is_sharded(unit), rank);
+    for (const plan::Placement& place : unit.placements) {
+      const int64_t real = plan.graphs[0].parameters[size_t(place.parameter)].real_numel;
+      const UnitRange range{std::max(held.begin, place.begin),
+                            std::min(held.end, place.begin + real)};
+      if (range.begin >= range.end) continue;
+      found.push_back({&unit, place.parameter, range, range.begin - place.begin});
+    }
+  }
+  return found;
+}
+
+std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
+                                   std::span<const SavedPart> parts) {
+  std::vector<SavedSlice> all;
+  for (const HeldSlice& slice : slices) {
+    for (const SavedPart part : parts) all.push_back({slice, part});
+  }
+  return all;
+}
+
+}  // namespace
+
+StateKind kind_of(SavedPart part) {
+  if (part == SavedPart::master) return StateKind::master;
+  return part == SavedPart::momentum ? StateKind::momentum : StateKind::variance;
+}
+
+std::vector<HeldSlice> slices_to_save(const plan::Plan& plan, int rank) {
+  return slices(plan, rank, [](const plan::Unit&) { return true; });
+}
+
+std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank) {
+  return slices(plan, rank, [](const plan::Unit& unit) { return unit.optimizer_sharded; });
+}
+
+checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, SavedPart part) {
+  const graph::Graph& graph = plan.graphs[0];
+  return {.name = text(folder_of(part), "/transformer.",
+                       graph[graph.parameters[size_t(parameter)].tensor].name),
+          .dtype = part == SavedPart::weight ? plan.request.compute : Dtype::f32,
+          .shape = stored_shape(graph, parameter)};
+}
+
+std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank) {
+  return with_parts(slices_to_save(plan, rank), kSavedParts);
+}
+
+std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
+  return with_parts(slices_to_load(plan, rank), kLoadedParts);
+}
+
+std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank) {
+  std::vector<checkpoint::SlicePlan> plans;
+  for (const auto& [held, part] : saved_slices(plan, rank)) {
+    plans.push_back({saved_tensor(plan, held.parameter, part), held.begin, held.numel()});
+  }
+  return plans;
+}
+
+std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices) {
+  std::vector<SavedSlice> pieces;
+  for (const auto& [held, part] : slices) {
+    for (int64_t first = 0; first < held.numel(); first += kPieceNumel) {
+      const int64_t begin = held.range.begin + first;
+      const UnitRange range{begin, std::min(held.range.end, begin + kPieceNumel)};
+      pieces.push_back({{held.unit, held.parameter, range, held.begin + first}, part});
+    }
+  }
+  return pieces;
+}
+
+std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
+                                      std::vector<float>& room) {
+  const auto& [held, part] = piece;
+  if (part == SavedPart::weight) return weight_bytes(view, *held.unit, held.range);
+  room.resize(size_t(held.numel()));
+  read_state(view, *held.unit, kind_of(part), held.range, room);
+  return std::as_bytes(std::span(room));
+}
+
+void describe_slices(const plan::Plan& plan, const std::vector<std::vector<int64_t>>& offsets,
+                     checkpoint::Manifest& manifest) {
+  const size_t parts = std::size(kSavedParts);
+  for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
+    for (const SavedPart part : kSavedParts) {
+      manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
+    }
+  }
+  for (size_t rank = 0; rank < offsets.size(); ++rank) {
+    const std::vector<SavedSlice> saved = saved_slices(plan, int(rank));
+    ZERO_REQUIRE(offsets[rank].size() == saved.size(), "rank ", rank, " wrote ",
+                 offsets[rank].size(), " slices of ", saved.size());
+    for (size_t i = 0; i < saved.size(); ++i) {
+      const auto& [held, part] = saved[i];
+      manifest.slices.push_back({.tensor = int32_t(size_t(held.parameter) * parts + size_t(part)),
+                                 .file = int32_t(rank),
+                                 .begin = held.begin,
+                                 .numel = held.numel(),
+                                 .offset = offsets[rank][i]});
+    }
+  }
+}
+
+}  // namespace zero::train

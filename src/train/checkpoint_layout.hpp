@@ -1,0 +1,68 @@
+#pragma once
+/// Which elements of which tensors a rank writes into its file, and where they lie in its memory.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/io/checkpoint/manifest.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/train/state_view.hpp"
+
+namespace zero::train {
+
+/// What a checkpoint holds of a parameter: its weight in the compute type, and in fp32 what the
+/// optimizer keeps.
+enum class SavedPart : uint8_t { weight, master, momentum, variance };
+inline constexpr SavedPart kSavedParts[] = {SavedPart::weight, SavedPart::master,
+                                            SavedPart::momentum, SavedPart::variance};
+/// What a resume reads; weights follow from masters.
+inline constexpr SavedPart kLoadedParts[] = {SavedPart::master, SavedPart::momentum,
+                                             SavedPart::variance};
+/// Of a part that is no weight.
+StateKind kind_of(SavedPart part);
+
+/// Neighbouring elements of one parameter that one rank holds.
+struct HeldSlice {
+  const plan::Unit* unit;
+  int32_t parameter;
+  UnitRange range;  ///< in the unit
+  int64_t begin;    ///< of its first element in the parameter
+
+  int64_t numel() const { return range.end - range.begin; }
+};
+
+/// The slices that `rank` writes: its shard of every unit at every stage, so that each element is
+/// written once and ranks share the work. Without padding; at most one slice a parameter.
+std::vector<HeldSlice> slices_to_save(const plan::Plan& plan, int rank);
+
+/// The slices that `rank` must read: all whose optimizer state it holds. Whole weights at stages 1
+/// and 2 are completed by the first gather.
+std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank);
+
+/// "optimizer/momentum/transformer.wte.weight", with its extents.
+checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, SavedPart part);
+
+/// One dataset of a rank's file.
+struct SavedSlice {
+  HeldSlice held;
+  SavedPart part;
+};
+/// In the order of the file.
+std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank);
+std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank);
+std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank);
+
+/// The slices cut to at most 4 MiB, in the same order.
+std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices);
+
+/// The bytes of a piece, in `room` or where the view has them.
+std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
+                                      std::vector<float>& room);
+
+/// All tensors of a plan and who wrote what where. `offsets` [ranks][slices of the rank]: of their
+/// first bytes in its file, as ShardWriter tells; rank r's file is number r.
+void describe_slices(const plan::Plan& plan, const std::vector<std::vector<int64_t>>& offsets,
+                     checkpoint::Manifest& manifest);
+
+}  // namespace zero::train

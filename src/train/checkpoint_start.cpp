@@ -1,0 +1,166 @@
+/// The half of Checkpointer that finds a checkpoint and loads it.
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+
+#include "src/train/checkpoint_agreement.hpp"
+#include "src/train/checkpoint_facts.hpp"
+#include "src/train/checkpoint_reader.hpp"
+#include "zero/train/checkpointer.hpp"
+
+namespace zero::train {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::Manifest;
+using checkpoint::Store;
+
+constexpr std::string_view kStepWord = "step";
+
+/// The step whose folder has this name.
+std::optional<int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kStepWord)) return {};
+  int64_t step = 0;
+  const char* last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + kStepWord.size(), last, step);
+  if (error != std::errc() || end != last || Store::folder_of(step) != name) return {};
+  return step;
+}
+
+}  // namespace
+
+CheckpointPlace find_checkpoints(const std::string& folder) {
+  const fs::path path = fs::weakly_canonical(folder);
+  if (const std::optional<int64_t> step = step_of(path.filename())) {
+    return {path.parent_path(), step};
+  }
+  const bool is_run = fs::is_directory(fs::path(folder) / "checkpoints");
+  return {is_run ? folder + "/checkpoints" : folder, {}};
+}
+
+std::string checkpoint_root(const RunConfig& config) {
+  return config.checkpoint.dir.empty() ? config.run.output + "/checkpoints" : config.checkpoint.dir;
+}
+
+std::string Start::folder() const { return store->root() + "/" + Store::folder_of(manifest.step); }
+
+std::optional<Start> Checkpointer::find_start() {
+  const CheckpointConfig& wanted = config_.checkpoint;
+  std::optional<Start> start = newest(*store_, store_->steps());
+  if (!start && !wanted.resume_from.empty()) {
+    const CheckpointPlace place = find_checkpoints(wanted.resume_from);
+    session_.together([&] {
+      if (!fs::is_directory(place.root)) {
+        refuse(Exit::kNoCheckpoint, "checkpoint.resume_from: ", wanted.resume_from,
+               ": is not there");
+      }
+      other_ = std::make_unique<Store>(Store::Options{.root = place.root});
+    });
+    start = newest(*other_, place.step ? std::vector{*place.step} : other_->steps());
+  }
+  const bool required = wanted.resume == Resume::require || !wanted.resume_from.empty();
+  session_.together([&] {
+    if (start || !required) return;
+    refuse(Exit::kNoCheckpoint, other_ ? other_->root() : store_->root(),
+           ": holds no checkpoint to go on from - write checkpoint.resume = \"auto\" without "
+           "resume_from to begin anew");
+  });
+  if (start) require_same_training(*start);
+  return start;
+}
+
+/// Files of one checkpoint are checked by all ranks, each file by one.
+std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& manifest) {
+  const Problem problem = first_problem(session_.peers(), [&] {
+    const std::string name = Store::folder_of(step);
+    manifest = store.verify(step, false);
+    const OpenFile folder(store.open_folder(name));
+    for (size_t f = size_t(session_.rank()); f < manifest.files.size();
+         f += size_t(session_.ranks())) {
+      checkpoint::ShardReader(folder.descriptor(), store.root() + "/" + name, manifest.files[f])
+          .verify();
+    }
+  });
+  if (problem.exit != Exit::kNoCheckpoint) return problem.what;
+  session_.together([&] { refuse(Exit::kNoCheckpoint, problem.what); });
+  return "";
+}
+
+std::optional<Start> Checkpointer::newest(const Store& store, std::vector<int64_t> steps) {
+  // Ranks may see a folder at different moments.
+  std::string words;
+  for (const int64_t step : steps) words += text(step, " ");
+  std::istringstream listed(session_.peers().share(words)[0]);
+  steps.assign(std::istream_iterator<int64_t>(listed), {});
+  std::string first;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    Start start{.store = &store, .manifest = {}};
+    const std::string problem = verify(store, *step, start.manifest);
+    if (problem.empty()) return start;
+    if (first.empty()) first = problem;
+    if (!session_.is_first()) continue;
+    std::fprintf(stderr, "zeroapp: warning: step %lld does not verify and is passed over: %s\n",
+                 (long long)*step, problem.c_str());
+  }
+  session_.together([&] {
+    if (steps.empty()) return;
+    refuse(Exit::kNoCheckpoint, store.root(), ": none of its checkpoints verifies: ", first,
+           " - restore one, or begin anew with checkpoint.resume = \"never\", which keeps them");
+  });
+  return {};
+}
+
+void Checkpointer::require_same_training(const Start& start) {
+  session_.together([&] {
+    const std::string refused = changes_since(start.manifest.facts, facts_).refused;
+    if (refused.empty()) return;
+    refuse(Exit::kInput, start.folder(), ": ", refused,
+           " - go on with what it was, write another run.output, or begin anew with "
+           "checkpoint.resume = \"never\"");
+  });
+}
+
+std::vector<std::string> Checkpointer::changes(const Start& start) const {
+  return changes_since(start.manifest.facts, facts_).listed;
+}
+
+void Checkpointer::load(const Start& start, Engine& engine) {
+  session_.together([&] {
+    CheckpointReader reader(*start.store, start.manifest);
+    load_state(reader, engine.view());
+    kernels::StepState& state = engine.state();
+    const kernels::StepState fresh = state;
+    state = state_in(start.manifest.facts);
+    if (!changes_since(start.manifest.facts, facts_).other_precision) return;
+    // A loss scale belongs to the precision that it was found for.
+    state.loss_scale = fresh.loss_scale;
+    state.hysteresis_left = fresh.hysteresis_left;
+    state.scaler_iteration = fresh.scaler_iteration;
+    state.last_overflow = fresh.last_overflow;
+  });
+  session_.together([&] {
+    if (session_.is_first() && start.store == store_.get()) set_damaged_aside(start);
+  });
+}
+
+/// Steps that will be reached again must have a place, and a step is never overwritten.
+void Checkpointer::set_damaged_aside(const Start& start) {
+  for (const int64_t step : store_->steps()) {
+    if (step <= start.manifest.step) continue;
+    const std::string from = store_->root() + "/" + Store::folder_of(step);
+    std::string to;
+    for (int i = 1; to.empty() || fs::exists(to); ++i) {
+      to = text(store_->root(), "/damaged-", i, "-", Store::folder_of(step));
+    }
+    std::error_code error;
+    fs::rename(from, to, error);
+    if (error) refuse(Exit::kIo, from, ": to ", to, ": ", error.message());
+    std::fprintf(stderr, "zeroapp: warning: %s is now %s\n", from.c_str(), to.c_str());
+  }
+}
+
+}  // namespace zero::train

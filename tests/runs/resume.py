@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""A run that was cut anywhere goes on with the same bytes, at other ranks and stages too."""
+import os
+import shutil
+import signal
+
+from program import Program, check
+from signals import first_rank, wait_for_steps
+
+STEPS = 12
+GO_ON = ("checkpoint.resume=auto", f"run.steps={STEPS}")
+HARD = {
+    "fp32, accumulation": (),
+    "fp16 that skips": ("fp16.enabled=true", "fp16.initial_scale_power=24", "fp16.hysteresis=1"),
+    "bf16": ("bf16.enabled=true",),
+}
+REPRODUCIBLE = ("numerics.reproducible=true",)
+
+
+def fresh(program):
+    shutil.rmtree(program.folder / "runs", ignore_errors=True)
+    return program.folder / "runs/tiny"
+
+
+def train(program, ranks, *settings):
+    return program.train(ranks, *GO_ON, *settings)
+
+
+def straight(program, ranks, *settings):
+    fresh(program)
+    result = train(program, ranks, *settings)
+    check(result.finished() and len(result.metrics) == STEPS, "a straight run finishes", result)
+    return result
+
+
+def require_same(result, wanted, what):
+    check(result.finished(), f"{what}: finishes", result)
+    losses = [[line["loss_hex"] for line in run.metrics] for run in (wanted, result)]
+    check(losses[0] == losses[1], f"{what}: the same losses: {losses}", result)
+    check([line["step"] for line in result.metrics] == list(range(1, STEPS + 1)),
+          f"{what}: every step once", result)
+    check(result.summary["state_sha256"] == wanted.summary["state_sha256"],
+          f"{what}: the same state", result)
+
+
+def goes_on(program, ranks, stage, name):
+    settings = (f"zero.stage={stage}", *HARD[name])
+    wanted = straight(program, ranks, *settings)
+    fresh(program)
+    first = train(program, ranks, *settings, "run.stop_at=5")
+    check(first.finished() and "committed step 5" in first.out, "the first half is saved", first)
+    second = train(program, ranks, *settings)
+    check("going on from step 5" in second.out, "it says where it goes on", second)
+    require_same(second, wanted, f"stage {stage}, {ranks} ranks, {name}")
+    if name == "fp16 that skips":
+        check(any(line["skipped"] for line in wanted.metrics[:5]), "a step is skipped", wanted)
+
+
+def saves_change_no_bit(program):
+    wanted = straight(program, 2, "zero.stage=2")
+    fresh(program)
+    often = train(program, 2, "zero.stage=2", "checkpoint.interval=1", "checkpoint.keep=0")
+    require_same(often, wanted, "a save after each step")
+    kept = sorted(path.name for path in (program.folder / "runs/tiny/checkpoints").glob("step*"))
+    check(len(kept) == STEPS, f"all are kept: {kept}")
+
+
+def other_ranks_and_stages(program):
+    wanted = straight(program, 1, *REPRODUCIBLE, "train_micro_batch_size_per_gpu=1")
+    folder = fresh(program)
+    first = train(program, 2, *REPRODUCIBLE, "zero.stage=3", "run.stop_at=5")
+    state = first.summary["state_sha256"]
+    shutil.copytree(folder, program.folder / "saved", symlinks=True)
+    for ranks, stage, batch in ((1, 0, 8), (2, 1, 8), (3, 1, 9)):
+        fresh(program)
+        shutil.copytree(program.folder / "saved", folder, symlinks=True)
+        # Sums of three ranks are no balanced tree.
+        sums = f"numerics.reproducible={'false' if ranks == 3 else 'true'}"
+        settings = (sums, f"zero.stage={stage}", f"train_batch_size={batch}")
+        (folder / "summary.json").unlink()  # so that the end is reached again, without a step
+        loaded = train(program, ranks, *settings, "run.stop_at=5")
+        check(loaded.finished() and loaded.summary["state_sha256"] == state,
+              f"2 ranks, stage 3 to {ranks}, {stage}: the same state", loaded)
+        result = train(program, ranks, *settings)
+        if batch == 8:
+            require_same(result, wanted, f"2 ranks, stage 3 to {ranks}, {stage}")
+        check(result.finished(), f"{ranks} ranks go on", result)
+
+
+def killed_run_goes_on(program):
+    settings = ("zero.stage=2", "checkpoint.interval=2")
+    wanted = straight(program, 2, *settings)
+    fresh(program)
+    process = program.start(2, *GO_ON, *settings, "run.log_interval=1")
+    wait_for_steps(program, process, 7)
+    os.kill(first_rank(program), signal.SIGKILL)
+    program.wait(process)
+    result = train(program, 2, *settings)
+    require_same(result, wanted, "killed")
+
+
+def damaged(program, folder, step):
+    path = folder / f"checkpoints/step{step:08d}/rank00000.h5"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def damaged_checkpoint_is_passed_over(program):
+    wanted = straight(program, 1)
+    folder = fresh(program)
+    train(program, 1, "checkpoint.interval=2", "run.stop_at=6")
+    damaged(program, folder, 6)
+    result = train(program, 1)
+    check("step 6 does not verify" in result.err and "going on from step 4" in result.out,
+          "it falls back with a warning", result)
+    require_same(result, wanted, "from the one before")
+    for path in list((folder / "checkpoints").glob("step*")):
+        damaged(program, folder, int(path.name[4:]))
+    result = train(program, 1)
+    check(result.status == 4 and "none of its checkpoints verifies" in result.err,
+          "none verifies: status 4", result)
+
+
+def finished_folder_says_so(program):
+    folder = fresh(program)
+    train(program, 1)
+    before = (folder / "summary.json").read_text()
+    again = train(program, 2)
+    check(again.status == 0 and "step 12 of 12 is reached" in again.out
+          and "run.steps=24" in again.out, "finished: says so", again)
+    check((folder / "summary.json").read_text() == before, "and changes nothing")
+    longer = program.train(1, "checkpoint.resume=auto", "run.steps=14")
+    check(longer.finished() and len(longer.metrics) == 14, "it goes further", longer)
+    check("changed since: run.steps = 12, now 14" in longer.out, "and says what changed", longer)
+
+
+def changes_are_listed_or_refused(program):
+    fresh(program)
+    train(program, 1, "run.stop_at=5")
+    for setting in ("model.width=32", "data.sequence_length=16"):
+        result = train(program, 1, setting)
+        check(result.status == 3 and len(result.error_lines()) == 1, f"{setting}: refused", result)
+    result = train(program, 1, "optimizer.lr=0.02", "zero.stage=1")
+    check(result.finished() and "changed since: optimizer.lr = 0.01, now 0.02" in result.out,
+          "another rate is listed", result)
+    check(result.out.count("changed since") == 1,
+          "another stage is not", result)
+
+
+def demands_are_met(program):
+    fresh(program)
+    result = program.train(1, "checkpoint.resume=require")
+    check(result.status == 4, "require without any: status 4", result)
+    train(program, 1, "run.stop_at=5")
+    wanted = program.folder / "runs/tiny"
+    result = program.train(1, *GO_ON, "checkpoint.resume_from=runs/tiny", "run.output=runs/other")
+    check("going on from step 5, runs/tiny/checkpoints" in result.out, "begins there", result)
+    result = program.train(1)
+    check(result.finished() and (wanted / "old-1/checkpoints").exists(),
+          "never begins anew, and keeps what was there", result)
+
+
+def main():
+    program = Program()
+    for stage, ranks, name in ((0, 1, "fp16 that skips"), (0, 2, "bf16"), (1, 1, "bf16"),
+                               (1, 2, "fp16 that skips"), (2, 1, "fp32, accumulation"),
+                               (2, 2, "bf16"), (3, 1, "fp32, accumulation"),
+                               (3, 2, "fp16 that skips")):
+        goes_on(program, ranks, stage, name)
+    saves_change_no_bit(program)
+    other_ranks_and_stages(program)
+    killed_run_goes_on(program)
+    damaged_checkpoint_is_passed_over(program)
+    finished_folder_says_so(program)
+    changes_are_listed_or_refused(program)
+    demands_are_met(program)
+    print("the same bytes")
+
+
+if __name__ == "__main__":
+    main()
