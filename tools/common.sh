@@ -6,6 +6,8 @@ jobs=$(nproc)
 export root jobs
 
 say() { printf '%s\n' "$*"; }
+# phase NAME: marks where a part begins, in the form that fresh_clone.sh times.
+phase() { say "== $1 (at $SECONDS s)"; }
 # fail STATUS TEXT...: one line on stderr, then the end.
 fail() {
   local status=$1

@@ -8,12 +8,16 @@ set -euo pipefail
 
 input=inputs/gpt2_nano.toml run=runs/gpt2_nano text=data/web.txt
 cd "$root"
+phase "set-up"
 tools/setup.sh --text "$@"
+phase "build"
 build_host zeroapp
+phase "text"
 [ -f "$text" ] || tools/data/web_text.py "$text"
 
 mpi_launch 2 ./zeroapp "$input" checkpoint.resume=never
-say "quickstart: training, about three minutes on two cores:"
+phase "training"
+say "quickstart: about three minutes on two cores:"
 say "  ${launch[*]}"
 start=$SECONDS
 touch build/quickstart.start

@@ -5,8 +5,6 @@ set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-phase() { say "== $1 (at $SECONDS s)"; }
-
 phase "set-up"
 "$root/tools/setup.sh" --style "$@"
 phase "build"

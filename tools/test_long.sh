@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The campaigns that take longer than every change may wait for. They are the lines of
 # tests/campaigns.txt; each runs from the root of the tree, its output goes to build/long/NAME.log.
+# One that ends with 77 and says in a line "SKIP ..." why has shown nothing, which is no pass. Ends
+# with status 1 if one failed.
 # usage: tools/test_long.sh [--list | NAME...]      without a name: all of them
 set -euo pipefail
 # shellcheck source=tools/common.sh
@@ -10,6 +12,18 @@ table=$root/tests/campaigns.txt
 # Prints "name|what it shows|command", without blanks around the bars.
 campaigns() {
   sed -E -e '/^ *(#|$)/d' -e 's/^ *([^|]*[^ |]) *\| *([^|]*[^ |]) *\| */\1|\2|/' "$table"
+}
+
+# verdict_of STATUS LOG: the status alone would not do, libFuzzer ends with 77 when it has found
+# something.
+verdict_of() {
+  if [ "$1" -eq 0 ]; then
+    echo PASS
+  elif [ "$1" -eq 77 ] && grep -q '^SKIP ' "$2"; then
+    echo SKIP
+  else
+    echo FAIL
+  fi
 }
 
 if [ "${1:-}" = --list ]; then
@@ -25,18 +39,17 @@ done
 "$root/tools/setup.sh" --text
 build_host all
 mkdir -p "$root/build/long"
-failed=0
+declare -A count=([PASS]=0 [FAIL]=0 [SKIP]=0)
 while IFS='|' read -r name shows command <&3; do
   if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
   log=$root/build/long/$name.log
   start=$SECONDS
-  if (cd "$root" && bash -o pipefail -ec "$command") > "$log" 2>&1 < /dev/null; then
-    verdict=PASS
-  else
-    verdict=FAIL
-    failed=$((failed + 1))
-  fi
+  status=0
+  (cd "$root" && bash -o pipefail -ec "$command") > "$log" 2>&1 < /dev/null || status=$?
+  verdict=$(verdict_of $status "$log")
+  count[$verdict]=$((count[$verdict] + 1))
   say "$verdict $name ($(seconds_since "$start") s): $shows"
   tail -n 3 "$log" | sed 's/^/     /'
 done 3< <(campaigns)
-if [ $failed -gt 0 ]; then fail 1 "$failed campaigns failed (logs: build/long)"; fi
+say "${count[PASS]} passed, ${count[FAIL]} failed, ${count[SKIP]} skipped (logs: build/long)"
+[ "${count[FAIL]}" -eq 0 ]

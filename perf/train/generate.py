@@ -5,11 +5,12 @@ usage: generate.py BUILD [--dtype fp32|bf16] [--threads T] [--pairs N] [--peer C
                    [--at-least-peer R]
 
 BUILD is a build folder with perf_train_decode: 128 tokens behind a prompt of 192, random weights.
-COMMAND (default: the variable PEER) is a shell command that decodes the same model and prints a
-JSON line with "tps_med" (tokens/s), such as `python3 perf/train/hf_decode.py --dtype {dtype}
---threads {threads}`; {dtype} and {threads} are replaced. The first pair is not counted. Ends with
-status 1 if the median of our speed over the peer's is below R, or where recomputing the text
-without the cache gives other bits. Without a peer it prints "SKIP no PEER" for the ratio.
+COMMAND (default: the variable DECODE_PEER; PEER is one that trains) is a shell command that decodes
+the same model and prints a JSON line with "tps_med" (tokens/s), such as
+`python3 perf/train/hf_decode.py --dtype {dtype} --threads {threads}`; {dtype} and {threads} are
+replaced. The first pair is not counted. Ends with status 1 if the median of our speed over the
+peer's is below R, or where recomputing the text without the cache gives other bits; else with
+status 77 if R is given but no peer.
 """
 import argparse
 import json
@@ -19,7 +20,7 @@ import statistics
 import subprocess
 import sys
 
-from gpt2_124m import run_peer, show, spread
+from gpt2_124m import NOT_JUDGED, run_peer, show, spread
 
 
 def arguments():
@@ -28,7 +29,7 @@ def arguments():
     parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--peer", default=os.environ.get("PEER", ""))
+    parser.add_argument("--peer", default=os.environ.get("DECODE_PEER", ""))
     parser.add_argument("--at-least-peer", type=float)
     # A peer's command may name what one that trains may name.
     return argparse.Namespace(**vars(parser.parse_args()), length=1024, ranks=1)
@@ -56,13 +57,24 @@ def main():
     show("tokens/s", spread([one["tps_med"] for one in ours]))
     show("share of the rate of reading", spread([one["share_of_read_rate"] for one in ours]))
     show("tokens/s of the prompt", spread([one["prefill_tps"] for one in ours]))
-    if not peers:
-        print("SKIP no PEER")
+    if peers:
+        show("tokens/s of the peer", spread(peers))
+    return judge(args, [one["tps_med"] / peer for one, peer in zip(ours, peers)])
+
+
+def judge(args, ratios):
+    """1 if the median ratio is below its bound, NOT_JUDGED if there is none, else 0."""
+    if ratios:
+        show("over the peer", spread(ratios))
+    bound = args.at_least_peer
+    if bound is None:
         return 0
-    ratios = [one["tps_med"] / peer for one, peer in zip(ours, peers)]
-    show("tokens/s of the peer", spread(peers))
-    show("over the peer", spread(ratios))
-    return int(args.at_least_peer is not None and statistics.median(ratios) < args.at_least_peer)
+    if not ratios:
+        print(f"SKIP no DECODE_PEER: over the peer, at least {bound}, is not judged")
+        return NOT_JUDGED
+    passed = statistics.median(ratios) >= bound
+    print(f"over the peer, at least {bound}: {'passed' if passed else 'FAILED'}")
+    return int(not passed)
 
 
 if __name__ == "__main__":

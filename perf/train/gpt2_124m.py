@@ -11,7 +11,8 @@ shell command that trains the same model with the same batch and prints a JSON l
 (tokens/s); {dtype}, {length}, {threads} and {ranks} are replaced. The first pair is not counted.
 Ratios are taken pair by pair. Ends with status 1 if a median is below its bound: our speed over the
 peer's, our share of the peak, the speed at S2 over that at S. With --or-peak only the share of the
-peak decides where R x the peer's speed would be above 75 % of the peak.
+peak decides where R x the peer's speed would be above 75 % of the peak. Ends with status 77 if none
+is below its bound but one could not be judged: --at-least-peer without a peer.
 """
 import argparse
 import json
@@ -26,6 +27,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARAMETERS, LAYERS, WIDTH = 124_439_808, 12, 768
 NEAR_PEAK = 0.75  # nobody needs to be faster than this share of the peak
+NOT_JUDGED = 77  # the status of a skipped test
 
 
 def arguments():
@@ -48,6 +50,8 @@ def arguments():
     args = parser.parse_args()
     if args.or_peak and args.at_least_peak is None:
         parser.error("--or-peak wants --at-least-peak")
+    if args.at_least_stage is not None and args.also_stage is None:
+        parser.error("--at-least-stage wants --also-stage")
     return args
 
 
@@ -159,15 +163,16 @@ def is_excused(args, result):
 
 
 def judge(args, result):
-    """1 if a median is below its bound, else 0."""
+    """1 if a median is below its bound, else NOT_JUDGED if one is unknown, else 0."""
     bounds = {"share_of_peak": args.at_least_peak, "ratio_to_peer": args.at_least_peer,
               f"stage_{args.also_stage}_to_{args.stage}": args.at_least_stage}
-    failed = False
+    failed = skipped = False
     for name, bound in bounds.items():
         if bound is None:
             continue
         if name not in result:
-            print("SKIP no PEER" if name == "ratio_to_peer" else f"SKIP no {name}")
+            print(f"SKIP no PEER: {name}, at least {bound}, is not judged")
+            skipped = True
             continue
         median, verdict = result[name]["median"], "passed"
         if name == "ratio_to_peer" and median < bound and is_excused(args, result):
@@ -175,7 +180,7 @@ def judge(args, result):
         elif median < bound:
             failed, verdict = True, "FAILED"
         print(f"{name} {median:.3f}, at least {bound}: {verdict}")
-    return int(failed)
+    return 1 if failed else NOT_JUDGED if skipped else 0
 
 
 def report(result):
