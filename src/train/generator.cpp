@@ -1,11 +1,11 @@
 #include "zero/train/generator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
-#include "zero/train/sampler.hpp"
 
 namespace zero::train {
 namespace {
@@ -28,6 +28,22 @@ std::vector<float> largest(std::span<const float> logits, int64_t k) {
 
 }  // namespace
 
+int64_t draw(std::span<const float> logits, double temperature, double uniform) {
+  const double most = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> weights;
+  double sum = 0;
+  for (float logit : logits) {
+    weights.push_back(std::exp((logit - most) / temperature));
+    sum += weights.back();
+  }
+  double left = uniform * sum;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    left -= weights[i];
+    if (left < 0) return int64_t(i);
+  }
+  return int64_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
 int32_t choose_token(std::span<const float> logits, const Choice& choice, uint32_t number) {
   if (choice.temperature == 0) {
     return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -41,7 +57,7 @@ int32_t choose_token(std::span<const float> logits, const Choice& choice, uint32
 
 void continue_tokens(const Language& language, std::span<const int32_t> prompt, int64_t count,
                      const Choice& choice, const std::function<void(int32_t)>& visit) {
-  ZERO_REQUIRE(!prompt.empty() && language.context > 1, "a prompt of ", prompt.size(),
+  ZERO_REQUIRE(!prompt.empty() && language.context >= 1, "a prompt of ", prompt.size(),
                " tokens in a context of ", language.context);
   const size_t most = size_t(language.context), half = most / 2;
   const size_t seen = std::min(prompt.size(), most);

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "tests/support/arrays.hpp"
+#include "tests/support/count_allocations.hpp"
 #include "zero/base/error.hpp"
 #include "zero/run/naive.hpp"
 
@@ -133,8 +134,29 @@ TEST_P(DecoderOf, GivesTheLogitsOfTheGraphThatTrains) {
     const std::vector<double>& row = expected[prompt().size() + i - 1];
     ASSERT_LT(test::distance(steps[i], row), single ? 3e-6 : 3e-2) << "token " << i;
     const auto likeliest = std::max_element(row.begin(), row.end()) - row.begin();
-    if (single) ASSERT_EQ(likeliest, text[prompt().size() + i]) << "token " << i;
+    if (single) {
+      ASSERT_EQ(likeliest, text[prompt().size() + i]) << "token " << i;
+    }
   }
+}
+
+TEST_P(DecoderOf, ATokenAllocatesNothing) {
+  zero::testing::allocations = 0;
+  zero::testing::counting = true;
+  ::operator delete(::operator new(1));
+  EXPECT_EQ(zero::testing::allocations, 1) << "what is allocated is counted";
+  zero::testing::counting = false;
+  Decoder decoder = make_decoder(GetParam(), 2);
+  fill(decoder);
+  const std::vector<int32_t> text = prompt();
+  decoder.feed(text);
+  decoder.feed(std::span(text).first(1));
+  zero::testing::allocations = 0;
+  zero::testing::counting = true;
+  for (int i = 0; i < 20; ++i) decoder.feed(std::span(text).first(1));
+  decoder.feed(text);
+  zero::testing::counting = false;
+  EXPECT_EQ(zero::testing::allocations, 0);
 }
 
 TEST(Decoder, SetsParametersInPieces) {

@@ -9,6 +9,21 @@
 namespace zero::train {
 namespace {
 
+TEST(Draw, FollowsTheSoftmax) {
+  // Weights 1, 2, 1: borders at a quarter and at three quarters.
+  const std::vector<float> logits = {0.0f, std::log(2.0f), 0.0f};
+  EXPECT_EQ(draw(logits, 1.0, 0.0), 0);
+  EXPECT_EQ(draw(logits, 1.0, 0.24), 0);
+  EXPECT_EQ(draw(logits, 1.0, 0.26), 1);
+  EXPECT_EQ(draw(logits, 1.0, 0.74), 1);
+  EXPECT_EQ(draw(logits, 1.0, 0.76), 2);
+}
+
+TEST(Draw, ALowTemperatureTakesTheLikeliest) {
+  const std::vector<float> logits = {0.0f, 1.0f, 0.5f};
+  for (double uniform : {0.01, 0.5, 0.99}) EXPECT_EQ(draw(logits, 1e-3, uniform), 1);
+}
+
 TEST(ChooseToken, GreedyTakesTheFirstOfTheLikeliest) {
   EXPECT_EQ(choose_token(std::vector<float>{0, 2, 1, 2}, {}, 5), 1);
 }
@@ -87,6 +102,11 @@ TEST(ContinueTokens, OfALongPromptTheEndIsSeen) {
   Adder adder;
   EXPECT_EQ(continued(adder, 4, {9, 9, 1, 1, 1, 1}, 2), (std::vector<int32_t>{4, 6}));
   EXPECT_EQ(adder.fed, (std::vector<std::vector<int32_t>>{{1, 1, 1, 1}, {1, 1, 4}}));
+}
+
+TEST(ContinueTokens, AContextOfOneSeesTheLastToken) {
+  Adder adder;
+  EXPECT_EQ(continued(adder, 1, {4, 7}, 3), (std::vector<int32_t>{7, 7, 7}));
 }
 
 TEST(CharacterStream, HoldsBackWhatMayBecomeACharacter) {

@@ -3,25 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 namespace zero::train {
 namespace {
-
-TEST(Draw, FollowsTheSoftmax) {
-  // Weights 1, 2, 1: borders at a quarter and at three quarters.
-  const std::vector<float> logits = {0.0f, std::log(2.0f), 0.0f};
-  EXPECT_EQ(draw(logits, 1.0, 0.0), 0);
-  EXPECT_EQ(draw(logits, 1.0, 0.24), 0);
-  EXPECT_EQ(draw(logits, 1.0, 0.26), 1);
-  EXPECT_EQ(draw(logits, 1.0, 0.74), 1);
-  EXPECT_EQ(draw(logits, 1.0, 0.76), 2);
-}
-
-TEST(Draw, ALowTemperatureTakesTheLikeliest) {
-  const std::vector<float> logits = {0.0f, 1.0f, 0.5f};
-  for (double uniform : {0.01, 0.5, 0.99}) EXPECT_EQ(draw(logits, 1e-3, uniform), 1);
-}
 
 TEST(WhyNoSamples, NamesTokensAndSize) {
   model::Gpt2 small{.layers = 1, .width = 8, .heads = 1, .vocabulary = 256, .positions = 8};

@@ -18,6 +18,9 @@ struct Choice {
   uint64_t seed = 1;
 };
 
+/// The index that a uniform number in [0, 1) falls on under softmax(logits / temperature).
+int64_t draw(std::span<const float> logits, double temperature, double uniform);
+
 /// The token that comes `number` after the prompt: of seed, number and logits alone.
 int32_t choose_token(std::span<const float> logits, const Choice& choice, uint32_t number);
 

@@ -21,12 +21,10 @@ struct SampleOptions {
 /// weights are too many to be joined on one rank.
 std::string why_no_samples(const model::Gpt2& model);
 
-/// The index that a uniform number in [0, 1) falls on under softmax(logits / temperature).
-int64_t draw(std::span<const float> logits, double temperature, double uniform);
-
-/// Text drawn byte by byte from the model's fp32 master weights, samples apart by a blank line.
-/// Rank 0 joins the weights and runs the forward graph alone, in order, over the last 128 bytes at
-/// most. Collective; the text is on rank 0, "" elsewhere.
+/// Text drawn byte by byte from the model's fp32 master weights behind a newline, samples apart by
+/// a blank line: sample i is what `zeroapp generate` draws with seed + i. Rank 0 joins the weights
+/// and runs a Decoder alone, over at most as many bytes as a training sample has. Collective; the
+/// text is on rank 0, "" elsewhere.
 std::string sample_text(const StateView& view, const Peers& peers, const model::Gpt2& model,
                         const SampleOptions& options);
 
