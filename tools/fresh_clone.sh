@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Does in clones of the committed tree what a newcomer does, without a compiler cache: the quick
-# start, the quick start again, and in a second clone tools/test.sh. Ends with status 1 if one of them
-# fails, has learnt too little, or a part of it takes longer than it may on two cores. Packages that
-# the machine has already cost nothing here. usage: tools/fresh_clone.sh
+# start, the quick start again, and in a second clone tools/test.sh. Ends with status 1 if one of
+# them fails, has learnt too little, or a part of it takes longer than it may on two cores. Packages
+# that the machine has already cost nothing here. usage: tools/fresh_clone.sh
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
