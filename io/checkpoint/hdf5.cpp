@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "zero/base/error.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
 
 namespace zero::checkpoint {
 namespace {
@@ -140,5 +141,11 @@ void Hdf5File::set_attribute(const Hdf5Handle& object, const std::string& name,
 }
 
 void Hdf5File::close() { require(file_.close(), "closing the structure"); }
+
+std::string hdf5_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return text(major, ".", minor, ".", release);
+}
 
 }  // namespace zero::checkpoint

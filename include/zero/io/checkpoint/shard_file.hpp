@@ -77,4 +77,7 @@ class ShardReader {
 /// the manifest.
 File write_index(int folder, const Manifest& manifest);
 
+/// "1.10.8": of the library that writes the structure.
+std::string hdf5_version();
+
 }  // namespace zero::checkpoint
