@@ -2,13 +2,6 @@
 
 namespace zero::graph {
 
-int64_t Graph::parameter_numel() const {
-  int64_t numel = 0;
-  for (const Parameter& parameter : parameters)
-    numel += tensors[size_t(parameter.tensor)].shape.numel();
-  return numel;
-}
-
 std::vector<int32_t> parameter_index(const Graph& graph) {
   std::vector<int32_t> index(graph.tensors.size(), kNone);
   for (size_t p = 0; p < graph.parameters.size(); ++p) {

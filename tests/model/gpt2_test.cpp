@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "tests/support/parameter_numel.hpp"
 #include "zero/graph/differentiate.hpp"
 
 namespace zero::model {
@@ -53,7 +54,7 @@ TEST(Gpt2, HasAGraphWithAsManyRealElements) {
   int64_t real = 0;
   for (const graph::Parameter& each : graph.parameters) real += each.real_numel;
   EXPECT_EQ(real, parameter_count(kSmall));
-  EXPECT_EQ(graph.parameter_numel(), real + (50304 - 50257) * 768);
+  EXPECT_EQ(graph::parameter_numel(graph), real + (50304 - 50257) * 768);
 }
 
 TEST(Gpt2, PadsTheVocabularyToAMultipleOf64) {

@@ -107,8 +107,6 @@ struct Graph {
   int64_t samples = 0, length = 0;  ///< of the micro-batch; of a chunk 1 and its rows
 
   const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
-  /// Elements of all parameters, padding of the tensors themselves included.
-  int64_t parameter_numel() const;
 };
 
 /// Index into graph.parameters of a parameter's tensor; kNone for any other tensor.

@@ -18,7 +18,4 @@ namespace zero::plan {
 /// safe.
 std::vector<std::string> verify(const Plan& plan, int limit = 10);
 
-/// Waits that could be deleted without losing any order; tests require none.
-int redundant_waits(const Body& body);
-
 }  // namespace zero::plan

@@ -1,8 +1,11 @@
-#include "src/plan/lane_clock.hpp"
-#include "zero/plan/verify.hpp"
+#include "tests/support/redundant_waits.hpp"
 
-namespace zero::plan {
+#include "src/plan/lane_clock.hpp"
+
+namespace zero::testing {
 namespace {
+
+using plan::LaneClock, plan::PlanOp, plan::Wait, plan::raise;
 
 /// What has finished after each op, lane by lane.
 class Finished {
@@ -20,12 +23,12 @@ class Finished {
   }
 
  private:
-  std::array<std::vector<LaneClock>, kLanes> lanes_;
+  std::array<std::vector<LaneClock>, plan::kLanes> lanes_;
 };
 
 }  // namespace
 
-int redundant_waits(const Body& body) {
+int redundant_waits(const plan::Body& body) {
   Finished finished;
   int redundant = 0;
   for (const PlanOp& op : body.ops) {
@@ -43,4 +46,4 @@ int redundant_waits(const Body& body) {
   return redundant;
 }
 
-}  // namespace zero::plan
+}  // namespace zero::testing
