@@ -12,8 +12,6 @@ void check(const ProductSpec& spec, Dtype out, bool bias) {
   ZERO_REQUIRE(!spec.accumulate || out == Dtype::f32, "product would accumulate in ", name_of(out),
                ": sums stay in fp32, so give a float c");
   ZERO_REQUIRE(!bias || !spec.accumulate, "product with both a bias and accumulate: choose one");
-  ZERO_REQUIRE(!bias || spec.alpha == 1.0f, "product with a bias and alpha ", spec.alpha,
-               ": fold alpha into an operand");
 }
 
 int64_t leading(int64_t given, int64_t dense) {
@@ -36,7 +34,6 @@ void product(Stream& stream, const ProductSpec& spec, const T* a, const T* b, co
                 .ldc = leading(spec.ldc, spec.n),
                 .in = dtype_of<T>(),
                 .out = dtype_of<Out>(),
-                .alpha = spec.alpha,
                 .transpose_a = spec.transpose_a,
                 .transpose_b = spec.transpose_b,
                 .accumulate = spec.accumulate,

@@ -8,16 +8,15 @@
 
 namespace zero::kernels::vendor {
 
-/// c[m, n] = alpha op(a) op(b) (+ bias over n) (+ c); every leading dimension is given.
+/// c[m, n] = op(a) op(b) (+ bias over n) (+ c); every leading dimension is given.
 struct GemmSpec {
   int64_t m, n, k;
   int64_t lda, ldb, ldc;
-  Dtype in, out;  ///< f32 to f32; bf16 to bf16 or f32; f16 to f16 or f32
-  float alpha = 1.0f;
+  Dtype in, out;             ///< f32 to f32; bf16 to bf16 or f32; f16 to f16 or f32
   bool transpose_a = false;  ///< a is stored [k, m]
   bool transpose_b = false;  ///< b is stored [n, k]
   bool accumulate = false;   ///< out = f32 and no bias
-  bool bias = false;         ///< alpha = 1
+  bool bias = false;
   bool operator==(const GemmSpec&) const = default;
 };
 

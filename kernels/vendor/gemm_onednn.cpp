@@ -45,7 +45,6 @@ memory::desc matrix(int64_t rows, int64_t columns, int64_t ld, bool transposed, 
 dnnl::matmul::primitive_desc describe(const GemmSpec& spec) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (spec.alpha != 1.0f) attr.set_output_scales(0, {spec.alpha});
   if (spec.accumulate) {
     dnnl::post_ops sum;
     sum.append_sum(1.0f);

@@ -83,7 +83,7 @@ void store_block(const GemmSpec& spec, const GemmOperands& operands, const Block
     float* c = static_cast<float*>(operands.c) + (block.row + i) * spec.ldc + block.column;
     for (int64_t j = 0; j < block.columns; ++j) {
       const float added = spec.bias ? bias[block.column + j] : spec.accumulate ? c[j] : 0.0f;
-      c[j] = spec.alpha * sums[i * kBlockColumns + j] + added;
+      c[j] = sums[i * kBlockColumns + j] + added;
     }
   }
 }

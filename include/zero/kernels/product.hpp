@@ -10,10 +10,9 @@ namespace zero::kernels {
 /// c[m, n] = op(a) op(b) (+ bias over n) (+ c), row-major, dense leading dimensions unless given.
 struct ProductSpec {
   int64_t m, n, k;
-  bool transpose_a = false;  ///< a is stored [k, m]
-  bool transpose_b = false;  ///< b is stored [n, k]
-  bool accumulate = false;   ///< c += ..., else c = ...
-  float alpha = 1.0f;
+  bool transpose_a = false;           ///< a is stored [k, m]
+  bool transpose_b = false;           ///< b is stored [n, k]
+  bool accumulate = false;            ///< c += ..., else c = ...
   int64_t lda = 0, ldb = 0, ldc = 0;  ///< 0: dense
 };
 
