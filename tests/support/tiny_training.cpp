@@ -116,6 +116,19 @@ std::vector<std::byte> state_bytes(Machine& machine, const plan::Plan& plan) {
   return state;
 }
 
+/// As many rounds as it takes the ranks to see as many micro-batches as any other number of ranks.
+double evaluate(Machine& machine, const plan::Plan& plan, const kernels::StepInputs& inputs) {
+  constexpr int kMicroBatches = 8;
+  ExactSum total;
+  total.clear();
+  for (int first = 0; first < kMicroBatches; first += plan.request.ranks) {
+    fill_batch(machine, plan, first * plan.graphs[1].samples);
+    machine.run(plan::kEvaluate, inputs);
+    total.add(machine.view<kernels::StepSums>(0, plan.evaluation_sums)->loss);
+  }
+  return total.value();
+}
+
 }  // namespace
 
 ThreadRanks::ThreadRanks(const plan::Plan& plan, const run::Rules& rules)
@@ -227,10 +240,7 @@ Outcome train(Machine& machine, const plan::Plan& plan, int steps) {
   const kernels::StepInputs inputs = tiny_inputs(plan, steps + 1);
   machine.run(plan::kFinish, inputs);
   outcome.state = state_bytes(machine, plan);
-  if (plan.evaluation_sums >= 0) {
-    machine.run(plan::kEvaluate, inputs);
-    append(machine.bytes(0, plan.evaluation_sums), outcome.evaluation);
-  }
+  if (plan.evaluation_sums >= 0) outcome.evaluation = evaluate(machine, plan, inputs);
   return outcome;
 }
 

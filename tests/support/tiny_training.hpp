@@ -73,10 +73,10 @@ void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample);
 
 /// What a run left behind: the same bytes wherever the design promises the same numbers.
 struct Outcome {
-  std::vector<std::byte> sums;        ///< StepSums of every step
-  std::vector<std::byte> decided;     ///< StepState of every step
-  std::vector<std::byte> state;       ///< weight, rest, momentum, variance of every parameter
-  std::vector<std::byte> evaluation;  ///< its StepSums: those of `ranks` micro-batches
+  std::vector<std::byte> sums;     ///< StepSums of every step
+  std::vector<std::byte> decided;  ///< StepState of every step
+  std::vector<std::byte> state;    ///< weight, rest, momentum, variance of every parameter
+  double evaluation = 0;           ///< sum of the losses of the first eight micro-batches
 };
 
 /// `steps` attempts, then the last one's update, then an evaluation where the plan has one.
