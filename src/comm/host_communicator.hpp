@@ -5,12 +5,6 @@
 
 namespace zero::comm {
 
-/// The most ranks of a host communicator: what the balanced tree adds in one pass.
-int max_host_ranks();
-
-/// Throws Error(kUsage) unless 1 <= ranks <= max_host_ranks().
-void require_host_ranks(int ranks);
-
 /// What the host back ends share: a verb waits for its stream, checks its arguments, counts itself,
 /// and is done when it returns. A back end moves the bytes.
 class HostCommunicator : public Communicator {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/session.hpp"
@@ -17,15 +18,23 @@ int64_t node_ranks(const CommandLine& line) {
          " ranks do not fill nodes of ", node, "; write a divisor");
 }
 
+bool is_host(const CommandLine& line) { return line.machine == "host"; }
+
+/// How many ranks a refusal may advise: no more than the program then takes.
+int most_ranks(const CommandLine& line) {
+  if (line.dry_run) return int(line.ranks);
+  return is_host(line) ? comm::max_host_ranks() : train::kMostRanks;
+}
+
 train::Team team_of(const CommandLine& line, const RunConfig& config) {
-  const int64_t here = line.machine == "host" ? train::allowed_cores().count / node_ranks(line) : 1;
+  const int64_t here = is_host(line) ? train::allowed_cores().count / node_ranks(line) : 1;
   const int64_t threads = config.run.threads ? config.run.threads : std::max<int64_t>(1, here);
   return {.ranks = int(line.ranks), .threads = int(threads)};
 }
 
 train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
                             const plan::Machine& machine) {
-  if (line.machine == "host") return train::host_limit(config, int(node_ranks(line)));
+  if (is_host(line)) return train::host_limit(config, int(node_ranks(line)));
   return train::machine_limit(config, machine);
 }
 
@@ -89,6 +98,7 @@ std::string largest_text(const RunConfig& asked, int64_t micro, const train::Mem
 }
 
 int plan(const CommandLine& line) {
+  if (is_host(line)) comm::require_host_ranks(int(line.ranks));
   const ConfigInput input = read_config_file(line.input, line.overrides);
   for (const std::string& warning : input.warnings) {
     std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
@@ -108,9 +118,9 @@ int plan(const CommandLine& line) {
   if (!line.json) std::fputs(length_text(config).c_str(), stdout);
   print_report(report, line.json);
   std::fflush(stdout);
-  refuse_unless_fits(report, config, team,
-                     {.most = line.dry_run ? team.ranks : train::kMostRanks,
-                      .node_ranks = line.machine == "host" ? node_ranks(line) : 0});
+  refuse_unless_fits(
+      report, config, team,
+      {.most = most_ranks(line), .node_ranks = is_host(line) ? node_ranks(line) : 0});
   return 0;
 }
 

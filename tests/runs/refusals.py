@@ -49,6 +49,15 @@ def ranks_with_other_settings_disagree(program):
                   "run.seed = 1 and 2")
 
 
+def more_ranks_than_the_host_takes_are_neither_planned_nor_advised(program):
+    check_refused(program.alone("plan", "tiny.toml", "--ranks", "128"), 2, "128 ranks", "1 to 64")
+    batch = "train_batch_size=256"
+    card = program.alone("plan", "tiny.toml", batch, "--ranks", "128", "--machine", "v100_32g")
+    check(card.status == 0, "a machine of many cards takes 128 ranks", card)
+    none = program.alone("plan", "tiny.toml", batch, "--ranks", "2", "memory.device_limit=20000")
+    check_refused(none, 6, "on up to 64 ranks")
+
+
 def too_little_memory_is_refused_before_training(program):
     result = program.train(2, "memory.device_limit=100000")
     check_refused(result, 6, "memory.device_limit")
@@ -70,6 +79,7 @@ def main():
     unknown_key_names_its_line(program)
     wrong_override_names_the_command_line(program)
     launcher_without_mpi_is_refused(program)
+    more_ranks_than_the_host_takes_are_neither_planned_nor_advised(program)
     too_little_memory_is_refused_before_training(program)
     missing_data_is_named(program)
     ranks_with_other_settings_disagree(program)

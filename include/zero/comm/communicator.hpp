@@ -82,6 +82,12 @@ class Communicator {
   TrafficTable traffic_;
 };
 
+/// The most ranks of a host communicator: what the balanced tree adds in one pass.
+int max_host_ranks();
+
+/// Throws Error(kUsage) unless 1 <= ranks <= max_host_ranks().
+void require_host_ranks(int ranks);
+
 /// One rank alone: gathers copy (or find the shard in place), sums round.
 std::unique_ptr<Communicator> make_self();
 

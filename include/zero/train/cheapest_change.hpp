@@ -10,7 +10,7 @@
 
 namespace zero::train {
 
-/// More are not tried.
+/// More are not tried, on any machine.
 inline constexpr int kMostRanks = 1024;
 
 /// Whether what was compiled fits. Called for each change that is tried.
