@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <cstdio>
 #include <string>
 
 #include "zero/base/error.hpp"
@@ -11,15 +12,25 @@ namespace {
 
 MPI_Comm comm_of(const World& world) { return MPI_Comm_f2c(world.handle()); }
 
+/// MPI explains its codes only until it is finalized.
+std::string failure_text(int status, std::string_view what) {
+  char message[MPI_MAX_ERROR_STRING];
+  int over = 0, length = 0;
+  const bool asks = MPI_Finalized(&over) == MPI_SUCCESS && !over;
+  if (!asks || MPI_Error_string(status, message, &length) != MPI_SUCCESS) length = 0;
+  return text(what, " failed in MPI: ", std::string(message, size_t(length)), " (code ", status,
+              ")");
+}
+
 }  // namespace
 
 void check_mpi(int status, std::string_view what) {
+  if (status != MPI_SUCCESS) throw Error(Exit::kInternal, failure_text(status, what));
+}
+
+void warn_mpi(int status, std::string_view what) noexcept {
   if (status == MPI_SUCCESS) return;
-  char message[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  if (MPI_Error_string(status, message, &length) != MPI_SUCCESS) length = 0;
-  throw Error(Exit::kInternal, text(what, " failed in MPI: ", std::string(message, size_t(length)),
-                                    " (code ", status, ")"));
+  std::fprintf(stderr, "zeroapp: warning: %s\n", failure_text(status, what).c_str());
 }
 
 World::World() {
@@ -36,9 +47,10 @@ World::World() {
 
 World::~World() {
   int over = 0;
-  if (MPI_Finalized(&over) != MPI_SUCCESS || over) return;
+  warn_mpi(MPI_Finalized(&over), "asking whether MPI still runs");
+  if (over) return;
   MPI_Comm comm = comm_of(*this);
-  MPI_Comm_free(&comm);
+  warn_mpi(MPI_Comm_free(&comm), "freeing the communicator of all ranks");
 }
 
 bool World::shares_a_node() const {

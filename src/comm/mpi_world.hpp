@@ -12,6 +12,9 @@ namespace zero::comm {
 /// Throws Error(kInternal) naming `what` and MPI's own error text unless `status` is MPI_SUCCESS.
 void check_mpi(int status, std::string_view what);
 
+/// Where nothing can be thrown: a warning on stderr instead.
+void warn_mpi(int status, std::string_view what) noexcept;
+
 /// A duplicate of MPI_COMM_WORLD whose errors are returned, not fatal. Construction, destruction
 /// and every member but rank() and ranks() are collective.
 class World {

@@ -41,8 +41,8 @@ Peers::Peers() : channel_(std::make_unique<Channel>()) {
 
 Peers::~Peers() {
   // A vote that a failure has left uncounted; every rank has cast it.
-  MPI_Wait(&channel_->vote, MPI_STATUS_IGNORE);
-  MPI_Comm_free(&channel_->comm);
+  comm::warn_mpi(MPI_Wait(&channel_->vote, MPI_STATUS_IGNORE), "MPI_Wait for an uncounted vote");
+  comm::warn_mpi(MPI_Comm_free(&channel_->comm), "MPI_Comm_free");
 }
 
 int Peers::rank() const { return channel_->rank; }

@@ -58,7 +58,7 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
 Session::~Session() {
   kernel_threads_.reset();
   peers_.reset();
-  MPI_Finalize();
+  comm::warn_mpi(MPI_Finalize(), "MPI_Finalize");
 }
 
 void Session::require_whole_launch() {

@@ -1,7 +1,12 @@
 #include "zero/train/stop_signal.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+
+#include "zero/base/error.hpp"
 
 namespace zero::train {
 namespace {
@@ -19,21 +24,29 @@ extern "C" void on_signal(int number) {
   received_signal = number;
 }
 
-void install(void (*handler)(int)) {
+/// Whether every signal took it; errno says what is wrong with the one that did not.
+bool install(void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  for (int number : kSignals) sigaction(number, &action, nullptr);
+  return std::ranges::all_of(kSignals,
+                             [&](int number) { return sigaction(number, &action, nullptr) == 0; });
 }
 
 }  // namespace
 
 StopSignal::StopSignal() {
   received_signal = 0;
-  install(on_signal);
+  if (!install(on_signal)) {
+    throw Error(Exit::kInternal, text("signals that end a run: sigaction: ", std::strerror(errno)));
+  }
 }
 
-StopSignal::~StopSignal() { install(SIG_DFL); }
+StopSignal::~StopSignal() {
+  if (install(SIG_DFL)) return;
+  std::fprintf(stderr, "zeroapp: warning: signals stay caught: sigaction: %s\n",
+               std::strerror(errno));
+}
 
 int StopSignal::received() { return int(received_signal); }
 

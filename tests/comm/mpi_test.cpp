@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <mpi.h>
 
 #include <string>
 #include <vector>
 
+#include "src/comm/mpi_world.hpp"
 #include "tests/support/pmpi_count.hpp"
 #include "zero/base/error.hpp"
 
@@ -39,6 +41,15 @@ TEST(Mpi, SendsExactlyWhatItSaysItSends) {
   EXPECT_EQ(mpi_sent().elements, 4321 * (comm->ranks() - 1));
   EXPECT_EQ(mpi_sent().elements, comm->traffic().all_gather.elements_sent);
   EXPECT_EQ(mpi_sent().bytes, comm->traffic().all_gather.bytes_sent);
+}
+
+TEST(Mpi, WarnsInItsOwnWordsWhereNothingCanBeThrown) {
+  ::testing::internal::CaptureStderr();
+  warn_mpi(MPI_SUCCESS, "doing nothing");
+  warn_mpi(MPI_ERR_COMM, "freeing it");
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, ::testing::StartsWith("zeroapp: warning: freeing it failed in MPI: "));
+  EXPECT_THAT(said, ::testing::HasSubstr("MPI_ERR_COMM"));
 }
 
 TEST(Mpi, NamesTheVerbAndMpisOwnWordsWhenASendFails) {

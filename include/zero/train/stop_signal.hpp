@@ -6,6 +6,7 @@ namespace zero::train {
 
 /// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary; the second one ends
 /// this process at once, as if nobody had listened. Installed as long as it lives, one at a time.
+/// Throws Error(kInternal) where the system does not let it.
 class StopSignal {
  public:
   StopSignal();
