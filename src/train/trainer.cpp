@@ -64,6 +64,8 @@ int32_t Trainer::vote() {
 }
 
 void Trainer::attempt(int64_t step) {
+  time_pending();
+  begun_ = Clock::now();
   const run::PhaseSeconds before = parts_.engine.executor().phase_seconds();
   loader_.load(parts_.engine, parts_.session.rank(), step);
   const kernels::StepInputs inputs = loader_.inputs(step);
@@ -72,15 +74,20 @@ void Trainer::attempt(int64_t step) {
   pending_.emplace();
   pending_->report.step = step;
   pending_->tokens = inputs.counted_tokens;
-  pending_->seconds = parts_.engine.last_seconds();
   pending_->exposed_seconds = parts_.engine.exposed_seconds();
   pending_->phases = parts_.engine.executor().phase_seconds();
   for (size_t i = 0; i < before.size(); ++i) pending_->phases[i] -= before[i];
 }
 
+/// Called when the attempt that follows begins, or what is no attempt: an evaluation, a checkpoint.
+void Trainer::time_pending() {
+  if (pending_) pending_->seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+}
+
 /// The update of the last attempt, without the forward pass that hides it in the steady state.
 void Trainer::finish() {
   if (!pending_) return;
+  time_pending();
   parts_.engine.run(plan::kFinish, with_pending(loader_.inputs(pending_->report.step)));
   settle(pending_->report.step);
   pending_.reset();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,11 +15,14 @@
 
 namespace zero::train {
 
-/// What became of one attempt, and what it took.
+/// What became of one attempt, and what it took. Evaluations and checkpoints take none of its time,
+/// nor does the update that one of them, or the end of the run, could not leave to a next attempt.
 struct StepRecord {
   kernels::StepReport report{};
   int64_t tokens = 0;          ///< of all ranks
-  double seconds = 0;          ///< of its forward and backward, with the update of the step before
+  double seconds = 0;          ///< of the wall from its begin to the next: loading its batch, the
+                               ///< update of the step before and its log line, its forward and
+                               ///< backward, the ranks' vote
   double exposed_seconds = 0;  ///< compute waited for other lanes
   run::PhaseSeconds phases{};  ///< of this rank's lanes
 };
@@ -59,8 +63,11 @@ class Trainer {
   Outcome run();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   int32_t vote();
   void attempt(int64_t step);
+  void time_pending();
   void finish();
   void evaluate_weights(int64_t step);
   void complete_weights(int64_t step);
@@ -73,6 +80,7 @@ class Trainer {
   Parts parts_;
   BatchLoader loader_;
   std::optional<StepRecord> pending_;  ///< its gradients wait for the next decision
+  Clock::time_point begun_{};          ///< when that attempt did
   std::optional<Evaluation> evaluation_;
   int64_t saved_;
 };
