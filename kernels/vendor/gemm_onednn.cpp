@@ -81,6 +81,7 @@ struct Prepared {
   GemmSpec spec;  ///< the product asked for
   int threads;
   dnnl::matmul::primitive_desc description;  ///< of a block of its rows, often of all
+  int64_t rows;                              ///< of such a block
   dnnl::matmul primitive;
   memory a, b, c, bias, scratch;
 
@@ -88,6 +89,7 @@ struct Prepared {
       : spec(wanted),
         threads(wanted_threads),
         description(describe_block(wanted)),
+        rows(description.dst_desc().dims()[0]),
         primitive(description),
         a(description.src_desc(), engine(), nullptr),
         b(description.weights_desc(), engine(), nullptr),
@@ -95,7 +97,6 @@ struct Prepared {
         scratch(description.scratchpad_desc(), engine(), nullptr) {
     if (spec.bias) bias = memory(description.bias_desc(), engine(), nullptr);
   }
-  int64_t rows() const { return description.dst_desc().dims()[0]; }
 };
 
 struct ThreadState {
@@ -162,7 +163,7 @@ GemmOperands from_row(const GemmSpec& spec, const GemmOperands& all, int64_t row
 
 void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& operands, int threads) {
   Prepared& ready = prepare(state, spec, threads);
-  const int64_t rows = ready.rows();
+  const int64_t rows = ready.rows;
   const int64_t whole = spec.m / rows * rows;
   for (int64_t row = 0; row < whole; row += rows) {
     execute(state, ready, from_row(spec, operands, row));

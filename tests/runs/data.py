@@ -85,7 +85,8 @@ def every_format_trains_alike(program):
 
 
 def shown_samples_are_the_trained_ones(program):
-    still = (LONGER, "optimizer.lr=0", "model.dropout=0")  # so every step has the first weights
+    # Without a rate every step has the first weights.
+    still = (LONGER, "optimizer.lr=0", "model.dropout=0", "checkpoint.resume=never")
     result = program.wait(program.start(2, *still, "run.steps=3", input_file="data.toml"), "data")
     check(result.finished(), "three steps without a learning rate", result)
     losses = [record["loss"] for record in result.metrics]
