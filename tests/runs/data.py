@@ -21,6 +21,8 @@ sequence_length = 1
 [run]
 steps = 2
 threads = 1
+[checkpoint]
+resume = "never"
 """
 LENGTH = 8
 IDS = [ord(c) for c in "".join(f"{i} plus {i} is {i + i}.\n" for i in range(40))]
@@ -85,8 +87,7 @@ def every_format_trains_alike(program):
 
 
 def shown_samples_are_the_trained_ones(program):
-    # Without a rate every step has the first weights.
-    still = (LONGER, "optimizer.lr=0", "model.dropout=0", "checkpoint.resume=never")
+    still = (LONGER, "optimizer.lr=0", "model.dropout=0")  # so every step has the first weights
     result = program.wait(program.start(2, *still, "run.steps=3", input_file="data.toml"), "data")
     check(result.finished(), "three steps without a learning rate", result)
     losses = [record["loss"] for record in result.metrics]
