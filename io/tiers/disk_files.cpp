@@ -86,19 +86,16 @@ DiskFiles::DiskFiles(const DiskOptions& options)
   }
 }
 
-DiskFiles::~DiskFiles() {
-  for (const aio::File& file : files_) close(file.descriptor);
-}
-
 void DiskFiles::open_in(const std::string& folder, int64_t bytes) {
-  int file = open_nameless(folder, O_RDWR | O_CLOEXEC | O_DIRECT);
-  if (file < 0 && errno == EINVAL) {
+  OpenFile file(open_nameless(folder, O_RDWR | O_CLOEXEC | O_DIRECT));
+  if (!file && errno == EINVAL) {
     direct_ = false;
-    file = open_nameless(folder, O_RDWR | O_CLOEXEC);
+    file = OpenFile(open_nameless(folder, O_RDWR | O_CLOEXEC));
   }
-  if (file < 0) refuse(Exit::kIo, folder, ": a file cannot be made there: ", reason());
-  files_.push_back({.descriptor = file, .name = folder});
-  if (bytes > 0) allocate(file, folder, bytes);
+  if (!file) refuse(Exit::kIo, folder, ": a file cannot be made there: ", reason());
+  if (bytes > 0) allocate(file.descriptor(), folder, bytes);
+  files_.push_back({.descriptor = file.descriptor(), .name = folder});
+  open_.push_back(std::move(file));
 }
 
 DiskFiles::Piece DiskFiles::piece_at(int64_t offset, int64_t bytes) const {

@@ -11,6 +11,7 @@
 
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_layout.hpp"
+#include "tests/support/held_state.hpp"
 
 namespace zero::train {
 namespace {
@@ -18,20 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// A vocabulary of 100 is padded to 128 rows.
-RunConfig tiny(int64_t stage) {
-  RunConfig config;
-  config.model = {
-      .name = "", .layers = 2, .width = 64, .heads = 2, .vocab_size = 100, .dropout = 0};
-  config.data.train = "synthetic";
-  config.data.sequence_length = 16;
-  config.run.steps = 1;
-  config.run.output = "runs/tiny";
-  config.train_micro_batch_size_per_gpu = 1;
-  config.zero.stage = stage;
-  return config;
-}
+using testing::tiny;
 
 Build build_for(int64_t stage, int ranks) { return build(tiny(stage), {ranks, 1}); }
 
@@ -147,7 +135,7 @@ TEST(CheckpointFacts, AnotherModelOrOtherDataAreRefused) {
 
 TEST(Checkpoints, AreFoundFromARunTheirRootOrOneOfThem) {
   namespace fs = std::filesystem;
-  const std::string run = testing::TempDir() + "zeroapp-checkpointer";
+  const std::string run = ::testing::TempDir() + "zeroapp-checkpointer";
   fs::create_directories(run + "/checkpoints/step00000012");
   for (const char* below : {"", "/checkpoints"}) {
     const CheckpointPlace place = find_checkpoints(run + below);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "tests/support/held_state.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/train/initial_weights.hpp"
 #include "zero/train/model_folder.hpp"
@@ -15,41 +16,9 @@
 namespace zero::train {
 namespace {
 
+using testing::Held, testing::tiny;
+
 namespace fs = std::filesystem;
-
-/// A vocabulary of 100 is padded to 128 rows.
-RunConfig tiny(int64_t stage, Dtype compute) {
-  RunConfig config;
-  config.model = {
-      .name = "", .layers = 2, .width = 64, .heads = 2, .vocab_size = 100, .dropout = 0};
-  config.data.train = "synthetic";
-  config.data.sequence_length = 16;
-  config.run.steps = 1;
-  config.train_micro_batch_size_per_gpu = 1;
-  config.zero.stage = stage;
-  config.bf16.enabled = compute == Dtype::bf16;
-  config.fp16.enabled = compute == Dtype::f16;
-  return config;
-}
-
-/// The persistent buffers of one rank, zero as in a new arena.
-class Held {
- public:
-  Held(const plan::Plan& plan, int rank) : plan_(plan), rank_(rank) {
-    for (const plan::Buffer& buffer : plan.buffers) buffers_.emplace_back(size_t(buffer.bytes));
-  }
-  StateView view() {
-    return {.plan = &plan_, .rank = rank_, .bytes = [this](int32_t buffer) {
-              return std::span(buffers_[size_t(buffer)]);
-            }};
-  }
-  bool operator==(const Held& other) const { return buffers_ == other.buffers_; }
-
- private:
-  const plan::Plan& plan_;
-  int rank_;
-  std::vector<std::vector<std::byte>> buffers_;
-};
 
 /// A folder that all ranks know and rank 0 removes.
 class SharedFolder {

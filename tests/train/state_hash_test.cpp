@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "tests/support/held_state.hpp"
 #include "zero/base/sha256.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/train/build.hpp"
@@ -15,38 +16,9 @@
 namespace zero::train {
 namespace {
 
+using testing::Held, testing::tiny;
+
 constexpr uint64_t kSeed = 7;
-
-/// A vocabulary of 100 is padded to 128 rows.
-RunConfig tiny(int64_t stage) {
-  RunConfig config;
-  config.model = {
-      .name = "", .layers = 2, .width = 64, .heads = 2, .vocab_size = 100, .dropout = 0};
-  config.data.train = "synthetic";
-  config.data.sequence_length = 16;
-  config.run.steps = 1;
-  config.train_micro_batch_size_per_gpu = 1;
-  config.zero.stage = stage;
-  return config;
-}
-
-/// The persistent buffers of one rank, zero as in a new arena.
-class Held {
- public:
-  Held(const plan::Plan& plan, int rank) : plan_(plan), rank_(rank) {
-    for (const plan::Buffer& buffer : plan.buffers) buffers_.emplace_back(size_t(buffer.bytes));
-  }
-  StateView view() {
-    return {.plan = &plan_, .rank = rank_, .bytes = [this](int32_t buffer) {
-              return std::span(buffers_[size_t(buffer)]);
-            }};
-  }
-
- private:
-  const plan::Plan& plan_;
-  int rank_;
-  std::vector<std::vector<std::byte>> buffers_;
-};
 
 float moment(int32_t parameter, int64_t element, float sign) {
   return sign * float(parameter + 1) / float(element + 1);

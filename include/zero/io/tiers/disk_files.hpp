@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "zero/io/aio/queue.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::tiers {
 
@@ -27,7 +28,6 @@ class DiskFiles {
   /// Throws Error(kUsage) for a folder that is "" or missing, Error(kIo) with the bytes needed and
   /// free, or with folder and reason.
   explicit DiskFiles(const DiskOptions& options);
-  ~DiskFiles();
   DiskFiles(const DiskFiles&) = delete;
   DiskFiles& operator=(const DiskFiles&) = delete;
 
@@ -50,7 +50,8 @@ class DiskFiles {
 
   int64_t bytes_;
   bool direct_ = true;
-  std::vector<aio::File> files_;
+  std::vector<OpenFile> open_;
+  std::vector<aio::File> files_;  ///< the same, with their folders for names
 };
 
 }  // namespace zero::tiers
