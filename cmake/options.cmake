@@ -17,6 +17,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 add_compile_definitions(OMPI_SKIP_MPICXX)
 
+# A compiler cache keeps nothing of what a precompiled header went into.
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
+
 set(ZERO_SANITIZE "" CACHE STRING "address, thread or undefined: instrument everything")
 if(ZERO_SANITIZE)
   add_compile_options(-fsanitize=${ZERO_SANITIZE} -fno-omit-frame-pointer)

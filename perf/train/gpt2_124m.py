@@ -4,15 +4,16 @@
 usage: gpt2_124m.py BUILD [--dtype fp32|bf16] [--ranks N] [--threads T] [--length L] [--stage S]
                     [--also-stage S2] [--pairs N] [--steps N] [--peer COMMAND] [--out FILE.json]
                     [--at-least-peer R] [--at-least-peak S [--or-peak]] [--at-least-stage R]
+                    [--also-at-least-peer R]
 
 BUILD is a build folder. A run is `--steps` steps of one sample a rank on synthetic tokens, no
 dropout; its figure is the median step after the first. COMMAND (default: the variable PEER) is a
 shell command that trains the same model with the same batch and prints a JSON line with "tps_med"
 (tokens/s); {dtype}, {length}, {threads} and {ranks} are replaced. The first pair is not counted.
 Ratios are taken pair by pair. Ends with status 1 if a median is below its bound: our speed over the
-peer's, our share of the peak, the speed at S2 over that at S. With --or-peak only the share of the
-peak decides where R x the peer's speed would be above 75 % of the peak. Ends with status 77 if none
-is below its bound but one could not be judged: --at-least-peer without a peer.
+peer's, our share of the peak, the speed at S2 over that at S and over the peer's. With --or-peak
+only the share of the peak decides where R x the peer's speed would be above 75 % of the peak. Ends
+with status 77 if none is below its bound but one could not be judged: one over a peer without one.
 """
 import argparse
 import json
@@ -47,11 +48,12 @@ def arguments():
     parser.add_argument("--at-least-peak", type=float)
     parser.add_argument("--or-peak", action="store_true")
     parser.add_argument("--at-least-stage", type=float)
+    parser.add_argument("--also-at-least-peer", type=float)
     args = parser.parse_args()
     if args.or_peak and args.at_least_peak is None:
         parser.error("--or-peak wants --at-least-peak")
-    if args.at_least_stage is not None and args.also_stage is None:
-        parser.error("--at-least-stage wants --also-stage")
+    if (args.at_least_stage or args.also_at_least_peer) and args.also_stage is None:
+        parser.error("--at-least-stage and --also-at-least-peer want --also-stage")
     return args
 
 
@@ -165,7 +167,8 @@ def is_excused(args, result):
 def judge(args, result):
     """1 if a median is below its bound, else NOT_JUDGED if one is unknown, else 0."""
     bounds = {"share_of_peak": args.at_least_peak, "ratio_to_peer": args.at_least_peer,
-              f"stage_{args.also_stage}_to_{args.stage}": args.at_least_stage}
+              f"stage_{args.also_stage}_to_{args.stage}": args.at_least_stage,
+              f"stage_{args.also_stage}_ratio_to_peer": args.also_at_least_peer}
     failed = skipped = False
     for name, bound in bounds.items():
         if bound is None:
