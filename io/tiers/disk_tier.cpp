@@ -47,37 +47,58 @@ DiskTier::DiskTier(const DiskFiles& files, BlockTable& table, std::unique_ptr<ai
     : files_(files),
       table_(table),
       queue_(std::move(engine), options),
-      tickets_(size_t(options.transfers)) {}
+      part_bytes_(round_up(std::max(kStripeBytes, options.block_bytes), kDiskBlockBytes)),
+      parts_(size_t(options.transfers)) {}
 
 void DiskTier::write(int64_t offset, std::span<std::byte> memory, int64_t step) {
-  table_.note(offset, memory, step);
-  move(aio::Direction::write, offset, memory);
+  move({.direction = aio::Direction::write, .offset = offset, .memory = memory, .step = step});
 }
 
 void DiskTier::read(int64_t offset, std::span<std::byte> memory) {
-  move(aio::Direction::read, offset, memory);
-  table_.check(offset, memory, files_);
+  move({.direction = aio::Direction::read, .offset = offset, .memory = memory});
 }
 
-void DiskTier::move(aio::Direction direction, int64_t offset, std::span<std::byte> memory) {
-  ZERO_REQUIRE(offset % kDiskBlockBytes == 0, "offset ", offset, " on disk: must be a multiple of ",
-               kDiskBlockBytes);
-  ZERO_REQUIRE(reinterpret_cast<uintptr_t>(memory.data()) % uintptr_t(files_.align_bytes()) == 0 &&
-                   int64_t(memory.size()) % files_.align_bytes() == 0,
-               memory.size(), " bytes for the disk: place and length must be multiples of ",
-               files_.align_bytes());
+void DiskTier::move(const Move& asked) {
+  const int64_t bytes = int64_t(asked.memory.size()), align = files_.align_bytes();
+  ZERO_REQUIRE(asked.offset % kDiskBlockBytes == 0, "offset ", asked.offset,
+               " on disk: must be a multiple of ", kDiskBlockBytes);
+  ZERO_REQUIRE(reinterpret_cast<uintptr_t>(asked.memory.data()) % uintptr_t(align) == 0 &&
+                   bytes % align == 0,
+               bytes, " bytes for the disk: place and length must be multiples of ", align);
+  failure_ = nullptr;
   size_t sent = 0, done = 0;
-  for (int64_t begin = 0; begin < int64_t(memory.size());) {
-    const DiskFiles::Piece piece = files_.piece_at(offset + begin, int64_t(memory.size()) - begin);
-    if (sent - done == tickets_.size()) queue_.wait(tickets_[done++ % tickets_.size()]);
-    tickets_[sent++ % tickets_.size()] =
-        queue_.submit({.direction = direction,
-                       .file = piece.file,
-                       .offset = piece.offset,
-                       .memory = memory.subspan(size_t(begin), size_t(piece.bytes))});
-    begin += piece.bytes;
+  const auto next = [this](size_t& index) -> Part& { return parts_[index++ % parts_.size()]; };
+  for (int64_t begin = 0; begin < bytes && !failure_;) {
+    if (sent - done == parts_.size()) finish(next(done), asked.direction);
+    const Part part = start(asked, begin);
+    begin += int64_t(part.memory.size());
+    next(sent) = part;
   }
-  while (done < sent) queue_.wait(tickets_[done++ % tickets_.size()]);
+  // After a failure too: the memory is the caller's again.
+  while (done < sent) finish(next(done), asked.direction);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+DiskTier::Part DiskTier::start(const Move& asked, int64_t begin) {
+  const int64_t offset = asked.offset + begin, left = int64_t(asked.memory.size()) - begin;
+  const DiskFiles::Piece piece = files_.piece_at(offset, std::min(left, part_bytes_));
+  const auto memory = asked.memory.subspan(size_t(begin), size_t(piece.bytes));
+  if (asked.direction == aio::Direction::write) table_.note(offset, memory, asked.step);
+  return {.ticket = queue_.submit({.direction = asked.direction,
+                                   .file = piece.file,
+                                   .offset = piece.offset,
+                                   .memory = memory}),
+          .offset = offset,
+          .memory = memory};
+}
+
+void DiskTier::finish(const Part& part, aio::Direction direction) {
+  try {
+    queue_.wait(part.ticket);
+    if (direction == aio::Direction::read) table_.check(part.offset, part.memory, files_);
+  } catch (const Error&) {
+    if (!failure_) failure_ = std::current_exception();
+  }
 }
 
 }  // namespace zero::tiers

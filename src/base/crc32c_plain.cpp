@@ -12,7 +12,7 @@ constexpr auto make_tables() {
   std::array<std::array<uint32_t, 256>, kSlices> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
     uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? 0x82f63b78u : 0u);
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? kCrc32cPolynomial : 0u);
     tables[0][byte] = rest;
   }
   for (uint32_t byte = 0; byte < 256; ++byte) {

@@ -22,7 +22,10 @@ std::byte* aligned(std::vector<std::byte>& memory) {
 /// What the disk really does for a block with this fault; 0 bytes: nothing.
 Block really_moved(const Block& block, Fault fault) {
   Block moved = block;
-  if (fault == Fault::shortened || fault == Fault::torn) moved.bytes = block.bytes / 2;
+  if (fault == Fault::torn) moved.bytes = block.bytes / 2;
+  if (fault == Fault::shortened && block.bytes > kPage) {
+    moved.bytes = round_up(block.bytes / 2, kPage);
+  }
   if (fault == Fault::misdirected) moved.offset += block.bytes;
   const bool none = fault == Fault::nothing || fault == Fault::interrupted || fault == Fault::eio ||
                     fault == Fault::enospc || fault == Fault::stale;
@@ -54,8 +57,14 @@ FaultyEngine::FaultyEngine(std::unique_ptr<aio::Engine> inner, uint64_t seed,
                            const Chances& chances)
     : inner_(std::move(inner)), seed_(seed), chances_(chances) {}
 
+FaultyEngine::FaultyEngine(std::unique_ptr<aio::Engine> inner, const Strike& strike)
+    : inner_(std::move(inner)), strike_(strike) {}
+
 Fault FaultyEngine::draw() {
-  const PhiloxBlock bits = philox({{drawn_++, 0, 0, 0}}, seed_);
+  const uint32_t block = drawn_++;
+  const bool struck = strike_.lasting ? block >= strike_.block : block == strike_.block;
+  if (strike_.fault != Fault::none) return struck ? strike_.fault : Fault::none;
+  const PhiloxBlock bits = philox({{block, 0, 0, 0}}, seed_);
   double left = double(bits.word[0]) / 4294967296.0;
   for (int fault = 1; fault < kFaults; ++fault) {
     left -= chances_[size_t(fault)];

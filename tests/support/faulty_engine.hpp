@@ -11,7 +11,7 @@ namespace zero::test {
 
 enum class Fault : uint8_t {
   none,
-  shortened,    ///< moves part of a block and says so
+  shortened,    ///< moves part of a block, in whole pages, and says so; of a page all
   nothing,      ///< moves no byte and says so
   interrupted,  ///< -EINTR
   late,         ///< completes some reaps later, behind others
@@ -25,12 +25,20 @@ enum class Fault : uint8_t {
 };
 inline constexpr int kFaults = int(Fault::count_);
 
-/// Faults drawn by lot, the same for the same seed and blocks.
+/// A fault that is not left to chance.
+struct Strike {
+  Fault fault = Fault::none;
+  uint32_t block = 0;    ///< which one suffers it, counted from 0 as the engine gets them
+  bool lasting = false;  ///< and all after it
+};
+
+/// Faults drawn by lot, the same for the same seed and blocks; or one that is told.
 class FaultyEngine final : public aio::Engine {
  public:
   /// `chance[f]` of a block to suffer fault f.
   using Chances = std::array<double, kFaults>;
   FaultyEngine(std::unique_ptr<aio::Engine> inner, uint64_t seed, const Chances& chances);
+  FaultyEngine(std::unique_ptr<aio::Engine> inner, const Strike& strike);
 
   std::string_view name() const override { return "faulty"; }
   int depth() const override { return inner_->depth(); }
@@ -54,9 +62,10 @@ class FaultyEngine final : public aio::Engine {
   void finish(Pending& pending, int64_t result) const;
 
   std::unique_ptr<aio::Engine> inner_;
-  uint64_t seed_;
+  uint64_t seed_ = 0;
   uint32_t drawn_ = 0;
-  Chances chances_;
+  Chances chances_{};
+  Strike strike_;
   std::array<int, kFaults> counts_{};
   std::vector<std::pair<uint64_t, Pending>> pending_;
 };

@@ -141,13 +141,13 @@ TEST(Queue, CompletesWhatTheKernelCutsShortInterruptsOrDelays) {
       auto reader = std::make_unique<FaultyEngine>(make(), seed + 100, chances);
       const FaultyEngine& faults = *writer;
       const ScratchFile scratch;
-      Queue queue(std::move(writer), {.block_bytes = 4096});
+      Queue queue(std::move(writer), {.block_bytes = 16384});
       std::vector<std::byte> out = bytes, in(bytes.size());
       queue.wait(
           queue.submit({.direction = Direction::write, .file = &scratch.file(), .memory = out}));
       EXPECT_GT(faults.count(Fault::shortened), 0);
       EXPECT_GT(queue.traffic().resubmitted, 0);
-      Queue back(std::move(reader), {.block_bytes = 4096});
+      Queue back(std::move(reader), {.block_bytes = 16384});
       back.wait(back.submit({.file = &scratch.file(), .memory = in}));
       EXPECT_EQ(in, bytes) << "seed " << seed;
     }

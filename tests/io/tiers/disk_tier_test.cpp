@@ -1,6 +1,7 @@
 // Ranks: 1
 #include "zero/io/tiers/disk_tier.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,11 +14,12 @@
 #include "tests/support/faulty_engine.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::tiers {
 namespace {
 
-using test::Fault, test::FaultyEngine;
+using test::Fault, test::FaultyEngine, test::Strike;
 using testing::HasSubstr;
 
 /// A folder that is gone with the test.
@@ -126,6 +128,162 @@ TEST(DiskTier, FindsEveryWayInWhichADiskLies) {
       EXPECT_THAT(refused.what, HasSubstr(folder.path()));
     }
   }
+}
+
+/// How a move of 16 blocks must end under a fault: "" with the same bytes, else with these words.
+std::string due(const Strike& strike) {
+  switch (strike.fault) {
+    case Fault::none:
+    case Fault::shortened:
+    case Fault::late:
+      return "";
+    case Fault::nothing:
+    case Fault::interrupted:
+      return strike.lasting ? "no byte moved in 16 attempts" : "";
+    case Fault::eio:
+      return "Input/output error (errno 5)";
+    case Fault::enospc:
+      return "No space left on device (errno 28)";
+    default:
+      return "reads back as other bytes";
+  }
+}
+
+/// Writes 16 blocks and reads them back, one of both over a disk that fails as told.
+class StruckRound {
+ public:
+  StruckRound()
+      : files_({.folders = {folder_.path()}, .bytes = 2 * kBytes_}), table_(2 * kBytes_) {}
+
+  void expect_due(const Strike& strike, bool writes) {
+    const std::span out(out_.data(), size_t(kBytes_)), in(in_.data(), size_t(kBytes_));
+    fill(out, ++turn_);
+    fill(in, -turn_);
+    const Refusal refused = refusal([&] {
+      DiskTier writer = tier(writes ? strike : Strike{}), reader = tier(writes ? Strike{} : strike);
+      writer.write(0, out, turn_);
+      reader.read(0, in);
+    });
+    const std::string words = due(strike);
+    EXPECT_EQ(refused.exit, words.empty() ? Exit::kFinished : Exit::kIo) << refused.what;
+    EXPECT_THAT(refused.what, HasSubstr(words));
+    EXPECT_THAT(refused.what, HasSubstr(words.empty() ? "" : folder_.path()));
+    if (words.empty()) {
+      EXPECT_TRUE(std::equal(out.begin(), out.end(), in.begin()));
+    }
+  }
+
+ private:
+  static constexpr int64_t kBytes_ = 16 * kDiskBlockBytes;
+
+  DiskTier tier(const Strike& strike) {
+    return {files_,
+            table_,
+            std::make_unique<FaultyEngine>(threads(), strike),
+            {.block_bytes = kDiskBlockBytes}};
+  }
+
+  Folder folder_;
+  DiskFiles files_;
+  BlockTable table_;
+  Arena out_{kBytes_}, in_{kBytes_};
+  int turn_ = 0;
+};
+
+std::vector<Strike> all_strikes() {
+  std::vector<Strike> all;
+  for (int fault = 1; fault < test::kFaults; ++fault) {
+    for (uint32_t block = 0; block < 16; ++block) {
+      all.push_back({.fault = Fault(fault), .block = block, .lasting = false});
+      all.push_back({.fault = Fault(fault), .block = block, .lasting = true});
+    }
+  }
+  return all;
+}
+
+TEST(DiskTier, AbsorbsOrNamesEachOf640Faults) {
+  StruckRound round;
+  EXPECT_EQ(2 * all_strikes().size(), 640u);
+  for (const Strike& strike : all_strikes()) {
+    for (const bool writes : {false, true}) {
+      SCOPED_TRACE(text("fault ", int(strike.fault), " block ", strike.block,
+                        strike.lasting ? " lasting" : " once", writes ? " writing" : " reading"));
+      round.expect_due(strike, writes);
+    }
+  }
+}
+
+using DiskBlock = std::vector<std::byte>;
+
+/// What somebody else may do to block `index` of a file on disk; `old` is what it held before.
+DiskBlock damaged(size_t index, DiskBlock now, const DiskBlock& old, const DiskBlock& other) {
+  const size_t place = index * 7919 % now.size();
+  switch (index % 5) {
+    case 0:
+      now[place] ^= std::byte{1};
+      return now;
+    case 1:
+      std::fill_n(now.begin() + int64_t(place / 512 * 512), 512, std::byte{0});
+      return now;
+    case 2:
+      std::copy_n(old.begin(), now.size() / 2, now.begin());
+      return now;
+    case 3:
+      return old;
+    default:
+      return other;
+  }
+}
+
+/// The blocks of a disk as another process would reach them.
+class BackDoor {
+ public:
+  explicit BackDoor(const DiskFiles& files)
+      : file_(open(text("/proc/self/fd/", files.piece_at(0, 1).file->descriptor).c_str(), O_RDWR)) {
+  }
+  DiskBlock read(size_t index) const {
+    DiskBlock block(size_t(kDiskBlockBytes), std::byte{0});
+    EXPECT_EQ(pread(file_.descriptor(), block.data(), block.size(), place(index)), kDiskBlockBytes);
+    return block;
+  }
+  void write(size_t index, const DiskBlock& block) const {
+    EXPECT_EQ(pwrite(file_.descriptor(), block.data(), block.size(), place(index)),
+              kDiskBlockBytes);
+  }
+
+ private:
+  static off_t place(size_t index) { return off_t(index) * kDiskBlockBytes; }
+  OpenFile file_;
+};
+
+TEST(DiskTier, FindsEachOf200DamagedBlocks) {
+  constexpr size_t kBlocks = 201, kDamaged = 200;
+  const int64_t bytes = int64_t(kBlocks) * kDiskBlockBytes;
+  const Folder folder;
+  const DiskFiles files({.folders = {folder.path()}, .bytes = bytes});
+  BlockTable table(bytes);
+  DiskTier tier(files, table, threads(), {});
+  const Arena memory(bytes);
+  const std::span all(memory.data(), size_t(bytes));
+  const BackDoor door(files);
+  fill(all, 1);
+  tier.write(0, all, 1);
+  std::vector<DiskBlock> old;
+  for (size_t i = 0; i < kBlocks; ++i) old.push_back(door.read(i));
+  fill(all, 2);
+  tier.write(0, all, 2);
+  const DiskBlock last = door.read(kDamaged);
+  for (size_t i = 0; i < kDamaged; ++i) {
+    door.write(i, damaged(i, door.read(i), old[i], last));
+  }
+  const std::span block = all.first(size_t(kDiskBlockBytes));
+  for (size_t i = 0; i < kDamaged; ++i) {
+    const Refusal refused = refusal([&] { tier.read(int64_t(i) * kDiskBlockBytes, block); });
+    EXPECT_EQ(refused.exit, Exit::kIo) << i;
+    EXPECT_THAT(refused.what, HasSubstr(text("block at offset ", int64_t(i) * kDiskBlockBytes,
+                                             ", written in step 2, reads back as other bytes")));
+  }
+  tier.read(int64_t(kDamaged) * kDiskBlockBytes, block);
 }
 
 TEST(DiskFiles, RefusesFoldersThatAreNoneAndDisksThatAreTooSmall) {

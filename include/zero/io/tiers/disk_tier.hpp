@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -44,19 +45,35 @@ class DiskTier {
 
   /// Done when they return. `offset` is a multiple of kDiskBlockBytes, `memory` of
   /// files.align_bytes(). Throw Error(kIo) with file, offset, length and reason; read() also for
-  /// bytes that are not those written last.
+  /// bytes that are not those written last. Checksums are computed while other bytes move.
   void write(int64_t offset, std::span<std::byte> memory, int64_t step);
   void read(int64_t offset, std::span<std::byte> memory);
 
   const aio::QueueTraffic& traffic() const { return queue_.traffic(); }
 
  private:
-  void move(aio::Direction direction, int64_t offset, std::span<std::byte> memory);
+  struct Move {
+    aio::Direction direction;
+    int64_t offset;
+    std::span<std::byte> memory;
+    int64_t step = 0;  ///< of a write
+  };
+  /// A part of a move on its way.
+  struct Part {
+    aio::Ticket ticket;
+    int64_t offset = 0;
+    std::span<std::byte> memory = {};
+  };
+  void move(const Move& asked);
+  Part start(const Move& asked, int64_t begin);
+  void finish(const Part& part, aio::Direction direction);
 
   const DiskFiles& files_;
   BlockTable& table_;
   aio::Queue queue_;
-  std::vector<aio::Ticket> tickets_;  ///< a ring of those in flight
+  int64_t part_bytes_;
+  std::vector<Part> parts_;     ///< a ring of those on their way
+  std::exception_ptr failure_;  ///< the first of a move
 };
 
 }  // namespace zero::tiers

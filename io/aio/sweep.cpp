@@ -1,0 +1,51 @@
+#include "zero/io/aio/sweep.hpp"
+
+#include <chrono>
+
+#include "zero/base/error.hpp"
+
+namespace zero::aio {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// The index-th, in that place of the memory.
+Transfer transfer_at(const Sweep& asked, int64_t index, int64_t place) {
+  const int64_t in_region = asked.region_bytes / asked.transfer_bytes;
+  const bool mixed = asked.pattern == Pattern::mixed;
+  const bool writes = mixed ? index % 2 == 1 : asked.pattern == Pattern::write;
+  const int64_t along = mixed ? index / 2 + (writes ? in_region / 2 : 0) : index;
+  return {.direction = writes ? Direction::write : Direction::read,
+          .file = asked.file,
+          .offset = along % in_region * asked.transfer_bytes,
+          .memory = asked.memory.subspan(size_t(place * asked.transfer_bytes),
+                                         size_t(asked.transfer_bytes))};
+}
+
+}  // namespace
+
+Swept sweep(Queue& queue, const Sweep& asked) {
+  const int64_t places = int64_t(asked.memory.size()) / asked.transfer_bytes;
+  ZERO_REQUIRE(places >= 1 && asked.region_bytes >= asked.transfer_bytes, "transfers of ",
+               asked.transfer_bytes, " bytes over ", asked.region_bytes, " of a file, with ",
+               asked.memory.size(), " of memory: each must hold one");
+  const QueueTraffic before = queue.traffic();
+  std::vector<Ticket> tickets(size_t(places), Ticket{});
+  const Clock::time_point begin = Clock::now();
+  int64_t sent = 0, done = 0;
+  while (sent * asked.transfer_bytes < asked.bytes && seconds_since(begin) < asked.most_seconds) {
+    if (sent - done == places) queue.wait(tickets[size_t(done++ % places)]);
+    tickets[size_t(sent % places)] = queue.submit(transfer_at(asked, sent, sent % places));
+    ++sent;
+  }
+  while (done < sent) queue.wait(tickets[size_t(done++ % places)]);
+  return {.bytes_read = queue.traffic().bytes_read - before.bytes_read,
+          .bytes_written = queue.traffic().bytes_written - before.bytes_written,
+          .seconds = seconds_since(begin)};
+}
+
+}  // namespace zero::aio
