@@ -70,8 +70,8 @@ class Training {
  private:
   void start(int rank) {
     run::LaneComms lanes{};
-    for (int lane = 1; lane < plan::kLanes; ++lane) {
-      comms_.push_back(group_.join(rank, lane));
+    for (const plan::Lane lane : plan::kCollectiveLanes) {
+      comms_.push_back(group_.join(rank, int(lane)));
       lanes[size_t(lane)] = comms_.back().get();
     }
     executors_.push_back(std::make_unique<run::Executor>(plan_, rules_, lanes));

@@ -4,17 +4,20 @@
 #include "src/plan/gathers.hpp"
 #include "src/plan/passes.hpp"
 #include "src/plan/reducer.hpp"
+#include "src/plan/updater.hpp"
 
 namespace zero::plan {
 namespace {
 
-/// Issues units ahead of their use: the update of what this rank owns, then the gather of the
-/// whole.
+/// Issues units ahead of their use: the update of what this rank owns, then the whole unit, fetched
+/// from its home and gathered.
 class UnitFeed {
  public:
-  UnitFeed(BodyWriter& writer, ComputeWriter& compute, std::vector<Gather> gathers, bool updates)
-      : writer_(writer), compute_(compute), gathers_(std::move(gathers)) {
-    updated_.assign(writer.plan().units.size(), !updates);
+  /// `updater` is null where nothing is updated.
+  UnitFeed(BodyWriter& writer, ComputeWriter& compute, std::vector<Gather> gathers,
+           Updater* updater)
+      : writer_(writer), compute_(compute), updater_(updater), gathers_(std::move(gathers)) {
+    updated_.assign(writer.plan().units.size(), updater == nullptr);
     buffers_.resize(gathers_.size(), -1);
   }
 
@@ -23,29 +26,52 @@ class UnitFeed {
     for (; issued_ < gathers_.size() && gathers_[issued_].ahead <= position; ++issued_) issue();
     for (; begun_ < gathers_.size() && gathers_[begun_].first <= position; ++begun_) {
       const int32_t unit = gathers_[begun_].unit;
-      if (writer_.unit(unit).weight_sharded) compute_.set_weights(unit, buffers_[begun_]);
+      if (writer_.unit(unit).is_fetched()) compute_.set_weights(unit, buffers_[begun_]);
     }
+  }
+
+  void spread() {
+    if (writer_.request().overlap) slack_.apply(writer_.body().ops);
   }
 
  private:
   void issue() {
     const int32_t u = gathers_[issued_].unit;
-    if (!updated_[size_t(u)]) writer_.update(u);
+    if (!updated_[size_t(u)]) updater_->update(u);
     updated_[size_t(u)] = true;
+    if (!writer_.unit(u).is_fetched()) return;
+    const bool moves = writer_.unit(u).weight_home != Tier::device;
+    if (moves) slack_.begin(writer_.size());
+    buffers_[issued_] = fetch(u);
+    if (moves) slack_.end(writer_.size());
+  }
+
+  /// Returns the buffer of the whole unit on the device.
+  int32_t fetch(int32_t u) {
     const Unit& unit = writer_.unit(u);
-    if (!unit.weight_sharded) return;
     const Dtype compute = writer_.request().compute;
     const std::string name = unit.name + ".gathered." + std::to_string(issued_);
-    buffers_[issued_] =
+    const int32_t full =
         writer_.transient(name, Use::gathered_weights, unit.numel * int64_t(bytes_of(compute)));
+    Operand shard = writer_.whole(unit.weight, Mode::read);
+    if (!unit.weight_sharded) {
+      writer_.move(u, shard, writer_.whole(full, Mode::write));
+      return full;
+    }
+    if (unit.weight_home != Tier::device) {
+      shard = writer_.whole(writer_.bring(u, shard, Tier::device), Mode::read);
+    }
     writer_.all_gather(u, {.element = compute,
-                           .shard = writer_.whole(unit.weight, Mode::read),
-                           .full = writer_.whole(buffers_[issued_], Mode::write),
+                           .shard = shard,
+                           .full = writer_.whole(full, Mode::write),
                            .bucket_numel = writer_.request().gather_bucket_numel});
+    return full;
   }
 
   BodyWriter& writer_;
   ComputeWriter& compute_;
+  Updater* updater_;
+  Slack slack_{1};
   std::vector<Gather> gathers_;
   std::vector<int32_t> buffers_;  ///< [gathers]
   std::vector<bool> updated_;     ///< [units]
@@ -56,14 +82,16 @@ class UnitFeed {
 std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micro_batches) {
   const Request& request = writer.request();
   const std::vector<Unit>& units = writer.plan().units;
-  const bool sharded = request.stage == 3 && request.ranks > 1;
+  const bool fetches = units.front().is_fetched();
   std::vector<Gather> feed =
-      sharded ? find_gathers(request, units, uses, micro_batches) : find_first_uses(units, uses);
-  // Below stage 3 weights are whole at rest, so looking ahead costs no memory: all updates come
-  // first and the gather lane never idles. Where nothing overlaps there is nothing to hide.
-  Prefetch prefetch{.ahead_numel = sharded ? request.prefetch_numel : INT64_MAX,
-                    .live_numel = sharded ? request.live_numel : INT64_MAX};
-  if (!request.overlap || request.ranks == 1 || request.stage == 0) prefetch.ahead_numel = 0;
+      fetches ? find_gathers(request, units, uses, micro_batches) : find_first_uses(units, uses);
+  // Weights that are whole on the device cost no memory when they are looked ahead for: all updates
+  // come first and the other lanes never idle. Where nothing overlaps there is nothing to hide.
+  Prefetch prefetch{.ahead_numel = fetches ? request.prefetch_numel : INT64_MAX,
+                    .live_numel = fetches ? request.live_numel : INT64_MAX};
+  const bool gathers = request.ranks > 1 && request.stage > 0;
+  const bool moves = request.optimizer_home != Tier::device || request.weight_home != Tier::device;
+  if (!request.overlap || !(gathers || moves)) prefetch.ahead_numel = 0;
   place_prefetch(units, prefetch, feed);
   return feed;
 }
@@ -82,12 +110,12 @@ void set_data(const Plan& plan, int32_t graph, int micro, ComputeWriter& compute
 /// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
 class MicroBatchWriter {
  public:
-  MicroBatchWriter(BodyWriter& writer, int32_t graph, int micro_batches, bool updates)
+  MicroBatchWriter(BodyWriter& writer, int32_t graph, int micro_batches, Updater* updater)
       : writer_(writer),
         graph_(graph),
         uses_(find_uses(writer.plan().graphs[size_t(graph)])),
         compute_(writer, graph),
-        feed_(writer, compute_, find_feed(writer, uses_, micro_batches), updates),
+        feed_(writer, compute_, find_feed(writer, uses_, micro_batches), updater),
         reducer_(writer) {}
 
   void write(int micro) {
@@ -101,7 +129,10 @@ class MicroBatchWriter {
       finish_gradients(op, micro);
     }
   }
-  void finish() { reducer_.spread(); }
+  void finish() {
+    reducer_.spread();
+    feed_.spread();
+  }
 
  private:
   void begin_gradients(int32_t op, int micro) {
@@ -124,8 +155,8 @@ class MicroBatchWriter {
   Reducer reducer_;
 };
 
-void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, bool updates) {
-  MicroBatchWriter one(writer, graph, micro_batches, updates);
+void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, Updater* updater) {
+  MicroBatchWriter one(writer, graph, micro_batches, updater);
   for (int micro = 0; micro < micro_batches; ++micro) one.write(micro);
   one.finish();
 }
@@ -152,16 +183,20 @@ void write_chunk(Plan& plan, BodyId body, int32_t graph, int32_t tokens) {
 void write_step(Plan& plan) {
   plan.bodies[kStep].name = "step";
   BodyWriter writer(plan, kStep);
-  writer.decide();
-  write_micro_batches(writer, 0, plan.request.micro_batches, true);
+  Updater updater(writer);
+  updater.decide();
+  write_micro_batches(writer, 0, plan.request.micro_batches, &updater);
+  updater.spread();
   writer.all_reduce(plan.step_sums);
 }
 
 void write_finish(Plan& plan) {
   plan.bodies[kFinish].name = "finish";
   BodyWriter writer(plan, kFinish);
-  writer.decide();
-  for (size_t u = 0; u < plan.units.size(); ++u) writer.update(int32_t(u));
+  Updater updater(writer);
+  updater.decide();
+  for (size_t u = 0; u < plan.units.size(); ++u) updater.update(int32_t(u));
+  updater.spread();
 }
 
 void write_evaluate(Plan& plan) {
@@ -170,7 +205,7 @@ void write_evaluate(Plan& plan) {
   plan.bodies[kEvaluate].graph = 1;
   BodyWriter writer(plan, kEvaluate);
   writer.clear(plan.evaluation_sums);
-  write_micro_batches(writer, 1, 1, false);
+  write_micro_batches(writer, 1, 1, nullptr);
   writer.all_reduce(plan.evaluation_sums);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "zero/base/align.hpp"
-#include "zero/kernels/optimizer.hpp"
 
 namespace zero::plan {
 
@@ -17,8 +16,8 @@ std::vector<PieceRange> cut_pieces(int64_t shard_numel, int ranks, int64_t bucke
   return pieces;
 }
 
-int32_t BodyWriter::transient(const std::string& name, Use use, int64_t bytes) {
-  plan_.buffers.push_back({.name = name, .bytes = bytes, .use = use});
+int32_t BodyWriter::transient(const std::string& name, Use use, int64_t bytes, Tier tier) {
+  plan_.buffers.push_back({.name = name, .bytes = bytes, .tier = tier, .use = use});
   return int32_t(plan_.buffers.size()) - 1;
 }
 
@@ -36,14 +35,8 @@ Operand BodyWriter::owned(int32_t buffer, int64_t bytes, Mode mode) const {
   return {.buffer = buffer, .bytes = bytes, .mode = mode, .sharded = true};
 }
 
-void BodyWriter::decide() {
-  emit({.kind = Kind::decide,
-        .operands = {whole(plan_.step_inputs, Mode::read), whole(plan_.step_sums, Mode::update),
-                     whole(plan_.step_state, Mode::update)}});
-}
-
-void BodyWriter::clear(int32_t buffer) {
-  emit({.kind = Kind::clear, .operands = {whole(buffer, Mode::write)}});
+void BodyWriter::clear(int32_t buffer, Lane lane) {
+  emit({.kind = Kind::clear, .lane = lane, .operands = {whole(buffer, Mode::write)}});
 }
 
 void BodyWriter::all_reduce(int32_t buffer) {
@@ -55,57 +48,33 @@ void BodyWriter::all_reduce(int32_t buffer) {
         .operands = {whole(buffer, Mode::update)}});
 }
 
-void BodyWriter::update(int32_t u) {
-  const Unit& to = unit(u);
-  const Request& r = request();
-  const int64_t numel = to.optimizer_sharded ? to.shard_numel : to.numel;
-  const int64_t weight_bytes = numel * int64_t(bytes_of(r.compute));
-  const int64_t rest_bytes = to.rest < 0 ? 0 : plan_.buffers[size_t(to.rest)].bytes;
-  const PlanOp adam{
-      .kind = Kind::adam,
-      .unit = u,
-      .in = layout_.element,
-      .out = r.compute,
-      .round = layout_.round,
-      .operands = {
-          whole(plan_.step_state, Mode::read), owned(to.weight, weight_bytes, Mode::update),
-          owned(to.rest, rest_bytes, Mode::update), owned(to.momentum, numel * 4, Mode::update),
-          owned(to.variance, numel * 4, Mode::update),
-          owned(to.gradient, numel * int64_t(bytes_of(layout_.element)), Mode::read)}};
-  if (r.optimizer == OptimizerKind::lamb) {
-    lamb(u, adam);
+void BodyWriter::transfer(int32_t u, const Operand& from, const Operand& to) {
+  const Tier source = tier_of(from), target = tier_of(to);
+  PlanOp op{.kind = Kind::copy, .unit = u, .operands = {from, to}};
+  op.operands[0].mode = Mode::read;
+  if (source == Tier::nvme) {
+    op.kind = Kind::disk_read;
+    op.lane = Lane::disk_read;
+  } else if (target == Tier::nvme) {
+    op.kind = Kind::disk_write;
+    op.lane = Lane::disk_write;
   } else {
-    emit(adam);
+    op.lane = target == Tier::device ? Lane::h2d : Lane::d2h;
   }
-  if (to.optimizer_sharded && !to.weight_sharded) {
-    const int64_t shard = to.shard_numel * int64_t(bytes_of(r.compute));
-    all_gather(u, {.element = r.compute,
-                   .shard = owned(to.weight, shard, Mode::read),
-                   .full = whole(to.weight, Mode::update),
-                   .bucket_numel = r.gather_bucket_numel});
-  }
+  emit(std::move(op));
 }
 
-// A trust ratio needs the norms of the whole tensor, so LAMB is two passes around a small
-// all-reduce.
-void BodyWriter::lamb(int32_t u, const PlanOp& adam) {
-  const Unit& to = unit(u);
-  const int64_t bytes = int64_t(to.placements.size()) * int64_t(sizeof(kernels::LambNorms));
-  const int32_t norms = transient(to.name + ".norms", Use::step_data, bytes);
-  clear(norms);
-  PlanOp first = adam;
-  first.kind = Kind::lamb_norms;
-  first.operands[1].mode = Mode::read;
-  first.operands[2].mode = Mode::read;
-  first.operands.push_back(whole(norms, Mode::update));
-  emit(first);
-  if (to.optimizer_sharded) all_reduce(norms);
-  PlanOp second = adam;
-  second.kind = Kind::lamb_apply;
-  second.operands[3].mode = Mode::read;
-  second.operands[4].mode = Mode::read;
-  second.operands.push_back(whole(norms, Mode::read));
-  emit(second);
+void BodyWriter::move(int32_t u, const Operand& from, const Operand& to) {
+  const bool neighbours = tier_of(from) == Tier::host || tier_of(to) == Tier::host;
+  if (neighbours) return transfer(u, from, to);
+  transfer(u, whole(bring(u, from, Tier::host), Mode::read), to);
+}
+
+int32_t BodyWriter::bring(int32_t u, const Operand& from, Tier to) {
+  const std::string name = plan_.buffers[size_t(from.buffer)].name + "." + name_of(to);
+  const int32_t buffer = transient(name, Use::staging, from.bytes, to);
+  move(u, from, whole(buffer, Mode::write));
+  return buffer;
 }
 
 void BodyWriter::all_gather(int32_t u, Collection parts) {

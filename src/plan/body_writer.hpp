@@ -32,19 +32,15 @@ class BodyWriter {
   int32_t size() const { return int32_t(body_.ops.size()); }
 
   /// A buffer that lives from its first to its last use in this body.
-  int32_t transient(const std::string& name, Use use, int64_t bytes);
+  int32_t transient(const std::string& name, Use use, int64_t bytes, Tier tier = Tier::device);
 
   Operand whole(int32_t buffer, Mode mode) const;
   /// `bytes` of a buffer that may hold just that, or that of every rank: then this rank's part.
   Operand owned(int32_t buffer, int64_t bytes, Mode mode) const;
 
   void emit(PlanOp op) { body_.ops.push_back(std::move(op)); }
-  void decide();
-  void clear(int32_t buffer);
+  void clear(int32_t buffer, Lane lane = Lane::compute);
   void all_reduce(int32_t buffer);
-  /// The optimizer on what this rank owns of unit u and, at stages 1 and 2, the gather of its
-  /// weights.
-  void update(int32_t u);
   /// Every rank's shard of a unit-long array to every rank, in pieces of at most the bucket.
   struct Collection {
     Dtype element;
@@ -54,8 +50,15 @@ class BodyWriter {
   };
   void all_gather(int32_t u, Collection parts);
 
+  Tier tier_of(const Operand& operand) const { return plan_.buffers[size_t(operand.buffer)].tier; }
+  /// Bytes of unit u (-1: of none) to another tier; by way of host memory where the device and a
+  /// disk are the ends.
+  void move(int32_t u, const Operand& from, const Operand& to);
+  /// The same into a new buffer, which is returned.
+  int32_t bring(int32_t u, const Operand& from, Tier to);
+
  private:
-  void lamb(int32_t u, const PlanOp& adam);
+  void transfer(int32_t u, const Operand& from, const Operand& to);
 
   Plan& plan_;
   Body& body_;

@@ -25,6 +25,23 @@ void check_request(const Request& r) {
   }
 }
 
+/// Homes mean something only for what is sharded: on every rank the same state, or the same
+/// weights, would be moved.
+void check_homes(const Request& r) {
+  if (r.optimizer_home != Tier::device && r.stage == 0) {
+    refuse(Exit::kUsage,
+           "zero.offload_optimizer.device at zero.stage = 0: every rank would run the ",
+           "whole optimizer on the host; write zero.stage = 1, 2 or 3");
+  }
+  if (r.weight_home != Tier::device && r.stage != 3) {
+    refuse(Exit::kUsage, "zero.offload_param.device at zero.stage = ", r.stage,
+           ": only stage 3 fetches parameters; write zero.stage = 3");
+  }
+  ZERO_REQUIRE(r.staged_units >= 1 && r.optimizer_share >= 0 && r.optimizer_share <= 1,
+               r.staged_units, " staged units and a share of ", r.optimizer_share,
+               ": at least 1, and 0 to 1");
+}
+
 void check_safe(const Plan& plan) {
   const std::vector<std::string> findings = verify(plan);
   if (findings.empty()) return;
@@ -60,6 +77,7 @@ void check_same_state(const graph::Graph& a, const graph::Graph& b) {
 
 Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation) {
   check_request(request);
+  check_homes(request);
   Plan plan{.request = request, .graphs = {training, evaluation}};
   plan.units = lay_out_units(training, request.ranks);
   place_states(plan);

@@ -14,8 +14,8 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
   for (const Unit& unit : writer.plan().units) {
     for (const Placement& placement : unit.placements)
       place_[size_t(placement.parameter)] = &placement;
-    weights_.push_back(unit.weight_sharded ? -1 : unit.weight);
-    gradients_.push_back(writer.layout().direct ? unit.gradient : -1);
+    weights_.push_back(unit.is_fetched() ? -1 : unit.weight);
+    gradients_.push_back(-1);
   }
   data_.assign(to.tensors.size(), -1);
   begin_micro(0);

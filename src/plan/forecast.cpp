@@ -2,41 +2,45 @@
 
 #include <algorithm>
 
+#include "src/plan/extents.hpp"
 #include "src/plan/lifetimes.hpp"
-#include "zero/base/align.hpp"
 #include "zero/graph/op_info.hpp"
 
 namespace zero::plan {
 namespace {
 
+/// A number for each tier and use, at place tier * kUses + use.
+using UseBytes = std::array<int64_t, size_t(kTiers* kUses)>;
+size_t place_of(const Buffer& buffer) { return size_t(buffer.tier) * kUses + size_t(buffer.use); }
+
 /// The largest sum, over a body, of the transient buffers of one use that live at the same time.
-std::array<int64_t, kUses> transient_peaks(const Plan& plan, const Body& body) {
-  std::vector<std::array<int64_t, kUses>> change(body.ops.size() + 1);
+UseBytes transient_peaks(const Plan& plan, const Body& body) {
+  std::vector<UseBytes> change(body.ops.size() + 1);
   for (const Lifetime& lifetime : find_lifetimes(plan, body)) {
     const Buffer& made = plan.buffers[size_t(lifetime.buffer)];
-    const int64_t bytes = round_up(made.bytes, kExtentAlignBytes);
-    change[size_t(lifetime.birth)][size_t(made.use)] += bytes;
-    change[size_t(lifetime.death) + 1][size_t(made.use)] -= bytes;
+    change[size_t(lifetime.birth)][place_of(made)] += placed_bytes(made);
+    change[size_t(lifetime.death) + 1][place_of(made)] -= placed_bytes(made);
   }
-  std::array<int64_t, kUses> live{}, peak{};
-  for (const auto& step : change) {
-    for (size_t use = 0; use < live.size(); ++use) {
-      live[use] += step[use];
-      peak[use] = std::max(peak[use], live[use]);
+  UseBytes live{}, peak{};
+  for (const UseBytes& step : change) {
+    for (size_t i = 0; i < live.size(); ++i) {
+      live[i] += step[i];
+      peak[i] = std::max(peak[i], live[i]);
     }
   }
   return peak;
 }
 
 void count_bytes(const Plan& plan, Forecast& forecast) {
-  auto& device = forecast.bytes[size_t(Tier::device)];
+  UseBytes bytes{};
   for (const Body& body : plan.bodies) {
-    const auto peak = transient_peaks(plan, body);
-    for (size_t use = 0; use < peak.size(); ++use) device[use] = std::max(device[use], peak[use]);
+    const UseBytes peak = transient_peaks(plan, body);
+    for (size_t i = 0; i < peak.size(); ++i) bytes[i] = std::max(bytes[i], peak[i]);
   }
   for (const Buffer& buffer : plan.buffers) {
-    if (buffer.persistent) device[size_t(buffer.use)] += round_up(buffer.bytes, kExtentAlignBytes);
+    if (buffer.persistent) bytes[place_of(buffer)] += placed_bytes(buffer);
   }
+  for (size_t i = 0; i < bytes.size(); ++i) forecast.bytes[i / kUses][i % kUses] = bytes[i];
   forecast.arena_bytes = plan.arena_bytes;
 }
 
@@ -65,6 +69,23 @@ void count_collectives(const Plan& plan, Forecast& forecast) {
   }
 }
 
+/// Bytes a second of an op that does nothing but touch them, by its lane.
+double bandwidth_of(Lane lane, const Machine& machine) {
+  switch (lane) {
+    case Lane::h2d:
+    case Lane::d2h:
+      return machine.copy_bandwidth;
+    case Lane::disk_read:
+      return machine.disk_read_bandwidth;
+    case Lane::disk_write:
+      return machine.disk_write_bandwidth;
+    case Lane::host_optimizer:
+      return machine.host_bandwidth;
+    default:
+      return machine.memory_bandwidth;
+  }
+}
+
 double seconds_of(const Plan& plan, const PlanOp& op, const Machine& machine) {
   if (is_collective(op.kind)) {
     const double bytes = double(sent_elements(plan, op)) * double(bytes_of(op.in));
@@ -76,11 +97,14 @@ double seconds_of(const Plan& plan, const PlanOp& op, const Machine& machine) {
     return std::max(graph::info(made.kind).flops(graph, made) / machine.product_flops,
                     double(graph::traffic_bytes(graph, made)) / machine.memory_bandwidth);
   }
+  if (is_transfer(op.kind)) {
+    return double(op.operands[0].bytes) / bandwidth_of(op.lane, machine);
+  }
   double bytes = 0;
   for (const Operand& operand : op.operands) {
     bytes += double(operand.bytes) * (operand.mode == Mode::update ? 2 : 1);
   }
-  return bytes / machine.memory_bandwidth;
+  return bytes / bandwidth_of(op.lane, machine);
 }
 
 /// Replays the step's lanes on a clock: an op starts when its lane is free and its waits are over.

@@ -19,4 +19,11 @@ GradientLayout gradient_layout(const Request& request) {
   return layout;
 }
 
+RestingGradient resting_gradient(const Request& request, Tier site) {
+  const GradientLayout layout = gradient_layout(request);
+  if (site == Tier::device) return {layout.element, layout.full, layout.round};
+  return {
+      .element = layout.round ? request.compute : layout.element, .full = false, .round = false};
+}
+
 }  // namespace zero::plan

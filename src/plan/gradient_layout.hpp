@@ -20,4 +20,12 @@ struct GradientLayout {
 
 GradientLayout gradient_layout(const Request& request);
 
+/// What a finished gradient is where the optimizer runs. It crosses to the host rounded.
+struct RestingGradient {
+  Dtype element;
+  bool full;   ///< the whole unit, else this rank's shard
+  bool round;  ///< the optimizer still has to round it
+};
+RestingGradient resting_gradient(const Request& request, Tier site);
+
 }  // namespace zero::plan

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "src/plan/extents.hpp"
 #include "src/plan/lifetimes.hpp"
 #include "src/plan/passes.hpp"
-#include "zero/base/align.hpp"
 
 namespace zero::plan {
 namespace {
@@ -78,7 +78,7 @@ int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, size_t posi
   std::vector<Range> taken;
   for (const Lifetime& lifetime : lifetimes) {
     Buffer& buffer = plan.buffers[size_t(lifetime.buffer)];
-    const int64_t bytes = round_up(buffer.bytes, kExtentAlignBytes);
+    const int64_t bytes = placed_bytes(buffer);
     placed.meeting(lifetime, taken);
     buffer.offset = best_gap(taken, bytes);
     placed.add(lifetime, {buffer.offset, buffer.offset + bytes});
@@ -87,24 +87,37 @@ int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, size_t posi
   return top;
 }
 
-}  // namespace
+std::vector<Lifetime> lifetimes_in(const Plan& plan, const Body& body, Tier tier) {
+  std::vector<Lifetime> lifetimes = find_lifetimes(plan, body);
+  std::erase_if(lifetimes, [&](const Lifetime& lifetime) {
+    return plan.buffers[size_t(lifetime.buffer)].tier != tier;
+  });
+  return lifetimes;
+}
 
-void pack(Plan& plan) {
-  int64_t& top = plan.arena_bytes[size_t(Tier::device)];
+/// One arena. Persistent buffers first, in their order.
+void pack_tier(Plan& plan, Tier tier) {
+  int64_t& top = plan.arena_bytes[size_t(tier)];
   top = 0;
   for (Buffer& buffer : plan.buffers) {
-    if (!buffer.persistent) continue;
+    if (!buffer.persistent || buffer.tier != tier) continue;
     buffer.offset = top;
-    top += round_up(buffer.bytes, kExtentAlignBytes);
+    top += placed_bytes(buffer);
   }
   const int64_t persistent = top;
   for (const Body& body : plan.bodies) {
-    const std::vector<Lifetime> lifetimes = find_lifetimes(plan, body);
+    const std::vector<Lifetime> lifetimes = lifetimes_in(plan, body, tier);
     top = std::max(top, persistent + pack_transients(plan, lifetimes, body.ops.size()));
     for (const Lifetime& lifetime : lifetimes) {
       plan.buffers[size_t(lifetime.buffer)].offset += persistent;
     }
   }
+}
+
+}  // namespace
+
+void pack(Plan& plan) {
+  for (Tier tier : {Tier::device, Tier::host, Tier::nvme}) pack_tier(plan, tier);
 }
 
 }  // namespace zero::plan

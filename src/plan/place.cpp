@@ -5,10 +5,14 @@
 namespace zero::plan {
 namespace {
 
-int32_t keep(Plan& plan, const std::string& name, Use use, int64_t bytes) {
-  plan.buffers.push_back({.name = name, .bytes = bytes, .use = use, .persistent = true});
+int32_t keep(Plan& plan, const std::string& name, Use use, int64_t bytes,
+             Tier tier = Tier::device) {
+  plan.buffers.push_back(
+      {.name = name, .bytes = bytes, .tier = tier, .use = use, .persistent = true});
   return int32_t(plan.buffers.size()) - 1;
 }
+
+constexpr int64_t kDiskWindowBytes = int64_t(4) << 20;
 
 /// What completes a weight to its master: bf16 an int16, fp16 an fp32, fp32 nothing.
 int64_t rest_bytes(Dtype compute) {
@@ -17,25 +21,47 @@ int64_t rest_bytes(Dtype compute) {
 
 int32_t keep_weight(Plan& plan, const Unit& unit, int64_t numel) {
   return keep(plan, unit.name + ".weight", Use::weights,
-              numel * int64_t(bytes_of(plan.request.compute)));
+              numel * int64_t(bytes_of(plan.request.compute)), unit.weight_home);
+}
+
+void place_optimizer(Plan& plan, Unit& unit) {
+  const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
+  const auto state = [&](const char* name, int64_t element) {
+    return keep(plan, unit.name + name, Use::optimizer, numel * element, unit.optimizer_home);
+  };
+  const int64_t rest = rest_bytes(plan.request.compute);
+  if (rest > 0) unit.rest = state(".rest", rest);
+  unit.momentum = state(".momentum", 4);
+  unit.variance = state(".variance", 4);
 }
 
 void place_unit(Plan& plan, Unit& unit) {
   const Request& request = plan.request;
-  const GradientLayout gradient = gradient_layout(request);
   unit.optimizer_sharded = request.stage >= 1 && request.ranks > 1;
   unit.weight_sharded = request.stage == 3 && request.ranks > 1;
-  const int64_t weights = unit.weight_sharded ? unit.shard_numel : unit.numel;
-  const int64_t states = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
-  const int64_t gradients = gradient.full ? unit.numel : unit.shard_numel;
-  unit.weight = keep_weight(plan, unit, weights);
-  if (const int64_t rest = rest_bytes(request.compute); rest > 0) {
-    unit.rest = keep(plan, unit.name + ".rest", Use::optimizer, states * rest);
+  unit.weight = keep_weight(plan, unit, unit.weight_sharded ? unit.shard_numel : unit.numel);
+  place_optimizer(plan, unit);
+  const Tier site = unit.optimizer_site();
+  const RestingGradient gradient = resting_gradient(request, site);
+  const bool full = gradient.full || !unit.optimizer_sharded;
+  unit.gradient =
+      keep(plan, unit.name + ".gradient", Use::gradients,
+           (full ? unit.numel : unit.shard_numel) * int64_t(bytes_of(gradient.element)), site);
+}
+
+/// Which units' states leave the device: as many as their share of the elements allows, taken
+/// evenly in the order of the graph.
+void choose_homes(Plan& plan) {
+  const Request& request = plan.request;
+  double seen = 0, moved = 0;
+  for (Unit& unit : plan.units) {
+    const double numel = double(unit.numel);
+    seen += numel;
+    unit.weight_home = request.weight_home;
+    if (moved + numel > request.optimizer_share * seen) continue;
+    unit.optimizer_home = request.optimizer_home;
+    moved += numel;
   }
-  unit.momentum = keep(plan, unit.name + ".momentum", Use::optimizer, states * 4);
-  unit.variance = keep(plan, unit.name + ".variance", Use::optimizer, states * 4);
-  unit.gradient = keep(plan, unit.name + ".gradient", Use::gradients,
-                       gradients * int64_t(bytes_of(gradient.element)));
 }
 
 void place_evaluation(Plan& plan) {
@@ -77,6 +103,11 @@ void place_states(Plan& plan) {
         keep(plan, "targets." + number, Use::step_data, graph[graph.targets].bytes()));
   }
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
+  const Request& request = plan.request;
+  if (request.optimizer_home == Tier::nvme || request.weight_home == Tier::nvme) {
+    plan.disk_window = keep(plan, "disk.window", Use::staging, kDiskWindowBytes, Tier::host);
+  }
+  choose_homes(plan);
   for (Unit& unit : plan.units) place_unit(plan, unit);
 }
 

@@ -5,26 +5,41 @@
 namespace zero::plan {
 
 const char* name_of(Lane lane) {
-  static constexpr const char* kNames[] = {"compute", "gather", "reduce", "small"};
+  static constexpr const char* kNames[] = {"compute",   "gather",     "reduce",
+                                           "small",     "h2d",        "d2h",
+                                           "disk read", "disk write", "host optimizer"};
+  static_assert(std::size(kNames) == size_t(kLanes));
   return kNames[size_t(lane)];
+}
+
+const char* name_of(Tier tier) {
+  static constexpr const char* kNames[] = {"device", "host", "nvme"};
+  return kNames[size_t(tier)];
 }
 
 const char* name_of(Use use) {
   static constexpr const char* kNames[] = {
-      "weights",      "gradients",   "optimizer state", "gathered weights", "gradient buckets",
-      "partial sums", "activations", "scratch",         "step data",        "key-value cache"};
+      "weights",          "gradients",       "optimizer state", "gathered weights",
+      "gradient buckets", "partial sums",    "activations",     "scratch",
+      "step data",        "key-value cache", "staging"};
   return kNames[size_t(use)];
 }
 
 const char* name_of(Kind kind) {
   static constexpr const char* kNames[] = {
-      "compute",    "decide",    "adam",  "lamb_norms", "lamb_apply",     "sum_of_squares",
-      "accumulate", "round_sum", "clear", "all_gather", "reduce_scatter", "all_reduce"};
+      "compute",        "decide",     "adam",      "lamb_norms", "lamb_apply",
+      "sum_of_squares", "accumulate", "round_sum", "clear",      "all_gather",
+      "reduce_scatter", "all_reduce", "copy",      "disk_read",  "disk_write"};
+  static_assert(std::size(kNames) == size_t(Kind::count_));
   return kNames[size_t(kind)];
 }
 
 bool is_collective(Kind kind) {
   return kind == Kind::all_gather || kind == Kind::reduce_scatter || kind == Kind::all_reduce;
+}
+
+bool is_transfer(Kind kind) {
+  return kind == Kind::copy || kind == Kind::disk_read || kind == Kind::disk_write;
 }
 
 namespace {
@@ -110,7 +125,7 @@ uint64_t Plan::hash() const {
   for (const Buffer& buffer : buffers) {
     digest.add(buffer.bytes);
     digest.add(buffer.offset);
-    digest.add(buffer.persistent);
+    digest.add(int(buffer.persistent) + 2 * int(buffer.tier));
   }
   for (const Body& body : bodies) {
     for (const PlanOp& op : body.ops) add(digest, op);

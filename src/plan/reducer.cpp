@@ -6,14 +6,31 @@ namespace zero::plan {
 
 Reducer::Reducer(BodyWriter& writer) : writer_(writer) {
   bucket_.assign(writer.plan().units.size(), -1);
+  sum_.assign(writer.plan().units.size(), -1);
   counter_.resize(writer.plan().units.size());
 }
 
 Lane Reducer::lane() const { return writer_.request().ranks == 1 ? Lane::compute : Lane::reduce; }
 
+/// The persistent gradient, or what is sent to the host once it is finished.
+int32_t Reducer::make_sum(int32_t u) {
+  const Unit& unit = writer_.unit(u);
+  const GradientLayout& layout = writer_.layout();
+  if (unit.optimizer_site() == Tier::device) return unit.gradient;
+  const int64_t numel = layout.direct || layout.local_sum ? unit.numel : unit.shard_numel;
+  return writer_.transient(unit.name + ".sum", Use::gradient_buckets,
+                           numel * int64_t(bytes_of(layout.element)));
+}
+
 int32_t Reducer::begin(int32_t u, int32_t micro) {
   const Unit& unit = writer_.unit(u);
-  if (writer_.layout().direct) return bucket_[size_t(u)] = unit.gradient;
+  if (micro == 0) sum_[size_t(u)] = make_sum(u);
+  if (writer_.layout().direct) {
+    bucket_[size_t(u)] = sum_[size_t(u)];
+    // At rest the gaps are zero from the start.
+    if (sum_[size_t(u)] != unit.gradient) clear_gaps(u);
+    return bucket_[size_t(u)];
+  }
   const int64_t bytes = unit.numel * int64_t(bytes_of(writer_.request().compute));
   const std::string name = unit.name + ".bucket." + std::to_string(micro);
   bucket_[size_t(u)] = writer_.transient(name, Use::gradient_buckets, bytes);
@@ -47,32 +64,32 @@ void Reducer::finish(int32_t u, int32_t micro) {
   const Request& request = writer_.request();
   const GradientLayout& layout = writer_.layout();
   const Unit& unit = writer_.unit(u);
-  groups_.push_back(writer_.size());
+  slack_.begin(writer_.size());
   if (layout.counter) {
     count(u, micro);
   } else if (layout.local_sum) {
     sum_locally(u, micro);
   } else if (request.ranks > 1) {
     const int64_t shard_bytes = unit.shard_numel * int64_t(bytes_of(layout.element));
-    reduce(u, bucket_[size_t(u)], writer_.owned(unit.gradient, shard_bytes, Mode::write),
+    reduce(u, bucket_[size_t(u)], writer_.owned(sum_[size_t(u)], shard_bytes, Mode::write),
            layout.element, micro > 0);
   }
   if (micro == request.micro_batches - 1) finish_step(u);
+  slack_.end(writer_.size());
 }
 
 // Stages 0 and 1, default numerics: ranks meet once a step, in fp32.
 void Reducer::sum_locally(int32_t u, int32_t micro) {
   const Unit& unit = writer_.unit(u);
-  writer_.emit(
-      {.kind = Kind::accumulate,
-       .unit = u,
-       .in = writer_.request().compute,
-       .add = micro > 0,
-       .operands = {writer_.whole(bucket_[size_t(u)], Mode::read),
-                    writer_.whole(unit.gradient, micro > 0 ? Mode::update : Mode::write)}});
+  const int32_t sum = sum_[size_t(u)];
+  writer_.emit({.kind = Kind::accumulate,
+                .unit = u,
+                .in = writer_.request().compute,
+                .add = micro > 0,
+                .operands = {writer_.whole(bucket_[size_t(u)], Mode::read),
+                             writer_.whole(sum, micro > 0 ? Mode::update : Mode::write)}});
   if (micro < writer_.request().micro_batches - 1 || writer_.request().ranks == 1) return;
-  reduce(u, unit.gradient, writer_.owned(unit.gradient, unit.shard_numel * 4, Mode::write),
-         Dtype::f32, false);
+  reduce(u, sum, writer_.owned(sum, unit.shard_numel * 4, Mode::write), Dtype::f32, false);
 }
 
 void Reducer::reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add) {
@@ -121,14 +138,15 @@ void Reducer::merge(int32_t u, int32_t from, int32_t to) {
                 .operands = {writer_.whole(from, Mode::read), writer_.whole(to, Mode::update)}});
 }
 
-// The slot of micro-batch 0 is where the whole sum ends up, so it is the persistent gradient itself
-// wherever that is an fp32 shard.
+// The slot of micro-batch 0 is where the whole sum ends up, so it is the sum itself wherever that
+// is an fp32 shard.
 int32_t Reducer::counter_slot(int32_t u, int32_t micro) {
   const Unit& unit = writer_.unit(u);
   const int64_t bytes = unit.shard_numel * 4;
-  const bool at_rest = writer_.plan().buffers[size_t(unit.gradient)].bytes == bytes &&
-                       writer_.layout().element == Dtype::f32;
-  if (micro == 0 && at_rest) return unit.gradient;
+  const int32_t sum = sum_[size_t(u)];
+  const bool is_shard =
+      writer_.plan().buffers[size_t(sum)].bytes == bytes && writer_.layout().element == Dtype::f32;
+  if (micro == 0 && is_shard) return sum;
   return writer_.transient(unit.name + ".partial." + std::to_string(micro), Use::partial_sums,
                            bytes);
 }
@@ -168,16 +186,17 @@ void Reducer::finish_step(int32_t u) {
   const GradientLayout& layout = writer_.layout();
   const Unit& unit = writer_.unit(u);
   const int64_t shard_bytes = unit.shard_numel * int64_t(bytes_of(layout.element));
+  const int32_t gradient = sum_[size_t(u)];
   if (layout.counter) {
     const int32_t sum = merge_leftovers(u);
-    if (sum != unit.gradient) {
+    if (sum != gradient) {
       writer_.emit({.kind = Kind::round_sum,
                     .lane = lane(),
                     .unit = u,
                     .in = Dtype::f32,
                     .out = layout.element,
                     .operands = {writer_.whole(sum, Mode::read),
-                                 writer_.owned(unit.gradient, shard_bytes, Mode::update)}});
+                                 writer_.owned(gradient, shard_bytes, Mode::update)}});
     }
   }
   writer_.emit({.kind = Kind::sum_of_squares,
@@ -185,25 +204,40 @@ void Reducer::finish_step(int32_t u) {
                 .unit = u,
                 .in = layout.element,
                 .round = layout.round,
-                .operands = {writer_.owned(unit.gradient, shard_bytes, Mode::read),
+                .operands = {writer_.owned(gradient, shard_bytes, Mode::read),
                              writer_.whole(writer_.plan().step_sums, Mode::update)}});
   if (layout.gather_sums) {
     writer_.all_gather(u, {.element = layout.element,
-                           .shard = writer_.owned(unit.gradient, shard_bytes, Mode::read),
-                           .full = writer_.whole(unit.gradient, Mode::update),
+                           .shard = writer_.owned(gradient, shard_bytes, Mode::read),
+                           .full = writer_.whole(gradient, Mode::update),
                            .bucket_numel = writer_.request().reduce_bucket_numel});
   }
+  if (gradient != unit.gradient) send_to_host(u);
+}
+
+// Rounded on the device, so that as few bytes cross as the optimizer reads.
+void Reducer::send_to_host(int32_t u) {
+  const GradientLayout& layout = writer_.layout();
+  const Unit& unit = writer_.unit(u);
+  Operand from = writer_.owned(sum_[size_t(u)],
+                               unit.shard_numel * int64_t(bytes_of(layout.element)), Mode::read);
+  const Operand home = writer_.whole(unit.gradient, Mode::write);
+  if (layout.round) {
+    const int32_t rounded =
+        writer_.transient(unit.name + ".rounded", Use::gradient_buckets, home.bytes);
+    writer_.emit({.kind = Kind::round_sum,
+                  .lane = lane(),
+                  .unit = u,
+                  .in = layout.element,
+                  .out = writer_.request().compute,
+                  .operands = {from, writer_.whole(rounded, Mode::write)}});
+    from = writer_.whole(rounded, Mode::read);
+  }
+  writer_.move(u, from, home);
 }
 
 void Reducer::spread() {
-  std::vector<PlanOp>& ops = writer_.body().ops;
-  if (!writer_.request().overlap) return;
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const size_t end = g + 1 < groups_.size() ? size_t(groups_[g + 1]) : ops.size();
-    for (size_t i = size_t(groups_[g]); i < end; ++i) {
-      if (ops[i].lane == Lane::reduce) ops[i].done_by = int32_t(end) - 1;
-    }
-  }
+  if (writer_.request().overlap) slack_.apply(writer_.body().ops);
 }
 
 }  // namespace zero::plan

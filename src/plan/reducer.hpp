@@ -3,11 +3,12 @@
 #include <vector>
 
 #include "src/plan/body_writer.hpp"
+#include "src/plan/slack.hpp"
 
 namespace zero::plan {
 
 /// What happens to a unit's gradients between the backward pass and the optimizer: buckets, local
-/// sums, reduce-scatters, the binary counter of reproducible mode, the norm.
+/// sums, reduce-scatters, the binary counter of reproducible mode, the norm, the way to the host.
 class Reducer {
  public:
   explicit Reducer(BodyWriter& writer);
@@ -21,6 +22,7 @@ class Reducer {
   void spread();
 
  private:
+  int32_t make_sum(int32_t u);
   void clear_gaps(int32_t u);
   void sum_locally(int32_t u, int32_t micro);
   void reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add);
@@ -29,13 +31,15 @@ class Reducer {
   void count(int32_t u, int32_t micro);
   int32_t merge_leftovers(int32_t u);
   void finish_step(int32_t u);
+  void send_to_host(int32_t u);
   int32_t counter_slot(int32_t u, int32_t micro);
   Lane lane() const;
 
   BodyWriter& writer_;
   std::vector<int32_t> bucket_;                ///< [units]
+  std::vector<int32_t> sum_;                   ///< [units] where the step's gradients end up
   std::vector<std::vector<int32_t>> counter_;  ///< [units][level] fp32 shard, -1: empty
-  std::vector<int32_t> groups_;                ///< position of each group of reductions
+  Slack slack_{0};                             ///< of each unit's reductions
 };
 
 }  // namespace zero::plan

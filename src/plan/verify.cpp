@@ -30,7 +30,28 @@ class Findings {
   std::vector<std::string> list_;
 };
 
-/// A stretch of the arena: whose bytes it holds and who may still be touching it.
+/// Whether an op of a lane can read, or write, bytes of a tier. The small lane adds a few words,
+/// wherever they are made.
+bool reaches(Lane lane, Tier tier, bool reads) {
+  switch (lane) {
+    case Lane::h2d:
+      return tier == (reads ? Tier::host : Tier::device);
+    case Lane::d2h:
+      return tier == (reads ? Tier::device : Tier::host);
+    case Lane::disk_read:
+      return tier == (reads ? Tier::nvme : Tier::host);
+    case Lane::disk_write:
+      return tier == (reads ? Tier::host : Tier::nvme);
+    case Lane::host_optimizer:
+      return tier == Tier::host;
+    case Lane::small:
+      return tier != Tier::nvme;
+    default:
+      return tier == Tier::device;
+  }
+}
+
+/// A stretch of an arena: whose bytes it holds and who may still be touching it.
 struct Content {
   int64_t end;
   int32_t buffer;  ///< -1: nothing defined
@@ -49,12 +70,12 @@ class BodyCheck {
  public:
   BodyCheck(const Plan& plan, const Body& body, Findings& findings)
       : plan_(plan), body_(body), findings_(findings), started_(body.ops.size()) {
-    content_[0] = {plan.arena_bytes[size_t(Tier::device)], -1, -1, nobody()};
+    for (size_t tier = 0; tier < kTiers; ++tier) {
+      content_[tier][0] = {plan.arena_bytes[tier], -1, -1, nobody()};
+    }
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
       const Buffer& buffer = plan.buffers[b];
-      if (buffer.persistent && buffer.bytes > 0) {
-        put({buffer.offset, buffer.offset + buffer.bytes}, int32_t(b), -1);
-      }
+      if (buffer.persistent && buffer.bytes > 0) put(extent_of(buffer), int32_t(b), -1);
     }
   }
 
@@ -109,7 +130,7 @@ class BodyCheck {
     const std::vector<Operand>& operands = body_.ops[size_t(i)].operands;
     for (const Operand& operand : operands) {
       if (operand.buffer < 0) continue;
-      if (!in_bounds(i, operand)) return;
+      if (!in_bounds(i, operand) || !in_reach(i, operand)) return;
       check_access(i, operand);
     }
     for (const Operand& operand : operands) {
@@ -132,11 +153,22 @@ class BodyCheck {
     return inside;
   }
 
+  bool in_reach(int32_t i, const Operand& operand) {
+    const Tier tier = plan_.buffers[size_t(operand.buffer)].tier;
+    const bool reached = reaches(body_.ops[size_t(i)].lane, tier, operand.mode == Mode::read);
+    if (!reached) {
+      findings_.add(describe(body_, i), " cannot touch ", name(operand.buffer), " on tier ",
+                    name_of(tier));
+    }
+    return reached;
+  }
+
   void check_access(int32_t i, const Operand& operand) {
     const Extent extent = extent_of(plan_, operand);
     const bool reads = mode_of(operand) != Mode::write, writes = operand.mode != Mode::read;
-    auto at = std::prev(content_.upper_bound(extent.begin));
-    for (; at != content_.end() && at->first < extent.end; ++at) {
+    Contents& contents = content_[size_t(extent.tier)];
+    auto at = std::prev(contents.upper_bound(extent.begin));
+    for (; at != contents.end() && at->first < extent.end; ++at) {
       const Content& content = at->second;
       if (reads && content.buffer != operand.buffer) {
         findings_.add(describe(body_, i), " reads ", name(operand.buffer), " where ",
@@ -159,8 +191,9 @@ class BodyCheck {
   void check_kept(int32_t b) {
     const Buffer& buffer = plan_.buffers[size_t(b)];
     if (!buffer.persistent || buffer.bytes == 0) return;
-    auto at = std::prev(content_.upper_bound(buffer.offset));
-    for (; at != content_.end() && at->first < buffer.offset + buffer.bytes; ++at) {
+    const Contents& contents = content_[size_t(buffer.tier)];
+    auto at = std::prev(contents.upper_bound(buffer.offset));
+    for (; at != contents.end() && at->first < buffer.offset + buffer.bytes; ++at) {
       if (at->second.buffer == b) continue;
       findings_.add(body_.name, " ends with ", name(at->second.buffer), " on the bytes of ",
                     buffer.name);
@@ -168,26 +201,34 @@ class BodyCheck {
     }
   }
 
-  void cut(int64_t at) {
-    const auto holder = std::prev(content_.upper_bound(at));
+  using Contents = std::map<int64_t, Content>;
+
+  static void cut(Contents& contents, int64_t at) {
+    const auto holder = std::prev(contents.upper_bound(at));
     if (holder->first == at || at >= holder->second.end) return;
     Content upper = holder->second;
     holder->second.end = at;
-    content_[at] = upper;
+    contents[at] = upper;
+  }
+
+  /// The stretches of a tier, with borders where the extent has its own.
+  Contents& cut_at(const Extent& extent) {
+    Contents& contents = content_[size_t(extent.tier)];
+    cut(contents, extent.begin);
+    cut(contents, extent.end);
+    return contents;
   }
 
   void put(const Extent& extent, int32_t buffer, int32_t writer) {
-    cut(extent.begin);
-    cut(extent.end);
-    content_.erase(content_.find(extent.begin), content_.lower_bound(extent.end));
-    content_[extent.begin] = {extent.end, buffer, writer, nobody()};
+    Contents& contents = cut_at(extent);
+    contents.erase(contents.find(extent.begin), contents.lower_bound(extent.end));
+    contents[extent.begin] = {extent.end, buffer, writer, nobody()};
   }
 
   void record(const Extent& extent, int32_t reader) {
-    cut(extent.begin);
-    cut(extent.end);
-    const auto last = content_.lower_bound(extent.end);
-    for (auto at = content_.find(extent.begin); at != last; ++at) {
+    Contents& contents = cut_at(extent);
+    const auto last = contents.lower_bound(extent.end);
+    for (auto at = contents.find(extent.begin); at != last; ++at) {
       at->second.readers[size_t(body_.ops[size_t(reader)].lane)] = reader;
     }
   }
@@ -200,7 +241,7 @@ class BodyCheck {
   const Body& body_;
   Findings& findings_;
   std::vector<Clock> started_;
-  std::map<int64_t, Content> content_;
+  std::array<Contents, kTiers> content_;
 };
 
 /// Buffers in use at one place of a body, by offset; no two may share a byte.
@@ -211,27 +252,30 @@ class LiveBuffers {
 
   void add(int32_t b) {
     const Buffer& buffer = plan_.buffers[size_t(b)];
-    const auto next = live_.lower_bound(buffer.offset + buffer.bytes);
-    if (next != live_.begin()) {
+    std::multimap<int64_t, int32_t>& live = live_[size_t(buffer.tier)];
+    const auto next = live.lower_bound(buffer.offset + buffer.bytes);
+    if (next != live.begin()) {
       const Buffer& below = plan_.buffers[size_t(std::prev(next)->second)];
       if (below.offset + below.bytes > buffer.offset) {
         findings_.add(body_, ": ", buffer.name, " and ", below.name,
                       " are in use at the same time and share bytes");
       }
     }
-    live_.emplace(buffer.offset, b);
+    live.emplace(buffer.offset, b);
   }
   void remove(int32_t b) {
-    const auto [first, last] = live_.equal_range(plan_.buffers[size_t(b)].offset);
+    const Buffer& buffer = plan_.buffers[size_t(b)];
+    std::multimap<int64_t, int32_t>& live = live_[size_t(buffer.tier)];
+    const auto [first, last] = live.equal_range(buffer.offset);
     const auto at = std::find_if(first, last, [&](const auto& entry) { return entry.second == b; });
-    if (at != last) live_.erase(at);
+    if (at != last) live.erase(at);
   }
 
  private:
   const Plan& plan_;
   const std::string& body_;
   Findings& findings_;
-  std::multimap<int64_t, int32_t> live_;
+  std::array<std::multimap<int64_t, int32_t>, kTiers> live_;
 };
 
 /// A buffer is in use from the first to the last op that names it; what rests between bodies is

@@ -90,7 +90,7 @@ void add_waits(const Body& body, const std::vector<LaneClock>& done, std::vector
 }  // namespace
 
 void place_waits(const Plan& plan, Body& body) {
-  ConflictMap conflicts;
+  std::array<ConflictMap, kTiers> conflicts;
   std::vector<LaneClock> done(body.ops.size());
   std::array<int32_t, kLanes> last;
   last.fill(-1);
@@ -100,7 +100,8 @@ void place_waits(const Plan& plan, Body& body) {
     before.clear();
     for (const Operand& operand : op.operands) {
       if (operand.buffer < 0) continue;
-      conflicts.touch(extent_of(plan, operand), mode_of(operand), i, op.lane, before);
+      const Extent extent = extent_of(plan, operand);
+      conflicts[size_t(extent.tier)].touch(extent, mode_of(operand), i, op.lane, before);
     }
     std::erase(before, i);
     if (!plan.request.overlap && i > 0) before.push_back(i - 1);

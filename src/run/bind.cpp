@@ -18,6 +18,7 @@ KindRow row_of(Kind kind) {
       {run_compute, 0},    {run_decide, 3},         {run_adam, 6},           {run_lamb_norms, 7},
       {run_lamb_apply, 7}, {run_sum_of_squares, 2}, {run_accumulate, 2},     {run_round_sum, 2},
       {run_clear, 0},      {run_all_gather, 2},     {run_reduce_scatter, 2}, {run_all_reduce, 1},
+      {run_copy, 2},       {run_disk_read, 2},      {run_disk_write, 2},
   };
   static_assert(std::size(kRows) == size_t(Kind::count_));
   return kRows[size_t(kind)];
@@ -93,6 +94,23 @@ void bind_sums(const plan::PlanOp& op) {
   check.bytes(rounds ? 1 : 0, numel * int64_t(bytes_of(rounds ? op.out : op.in)));
 }
 
+/// Whether an operand has an offset in a file and no address.
+bool is_on_disk(const BindTarget& target, const plan::Operand& operand) {
+  if (operand.buffer < 0) return false;
+  const plan::Buffer& buffer = target.plan.buffers.at(size_t(operand.buffer));
+  return buffer.tier == plan::Tier::nvme && target.memory.base[size_t(buffer.tier)] == nullptr;
+}
+
+void bind_transfer(const BindTarget& target, BoundOp& bound) {
+  const std::vector<plan::Operand>& operands = bound.op->operands;
+  Checker(*bound.op).bytes(1, operands[0].bytes);
+  for (const plan::Operand& operand : operands) {
+    if (!is_on_disk(target, operand)) continue;
+    bound.disk_offset = target.plan.buffers[size_t(operand.buffer)].offset + operand.offset +
+                        (operand.sharded ? target.memory.rank * operand.bytes : 0);
+  }
+}
+
 void bind_constants(const BindTarget& target, BoundOp& bound) {
   switch (bound.op->kind) {
     case Kind::compute:
@@ -107,6 +125,10 @@ void bind_constants(const BindTarget& target, BoundOp& bound) {
     case Kind::accumulate:
     case Kind::round_sum:
       return bind_sums(*bound.op);
+    case Kind::copy:
+    case Kind::disk_read:
+    case Kind::disk_write:
+      return bind_transfer(target, bound);
     default:
       return;
   }
@@ -121,6 +143,7 @@ std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memo
   ZERO_REQUIRE(place.offset >= 0 && place.offset + place.bytes <= plan.arena_bytes[tier], "buffer ",
                place.name, " at ", place.offset, " + ", place.bytes, " leaves its arena of ",
                plan.arena_bytes[tier], " bytes");
+  ZERO_REQUIRE(memory.base[tier] != nullptr, "buffer ", place.name, " lies on disk");
   return {memory.base[tier] + place.offset, size_t(place.bytes)};
 }
 
@@ -158,7 +181,11 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
   bound.rules = &target.rules;
   bound.operands.reserve(op.operands.size());
   for (const plan::Operand& operand : op.operands) {
-    bound.operands.push_back(address(target.plan, target.memory, operand));
+    const bool on_disk = is_on_disk(target, operand);
+    ZERO_REQUIRE(!on_disk || plan::is_transfer(op.kind), plan::name_of(op.kind), " of unit ",
+                 op.unit, " cannot touch ", target.plan.buffers[size_t(operand.buffer)].name,
+                 " on disk");
+    bound.operands.push_back(on_disk ? nullptr : address(target.plan, target.memory, operand));
   }
   bind_constants(target, bound);
   return bound;

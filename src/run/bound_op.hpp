@@ -18,7 +18,9 @@ namespace zero::run {
 /// What a lane lends to the ops it runs.
 struct LaneTools {
   Stream& stream;
-  comm::Communicator* comm;  ///< null on a lane without collectives
+  comm::Communicator* comm;         ///< null on a lane without collectives
+  tiers::DiskTier* disk = nullptr;  ///< null on a lane without disk ops
+  int64_t step = 0;                 ///< of the body's inputs: the tag of what is written to disk
 };
 
 struct BoundOp {
@@ -34,6 +36,7 @@ struct BoundOp {
 
   int64_t sample_offset = 0;                        ///< Kind::compute
   int64_t unit_begin = 0;                           ///< lamb: where the slice begins in its unit
+  int64_t disk_offset = -1;                         ///< disk ops: of the operand without address
   std::vector<kernels::OptimizerSegment> segments;  ///< adam, relative to the slice
   std::vector<kernels::LambSegment> lamb_segments;  ///< lamb, relative to the slice
 
@@ -44,7 +47,7 @@ struct BoundOp {
   int64_t operand_bytes(size_t i) const { return op->operands[i].bytes; }
 };
 
-/// One rank's arenas.
+/// One rank's arenas; none where a tier is a disk.
 struct RankMemory {
   int rank = 0;
   std::array<std::byte*, plan::kTiers> base{};

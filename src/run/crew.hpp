@@ -69,6 +69,7 @@ struct Crew {
   std::array<LaneTimes, plan::kLanes> times;
   std::array<LaneProgress, plan::kLanes> progress;
   std::array<OpTime*, plan::kLanes> op_times{};  ///< of the running body; null: no trace is kept
+  int64_t step = 0;                              ///< of the running body's inputs
   Failure failure;
   std::atomic<bool> closing{false};
   std::function<void(plan::Lane, const plan::PlanOp&)> op_hook;

@@ -1,9 +1,11 @@
 #include "zero/run/executor.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <optional>
 
+#include "src/run/disk_window.hpp"
 #include "src/run/lane_runner.hpp"
 #include "src/run/trace_ring.hpp"
 #include "zero/device/region.hpp"
@@ -30,16 +32,22 @@ int rank_of(const plan::Plan& plan, const LaneComms& comms) {
   return rank;
 }
 
+bool uses_disk(const plan::Plan& plan) { return plan.arena_bytes[size_t(plan::Tier::nvme)] > 0; }
+
+/// None for the disk, whose bytes lie in files.
 std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
-  ZERO_REQUIRE(plan.arena_bytes[size_t(plan::Tier::nvme)] == 0,
-               "a plan with an arena on nvme: disk tiers are files, not memory");
   std::array<Arena, plan::kTiers> arenas;
   for (size_t tier = 0; tier < arenas.size(); ++tier) {
-    if (plan.arena_bytes[tier] == 0) continue;
+    if (plan.arena_bytes[tier] == 0 || plan::Tier(tier) == plan::Tier::nvme) continue;
     arenas[tier] = Arena(plan.arena_bytes[tier]);
     arenas[tier].touch(plan.request.threads);
   }
   return arenas;
+}
+
+/// The lanes whose kernels share the rank's cores; the others wait for memory, a disk or peers.
+bool computes(plan::Lane lane) {
+  return lane == plan::Lane::compute || lane == plan::Lane::host_optimizer;
 }
 
 using LaneSetups = std::array<LaneSetup, kLanes>;
@@ -75,6 +83,9 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
     LaneSetup& lane = lanes[size_t(op.lane)];
     ZERO_REQUIRE(lane.comm != nullptr || !plan::is_collective(op.kind), plan::name_of(op.kind),
                  " on lane ", plan::name_of(op.lane), ", which has no communicator");
+    const bool to_disk = op.kind == plan::Kind::disk_read || op.kind == plan::Kind::disk_write;
+    ZERO_REQUIRE(lane.disk != nullptr || !to_disk, plan::name_of(op.kind), " on lane ",
+                 plan::name_of(op.lane), ", which has no disk");
     BoundOp bound = bind(target, body, op);
     const int row = op_row(bound);
     std::string region = region_of(bound, row);
@@ -91,15 +102,17 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
 
 class Executor::Impl {
  public:
-  Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms)
+  Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks)
       : plan_(plan), rules_(rules), arenas_(take_arenas(plan)) {
     memory_.rank = rank_of(plan, comms);
     for (size_t tier = 0; tier < arenas_.size(); ++tier) memory_.base[tier] = arenas_[tier].data();
-    make_lanes(comms);
+    if (uses_disk(plan)) open_window(disks);
+    make_lanes(comms, disks);
   }
 
   void run(BodyId body, const kernels::StepInputs& inputs) {
     set_inputs(body, inputs);
+    crew.step = inputs.step;
     if (trace_) crew.op_times = trace_->begin(body, inputs.step);
     run_lanes(body);
     if (trace_) trace_->end(body);
@@ -112,6 +125,17 @@ class Executor::Impl {
 
   std::span<std::byte> bytes(int32_t buffer) { return buffer_bytes(plan_, memory_, buffer); }
   const Arena& arena(plan::Tier tier) const { return arenas_[size_t(tier)]; }
+
+  void read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
+    if (is_on_disk(buffer)) return window_->read(buffer, offset, out);
+    const std::span<std::byte> from = bytes(buffer).subspan(size_t(offset), out.size());
+    std::copy(from.begin(), from.end(), out.begin());
+  }
+
+  void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) {
+    if (is_on_disk(buffer)) return window_->write(buffer, offset, in);
+    std::copy(in.begin(), in.end(), bytes(buffer).subspan(size_t(offset), in.size()).begin());
+  }
 
   std::vector<Profile> profile() const {
     std::vector<Profile> table;
@@ -152,6 +176,18 @@ class Executor::Impl {
   Crew crew;
 
  private:
+  bool is_on_disk(int32_t buffer) const {
+    return plan_.buffers.at(size_t(buffer)).tier == plan::Tier::nvme;
+  }
+
+  void open_window(const LaneDisks& disks) {
+    ZERO_REQUIRE(disks.read != nullptr && disks.write != nullptr && plan_.disk_window >= 0,
+                 "a plan with ", plan_.arena_bytes[size_t(plan::Tier::nvme)],
+                 " bytes on disk needs one");
+    window_.emplace(plan_, disks, bytes(plan_.disk_window));
+    window_->clear();
+  }
+
   template <class Inputs>
   void set_inputs(BodyId body, const Inputs& inputs) {
     ZERO_REQUIRE(!crew.failure.raised(), "this executor has failed before: make a new one");
@@ -185,13 +221,15 @@ class Executor::Impl {
     crew.times[size_t(plan::Lane::compute)].wait_seconds += waited.count();
   }
 
-  void make_lanes(const LaneComms& comms) {
+  void make_lanes(const LaneComms& comms, const LaneDisks& disks) {
     LaneSetups setups;
     for (size_t lane = 0; lane < kLanes; ++lane) {
       setups[lane].lane = plan::Lane(lane);
-      setups[lane].threads = lane == 0 ? plan_.request.threads : 1;
+      setups[lane].threads = computes(plan::Lane(lane)) ? plan_.request.threads : 1;
       setups[lane].comm = comms[lane];
     }
+    setups[size_t(plan::Lane::disk_read)].disk = disks.read;
+    setups[size_t(plan::Lane::disk_write)].disk = disks.write;
     const BindTarget target{plan_, rules_, memory_};
     for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups);
     for (size_t lane = 0; lane < kLanes; ++lane) {
@@ -207,12 +245,14 @@ class Executor::Impl {
   const Rules rules_;
   std::array<Arena, plan::kTiers> arenas_;
   RankMemory memory_;
+  std::optional<DiskWindow> window_;
   std::optional<TraceRing> trace_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
 };
 
-Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms)
-    : impl_(std::make_unique<Impl>(plan, rules, comms)) {}
+Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
+                   const LaneDisks& disks)
+    : impl_(std::make_unique<Impl>(plan, rules, comms, disks)) {}
 Executor::~Executor() = default;
 
 void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
@@ -220,6 +260,12 @@ void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);
 }
 std::span<std::byte> Executor::bytes(int32_t buffer) { return impl_->bytes(buffer); }
+void Executor::read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
+  impl_->read(buffer, offset, out);
+}
+void Executor::write(int32_t buffer, int64_t offset, std::span<const std::byte> in) {
+  impl_->write(buffer, offset, in);
+}
 const Arena& Executor::arena(plan::Tier tier) const { return impl_->arena(tier); }
 std::span<const LaneTimes> Executor::times() const { return impl_->crew.times; }
 std::span<const LaneProgress> Executor::progress() const { return impl_->crew.progress; }

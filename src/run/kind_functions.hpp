@@ -17,5 +17,8 @@ void run_clear(const BoundOp& op, const LaneTools& tools);
 void run_all_gather(const BoundOp& op, const LaneTools& tools);
 void run_reduce_scatter(const BoundOp& op, const LaneTools& tools);
 void run_all_reduce(const BoundOp& op, const LaneTools& tools);
+void run_copy(const BoundOp& op, const LaneTools& tools);
+void run_disk_read(const BoundOp& op, const LaneTools& tools);
+void run_disk_write(const BoundOp& op, const LaneTools& tools);
 
 }  // namespace zero::run

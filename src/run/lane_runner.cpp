@@ -90,7 +90,9 @@ void LaneRunner::run_op(const LaneOp& op, int32_t position) {
   {
     const Region region(op.region);
     if (crew_.op_hook) crew_.op_hook(setup_.lane, *op.bound.op);
-    op.bound.function(op.bound, {.stream = stream_, .comm = setup_.comm});
+    op.bound.function(
+        op.bound,
+        {.stream = stream_, .comm = setup_.comm, .disk = setup_.disk, .step = crew_.step});
     if (op.awaited) stream_.wait();
   }
   const Clock::time_point end = Clock::now();

@@ -29,6 +29,7 @@ struct LaneSetup {
   plan::Lane lane;
   int threads;
   comm::Communicator* comm;
+  tiers::DiskTier* disk;
   std::array<std::vector<LaneOp>, plan::kBodies> ops;
 };
 

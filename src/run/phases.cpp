@@ -11,6 +11,16 @@ bool moves_weights(const plan::Plan& plan, const plan::PlanOp& gather) {
   return use == plan::Use::weights || use == plan::Use::gathered_weights;
 }
 
+/// Gradients on their way to the optimizer, weights on their way to use, or states.
+Phase phase_of_transfer(const plan::Plan& plan, const plan::PlanOp& op) {
+  const auto use = [&](size_t operand) {
+    return plan.buffers[size_t(op.operands[operand].buffer)].use;
+  };
+  if (use(1) == plan::Use::gradients) return Phase::reduce;
+  const bool fetches = use(1) == plan::Use::gathered_weights;
+  return fetches ? Phase::gather : Phase::optimizer;
+}
+
 }  // namespace
 
 const char* name_of(Phase phase) {
@@ -32,6 +42,10 @@ Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op
     case Kind::clear:
     case Kind::reduce_scatter:
       return Phase::reduce;
+    case Kind::copy:
+    case Kind::disk_read:
+    case Kind::disk_write:
+      return phase_of_transfer(plan, op);
     case Kind::all_gather:
       return moves_weights(plan, op) ? Phase::gather : Phase::reduce;
     default:

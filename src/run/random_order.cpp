@@ -158,10 +158,16 @@ class RandomOrderExecutor::Impl {
 
   void execute(const BoundOp& bound, const std::vector<std::vector<void*>>& operands) {
     if (plan::is_collective(bound.op->kind)) return run_together(*bound.op, operands);
+    if (plan::is_transfer(bound.op->kind)) return transfer(bound, operands.front());
     BoundOp moved = bound;
     moved.operands = operands.front();
     moved.function(moved, {.stream = stream_, .comm = nullptr});
     stream_.wait();
+  }
+
+  /// Here a disk is memory like all the rest.
+  static void transfer(const BoundOp& bound, const std::vector<void*>& operands) {
+    std::memcpy(operands[1], operands[0], size_t(bound.operand_bytes(0)));
   }
 
   const plan::Plan& plan_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/plan/passes.hpp"
 #include "tests/support/redundant_waits.hpp"
 #include "tests/support/tiny_plans.hpp"
 
@@ -16,8 +17,10 @@ namespace {
 constexpr int kPlans = 50;
 constexpr int kWholePlans = 5;
 
-Plan random_plan(uint64_t seed) {
-  return testing::tiny_plan(testing::random_request(seed), testing::random_model(seed));
+using Draw = Request (*)(uint64_t seed);
+
+Plan random_plan(uint64_t seed, Draw draw = testing::random_request) {
+  return testing::tiny_plan(draw(seed), testing::random_model(seed));
 }
 
 bool has_waits(const Plan& plan) {
@@ -29,16 +32,16 @@ bool has_waits(const Plan& plan) {
   return false;
 }
 
-/// Calls visit(plan) for the first kPlans plans with waits, each of which orders two accesses.
+/// Calls visit(plan) for the first `plans` plans with waits, each of which orders two accesses.
 /// Without overlap waits also keep lanes from running at the same time at all, so those are none.
 template <class Visit>
-void visit_plans_with_waits(const Visit& visit) {
+void visit_plans_with_waits(Draw draw, int plans, const Visit& visit) {
   int visited = 0;
-  for (uint64_t seed = 0; visited < kPlans; ++seed) {
+  for (uint64_t seed = 0; visited < plans; ++seed) {
     ASSERT_LT(seed, 200u) << "so few plans have waits";
     SCOPED_TRACE(seed);
-    if (!testing::random_request(seed).overlap) continue;
-    Plan plan = random_plan(seed);
+    if (!draw(seed).overlap) continue;
+    Plan plan = random_plan(seed, draw);
     if (!has_waits(plan)) continue;
     visit(plan);
     ++visited;
@@ -52,10 +55,24 @@ TEST(Verify, FindsNothingInTwoHundredCompiledPlans) {
   }
 }
 
+TEST(Verify, FindsNothingInAHundredPlansOverAllTiers) {
+  std::array<int, kTiers> used{};
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Plan plan = random_plan(seed, testing::random_tiered_request);
+    EXPECT_EQ(verify(plan), std::vector<std::string>{}) << "seed " << seed;
+    for (size_t tier = 0; tier < kTiers; ++tier) used[tier] += plan.arena_bytes[tier] > 0;
+  }
+  for (int plans : used) EXPECT_GT(plans, 20);
+}
+
 TEST(Verify, NoWaitIsRedundant) {
-  visit_plans_with_waits([](const Plan& plan) {
-    for (const Body& body : plan.bodies) EXPECT_EQ(testing::redundant_waits(body), 0) << body.name;
-  });
+  for (Draw draw : {testing::random_request, testing::random_tiered_request}) {
+    visit_plans_with_waits(draw, kPlans, [](const Plan& plan) {
+      for (const Body& body : plan.bodies) {
+        EXPECT_EQ(testing::redundant_waits(body), 0) << body.name;
+      }
+    });
+  }
 }
 
 /// Deletes each wait of an op in turn; returns how many.
@@ -69,14 +86,22 @@ int64_t delete_waits(const Plan& plan, PlanOp& op) {
   return int64_t(all.size());
 }
 
-TEST(Verify, CatchesEveryDeletedWaitOfFiftyPlans) {
+void expect_every_deleted_wait_is_caught(Draw draw, int plans) {
   int64_t deleted = 0;
-  visit_plans_with_waits([&](Plan& plan) {
+  visit_plans_with_waits(draw, plans, [&](Plan& plan) {
     for (Body& body : plan.bodies) {
       for (PlanOp& op : body.ops) deleted += delete_waits(plan, op);
     }
   });
-  EXPECT_GT(deleted, 1000);
+  EXPECT_GT(deleted, 20 * plans);
+}
+
+TEST(Verify, CatchesEveryDeletedWaitOfFiftyPlans) {
+  expect_every_deleted_wait_is_caught(testing::random_request, kPlans);
+}
+
+TEST(Verify, CatchesEveryDeletedWaitOfTwentyPlansOverTiers) {
+  expect_every_deleted_wait_is_caught(testing::random_tiered_request, 20);
 }
 
 /// First and last op of each body that touch a buffer; first = -1: none.
@@ -119,7 +144,7 @@ int body_of_both(const Plan& plan, const BodyTouches& touch, size_t a, size_t b)
 void expect_caught_on(Plan& plan, size_t a, size_t b) {
   Buffer& moved = plan.buffers[a];
   const int64_t home = moved.offset;
-  const int64_t arena = plan.arena_bytes[size_t(Tier::device)];
+  const int64_t arena = plan.arena_bytes[size_t(moved.tier)];
   moved.offset = std::min(plan.buffers[b].offset, arena - moved.bytes);
   EXPECT_FALSE(verify(plan, 1).empty()) << moved.name << " on " << plan.buffers[b].name;
   moved.offset = home;
@@ -133,7 +158,8 @@ void move_onto_live(Plan& plan, size_t stride, Moves& moves) {
   for (size_t body = 0; body < touch.size(); ++body) touch[body] = touches(plan, plan.bodies[body]);
   for (size_t a = 0; a < plan.buffers.size(); ++a) {
     for (size_t b = a * 7 % stride; b < plan.buffers.size(); b += stride) {
-      const int body = a == b ? kBodies : body_of_both(plan, touch, a, b);
+      if (a == b || plan.buffers[a].tier != plan.buffers[b].tier) continue;
+      const int body = body_of_both(plan, touch, a, b);
       if (body == kBodies) continue;
       expect_caught_on(plan, a, b);
       ++moves[size_t(body)];
@@ -142,20 +168,48 @@ void move_onto_live(Plan& plan, size_t stride, Moves& moves) {
 }
 
 // Every pair of a few plans, a fifth of the pairs of the others.
-TEST(Verify, CatchesEveryTensorMovedOntoALiveOne) {
+Moves move_onto_live_in(Draw draw, int plans) {
   Moves moves{};
-  for (uint64_t seed = 0; seed < uint64_t(kPlans); ++seed) {
+  for (uint64_t seed = 0; seed < uint64_t(plans); ++seed) {
     SCOPED_TRACE(seed);
     testing::TinyModel model = testing::random_model(seed);
     model.gpt2.layers = 1;
-    Request request = testing::random_request(seed);
+    Request request = draw(seed);
     request.micro_batches = std::min(request.micro_batches, 2);
     Plan plan = testing::tiny_plan(request, model);
     move_onto_live(plan, seed < uint64_t(kWholePlans) ? 1 : 5, moves);
   }
+  return moves;
+}
+
+TEST(Verify, CatchesEveryTensorMovedOntoALiveOne) {
+  const Moves moves = move_onto_live_in(testing::random_request, kPlans);
   EXPECT_GT(moves[kStep], 15'000);
   EXPECT_GT(moves[kFinish], 100);
   EXPECT_GT(moves[kEvaluate], 1000);
+}
+
+TEST(Verify, CatchesEveryTensorMovedOntoALiveOneOfItsTier) {
+  const Moves moves = move_onto_live_in(testing::random_tiered_request, 20);
+  EXPECT_GT(moves[kStep], 4000);
+  EXPECT_GT(moves[kFinish], 40);
+}
+
+// What a lane cannot touch: a kernel a disk, a copy to the device the disk, the host's optimizer
+// the device.
+TEST(Verify, SeesAnOpOnATierThatItsLaneDoesNotReach) {
+  Request request{.stage = 1, .optimizer_home = Tier::nvme};
+  const Plan good = testing::tiny_plan(request);
+  EXPECT_TRUE(verify(good).empty());
+  for (const Lane lane : {Lane::compute, Lane::h2d, Lane::host_optimizer}) {
+    Plan plan = good;
+    for (PlanOp& op : plan.bodies[kFinish].ops) {
+      if (op.kind == Kind::disk_read) op.lane = lane;
+    }
+    number_lanes(plan.bodies[kFinish]);
+    place_waits(plan, plan.bodies[kFinish]);
+    EXPECT_FALSE(verify(plan, 1).empty()) << name_of(lane);
+  }
 }
 
 TEST(Verify, SeesABufferThatIsTooShortForItsOperand) {

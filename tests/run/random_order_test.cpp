@@ -223,6 +223,21 @@ TEST(RandomOrder, any_order_of_plans_drawn_by_lot_computes_the_bits_of_the_execu
   }
 }
 
+TEST(RandomOrder, any_order_of_plans_over_all_tiers_computes_the_bits_of_the_executor) {
+  for (uint64_t seed = 0; seed < plans_to_draw(); ++seed) {
+    SCOPED_TRACE(seed);
+    const plan::Request request = testing::random_tiered_request(seed);
+    const plan::Plan plan = testing::tiny_plan(request, testing::random_model(seed));
+    const Rules rules = testing::tiny_rules(request.compute);
+    testing::ThreadRanks threads(plan, rules);
+    const testing::Outcome expected = testing::train(threads, plan, 2);
+    for (bool exact : {false, true}) {
+      testing::RandomRanks random(plan, rules, {.seed = seed, .exact_copies = exact});
+      expect_same(testing::train(random, plan, 2), expected);
+    }
+  }
+}
+
 /// Four tokens as one chunk with padding, then a fifth alone; the logits behind it.
 template <class Executor, class BytesOf>
 std::vector<float> continue_text(Executor& executor, const plan::Plan& plan,

@@ -19,7 +19,9 @@ class HandPlan {
     plan.step_inputs = keep("inputs", sizeof(kernels::StepInputs));
   }
 
-  int32_t keep(const std::string& name, int64_t bytes) { return add(name, bytes, true); }
+  int32_t keep(const std::string& name, int64_t bytes, plan::Tier tier = plan::Tier::device) {
+    return add(name, bytes, true, tier);
+  }
   int32_t transient(const std::string& name, int64_t bytes) { return add(name, bytes, false); }
 
   plan::Operand whole(int32_t buffer, plan::Mode mode) const {
@@ -52,10 +54,14 @@ class HandPlan {
   plan::Plan plan;
 
  private:
-  int32_t add(const std::string& name, int64_t bytes, bool persistent) {
-    int64_t& end = plan.arena_bytes[size_t(plan::Tier::device)];
-    plan.buffers.push_back({.name = name, .bytes = bytes, .persistent = persistent, .offset = end});
-    end = round_up(end + bytes, kExtentAlignBytes);
+  int32_t add(const std::string& name, int64_t bytes, bool persistent,
+              plan::Tier tier = plan::Tier::device) {
+    constexpr int64_t kAlignments[] = {kExtentAlignBytes, plan::kPageBytes,
+                                       plan::kDiskExtentAlignBytes};
+    int64_t& end = plan.arena_bytes[size_t(tier)];
+    plan.buffers.push_back(
+        {.name = name, .bytes = bytes, .tier = tier, .persistent = persistent, .offset = end});
+    end = round_up(end + bytes, kAlignments[size_t(tier)]);
     return int32_t(plan.buffers.size()) - 1;
   }
 };

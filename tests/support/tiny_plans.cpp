@@ -63,6 +63,20 @@ plan::Request random_request(uint64_t seed) {
   return request;
 }
 
+plan::Request random_tiered_request(uint64_t seed) {
+  using plan::Tier;
+  Draw draw(seed + 0x7f4a7c159e3779b9u);
+  plan::Request request = random_request(seed);
+  if (request.stage == 0) request.stage = 3;
+  request.optimizer_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});
+  if (request.stage == 3) request.weight_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});
+  const bool moves = request.optimizer_home != Tier::device || request.weight_home != Tier::device;
+  if (!moves) request.optimizer_home = Tier::host;
+  request.optimizer_share = draw.one_of({1.0, 1.0, 0.5});
+  request.staged_units = 1 + draw.below(4);
+  return request;
+}
+
 TinyModel random_model(uint64_t seed) {
   Draw draw(seed + 0x9e3779b97f4a7c15u);
   TinyModel model;

@@ -25,6 +25,8 @@ plan::Plan tiny_plan(const plan::Request& request, const TinyModel& model = {});
 /// A request and a model drawn from `seed`: every stage, 1 to 4 ranks, accumulation, precision,
 /// optimizer, bucket sizes, prefetch, recompute, overlap, reproducible or not.
 plan::Request random_request(uint64_t seed);
+/// The same with homes beside the device, drawn as well: at stages 1 to 3.
+plan::Request random_tiered_request(uint64_t seed);
 TinyModel random_model(uint64_t seed);
 
 }  // namespace zero::testing

@@ -35,11 +35,20 @@ void split(float master, bf16& weight, int16_t& rest) {
   weight = kernels::split_master(master, rest);
 }
 
+/// All elements of a buffer, empty where there is none.
+template <class T>
+std::vector<T> load(Machine& machine, const plan::Plan& plan, int rank, int32_t buffer) {
+  if (buffer < 0) return {};
+  std::vector<T> values(size_t(plan.buffers[size_t(buffer)].bytes) / sizeof(T));
+  machine.read(rank, buffer, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
 template <class T>
 void fill_unit(Machine& machine, const plan::Plan& plan, const plan::Unit& unit, int rank) {
   using Rest = typename kernels::MasterRest<T>::type;
-  T* const weights = machine.view<T>(rank, unit.weight);
-  Rest* const rests = unit.rest < 0 ? nullptr : machine.view<Rest>(rank, unit.rest);
+  std::vector<T> weights = load<T>(machine, plan, rank, unit.weight);
+  std::vector<Rest> rests = load<Rest>(machine, plan, rank, unit.rest);
   for_each_element(unit, [&](const plan::Placement& placement, int64_t i, int64_t at) {
     const graph::Parameter& parameter = plan.graphs[0].parameters[size_t(placement.parameter)];
     T weight;
@@ -47,9 +56,11 @@ void fill_unit(Machine& machine, const plan::Plan& plan, const plan::Unit& unit,
     split(initial_value(parameter, placement.parameter, i), weight, rest);
     const int64_t weight_at = place_in(unit, unit.weight_sharded, rank, at);
     const int64_t rest_at = place_in(unit, unit.optimizer_sharded, rank, at);
-    if (weight_at >= 0) weights[weight_at] = weight;
-    if (rests != nullptr && rest_at >= 0) rests[rest_at] = rest;
+    if (weight_at >= 0) weights[size_t(weight_at)] = weight;
+    if (!rests.empty() && rest_at >= 0) rests[size_t(rest_at)] = rest;
   });
+  machine.write(rank, unit.weight, std::as_bytes(std::span(weights)));
+  if (!rests.empty()) machine.write(rank, unit.rest, std::as_bytes(std::span(rests)));
 }
 
 int32_t target(int64_t sample, int64_t t) {
@@ -87,14 +98,24 @@ std::vector<UnitArray> arrays_of(const plan::Plan& plan, const plan::Unit& unit)
   return arrays;
 }
 
-/// Element `at` of the unit, on the rank that owns it.
-std::span<std::byte> element(Machine& machine, const plan::Unit& unit, const UnitArray& array,
-                             int64_t at) {
-  const int owner = array.sharded ? int(at / unit.shard_numel) : 0;
-  const int64_t place = array.sharded ? at % unit.shard_numel : at;
-  return machine.bytes(owner, array.buffer)
-      .subspan(size_t(place * array.element_bytes), size_t(array.element_bytes));
-}
+/// One array of a whole unit, each element from the rank that owns it.
+class WholeArray {
+ public:
+  WholeArray(Machine& machine, const plan::Plan& plan, const UnitArray& array)
+      : element_bytes_(size_t(array.element_bytes)) {
+    for (int rank = 0; rank < (array.sharded ? plan.request.ranks : 1); ++rank) {
+      const std::vector<std::byte> part = load<std::byte>(machine, plan, rank, array.buffer);
+      bytes_.insert(bytes_.end(), part.begin(), part.end());
+    }
+  }
+  std::span<const std::byte> element(int64_t at) const {
+    return std::span(bytes_).subspan(size_t(at) * element_bytes_, element_bytes_);
+  }
+
+ private:
+  size_t element_bytes_;
+  std::vector<std::byte> bytes_;
+};
 
 bool is_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
@@ -108,8 +129,9 @@ std::vector<std::byte> state_bytes(Machine& machine, const plan::Plan& plan) {
   std::vector<std::byte> state;
   for (const plan::Unit& unit : plan.units) {
     for (const UnitArray& array : arrays_of(plan, unit)) {
+      const WholeArray whole(machine, plan, array);
       for_each_element(unit, [&](const plan::Placement&, int64_t, int64_t at) {
-        append(element(machine, unit, array, at), state);
+        append(whole.element(at), state);
       });
     }
   }
@@ -135,11 +157,14 @@ ThreadRanks::ThreadRanks(const plan::Plan& plan, const run::Rules& rules)
     : group_(plan.request.ranks) {
   for (int rank = 0; rank < plan.request.ranks; ++rank) {
     run::LaneComms lanes{};
-    for (int lane = 1; lane < plan::kLanes; ++lane) {
-      comms_.push_back(group_.join(rank, lane));
+    for (const plan::Lane lane : plan::kCollectiveLanes) {
+      comms_.push_back(group_.join(rank, int(lane)));
       lanes[size_t(lane)] = comms_.back().get();
     }
-    executors_.push_back(std::make_unique<run::Executor>(plan, rules, lanes));
+    const bool has_disk = plan.arena_bytes[size_t(plan::Tier::nvme)] > 0;
+    disks_.push_back(has_disk ? std::make_unique<RankDisk>(plan) : nullptr);
+    const run::LaneDisks disks = has_disk ? disks_.back()->lanes() : run::LaneDisks{};
+    executors_.push_back(std::make_unique<run::Executor>(plan, rules, lanes, disks));
     executors_.back()->set_error_hook([this] { group_.abort(); });
   }
 }
@@ -251,8 +276,9 @@ bool padding_is_zero(Machine& machine, const plan::Plan& plan) {
     for_each_element(unit,
                      [&](const plan::Placement&, int64_t, int64_t at) { used[size_t(at)] = true; });
     for (const UnitArray& array : arrays_of(plan, unit)) {
+      const WholeArray whole(machine, plan, array);
       for (int64_t at = 0; at < unit.numel; ++at) {
-        zero = zero && (used[size_t(at)] || is_zero(element(machine, unit, array, at)));
+        zero = zero && (used[size_t(at)] || is_zero(whole.element(at)));
       }
     }
   }

@@ -2,11 +2,13 @@
 /// Trains a tiny plan for a few steps on one kind of machine or another, and says what came out in
 /// a form that does not depend on stage, ranks or order.
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "tests/support/rank_disk.hpp"
 #include "zero/comm/thread_group.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/run/random_order.hpp"
@@ -18,7 +20,16 @@ class Machine {
  public:
   virtual ~Machine() = default;
   virtual void run(plan::BodyId body, const kernels::StepInputs& inputs) = 0;
+  /// Of a buffer in memory.
   virtual std::span<std::byte> bytes(int rank, int32_t buffer) = 0;
+  /// All bytes of a buffer on any tier.
+  virtual void read(int rank, int32_t buffer, std::span<std::byte> out) {
+    const std::span<std::byte> from = bytes(rank, buffer);
+    std::copy(from.begin(), from.end(), out.begin());
+  }
+  virtual void write(int rank, int32_t buffer, std::span<const std::byte> in) {
+    std::copy(in.begin(), in.end(), bytes(rank, buffer).begin());
+  }
 
   template <class T>
   T* view(int rank, int32_t buffer) {
@@ -34,11 +45,18 @@ class ThreadRanks final : public Machine {
   std::span<std::byte> bytes(int rank, int32_t buffer) override {
     return executors_[size_t(rank)]->bytes(buffer);
   }
+  void read(int rank, int32_t buffer, std::span<std::byte> out) override {
+    executors_[size_t(rank)]->read(buffer, 0, out);
+  }
+  void write(int rank, int32_t buffer, std::span<const std::byte> in) override {
+    executors_[size_t(rank)]->write(buffer, 0, in);
+  }
   run::Executor& executor(int rank) { return *executors_[size_t(rank)]; }
 
  private:
   comm::ThreadGroup group_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
+  std::vector<std::unique_ptr<RankDisk>> disks_;
   std::vector<std::unique_ptr<run::Executor>> executors_;
 };
 

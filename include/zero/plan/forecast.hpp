@@ -16,6 +16,10 @@ struct Machine {
   double memory_bandwidth = 2e10;  ///< bytes a second
   double link_bandwidth = 5e9;     ///< bytes a second that one rank sends
   double link_latency = 2e-5;      ///< seconds a collective
+  double host_bandwidth = 2e10;    ///< bytes a second of host memory, for the host optimizer
+  double copy_bandwidth = 1e10;    ///< between host and device, in one direction
+  double disk_read_bandwidth = 1.5e9;
+  double disk_write_bandwidth = 1.5e9;
 };
 
 /// host, titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g, h200_141g; Error(kUsage) lists them.
@@ -34,7 +38,7 @@ struct Forecast {
       collectives{};                          ///< gather, reduce, all-reduce
   std::array<double, kLanes> lane_seconds{};  ///< of one step
   double step_seconds = 0;
-  double exposed_seconds = 0;  ///< compute waits for a collective
+  double exposed_seconds = 0;  ///< compute waits for another lane
   double flops = 0;            ///< of one step on one rank, recompute included
 };
 

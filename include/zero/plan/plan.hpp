@@ -13,8 +13,21 @@
 namespace zero::plan {
 
 /// A queue that runs its ops in order, beside the other lanes.
-enum class Lane : uint8_t { compute, gather, reduce, small };
-inline constexpr int kLanes = 4;
+enum class Lane : uint8_t {
+  compute,
+  gather,
+  reduce,
+  small,
+  h2d,  ///< from host memory to the device
+  d2h,
+  disk_read,  ///< from disk to host memory
+  disk_write,
+  host_optimizer,
+  count_
+};
+inline constexpr int kLanes = int(Lane::count_);
+/// Those on which ranks meet.
+inline constexpr Lane kCollectiveLanes[] = {Lane::gather, Lane::reduce, Lane::small};
 const char* name_of(Lane lane);
 
 /// What bytes are for: the rows of the memory table.
@@ -29,10 +42,16 @@ enum class Use : uint8_t {
   scratch,
   step_data,  ///< tokens, targets, step inputs, sums, state
   cache,      ///< keys and values of a text that is continued
+  staging,    ///< states on their way between tiers
   count_
 };
 inline constexpr int kUses = int(Use::count_);
 const char* name_of(Use use);
+
+/// Where extents begin in host memory: at pages, which a disk can read and write in place.
+inline constexpr int64_t kPageBytes = 4096;
+/// And on disk: at blocks whose bytes are checked as one.
+inline constexpr int64_t kDiskExtentAlignBytes = int64_t(64) << 10;
 
 /// A contiguous piece of one tier's arena.
 struct Buffer {
@@ -70,11 +89,16 @@ enum class Kind : uint8_t {
   all_gather,      ///< shard (read), full (write; update from the second piece on)
   reduce_scatter,  ///< full (read), shard (write | update)
   all_reduce,      ///< int64 words (update)
+  copy,            ///< from (read), to (write; update of a shard in its place), in other memory
+  disk_read,       ///< on disk (read), in host memory (write)
+  disk_write,      ///< in host memory (read), on disk (write)
   count_
 };
 const char* name_of(Kind kind);
 /// Whether ranks run the op together, over a lane's communicator.
 bool is_collective(Kind kind);
+/// Whether it moves bytes between tiers.
+bool is_transfer(Kind kind);
 
 /// The executor may run the op when lane `lane` has finished `count` ops of this body.
 struct Wait {
@@ -123,8 +147,15 @@ struct Unit {
   int64_t shard_numel = 0;  ///< numel / ranks
   // Persistent buffers, -1 where the unit has none.
   int32_t weight = -1, rest = -1, momentum = -1, variance = -1, gradient = -1;
-  bool weight_sharded = false;     ///< stage 3: `weight` holds this rank's shard only
-  bool optimizer_sharded = false;  ///< stages 1 to 3
+  bool weight_sharded = false;         ///< stage 3: `weight` holds this rank's shard only
+  bool optimizer_sharded = false;      ///< stages 1 to 3
+  Tier weight_home = Tier::device;     ///< where `weight` rests
+  Tier optimizer_home = Tier::device;  ///< where rest, momentum and variance do
+
+  /// The tier in whose memory the optimizer runs, and where the gradient waits for it.
+  Tier optimizer_site() const { return optimizer_home == Tier::device ? Tier::device : Tier::host; }
+  /// Whether a whole unit has to be put together on the device before an op can read its weights.
+  bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
 };
 
 enum BodyId : int { kStep, kFinish, kEvaluate, kDecode, kPrefill, kBodies };
@@ -148,6 +179,7 @@ struct Plan {
   int32_t evaluation_tokens = -1, evaluation_targets = -1;
   int32_t decode_inputs = -1, decode_token = -1, prefill_tokens = -1, logits = -1;
   std::vector<int32_t> caches = {};  ///< one an attention
+  int32_t disk_window = -1;  ///< host memory through which the host reaches what lies on disk
 
   /// Over everything above; ranks compare it before the first step.
   uint64_t hash() const;

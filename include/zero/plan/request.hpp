@@ -9,8 +9,10 @@
 
 namespace zero::plan {
 
+/// Where bytes rest; nvme is a disk, whose bytes no kernel can touch.
 enum class Tier : uint8_t { device, host, nvme };
 inline constexpr int kTiers = 3;
+const char* name_of(Tier tier);
 
 enum class OptimizerKind : uint8_t { adam, lamb };
 
@@ -35,6 +37,11 @@ struct Request {
   int64_t keep_below_numel = 0;         ///< stage 3: units below stay gathered from use to use
   int64_t keep_distance_numel = 0;      ///< stage 3: kept if fewer elements are used in between
   int64_t live_numel = 1'000'000'000;   ///< stage 3: kept only while fewer elements are gathered
+
+  Tier optimizer_home = Tier::device;  ///< stages 1 to 3: master rest, momentum, variance
+  Tier weight_home = Tier::device;     ///< stage 3: weights
+  double optimizer_share = 1;          ///< of the units; the others' states stay on the device
+  int staged_units = 4;                ///< whose states are on their way at the same time
 };
 
 }  // namespace zero::plan

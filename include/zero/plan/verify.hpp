@@ -12,6 +12,7 @@ namespace zero::plan {
 ///  - every read sees the bytes of the op or the persistent buffer it names, and every conflicting
 ///    pair of accesses is ordered by lanes and waits (vector clocks), so every order that the
 ///    executor can take computes what the total order computes
+///  - an op touches the tiers that its lane reaches
 ///  - waits point backwards in the total order, hence are acyclic
 ///  - persistent buffers still hold their own bytes at the end of each body
 /// Returns what is wrong, first `limit` findings, each with the ops' and buffers' names; empty:

@@ -16,6 +16,10 @@
 #include "zero/plan/plan.hpp"
 #include "zero/run/phases.hpp"
 
+namespace zero::tiers {
+class DiskTier;
+}
+
 namespace zero::run {
 
 /// What kernels need beside the plan: constants of the optimizer.
@@ -27,6 +31,12 @@ struct Rules {
 
 /// This rank's communicators, by lane; Lane::compute has none. The executor does not own them.
 using LaneComms = std::array<comm::Communicator*, plan::kLanes>;
+
+/// This rank's disk as two lanes use it, and the host between bodies. The executor does not own it.
+struct LaneDisks {
+  tiers::DiskTier* read = nullptr;
+  tiers::DiskTier* write = nullptr;
+};
 
 struct LaneTimes {
   double busy_seconds = 0;
@@ -58,9 +68,11 @@ struct TracedBody {
 /// construction, and a body's ops run exactly as verified.
 class Executor {
  public:
-  /// `plan` and `comms` outlive the executor. Takes the arenas (zero-filled) at once; resolves
-  /// every operand to its address.
-  Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms);
+  /// `plan`, `comms` and `disks` outlive the executor. Takes the arenas at once and fills the disk
+  /// with zeros like them; resolves every operand to its address, or its place on disk. A plan
+  /// without bytes on disk needs no disks.
+  Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
+           const LaneDisks& disks = {});
   ~Executor();
 
   /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first (to
@@ -70,8 +82,12 @@ class Executor {
   /// The same for kDecode and kPrefill, of which no trace is kept.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
-  /// This rank's bytes of a buffer, for the host: between runs only.
+  /// This rank's bytes of a buffer in memory, for the host: between runs only.
   std::span<std::byte> bytes(int32_t buffer);
+  /// A stretch of a buffer on any tier, from `offset` on: between runs only. Thread-safe for
+  /// stretches that do not overlap. Throws Error(kIo) where a disk fails.
+  void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
+  void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
   template <class T>
   std::span<T> values(int32_t buffer) {
     const std::span<std::byte> raw = bytes(buffer);

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "zero/plan/plan.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::run {
+
+/// How the host sees bytes on disk between bodies: any stretch of a buffer, through a window of
+/// memory that the disk can use in place. Thread-safe.
+class DiskWindow {
+ public:
+  /// All of it outlives the window. `disks` may be null where the plan keeps nothing on disk.
+  DiskWindow(const plan::Plan& plan, const LaneDisks& disks, std::span<std::byte> window)
+      : plan_(plan), disks_(disks), window_(window) {}
+
+  /// Zeros to every buffer on disk, as an arena begins; unwritten blocks cannot be read.
+  void clear();
+  void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
+  void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
+
+ private:
+  /// A stretch of a buffer in whole blocks, and the part of it that was asked for.
+  struct View {
+    int64_t place;  ///< on disk
+    std::span<std::byte> blocks;
+    std::span<std::byte> part;
+  };
+  View view(int32_t buffer, int64_t offset, size_t bytes) const;
+
+  const plan::Plan& plan_;
+  LaneDisks disks_;
+  std::span<std::byte> window_;
+  std::mutex mutex_;
+};
+
+}  // namespace zero::run
