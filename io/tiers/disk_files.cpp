@@ -23,11 +23,13 @@ void require_folder(const std::string& folder) {
   if (folder.empty()) {
     refuse(Exit::kUsage, "nvme_path is \"\": write the folder of a local disk");
   }
-  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-    refuse(Exit::kUsage, "nvme_path ", folder, ": ",
-           errno == ENOENT ? "there is no such folder" : "is no folder",
-           "; make it, or write another: nothing is created by itself");
-  }
+  const bool there = stat(folder.c_str(), &status) == 0;
+  if (there && S_ISDIR(status.st_mode)) return;
+  const std::string why = there             ? "is no folder"
+                          : errno == ENOENT ? "there is no such folder"
+                                            : reason();
+  refuse(Exit::kUsage, "nvme_path ", folder, ": ", why,
+         "; make it, or write another: nothing is created by itself");
 }
 
 int64_t free_bytes(const std::string& folder) {

@@ -11,7 +11,7 @@ namespace zero::commands {
 namespace {
 
 /// Every rank comes to each field together, so that what is measured is measured by all at once.
-Findings look(train::Session& session, const std::string& scratch) {
+Findings look(train::Session& session, const CommandLine& line) {
   Findings all;
   const auto add = [&](Findings findings) {
     for (Finding& finding : findings) all.push_back(std::move(finding));
@@ -22,7 +22,9 @@ Findings look(train::Session& session, const std::string& scratch) {
   add(arithmetic_findings(session));
   add(memory_findings(session));
   add(sharing_findings(session));
-  add(disk_findings(session, scratch));
+  add(disk_findings(session, line.scratch));
+  // Ranks of one node share its disk.
+  if (line.nvme) add(session.leads_node() ? nvme_findings(*line.nvme) : Findings());
   return all;
 }
 
@@ -43,10 +45,14 @@ int doctor(const CommandLine& line, int& argc, char**& argv) {
   train::Session session(argc, argv);
   // Where every task became a job of its own, the first one speaks for all.
   if (launch.tasks > session.ranks() && launch.task > 0) return int(Exit::kUsage);
+  // A folder that is none is a mistake on the command line and no finding.
+  session.together([&] {
+    if (line.nvme && session.leads_node()) tiers::DiskFiles({.folders = {*line.nvme}});
+  });
   Exit status = Exit::kFinished;
   session.alone([&] {
     session.start_threads(0);
-    const std::vector<Line> lines = gather(session, look(session, line.scratch));
+    const std::vector<Line> lines = gather(session, look(session, line));
     status = status_of(lines);
     if (!session.is_first()) return;
     const std::string out = line.json ? doctor_json(lines, session.ranks())

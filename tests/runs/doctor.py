@@ -2,6 +2,7 @@
 """zeroapp doctor: one table for all ranks, in ten seconds, with the status of training."""
 import json
 import time
+import tomllib
 
 from program import Program, check
 
@@ -59,6 +60,24 @@ def what_training_needs_decides_the_status(program):
     check(refused.status == 2 and len(refused.error_lines()) == 1, "takes no setting", refused)
 
 
+def a_disk_is_measured_and_settings_are_recommended(program):
+    (program.folder / "disk").mkdir()
+    result = program.alone("doctor", "--nvme", "disk")
+    check(result.status == 0, f"status 0, not {result.status}", result)
+    lines = [line.split(" -> ")[-1].strip() for line in result.out.splitlines()]
+    first = lines.index("[aio]")
+    pasted = tomllib.loads("\n".join(lines[first:first + 3]))["aio"]
+    check(pasted["block_size"] >= 4096 and 1 <= pasted["queue_depth"] <= 64, f"{pasted}", result)
+    rates = [line for line in lines if " by " in line and " GB/s" in line and "mixed" in line]
+    check(len(rates) >= 3, "some settings are tried", result)
+    check("written by this look" in result.out, "says what it cost the disk", result)
+    check(not list((program.folder / "disk").iterdir()), "leaves nothing behind", result)
+    for folder in ("", "absent", "text.txt"):
+        refused = program.alone("doctor", "--nvme", folder)
+        check(refused.status == 2 and len(refused.error_lines()) == 1, f"2 for '{folder}'", refused)
+    check(not (program.folder / "absent").exists(), "creates no folder", refused)
+
+
 def settings_that_hurt_are_named(program):
     result = program.alone("doctor", env={"OMP_WAIT_POLICY": "active", "OMP_PROC_BIND": "close"})
     check("OMP_WAIT_POLICY=active" in result.out, "the wait policy", result)
@@ -79,6 +98,7 @@ def main():
     json_holds_the_same(program)
     two_ranks_print_one_table(program)
     what_training_needs_decides_the_status(program)
+    a_disk_is_measured_and_settings_are_recommended(program)
     settings_that_hurt_are_named(program)
     tasks_that_mpi_cannot_join_are_refused(program)
     print(f"doctor tells in {seconds:.1f} s")

@@ -2,23 +2,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <barrier>
-#include <chrono>
 #include <fstream>
-#include <numeric>
-#include <thread>
 
 #include "src/commands/doctor/probes.hpp"
-#include "zero/device/arena.hpp"
+#include "src/commands/memory_rates.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using train::bytes_text;
 
 constexpr int64_t kMiB = int64_t(1) << 20;
+constexpr double kSeconds = 0.6;  // of the triad
 
 std::string file_text(const char* path) {
   std::ifstream file(path);
@@ -48,57 +44,10 @@ Finding limit_finding(const train::Session& session) {
   return finding;
 }
 
-/// a = b + 3 c, again and again, over arrays that no cache holds. Returns bytes a second that were
-/// read and written; the source is STREAM's triad (McCalpin 1995).
-class Triad {
- public:
-  static constexpr int64_t kNumel = 2 * kMiB;  ///< of each array of a thread: 16 MiB
-  static constexpr double kSeconds = 0.6;
-
-  explicit Triad(int threads) : threads_(threads), arena_(3 * threads * kNumel * 8) {
-    arena_.touch(threads);
-  }
-
-  double bytes_per_second() {
-    std::vector<double> rates(size_t(threads_), 0);
-    {
-      std::barrier together(threads_);
-      std::vector<std::jthread> team;
-      for (int i = 0; i < threads_; ++i) {
-        team.emplace_back([&, i] {
-          together.arrive_and_wait();
-          rates[size_t(i)] = run(reinterpret_cast<double*>(arena_.data()) + 3 * i * kNumel);
-        });
-      }
-    }
-    return std::accumulate(rates.begin(), rates.end(), 0.0);
-  }
-
-  int64_t huge_bytes() const { return arena_.huge_bytes(); }
-  int64_t bytes() const { return arena_.bytes(); }
-
- private:
-  static double run(double* a) {
-    const double* b = a + kNumel;
-    const double* c = b + kNumel;
-    const Clock::time_point start = Clock::now();
-    double seconds = 0;
-    int64_t rounds = 0;
-    for (; seconds < kSeconds; ++rounds) {
-      for (int64_t i = 0; i < kNumel; ++i) a[i] = b[i] + 3 * c[i];
-      seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    }
-    return double(rounds * 3 * kNumel * 8) / seconds;
-  }
-
-  int threads_;
-  Arena arena_;
-};
-
-Finding bandwidth_finding(Triad& triad, int threads) {
+Finding bandwidth_finding(MemoryRates& rates, int threads) {
   return {.subject = "bandwidth",
           .found = text("triad, ", threads, threads == 1 ? " thread" : " threads"),
-          .figure = triad.bytes_per_second() / 1e9,
+          .figure = rates.triad(kSeconds) / 1e9,
           .unit = "GB/s"};
 }
 
@@ -140,13 +89,13 @@ Finding huge_page_finding(const HugePages& pages) {
 Findings memory_findings(const train::Session& session) {
   Findings findings = {limit_finding(session), locked_finding()};
   try {
-    Triad triad(session.threads());
-    findings.push_back(bandwidth_finding(triad, session.threads()));
+    MemoryRates rates(session.threads());
+    findings.push_back(bandwidth_finding(rates, session.threads()));
     findings.push_back(
         huge_page_finding({.enabled = file_text("/sys/kernel/mm/transparent_hugepage/enabled"),
                            .defrag = file_text("/sys/kernel/mm/transparent_hugepage/defrag"),
-                           .arena_bytes = triad.bytes(),
-                           .huge_bytes = triad.huge_bytes()}));
+                           .arena_bytes = rates.arena().bytes(),
+                           .huge_bytes = rates.arena().huge_bytes()}));
   } catch (const Error& error) {
     findings.push_back(
         {.subject = "bandwidth", .verdict = Verdict::warning, .found = error.what()});

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "src/commands/doctor/finding.hpp"
+#include "zero/io/tiers/disk_probe.hpp"
 #include "zero/train/session.hpp"
 
 namespace zero::commands {
@@ -56,5 +58,19 @@ Findings disk_findings(const train::Session& session, const std::string& scratch
 Finding ring_finding(int error, const std::string& why_not);
 /// Whether files can be written and made durable in `folder`, how fast, and what is free there.
 Finding scratch_finding(const std::string& folder);
+
+// nvme.cpp
+/// How fast the disk of `folder` is with a few settings of [aio], and which to write.
+Findings nvme_findings(const std::string& folder);
+/// What is tried, the defaults first.
+std::vector<tiers::DiskSetting> disk_settings(bool has_ring);
+struct DiskTrial {
+  tiers::DiskSetting setting;
+  double read = 0, write = 0, mixed = 0;  ///< bytes a second
+};
+/// By the mixed rate, as states are read and written at one time; the first unless another is
+/// clearly better.
+const DiskTrial& best_trial(const std::vector<DiskTrial>& trials);
+Finding nvme_choice(const std::string& folder, const DiskTrial& best);
 
 }  // namespace zero::commands

@@ -72,6 +72,16 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return out;
 }
 
+/// Below what was found.
+std::string indented(const std::string& lines) {
+  std::string out = std::string(26, ' ');
+  for (const char c : lines) {
+    out += c;
+    if (c == '\n') out += std::string(29, ' ');
+  }
+  return out + "\n";
+}
+
 /// Whether every rank that looked found the same.
 bool is_common(const std::vector<Line>& lines, const Line& line) {
   return std::count_if(lines.begin(), lines.end(), [&](const Line& other) {
@@ -141,7 +151,7 @@ std::string doctor_table(const std::vector<Line>& lines, int ranks) {
                   finding.subject.c_str());
     const bool named = ranks > 1 && !is_common(lines, line);
     out += head + (named ? ranks_text(line.ranks) + ": " : "") + finding.found + "\n";
-    if (!finding.advice.empty()) out += std::string(26, ' ') + "-> " + finding.advice + "\n";
+    if (!finding.advice.empty()) out += indented("-> " + finding.advice);
   }
   out += text(counts[0], " good, ", counts[1], counts[1] == 1 ? " warning, " : " warnings, ",
               counts[2], " missing: ");

@@ -10,7 +10,7 @@
 namespace zero::commands {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::HasSubstr, ::testing::Not;
 
 Variable environment(std::map<std::string, const char*> values) {
   return [values](const char* name) {
@@ -95,6 +95,31 @@ TEST(Scratch, IsWrittenOrTrainingCannotBe) {
   EXPECT_EQ(absent.verdict, Verdict::missing);
   EXPECT_EQ(absent.stops, Exit::kIo);
   EXPECT_THAT(absent.found, HasSubstr("No such file"));
+}
+
+DiskTrial trial(int depth, double mixed, bool uring = true) {
+  return {.setting = {.depth = depth, .uring = uring, .threads = 4}, .mixed = mixed};
+}
+
+TEST(Nvme, KeepsTheDefaultsUnlessAnotherSettingIsClearlyBetter) {
+  EXPECT_EQ(best_trial({trial(8, 2.0e9), trial(32, 2.05e9)}).setting.depth, 8);
+  EXPECT_EQ(best_trial({trial(8, 2.0e9), trial(32, 2.5e9), trial(2, 1e9)}).setting.depth, 32);
+  EXPECT_EQ(best_trial({trial(8, 2.0e9), trial(16, 9e9, false)}).setting.depth, 8)
+      << "no key asks for threads where io_uring works";
+  EXPECT_EQ(best_trial({trial(8, 1e9, false), trial(16, 2e9, false)}).setting.depth, 16);
+  EXPECT_EQ(disk_settings(true).front().block_bytes, 1048576) << "what inputs/reference.toml says";
+  EXPECT_EQ(disk_settings(true).front().depth, 8);
+  for (const tiers::DiskSetting& setting : disk_settings(false)) EXPECT_FALSE(setting.uring);
+}
+
+TEST(Nvme, RecommendsATableToPaste) {
+  const Finding ring = nvme_choice("/nvme", trial(32, 2e9));
+  EXPECT_THAT(ring.found, HasSubstr("/nvme: 1024 KiB x 32 by io_uring"));
+  EXPECT_THAT(ring.found, HasSubstr("10^9 parameters passes in 10.0 s a step"));
+  EXPECT_THAT(ring.advice, HasSubstr("[aio]\nblock_size = 1048576\nqueue_depth = 32"));
+  EXPECT_THAT(ring.advice, Not(HasSubstr("intra_op_parallelism")));
+  EXPECT_THAT(nvme_choice("/nvme", trial(8, 2e9, false)).advice,
+              HasSubstr("intra_op_parallelism = 4"));
 }
 
 }  // namespace

@@ -81,6 +81,14 @@ TEST(DoctorReport, TheStatusIsTheFirstThatStopsTraining) {
               HasSubstr("1 good, 0 warnings, 0 missing: training can start\n"));
 }
 
+TEST(DoctorReport, AdviceOfSeveralLinesStaysBelowItsFinding) {
+  Finding choice = found("choice", "deep queues");
+  choice.advice = "write:\n[aio]";
+  EXPECT_THAT(
+      doctor_table(join_findings({{choice}}), 1),
+      HasSubstr("\n" + std::string(26, ' ') + "-> write:\n" + std::string(29, ' ') + "[aio]\n"));
+}
+
 TEST(DoctorReport, JsonHoldsEveryFindingWithItsRanks) {
   const auto json = nlohmann::json::parse(
       doctor_json(join_findings({{measured(1)}, {measured(2), stopping(Exit::kIo)}}), 2));

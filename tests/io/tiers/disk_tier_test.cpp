@@ -295,6 +295,7 @@ TEST(DiskFiles, RefusesFoldersThatAreNoneAndDisksThatAreTooSmall) {
   EXPECT_EQ(refused("no_such_folder", 1).exit, Exit::kUsage);
   EXPECT_THAT(refused("no_such_folder", 1).what, HasSubstr("nothing is created"));
   EXPECT_FALSE(std::filesystem::exists("no_such_folder"));
+  EXPECT_THAT(refused("/proc/self/stat", 1).what, HasSubstr("stat: is no folder"));
   const Folder folder;
   const Refusal full = refused(folder.path(), int64_t(1) << 50);
   EXPECT_EQ(full.exit, Exit::kIo);

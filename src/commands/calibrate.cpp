@@ -1,0 +1,75 @@
+#include "zero/commands/calibrate.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "src/commands/calibrate/measurements.hpp"
+#include "zero/base/error.hpp"
+#include "zero/commands/version.hpp"
+#include "zero/io/files/output_file.hpp"
+#include "zero/io/tiers/disk_files.hpp"
+
+namespace zero::commands {
+namespace {
+
+constexpr const char* kDefaultFile = "machine.toml";
+
+void require_new_file(const std::string& path) {
+  if (std::filesystem::exists(std::filesystem::symlink_status(path))) {
+    refuse(Exit::kUsage, path, ": exists and is not overwritten; choose another name by --out");
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string around = folder.empty() ? "." : folder.string();
+  if (access(around.c_str(), W_OK) != 0) {
+    refuse(Exit::kUsage, path, ": no file can be made in ", around, "; write another --out");
+  }
+}
+
+/// What can be refused before anything is measured.
+void check(const CommandLine& line, const std::string& file, const train::Session& session) {
+  if (session.is_first()) require_new_file(file);
+  if (line.nvme) tiers::DiskFiles({.folders = {*line.nvme}});
+}
+
+Measurements measure(const CommandLine& line, train::Session& session) {
+  Measurements made(session);
+  made.products();
+  made.memory();
+  made.copies();
+  made.collectives();
+  if (line.nvme) made.disk(*line.nvme);
+  return made;
+}
+
+void print_and_write(const Measurements& made, const std::string& path) {
+  const train::MachineFigures& figures = made.figures();
+  std::printf("zeroapp %s on host %s: ranks x threads: %lld x %lld, all at one time\n%s",
+              version().c_str(), figures.host.c_str(), (long long)figures.ranks,
+              (long long)figures.threads, made.table().c_str());
+  std::fflush(stdout);
+  OutputFile file(path);
+  file.write(train::machine_text(figures));
+  file.publish();
+  std::printf("written: %s, for zeroapp plan INPUT.toml --machine %s\n", path.c_str(),
+              path.c_str());
+}
+
+}  // namespace
+
+int calibrate(const CommandLine& line, int& argc, char**& argv) {
+  const std::string file = line.output.empty() ? kDefaultFile : line.output;
+  train::require_joined_launch(train::current_launch());
+  train::Session session(argc, argv);
+  session.require_whole_launch();
+  session.together([&] { check(line, file, session); });
+  session.alone([&] {
+    session.start_threads(0);
+    const Measurements made = measure(line, session);
+    if (session.is_first()) print_and_write(made, file);
+  });
+  return 0;
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,184 @@
+#include "src/commands/calibrate/measurements.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "src/commands/memory_rates.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/io/tiers/disk_probe.hpp"
+#include "zero/train/engine.hpp"
+#include "zero/train/memory_limit.hpp"
+#include "zero/train/product_peak.hpp"
+
+namespace zero::commands {
+namespace {
+
+constexpr double kGiga = 1e-9;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::string number(double value) {
+  char out[32];
+  std::snprintf(out, sizeof out, value < 100 ? "%.2f" : "%.0f", value);
+  return out;
+}
+
+/// A shard of each rank, and what its verbs read and write.
+class Collective {
+ public:
+  static constexpr int64_t kShardNumel = int64_t(4) << 20;  ///< 8 MiB of bf16
+
+  explicit Collective(int ranks)
+      : comm_(std::move(train::make_communicators(ranks).front())),
+        stream_(1),
+        full_(ranks * kShardNumel * 2),
+        shard_(kShardNumel * 4) {
+    full_.touch(1);
+    shard_.touch(1);
+  }
+
+  double gather_rate() {
+    return rate(
+        [&] { comm_->all_gather(stream_, Dtype::bf16, kPiece, shard_.data(), full_.data()); });
+  }
+  double reduce_rate() {
+    return rate([&] {
+      comm_->reduce_scatter(stream_, {.in = Dtype::bf16, .out = Dtype::f32}, kPiece, full_.data(),
+                            shard_.data());
+    });
+  }
+  /// Of a small one.
+  double calls_per_second() {
+    constexpr int kCalls = 200;
+    std::vector<int64_t> words(64);
+    return kCalls / seconds_of([&] {
+             for (int i = 0; i < kCalls; ++i) comm_->all_reduce(stream_, words);
+             stream_.wait();
+           });
+  }
+
+ private:
+  static constexpr comm::Piece kPiece{.shard_numel = kShardNumel, .begin = 0, .numel = kShardNumel};
+
+  double rate(const std::function<void()>& verb) {
+    const double sent = double((comm_->ranks() - 1) * kShardNumel * 2);
+    return sent / seconds_of([&] {
+             verb();
+             stream_.wait();
+           });
+  }
+
+  std::unique_ptr<comm::Communicator> comm_;
+  Stream stream_;
+  Arena full_, shard_;
+};
+
+}  // namespace
+
+Measurements::Measurements(train::Session& session) : session_(session) {
+  figures_.host = session.host();
+  figures_.ranks = session.ranks();
+  figures_.threads = session.threads();
+  const train::MemoryLimit limit = train::host_limit({}, session.node_ranks());
+  figures_.device_bytes = session.peers().smallest(limit.bytes);
+  add_row({"memory a rank may use", "GiB", 1}, text(limit.bytes >> 30, " GiB, ", limit.source));
+}
+
+void Measurements::add_row(const Row& row, const std::string& words) {
+  char head[64];
+  std::snprintf(head, sizeof head, "  %-28s ", row.what);
+  table_ += head + words + "\n";
+}
+
+double Measurements::measure(const Row& row, const std::function<double()>& rate) {
+  std::vector<double> values;
+  for (int i = 0; i < row.repetitions; ++i) {
+    session_.peers().largest(0);  // all begin together
+    const double mine = rate();
+    const int64_t least = session_.peers().smallest(int64_t(mine));
+    if (least > 0) values.push_back(double(least));
+  }
+  if (values.empty()) {
+    add_row(row, "too slow to be measured in a moment");
+    return 0;
+  }
+  std::sort(values.begin(), values.end());
+  const double median = values[values.size() / 2];
+  add_row(row,
+          text(number(median * row.of_unit), " ", row.unit, "   median of ", values.size(), ", ",
+               number(values.front() * row.of_unit), " to ", number(values.back() * row.of_unit)));
+  return median;
+}
+
+double Measurements::product_rate(const char* what, Dtype dtype) {
+  return measure({what, "GFLOP/s", kGiga},
+                 [&] { return train::measure_product_peak(session_.threads(), dtype); });
+}
+
+void Measurements::products() {
+  figures_.fp32 = product_rate("products, fp32", Dtype::f32);
+  figures_.bf16 = product_rate("products, bf16", Dtype::bf16);
+  figures_.fp16 = product_rate("products, fp16", Dtype::f16);
+}
+
+void Measurements::memory() {
+  MemoryRates rates(session_.threads());
+  figures_.stream = measure({"memory, triad", "GB/s", kGiga}, [&] { return rates.triad(0.2); });
+}
+
+/// The device's memory lies on the host, so that either way is a copy by the thread of one lane.
+void Measurements::copies() {
+  constexpr int64_t kBytes = int64_t(64) << 20;
+  Arena host(kBytes), device(kBytes);
+  host.touch(1);
+  device.touch(1);
+  const auto rate = [&](const Arena& from, const Arena& to) {
+    return double(kBytes) /
+           seconds_of([&] { std::memcpy(to.data(), from.data(), size_t(kBytes)); });
+  };
+  figures_.h2d =
+      measure({"copies, host to device", "GB/s", kGiga, 9}, [&] { return rate(host, device); });
+  figures_.d2h =
+      measure({"copies, device to host", "GB/s", kGiga, 9}, [&] { return rate(device, host); });
+}
+
+void Measurements::collectives() {
+  if (session_.ranks() == 1) {
+    add_row({"collectives", "", 0}, "not measured: one rank; mpirun -n 2 zeroapp calibrate does");
+    return;
+  }
+  Collective collective(session_.ranks());
+  // The first calls make buffers ready.
+  collective.gather_rate();
+  collective.reduce_rate();
+  figures_.all_gather = measure({"all_gather, sent by a rank", "GB/s", kGiga, 15},
+                                [&] { return collective.gather_rate(); });
+  figures_.reduce_scatter = measure({"reduce_scatter, likewise", "GB/s", kGiga, 15},
+                                    [&] { return collective.reduce_rate(); });
+  figures_.latency = 1 / measure({"small collectives", "thousand a second", 1e-3},
+                                 [&] { return collective.calls_per_second(); });
+}
+
+void Measurements::disk(const std::string& folder) {
+  constexpr double kSeconds = 0.5;
+  tiers::DiskProbe probe(folder);
+  std::string why;
+  const tiers::DiskSetting setting{.uring = aio::make_uring_engine({}, why) != nullptr};
+  const auto rate = [&](aio::Pattern pattern) {
+    return [&, pattern] { return probe.bytes_per_second(setting, pattern, kSeconds); };
+  };
+  figures_.disk = folder;
+  figures_.read = measure({"disk, read", "GB/s", kGiga}, rate(aio::Pattern::read));
+  figures_.write = measure({"disk, written", "GB/s", kGiga}, rate(aio::Pattern::write));
+  figures_.mixed = measure({"disk, both together", "GB/s", kGiga}, rate(aio::Pattern::mixed));
+  add_row({"written to measure", "", 0}, train::bytes_text(double(probe.bytes_written())));
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "zero/base/dtype.hpp"
+#include "zero/train/machine_file.hpp"
+#include "zero/train/session.hpp"
+
+namespace zero::commands {
+
+/// The measurements of `zeroapp calibrate`, one after the other; each fills its part of the figures
+/// and adds lines to the table. All ranks call each together.
+class Measurements {
+ public:
+  explicit Measurements(train::Session& session);
+
+  void products();
+  void memory();
+  void copies();
+  void collectives();
+  /// Over a file of this rank in `folder`.
+  void disk(const std::string& folder);
+
+  const train::MachineFigures& figures() const { return figures_; }
+  /// A line for each figure: what, its median, unit, how many repetitions, least and most.
+  const std::string& table() const { return table_; }
+
+ private:
+  struct Row {
+    const char* what;  ///< "memory, triad"
+    const char* unit;
+    double of_unit;  ///< units in one of what is measured
+    int repetitions = 5;
+  };
+  /// The median of some repetitions of `rate`, a figure of this rank that is 0 where it could not
+  /// be measured; in each repetition the least of all ranks counts. 0 where none could be.
+  double measure(const Row& row, const std::function<double()>& rate);
+  double product_rate(const char* what, Dtype dtype);
+  void add_row(const Row& row, const std::string& words);
+
+  train::Session& session_;
+  train::MachineFigures figures_;
+  std::string table_;
+};
+
+}  // namespace zero::commands

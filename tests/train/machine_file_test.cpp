@@ -1,0 +1,111 @@
+// Ranks: 1
+#include "zero/train/machine_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/support/temp_file.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::train {
+namespace {
+
+using testing::AllOf, testing::HasSubstr, testing::Not;
+using testing_support::TempFile;
+
+MachineFigures figures() {
+  return {.host = "n1",
+          .ranks = 2,
+          .threads = 3,
+          .device_bytes = int64_t(8) << 30,
+          .fp32 = 2e11,
+          .bf16 = 4e11,
+          .stream = 3e10,
+          .h2d = 1.2e10,
+          .d2h = 1e10,
+          .all_gather = 6e9,
+          .reduce_scatter = 3e9,
+          .latency = 2.5e-6,
+          .disk = "/nvme \"0\"",
+          .read = 2e9,
+          .write = 3e9,
+          .mixed = 1.8e9};
+}
+
+MachineFigures read(const std::string& content) {
+  const TempFile file("machine.toml", content);
+  return read_machine_file(file.path());
+}
+
+std::string refusal(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MachineFile, ReadsWhatItHasWritten) {
+  EXPECT_EQ(read(machine_text(figures())), figures());
+  MachineFigures one = figures();
+  one.ranks = 1;
+  one.all_gather = one.reduce_scatter = one.latency = one.read = one.write = one.mixed = 0;
+  one.disk = "";
+  EXPECT_EQ(read(machine_text(one)), one);
+  EXPECT_THAT(machine_text(one), AllOf(Not(HasSubstr("[collectives]")), Not(HasSubstr("[disk]"))));
+}
+
+TEST(MachineFile, KeepsFourDigitsOfWhatWasMeasured) {
+  MachineFigures exact = figures();
+  exact.fp32 = 123456789;
+  EXPECT_EQ(read(machine_text(exact)).fp32, 1.235e8);
+}
+
+TEST(MachineFile, NamesEverythingThatIsWrongAtOnce) {
+  const std::string said = refusal([] {
+    read(
+        "ranks = 0\nthreads = 1\ndevice_bytes = 1e9\n[products]\nfp32 = \"fast\"\n"
+        "[memory]\nstream = -1\n[disk]\nreed = 5\n");
+  });
+  EXPECT_THAT(said, HasSubstr("machine.toml:1: ranks: must be an integer of at least 1"));
+  EXPECT_THAT(said, HasSubstr("machine.toml:3: device_bytes: must be an integer"));
+  EXPECT_THAT(said, HasSubstr(":5: products.fp32: must be a number above 0"));
+  EXPECT_THAT(said, HasSubstr(":7: memory.stream: must be a number above 0"));
+  EXPECT_THAT(said, HasSubstr(":9: disk.reed: unknown key"));
+  EXPECT_THAT(said, HasSubstr("zeroapp calibrate writes such a file"));
+  EXPECT_THAT(refusal([] { read("ranks = 1\n"); }), HasSubstr("memory.stream: is missing"));
+  EXPECT_THAT(refusal([] { read("ranks = 1 2\n"); }), HasSubstr("machine.toml:1: "));
+  EXPECT_THAT(refusal([] { read_machine_file("no_such.toml"); }),
+              HasSubstr("--machine no_such.toml: No such file"));
+}
+
+TEST(MachineFile, GivesForecastsTheirRates) {
+  const plan::Machine machine = machine_of(figures(), Dtype::bf16, "m.toml");
+  EXPECT_EQ(machine.name, "m.toml");
+  EXPECT_EQ(machine.device_bytes, int64_t(8) << 30);
+  EXPECT_EQ(machine.product_flops, 4e11);
+  EXPECT_EQ(machine.memory_bandwidth, 3e10);
+  EXPECT_EQ(machine.copy_bandwidth, 1e10) << "the slower way";
+  EXPECT_DOUBLE_EQ(machine.link_bandwidth, 4e9) << "as much by either verb";
+  EXPECT_EQ(machine.link_latency, 2.5e-6);
+  EXPECT_EQ(machine.disk_read_bandwidth, 9e8) << "half of what both ways have together";
+  EXPECT_EQ(machine.disk_write_bandwidth, 9e8);
+}
+
+TEST(MachineFile, KeepsDefaultsForWhatWasNotMeasuredButProducts) {
+  MachineFigures one = figures();
+  one.all_gather = one.latency = one.mixed = 0;
+  const plan::Machine machine = machine_of(one, Dtype::f32, "m.toml"), unknown;
+  EXPECT_EQ(machine.link_bandwidth, unknown.link_bandwidth);
+  EXPECT_EQ(machine.link_latency, unknown.link_latency);
+  EXPECT_EQ(machine.disk_read_bandwidth, unknown.disk_read_bandwidth);
+  EXPECT_THAT(refusal([&] { machine_of(one, Dtype::f16, "m.toml"); }),
+              HasSubstr("holds no rate of fp16 products"));
+}
+
+}  // namespace
+}  // namespace zero::train
