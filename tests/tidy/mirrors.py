@@ -5,10 +5,14 @@ import subprocess
 
 FREE_TESTS = ("runs", "tidy", "support")
 CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml"
+CAMPAIGNS = "tests/campaigns.txt"
+SCRIPT = re.compile(r"(?<![\w/.-])((?:perf|tests|tools)/[\w/]+\.(?:py|sh))\b")
+BENCHMARK = re.compile(r"\bperf/perf_(\w+)")
+FUZZER = re.compile(r"--target fuzz_(\w+)")
 STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.S | re.M)
 MEMBER = re.compile(
     r"^  (?P<kind>[\w:<>, ]+?) (?P<name>\w+)(?: = [^;]*)?;"
-    r"(?: *///< (?:(?P<dotted>[a-z_0-9]+\.[a-z_0-9.]+)\b|\[(?P<section>\w+)\]))?", re.M)
+    r"(?: *///< (?:(?P<dotted>[a-z_0-9]+\.[a-z_0-9.]+)\b|\[(?P<section>[\w.]+)\]))?", re.M)
 
 
 def tests_have_headers(sources):
@@ -64,6 +68,31 @@ def keys_have_lines(sources):
             yield CONFIG, config.count("\n", 0, offset) + 1, f"{name} has no line in {REFERENCE}"
 
 
+def campaign_sources(command, benchmarks):
+    """The files in the tree that a campaign's command runs."""
+    yield from SCRIPT.findall(command)
+    for name in BENCHMARK.findall(command):
+        yield benchmarks.get(name, f"perf/{name.replace('_', '/', 1)}_bench.cpp")
+    for name in FUZZER.findall(command):
+        yield f"tests/fuzz/{name}.cpp"
+
+
+def campaigns_have_programs(sources):
+    """What tools/test_long.sh would start is there."""
+    paths = {s.path for s in sources}
+    table = next((s for s in sources if s.path == CAMPAIGNS), None)
+    if not table:
+        return
+    benchmarks = {p[len("perf/"):-len("_bench.cpp")].replace("/", "_"): p
+                  for p in paths if p.startswith("perf/") and p.endswith("_bench.cpp")}
+    for number, line in enumerate(table.text.splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        for path in campaign_sources(line.rpartition("|")[2], benchmarks):
+            if path not in paths:
+                yield CAMPAIGNS, number, f"{path} does not exist"
+
+
 def clang_format():
     """The clang-format whose layout is the house's (14), or None."""
     for name in ("clang-format-14", "clang-format"):
@@ -91,4 +120,4 @@ def layout(sources, root):
             yield found[1], int(found[2]), f"not laid out: run {program} -i on it"
 
 
-RULES = (tests_have_headers, keys_have_lines)
+RULES = (tests_have_headers, keys_have_lines, campaigns_have_programs)
