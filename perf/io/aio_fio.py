@@ -55,8 +55,8 @@ def run_ours(args, file, pattern):
 
 def run_fio(args, file, pattern, engine):
     out = output_of(["fio", "--name=peer", f"--filename={file}", f"--rw={PATTERNS[pattern]}",
-                     f"--bs={args.block}", "--direct=1", f"--ioengine={engine}",
-                     *ENGINES[engine], f"--iodepth={args.depth}", f"--size={args.mib << 20}", "--fallocate=none",
+                     f"--bs={args.block}", "--direct=1", f"--ioengine={engine}", *ENGINES[engine],
+                     f"--iodepth={args.depth}", f"--size={args.mib << 20}", "--fallocate=none",
                      "--overwrite=1", "--end_fsync=0", "--output-format=json"])
     job = json.loads(out[out.index("{"):])["jobs"][0]
     moved = job["read"]["io_bytes"] + job["write"]["io_bytes"]
