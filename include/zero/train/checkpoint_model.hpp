@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "zero/train/stored_checkpoint.hpp"
+#include "zero/train/stored_model.hpp"
+
+namespace zero::train {
+
+/// The model in a checkpoint, of any rank count and stage: the fp32 masters, or the weights where
+/// only they were saved.
+class CheckpointModel : public StoredModel {
+ public:
+  /// `folder` as StoredCheckpoint takes it. Throws Error(kInput) as that does, and where the
+  /// tensors are not those of the model that the checkpoint says it is of.
+  explicit CheckpointModel(const std::string& folder);
+
+  const std::string& path() const override { return checkpoint_.folder(); }
+  const ModelDescription& description() const override { return description_; }
+  Settings settings() const override;
+  Dtype dtype_of(std::string_view parameter) const override;
+  void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
+
+  const StoredCheckpoint& checkpoint() const { return checkpoint_; }
+
+ private:
+  const checkpoint::Tensor& tensor_of(std::string_view parameter) const;
+  void match() const;
+
+  StoredCheckpoint checkpoint_;
+  ModelDescription description_;
+};
+
+}  // namespace zero::train

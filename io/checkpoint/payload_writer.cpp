@@ -1,0 +1,77 @@
+#include "io/checkpoint/payload_writer.hpp"
+
+#include <algorithm>
+
+#include "zero/base/error.hpp"
+
+namespace zero::checkpoint {
+namespace {
+
+constexpr size_t kPieceBytes = size_t(64) << 10;
+
+}  // namespace
+
+Hdf5Handle payload_layout(const Hdf5File& file) {
+  Hdf5Handle layout = file.checked(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+  file.require(H5Pset_layout(layout.id(), H5D_CONTIGUOUS), "contiguous layout");
+  file.require(H5Pset_alloc_time(layout.id(), H5D_ALLOC_TIME_EARLY), "early allocation");
+  file.require(H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER), "no fill");
+  return layout;
+}
+
+int64_t payload_offset(const Hdf5File& file, const Hdf5Handle& dataset, const std::string& path) {
+  const haddr_t offset = H5Dget_offset(dataset.id());
+  file.require(offset == HADDR_UNDEF ? -1 : 0, "offset of " + path);
+  return int64_t(offset);
+}
+
+PayloadWriter::PayloadWriter(StructureFile& file, std::vector<Extent> extents)
+    : file_(file),
+      extents_(std::move(extents)),
+      file_bytes_(file.bytes()),
+      writer_(file.descriptor(), file.path()) {
+  for (size_t i = 0; i < extents_.size(); ++i) {
+    const int64_t next = i + 1 < extents_.size() ? extents_[i + 1].offset : file_bytes_;
+    ZERO_REQUIRE(extents_[i].offset + extents_[i].bytes <= next, file.path(),
+                 ": HDF5 laid payload ", i, " not before the next one");
+  }
+  copy_structure(extents_.empty() ? 0 : extents_[0].offset);
+}
+
+void PayloadWriter::copy_structure(int64_t end) {
+  std::vector<std::byte> piece(kPieceBytes);
+  while (writer_.bytes() < end) {
+    const size_t now = size_t(std::min(int64_t(kPieceBytes), end - writer_.bytes()));
+    file_.read(writer_.bytes(), std::span(piece).first(now));
+    writer_.append(std::span(piece).first(now));
+  }
+}
+
+/// Bytes that the payload to be appended to still lacks; 0 after the last one.
+int64_t PayloadWriter::left() const {
+  if (current_ == extents_.size()) return 0;
+  return extents_[current_].offset + extents_[current_].bytes - writer_.bytes();
+}
+
+void PayloadWriter::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const size_t now = size_t(std::min(left(), int64_t(bytes.size())));
+    ZERO_REQUIRE(now > 0, file_.path(), ": ", bytes.size(), " bytes beyond the last payload");
+    writer_.append(bytes.first(now));
+    bytes = bytes.subspan(now);
+    if (left() > 0) continue;
+    ++current_;
+    if (current_ < extents_.size()) copy_structure(extents_[current_].offset);
+  }
+}
+
+File PayloadWriter::finish(const std::string& name) {
+  ZERO_REQUIRE(current_ == extents_.size(), file_.path(), ": payload ", current_, " of ",
+               extents_.size(), " lacks ", left(), " bytes");
+  copy_structure(file_bytes_);
+  writer_.finish();
+  file_.sync();
+  return writer_.digests(name);
+}
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,79 @@
+#include "zero/commands/export.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "zero/base/error.hpp"
+#include "zero/train/checkpoint_model.hpp"
+#include "zero/train/model_folder.hpp"
+#include "zero/train/model_writer.hpp"
+
+namespace zero::commands {
+namespace {
+
+using train::CheckpointModel;
+using train::ModelWriter;
+
+Dtype dtype_of(const CommandLine& line, const train::ModelDescription& description) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    if (line.dtype == name_of(dtype)) return dtype;
+  }
+  return description.compute;
+}
+
+ModelWriter::Options options_of(const CommandLine& line, const CheckpointModel& model) {
+  ModelWriter::Options options{.folder = line.second, .description = model.description()};
+  options.description.compute = dtype_of(line, model.description());
+  if (line.format == "hdf5") options.format = ModelWriter::Format::hdf5;
+  options.file_bytes = line.shard_bytes;
+  return options;
+}
+
+void warn_of_lost_tokenizer(const std::string& tokenizer) {
+  if (tokenizer.empty() || tokenizer == "bytes" || std::filesystem::exists(tokenizer)) return;
+  std::fprintf(
+      stderr,
+      "zeroapp: warning: %s: the tokenizer of the training is not there any more; copy its "
+      "vocab.json and merges.txt to the new folder\n",
+      tokenizer.c_str());
+}
+
+/// What becomes infinite was finite before.
+void require_range(const std::string& parameter, std::span<const float> values, Dtype dtype) {
+  if (dtype != Dtype::f16) return;
+  for (const float value : values) {
+    if (!std::isfinite(value) || std::isfinite(float(f16(value)))) continue;
+    refuse(Exit::kInput, parameter, ": holds ", value, ", and fp16 ends at 65504 - write --dtype ",
+           "bf16 or fp32");
+  }
+}
+
+void write(const CheckpointModel& model, const ModelWriter::Options& options) {
+  ModelWriter writer(options);
+  const graph::Graph graph = train::stored_graph(options.description.model);
+  for (const graph::Parameter& parameter : graph.parameters) {
+    const std::string& name = graph[parameter.tensor].name;
+    train::read_pieces(model, name, 0, parameter.real_numel,
+                       [&](int64_t, std::span<const float> piece) {
+                         require_range(name, piece, options.description.compute);
+                         writer.add(piece);
+                       });
+  }
+  writer.publish();
+}
+
+}  // namespace
+
+int export_model(const CommandLine& line) {
+  const CheckpointModel model(line.input);
+  const ModelWriter::Options options = options_of(line, model);
+  warn_of_lost_tokenizer(options.description.tokenizer);
+  write(model, options);
+  std::printf("step %lld of %s in %s, %s\n", (long long)model.checkpoint().manifest().step,
+              model.path().c_str(), options.folder.c_str(),
+              std::string(name_of(options.description.compute)).c_str());
+  return 0;
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,42 @@
+#include "zero/commands/fsck.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "src/commands/survey_text.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::commands {
+namespace {
+
+void require_verified(const train::Survey& survey) {
+  const auto damaged = [](const train::StepSurvey& step) { return !step.verifies(); };
+  const auto first = std::find_if(survey.steps.begin(), survey.steps.end(), damaged);
+  const auto count = std::count_if(survey.steps.begin(), survey.steps.end(), damaged);
+  if (survey.steps.empty()) refuse(Exit::kNoCheckpoint, survey.root, ": holds no checkpoint");
+  if (count == 0) return;
+  if (size_t(count) == survey.steps.size()) {
+    refuse(Exit::kNoCheckpoint, survey.root,
+           ": none of its checkpoints verifies: ", first->problems[0],
+           " - restore one from a copy");
+  }
+  refuse(Exit::kInput, survey.root, ": ", count, " of ", survey.steps.size(),
+         " checkpoints do not verify: ", first->problems[0], " - restore or remove ", first->folder,
+         "; a run goes on from another one");
+}
+
+}  // namespace
+
+int fsck(const CommandLine& line) {
+  const auto on_step = [&](const train::StepSurvey& step) {
+    if (!line.json) std::fputs(step_verdict(step).c_str(), stdout);
+  };
+  const train::Survey survey =
+      train::survey_checkpoints(line.input, train::SurveyDepth::blocks, on_step);
+  if (line.json) std::fputs(survey_json(survey).c_str(), stdout);
+  std::fflush(stdout);
+  require_verified(survey);
+  return 0;
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,82 @@
+#include "src/commands/survey_text.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "zero/base/error.hpp"
+#include "zero/train/memory_limit.hpp"
+
+namespace zero::commands {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kRow = "%12s  %-19s  %12s  %5s  %5s  %-5s  ";
+
+std::string row(const std::string& step, const std::string& written, const std::string& bytes,
+                const std::string& ranks, const std::string& stage, const std::string& compute) {
+  char words[160];
+  std::snprintf(words, sizeof words, kRow, step.c_str(), written.c_str(), bytes.c_str(),
+                ranks.c_str(), stage.c_str(), compute.c_str());
+  return words;
+}
+
+std::string state_of(const train::StepSurvey& step, train::SurveyDepth depth) {
+  if (!step.verifies()) return "DAMAGED: " + step.problems[0];
+  const bool read = depth == train::SurveyDepth::blocks;
+  return text(read ? "verifies" : "complete, blocks not read",
+              step.weights_only ? ", weights alone" : "");
+}
+
+Json optional_json(const std::optional<int64_t>& step) { return step ? Json(*step) : Json(); }
+
+Json step_json(const train::StepSurvey& step) {
+  return {{"step", step.step},           {"folder", step.folder},
+          {"written", step.written},     {"bytes", step.bytes},
+          {"files", step.files},         {"ranks", step.ranks},
+          {"stage", step.stage},         {"compute", step.compute},
+          {"verifies", step.verifies()}, {"weights_only", step.weights_only},
+          {"problems", step.problems}};
+}
+
+}  // namespace
+
+std::string step_header() {
+  return row("step", "written (UTC)", "bytes", "ranks", "stage", "type") + "state\n";
+}
+
+std::string step_row(const train::StepSurvey& step, train::SurveyDepth depth) {
+  return row(std::to_string(step.step), step.written, train::bytes_text(double(step.bytes)),
+             std::to_string(step.ranks), step.stage, step.compute) +
+         state_of(step, depth) + "\n";
+}
+
+std::string survey_end(const train::Survey& survey) {
+  const auto step = [](const std::optional<int64_t>& number) {
+    return number ? text("step ", *number) : std::string("nothing");
+  };
+  return text("latest points at ", step(survey.latest), "\na run goes on from ",
+              step(survey.resume), ": ", survey.why, "\n");
+}
+
+std::string step_verdict(const train::StepSurvey& step) {
+  if (step.verifies()) {
+    return text(step.folder, ": ", step.files, " files, ", train::bytes_text(double(step.bytes)),
+                ": verified\n");
+  }
+  std::string lines;
+  for (const std::string& problem : step.problems) lines += text("DAMAGED: ", problem, "\n");
+  return lines;
+}
+
+std::string survey_json(const train::Survey& survey) {
+  Json json = {{"root", survey.root},
+               {"latest", optional_json(survey.latest)},
+               {"resume", optional_json(survey.resume)},
+               {"why", survey.why},
+               {"steps", Json::array()}};
+  for (const train::StepSurvey& step : survey.steps) json["steps"].push_back(step_json(step));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,119 @@
+#include "zero/train/checkpoint_survey.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+
+#include "src/train/checkpoint_facts.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/train/checkpointer.hpp"
+
+namespace zero::train {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::Manifest;
+using checkpoint::Store;
+
+std::string utc_text(std::time_t time) {
+  std::tm parts{};
+  char word[32];
+  if (!gmtime_r(&time, &parts) || !std::strftime(word, sizeof word, "%F %T", &parts)) return "";
+  return word;
+}
+
+/// When the last file of a step came: its manifest.
+std::string written_at(const std::string& folder) {
+  struct stat status {};
+  const std::string manifest = folder + "/" + checkpoint::kManifestName;
+  return stat(manifest.c_str(), &status) == 0 ? utc_text(status.st_mtime) : "";
+}
+
+void describe(const Manifest& manifest, StepSurvey& step) {
+  const auto fact = [&](const char* name) {
+    const auto found = manifest.facts.find(name);
+    return found == manifest.facts.end() ? std::string() : found->second;
+  };
+  step.files = manifest.files.size();
+  for (const checkpoint::File& file : manifest.files) step.bytes += file.bytes;
+  step.ranks = manifest.ranks;
+  step.stage = fact("stage");
+  step.compute = fact("compute");
+  step.weights_only = is_weights_only(manifest.facts);
+}
+
+/// Keeps what `work` finds wrong with a step.
+template <class Work>
+void note_problem(StepSurvey& step, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    step.newer_format |= error.exit() == Exit::kNoCheckpoint;
+    step.problems.push_back(error.what());
+  }
+}
+
+StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
+  StepSurvey step{.step = number, .folder = store.root() + "/" + Store::folder_of(number)};
+  step.written = written_at(step.folder);
+  note_problem(step, [&] {
+    const OpenFile folder(store.open_folder(Store::folder_of(number)));
+    const Manifest manifest = store.read_manifest(folder.descriptor(), number);
+    describe(manifest, step);
+    for (const checkpoint::File& file : manifest.files) {
+      note_problem(step, [&] {
+        checkpoint::ShardReader reader(folder.descriptor(), step.folder, file);
+        if (depth == SurveyDepth::blocks) reader.verify();
+      });
+    }
+  });
+  return step;
+}
+
+/// What a resume would do, which tries the newest step first.
+void choose(Survey& survey) {
+  const StepSurvey* passed_over = nullptr;
+  for (auto step = survey.steps.rbegin(); step != survey.steps.rend(); ++step) {
+    const std::string name = text("step ", step->step);
+    if (step->newer_format) {
+      survey.why = name + " was written by a newer release";
+      return;
+    }
+    if (!step->verifies()) {
+      if (!passed_over) passed_over = &*step;
+      continue;
+    }
+    if (step->weights_only) {
+      survey.why = name + " holds weights alone, which model.init_from takes";
+      return;
+    }
+    survey.resume = step->step;
+    survey.why =
+        passed_over ? text("step ", passed_over->step, " does not verify") : "it is the newest";
+    return;
+  }
+  survey.why = passed_over ? "none of them verifies: it would end with status 4"
+                           : "there are none: it would begin anew";
+}
+
+}  // namespace
+
+Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
+                          const std::function<void(const StepSurvey&)>& on_step) {
+  const CheckpointPlace place = find_checkpoints(folder);
+  if (!fs::is_directory(place.root)) refuse(Exit::kInput, folder, ": is not there");
+  const Store store({.root = place.root});
+  const std::vector<int64_t> steps = place.step ? std::vector{*place.step} : store.steps();
+  Survey survey{.root = place.root, .steps = {}, .latest = store.latest(), .resume = {}, .why = ""};
+  for (const int64_t step : steps) {
+    survey.steps.push_back(survey_step(store, step, depth));
+    on_step(survey.steps.back());
+  }
+  choose(survey);
+  return survey;
+}
+
+}  // namespace zero::train

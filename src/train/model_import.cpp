@@ -1,0 +1,122 @@
+#include "zero/train/model_import.hpp"
+
+#include <filesystem>
+#include <vector>
+
+#include "src/train/checkpoint_facts.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/checkpoint/store.hpp"
+#include "zero/train/model_folder.hpp"
+
+namespace zero::train {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::SlicePlan;
+using checkpoint::Store;
+
+/// Goes away with the object unless it is kept.
+class NewRoot {
+ public:
+  explicit NewRoot(const std::string& path) : path_(path) {
+    if (!fs::exists(fs::symlink_status(path))) return;
+    path_.clear();
+    refuse(Exit::kIo, path, ": is there already and is never overwritten");
+  }
+  ~NewRoot() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  NewRoot(const NewRoot&) = delete;
+  NewRoot& operator=(const NewRoot&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  std::string path_;
+};
+
+Facts facts_of(const StoredModel& model, const std::string& program) {
+  const ModelDescription& description = model.description();
+  return {{"architecture", architecture_of(description.model)},
+          {"compute", std::string(name_of(description.compute))},
+          {kTokenizerFact, description.tokenizer},
+          {kDescriptionFact, description_json(description)},
+          {kWeightsOnlyFact, "true"},
+          {"imported_from", model.path()},
+          {"build", program}};
+}
+
+std::vector<SlicePlan> slices_of(const StoredModel& model) {
+  std::vector<SlicePlan> slices;
+  for (const auto& [name, shape] : stored_tensors(stored_graph(model.description().model))) {
+    int64_t numel = 1;
+    for (const int64_t extent : shape) numel *= extent;
+    slices.push_back({.tensor = {.name = text("model/", kStoredPrefix, name),
+                                 .dtype = model.dtype_of(name),
+                                 .shape = shape},
+                      .begin = 0,
+                      .numel = numel});
+  }
+  return slices;
+}
+
+/// The values are of this type exactly.
+template <class T>
+std::span<const std::byte> narrowed(std::span<const float> values, std::vector<std::byte>& room) {
+  room.resize(values.size() * sizeof(T));
+  T* out = reinterpret_cast<T*>(room.data());
+  for (size_t i = 0; i < values.size(); ++i) out[i] = T(values[i]);
+  return room;
+}
+
+checkpoint::ShardWriter::Written write_shard(const StoredModel& model, int folder,
+                                             const std::vector<SlicePlan>& slices) {
+  checkpoint::ShardWriter file(folder, checkpoint::rank_file_name(0), slices);
+  std::vector<std::byte> room;
+  const size_t prefix = text("model/", kStoredPrefix).size();
+  for (const SlicePlan& slice : slices) {
+    const auto append = [&](int64_t, std::span<const float> piece) {
+      const Dtype dtype = slice.tensor.dtype;
+      file.append(dtype == Dtype::bf16  ? narrowed<bf16>(piece, room)
+                  : dtype == Dtype::f16 ? narrowed<f16>(piece, room)
+                                        : std::as_bytes(piece));
+    };
+    read_pieces(model, slice.tensor.name.substr(prefix), 0, slice.numel, append);
+  }
+  return file.finish();
+}
+
+checkpoint::Manifest write_files(const StoredModel& model, int folder, const Facts& facts) {
+  const std::vector<SlicePlan> slices = slices_of(model);
+  const checkpoint::ShardWriter::Written written = write_shard(model, folder, slices);
+  checkpoint::Manifest manifest{
+      .step = 0, .ranks = 1, .facts = facts, .tensors = {}, .slices = {}, .files = {written.file}};
+  for (size_t i = 0; i < slices.size(); ++i) {
+    manifest.tensors.push_back(slices[i].tensor);
+    manifest.slices.push_back({.tensor = int32_t(i),
+                               .file = 0,
+                               .begin = 0,
+                               .numel = slices[i].numel,
+                               .offset = written.offsets[i]});
+  }
+  manifest.files.push_back(checkpoint::write_index(folder, manifest));
+  return manifest;
+}
+
+}  // namespace
+
+void import_model(const StoredModel& model, const std::string& root, const std::string& program) {
+  NewRoot made(root);
+  Store store({.root = root, .writes = true});
+  const std::string temporary = store.begin(0);
+  {
+    const OpenFile folder(store.open_folder(temporary));
+    store.write_manifest(temporary,
+                         write_files(model, folder.descriptor(), facts_of(model, program)));
+  }
+  store.publish(temporary, 0);
+  made.keep();
+}
+
+}  // namespace zero::train

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""A training begins with the weights, or goes on with the state, of another one, or is refused."""
+import shutil
+import struct
+
+from program import Program, check
+
+GO_ON = "checkpoint.resume=auto"
+# Nothing is updated, so that what a run ends with is what it began with.
+STILL = ("run.steps=1", "optimizer.lr=0.0")
+
+
+def weights(program, place):
+    """The fp32 weights that a checkpoint holds, as one text of bytes."""
+    out = program.folder / "exported"
+    shutil.rmtree(out, ignore_errors=True)
+    result = program.alone("export", place, "exported", "--dtype", "fp32")
+    check(result.status == 0, f"export {place}", result)
+    raw = (out / "model.safetensors").read_bytes()
+    return raw[8 + struct.unpack("<Q", raw[:8])[0]:]
+
+
+def source(program):
+    """A run at stage 3 of two ranks, whose model is exported too."""
+    result = program.train(2, GO_ON, "zero.stage=3", "bf16.enabled=true", "run.output=runs/source",
+                           "checkpoint.interval=3", "export.at_end=true")
+    check(result.finished(), "the source trains", result)
+
+
+def began(program, ranks, name, *settings):
+    output = f"runs/{name}"
+    result = program.train(ranks, GO_ON, f"run.output={output}", *settings)
+    check(result.finished(), f"{name} trains", result)
+    return result, output
+
+
+def weights_are_taken_at_any_ranks_and_stage(program):
+    wanted = weights(program, "runs/source")
+    for stage, ranks in ((0, 1), (1, 2), (2, 2), (3, 2)):
+        result, output = began(program, ranks, f"from-{stage}", *STILL, "bf16.enabled=true",
+                               f"zero.stage={stage}", "model.init_from=runs/source/checkpoints")
+        check("beginning with the weights of runs/source/checkpoints/step00000006" in result.out,
+              "it says where they are from", result)
+        check(weights(program, output) == wanted, f"stage {stage}: the same masters")
+    _, output = began(program, 1, "step", *STILL,
+                      "model.init_from=runs/source/checkpoints/step00000003")
+    check(weights(program, output) == weights(program, "runs/source/checkpoints/step00000003"),
+          "another step, another precision: the same masters")
+    _, output = began(program, 1, "folder", *STILL, "model.init_from=runs/source/model")
+    check(weights(program, output) != wanted, "a model folder holds bf16 alone")
+    imported = program.alone("import-weights", "runs/source/model", "imported")
+    check("model.init_from=imported" in imported.out, "import says what to do next", imported)
+    _, other = began(program, 2, "imported", *STILL, "zero.stage=3", "model.init_from=imported")
+    check(weights(program, output) == weights(program, other), "as its import does")
+
+
+def a_training_goes_on_by_itself(program):
+    settings = ("model.init_from=runs/source/checkpoints", "bf16.enabled=true")
+    began(program, 1, "own", *settings, "run.stop_at=2")
+    again, _ = began(program, 1, "own", *settings)
+    check("going on from step 2" in again.out and "beginning with" not in again.out,
+          "its own checkpoint comes first", again)
+
+
+def refused(program, status, words, *settings):
+    result = program.train(1, GO_ON, "run.output=runs/refused", *settings)
+    lines = result.error_lines()
+    check(result.status == status and len(lines) == 1, f"{settings}: status {status}", result)
+    for word in words:
+        check(word in result.err, f"{settings}: {word!r} in {result.err}", result)
+
+
+def what_does_not_fit_is_refused(program):
+    source_of = "model.init_from=runs/source"
+    refused(program, 3, ["2 layers of 64", "1 layers of 64"], source_of, "model.layers=1")
+    refused(program, 3, ["is not there"], "model.init_from=runs/absent")
+    refused(program, 2, ["init_from", "resume_from"], source_of,
+            "checkpoint.resume_from=runs/source")
+    refused(program, 4, ["weights alone", 'model.init_from = "imported/step00000000"'],
+            "checkpoint.resume_from=imported")
+    refused(program, 4, ["is not there"], "checkpoint.resume_from=runs/absent")
+    check(not (program.folder / "runs/refused/metrics.jsonl").exists(), "nothing was trained")
+
+
+def state_of_another_run_goes_on(program):
+    wanted, _ = began(program, 1, "straight", "run.steps=8")
+    began(program, 1, "half", "run.steps=8", "run.stop_at=5")
+    result, _ = began(program, 1, "rest", "run.steps=8", "checkpoint.resume_from=runs/half")
+    metrics = {name: (program.folder / f"runs/{name}/summary.json").read_text()
+               for name in ("straight", "rest")}
+    check("going on from step 5, runs/half" in result.out, "it says from where", result)
+    states = [text.split('"state_sha256"')[1].split(",")[0] for text in metrics.values()]
+    check(states[0] == states[1], f"the same bytes: {states}", wanted)
+    refused(program, 3, ["architecture"], "run.steps=8", "model.width=32",
+            "checkpoint.resume_from=runs/half")
+
+
+def other_data_must_be_allowed(program):
+    (program.folder / "other.txt").write_text("".join(f"{i} and {i + 1}.\n" for i in range(2000)))
+    settings = ("run.steps=8", "checkpoint.resume_from=runs/half", "data.train=other.txt")
+    refused(program, 3, ["data is", "data.changed = true"], *settings)
+    result, _ = began(program, 1, "changed", *settings, "data.changed=true")
+    check("changed since: data: fingerprint" in result.out
+          and "changed since: data.train" in result.out, "both are listed", result)
+
+
+def weights_alone_are_no_state(program):
+    result, output = began(program, 2, "light", "zero.stage=2", "checkpoint.weights_only=true",
+                           "run.stop_at=3")
+    whole, _ = began(program, 2, "heavy", "zero.stage=2", "run.stop_at=3")
+    check(weights(program, output) == weights(program, "runs/heavy"), "the same weights", result)
+    sizes = [sum(path.stat().st_size for path in (program.folder / f"runs/{name}/checkpoints")
+                 .glob("step*/rank*")) for name in ("light", "heavy")]
+    check(sizes[0] < 0.4 * sizes[1], f"few of the bytes: {sizes}", whole)
+    again = program.train(2, GO_ON, "zero.stage=2", f"run.output={output}")
+    check(again.status == 4 and "model.init_from" in again.err, "no resume of it", again)
+    result, _ = began(program, 1, "from-light", *STILL, f"model.init_from={output}")
+    check(weights(program, "runs/from-light") == weights(program, output), "it can be begun with")
+
+
+def main():
+    program = Program()
+    source(program)
+    weights_are_taken_at_any_ranks_and_stage(program)
+    a_training_goes_on_by_itself(program)
+    what_does_not_fit_is_refused(program)
+    state_of_another_run_goes_on(program)
+    other_data_must_be_allowed(program)
+    weights_alone_are_no_state(program)
+    print("all begun as they should")
+
+
+main()

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""ls, fsck, inspect, export and import-weights on checkpoints of runs of any ranks and stage."""
+import json
+import shutil
+import struct
+
+from program import Program, check
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+SETTINGS = ("checkpoint.resume=auto", "checkpoint.interval=2", "checkpoint.keep=0")
+# Runs with checkpoints of steps 2, 4 and 6: their ranks and settings.
+RUNS = {
+    "fp32": (1, ("zero.stage=0",)),
+    "bf16": (2, ("zero.stage=3", "bf16.enabled=true")),
+    "fp16": (2, ("zero.stage=1", "fp16.enabled=true", "fp16.initial_scale_power=4")),
+}
+HF_TYPES = {"fp32": "F32", "bf16": "BF16", "fp16": "F16"}
+
+
+def run_of(name):
+    return f"runs/{name}"
+
+
+def trained(program):
+    for name, (ranks, settings) in RUNS.items():
+        result = program.train(ranks, *SETTINGS, *settings, f"run.output={run_of(name)}")
+        check(result.finished(), f"{name} trains", result)
+        check(f"export {run_of(name)} {run_of(name)}/model" in result.out,
+              f"{name}: the command of its export is said", result)
+
+
+def succeeds(program, *words):
+    result = program.alone(*words)
+    check(result.status == 0 and not result.error_lines(), f"{words}", result)
+    return result.out
+
+
+def refused(program, status, word, *words):
+    result = program.alone(*words)
+    lines = result.error_lines()
+    check(result.status == status and len(lines) == 1 and word in lines[0],
+          f"{words} end with {status} and {word!r}, not {result.status} and {lines}", result)
+    return result
+
+
+def safetensors(path):
+    """Header and tensors as bytes, by name."""
+    raw = path.read_bytes()
+    length = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:8 + length])
+    header.pop("__metadata__")
+    data = raw[8 + length:]
+    return {name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])])
+            for name, entry in header.items()}
+
+
+def flip(path, offset):
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 4
+    path.write_bytes(content)
+
+
+def steps_are_listed(program):
+    out = succeeds(program, "ls", run_of("bf16"))
+    check("a run goes on from step 6: it is the newest" in out, f"ls says which: {out}")
+    found = json.loads(succeeds(program, "ls", f"{run_of('bf16')}/checkpoints", "--json"))
+    check([step["step"] for step in found["steps"]] == [2, 4, 6], f"all steps: {found}")
+    for step in found["steps"]:
+        check(step["verifies"] and step["ranks"] == 2 and step["stage"] == "3"
+              and step["compute"] == "bf16" and step["bytes"] > 100000, f"what is in it: {step}")
+    check(found["latest"] == 6 and found["resume"] == 6, f"{found}")
+    one = json.loads(succeeds(program, "ls", f"{run_of('bf16')}/checkpoints/step00000004", "--json",
+                              "--quick"))
+    check([step["step"] for step in one["steps"]] == [4], f"one step: {one}")
+    refused(program, 3, "is not there", "ls", "runs/absent")
+
+
+def damage_is_named(program):
+    copy = program.folder / "damaged"
+    shutil.copytree(program.folder / run_of("bf16"), copy, symlinks=True)
+    out = succeeds(program, "fsck", "damaged")
+    check(out.count("verified") == 3, f"all verify: {out}")
+    flip(copy / "checkpoints/step00000006/rank00001.h5", 70000)
+    result = refused(program, 3, "1 of 3", "fsck", "damaged")
+    check("rank00001.h5: block 0" in result.out and result.out.count("verified") == 2,
+          "the block is named", result)
+    check("goes on from step 4: step 6 does not verify" in succeeds(program, "ls", "damaged"),
+          "ls says why")
+    # A resume does what ls says.
+    resumed = program.train(2, *SETTINGS, *RUNS["bf16"][1], "run.output=damaged", "run.steps=7")
+    check("going on from step 4" in resumed.out, "a resume takes it", resumed)
+    for path in copy.glob("checkpoints/step*/MANIFEST.json"):
+        flip(path, 100)
+    refused(program, 4, "none of its checkpoints verifies", "fsck", "damaged")
+    empty = program.folder / "empty"
+    empty.mkdir()
+    refused(program, 4, "holds no checkpoint", "fsck", "empty")
+    check("begin anew" in succeeds(program, "ls", "empty"), "ls of nothing")
+
+
+def tensors_are_shown(program):
+    out = succeeds(program, "inspect", run_of("fp32"))
+    for word in ("model/", "optimizer/variance/", "transformer.wte.weight", "[256, 64]", "std"):
+        check(word in out, f"{word} in {out}")
+    found = json.loads(succeeds(program, "inspect", run_of("fp32"), "--json"))
+    check(found["facts"]["step"] == "6" and len(found["tensors"]) == 4 * 28, "all tensors")
+    check(all(t["non_finite"] == 0 and t["min"] <= t["mean"] <= t["max"] for t in found["tensors"]),
+          "their statistics")
+    steps = [f"{run_of('fp32')}/checkpoints/step{step:08d}" for step in (4, 6)]
+    same = json.loads(succeeds(program, "inspect", steps[0], steps[0], "--json"))
+    check(same["equal"] == 4 * 28 and not same["differing"], f"equal to itself: {same}")
+    other = json.loads(succeeds(program, "inspect", *steps, "--json"))
+    check(other["equal"] == 0 and len(other["differing"]) == 4 * 28, "a step changes everything")
+    check("28 tensors equal" in succeeds(program, "inspect", "out/fp32", steps[1]),
+          "an export holds the weights")
+
+
+def exports_are_the_weights(program):
+    (program.folder / "out").mkdir()
+    for name, (ranks, settings) in RUNS.items():
+        out = program.folder / "out" / name
+        succeeds(program, "export", run_of(name), f"out/{name}")
+        # What export.at_end writes of the same training is byte for byte the same.
+        again = program.train(ranks, *settings, "export.at_end=true", f"run.output=at_end/{name}")
+        check(again.finished(), f"{name} again", again)
+        for file in ("model.safetensors", "config.json"):
+            check((out / file).read_bytes() ==
+                  (program.folder / "at_end" / name / "model" / file).read_bytes(),
+                  f"{name}: {file} of export and of export.at_end")
+        tensors = safetensors(out / "model.safetensors")
+        check({dtype for dtype, _, _ in tensors.values()} == {HF_TYPES[name]}, f"{name}: dtype")
+        check(tensors["transformer.wte.weight"][1] == [256, 64] and "lm_head.weight" not in tensors,
+              "no padding, and a tied head")
+        refused(program, 5, "never overwritten", "export", run_of(name), f"out/{name}")
+    for dtype, word in HF_TYPES.items():
+        succeeds(program, "export", run_of("bf16"), f"out/as_{dtype}", "--dtype", dtype)
+        tensors = safetensors(program.folder / f"out/as_{dtype}/model.safetensors")
+        check({kind for kind, _, _ in tensors.values()} == {word}, f"--dtype {dtype}")
+    refused(program, 2, "fp32, bf16, fp16", "export", run_of("bf16"), "out/x", "--dtype", "int8")
+    refused(program, 2, "no OUT", "export", run_of("bf16"))
+    refused(program, 3, "name a run", "export", "out", "out/x")
+
+
+def exports_are_cut(program):
+    succeeds(program, "export", run_of("fp32"), "out/cut", "--max-shard-size", "200KB")
+    folder = program.folder / "out/cut"
+    files = sorted(folder.glob("*.safetensors"))
+    check(len(files) > 1 and all(path.stat().st_size < 210_000 for path in files), f"{files}")
+    joined = {}
+    for path in files:
+        joined.update(safetensors(path))
+    check(joined == safetensors(program.folder / "out/fp32/model.safetensors"), "the same tensors")
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    check(set(index["weight_map"]) == set(joined), "the index names them")
+    refused(program, 2, "is no size", "export", run_of("fp32"), "out/x", "--max-shard-size", "5")
+    # The same loss, told by the same digits.
+    losses = {evaluated(program, place) for place in ("out/cut", "out/fp32", run_of("fp32"))}
+    check(len(losses) == 1, f"{losses}")
+
+
+def evaluated(program, place):
+    words = ("data.validation=text.txt", "data.max_validation_samples=5", "--json")
+    result = program.wait(program.popen([*program.launch_line(2), "eval", place, *words]))
+    check(result.status in (0, 1) and not result.error_lines(), f"eval {place}", result)
+    return json.loads(result.out)["loss_hex"]
+
+
+def checkpoints_are_used_as_models(program):
+    for name in RUNS:
+        whole = run_of(name)
+        places = (whole, f"{whole}/checkpoints", f"{whole}/checkpoints/step00000006")
+        check(len({evaluated(program, place) for place in (*places, f"out/{name}")}) == 1,
+              f"{name}: one loss wherever it is read from")
+        check(evaluated(program, f"{whole}/checkpoints/step00000002") !=
+              evaluated(program, whole), f"{name}: another step, another loss")
+    prompt = ("--prompt", "3 times 3 ", "--tokens", "20")
+    texts = {succeeds(program, "generate", place, *prompt)
+             for place in (run_of("bf16"), f"{run_of('bf16')}/checkpoints", "out/bf16")}
+    check(len(texts) == 1, f"one text wherever it is read from: {texts}")
+
+
+def imports_come_back(program):
+    for name in RUNS:
+        succeeds(program, "import-weights", f"out/{name}", f"in/{name}")
+        check("weights alone" in succeeds(program, "ls", f"in/{name}"), "ls knows it")
+        succeeds(program, "fsck", f"in/{name}")
+        succeeds(program, "export", f"in/{name}", f"out/{name}_again")
+        for file in ("model.safetensors", "config.json"):
+            check((program.folder / f"out/{name}_again/{file}").read_bytes() ==
+                  (program.folder / f"out/{name}/{file}").read_bytes(), f"{name}: {file} again")
+        refused(program, 5, "never overwritten", "import-weights", f"out/{name}", f"in/{name}")
+    broken = program.folder / "broken"
+    shutil.copytree(program.folder / "out/fp32", broken)
+    config = broken / "config.json"
+    config.write_text(config.read_text().replace('"n_layer": 2', '"n_layer": 1'))
+    result = program.alone("import-weights", "broken", "in/broken")
+    check(result.status == 3 and result.err.count("expected nothing") == 5,
+          "five tensors are listed", result)
+    check(not (program.folder / "in/broken").exists(), "and nothing is made")
+
+
+def h5py_reads_what_safetensors_hold(program):
+    if not h5py:
+        print("SKIP h5py: it is not installed (Debian: python3-h5py)")
+        return
+    for name, (ranks, _) in RUNS.items():
+        succeeds(program, "export", run_of(name), f"out/{name}_h5", "--format", "hdf5")
+        succeeds(program, "export", run_of(name), f"out/{name}_fp32", "--dtype", "fp32")
+        latest = program.folder / run_of(name) / "checkpoints/latest/checkpoint.h5"
+        masters = safetensors(program.folder / f"out/{name}_fp32/model.safetensors")
+        with h5py.File(program.folder / f"out/{name}_h5/model.h5") as plain, \
+                h5py.File(latest) as joined:
+            check(set(plain) == set(masters), "one dataset a tensor")
+            for tensor, (_, shape, raw) in masters.items():
+                check(list(plain[tensor].shape) == shape, f"{name}: {tensor} has its shape")
+                found = joined[f"optimizer/master/{tensor}"][:].astype("<f4").tobytes()
+                check(found == raw, f"{name}: masters of {ranks} ranks, {tensor}")
+                weights = joined[f"model/{tensor}"][:].astype("<f4").tobytes()
+                check(plain[tensor][:].astype("<f4").tobytes() == weights,
+                      f"{name}: exported weights, {tensor}")
+
+
+def main():
+    program = Program()
+    trained(program)
+    steps_are_listed(program)
+    damage_is_named(program)
+    exports_are_the_weights(program)
+    tensors_are_shown(program)
+    exports_are_cut(program)
+    checkpoints_are_used_as_models(program)
+    imports_come_back(program)
+    h5py_reads_what_safetensors_hold(program)
+    print("looked at, exported, imported")
+
+
+main()
