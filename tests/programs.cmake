@@ -1,5 +1,5 @@
 # Tests that start the whole program: Python scripts under runs/, each judged by its last word. A
-# fourth argument is a library that the script loads ahead of the program.
+# fourth argument is a library that the script loads ahead of the program, or another program.
 function(zero_test_program name processors word)
   add_test(NAME runs.${name}
            COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/runs/${name}.py
@@ -19,6 +19,8 @@ zero_test_program(configuration 1 "all configured")
 zero_test_program(signals 2 "all ended in time")
 zero_test_program(folder 2 "nothing is lost")
 zero_test_program(resume 2 "the same bytes")
+zero_test_program(begin 2 "all begun as they should")
+zero_test_program(checkpoints 2 "looked at, exported, imported")
 zero_test_program(changes 1 "no part of which does")
 zero_test_program(eval 2 "the digits of the run")
 zero_test_program(readme 2 "README.md keeps its word")
@@ -26,6 +28,7 @@ zero_test_program(generate 1 "every text repeats")
 zero_test_program(import_deepspeed 2 "all articles imported")
 zero_test_program(container 2 "as outside of a container")
 zero_test_program(doctor 2 "doctor tells in")
+zero_test_program(calibrate 2 "plan reads what was measured")
 zero_test_program(largest 2 "the largest that fits")
 zero_test_program(trace 2 "a track a lane")
 add_library(kokkos_tool MODULE support/kokkos_tool.cpp)
@@ -35,6 +38,11 @@ zero_test_program(tools 1 "regions reach tools" $<TARGET_FILE:kokkos_tool>)
 add_executable(bpe_ids runs/bpe_ids.cpp)
 target_link_libraries(bpe_ids PRIVATE zero_io)
 
+# Bytes over a disk tier, which runs/disk.py starts where disks are full, fail or are no disks.
+add_executable(swap_bytes runs/swap_bytes.cpp)
+target_link_libraries(swap_bytes PRIVATE zero_io)
+zero_test_program(disk 1 "the same bytes on every disk" $<TARGET_FILE:swap_bytes>)
+
 # What a sanitizer adds to memory would be counted, and it wants to be the first library itself.
 if(NOT ZERO_SANITIZE)
   foreach(library count_malloc count_sends)
@@ -43,6 +51,11 @@ if(NOT ZERO_SANITIZE)
     target_compile_options(${library} PRIVATE -ftls-model=initial-exec)
     target_link_libraries(${library} PRIVATE MPI::MPI_CXX ${CMAKE_DL_LIBS})
   endforeach()
+  add_library(fault_calls MODULE support/fault_calls.cpp)
+  target_link_libraries(fault_calls PRIVATE ${CMAKE_DL_LIBS})
+  zero_test_program(kill_save 2 "no acknowledged checkpoint is lost" $<TARGET_FILE:fault_calls>)
+  zero_test_program(save_faults 2 "no fault is hidden" $<TARGET_FILE:fault_calls>)
+  zero_test_program(saves 2 "all saves act" $<TARGET_FILE:fault_calls>)
   zero_test_program(memory 2 "bytes as planned")
   zero_test_program(allocations 2 "no step allocates" $<TARGET_FILE:count_malloc>)
   zero_test_program(traffic 2 "what the formula says" $<TARGET_FILE:count_sends>)

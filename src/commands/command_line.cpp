@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <string_view>
 #include <variant>
 
 #include "zero/base/error.hpp"
+#include "zero/config/units.hpp"
 
 namespace zero::commands {
 namespace {
@@ -22,14 +24,27 @@ struct Count {
 struct Word {
   std::string CommandLine::*place;
 };
+struct MaybeWord {
+  std::optional<std::string> CommandLine::*place;
+};
 struct Real {
   double CommandLine::*place;
   double low, high;
 };
+struct OneOf {
+  std::string CommandLine::*place;
+  std::vector<std::string_view> words;
+};
+struct Size {
+  int64_t CommandLine::*place;
+};
 struct Option {
   std::string_view name;
-  std::variant<Flag, Count, Word, Real> kind;
+  std::variant<Flag, Count, Word, MaybeWord, Real, OneOf, Size> kind;
 };
+
+/// What else than an input a command takes as a word without a name.
+enum class Second { settings, required, optional };
 
 /// One command: its word, what it works on ("" = nothing), and its options.
 struct Syntax {
@@ -37,10 +52,37 @@ struct Syntax {
   Command command;
   std::string_view input;
   std::vector<Option> options;
+  Second second = Second::settings;
+  std::string_view second_name = "";
 };
 
-const std::vector<Syntax>& commands() {
-  static const std::vector<Syntax> all = {
+std::vector<Syntax> commands_on_checkpoints() {
+  return {
+      {"ls",
+       Command::ls,
+       "DIR",
+       {{"--quick", Flag{&CommandLine::quick}}, {"--json", Flag{&CommandLine::json}}}},
+      {"fsck", Command::fsck, "DIR", {{"--json", Flag{&CommandLine::json}}}},
+      {"inspect",
+       Command::inspect,
+       "A",
+       {{"--json", Flag{&CommandLine::json}}},
+       Second::optional,
+       "B"},
+      {"export",
+       Command::export_model,
+       "DIR",
+       {{"--format", OneOf{&CommandLine::format, {"safetensors", "hdf5"}}},
+        {"--dtype", OneOf{&CommandLine::dtype, {"fp32", "bf16", "fp16"}}},
+        {"--max-shard-size", Size{&CommandLine::shard_bytes}}},
+       Second::required,
+       "OUT"},
+      {"import-weights", Command::import_weights, "MODEL_DIR", {}, Second::required, "OUT"},
+  };
+}
+
+std::vector<Syntax> commands_on_runs() {
+  return {
       {"", Command::train, "INPUT.toml", {{"--dry-run", Flag{&CommandLine::dry_run}}}},
       {"plan",
        Command::plan,
@@ -60,7 +102,13 @@ const std::vector<Syntax>& commands() {
       {"doctor",
        Command::doctor,
        "",
-       {{"--scratch", Word{&CommandLine::scratch}}, {"--json", Flag{&CommandLine::json}}}},
+       {{"--scratch", Word{&CommandLine::scratch}},
+        {"--nvme", MaybeWord{&CommandLine::nvme}},
+        {"--json", Flag{&CommandLine::json}}}},
+      {"calibrate",
+       Command::calibrate,
+       "",
+       {{"--nvme", MaybeWord{&CommandLine::nvme}}, {"--out", Word{&CommandLine::output}}}},
       {"eval", Command::eval, "DIR", {{"--json", Flag{&CommandLine::json}}}},
       {"generate",
        Command::generate,
@@ -77,7 +125,16 @@ const std::vector<Syntax>& commands() {
        {{"-o", Word{&CommandLine::output}},
         {"--output", Word{&CommandLine::output}},
         {"--leave-out-unsupported", Flag{&CommandLine::leave_out_unsupported}}}},
+      {"help", Command::help, "", {}},
   };
+}
+
+const std::vector<Syntax>& commands() {
+  static const std::vector<Syntax> all = [] {
+    std::vector<Syntax> joined = commands_on_runs();
+    for (Syntax& syntax : commands_on_checkpoints()) joined.push_back(std::move(syntax));
+    return joined;
+  }();
   return all;
 }
 
@@ -89,20 +146,47 @@ class Reader {
     choose_command();
     for (; next_ < words_.size(); ++next_) read_word(words_[next_]);
     const bool asks = line_.command == Command::help || line_.command == Command::version;
-    if (!asks && !syntax_->input.empty() && line_.input.empty()) {
-      refuse(Exit::kUsage, "command line: no ", syntax_->input, "; write zeroapp ", syntax_->word,
-             syntax_->word.empty() ? "" : " ", syntax_->input, ", or zeroapp --help");
+    if (!asks && !syntax_->input.empty() && line_.input.empty()) refuse_missing(syntax_->input);
+    if (!asks && syntax_->second == Second::required && line_.second.empty()) {
+      refuse_missing(syntax_->second_name);
     }
     return line_;
   }
 
  private:
+  [[noreturn]] void refuse_missing(std::string_view what) const {
+    const bool two = syntax_->second == Second::required;
+    refuse(Exit::kUsage, "command line: no ", what, "; write zeroapp ", syntax_->word,
+           syntax_->word.empty() ? "" : " ", syntax_->input, two ? " " : "",
+           two ? syntax_->second_name : "", ", or zeroapp --help");
+  }
+
   void choose_command() {
+    const std::string first = words_.empty() ? "" : words_[0];
     for (const Syntax& known : commands()) {
-      if (!words_.empty() && words_[0] == known.word) syntax_ = &known;
+      if (first == known.word) syntax_ = &known;
     }
     line_.command = syntax_->command;
-    if (!syntax_->word.empty()) ++next_;
+    if (!syntax_->word.empty()) {
+      ++next_;
+    } else if (is_meant_as_command(first)) {
+      refuse_command(first);
+    }
+  }
+
+  /// An input file has an ending, or is there.
+  static bool is_meant_as_command(const std::string& word) {
+    const bool plain = !word.empty() && word[0] != '-' && word.find_first_of("./=") == word.npos;
+    return plain && !std::filesystem::exists(word);
+  }
+
+  [[noreturn]] static void refuse_command(const std::string& word) {
+    std::string known;
+    for (const Syntax& syntax : commands()) {
+      if (!syntax.word.empty()) known += (known.empty() ? "" : ", ") + std::string(syntax.word);
+    }
+    refuse(Exit::kUsage, "command line: ", word, ": neither a command (", known,
+           ") nor an input file; to train, write zeroapp INPUT.toml");
   }
 
   void read_word(const std::string& word) {
@@ -113,11 +197,21 @@ class Reader {
     }
     if (line_.input.empty()) {
       line_.input = word;
+    } else if (syntax_->second != Second::settings) {
+      take_second(word);
     } else if (word.find('=') != std::string::npos) {
       line_.overrides.push_back(word);
     } else {
       refuse(Exit::kUsage, "command line: ", word, ": is no setting; write key=value");
     }
+  }
+
+  void take_second(const std::string& word) {
+    if (!line_.second.empty()) {
+      refuse(Exit::kUsage, "command line: ", word, ": zeroapp ", syntax_->word, " takes ",
+             syntax_->input, " and ", syntax_->second_name, " and no more");
+    }
+    line_.second = word;
   }
 
   void read_option(const std::string& name) {
@@ -137,6 +231,7 @@ class Reader {
 
   void take(const std::string&, const Flag& flag) { line_.*flag.place = true; }
   void take(const std::string& name, const Word& word) { line_.*word.place = value(name); }
+  void take(const std::string& name, const MaybeWord& word) { line_.*word.place = value(name); }
   void take(const std::string& name, const Count& count) {
     const std::string& word = value(name);
     int64_t number = 0;
@@ -159,6 +254,27 @@ class Reader {
              " to ", real.high);
     }
     line_.*real.place = number;
+  }
+
+  void take(const std::string& name, const OneOf& choice) {
+    const std::string& word = value(name);
+    std::string known;
+    for (const std::string_view each : choice.words) {
+      if (each == word) {
+        line_.*choice.place = word;
+        return;
+      }
+      known += text(known.empty() ? "" : ", ", each);
+    }
+    refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is not known; write one of ",
+           known);
+  }
+
+  void take(const std::string& name, const Size& size) {
+    const std::string& word = value(name);
+    if (as_bytes(word, line_.*size.place) || as_decimal_bytes(word, line_.*size.place)) return;
+    refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is no size; write one as 5GB ",
+           "(10^9) or 5GiB (2^30)");
   }
 
   const std::string& value(const std::string& option) {
@@ -186,8 +302,8 @@ std::string help_text() {
   zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
       --ranks N            ranks to plan for (1)
       --ranks-per-node M   of them on one node (all)
-      --machine NAME       host (default), titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g,
-                           h200_141g
+      --machine NAME|FILE  host (default), titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g,
+                           h200_141g, or what calibrate has written
       --max-batch          the largest train_micro_batch_size_per_gpu that fits
       --json               as one JSON object
   zeroapp data INPUT.toml [key=value ...]             files, formats, samples, fingerprint
@@ -197,23 +313,40 @@ std::string help_text() {
       --json               as JSON, one object a sample with all its tokens
   zeroapp doctor, mpirun -n 2 zeroapp doctor          what this machine and its set-up give a run
       --scratch FOLDER     where to try writing (the current folder)
+      --nvme FOLDER        measure its disk and recommend [aio]
       --json               as one JSON object
+  zeroapp calibrate, mpirun -n 2 zeroapp calibrate    measure a machine for plan --machine FILE
+      --nvme FOLDER        its disk too
+      --out FILE           a new file (machine.toml)
   zeroapp eval DIR [key=value ...]                    loss on validation data, on any ranks
       --json               as one JSON object
-  zeroapp generate DIR --prompt TEXT                  continue a text; DIR: a run or a model
+  zeroapp generate DIR --prompt TEXT                  continue a text
       --prompt-file FILE   instead of --prompt
       --tokens N           how many (200)
       --temperature T      0 (default) takes the likeliest, 0.8 draws
       --top-k K            draw among the K likeliest
       --seed S             draw others
+  zeroapp ls DIR                                      checkpoints, and which one a run goes on from
+      --quick              without reading every block
+      --json               as one JSON object
+  zeroapp fsck DIR                                    checks every digest; status 4 if none verifies
+      --json               as one JSON object
+  zeroapp inspect A [B]                               tensors, statistics; how two of them differ
+      --json               as one JSON object
+  zeroapp export DIR OUT                              a checkpoint as Hugging Face has it
+      --format F           safetensors (default) or hdf5
+      --dtype T            fp32, bf16 or fp16 (as it was trained)
+      --max-shard-size S   of a file of weights (5GB)
+  zeroapp import-weights MODEL_DIR OUT                a Hugging Face GPT-2 as a checkpoint of step 0
   zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed JSON or Accelerate YAML to TOML
       -o, --output NEW     into a new file
       --leave-out-unsupported   keys that ask for what is not done, instead of refusing them
   zeroapp --help | --version
 
+DIR: a run, its folder of checkpoints, or one of them; of eval and generate also a model folder.
 inputs/reference.toml explains every key; inputs/gpt2_nano.toml is a run of three minutes.
-Exit status: 0 finished, 2 usage or configuration, 3 input data, 5 I/O, 6 does not fit in memory,
-7 numerics, 8 ranks disagree, 9 in use, 10 hang, 11 internal.
+Exit status: 0 finished, 2 usage or configuration, 3 input data, 4 no checkpoint that verifies,
+5 I/O, 6 does not fit in memory, 7 numerics, 8 ranks disagree, 9 in use, 10 hang, 11 internal.
 )";
 }
 

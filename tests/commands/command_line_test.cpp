@@ -79,9 +79,56 @@ TEST(CommandLine, UsesWhatWasTrained) {
   EXPECT_NE(refusal({"generate"}).find("no DIR"), std::string::npos);
 }
 
+TEST(CommandLine, WorksOnCheckpoints) {
+  EXPECT_TRUE(read({"ls", "runs/x", "--quick", "--json"}).quick);
+  EXPECT_EQ(read({"fsck", "runs/x"}).command, Command::fsck);
+  const CommandLine alone = read({"inspect", "runs/x"}), two = read({"inspect", "a", "b=c"});
+  EXPECT_EQ(alone.second, "");
+  EXPECT_EQ(two.second, "b=c") << "a folder, not a setting";
+  const CommandLine line = read({"export", "runs/x", "out", "--format", "hdf5", "--dtype", "bf16",
+                                 "--max-shard-size", "1.5GiB"});
+  EXPECT_EQ(line.command, Command::export_model);
+  EXPECT_EQ(line.second, "out");
+  EXPECT_EQ(line.format, "hdf5");
+  EXPECT_EQ(line.dtype, "bf16");
+  EXPECT_EQ(line.shard_bytes, int64_t(3) << 29);
+  EXPECT_EQ(read({"export", "a", "b", "--max-shard-size", "2GB"}).shard_bytes, 2'000'000'000);
+  EXPECT_EQ(read({"import-weights", "gpt2", "out"}).command, Command::import_weights);
+}
+
+TEST(CommandLine, RefusesCheckpointWordsThatItDoesNotKnow) {
+  EXPECT_NE(refusal({"export", "x"}).find("no OUT; write zeroapp export DIR OUT"),
+            std::string::npos);
+  EXPECT_NE(refusal({"import-weights"}).find("no MODEL_DIR"), std::string::npos);
+  EXPECT_NE(refusal({"inspect", "a", "b", "c"}).find("takes A and B and no more"),
+            std::string::npos);
+  EXPECT_NE(refusal({"export", "x", "y", "--dtype", "int8"}).find("fp32, bf16, fp16"),
+            std::string::npos);
+  EXPECT_NE(refusal({"export", "x", "y", "--format", "onnx"}).find("safetensors, hdf5"),
+            std::string::npos);
+  for (const char* bad : {"5", "", "GB", "-1GB", "0B"}) {
+    EXPECT_NE(refusal({"export", "x", "y", "--max-shard-size", bad}).find("is no size"),
+              std::string::npos)
+        << bad;
+  }
+}
+
 TEST(CommandLine, AnswersQuestionsWithoutAnInput) {
   EXPECT_EQ(read({"--help"}).command, Command::help);
+  EXPECT_EQ(read({"help"}).command, Command::help);
+  EXPECT_EQ(read({"plan", "--help"}).command, Command::help);
   EXPECT_EQ(read({"--version"}).command, Command::version);
+}
+
+TEST(CommandLine, MeasuresAMachineAndItsDisks) {
+  const CommandLine line = read({"calibrate", "--nvme", "/disk", "--out", "m.toml"});
+  EXPECT_EQ(line.command, Command::calibrate);
+  EXPECT_EQ(line.nvme, "/disk");
+  EXPECT_EQ(line.output, "m.toml");
+  EXPECT_FALSE(read({"calibrate"}).nvme.has_value());
+  EXPECT_EQ(read({"doctor", "--nvme", ""}).nvme, "") << "which is another thing than none";
+  EXPECT_NE(refusal({"calibrate", "--nvme"}).find("wants a value"), std::string::npos);
+  EXPECT_NE(refusal({"calibrate", "run.steps=3"}).find("takes no input"), std::string::npos);
 }
 
 TEST(CommandLine, RefusesWhatItDoesNotKnow) {
@@ -91,6 +138,8 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(refusal({"x.toml", "--ranks", "2"}).find("--ranks"), std::string::npos)
       << "training takes its ranks from the launcher";
   EXPECT_NE(refusal({"x.toml", "steps"}).find("key=value"), std::string::npos);
+  EXPECT_NE(refusal({"train", "x.toml"}).find("train: neither a command (plan, "),
+            std::string::npos);
   EXPECT_NE(refusal({"plan", "x.toml", "--ranks"}).find("wants a value"), std::string::npos);
   EXPECT_NE(refusal({"plan", "x.toml", "--ranks", "0"}).find("no number of ranks"),
             std::string::npos);

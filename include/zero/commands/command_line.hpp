@@ -1,18 +1,37 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace zero::commands {
 
-enum class Command { train, plan, data, doctor, eval, generate, import_deepspeed, help, version };
+enum class Command {
+  train,
+  plan,
+  data,
+  doctor,
+  calibrate,
+  eval,
+  generate,
+  ls,
+  fsck,
+  inspect,
+  export_model,
+  import_weights,
+  import_deepspeed,
+  help,
+  version
+};
 
-/// What was typed behind the program's name.
+/// What was typed.
 struct CommandLine {
+  std::string program = "zeroapp";  ///< as it was started: what a reader can type again
   Command command = Command::train;
-  std::string input;                   ///< the file or folder that the command works on
+  std::string input;   ///< the file or folder that the command works on
+  std::string second;  ///< inspect: another one; export, import-weights: the new one
   std::vector<std::string> overrides;  ///< key=value, in their order
 
   bool dry_run = false;        ///< train: print the plan instead
@@ -24,17 +43,22 @@ struct CommandLine {
   std::string steps;  ///< data: "3" or "1..3"; "" = none
   bool decode = false;
   std::string scratch = ".";        ///< doctor
+  std::optional<std::string> nvme;  ///< doctor, calibrate: a folder whose disk is measured
   std::string prompt, prompt_file;  ///< generate, like what follows
   int64_t tokens = 200;
   double temperature = 0;
   int64_t top_k = 0;
   int64_t seed = 0;
-  std::string output;                  ///< import-deepspeed: a new file; "" = standard output
-  bool leave_out_unsupported = false;  ///< import-deepspeed
+  bool quick = false;                   ///< ls: without reading every block
+  std::string format = "safetensors";   ///< export: or "hdf5"
+  std::string dtype;                    ///< export: "fp32", "bf16", "fp16"; "" = as it was trained
+  int64_t shard_bytes = 5'000'000'000;  ///< export: of a file, at most
+  std::string output;                   ///< import-deepspeed, calibrate: a new file; "" = a default
+  bool leave_out_unsupported = false;   ///< import-deepspeed
 };
 
-/// Throws Error(kUsage) for an unknown option, a missing value or input file, and a word that is no
-/// key=value.
+/// `words` are those behind the program's name. Throws Error(kUsage) for an unknown option, a
+/// missing value or input file, and a word that is no key=value.
 CommandLine read_command_line(std::span<const char* const> words);
 
 std::string help_text();
