@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,9 +27,35 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kManifestBytesMax = int64_t(64) << 20;
+constexpr size_t kTrialBytes = 4096;
 
 [[noreturn]] void refuse_path(const std::string& path, const char* doing) {
   refuse(Exit::kIo, path, ": ", std::strerror(errno), " ", doing);
+}
+
+/// A file of the open folder that it says it is in, on the disk when this returns.
+void write_new(const OpenFile& folder, const std::string& path, const std::string& content) {
+  const std::string name = fs::path(path).filename();
+  const OpenFile file(openat(folder.descriptor(), name.c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) refuse_path(path, "making the file");
+  if (const int reason = write_all(file, content)) {
+    refuse(Exit::kIo, path, ": ", std::strerror(reason), " writing it");
+  }
+  if (fsync(file.descriptor()) != 0) refuse_path(path, "syncing the file");
+}
+
+/// A folder outlives a loss of power when its name in the one above is on the disk, and so on. What
+/// may not be opened was there before; EINVAL: there is no disk behind it.
+void sync_above(const std::string& root) {
+  fs::path at = fs::absolute(root);
+  while (at.has_relative_path()) {
+    at = at.parent_path();
+    const OpenFile folder(open(at.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder && fsync(folder.descriptor()) != 0 && errno != EINVAL) {
+      refuse_path(at, "syncing the folder");
+    }
+  }
 }
 
 }  // namespace
@@ -56,6 +83,7 @@ void Store::make_root() {
   if (chmod(options_.root.c_str(), mode_t(options_.permissions)) != 0) {
     refuse_path(options_.root, "setting its permissions");
   }
+  sync_above(options_.root);
 }
 
 std::vector<std::string> Store::names() const {
@@ -103,11 +131,32 @@ std::string Store::begin(int64_t step) {
     }
     rename_new(path(name), path(unique_name(kDamaged, name)));
   }
+  return make_temporary(name);
+}
+
+std::string Store::make_temporary(const std::string& name) const {
   std::string temporary = unique_name(kMaking, name);
   if (mkdirat(root_.descriptor(), temporary.c_str(), 0700) != 0) {
     refuse_path(path(temporary), "making the folder");
   }
   return temporary;
+}
+
+std::string Store::begin_trial() { return make_temporary(folder_of(0)); }
+
+void Store::try_folder(const std::string& trial, int rank) const {
+  const OpenFile folder(open_folder(trial));
+  const std::string name = rank_file_name(rank);
+  write_new(folder, path(trial) + "/" + name, std::string(kTrialBytes, '\0'));
+  if (unlinkat(folder.descriptor(), name.c_str(), 0) != 0) {
+    refuse_path(path(trial) + "/" + name, "removing the file");
+  }
+}
+
+int64_t Store::free_bytes() const {
+  struct statvfs status {};
+  if (fstatvfs(root_.descriptor(), &status) != 0) refuse_path(options_.root, "asking its room");
+  return int64_t(status.f_bavail) * int64_t(status.f_frsize);
 }
 
 int Store::open_folder(const std::string& name) const {
@@ -125,14 +174,7 @@ void Store::sync_root() const { sync_folder(root_.descriptor(), options_.root); 
 
 void Store::write_manifest(const std::string& temporary, const Manifest& manifest) {
   const OpenFile folder(open_folder(temporary));
-  const std::string name = path(temporary) + "/" + kManifestName;
-  const OpenFile file(openat(folder.descriptor(), kManifestName,
-                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) refuse_path(name, "making the file");
-  if (const int reason = write_all(file, to_text(manifest))) {
-    refuse(Exit::kIo, name, ": ", std::strerror(reason), " writing it");
-  }
-  if (fsync(file.descriptor()) != 0) refuse_path(name, "syncing the file");
+  write_new(folder, path(temporary) + "/" + kManifestName, to_text(manifest));
 }
 
 /// Files are made for their owner alone; who may read the root may read them in the end.
@@ -233,17 +275,23 @@ bool Store::verifies(int64_t step, bool whole) const try {
   return false;
 }
 
+Manifest Store::read_manifest(int folder, int64_t step) const {
+  const std::string name = folder_of(step);
+  const std::string content =
+      read_whole(open_plain(folder, path(name), kManifestName), kManifestBytesMax);
+  Manifest manifest = parse_manifest(content, path(name) + "/" + kManifestName);
+  if (manifest.step != step) {
+    refuse(Exit::kInput, path(name), ": its manifest is of step ", manifest.step);
+  }
+  return manifest;
+}
+
 Manifest Store::verify(int64_t step, bool whole) const {
   const std::string name = folder_of(step);
   const OpenFile folder(
       openat(root_.descriptor(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder) refuse(Exit::kInput, path(name), ": ", std::strerror(errno));
-  const std::string content =
-      read_whole(open_plain(folder.descriptor(), path(name), kManifestName), kManifestBytesMax);
-  Manifest manifest = parse_manifest(content, path(name) + "/" + kManifestName);
-  if (manifest.step != step) {
-    refuse(Exit::kInput, path(name), ": its manifest is of step ", manifest.step);
-  }
+  Manifest manifest = read_manifest(folder.descriptor(), step);
   for (const File& file : manifest.files) {
     ShardReader reader(folder.descriptor(), path(name), file);
     if (whole) reader.verify();

@@ -16,6 +16,8 @@ namespace zero::train {
 enum class SavedPart : uint8_t { weight, master, momentum, variance };
 inline constexpr SavedPart kSavedParts[] = {SavedPart::weight, SavedPart::master,
                                             SavedPart::momentum, SavedPart::variance};
+/// All of them, or the first of checkpoint.weights_only.
+std::span<const SavedPart> saved_parts(bool weights_only);
 /// What a resume reads; weights follow from masters.
 inline constexpr SavedPart kLoadedParts[] = {SavedPart::master, SavedPart::momentum,
                                              SavedPart::variance};
@@ -49,20 +51,31 @@ struct SavedSlice {
   SavedPart part;
 };
 /// In the order of the file.
-std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank);
+std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
+                                     std::span<const SavedPart> parts);
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank);
-std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank);
+std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
+                                               std::span<const SavedPart> parts);
 
 /// The slices cut to at most 4 MiB, in the same order.
 std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices);
+
+/// Of one element of a part in the file.
+int64_t element_bytes(const plan::Plan& plan, SavedPart part);
+/// Of a piece in the file.
+int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece);
+
+/// Copies a piece. `out` has its bytes and is aligned for floats.
+void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out);
 
 /// The bytes of a piece, in `room` or where the view has them.
 std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
                                       std::vector<float>& room);
 
-/// All tensors of a plan and who wrote what where. `offsets` [ranks][slices of the rank]: of their
-/// first bytes in its file, as ShardWriter tells; rank r's file is number r.
+/// All tensors of a plan and who wrote what where; `parts` begins as kSavedParts. `offsets`
+/// [ranks][slices of the rank]: of their first bytes in its file, as ShardWriter tells; rank r's
+/// file is number r.
 void describe_slices(const plan::Plan& plan, const std::vector<std::vector<int64_t>>& offsets,
-                     checkpoint::Manifest& manifest);
+                     std::span<const SavedPart> parts, checkpoint::Manifest& manifest);
 
 }  // namespace zero::train

@@ -13,9 +13,6 @@
 namespace zero::train {
 namespace {
 
-/// Lanes that communicate are all but compute.
-constexpr int kChannels = plan::kLanes - 1;
-
 bool wants_mpi() {
   const char* wanted = std::getenv("ZERO_COMM");
   return wanted && std::string(wanted) == "mpi";
@@ -32,7 +29,7 @@ void add(comm::Traffic& sum, const comm::Traffic& part) {
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks) {
   const bool shared = ranks > 1 && !wants_mpi() && comm::all_ranks_share_a_node();
   std::vector<std::unique_ptr<comm::Communicator>> comms;
-  for (int channel = 0; channel < kChannels; ++channel) {
+  for (size_t channel = 0; channel < std::size(plan::kCollectiveLanes); ++channel) {
     if (ranks == 1) {
       comms.push_back(comm::make_self());
     } else {
@@ -44,38 +41,60 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks) {
 
 Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
                const Options& options)
-    : session_(session), build_(build) {
+    : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
   session_.alone([&] { comms_ = make_communicators(session_.ranks()); });
   run::LaneComms lanes{};
-  for (size_t i = 0; i < comms_.size(); ++i) lanes[i + 1] = comms_[i].get();
+  for (size_t i = 0; i < comms_.size(); ++i) {
+    lanes[size_t(plan::kCollectiveLanes[i])] = comms_[i].get();
+  }
   session_.together([&] {
-    executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes);
+    const run::LaneDisks disks = open_disk(options.disk);
+    executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
     // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
     fill_initial_weights(view(), options.seed, session_.threads());
     state() = kernels::initial_step_state(rules.decide);
   });
-  start_watchdog(options.watchdog_seconds);
+  start_watchdog();
 }
 
-void Engine::start_watchdog(double timeout_seconds) {
+run::LaneDisks Engine::open_disk(const DiskSettings& settings) {
+  const int64_t bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
+  if (bytes == 0) return {};
+  disk_ = std::make_unique<Disk>(settings, bytes);
+  if (session_.is_first() && !disk_->warning().empty()) {
+    std::fprintf(stderr, "zeroapp: warning: %s\n", disk_->warning().c_str());
+  }
+  return disk_->lanes();
+}
+
+int64_t Engine::allocated_bytes(plan::Tier tier) const {
+  if (tier == plan::Tier::nvme) return disk_ ? disk_->bytes() : 0;
+  return executor_->arena(tier).bytes();
+}
+
+void Engine::start_watchdog() {
   const auto progress = executor_->progress();
   const auto running = [this, progress] {
     return describe_progress(build_.plan, plan::BodyId(body_.load()), progress);
   };
-  const auto on_hang = [this, timeout_seconds](const std::string& what) {
-    // Every rank that hangs says where, and has the time to do so before the first one ends all.
-    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session_.rank(), what.c_str());
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    session_.end_all(std::make_exception_ptr(
-        Error(Exit::kHang, text("nothing finished for ", timeout_seconds, " s - ", what))));
-  };
-  watchdog_ = std::make_unique<Watchdog>(
-      Watchdog::Options{.timeout_seconds = timeout_seconds,
-                        .finished = [progress] { return finished_ops(progress); },
-                        .running = running,
-                        .on_hang = on_hang});
+  watchdog_ = make_watchdog([progress] { return finished_ops(progress); }, running);
   session_.peers().watch_with(watchdog_.get());
+}
+
+std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finished,
+                                                std::function<std::string()> running) const {
+  const auto on_hang = [&session = session_, seconds = watchdog_seconds_](const std::string& what) {
+    // Every rank that hangs says where, and has the time to do so before the first one ends all.
+    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session.rank(), what.c_str());
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    session.end_all(std::make_exception_ptr(
+        Error(Exit::kHang, text("nothing finished for ", seconds, " s - ", what))));
+  };
+  return std::make_unique<Watchdog>(Watchdog::Options{.timeout_seconds = watchdog_seconds_,
+                                                      .finished = std::move(finished),
+                                                      .running = std::move(running),
+                                                      .on_hang = on_hang});
 }
 
 Engine::~Engine() { session_.peers().watch_with(nullptr); }
@@ -98,9 +117,16 @@ kernels::StepState& Engine::state() {
 }
 
 StateView Engine::view() {
-  return {.plan = &build_.plan, .rank = session_.rank(), .bytes = [this](int32_t buffer) {
-            return executor_->bytes(buffer);
-          }};
+  run::Executor* const executor = executor_.get();
+  return {
+      .plan = &build_.plan,
+      .rank = session_.rank(),
+      .bytes = [executor](int32_t buffer) { return executor->bytes(buffer); },
+      .read_disk = [executor](int32_t buffer, int64_t offset,
+                              std::span<std::byte> out) { executor->read(buffer, offset, out); },
+      .write_disk = [executor](
+                        int32_t buffer, int64_t offset,
+                        std::span<const std::byte> in) { executor->write(buffer, offset, in); }};
 }
 
 double Engine::exposed_seconds() const {

@@ -2,7 +2,9 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "src/comm/mpi_world.hpp"
 
@@ -14,12 +16,23 @@ struct Peers::Channel {
   int32_t cast = 0, counted = 0;
   MPI_Request vote = MPI_REQUEST_NULL;
   Watchdog* watchdog = nullptr;
+  bool asleep = false;
 
   /// A call of MPI that returns when other ranks have come.
   template <class Call>
   void wait(const char* name, const Call& call) const {
     const Watchdog::Armed armed(watchdog, name);
+    if (asleep) sleep_until_all_have_come();
     comm::check_mpi(call(), name);
+  }
+
+  void sleep_until_all_have_come() const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    comm::check_mpi(MPI_Ibarrier(comm, &request), "MPI_Ibarrier");
+    for (int come = 0; !come;) {
+      comm::check_mpi(MPI_Test(&request, &come, MPI_STATUS_IGNORE), "MPI_Test");
+      if (!come) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 
   template <class T>
@@ -47,6 +60,8 @@ Peers::~Peers() {
 
 int Peers::rank() const { return channel_->rank; }
 int Peers::ranks() const { return channel_->ranks; }
+
+void Peers::wait_asleep() { channel_->asleep = true; }
 
 void Peers::watch_with(Watchdog* watchdog) { channel_->watchdog = watchdog; }
 

@@ -10,12 +10,21 @@ namespace zero::train {
 
 namespace {
 
-/// Votes; a greater one is the number of a signal.
-constexpr int32_t kGoOn = 0, kTimeIsUp = 1;
-static_assert(kTimeIsUp < SIGINT && kTimeIsUp < SIGTERM && kTimeIsUp < SIGUSR1);
+/// Votes, of which the greatest counts: what ends a run saves it too. Above them are signals.
+constexpr int32_t kGoOn = 0, kSaves = 1, kTimeIsUp = 2, kStops = 3, kSignals = 16;
 
 std::string reason_of(int32_t vote) {
-  return vote == kTimeIsUp ? "run.walltime" : StopSignal::name_of(vote);
+  if (vote == kTimeIsUp) return "run.walltime";
+  return vote == kStops ? name_of(Request::stop) : StopSignal::name_of(vote - kSignals);
+}
+
+bool picks_best(const RunConfig& config) {
+  return config.checkpoint.best_metric != BestMetric::none;
+}
+
+int32_t vote_of(Request request) {
+  constexpr int32_t kVotes[] = {kGoOn, kSaves, kStops};
+  return kVotes[size_t(request)];
 }
 
 }  // namespace
@@ -36,31 +45,53 @@ Outcome Trainer::run() {
   const int64_t last = last_step(parts_.config);
   Peers& peers = parts_.session.peers();
   int64_t step = parts_.done;
-  int32_t stop = kGoOn;
-  while (step < last && stop == kGoOn) {
+  int32_t votes = kGoOn;
+  while (step < last && votes <= kSaves) {
     parts_.session.set_step(++step);
     peers.cast_vote(vote());
     attempt(step);
-    stop = peers.count_vote();
-    if (is_save_due(step)) save(step);
-    if (stop == kGoOn && is_evaluation_due(step)) evaluate_weights(step);
+    votes = peers.count_vote();
+    leave_step(step, votes);
   }
   if (step == parts_.done) complete_weights(step);
   finish();
-  save(step);
   const bool cut = step < last;
-  const bool evaluated = evaluation_ && evaluation_->step == step;
-  if (!cut && !evaluated && parts_.data.validation) evaluate_weights(step);
+  end(step, cut);
   return {.steps = step,
           .saved = saved_,
-          .stopped_by = cut ? reason_of(stop) : "",
+          .stopped_by = cut ? reason_of(votes) : "",
           .evaluation = evaluation_};
 }
 
-/// Cast as a step begins: whether it is to be the last one, and why.
+/// Cast as a step begins: whether it is to be the last one or saved, and why.
 int32_t Trainer::vote() {
-  const bool ends = parts_.time_limit.is_last_step(TimeLimit::Clock::now());
-  return std::max<int32_t>(StopSignal::received(), ends ? kTimeIsUp : kGoOn);
+  const TimeLimit::Clock::time_point now = TimeLimit::Clock::now();
+  int32_t vote = vote_of(parts_.requests.take(now));
+  if (parts_.time_limit.is_last_step(now)) vote = std::max(vote, kTimeIsUp);
+  const int32_t signal = StopSignal::received();
+  return signal ? kSignals + signal : vote;
+}
+
+/// What is due between this step and the next one.
+void Trainer::leave_step(int64_t step, int32_t votes) {
+  hear_of_saves(false);
+  const bool evaluates = votes <= kSaves && is_evaluation_due(step);
+  // A checkpoint is the best one by its evaluation; else what is safe first is safe sooner.
+  if (evaluates && picks_best(parts_.config)) evaluate_weights(step);
+  if (is_save_due(step) || votes == kSaves) save(step);
+  if (evaluates && !picks_best(parts_.config)) evaluate_weights(step);
+}
+
+/// What is due after the last step.
+void Trainer::end(int64_t step, bool cut) {
+  const bool evaluated = evaluation_ && evaluation_->step == step;
+  const bool evaluates = !cut && !evaluated && parts_.data.validation;
+  if (evaluates && picks_best(parts_.config)) evaluate_weights(step);
+  hear_of_saves(true);
+  save(step);
+  hear_of_saves(true);
+  if (evaluates && !picks_best(parts_.config)) evaluate_weights(step);
+  if (!cut) load_best(step);
 }
 
 void Trainer::attempt(int64_t step) {
@@ -100,9 +131,21 @@ void Trainer::complete_weights(int64_t step) {
 
 /// Saving applies the pending update earlier than the next step would, with the same bits.
 void Trainer::save(int64_t step) {
-  if (!parts_.save || saved_ == step) return;
+  if (!parts_.saves || saved_ == step) return;
   finish();
-  if (parts_.save(step)) saved_ = step;
+  parts_.saves->save(step);
+}
+
+void Trainer::hear_of_saves(bool waits) {
+  if (parts_.saves) saved_ = std::max(saved_, parts_.saves->committed(waits));
+}
+
+void Trainer::load_best(int64_t step) {
+  if (!parts_.saves || !parts_.config.checkpoint.load_best_at_end) return;
+  const std::optional<Evaluation> best = parts_.saves->load_best(step);
+  if (!best) return;
+  complete_weights(step);
+  evaluation_ = best;
 }
 
 void Trainer::evaluate_weights(int64_t step) {

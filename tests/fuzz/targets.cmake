@@ -7,3 +7,8 @@ zero_fuzz_target(safetensors FOLDERS src/base io/files io/interop LINKS zero_io
                  SEEDS tests/fuzz/seeds/safetensors)
 zero_fuzz_target(manifest FOLDERS src/base FILES io/checkpoint/manifest_*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)
+zero_fuzz_target(shard FOLDERS src/base io/files
+                 FILES io/checkpoint/manifest_*.cpp io/checkpoint/shard_reader.cpp
+                       io/checkpoint/file_digest.cpp io/checkpoint/open_plain.cpp
+                       io/interop/json.cpp
+                 LINKS zero_io SEEDS tests/fuzz/seeds/shard)

@@ -10,6 +10,7 @@
 
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/train/engine.hpp"
+#include "zero/train/evaluator.hpp"
 
 namespace zero::train {
 
@@ -20,6 +21,7 @@ struct FactParts {
   const RunConfig& config;
   const Build& build;
   std::string configuration;  ///< the text of an input file
+  std::string description;    ///< description_json()
   std::string data;           ///< fingerprint
   std::string program;        ///< version
   int threads = 1;            ///< a rank
@@ -54,16 +56,19 @@ struct Start {
 /// function is collective.
 class Checkpointer {
  public:
-  /// Makes the folder and takes its lock (rank 0), and looks whether every rank sees it. `session`
-  /// and `config` outlive it. Throws Ended: kInUse naming the holder, kIo; kUsage where
+  /// Makes the folder and takes its lock (rank 0), tries whether every rank can write into the same
+  /// one, and warns where its disk has no room for what checkpoint.keep keeps. All arguments
+  /// outlive it. Throws Ended: kInUse naming the holder, kIo naming the rank; kUsage where
   /// checkpoint.resume is "never" and there are checkpoints.
-  Checkpointer(Session& session, const RunConfig& config, Facts facts);
+  Checkpointer(Session& session, const RunConfig& config, const plan::Plan& plan, Facts facts);
+  /// Waits for a save that is under way.
+  ~Checkpointer();
 
   /// The newest checkpoint that verifies, every digest of it checked by one of the ranks; else that
   /// of checkpoint.resume_from; else none. One warning for each that does not verify. Throws Ended,
   /// kNoCheckpoint, where there are checkpoints and none verifies, where none is and one is
-  /// required, and where a newer release wrote it; kInput where it is of another architecture,
-  /// tokenizer or data.
+  /// required, where the newest does not verify and is required, and where a newer release wrote
+  /// it; kInput where it is of another architecture, tokenizer or data.
   std::optional<Start> find_start();
 
   /// Settings of the checkpoint that are others now and change what is computed.
@@ -72,31 +77,48 @@ class Checkpointer {
   /// Fills the state that this rank holds. Newer folders that do not verify make way. Throws Ended.
   void load(const Start& start, Engine& engine);
 
-  /// Saves the state after `step`, all updates applied; true when it is committed. False where that
-  /// failed and checkpoint.max_failures allows it: one warning, nothing half-written stays. Throws
-  /// Ended, kIo, where it does not.
-  bool save(int64_t step, Engine& engine);
+  /// The evaluation of a step that is about to be saved: the best one's checkpoint is kept where
+  /// checkpoint.best_metric says so.
+  void note(const Evaluation& evaluation);
+
+  /// Saves the state after `step`, all updates applied. Returns when that is committed or has
+  /// failed; with checkpoint.async when the save before it has ended and the state is copied.
+  /// Throws as committed().
+  void save(int64_t step, Engine& engine);
+
+  /// The last step that this launch has committed; 0: none. With checkpoint.async it hears of a
+  /// save when that has ended on every rank, or waits for it. A save that failed gives one warning
+  /// where checkpoint.max_failures allows it; else it throws Ended, kIo.
+  int64_t committed(bool waits);
+
+  /// Where a better checkpoint than that of the last step is known: fills the engine with it and
+  /// returns its evaluation. Throws Ended, kNoCheckpoint, where it does not verify any more.
+  std::optional<Evaluation> load_best(int64_t last_step, Engine& engine);
 
  private:
-  struct Files;
+  struct Background;
 
   std::optional<Start> newest(const checkpoint::Store& store, std::vector<int64_t> steps);
   std::string verify(const checkpoint::Store& store, int64_t step, checkpoint::Manifest& manifest);
+  void open_store();
+  void require_shared_folder();
+  void warn_of_little_room();
   void require_same_training(const Start& start);
-  void commit(int64_t step, Engine& engine);
-  std::vector<std::string> write_shards(const StateView& view);
-  void publish(int64_t step, Engine& engine, const std::vector<std::string>& written);
-  void retain();
-  void give_up(const std::string& problem);
+  void fill(const Start& start, Engine& engine);
   void set_damaged_aside(const Start& start);
-  void agree(const std::function<void()>& work);
+  void conclude(const std::string& problem);
+  void give_up(const std::string& problem);
 
   Session& session_;
   const RunConfig& config_;
+  const plan::Plan& plan_;
   Facts facts_;
   std::unique_ptr<checkpoint::Store> store_, other_;
-  std::string temporary_;  ///< of the save under way; "" if there is none
+  std::unique_ptr<Background> background_;  ///< of checkpoint.async
+  int64_t saving_ = 0;                      ///< the step of the save under way; 0: none is
+  int64_t committed_ = 0;
   int64_t failures_ = 0;
+  std::optional<Evaluation> noted_, best_, best_if_saved_;
 };
 
 }  // namespace zero::train

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "zero/comm/communicator.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/train/build.hpp"
+#include "zero/train/disk.hpp"
 #include "zero/train/session.hpp"
 #include "zero/train/state_view.hpp"
 #include "zero/train/watchdog.hpp"
@@ -27,9 +29,11 @@ class Engine {
   struct Options {
     uint64_t seed = 0;             ///< of the initial weights
     double watchdog_seconds = 30;  ///< without a finished op until all ranks are ended
+    DiskSettings disk = {};        ///< of a plan that keeps bytes there
   };
-  /// Takes the memory and fills in the initial weights and step state. `session`, `build` and what
-  /// `rules` views outlive it. Throws Ended where a rank has not the memory. Collective.
+  /// Takes the memory and the disk and fills in the initial weights and step state. `session`,
+  /// `build` and what `rules` views outlive it. Throws Ended where a rank has not the memory.
+  /// Collective.
   Engine(Session& session, const Build& build, const run::Rules& rules, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -46,23 +50,32 @@ class Engine {
   int64_t runs(plan::BodyId body) const { return runs_[body]; }
   double seconds(plan::BodyId body) const { return seconds_[body]; }
   double last_seconds() const { return last_seconds_; }
+  /// A watchdog with this engine's patience over something else that ranks wait for each other in.
+  std::unique_ptr<Watchdog> make_watchdog(std::function<int64_t()> finished,
+                                          std::function<std::string()> running) const;
+
   /// What compute waited for other lanes in the last run.
   double exposed_seconds() const;
   /// What all lanes have sent, by verb; and through which back end.
   comm::TrafficTable traffic() const;
   std::string backend() const;
+  /// Bytes taken on a tier: as the plan says, on disk in whole blocks.
+  int64_t allocated_bytes(plan::Tier tier) const;
 
  private:
-  void start_watchdog(double timeout_seconds);
+  run::LaneDisks open_disk(const DiskSettings& settings);
+  void start_watchdog();
 
   Session& session_;
   const Build& build_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
+  std::unique_ptr<Disk> disk_;  ///< null where the plan keeps nothing there
   std::unique_ptr<run::Executor> executor_;
   std::atomic<int> body_{0};
   std::array<int64_t, plan::kBodies> runs_{};
   std::array<double, plan::kBodies> seconds_{};
   double last_seconds_ = 0;
+  double watchdog_seconds_;
   std::unique_ptr<Watchdog> watchdog_;
 };
 

@@ -25,6 +25,10 @@ class Peers {
   /// none with nullptr.
   void watch_with(Watchdog* watchdog);
 
+  /// From now on a verb sleeps until the other ranks have come, a millisecond at a time, instead of
+  /// taking a core from those that train.
+  void wait_asleep();
+
   int rank() const;
   int ranks() const;
 

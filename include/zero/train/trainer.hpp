@@ -11,6 +11,7 @@
 #include "zero/train/batch_loader.hpp"
 #include "zero/train/engine.hpp"
 #include "zero/train/evaluator.hpp"
+#include "zero/train/requests.hpp"
 #include "zero/train/time_limit.hpp"
 
 namespace zero::train {
@@ -31,7 +32,8 @@ struct StepRecord {
 struct Outcome {
   int64_t steps = 0;                     ///< attempts made by all launches
   int64_t saved = 0;                     ///< the last step with a committed checkpoint; 0: none
-  std::string stopped_by = {};           ///< what cut it short: "SIGTERM", "run.walltime"; or ""
+  std::string stopped_by = {};           ///< what cut it short: "SIGTERM", "run.walltime",
+                                         ///< "stop_now"; or ""
   std::optional<Evaluation> evaluation;  ///< the last one
 };
 
@@ -50,14 +52,21 @@ class Trainer {
     TimeLimit time_limit;
     std::function<void(const StepRecord&)> on_step;
     std::function<void(const Evaluation&)> on_evaluation;
-    int64_t done = 0;  ///< steps that the state in the engine has behind it
-    /// Saves the state after a step; true when that is committed. Collective. None: nothing is.
-    std::function<bool(int64_t)> save = {};
+    int64_t done = 0;        ///< steps that the state in the engine has behind it
+    Requests requests = {};  ///< of rank 0
+    /// What is saved and how; Checkpointer's functions of these names. None: nothing is.
+    struct Saves {
+      std::function<void(int64_t step)> save;
+      std::function<int64_t(bool waits)> committed;
+      std::function<std::optional<Evaluation>(int64_t last_step)> load_best;
+    };
+    std::optional<Saves> saves = {};
   };
   explicit Trainer(Parts parts);
 
-  /// Ends after last_step(), or at the step boundary after a signal on any rank or before the time
-  /// limit of any; all updates are then applied, and the state is saved. Throws Ended, kNumerics,
+  /// Ends after last_step(), or at the step boundary after a signal on any rank, a request, or
+  /// before the time limit of any; all updates are then applied, and the state is saved. The
+  /// weights are then those of the best evaluation if that is asked for. Throws Ended, kNumerics,
   /// when training has broken down; any other error is this rank's alone, in the middle of
   /// communication. Collective.
   Outcome run();
@@ -69,9 +78,13 @@ class Trainer {
   void attempt(int64_t step);
   void time_pending();
   void finish();
+  void leave_step(int64_t step, int32_t vote);
+  void end(int64_t step, bool cut);
   void evaluate_weights(int64_t step);
   void complete_weights(int64_t step);
   void save(int64_t step);
+  void hear_of_saves(bool waits);
+  void load_best(int64_t step);
   void settle(int64_t gradients_step);
   bool is_evaluation_due(int64_t step) const;
   bool is_save_due(int64_t step) const;
@@ -82,7 +95,7 @@ class Trainer {
   std::optional<StepRecord> pending_;  ///< its gradients wait for the next decision
   Clock::time_point begun_{};          ///< when that attempt did
   std::optional<Evaluation> evaluation_;
-  int64_t saved_;
+  int64_t saved_;  ///< the last step that is known to be committed
 };
 
 }  // namespace zero::train

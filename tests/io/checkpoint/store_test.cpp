@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <random>
 
 #include "tests/support/file_calls.hpp"
 #include "tests/support/small_checkpoint.hpp"
@@ -54,6 +55,14 @@ class Stores : public ::testing::Test {
 
   TempFolder temp_{"store"};
 };
+
+void flip_bit(const std::string& name, int64_t at, int bit) {
+  std::fstream stream(name, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekg(at);
+  const char byte = char(stream.get() ^ (1 << bit));
+  stream.seekp(at);
+  stream.put(byte);
+}
 
 TEST_F(Stores, PublishStepsAndPointAtTheLatest) {
   save({1, 1200});
@@ -172,6 +181,26 @@ TEST_F(Stores, FindEveryDamage) {
   EXPECT_THAT(refusal(3), HasSubstr("step00000003: "));
 }
 
+TEST_F(Stores, LoadNoneOf150DamagedOnes) {
+  save({1, 2});
+  const std::string step = path("step00000002/"), kept = temp_.path() + "/kept";
+  const std::string names[] = {"rank00000.h5", "rank00001.h5", "checkpoint.h5", "MANIFEST.json"};
+  std::mt19937 random(1);
+  for (int i = 0; i < 150; ++i) {
+    const std::string& name = names[random() % std::size(names)];
+    const int64_t at = int64_t(random() % fs::file_size(step + name));
+    SCOPED_TRACE(text(name, " at ", at, ", damage ", i));
+    fs::rename(step + name, kept);
+    if (i % 5 != 0) fs::copy_file(kept, step + name);
+    if (i % 5 == 1) fs::resize_file(step + name, uintmax_t(at));
+    if (i % 5 == 2) fs::resize_file(step + name, fs::file_size(kept) + 1 + uintmax_t(at));
+    if (i % 5 > 2) flip_bit(step + name, at, int(random() % 8));
+    EXPECT_NE(refusal(2), "");
+    fs::rename(kept, step + name);
+  }
+  EXPECT_EQ(refusal(2), "") << "as it was";
+}
+
 TEST_F(Stores, LatestLeadsNowhereElse) {
   save({1});
   for (const char* target : {"../step00000001", "/etc", "step1", "step00000002", "step00000001/",
@@ -194,7 +223,7 @@ TEST_F(Stores, KeepTheNewestTheRegularAndTheBest) {
   EXPECT_THAT(store.steps(), ElementsAre(3, 4, 7, 8));
   EXPECT_THROW(store.retain({.keep = 1}), Error);
   EXPECT_EQ(kept(".del-"), "");
-  EXPECT_THAT(store.warnings(), IsEmpty());
+  EXPECT_THAT(store.take_warnings(), IsEmpty());
 }
 
 TEST_F(Stores, NeverRemoveTheNewestThatVerifies) {
@@ -265,7 +294,7 @@ class Interrupted : public Stores {
     file_call_plan.status = kEndedAfter;
     store.retain({.keep = 2});
     const bool missed = file_call_plan.call > 0;
-    return missed ? kFinished : store.warnings().empty() ? kRefused : kEndedAfter;
+    return missed ? kFinished : store.take_warnings().empty() ? kRefused : kEndedAfter;
   } catch (const Error& error) {
     const bool expected = error.exit() == Exit::kIo && testing_support::repeated_fsyncs == 0;
     return expected ? kRefused : kOther;
@@ -275,7 +304,7 @@ class Interrupted : public Stores {
 
   void expect_nothing_lost(bool acknowledged) const {
     Store store = writer();
-    EXPECT_THAT(store.warnings(), IsEmpty());
+    EXPECT_THAT(store.take_warnings(), IsEmpty());
     EXPECT_EQ(kept(".tmp-") + kept(".del-") + kept("damaged-"), "");
     const int64_t latest = store.latest().value_or(-1);
     EXPECT_TRUE(latest == 3 || (latest == 2 && !acknowledged)) << latest;
@@ -299,7 +328,7 @@ TEST_F(Interrupted, AtAnyFileSystemCallTheyLoseNothing) {
 }
 
 TEST_F(Interrupted, AnyFailingCallIsReportedAndNothingIsLost) {
-  for (const int error : {EIO, ENOSPC}) {
+  for (const int error : {EIO, ENOSPC, EINVAL, ENOLCK, EOPNOTSUPP}) {
     int call = 1, status = kOther;
     for (; (status = status_of(call, error)) != kFinished; ++call) {
       SCOPED_TRACE(text("call ", call, " fails with ", std::strerror(error)));

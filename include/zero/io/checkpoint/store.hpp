@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
@@ -35,6 +36,12 @@ class Store {
   /// "damaged-step00001200-<id>" and kept; one that does is Error(kIo): a step is never
   /// overwritten.
   std::string begin(int64_t step);
+
+  /// Makes a temporary folder that no step comes of, and returns its name: where every rank tries
+  /// with try_folder() whether it sees the same files. By one rank, which abandons it.
+  std::string begin_trial();
+  /// Makes, syncs and removes a file there, named after the rank. Throws Error(kIo).
+  void try_folder(const std::string& trial, int rank) const;
 
   /// The folder's descriptor, to be closed by the caller (O_DIRECTORY, O_NOFOLLOW). By every rank.
   /// Throws Error(kIo).
@@ -71,14 +78,20 @@ class Store {
   /// Reads and checks the manifest of a step; with `whole` every block of every file too. Throws
   /// Error(kInput) naming file and block.
   Manifest verify(int64_t step, bool whole) const;
+  /// The manifest alone, out of the open folder of a step. Throws as verify().
+  Manifest read_manifest(int folder, int64_t step) const;
+
+  /// What its file system would let a user without privileges still write.
+  int64_t free_bytes() const;
 
   const std::string& root() const { return options_.root; }
-  /// Removals that did not succeed so far, in words; the next start tries again.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Removals that did not succeed since it was last asked, in words; the next start tries again.
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
  private:
   std::string path(const std::string& name) const { return options_.root + "/" + name; }
   std::vector<std::string> names() const;
+  std::string make_temporary(const std::string& name) const;
   void make_root();
   void collect();
   void finish_publishing();

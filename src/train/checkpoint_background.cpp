@@ -1,0 +1,39 @@
+#include "src/train/checkpoint_background.hpp"
+
+namespace zero::train {
+
+Checkpointer::Background::Background(Session& session) : session_(session) { peers_.wait_asleep(); }
+
+Checkpointer::Background::~Background() {
+  if (thread_.joinable()) thread_.join();
+  peers_.watch_with(nullptr);
+}
+
+void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
+                                     const Engine& engine) {
+  session_.together([&] {
+    if (!copy_) copy_.emplace(order.plan, order.parts);
+    copy_->copy(live);
+  });
+  if (!watchdog_) {
+    watchdog_ = engine.make_watchdog([this] { return pieces_.load(); },
+                                     [] { return std::string("a checkpoint in the background"); });
+    peers_.watch_with(watchdog_.get());
+  }
+  ended_ = false;
+  thread_ = std::thread([this, order = std::move(order)] {
+    try {
+      problem_ = save_checkpoint(order, peers_, *copy_, pieces_);
+    } catch (...) {
+      session_.end_all(std::current_exception());
+    }
+    ended_ = true;
+  });
+}
+
+std::string Checkpointer::Background::end() {
+  thread_.join();
+  return std::exchange(problem_, "");
+}
+
+}  // namespace zero::train

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "src/train/checkpoint_save.hpp"
+#include "zero/train/session.hpp"
+#include "zero/train/watchdog.hpp"
+
+namespace zero::train {
+
+/// Saves beside training: on a thread and over a channel of its own, from a copy of the state.
+struct Checkpointer::Background {
+ public:
+  /// Collective.
+  explicit Background(Session& session);
+  /// Waits for a save that is under way.
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  /// Copies the state and begins; none may be under way. A peer that hangs in the save ends all
+  /// ranks after the engine's patience. Collective.
+  void begin(const LivePayload& live, SaveOrder order, const Engine& engine);
+  /// Whether the save that was begun is over.
+  bool ended() const { return ended_; }
+  /// Waits until it is and returns what failed; "" if nothing did.
+  std::string end();
+
+ private:
+  Session& session_;
+  Peers peers_;
+  std::optional<PayloadCopy> copy_;
+  std::unique_ptr<Watchdog> watchdog_;
+  std::atomic<int64_t> pieces_{0};
+  std::atomic<bool> ended_{false};
+  std::string problem_;
+  std::thread thread_;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,57 @@
+#pragma once
+/// The bytes that a rank writes into its file, as the state has them now or as it had them.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/train/checkpoint_layout.hpp"
+#include "zero/device/arena.hpp"
+
+namespace zero::train {
+
+/// What a rank's file holds, in pieces of at most 4 MiB and in the order of the file.
+class Payload {
+ public:
+  virtual ~Payload() = default;
+  virtual size_t pieces() const = 0;
+  /// Stays until the next call.
+  virtual std::span<const std::byte> piece(size_t index) = 0;
+};
+
+/// Out of a state that rests meanwhile.
+class LivePayload final : public Payload {
+ public:
+  LivePayload(StateView view, std::span<const SavedPart> parts);
+  size_t pieces() const override { return pieces_.size(); }
+  std::span<const std::byte> piece(size_t index) override;
+  const StateView& view() const { return view_; }
+  const SavedSlice& slice(size_t index) const { return pieces_[index]; }
+
+ private:
+  StateView view_;
+  std::vector<SavedSlice> pieces_;
+  std::vector<float> room_;
+};
+
+/// Out of a second buffer, so that training may go on.
+class PayloadCopy final : public Payload {
+ public:
+  /// Takes the memory for the copies of one rank of this plan. Throws Error(kDoesNotFit).
+  PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts);
+  /// What memory a copy takes: the rank's share of these parts, as files hold them.
+  static int64_t bytes_for(const plan::Plan& plan, std::span<const SavedPart> parts);
+
+  /// Replaces what is there.
+  void copy(const LivePayload& live);
+
+  size_t pieces() const override { return places_.size(); }
+  std::span<const std::byte> piece(size_t index) override;
+
+ private:
+  Arena memory_;
+  std::vector<std::span<std::byte>> places_;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,179 @@
+#include "src/train/checkpoint_save.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "src/train/checkpoint_agreement.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/files/open_file.hpp"
+
+namespace zero::train {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Ranks wait for each other after this many pieces, so that a watchdog can tell a rank that hangs
+/// from a file that is long.
+constexpr size_t kPiecesARound = 16;
+
+/// Thrown on every rank alike when a save has failed on any.
+struct SaveFailed {
+  std::string what;
+};
+
+/// What a rank tells of its file; the manifest is written by the first.
+std::string to_text(const checkpoint::ShardWriter::Written& written) {
+  return Json{{"name", written.file.name},
+              {"bytes", written.file.bytes},
+              {"crc32c", written.file.crc32c},
+              {"xxh3", written.file.xxh3},
+              {"offsets", written.offsets}}
+      .dump();
+}
+
+checkpoint::ShardWriter::Written written_of(const std::string& words) {
+  const Json json = Json::parse(words);
+  return {.file = {.name = json["name"],
+                   .bytes = json["bytes"],
+                   .crc32c = json["crc32c"],
+                   .xxh3 = json["xxh3"]},
+          .offsets = json["offsets"]};
+}
+
+class Save {
+ public:
+  Save(const SaveOrder& order, const Peers& peers, Payload& payload, std::atomic<int64_t>& pieces)
+      : order_(order), peers_(peers), payload_(payload), pieces_(pieces) {}
+
+  std::string run() {
+    std::string problem;
+    try {
+      commit();
+    } catch (const SaveFailed& failed) {
+      problem = failed.what;
+    }
+    if (problem.empty()) {
+      retain();
+    } else {
+      problem += abandon();
+    }
+    return problem;
+  }
+
+ private:
+  /// Runs work that does not communicate on every rank; where it fails on any, the save has failed
+  /// on all.
+  void agree(const std::function<void()>& work) const {
+    const Problem problem = first_problem(peers_, work);
+    if (problem) throw SaveFailed{text("rank ", problem.rank, ": ", problem.what)};
+  }
+
+  void commit() {
+    agree([&] {
+      if (is_first_) temporary_ = order_.store.begin(order_.step);
+    });
+    temporary_ = peers_.share(temporary_)[0];
+    publish(write_shards());
+  }
+
+  /// Writes this rank's file. What every rank tells of its own is on rank 0.
+  std::vector<std::string> write_shards() {
+    OpenFile folder;
+    std::unique_ptr<checkpoint::ShardWriter> file;
+    agree([&] {
+      folder = OpenFile(order_.store.open_folder(temporary_));
+      file = std::make_unique<checkpoint::ShardWriter>(
+          folder.descriptor(), checkpoint::rank_file_name(rank_),
+          slice_plans(order_.plan, rank_, order_.parts));
+    });
+    const size_t rounds = size_t(peers_.largest(int64_t(payload_.pieces() / kPiecesARound))) + 1;
+    for (size_t round = 0; round < rounds; ++round) {
+      agree([&] {
+        const size_t end = std::min(payload_.pieces(), (round + 1) * kPiecesARound);
+        for (size_t i = round * kPiecesARound; i < end; ++i, ++pieces_) {
+          file->append(payload_.piece(i));
+        }
+      });
+    }
+    std::string told;
+    agree([&] { told = to_text(file->finish()); });
+    return peers_.gather(told);
+  }
+
+  void publish(const std::vector<std::string>& written) {
+    OpenFile folder;
+    agree([&] {
+      folder = OpenFile(order_.store.open_folder(temporary_));
+      if (is_first_) write_manifest(folder, written);
+    });
+    agree([&] {
+      checkpoint::Store::sync_folder(folder.descriptor(), order_.store.root() + "/" + temporary_);
+    });
+    agree([&] {
+      if (is_first_) order_.store.publish(temporary_, order_.step);
+    });
+  }
+
+  void write_manifest(const OpenFile& folder, const std::vector<std::string>& written) {
+    checkpoint::Manifest manifest{.step = order_.step,
+                                  .ranks = peers_.ranks(),
+                                  .facts = order_.facts,
+                                  .tensors = {},
+                                  .slices = {},
+                                  .files = {}};
+    std::vector<std::vector<int64_t>> offsets;
+    for (const std::string& words : written) {
+      checkpoint::ShardWriter::Written shard = written_of(words);
+      manifest.files.push_back(std::move(shard.file));
+      offsets.push_back(std::move(shard.offsets));
+    }
+    describe_slices(order_.plan, offsets, order_.parts, manifest);
+    manifest.files.push_back(checkpoint::write_index(folder.descriptor(), manifest));
+    order_.store.write_manifest(temporary_, manifest);
+  }
+
+  /// What cannot be removed costs room, not the run.
+  void retain() {
+    if (!is_first_) return;
+    try {
+      order_.store.retain(order_.retention);
+    } catch (const Error& error) {
+      std::fprintf(stderr, "zeroapp: warning: old checkpoints stay: %s\n", error.what());
+    }
+    warn_of_leftovers(order_.store);
+  }
+
+  /// Every rank has closed its file by now: a file system of a network keeps open ones in their
+  /// folder.
+  std::string abandon() {
+    peers_.share("");
+    if (!is_first_ || temporary_.empty()) return "";
+    const std::string left = order_.store.abandon(temporary_);
+    return left.empty() ? "" : "; " + left;
+  }
+
+  const SaveOrder& order_;
+  const Peers& peers_;
+  Payload& payload_;
+  std::atomic<int64_t>& pieces_;
+  const int rank_ = peers_.rank();
+  const bool is_first_ = rank_ == 0;
+  std::string temporary_;
+};
+
+}  // namespace
+
+void warn_of_leftovers(checkpoint::Store& store) {
+  for (const std::string& warning : store.take_warnings()) {
+    std::fprintf(stderr, "zeroapp: warning: %s; the next start tries again\n", warning.c_str());
+  }
+}
+
+std::string save_checkpoint(const SaveOrder& order, const Peers& peers, Payload& payload,
+                            std::atomic<int64_t>& pieces) {
+  return Save(order, peers, payload, pieces).run();
+}
+
+}  // namespace zero::train

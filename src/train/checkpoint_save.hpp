@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "src/train/checkpoint_payload.hpp"
+#include "zero/train/checkpointer.hpp"
+#include "zero/train/peers.hpp"
+
+namespace zero::train {
+
+struct SaveOrder {
+  checkpoint::Store& store;
+  const plan::Plan& plan;
+  std::span<const SavedPart> parts;
+  int64_t step;
+  Facts facts;  ///< of the launch and of the state after the step
+  checkpoint::Store::Retention retention;
+};
+
+/// The commit protocol: what is acknowledged, by an empty text, survives a loss of power; then old
+/// checkpoints go. Otherwise the text says what failed and on which rank, the same on all of them,
+/// and nothing half-written stays. Counts the pieces that are written, so that a save that stands
+/// still shows. Collective among `peers`.
+std::string save_checkpoint(const SaveOrder& order, const Peers& peers, Payload& payload,
+                            std::atomic<int64_t>& pieces);
+
+/// One warning for each removal that has not succeeded since it was last asked.
+void warn_of_leftovers(checkpoint::Store& store);
+
+}  // namespace zero::train

@@ -1,0 +1,37 @@
+#include "zero/train/requests.hpp"
+
+#include <unistd.h>
+
+namespace zero::train {
+namespace {
+
+constexpr std::chrono::milliseconds kPause(500);
+
+}  // namespace
+
+std::string name_of(Request request) {
+  constexpr const char* kNames[] = {"", "checkpoint_now", "stop_now"};
+  return kNames[size_t(request)];
+}
+
+bool Requests::remove(Request request) const {
+  return unlink((folder_ + "/" + name_of(request)).c_str()) == 0;
+}
+
+Request Requests::take(Clock::time_point now) {
+  if (folder_.empty() || now - looked_ < kPause) return Request::none;
+  looked_ = now;
+  const bool saves = remove(Request::save);
+  if (remove(Request::stop)) return Request::stop;
+  return saves ? Request::save : Request::none;
+}
+
+std::vector<std::string> Requests::forget() const {
+  std::vector<std::string> gone;
+  for (const Request request : {Request::save, Request::stop}) {
+    if (remove(request)) gone.push_back(name_of(request));
+  }
+  return gone;
+}
+
+}  // namespace zero::train

@@ -1,0 +1,91 @@
+"""Runs in which something happens to a rank at one of its file system calls; the tests of saving
+share it. See tests/support/fault_calls.cpp for what can happen."""
+import re
+import shutil
+
+from program import Program, check
+
+STEPS = 6
+SETTINGS = ("checkpoint.resume=auto", "checkpoint.interval=2", f"run.steps={STEPS}")
+# The save of step 6, behind which nothing but the run's end comes, with step 2 to be removed.
+FROM = ".tmp-step00000006"
+
+
+def merged(settings):
+    """Of settings of one key the last one."""
+    return tuple({setting.split("=")[0]: setting for setting in settings}.values())
+
+
+class Faults(Program):
+    """Runs of two ranks over a folder with the committed steps 2 and 4."""
+
+    def __init__(self, ranks=2, settings=()):
+        super().__init__()
+        self.ranks, self.settings = ranks, (*SETTINGS, *settings)
+        self.runs, self.base = self.folder / "runs", self.folder / "base"
+        self.log = self.folder / "calls"
+        whole = self.go_on()
+        check(whole.finished(), "a run without faults finishes", whole)
+        self.state = whole.summary["state_sha256"]
+        shutil.rmtree(self.runs)
+        half = self.go_on("run.stop_at=4")
+        check("committed step 4" in half.out, "its first half is saved", half)
+        self.runs.rename(self.base)
+
+    def restore(self):
+        shutil.rmtree(self.runs, ignore_errors=True)
+        shutil.copytree(self.base, self.runs, symlinks=True)
+
+    def start(self, ranks, *settings, **others):
+        return super().start(ranks, *merged(settings), **others)
+
+    def go_on(self, *settings):
+        return self.train(self.ranks, *self.settings, *settings)
+
+    def start_faulty(self, *settings, rank=0, **faults):
+        """From step 4 on, with faults as CALL=3, ACTION="kill"; not yet waited for."""
+        self.restore()
+        self.log.unlink(missing_ok=True)
+        words = dict({"RANK": rank, "UNDER": "/checkpoints", "FROM": FROM, "LOG": self.log,
+                      "NO_URING": 1}, **faults)
+        env = {f"FAULT_{name}": str(value) for name, value in words.items()}
+        *launch, program = self.launch_line(self.ranks)
+        line = [*launch, "-x", f"LD_PRELOAD={self.library}", program, "tiny.toml",
+                *merged((*self.settings, *settings))]
+        return self.popen(line, env)
+
+    def run_faulty(self, *settings, rank=0, **faults):
+        return self.wait(self.start_faulty(*settings, rank=rank, **faults))
+
+    def calls(self, rank):
+        """Names and paths of the calls that a save makes on a rank."""
+        result = self.run_faulty(rank=rank)
+        check(result.finished(), "a watched run finishes", result)
+        return self.logged()
+
+    def logged(self):
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [tuple(line.split(" ", 2)[1:]) for line in lines]
+
+    def latest(self):
+        return (self.runs / "tiny/checkpoints/latest").readlink().name
+
+    def leftovers(self):
+        return [path.name for path in (self.runs / "tiny/checkpoints").iterdir()
+                if path.name.startswith(".")]
+
+    def require_nothing_lost(self, broken, what):
+        """The last acknowledged checkpoint of `broken` is gone on from, with the same bytes."""
+        committed = re.findall(r"^committed step (\d+)$", broken.out, re.M)
+        acknowledged = max(map(int, committed), default=4)
+        result = self.go_on()
+        check("does not verify" not in result.err, f"{what}: no folder is damaged", result)
+        begun = re.search(r"going on from step (\d+)|step (\d+) of \d+ is reached", result.out)
+        check(begun, f"{what}: it goes on", result)
+        step = int(begun.group(1) or begun.group(2))
+        check(step >= acknowledged, f"{what}: from step {step} of {acknowledged}", result)
+        if begun.group(1):
+            check(result.finished(), f"{what}: it finishes", result)
+            check(result.summary["state_sha256"] == self.state, f"{what}: the same bytes", result)
+            check(self.latest() == f"step{STEPS:08d}", f"{what}: the last is the latest", result)
+        check(not self.leftovers(), f"{what}: nothing stays behind: {self.leftovers()}", result)

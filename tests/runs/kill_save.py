@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""A rank is killed at file system calls of a save, or stopped, or told to end: no acknowledged
+checkpoint is lost. KILL=all in the environment: at every call, and at 40 moments by chance."""
+import os
+import random
+import shutil
+import signal
+import time
+
+from faults import FROM, Faults
+from program import check
+from signals import children_of, parent_of, wait_for_steps
+
+
+def places(calls, everywhere):
+    """Numbers of calls to be killed at: all, or before what publishes and what removes."""
+    if everywhere:
+        return range(1, len(calls) + 1)
+    names = [name for name, _ in calls]
+    wanted = [names.index("rename") + 2, names.index("unlink") + 2] if "rename" in names else \
+        [len(names) // 2]
+    return wanted
+
+
+def killed_at_calls(faults, everywhere):
+    killed = 0
+    for rank in range(2):
+        calls = faults.calls(rank)
+        for call in places(calls, everywhere):
+            what = f"rank {rank} killed at call {call} of {len(calls)}, {calls[call - 1]}"
+            broken = faults.run_faulty(rank=rank, CALL=call, ACTION="kill")
+            check(not broken.finished(), f"{what}: it is killed", broken)
+            faults.require_nothing_lost(broken, what)
+            killed += 1
+    print(f"killed at {killed} calls of a save, nothing is lost", flush=True)
+
+
+def killed_at_moments(faults, times):
+    """Saves after each step, so that most moments fall into one."""
+    chance = random.Random(1)
+    settings = ("checkpoint.interval=1", "run.steps=1000000", "run.log_interval=1000")
+    for i in range(times):
+        faults.restore()
+        process = faults.start(2, *faults.settings, *settings)
+        wait_for_steps(faults, process, 5)
+        time.sleep(chance.uniform(0, 0.5))
+        ranks = sorted(children_of(process.pid)) or sorted(children_of(parent_of(process.pid)))
+        os.kill(chance.choice(ranks), signal.SIGKILL)
+        broken = faults.wait(process)
+        last = broken.out.rsplit("committed step ", 1)[-1].split()[0]
+        result = faults.train(2, *faults.settings, *settings, f"run.stop_at={int(last) + 2}")
+        what = f"killed at moment {i}, step {last} acknowledged"
+        check(result.finished(), f"{what}: it goes on", result)
+        check("does not verify" not in result.err, f"{what}: no folder is damaged", result)
+        begun = int(result.out.split("going on from step ")[1].split(",")[0])
+        check(begun >= int(last), f"{what}: from step {begun}", result)
+    if times:
+        print(f"killed at {times} moments, nothing is lost", flush=True)
+
+
+def stopped_rank_moves_no_latest(faults):
+    calls = [name for name, _ in faults.calls(1)]
+    broken = faults.run_faulty("run.watchdog=2", rank=1, CALL=calls.index("fsync") + 1,
+                               ACTION="stop")
+    check(broken.status == 10, f"a rank stopped in mid-save ends all with 10: {broken.status}",
+          broken)
+    check(faults.latest() == "step00000004", "latest has not moved", broken)
+    faults.require_nothing_lost(broken, "rank 1 stopped")
+
+
+def interrupt_commits(faults):
+    """Ctrl-C, with a disk that takes 3 s to sync a file. The launcher waits as long as it is told
+    before it sends SIGTERM, and again before it kills: 1 s each unless told."""
+    faults.env["OMPI_MCA_odls_base_sigkill_timeout"] = "5"
+    process = faults.start_faulty("run.steps=1000000", "run.log_interval=1000000",
+                                  "checkpoint.interval=0", UNDER="rank00000.h5",
+                                  FROM=".tmp-step", ONLY="fsync", CALL=2,
+                                  ACTION=-3)
+    wait_for_steps(faults, process, 6)
+    process.send_signal(signal.SIGINT)
+    result = faults.wait(process)
+    check("committed step " in result.out, "Ctrl-C: the slow save is committed", result)
+    check(len(faults.logged()) == 2, "the file of the trial and the slow one were synced", result)
+    step = int(result.out.split("committed step ")[-1].split()[0])
+    check(faults.latest() == f"step{step:08d}", "and is the latest", result)
+
+
+def main():
+    everywhere = os.environ.get("KILL") == "all"
+    faults = Faults()
+    killed_at_calls(faults, everywhere)
+    killed_at_moments(faults, 40 if everywhere else 0)
+    stopped_rank_moves_no_latest(faults)
+    interrupt_commits(faults)
+    print("no acknowledged checkpoint is lost")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The file system fails under a save: all ranks give it up, nothing half-written stays, and the
+run ends with 5 or goes on. FAULTS=all in the environment: every call of each rank, every errno."""
+import errno
+import os
+import shutil
+
+from faults import Faults
+from program import check
+
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)
+SHORT = (("pwrite", 0, errno.ENOSPC), ("fsync", 1, errno.EIO), ("mkdir", 0, errno.EOPNOTSUPP),
+         ("open", 1, errno.EINVAL), ("symlink", 0, errno.ENOLCK))
+# A write that does nothing but read back, or whose result can be no news, is not among them.
+SAVING = {"open", "pwrite", "pread", "write", "fsync", "ftruncate", "mkdir", "rename", "symlink"}
+
+
+def numbers_of(calls, name):
+    return [number for number, call in enumerate(calls, 1) if call[0] == name]
+
+
+def fails(faults, rank, call, number, error):
+    """One failing call; True if the save was given up, False if it found another way."""
+    what = f"{call} {number} on rank {rank} fails with {errno.errorcode[error]}"
+    result = faults.run_faulty(rank=rank, CALL=number, ACTION=error)
+    names = [name for name, _ in faults.logged()]
+    check("fsync-again" not in names, f"{what}: no fsync is repeated", result)
+    check(not faults.leftovers(), f"{what}: nothing stays: {faults.leftovers()}", result)
+    if result.finished():
+        check(faults.latest() == "step00000006", f"{what}: another way was found", result)
+        return False
+    check(result.status == 5 and len(result.error_lines()) == 1, f"{what}: status 5", result)
+    line = result.error_lines()[0]
+    named = f"rank {rank}: " in line and os.strerror(error) in line and "/checkpoints" in line
+    check(named, f"{what}: rank, place and reason are named: {line}")
+    return True
+
+
+def every_call_may_fail(faults):
+    given_up = 0
+    for rank in range(2):
+        calls = faults.calls(rank)
+        for number, (name, _) in enumerate(calls, 1):
+            for error in ERRORS if name in SAVING else ():
+                given_up += fails(faults, rank, name, number, error)
+                faults.require_nothing_lost(faults.go_on(), f"{name} {number} on rank {rank}")
+    print(f"{given_up} saves were given up", flush=True)
+
+
+def some_calls_fail(faults):
+    calls = [faults.calls(rank) for rank in range(2)]
+    for name, rank, error in SHORT:
+        number = numbers_of(calls[rank], name)[0]
+        check(fails(faults, rank, name, number, error), f"{name}: the save is given up")
+    faults.require_nothing_lost(faults.go_on(), "after the last of them")
+
+
+def rename_has_another_way(faults):
+    number = numbers_of(faults.calls(0), "rename")[0]
+    check(not fails(faults, 0, "rename", number, errno.EINVAL), "without RENAME_NOREPLACE")
+
+
+def training_may_go_on(faults):
+    result = faults.run_faulty("checkpoint.max_failures=1", rank=1, ONLY="fsync", CALL=1,
+                               ACTION=errno.EIO)
+    check(result.finished() and "training goes on" in result.err, "one failure is let pass", result)
+    check(faults.latest() == "step00000006", "and the end is saved", result)
+    result = faults.run_faulty("checkpoint.max_failures=1", rank=1, ONLY="fsync", CALL=1,
+                               REPEATS=1, ACTION=errno.EIO)
+    check(result.status == 5, "two are not", result)
+    check(faults.latest() == "step00000004" and not faults.leftovers(), "and leave nothing", result)
+
+
+def files_need_no_locks(faults):
+    for error in (errno.ENOLCK, errno.EOPNOTSUPP):
+        result = faults.run_faulty(FROM="", ONLY="flock", CALL=1, REPEATS=1, ACTION=error)
+        check(result.finished(), f"flock: {errno.errorcode[error]}", result)
+
+
+def little_room_is_said(faults):
+    result = faults.run_faulty(FREE=100000)
+    check(result.finished() and "97.66 KiB are free, checkpoints will take" in result.err,
+          "a full disk is foreseen", result)
+    result = faults.run_faulty(FREE=10**9)
+    check(result.finished() and "are free" not in result.err, "room enough is no news", result)
+
+
+def folder_must_be_shared(faults):
+    """Two hosts with a disk each: two working folders."""
+    for folder in ("one", "two"):
+        shutil.rmtree(faults.folder / folder, ignore_errors=True)
+        (faults.folder / folder).mkdir()
+    settings = (str(faults.folder / "tiny.toml"), f"data.train={faults.folder}/text.txt",
+                "checkpoint.dir=checkpoints", f"run.output={faults.folder}/runs/unshared")
+    launch = [faults.mpiexec, "--oversubscribe", "--bind-to", "none"]
+    line = []
+    for folder in ("one", "two"):
+        line += ["-np", "1", "-wdir", str(faults.folder / folder), str(faults.zeroapp), *settings,
+                 ":"]
+    for there in (False, True):
+        if there:
+            (faults.folder / "two/checkpoints").mkdir()
+        result = faults.wait(faults.popen([*launch, *line[:-1]]), run="unshared")
+        check(result.status == 5 and len(result.error_lines()) == 1, "two disks: status 5", result)
+        error = result.error_lines()[0]
+        check("rank 1 host " in error and "all hosts share" in error, f"rank and host: {error}")
+        check(not result.metrics, "before step 1", result)
+
+
+def main():
+    faults = Faults()
+    if os.environ.get("FAULTS") == "all":
+        every_call_may_fail(faults)
+    else:
+        some_calls_fail(faults)
+    rename_has_another_way(faults)
+    training_may_go_on(faults)
+    files_need_no_locks(faults)
+    little_room_is_said(faults)
+    folder_must_be_shared(faults)
+    print("no fault is hidden")
+
+
+if __name__ == "__main__":
+    main()

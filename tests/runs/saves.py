@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""When a run saves, and beside what: on request, in the background, and its best weights."""
+import errno
+import pathlib
+import re
+import shutil
+
+from faults import Faults
+from program import check
+from signals import wait_for_steps
+
+EVALUATION = re.compile(r"^evaluation .*?step (\d+).*?loss ([\d.]+)", re.M)
+BEST = ("evaluation.interval=2", "checkpoint.best_metric=eval_loss", "optimizer.lr=0.5",
+        "run.steps=8")
+
+
+def saved_steps(faults):
+    return sorted(int(path.name[4:]) for path in (faults.runs / "tiny/checkpoints").glob("step0*"))
+
+
+def ask(faults, name):
+    (faults.runs / "tiny" / name).touch()
+
+
+def requests_are_met(faults):
+    shutil.rmtree(faults.runs, ignore_errors=True)
+    (faults.runs / "tiny").mkdir(parents=True)
+    ask(faults, "stop_now")
+    process = faults.start(2, "run.steps=1000000", "run.log_interval=1000")
+    wait_for_steps(faults, process, 3)
+    ask(faults, "checkpoint_now")
+    steps = len((faults.runs / "tiny/metrics.jsonl").read_text().splitlines())
+    while (faults.runs / "tiny/checkpoint_now").exists():
+        wait_for_steps(faults, process, steps := steps + 1)
+    wait_for_steps(faults, process, steps + 10)
+    first = saved_steps(faults)
+    check(len(first) == 1, f"checkpoint_now: one is saved, and training goes on: {first}")
+    ask(faults, "stop_now")
+    result = faults.wait(process)
+    check(result.status == 0 and "stopped by stop_now after step" in result.out,
+          "stop_now: ends with 0", result)
+    check(saved_steps(faults)[-1] == result.summary["steps"] > first[0], "and saves", result)
+    check("stop_now was for an earlier launch" in result.out, "an old request is none", result)
+
+
+def background_saves_are_the_same(faults):
+    settings = (*faults.settings, "checkpoint.async=true", "checkpoint.interval=1",
+                "checkpoint.keep=0")
+    shutil.rmtree(faults.runs, ignore_errors=True)
+    result = faults.train(2, *settings)
+    check(result.finished() and result.summary["state_sha256"] == faults.state,
+          "saves in the background change no bit", result)
+    check(saved_steps(faults) == [1, 2, 3, 4, 5, 6], f"all are there: {saved_steps(faults)}")
+    committed = re.findall(r"^committed step (\d+)$", result.out, re.M)
+    check(committed[-1] == "6", f"the last is waited for: {committed}", result)
+    (faults.runs / "tiny/summary.json").unlink()
+    shutil.rmtree(faults.runs / "tiny/checkpoints/step00000006")
+    result = faults.train(2, *faults.settings)
+    check("going on from step 5" in result.out and result.summary["state_sha256"] == faults.state,
+          "what was copied is what is loaded", result)
+
+
+def background_saves_hide(faults):
+    """A disk that takes a second to sync: steps go on meanwhile, the next save waits."""
+    slow = {"FROM": ".tmp-step", "ONLY": "fsync", "CALL": 1, "ACTION": -1}
+    for background in (False, True):
+        result = faults.run_faulty(f"checkpoint.async={str(background).lower()}",
+                                   "checkpoint.interval=5", "run.steps=12", **slow)
+        check(result.finished(), "it finishes", result)
+        before = result.out.split("committed step 5\n")[0]
+        check(("step 6/12" in before) == background, f"async {background}: steps beside a save",
+              result)
+        check(result.out.index("committed step 5") < result.out.index("committed step 10"),
+              "one after the other", result)
+
+
+def background_errors_surface(faults):
+    fault = {"ONLY": "fsync", "CALL": 1, "ACTION": errno.EIO, "FROM": ".tmp-step00000005"}
+    settings = ("checkpoint.async=true", "checkpoint.interval=5", "run.steps=1000000")
+    result = faults.run_faulty(*settings, rank=1, **fault)
+    check(result.status == 5 and len(result.error_lines()) == 1, "a failed save ends the run",
+          result)
+    check("the checkpoint of step 5 failed: rank 1: " in result.error_lines()[0], "and says why",
+          result)
+    check(faults.latest() == "step00000004" and not faults.leftovers(), "nothing stays", result)
+    result = faults.run_faulty(*settings[:2], "checkpoint.max_failures=1", rank=1, **fault)
+    check(result.finished() and "training goes on" in result.err, "or is let pass", result)
+    check(faults.latest() == "step00000006", "the end is saved", result)
+
+
+def copy_is_planned(faults):
+    for settings, there in (((), False), (("checkpoint.async=true",), True)):
+        result = faults.alone("plan", "tiny.toml", *settings)
+        check(("checkpoint copy" in result.out) == there, f"{settings}: the plan's table", result)
+    result = faults.alone("plan", "tiny.toml", "checkpoint.async=true", "memory.device_limit=1MiB")
+    check(result.status == 6, "the copy counts", result)
+
+
+def evaluations_of(result):
+    return {int(step): float(loss) for step, loss in EVALUATION.findall(result.out)}
+
+
+def best_is_kept_and_loaded(faults):
+    shutil.rmtree(faults.runs, ignore_errors=True)
+    half = faults.train(1, *faults.settings, *BEST, "run.stop_at=4")
+    result = faults.train(1, *faults.settings, *BEST, "checkpoint.load_best_at_end=true",
+                          "export.at_end=true")
+    losses = {**evaluations_of(half), **evaluations_of(result)}
+    check(sorted(losses) == [2, 4, 6, 8], f"each saved step is evaluated: {losses}", result)
+    best = min(losses, key=losses.get)
+    check(best < 6, f"this run's best is an early one: {losses}", result)
+    check(saved_steps(faults) == [best, 6, 8], f"it is kept: {saved_steps(faults)}", result)
+    check(f"the best weights are loaded: step {best}" in result.out, "and loaded", result)
+    check(result.summary["eval_step"] == best, "the summary tells of it", result)
+    of_model = faults.alone("eval", "runs/tiny")
+    told = f"{result.summary['eval_loss']:.6f}"
+    check(told in of_model.out, f"what is exported has its loss, {told}", of_model)
+
+
+def main():
+    faults = Faults()
+    requests_are_met(faults)
+    background_saves_are_the_same(faults)
+    background_saves_hide(faults)
+    background_errors_surface(faults)
+    copy_is_planned(faults)
+    best_is_kept_and_loaded(faults)
+    print("all saves act")
+
+
+if __name__ == "__main__":
+    main()
