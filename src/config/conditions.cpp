@@ -43,6 +43,38 @@ std::vector<Condition> schedule_conditions() {
   };
 }
 
+bool moves_optimizer(const RunConfig& c) { return c.offload_optimizer.device != Home::none; }
+
+bool uses_disk(const RunConfig& c) {
+  return c.offload_optimizer.device == Home::nvme || c.offload_param.device == Home::nvme;
+}
+
+std::vector<Condition> tier_conditions() {
+  return {
+      {.keys = {"zero.offload_optimizer.buffer_count", "zero.offload_optimizer.ratio"},
+       .because = {"zero.offload_optimizer.device"},
+       .wanted = "zero.offload_optimizer.device = \"cpu\" or \"nvme\"",
+       .holds = moves_optimizer,
+       .example = {"zero.offload_optimizer.device = \"none\""}},
+      {.keys = {"zero.offload_optimizer.nvme_path"},
+       .because = {"zero.offload_optimizer.device"},
+       .wanted = "zero.offload_optimizer.device = \"nvme\"",
+       .holds = [](const RunConfig& c) { return c.offload_optimizer.device == Home::nvme; },
+       .example = {"zero.offload_optimizer.device = \"none\""}},
+      {.keys = {"zero.offload_param.nvme_path"},
+       .because = {"zero.offload_param.device"},
+       .wanted = "zero.offload_param.device = \"nvme\"",
+       .holds = [](const RunConfig& c) { return c.offload_param.device == Home::nvme; },
+       .example = {"zero.offload_param.device = \"none\""}},
+      {.keys = {"aio.block_size", "aio.queue_depth", "aio.intra_op_parallelism",
+                "aio.single_submit", "aio.overlap_events", "aio.require_uring"},
+       .because = {"zero.offload_param.device", "zero.offload_optimizer.device"},
+       .wanted = "a device = \"nvme\" of zero.offload_optimizer or zero.offload_param",
+       .holds = uses_disk,
+       .example = {"zero.offload_optimizer.device = \"none\""}},
+  };
+}
+
 std::vector<Condition> engine_conditions() {
   return {
       {.keys = {"optimizer.max_coeff", "optimizer.min_coeff"},
@@ -101,6 +133,7 @@ std::vector<Condition> engine_conditions() {
 std::vector<Condition> join() {
   std::vector<Condition> all = schedule_conditions();
   for (Condition& condition : engine_conditions()) all.push_back(std::move(condition));
+  for (Condition& condition : tier_conditions()) all.push_back(std::move(condition));
   return all;
 }
 

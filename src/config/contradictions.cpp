@@ -159,6 +159,61 @@ std::vector<Rule> checkpoint_rules() {
   };
 }
 
+std::string replicated_optimizer(const RunConfig& c) {
+  if (c.offload_optimizer.device == Home::none || c.zero.stage > 0) return kFine;
+  return "at stage 0 every rank would run the whole optimizer on the host; write zero.stage = 1, 2 "
+         "or 3";
+}
+
+std::string resident_parameters(const RunConfig& c) {
+  if (c.offload_param.device == Home::none || c.zero.stage == 3) return kFine;
+  return text("stage ", c.zero.stage,
+              " keeps all parameters on the device, only stage 3 fetches them; write zero.stage = "
+              "3");
+}
+
+std::string no_folder(Home home, const std::string& path) {
+  if (home != Home::nvme || !path.empty()) return kFine;
+  return "nvme_path is missing; write the folder of a local disk";
+}
+
+std::string no_optimizer_folder(const RunConfig& c) {
+  return no_folder(c.offload_optimizer.device, c.offload_optimizer.nvme_path);
+}
+
+std::string no_parameter_folder(const RunConfig& c) {
+  return no_folder(c.offload_param.device, c.offload_param.nvme_path);
+}
+
+std::string uneven_block(const RunConfig& c) {
+  if (c.aio.block_size % 4096 == 0) return kFine;
+  return text("disks move whole blocks, and ", c.aio.block_size,
+              " bytes are none; write a multiple of 4096");
+}
+
+std::vector<Rule> tier_rules() {
+  return {
+      {.keys = {"zero.offload_optimizer.device", "zero.stage"},
+       .broken = replicated_optimizer,
+       .example = {"zero.stage = 0", "zero.offload_optimizer.device = \"cpu\""}},
+      {.keys = {"zero.offload_param.device", "zero.stage"},
+       .broken = resident_parameters,
+       .example = {"zero.stage = 2", "zero.offload_param.device = \"cpu\""}},
+      {.keys = {"zero.offload_optimizer.nvme_path", "zero.offload_optimizer.device"},
+       .broken = no_optimizer_folder,
+       .example = {"zero.stage = 1", "zero.offload_optimizer.device = \"nvme\"",
+                   "zero.offload_optimizer.nvme_path = \"\""}},
+      {.keys = {"zero.offload_param.nvme_path", "zero.offload_param.device"},
+       .broken = no_parameter_folder,
+       .example = {"zero.stage = 3", "zero.offload_param.device = \"nvme\"",
+                   "zero.offload_param.nvme_path = \"\""}},
+      {.keys = {"aio.block_size"},
+       .broken = uneven_block,
+       .example = {"zero.stage = 1", "zero.offload_optimizer.device = \"nvme\"",
+                   "zero.offload_optimizer.nvme_path = \"disk\"", "aio.block_size = 5000"}},
+  };
+}
+
 std::vector<Rule> session_rules() {
   return {
       {.keys = {"data.train"}, .broken = no_data, .example = {"data.train = \"\""}},
@@ -228,6 +283,7 @@ std::vector<Rule> join() {
   std::vector<Rule> all = session_rules();
   for (Rule& rule : model_rules()) all.push_back(std::move(rule));
   for (Rule& rule : number_rules()) all.push_back(std::move(rule));
+  for (Rule& rule : tier_rules()) all.push_back(std::move(rule));
   for (Rule& rule : checkpoint_rules()) all.push_back(std::move(rule));
   return all;
 }

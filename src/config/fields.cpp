@@ -9,6 +9,9 @@ namespace {
 
 constexpr Standing kOurs = Standing::ours, kSame = Standing::same, kCap = Standing::cap;
 
+constexpr std::string_view kNoAutomaticHome =
+    " (\"auto\" comes later: zeroapp plan INPUT names the change that fits)";
+
 /// Collects fields under a section's name; one is as its section stands to DeepSpeed unless it says
 /// otherwise.
 class Table {
@@ -163,6 +166,25 @@ void zero_fields(Table& table, ZeroConfig& c) {
              c.stage3_gather_16bit_weights_on_model_save);
 }
 
+void tier_fields(Table& table, RunConfig& c) {
+  const std::vector<std::string_view> homes = {"none", "cpu", "nvme"};
+  table.section("zero.offload_optimizer", kSame);
+  table.choice("device", c.offload_optimizer.device, homes, kNoAutomaticHome);
+  table.word("nvme_path", c.offload_optimizer.nvme_path);
+  table.integer("buffer_count", c.offload_optimizer.buffer_count, {.low = 1, .high = 1024});
+  table.real("ratio", c.offload_optimizer.ratio, {.high = 1});
+  table.section("zero.offload_param", kSame);
+  table.choice("device", c.offload_param.device, homes, kNoAutomaticHome);
+  table.word("nvme_path", c.offload_param.nvme_path);
+  table.section("aio", kSame);
+  table.integer("block_size", c.aio.block_size, {.low = 4096, .high = 1 << 30});
+  table.integer("queue_depth", c.aio.queue_depth, {.low = 1, .high = 4096});
+  table.integer("intra_op_parallelism", c.aio.intra_op_parallelism, {.low = 1, .high = 64});
+  table.flag("single_submit", c.aio.single_submit);
+  table.flag("overlap_events", c.aio.overlap_events);
+  table.flag("require_uring", c.aio.require_uring);
+}
+
 void precision_fields(Table& table, RunConfig& c) {
   table.section("fp16", kSame);
   table.flag("enabled", c.fp16.enabled);
@@ -223,6 +245,7 @@ std::vector<Field> fields_of(RunConfig& config) {
   optimizer_fields(table, config.optimizer);
   scheduler_fields(table, config.scheduler);
   zero_fields(table, config.zero);
+  tier_fields(table, config);
   precision_fields(table, config);
   recompute_fields(table, config.recompute);
   report_fields(table, config);

@@ -168,50 +168,57 @@ const FixedKey kZeroKeys[] = {
      "each rank reads its own slices alone, in pieces; write false"},
     {"zero.cpu_offload",
      {false},
-     kLater,
-     "the old name of zero.offload_optimizer.device = \"cpu\", which comes later: optimizer state "
-     "rests in device memory; write false and shard it with zero.stage = 1, 2 or 3"},
+     kRefused,
+     "the old name of another key; write false, and zero.offload_optimizer.device = \"cpu\""},
     {"zero.cpu_offload_params",
      {false},
-     kLater,
-     "the old name of zero.offload_param.device = \"cpu\", which comes later: parameters rest in "
-     "device memory; write false and shard them with zero.stage = 3"},
+     kRefused,
+     "the old name of another key; write false, and zero.offload_param.device = \"cpu\""},
     {"zero.cpu_offload_use_pin_memory",
-     {false},
-     kLater,
-     "acts only on a tier that comes later; write false"},
+     {false, true},
+     kAlways,
+     "host memory is pinned wherever there is a device to pin it for; write true or false"},
 };
 
-constexpr std::string_view kTiersLater =
-    "the host and disk tiers come later and all state rests in device memory; write \"none\" and "
-    "shard it with zero.stage = 1, 2 or 3";
-constexpr std::string_view kOnlyWithTiers =
-    "acts only on the host or disk tier, which comes later; remove the key";
+constexpr std::string_view kAlwaysPinned =
+    "host memory is pinned wherever there is a device to pin it for; write true or false";
+constexpr std::string_view kAlwaysPiped =
+    "disk reads, updates and disk writes always overlap; write true or false";
 
 const FixedKey kTierKeys[] = {
-    {"zero.offload_optimizer.device", {"none"}, kLater, kTiersLater},
-    {"zero.offload_optimizer.nvme_path", {""}, kLater, kOnlyWithTiers},
-    {"zero.offload_optimizer.pin_memory", {true}, kLater, kOnlyWithTiers},
-    {"zero.offload_optimizer.buffer_count", {int64_t(4)}, kLater, kOnlyWithTiers},
-    {"zero.offload_optimizer.ratio", {1.0}, kLater, kOnlyWithTiers},
-    {"zero.offload_optimizer.pipeline_read", {false}, kLater, kOnlyWithTiers},
-    {"zero.offload_optimizer.pipeline_write", {false}, kLater, kOnlyWithTiers},
-    {"zero.offload_optimizer.fast_init", {false}, kLater, kOnlyWithTiers},
-    {"zero.offload_optimizer.super_offload", {false}, kRefused, kOnlyWithTiers},
-    {"zero.offload_optimizer.cpuadam_cores_perc", {0.8}, kRefused, kOnlyWithTiers},
-    {"zero.offload_param.device", {"none"}, kLater, kTiersLater},
-    {"zero.offload_param.nvme_path", {""}, kLater, kOnlyWithTiers},
-    {"zero.offload_param.pin_memory", {true}, kLater, kOnlyWithTiers},
-    {"zero.offload_param.buffer_count", {int64_t(5)}, kLater, kOnlyWithTiers},
-    {"zero.offload_param.buffer_size", {int64_t(100'000'000)}, kLater, kOnlyWithTiers},
-    {"zero.offload_param.max_in_cpu", {int64_t(1'000'000'000)}, kLater, kOnlyWithTiers},
-    {"aio.block_size", {int64_t(1'048'576)}, kLater, kOnlyWithTiers},
-    {"aio.queue_depth", {int64_t(8)}, kLater, kOnlyWithTiers},
-    {"aio.intra_op_parallelism", {int64_t(1)}, kLater, kOnlyWithTiers},
-    {"aio.single_submit", {false}, kLater, kOnlyWithTiers},
-    {"aio.overlap_events", {true}, kLater, kOnlyWithTiers},
-    {"aio.use_gds", {false}, kLater, kOnlyWithTiers},
-    {"aio.require_uring", {false}, kLater, kOnlyWithTiers},
+    {"zero.offload_optimizer.pin_memory", {true, false}, kAlways, kAlwaysPinned},
+    {"zero.offload_optimizer.pipeline_read", {false, true}, kAlways, kAlwaysPiped},
+    {"zero.offload_optimizer.pipeline_write", {false, true}, kAlways, kAlwaysPiped},
+    {"zero.offload_optimizer.fast_init",
+     {false},
+     kRefused,
+     "each block on disk is written once at the start, so that every read can be checked; write "
+     "false"},
+    {"zero.offload_optimizer.super_offload",
+     {false},
+     kRefused,
+     "no update begins before the norm of all gradients is known; write false"},
+    {"zero.offload_optimizer.cpuadam_cores_perc",
+     {0.8},
+     kRefused,
+     "the host's optimizer has as many threads as compute, see run.threads; leave it at 0.8"},
+    {"zero.offload_param.pin_memory", {true, false}, kAlways, kAlwaysPinned},
+    {"zero.offload_param.buffer_count",
+     {int64_t(5)},
+     kRefused,
+     "stage3_prefetch_bucket_size says how many parameters are on their way; leave it at 5"},
+    {"zero.offload_param.buffer_size",
+     {int64_t(100'000'000)},
+     kRefused,
+     "a staging buffer is as long as its unit; leave it at 1e8"},
+    {"zero.offload_param.max_in_cpu",
+     {int64_t(1'000'000'000)},
+     kRefused,
+     "of parameters on nvme, host memory holds those on their way; leave it at 1e9"},
+    {"aio.use_gds",
+     {false},
+     kRefused,
+     "bytes pass through host memory between disk and device; write false"},
 };
 
 const FixedKey kPrecisionKeys[] = {

@@ -40,6 +40,11 @@ graph::Graph evaluation_graph(const RunConfig& config, const model::Gpt2& model,
                              .training = false});
 }
 
+plan::Tier tier_of(Home home) {
+  if (home == Home::none) return plan::Tier::device;
+  return home == Home::cpu ? plan::Tier::host : plan::Tier::nvme;
+}
+
 plan::Request request_of(const RunConfig& config, const Team& team, int64_t micro_batches) {
   const ZeroConfig& zero = config.zero;
   return {.stage = int(zero.stage),
@@ -58,7 +63,11 @@ plan::Request request_of(const RunConfig& config, const Team& team, int64_t micr
           .prefetch_numel = zero.stage3_prefetch_bucket_size,
           .keep_below_numel = zero.stage3_param_persistence_threshold,
           .keep_distance_numel = zero.stage3_max_reuse_distance,
-          .live_numel = zero.stage3_max_live_parameters};
+          .live_numel = zero.stage3_max_live_parameters,
+          .optimizer_home = tier_of(config.offload_optimizer.device),
+          .weight_home = tier_of(config.offload_param.device),
+          .optimizer_share = config.offload_optimizer.ratio,
+          .staged_units = int(config.offload_optimizer.buffer_count)};
 }
 
 bool sends_gradients(const plan::Plan& plan, const plan::PlanOp& op) {

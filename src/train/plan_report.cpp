@@ -47,6 +47,9 @@ int64_t padded_parameters(const PlanReport& report) {
 
 /// Why gradients at rest differ from the formula by more than padding.
 const char* why_other_gradients(const plan::Request& asked) {
+  if (asked.optimizer_home != plan::Tier::device) {
+    return "those that wait on the host are rounded, and this rank's shard";
+  }
   if (asked.micro_batches == 1) return "a single micro-batch on one rank is no sum";
   if (!asked.reproducible) return kUnexplained;
   if (asked.stage == 1) return "only a shard of a reproducible sum is kept";
@@ -77,6 +80,22 @@ std::string difference(double planned, const Beside& beside) {
 
 std::string memory_row(const std::string& name, int64_t bytes) {
   return format("  %-18s %12s", name.c_str(), bytes_text(double(bytes)).c_str());
+}
+
+int64_t bytes_on_all_tiers(const PlanReport& report, Use use) {
+  int64_t sum = 0;
+  for (const auto& tier : report.forecast.bytes) sum += tier[size_t(use)];
+  return sum;
+}
+
+/// "  1.00 GiB on host" for what does not rest on the device.
+std::string off_device(const PlanReport& report, Use use) {
+  std::string out;
+  for (const plan::Tier tier : {plan::Tier::host, plan::Tier::nvme}) {
+    const int64_t bytes = report.forecast.bytes[size_t(tier)][size_t(use)];
+    if (bytes > 0) out += text("  ", bytes_text(double(bytes)), " on ", plan::name_of(tier));
+  }
+  return out;
 }
 
 std::string memory_formula(const PlanReport& report, Use use, int64_t bytes) {
@@ -110,14 +129,18 @@ PlanReport report_plan(const Build& build, const plan::Machine& machine, const M
 }
 
 std::string memory_table(const PlanReport& report) {
-  const auto& bytes = report.forecast.bytes[size_t(plan::Tier::device)];
   std::string out = "memory a rank, and ZeRO's formula without padding\n";
-  for (size_t use = 0; use < bytes.size(); ++use) {
-    if (bytes[use] == 0) continue;
-    out += memory_row(plan::name_of(Use(use)), bytes[use]) +
-           memory_formula(report, Use(use), bytes[use]) + "\n";
+  for (size_t use = 0; use < plan::kUses; ++use) {
+    const int64_t bytes = bytes_on_all_tiers(report, Use(use));
+    if (bytes == 0) continue;
+    out += memory_row(plan::name_of(Use(use)), bytes) + memory_formula(report, Use(use), bytes) +
+           off_device(report, Use(use)) + "\n";
   }
   out += memory_row("arena in all", report.device_bytes()) + "\n";
+  for (const plan::Tier tier : {plan::Tier::host, plan::Tier::nvme}) {
+    const int64_t bytes = report.forecast.arena_bytes[size_t(tier)];
+    if (bytes > 0) out += memory_row(text("on ", plan::name_of(tier)), bytes) + "\n";
+  }
   if (report.limit.bytes == 0) return out + "  no limit is known\n";
   return out + memory_row("limit", report.limit.bytes) + "   " + report.limit.source +
          (report.fits() ? ": fits\n" : ": does not fit\n");
@@ -142,11 +165,29 @@ std::string time_table(const PlanReport& report) {
       format("forecast of a step  %.1f ms, exposed %.1f ms, %.3g TFLOP\n",
              1e3 * forecast.step_seconds, 1e3 * forecast.exposed_seconds, 1e-12 * forecast.flops);
   for (int lane = 0; lane < plan::kLanes; ++lane) {
+    const bool on_device = lane <= int(plan::Lane::small);
+    if (!on_device && forecast.lane_seconds[size_t(lane)] == 0) continue;
     out += format("  lane %-13s %12.1f ms\n", plan::name_of(plan::Lane(lane)),
                   1e3 * forecast.lane_seconds[size_t(lane)]);
   }
   return out;
 }
+
+namespace {
+
+nlohmann::ordered_json tiers_json(const plan::Forecast& forecast) {
+  nlohmann::ordered_json json;
+  for (size_t tier = 0; tier < plan::kTiers; ++tier) {
+    auto& row = json[plan::name_of(plan::Tier(tier))];
+    row["arena_bytes"] = forecast.arena_bytes[tier];
+    for (size_t use = 0; use < plan::kUses; ++use) {
+      row["bytes"][plan::name_of(Use(use))] = forecast.bytes[tier][use];
+    }
+  }
+  return json;
+}
+
+}  // namespace
 
 std::string plan_json(const PlanReport& report) {
   const plan::Request& asked = request(report);
@@ -166,6 +207,7 @@ std::string plan_json(const PlanReport& report) {
   for (size_t use = 0; use < plan::kUses; ++use) {
     json["bytes"][plan::name_of(Use(use))] = forecast.bytes[size_t(plan::Tier::device)][use];
   }
+  json["tiers"] = tiers_json(forecast);
   json["formula_bytes"] = {{"weights", formula.weights},
                            {"gradients", formula.gradients},
                            {"optimizer state", formula.optimizer}};

@@ -1,7 +1,7 @@
 #include "zero/train/state_view.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <vector>
 
 #include "zero/kernels/optimizer.hpp"
 
@@ -14,12 +14,38 @@ void require_held(const plan::Unit& unit, UnitRange held, UnitRange range) {
                held.begin, ", ", held.end, ")");
 }
 
-std::span<float> held_floats(const StateView& view, const plan::Unit& unit, int32_t buffer,
-                             UnitRange range, bool sharded) {
-  const UnitRange held = held_range(unit, sharded, view.rank);
+bool is_on_disk(const StateView& view, int32_t buffer) {
+  return view.plan->buffers[size_t(buffer)].tier == plan::Tier::nvme;
+}
+
+/// Elements of a buffer from the `first` on.
+template <class T>
+void load(const StateView& view, int32_t buffer, int64_t first, std::span<T> out) {
+  if (is_on_disk(view, buffer)) {
+    return view.read_disk(buffer, first * int64_t(sizeof(T)), std::as_writable_bytes(out));
+  }
+  const std::span<const T> from = view.values<T>(buffer).subspan(size_t(first), out.size());
+  std::copy(from.begin(), from.end(), out.begin());
+}
+
+/// Calls fill(elements) with `numel` elements of a buffer from the `first` on, to be written all.
+template <class T, class Fill>
+void store(const StateView& view, int32_t buffer, int64_t first, size_t numel, const Fill& fill) {
+  if (!is_on_disk(view, buffer)) {
+    return fill(view.values<T>(buffer).subspan(size_t(first), numel));
+  }
+  std::vector<T> room(numel);
+  fill(std::span(room));
+  view.write_disk(buffer, first * int64_t(sizeof(T)), std::as_bytes(std::span(room)));
+}
+
+void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, UnitRange range,
+                 std::span<float> out) {
+  const bool is_weight = buffer == unit.weight;
+  const UnitRange held =
+      held_range(unit, is_weight ? unit.weight_sharded : unit.optimizer_sharded, view.rank);
   require_held(unit, held, range);
-  return view.values<float>(buffer).subspan(size_t(range.begin - held.begin),
-                                            size_t(range.end - range.begin));
+  load(view, buffer, range.begin - held.begin, out);
 }
 
 void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
@@ -28,8 +54,10 @@ void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
   const UnitRange rests = held_range(unit, unit.optimizer_sharded, view.rank);
   require_held(unit, weights, range);
   require_held(unit, rests, range);
-  const bf16* weight = view.values<bf16>(unit.weight).data() + (range.begin - weights.begin);
-  const int16_t* rest = view.values<int16_t>(unit.rest).data() + (range.begin - rests.begin);
+  std::vector<bf16> weight(out.size());
+  std::vector<int16_t> rest(out.size());
+  load(view, unit.weight, range.begin - weights.begin, std::span(weight));
+  load(view, unit.rest, range.begin - rests.begin, std::span(rest));
   for (size_t i = 0; i < out.size(); ++i) out[i] = kernels::join_master(weight[i], rest[i]);
 }
 
@@ -37,11 +65,7 @@ void read_master(const StateView& view, const plan::Unit& unit, UnitRange range,
                  std::span<float> out) {
   const Dtype compute = view.plan->request.compute;
   if (compute == Dtype::bf16) return join_bf16(view, unit, range, out);
-  const bool whole = compute == Dtype::f32;
-  const std::span<const float> from =
-      held_floats(view, unit, whole ? unit.weight : unit.rest, range,
-                  whole ? unit.weight_sharded : unit.optimizer_sharded);
-  std::copy(from.begin(), from.end(), out.begin());
+  load_floats(view, unit, compute == Dtype::f32 ? unit.weight : unit.rest, range, out);
 }
 
 /// The part of [begin, begin + master.size()) in `held`, as (first element of master, elements).
@@ -56,38 +80,39 @@ Part part_in(UnitRange held, int64_t begin, size_t numel) {
 }
 
 template <class T>
-void store_weight(std::span<T> weight, const Part& part, std::span<const float> master) {
-  for (size_t i = 0; i < part.numel; ++i) weight[part.place + i] = T(master[part.first + i]);
+void store_weight(std::span<T> weight, std::span<const float> master) {
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = T(master[i]);
 }
 
 template <>
-void store_weight(std::span<bf16> weight, const Part& part, std::span<const float> master) {
+void store_weight(std::span<bf16> weight, std::span<const float> master) {
   int16_t rest;
-  for (size_t i = 0; i < part.numel; ++i) {
-    weight[part.place + i] = kernels::split_master(master[part.first + i], rest);
-  }
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = kernels::split_master(master[i], rest);
 }
 
-void store_rest(std::span<float> rest, const Part& part, std::span<const float> master) {
-  std::copy_n(master.begin() + ptrdiff_t(part.first), part.numel,
-              rest.begin() + ptrdiff_t(part.place));
+void store_rest(std::span<float> rest, std::span<const float> master) {
+  std::copy(master.begin(), master.end(), rest.begin());
 }
 
-void store_rest(std::span<int16_t> rest, const Part& part, std::span<const float> master) {
-  for (size_t i = 0; i < part.numel; ++i) {
-    kernels::split_master(master[part.first + i], rest[part.place + i]);
-  }
+void store_rest(std::span<int16_t> rest, std::span<const float> master) {
+  for (size_t i = 0; i < rest.size(); ++i) kernels::split_master(master[i], rest[i]);
 }
 
 template <class T>
 void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master) {
   using Rest = typename kernels::MasterRest<T>::type;
-  const UnitRange weights = held_range(unit, unit.weight_sharded, view.rank);
-  store_weight(view.values<T>(unit.weight), part_in(weights, begin, master.size()), master);
+  const Part weights =
+      part_in(held_range(unit, unit.weight_sharded, view.rank), begin, master.size());
+  store<T>(view, unit.weight, int64_t(weights.place), weights.numel, [&](std::span<T> to) {
+    store_weight(to, master.subspan(weights.first, weights.numel));
+  });
   if (unit.rest < 0) return;
-  const UnitRange rests = held_range(unit, unit.optimizer_sharded, view.rank);
-  store_rest(view.values<Rest>(unit.rest), part_in(rests, begin, master.size()), master);
+  const Part rests =
+      part_in(held_range(unit, unit.optimizer_sharded, view.rank), begin, master.size());
+  store<Rest>(view, unit.rest, int64_t(rests.place), rests.numel, [&](std::span<Rest> to) {
+    store_rest(to, master.subspan(rests.first, rests.numel));
+  });
 }
 
 }  // namespace
@@ -100,10 +125,7 @@ UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {
 void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
                 std::span<float> out) {
   if (kind == StateKind::master) return read_master(view, unit, range, out);
-  const int32_t buffer = kind == StateKind::momentum ? unit.momentum : unit.variance;
-  const std::span<const float> from =
-      held_floats(view, unit, buffer, range, unit.optimizer_sharded);
-  std::copy(from.begin(), from.end(), out.begin());
+  load_floats(view, unit, kind == StateKind::momentum ? unit.momentum : unit.variance, range, out);
 }
 
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
@@ -118,22 +140,22 @@ void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
   }
 }
 
-std::span<const std::byte> weight_bytes(const StateView& view, const plan::Unit& unit,
-                                        UnitRange range) {
+void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
+                  std::span<std::byte> out) {
   const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
   require_held(unit, held, range);
   const auto size = int64_t(bytes_of(view.plan->request.compute));
-  return view.bytes(unit.weight)
-      .subspan(size_t((range.begin - held.begin) * size), size_t((range.end - range.begin) * size));
+  load(view, unit.weight, (range.begin - held.begin) * size, out);
 }
 
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
                  std::span<const float> values) {
   if (kind == StateKind::master) return write_master(view, unit, begin, values);
   const int32_t buffer = kind == StateKind::momentum ? unit.momentum : unit.variance;
-  const std::span<float> to = held_floats(
-      view, unit, buffer, {begin, begin + int64_t(values.size())}, unit.optimizer_sharded);
-  std::copy(values.begin(), values.end(), to.begin());
+  const UnitRange held = held_range(unit, unit.optimizer_sharded, view.rank);
+  require_held(unit, held, {begin, begin + int64_t(values.size())});
+  store<float>(view, buffer, begin - held.begin, values.size(),
+               [&](std::span<float> to) { std::copy(values.begin(), values.end(), to.begin()); });
 }
 
 }  // namespace zero::train

@@ -84,7 +84,7 @@ Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
     for (const Json& rank : ranks) resident.add(rank["resident"][kTiers[tier]].get<double>());
     json[kTiers[tier]] = {
         {"planned_bytes", parts.engine.plan().arena_bytes[tier]},
-        {"allocated_bytes", parts.engine.executor().arena(plan::Tier(tier)).bytes()},
+        {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},
         {"resident_bytes", resident.json()}};
   }
   Spread pss;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <vector>
 
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -32,7 +33,9 @@ testing::Outcome train(const Case& c) {
 std::string describe(const Case& c) {
   return text(name_of(c.request.compute), ", ", c.request.ranks, " ranks, stage ", c.request.stage,
               ", ", c.request.micro_batches, " micro-batches a rank, recompute ", int(c.recompute),
-              c.request.overlap ? "" : ", no overlap");
+              c.request.overlap ? "" : ", no overlap", ", optimizer on ",
+              plan::name_of(c.request.optimizer_home), ", weights on ",
+              plan::name_of(c.request.weight_home));
 }
 
 /// Every case leaves the same sums and decisions of every step, and the same states and evaluation
@@ -166,6 +169,93 @@ TEST(DefaultMode, StagesAgreeInPairsWhateverTheScheduleAndTheRecomputeChoice) {
       }
     }
   }
+}
+
+/// The request with every pair of homes that its stage has, at rest on the device first.
+std::vector<plan::Request> over_homes(const plan::Request& plain) {
+  constexpr plan::Tier kHomes[] = {plan::Tier::device, plan::Tier::host, plan::Tier::nvme};
+  std::vector<plan::Request> all;
+  for (const plan::Tier weights : kHomes) {
+    if (weights != plan::Tier::device && plain.stage != 3) continue;
+    for (const plan::Tier optimizer : kHomes) {
+      all.push_back(plain);
+      all.back().optimizer_home = optimizer;
+      all.back().weight_home = weights;
+    }
+  }
+  return all;
+}
+
+void expect_one_outcome_over_homes(const plan::Request& plain) {
+  OneOutcome one;
+  for (const plan::Request& request : over_homes(plain)) one.expect({request});
+}
+
+TEST(Homes, OfOptimizerAndWeightsChangeNoBitInTwentySteps) {
+  for (Dtype compute : kPrecisions) {
+    for (int ranks : {1, 2}) {
+      for (int stage : {1, 2, 3}) {
+        plan::Request plain = request_of(compute, ranks, stage, 2 * ranks);
+        plain.reproducible = false;
+        expect_one_outcome_over_homes(plain);
+      }
+    }
+  }
+}
+
+TEST(Homes, OfASingleMicroBatchChangeNoBit) {
+  for (Dtype compute : kPrecisions) {
+    for (int stage : {1, 2, 3}) {
+      for (int ranks : {1, 2}) {
+        plan::Request plain = request_of(compute, ranks, stage, ranks);
+        plain.reproducible = false;
+        expect_one_outcome_over_homes(plain);
+      }
+    }
+  }
+}
+
+TEST(Homes, ChangeNoBitOfReproducibleSumsOfUnroundedOnesAndOfLamb) {
+  for (int stage : {1, 2, 3}) {
+    plan::Request plain = request_of(Dtype::bf16, 2, stage, 8);
+    expect_one_outcome_over_homes(plain);
+    plain.gradient_fp32 = true;
+    expect_one_outcome_over_homes(plain);
+    plain.reproducible = plain.gradient_fp32 = false;
+    plain.optimizer = plan::OptimizerKind::lamb;
+    expect_one_outcome_over_homes(plain);
+  }
+}
+
+TEST(Homes, SharesStagingAndOverlapChangeNoBit) {
+  for (int stage : {1, 2, 3}) {
+    OneOutcome one;
+    const Case plain{request_of(Dtype::bf16, 2, stage, 4)};
+    one.expect(plain);
+    for (const plan::Tier home : {plan::Tier::host, plan::Tier::nvme}) {
+      Case other = plain;
+      other.request.optimizer_home = home;
+      other.request.optimizer_share = 0.5;
+      one.expect(other);
+      other.request.staged_units = 1;
+      one.expect(other);
+      other.request.overlap = false;
+      one.expect(other);
+    }
+  }
+}
+
+// Half of the elements, and not all or none.
+TEST(Homes, AShareOfTheUnitsIsMoved) {
+  plan::Request request = request_of(Dtype::bf16, 2, 1, 4);
+  request.optimizer_home = plan::Tier::host;
+  request.optimizer_share = 0.5;
+  testing::TinyModel model;
+  model.gpt2.layers = 8;
+  int moved = 0;
+  const plan::Plan plan = testing::tiny_plan(request, model);
+  for (const plan::Unit& unit : plan.units) moved += unit.optimizer_home == plan::Tier::host;
+  EXPECT_EQ(moved, 4);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 /// between the two. DeepSpeed's keys keep DeepSpeed's names and meaning. Where a number says
 /// "auto", the member holds 0 and a function derives it: model_size() and resolve_batch(). Keys
 /// whose only legal value is what this program does by construction (contiguous_gradients,
-/// reduce_scatter, offload_optimizer.device ...) are checked by that table and have no member.
+/// reduce_scatter ...) are checked by that table and have no member.
 
 #include <array>
 #include <cstdint>
@@ -109,6 +109,39 @@ struct ZeroConfig {
   bool stage3_gather_16bit_weights_on_model_save = false;  ///< as export.at_end, at every stage
 
   bool operator==(const ZeroConfig&) const = default;
+};
+
+/// Where something rests: in the device's memory, in the host's, or on a local disk.
+enum class Home { none, cpu, nvme };
+
+/// [zero.offload_optimizer]: master rest, momentum and variance; at stages 1 to 3.
+struct OffloadOptimizerConfig {
+  Home device = Home::none;  ///< none | cpu | nvme; the optimizer then runs on the host
+  std::string nvme_path;     ///< the folder of a local disk; required for nvme
+  int64_t buffer_count = 4;  ///< units whose states are on their way at the same time
+  double ratio = 1;          ///< share of the parameters whose states leave the device; 0 to 1
+
+  bool operator==(const OffloadOptimizerConfig&) const = default;
+};
+
+/// [zero.offload_param]: weights; at stage 3.
+struct OffloadParamConfig {
+  Home device = Home::none;  ///< none | cpu | nvme
+  std::string nvme_path;     ///< the folder of a local disk; required for nvme
+
+  bool operator==(const OffloadParamConfig&) const = default;
+};
+
+/// [aio]: how the disk of a home nvme is read and written.
+struct AioConfig {
+  int64_t block_size = 1 << 20;      ///< bytes that one request moves; a multiple of 4096
+  int64_t queue_depth = 8;           ///< requests in flight
+  int64_t intra_op_parallelism = 1;  ///< threads, where io_uring is not to be had
+  bool single_submit = false;        ///< one system call a request, not one a batch
+  bool overlap_events = true;        ///< new requests go before all old ones are back
+  bool require_uring = false;        ///< refuse to run without io_uring
+
+  bool operator==(const AioConfig&) const = default;
 };
 
 /// [fp16]; the automaton is DeepSpeed's dynamic loss scaler.
@@ -226,6 +259,9 @@ struct RunConfig {
   OptimizerConfig optimizer;
   ScheduleConfig scheduler;
   ZeroConfig zero;
+  OffloadOptimizerConfig offload_optimizer;  ///< [zero.offload_optimizer]
+  OffloadParamConfig offload_param;          ///< [zero.offload_param]
+  AioConfig aio;
   Fp16Config fp16;
   Bf16Config bf16;
   NumericsConfig numerics;

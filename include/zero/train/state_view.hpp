@@ -13,7 +13,13 @@ namespace zero::train {
 struct StateView {
   const plan::Plan* plan;
   int rank;
+  /// Of a buffer in memory.
   std::function<std::span<std::byte>(int32_t buffer)> bytes;
+  /// Of a buffer on disk, from byte `offset` on; from several threads at once. Unset where the plan
+  /// has none.
+  std::function<void(int32_t buffer, int64_t offset, std::span<std::byte> out)> read_disk = {};
+  std::function<void(int32_t buffer, int64_t offset, std::span<const std::byte> in)> write_disk =
+      {};
 
   template <class T>
   std::span<T> values(int32_t buffer) const {
@@ -38,10 +44,10 @@ enum class StateKind { master, momentum, variance };
 void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
                 std::span<float> out);
 
-/// A range of the weights of `unit` in the compute type, all of which the view's rank must hold, as
-/// they lie in memory.
-std::span<const std::byte> weight_bytes(const StateView& view, const plan::Unit& unit,
-                                        UnitRange range);
+/// A range of the weights of `unit` in the compute type, all of which the view's rank must hold.
+///   out [end - begin] elements
+void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
+                  std::span<std::byte> out);
 
 /// The reverse of read_state: stores one state from element `begin` of the unit on, of which the
 /// view's rank must hold all.

@@ -36,6 +36,7 @@ void Run::compile_plan() {
   session_.together([&] {
     train::resolve_largest(config_, team, limit);
     build_ = train::build(config_, team);
+    disk_ = train::disk_settings(config_);
     const plan::Machine machine = plan::machine_profile("host", train::compute_dtype(config_));
     plan_ = train::report_plan(build_, machine, limit);
   });
@@ -143,7 +144,8 @@ void Run::make_engine() {
   const double seconds = config_.run.watchdog ? double(config_.run.watchdog) : patience;
   engine_.emplace(
       session_, build_, train::rules_of(config_, rates_),
-      train::Engine::Options{.seed = uint64_t(config_.run.seed), .watchdog_seconds = seconds});
+      train::Engine::Options{
+          .seed = uint64_t(config_.run.seed), .watchdog_seconds = seconds, .disk = disk_});
   if (start_from_) checkpointer_->load(*start_from_, *engine_);
   if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
 }

@@ -61,6 +61,7 @@ class Run {
   ConfigInput input_;
   RunConfig config_;
   train::Build build_;
+  train::DiskSettings disk_;
   train::PlanReport plan_;
   std::string largest_;  ///< what "max" has become
   DataSets data_;

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/config/run_config.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::train {
+
+/// Where the homes nvme of a run are, and how bytes go there.
+struct DiskSettings {
+  std::vector<std::string> folders = {};  ///< each once; several are striped
+  AioConfig aio = {};
+};
+
+/// Throws Error(kUsage) naming the key of a folder that does not exist.
+DiskSettings disk_settings(const RunConfig& config);
+
+/// The bytes that a rank keeps on disk, and the queues of the two lanes that move them.
+class Disk {
+ public:
+  /// Allocates `bytes` in nameless files in the folders at once. Throws as DiskFiles does, and
+  /// Error(kUsage) where aio.require_uring asks for what this machine lacks.
+  Disk(const DiskSettings& settings, int64_t bytes);
+
+  run::LaneDisks lanes() { return {&read_, &write_}; }
+  int64_t bytes() const { return files_.bytes(); }
+  /// Why it is not as fast as it could be; "" if it is.
+  const std::string& warning() const { return warning_; }
+  /// What both lanes have moved.
+  aio::QueueTraffic traffic() const;
+
+ private:
+  std::unique_ptr<aio::Engine> engine(const AioConfig& config);
+
+  std::string warning_;
+  tiers::DiskFiles files_;
+  tiers::BlockTable table_;
+  tiers::DiskTier read_, write_;
+};
+
+}  // namespace zero::train

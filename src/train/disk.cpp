@@ -1,0 +1,61 @@
+#include "zero/train/disk.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace zero::train {
+namespace {
+
+aio::QueueOptions queue_options(const AioConfig& config) {
+  return {.block_bytes = config.block_size,
+          .single_submit = config.single_submit,
+          .overlap_events = config.overlap_events};
+}
+
+void add_folder(const char* key, Home home, const std::string& folder,
+                std::vector<std::string>& folders) {
+  if (home != Home::nvme) return;
+  if (!std::filesystem::is_directory(folder)) {
+    refuse(
+        Exit::kUsage, key, ": ", folder,
+        " is no folder; make it on a local disk, or write another: nothing is created by itself");
+  }
+  if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+}
+
+}  // namespace
+
+DiskSettings disk_settings(const RunConfig& config) {
+  DiskSettings settings{.folders = {}, .aio = config.aio};
+  add_folder("zero.offload_optimizer.nvme_path", config.offload_optimizer.device,
+             config.offload_optimizer.nvme_path, settings.folders);
+  add_folder("zero.offload_param.nvme_path", config.offload_param.device,
+             config.offload_param.nvme_path, settings.folders);
+  return settings;
+}
+
+Disk::Disk(const DiskSettings& settings, int64_t bytes)
+    : files_({.folders = settings.folders, .bytes = bytes}),
+      table_(files_.bytes()),
+      read_(files_, table_, engine(settings.aio), queue_options(settings.aio)),
+      write_(files_, table_, engine(settings.aio), queue_options(settings.aio)) {}
+
+std::unique_ptr<aio::Engine> Disk::engine(const AioConfig& config) {
+  aio::EngineChoice choice = aio::make_engine({.depth = int(config.queue_depth),
+                                               .threads = int(config.intra_op_parallelism),
+                                               .require_uring = config.require_uring});
+  warning_ = choice.warning;
+  return std::move(choice.engine);
+}
+
+aio::QueueTraffic Disk::traffic() const {
+  aio::QueueTraffic sum = read_.traffic();
+  const aio::QueueTraffic& written = write_.traffic();
+  sum.bytes_read += written.bytes_read;
+  sum.bytes_written += written.bytes_written;
+  sum.blocks += written.blocks;
+  sum.resubmitted += written.resubmitted;
+  return sum;
+}
+
+}  // namespace zero::train
