@@ -73,17 +73,24 @@ checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, Saved
           .shape = stored_shape(graph, parameter)};
 }
 
-std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank) {
-  return with_parts(slices_to_save(plan, rank), kSavedParts);
+std::span<const SavedPart> saved_parts(bool weights_only) {
+  const std::span<const SavedPart> all(kSavedParts);
+  return weights_only ? all.first(1) : all;
+}
+
+std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
+                                     std::span<const SavedPart> parts) {
+  return with_parts(slices_to_save(plan, rank), parts);
 }
 
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
   return with_parts(slices_to_load(plan, rank), kLoadedParts);
 }
 
-std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank) {
+std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
+                                               std::span<const SavedPart> parts) {
   std::vector<checkpoint::SlicePlan> plans;
-  for (const auto& [held, part] : saved_slices(plan, rank)) {
+  for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
     plans.push_back({saved_tensor(plan, held.parameter, part), held.begin, held.numel()});
   }
   return plans;
@@ -101,40 +108,52 @@ std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices) {
   return pieces;
 }
 
-std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
-                                      std::vector<float>& room) {
+int64_t element_bytes(const plan::Plan& plan, SavedPart part) {
+  return int64_t(bytes_of(part == SavedPart::weight ? plan.request.compute : Dtype::f32));
+}
+
+int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece) {
+  return piece.held.numel() * element_bytes(plan, piece.part);
+}
+
+void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out) {
   const auto& [held, part] = piece;
   if (part == SavedPart::weight) {
-    const size_t bytes = size_t(held.numel()) * bytes_of(view.plan->request.compute);
-    room.resize(size_t(held.numel()));
-    const std::span<std::byte> out = std::as_writable_bytes(std::span(room)).first(bytes);
     read_weights(view, *held.unit, held.range, out);
-    return out;
+  } else {
+    read_state(view, *held.unit, kind_of(part), held.range,
+               {reinterpret_cast<float*>(out.data()), size_t(held.numel())});
   }
-  room.resize(size_t(held.numel()));
-  read_state(view, *held.unit, kind_of(part), held.range, room);
-  return std::as_bytes(std::span(room));
+}
+
+std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
+                                      std::vector<float>& room) {
+  room.resize(size_t(piece.held.numel()));
+  const std::span<std::byte> bytes =
+      std::as_writable_bytes(std::span(room)).first(size_t(bytes_of_piece(*view.plan, piece)));
+  copy_piece(view, piece, bytes);
+  return bytes;
 }
 
 void describe_slices(const plan::Plan& plan, const std::vector<std::vector<int64_t>>& offsets,
-                     checkpoint::Manifest& manifest) {
-  const size_t parts = std::size(kSavedParts);
+                     std::span<const SavedPart> parts, checkpoint::Manifest& manifest) {
   for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
-    for (const SavedPart part : kSavedParts) {
+    for (const SavedPart part : parts) {
       manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
     }
   }
   for (size_t rank = 0; rank < offsets.size(); ++rank) {
-    const std::vector<SavedSlice> saved = saved_slices(plan, int(rank));
+    const std::vector<SavedSlice> saved = saved_slices(plan, int(rank), parts);
     ZERO_REQUIRE(offsets[rank].size() == saved.size(), "rank ", rank, " wrote ",
                  offsets[rank].size(), " slices of ", saved.size());
     for (size_t i = 0; i < saved.size(); ++i) {
       const auto& [held, part] = saved[i];
-      manifest.slices.push_back({.tensor = int32_t(size_t(held.parameter) * parts + size_t(part)),
-                                 .file = int32_t(rank),
-                                 .begin = held.begin,
-                                 .numel = held.numel(),
-                                 .offset = offsets[rank][i]});
+      manifest.slices.push_back(
+          {.tensor = int32_t(size_t(held.parameter) * parts.size() + size_t(part)),
+           .file = int32_t(rank),
+           .begin = held.begin,
+           .numel = held.numel(),
+           .offset = offsets[rank][i]});
     }
   }
 }

@@ -41,7 +41,7 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks) {
 
 Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
                const Options& options)
-    : session_(session), build_(build) {
+    : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
   session_.alone([&] { comms_ = make_communicators(session_.ranks()); });
   run::LaneComms lanes{};
   for (size_t i = 0; i < comms_.size(); ++i) {
@@ -55,7 +55,7 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
     fill_initial_weights(view(), options.seed, session_.threads());
     state() = kernels::initial_step_state(rules.decide);
   });
-  start_watchdog(options.watchdog_seconds);
+  start_watchdog();
 }
 
 run::LaneDisks Engine::open_disk(const DiskSettings& settings) {
@@ -73,24 +73,28 @@ int64_t Engine::allocated_bytes(plan::Tier tier) const {
   return executor_->arena(tier).bytes();
 }
 
-void Engine::start_watchdog(double timeout_seconds) {
+void Engine::start_watchdog() {
   const auto progress = executor_->progress();
   const auto running = [this, progress] {
     return describe_progress(build_.plan, plan::BodyId(body_.load()), progress);
   };
-  const auto on_hang = [this, timeout_seconds](const std::string& what) {
-    // Every rank that hangs says where, and has the time to do so before the first one ends all.
-    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session_.rank(), what.c_str());
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    session_.end_all(std::make_exception_ptr(
-        Error(Exit::kHang, text("nothing finished for ", timeout_seconds, " s - ", what))));
-  };
-  watchdog_ = std::make_unique<Watchdog>(
-      Watchdog::Options{.timeout_seconds = timeout_seconds,
-                        .finished = [progress] { return finished_ops(progress); },
-                        .running = running,
-                        .on_hang = on_hang});
+  watchdog_ = make_watchdog([progress] { return finished_ops(progress); }, running);
   session_.peers().watch_with(watchdog_.get());
+}
+
+std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finished,
+                                                std::function<std::string()> running) const {
+  const auto on_hang = [&session = session_, seconds = watchdog_seconds_](const std::string& what) {
+    // Every rank that hangs says where, and has the time to do so before the first one ends all.
+    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session.rank(), what.c_str());
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    session.end_all(std::make_exception_ptr(
+        Error(Exit::kHang, text("nothing finished for ", seconds, " s - ", what))));
+  };
+  return std::make_unique<Watchdog>(Watchdog::Options{.timeout_seconds = watchdog_seconds_,
+                                                      .finished = std::move(finished),
+                                                      .running = std::move(running),
+                                                      .on_hang = on_hang});
 }
 
 Engine::~Engine() { session_.peers().watch_with(nullptr); }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,10 @@ class Engine {
   int64_t runs(plan::BodyId body) const { return runs_[body]; }
   double seconds(plan::BodyId body) const { return seconds_[body]; }
   double last_seconds() const { return last_seconds_; }
+  /// A watchdog with this engine's patience over something else that ranks wait for each other in.
+  std::unique_ptr<Watchdog> make_watchdog(std::function<int64_t()> finished,
+                                          std::function<std::string()> running) const;
+
   /// What compute waited for other lanes in the last run.
   double exposed_seconds() const;
   /// What all lanes have sent, by verb; and through which back end.
@@ -59,7 +64,7 @@ class Engine {
 
  private:
   run::LaneDisks open_disk(const DiskSettings& settings);
-  void start_watchdog(double timeout_seconds);
+  void start_watchdog();
 
   Session& session_;
   const Build& build_;
@@ -70,6 +75,7 @@ class Engine {
   std::array<int64_t, plan::kBodies> runs_{};
   std::array<double, plan::kBodies> seconds_{};
   double last_seconds_ = 0;
+  double watchdog_seconds_;
   std::unique_ptr<Watchdog> watchdog_;
 };
 
