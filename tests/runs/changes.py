@@ -21,7 +21,9 @@ KINDS = {
 }
 RANKS = (1, 2, 4)
 SHARES = (0.95, 0.8, 0.65, 0.5)  # of what the plan needs
-BATCH = ("train_batch_size=32", "train_micro_batch_size_per_gpu=8")
+SAMPLES, MICRO_BATCH = 32, 8
+MICRO, ACCUMULATION = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
+EVALUATION, RECOMPUTE = "evaluation.micro_batch_size", "activation_checkpointing.recompute"
 INPUTS = pathlib.Path(__file__).resolve().parents[2] / "inputs"
 PLAN_SECONDS = 5
 
@@ -51,31 +53,56 @@ def parts_of(keys, ranks):
     a micro-batch, or the stage that a key is of."""
     groups = []
     for key in keys:
-        together = key.startswith(("gradient_accumulation", "evaluation.micro")) and groups
+        together = key.startswith((ACCUMULATION, EVALUATION)) and groups
         groups[-1].append(key) if together else groups.append([key])
     for left_out in groups:
         gone = left_out[0].startswith("zero.stage=")
         yield [key for group in groups if group is not left_out for key in group
                if not (gone and key.startswith("zero.stage3_"))], ranks
     if ranks:
+        yield keys, None
+
+
+def weaker_forms(keys, ranks, present_ranks):
+    """The change with one of its settings a notch weaker but still there, so that a change of a
+    single setting has a half as well."""
+    change = dict(key.split("=") for key in keys)
+    micro, stage = int(change.get(MICRO, MICRO_BATCH)), int(change.get("zero.stage", 0))
+    forms = []
+    if 2 * micro < MICRO_BATCH:
+        sizes = {MICRO: 2 * micro, EVALUATION: 2 * micro,
+                 ACCUMULATION: int(change.get(ACCUMULATION, 0)) // 2}
+        forms.append({**change, **{key: size for key, size in sizes.items() if key in change}})
+    if change.get(RECOMPUTE) == "full":
+        forms.append({**change, RECOMPUTE: "selective"})
+    if stage > 1:
+        lower = {key: value for key, value in change.items() if not key.startswith("zero.stage3_")}
+        forms.append({**lower, "zero.stage": stage - 1})
+    for form in forms:
+        yield [f"{key}={value}" for key, value in form.items()], ranks
+    if ranks and ranks // 2 > present_ranks:
         yield keys, ranks // 2
 
 
 def check_refusal(program, settings, ranks):
-    """True if a change was offered."""
+    """How many weaker forms of the change were judged; None if no change was offered."""
     refused = Plan(program, settings, ranks)
     check(refused.status == 6, f"{settings} on {ranks} ranks is refused", refused.result)
     change = refused.change()
     if change is None:
-        return False
+        return None
     keys, more_ranks = change
     fitting = Plan(program, [*settings, *keys], more_ranks or ranks)
     check(fitting.status == 0, f"{settings} on {ranks}: {change} fits", fitting.result)
-    for part, part_ranks in parts_of(keys, more_ranks):
+
+    weaker = list(weaker_forms(keys, more_ranks, ranks))
+    for part, part_ranks in [*parts_of(keys, more_ranks), *weaker]:
+        if not part and not part_ranks:
+            continue  # the refused plan itself
         half = Plan(program, [*settings, *part], part_ranks or ranks)
-        check(half.status == 6, f"{settings} on {ranks}: of {change}, {part} does not fit",
-              half.result)
-    return True
+        check(half.status == 6, f"{settings} on {ranks}: of {change}, {part} on "
+              f"{part_ranks or ranks} ranks does not fit", half.result)
+    return len(weaker)
 
 
 def tutorial_plan(program, name, ranks, *settings):
@@ -98,21 +125,32 @@ def check_tutorial(program):
     check(fitting.status == 0, "1.5 B at stage 1 fits 8 V100", fitting)
 
 
+def batch(model, ranks):
+    """Where the accumulation is said, a change of the micro-batch must say another."""
+    yield f"train_batch_size={SAMPLES}"
+    yield f"{MICRO}={MICRO_BATCH}"
+    if model == "deep":
+        yield f"{ACCUMULATION}={SAMPLES // MICRO_BATCH // ranks}"
+
+
 def main():
     program = Program()
     check_tutorial(program)
-    offered = refused = 0
+    judged = []
     for (model, numbers), (kind, flags), ranks in itertools.product(
             MODELS.items(), KINDS.items(), RANKS):
-        settings = [*BATCH, *numbers, *flags, "run.threads=1"]
+        settings = [*batch(model, ranks), *numbers, *flags, "run.threads=1"]
         need = Plan(program, settings, ranks).bytes
         check(need, f"{model}, {kind}, {ranks} ranks has a plan")
         for share in SHARES:
             limit = f"memory.device_limit={int(need * share)}"
-            offered += check_refusal(program, [*settings, limit], ranks)
-            refused += 1
-    check(refused >= 120 and offered >= 120, f"{refused} refusals, {offered} with a change")
-    print(f"{refused} refusals, {offered} with a change that fits and no part of which does")
+            judged.append(check_refusal(program, [*settings, limit], ranks))
+    offered = sum(forms is not None for forms in judged)
+    halved = sum(bool(forms) for forms in judged)
+    check(len(judged) >= 120 and offered >= 120 and halved >= 60,
+          f"{len(judged)} refusals, {offered} with a change, {halved} of them with a weaker form")
+    print(f"{len(judged)} refusals, {offered} with a change that fits and no part of which does; "
+          f"nor does a weaker form of {halved} of them")
 
 
 main()
