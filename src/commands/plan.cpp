@@ -6,6 +6,7 @@
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/cheapest_change.hpp"
+#include "zero/train/machine_file.hpp"
 #include "zero/train/session.hpp"
 
 namespace zero::commands {
@@ -18,7 +19,11 @@ int64_t node_ranks(const CommandLine& line) {
          " ranks do not fill nodes of ", node, "; write a divisor");
 }
 
-bool is_host(const CommandLine& line) { return line.machine == "host"; }
+/// A profile's name has neither a dot nor a slash.
+bool is_file(const std::string& machine) { return machine.find_first_of("./") != machine.npos; }
+bool is_this_host(const CommandLine& line) { return line.machine == "host"; }
+/// Whether ranks compute on hosts, this one or a measured one.
+bool is_host(const CommandLine& line) { return is_this_host(line) || is_file(line.machine); }
 
 /// How many ranks a refusal may advise: no more than the program then takes.
 int most_ranks(const CommandLine& line) {
@@ -26,15 +31,47 @@ int most_ranks(const CommandLine& line) {
   return is_host(line) ? comm::max_host_ranks() : train::kMostRanks;
 }
 
-train::Team team_of(const CommandLine& line, const RunConfig& config) {
-  const int64_t here = is_host(line) ? train::allowed_cores().count / node_ranks(line) : 1;
-  const int64_t threads = config.run.threads ? config.run.threads : std::max<int64_t>(1, here);
+/// What is planned for.
+struct Target {
+  plan::Machine machine;
+  int64_t threads = 1;  ///< of a rank, where the configuration does not say
+};
+
+void warn(const std::string& words) {
+  std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
+}
+
+/// Ranks share a machine: what one has of it depends on their number.
+void warn_of_other_launch(const CommandLine& line, const train::MachineFigures& figures) {
+  if (line.ranks > 1 && figures.all_gather == 0) {
+    warn(line.machine + ": was measured on one rank: the time of collectives is a guess");
+  } else if (line.ranks != figures.ranks) {
+    warn(text(line.machine, ": was measured on ", figures.ranks, " ranks, and the plan has ",
+              line.ranks, ": times may be others"));
+  }
+}
+
+Target target_of(const CommandLine& line, const RunConfig& config) {
+  const Dtype compute = train::compute_dtype(config);
+  if (is_file(line.machine)) {
+    const train::MachineFigures figures = train::read_machine_file(line.machine);
+    warn_of_other_launch(line, figures);
+    return {.machine = train::machine_of(figures, compute, line.machine),
+            .threads = figures.threads};
+  }
+  const int64_t here = is_this_host(line) ? train::allowed_cores().count / node_ranks(line) : 1;
+  return {.machine = plan::machine_profile(line.machine, compute),
+          .threads = std::max<int64_t>(1, here)};
+}
+
+train::Team team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
+  const int64_t threads = config.run.threads ? config.run.threads : target.threads;
   return {.ranks = int(line.ranks), .threads = int(threads)};
 }
 
 train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
                             const plan::Machine& machine) {
-  if (is_host(line)) return train::host_limit(config, int(node_ranks(line)));
+  if (is_this_host(line)) return train::host_limit(config, int(node_ranks(line)));
   return train::machine_limit(config, machine);
 }
 
@@ -85,9 +122,9 @@ void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config
   // More ranks on the same node would share the same memory.
   const bool on_more_nodes = change && change->ranks > team.ranks && more.node_ranks > 0;
   if (on_more_nodes) advice += text(" --ranks-per-node ", more.node_ranks);
-  refuse(Exit::kDoesNotFit, "the plan needs ", train::bytes_text(double(report.device_bytes())),
-         " a rank of ", train::bytes_text(double(report.limit.bytes)), " (", report.limit.source,
-         ") - ", advice);
+  refuse(Exit::kDoesNotFit, "the plan needs ",
+         train::bytes_text(double(counted_bytes(*report.build, report.limit))), " a rank of ",
+         train::bytes_text(double(report.limit.bytes)), " (", report.limit.source, ") - ", advice);
 }
 
 std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit) {
@@ -100,20 +137,18 @@ std::string largest_text(const RunConfig& asked, int64_t micro, const train::Mem
 int plan(const CommandLine& line) {
   if (is_host(line)) comm::require_host_ranks(int(line.ranks));
   const ConfigInput input = read_config_file(line.input, line.overrides);
-  for (const std::string& warning : input.warnings) {
-    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
-  }
+  for (const std::string& warning : input.warnings) warn(warning);
   RunConfig config = input.config;
-  const train::Team team = team_of(line, config);
-  const plan::Machine machine = plan::machine_profile(line.machine, train::compute_dtype(config));
-  const train::MemoryLimit limit = limit_of(line, config, machine);
+  const Target target = target_of(line, config);
+  const train::Team team = team_of(line, config, target);
+  const train::MemoryLimit limit = limit_of(line, config, target.machine);
   if (line.max_batch) {
     print_largest_batch(config, team, limit);
     return 0;
   }
   train::resolve_largest(config, team, limit);
   const train::Build build = train::build(config, team);
-  const train::PlanReport report = train::report_plan(build, machine, limit);
+  const train::PlanReport report = train::report_plan(build, target.machine, limit);
   if (!line.json) std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
   if (!line.json) std::fputs(length_text(config).c_str(), stdout);
   print_report(report, line.json);
