@@ -12,6 +12,7 @@ endfunction()
 
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 zero_test_program(equal_bits 2 "all equal")
+zero_test_program(offload 2 "every home the same bytes")
 zero_test_program(refusals 2 "all refused")
 zero_test_program(data 1 "all data read")
 zero_test_program(options 2 "all options act")

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Homes of optimizer states and parameters, of whole runs: they change no bit, leave nothing on the
+disk, take the bytes that are planned, and are refused by name where they cannot work."""
+import itertools
+import os
+import tempfile
+
+from program import Program, check
+
+STEPS = 20
+PRECISIONS = {
+    "fp32": (),
+    "bf16": ("bf16.enabled=true",),
+    "fp16": ("fp16.enabled=true", "fp16.initial_scale_power=24"),
+}
+OPTIMIZER, PARAMETERS = "zero.offload_optimizer", "zero.offload_param"
+
+
+def home(section, device, disk):
+    if device == "none":
+        return ()
+    path = (f"{section}.nvme_path={disk}",) if device == "nvme" else ()
+    return (f"{section}.device={device}", *path)
+
+
+def outcome(result):
+    return ([line["loss_hex"] for line in result.metrics], result.summary["state_sha256"],
+            result.summary["eval_loss"])
+
+
+def check_memory(case, result, optimizer, parameters):
+    memory = result.summary["memory"]
+    for tier in ("device", "host", "nvme"):
+        planned, allocated = (memory[tier][f"{which}_bytes"] for which in ("planned", "allocated"))
+        check(planned == allocated, f"{case}: {tier} takes {allocated} bytes of {planned}", result)
+    uses_disk = "nvme" in (optimizer, parameters)
+    check((memory["nvme"]["planned_bytes"] > 0) == uses_disk, f"{case}: {memory['nvme']}", result)
+
+
+def homes_change_no_bit(program, disk):
+    """Stage 3 with every pair of homes at two ranks, a few at one, and every precision once."""
+    for name, settings in PRECISIONS.items():
+        expected = {}
+        pairs = itertools.product(("none", "cpu", "nvme"), repeat=2)
+        for optimizer, parameters in pairs:
+            for ranks, stage in ((2, 3), (1, 3), (2, 1), (2, 2)):
+                if (ranks, stage) != (2, 3) and name != "bf16":
+                    continue
+                if stage != 3 and parameters != "none":
+                    continue
+                case = f"{name}, {ranks} ranks, stage {stage}, {optimizer}, {parameters}"
+                result = program.train(ranks, *settings, f"run.steps={STEPS}", f"zero.stage={stage}",
+                                       *home(OPTIMIZER, optimizer, disk),
+                                       *home(PARAMETERS, parameters, disk))
+                check(result.finished(), f"{case}: trains to the end", result)
+                expected.setdefault((ranks, stage), outcome(result))
+                check(outcome(result) == expected[ranks, stage], f"{case}: the bits without homes",
+                      result)
+                check_memory(case, result, optimizer, parameters)
+                check(not os.listdir(disk), f"{case}: nothing is left in {disk}")
+        if name == "fp16":
+            check(any(line["skipped"] for line in result.metrics), "fp16 skips by itself", result)
+
+
+def a_share_of_the_units_moves(program, disk):
+    common = ("bf16.enabled=true", "zero.stage=2", "model.layers=6")
+    plain = program.train(2, *common)
+    half = program.train(2, *common, *home(OPTIMIZER, "nvme", disk), f"{OPTIMIZER}.ratio=0.5",
+                         f"{OPTIMIZER}.buffer_count=1")
+    check(half.finished() and outcome(half) == outcome(plain), "half of the units: same bits", half)
+    memory = [result.summary["memory"]["device"]["planned_bytes"] for result in (half, plain)]
+    check(memory[0] < memory[1], f"and less of the device: {memory}", half)
+
+
+def runs_go_on_under_other_homes(program, disk):
+    """Ten steps on disk and ten in memory are twenty."""
+    common = ("bf16.enabled=true", f"run.steps={STEPS}", "checkpoint.resume=auto")
+    program.write("whole.toml", (program.folder / "tiny.toml").read_text())
+    whole = program.wait(program.start(1, *common, "zero.stage=1", input_file="whole.toml"), "whole")
+    for first, second in (("nvme", "none"), ("cpu", "nvme")):
+        name = f"{first}_{second}"
+        program.write(f"{name}.toml", (program.folder / "tiny.toml").read_text())
+        parts = []
+        for device, stop in ((first, STEPS // 2), (second, 0)):
+            parts.append(program.wait(program.start(
+                1, *common, "zero.stage=1", f"run.stop_at={stop}", *home(OPTIMIZER, device, disk),
+                input_file=f"{name}.toml"), name))
+            check(parts[-1].finished(), f"{device} of {name} trains to its end", parts[-1])
+        check(parts[1].summary["state_sha256"] == whole.summary["state_sha256"],
+              f"{name}: the bits of one launch", parts[1])
+
+
+def check_refused(result, *words):
+    check(result.status == 2, f"exit 2 with {words}, not {result.status}", result)
+    lines = result.error_lines()
+    check(len(lines) == 1, f"one error line with {words}", result)
+    for word in words:
+        check(word in lines[0], f"{word!r} in {lines[0]!r}", result)
+
+
+def what_cannot_work_is_refused_by_name(program, disk):
+    check_refused(program.alone("tiny.toml", "zero.stage=1", f"{OPTIMIZER}.device=nvme"),
+                  f"{OPTIMIZER}.nvme_path", "write the folder")
+    check_refused(program.alone("tiny.toml", "zero.stage=3", *home(PARAMETERS, "nvme", "absent")),
+                  f"{PARAMETERS}.nvme_path", "absent", "nothing is created")
+    check(not (program.folder / "absent").exists(), "nothing is created")
+    check_refused(program.alone("tiny.toml", f"{OPTIMIZER}.device=cpu"), "zero.stage = 1, 2 or 3")
+    check_refused(program.alone("tiny.toml", "zero.stage=2", f"{PARAMETERS}.device=cpu"),
+                  "zero.stage = 3")
+
+
+def main():
+    program = Program()
+    with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix="disk-") as disk:
+        what_cannot_work_is_refused_by_name(program, disk)
+        homes_change_no_bit(program, disk)
+        a_share_of_the_units_moves(program, disk)
+        runs_go_on_under_other_homes(program, disk)
+    print("every home the same bytes")
+
+
+main()
