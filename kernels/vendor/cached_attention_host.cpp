@@ -3,7 +3,7 @@
 
 #include "kernels/support/host_team.hpp"
 #include "kernels/vendor/attention_host.hpp"
-#include "kernels/vendor/multiples_host.hpp"
+#include "kernels/vendor/panel_host.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/cached_attention.hpp"
 
@@ -11,14 +11,14 @@ namespace zero::kernels {
 namespace vendor {
 namespace {
 
+static_assert(cache_columns(1) == kPanelColumns);
+
 struct RowScratch {
-  float *query, *sums;  ///< [head_width]
-  float* scores;        ///< [columns]
+  float* query;   ///< [head_width]
+  float* scores;  ///< [columns]
 
   RowScratch(const CachedAttentionExtents& extents, Slice& slice)
-      : query(slice.take<float>(extents.head_width)),
-        sums(slice.take<float>(extents.head_width)),
-        scores(slice.take<float>(extents.columns)) {}
+      : query(slice.take<float>(extents.head_width)), scores(slice.take<float>(extents.columns)) {}
 };
 
 int64_t slice_bytes(const CachedAttentionExtents& extents) {
@@ -27,8 +27,8 @@ int64_t slice_bytes(const CachedAttentionExtents& extents) {
   return slice.bytes();
 }
 
-/// One head. Keys lie transposed, so that scores, like the sums of values, are multiples of whole
-/// rows: no sum runs across a vector.
+/// One head. Panels of keys lie transposed, so that scores, like the sums of values, are multiples
+/// of rows: no sum runs across a vector.
 template <class T>
 struct CachedHead {
   CachedAttentionExtents extents;
@@ -45,26 +45,42 @@ struct CachedHead {
   T* out(int64_t row) const { return arrays.y + row * width() + head * extents.head_width; }
 
   void store(int64_t row, int64_t position) const {
+    const int64_t d = extents.head_width, column = position % kPanelColumns;
     const T *const key = part(row, 1), *const value = part(row, 2);
-    for (int64_t i = 0; i < extents.head_width; ++i)
-      keys()[i * extents.columns + position] = key[i];
-    std::copy(value, value + extents.head_width, values() + position * extents.head_width);
+    T* const panel = keys() + (position - column) * d;
+    for (int64_t i = 0; i < d; ++i) panel[i * kPanelColumns + column] = key[i];
+    std::copy(value, value + d, values() + position * d);
   }
 
   void attend(int64_t row, int64_t visible) const {
-    const int64_t d = extents.head_width, padded = round_up(visible, kRowLanes);
-    const float log2_scale = kLog2E / std::sqrt(float(d));
-    const T* const query = part(row, 0);
-    for (int64_t i = 0; i < d; ++i) scratch.query[i] = float(query[i]);
+    const int64_t padded = round_up(visible, kRowLanes);
+    const float log2_scale = kLog2E / std::sqrt(float(extents.head_width));
     float* const scores = scratch.scores;
-    std::fill(scores, scores + padded, 0.0f);
-    add_multiples<T>({keys(), extents.columns, padded}, scratch.query, d, scores);
+    write_scores(row, visible);
     std::fill(scores + visible, scores + padded, kMinusInfinity);
     const float shift = log2_scale * maximum_of(scores, padded);
     const float sum = exponentials(scores, padded, log2_scale, shift, scores);
-    std::fill(scratch.sums, scratch.sums + d, 0.0f);
-    add_multiples<T>({values(), d, d}, scores, visible, scratch.sums);
-    scatter_rows({1, d, d}, 1.0f / sum, scratch.sums, out(row));
+    write_values(row, visible, 1.0f / sum);
+  }
+
+  /// scores[j] = q . k[j], also behind the visible tokens up to the end of their last panel.
+  void write_scores(int64_t row, int64_t visible) const {
+    const int64_t d = extents.head_width;
+    const T* const query = part(row, 0);
+    for (int64_t i = 0; i < d; ++i) scratch.query[i] = float(query[i]);
+    for (int64_t token = 0; token < visible; token += kPanelColumns)
+      multiply_panel<1, T>({keys() + token * d, d, kPanelColumns, kPanelColumns}, scratch.query,
+                           scratch.scores + token);
+  }
+
+  void write_values(int64_t row, int64_t visible, float factor) const {
+    const int64_t d = extents.head_width;
+    for (int64_t column = 0; column < d; column += kPanelColumns) {
+      const int64_t columns = std::min(kPanelColumns, d - column);
+      float sums[kPanelColumns];
+      multiply_panel<1, T>({values() + column, visible, d, columns}, scratch.scores, sums);
+      scatter_rows({1, columns, columns}, factor, sums, out(row) + column);
+    }
   }
 };
 

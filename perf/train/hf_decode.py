@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Greedy decoding of a GPT-2 124M with random weights by Hugging Face transformers: a peer for
-generate.py. Needs the Python packages torch and transformers.
+generate.py. Needs the Python packages torch and transformers; downloads nothing.
 
 usage: hf_decode.py [--dtype fp32|bf16] [--threads T] [--prompt N] [--tokens N] [--rounds N]
 
@@ -15,10 +15,12 @@ import time
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
+    parser.add_argument("--dtype", default="fp32", choices=DTYPES)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--prompt", type=int, default=192)
     parser.add_argument("--tokens", type=int, default=128)
@@ -26,11 +28,17 @@ def arguments():
     return parser.parse_args()
 
 
+def make_model(dtype):
+    torch.manual_seed(1)
+    # No token ends a text: with random weights the one that does may come at any time.
+    config = GPT2Config(eos_token_id=None, bos_token_id=None)
+    return GPT2LMHeadModel(config).eval().to(dtype)
+
+
 def seconds(model, prompt, tokens):
     begin = time.perf_counter()
     out = model.generate(prompt, attention_mask=torch.ones_like(prompt), do_sample=False,
-                         max_new_tokens=tokens, min_new_tokens=tokens, use_cache=True,
-                         pad_token_id=0)
+                         max_new_tokens=tokens, use_cache=True)
     took = time.perf_counter() - begin
     assert out.shape[1] == prompt.shape[1] + tokens
     return took
@@ -40,11 +48,8 @@ def seconds(model, prompt, tokens):
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
-    torch.manual_seed(1)
-    model = GPT2LMHeadModel(GPT2Config()).eval()
-    if args.dtype == "bf16":
-        model = model.to(torch.bfloat16)
-    prompt = torch.randint(0, 50257, (1, args.prompt))
+    model = make_model(DTYPES[args.dtype])
+    prompt = torch.randint(0, model.config.vocab_size, (1, args.prompt))
     rates = []
     for _ in range(args.rounds + 1):
         first = seconds(model, prompt, 1)

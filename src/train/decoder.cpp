@@ -1,8 +1,11 @@
 #include "zero/train/decoder.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
+#include "zero/graph/extents.hpp"
+#include "zero/kernels/weight_panels.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/train/state_view.hpp"
@@ -33,19 +36,39 @@ plan::Plan compile(const model::Gpt2& model, const Decoder::Options& options) {
   return plan::compile_decode(request, graph_of(1), graph_of(std::min(kChunk, context)));
 }
 
-/// Where a parameter lies.
+/// Where a parameter lies, and in which order.
 struct Place {
   const plan::Unit* unit;
   int64_t begin;
+  std::optional<kernels::WeightPanels> panels;  ///< none: row by row
 };
 
+/// [parameters]
 std::vector<Place> find_places(const plan::Plan& plan) {
-  std::vector<Place> places(plan.graphs[0].parameters.size());
+  const graph::Graph& graph = plan.graphs[0];
+  std::vector<Place> places(graph.parameters.size());
   for (const plan::Unit& unit : plan.units) {
     for (const plan::Placement& place : unit.placements)
-      places[size_t(place.parameter)] = {&unit, place.begin};
+      places[size_t(place.parameter)] = {.unit = &unit, .begin = place.begin, .panels = {}};
+  }
+  const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
+  for (const graph::Op& op : graph.ops) {
+    if (op.kind != graph::OpKind::row_linear) continue;
+    const kernels::RowProductExtents extents = graph::row_product_extents(graph, op);
+    places[size_t(parameter_of[size_t(op.inputs[1])])].panels = {extents.in, extents.out};
   }
   return places;
+}
+
+/// Stores elements of a parameter from `first` on, panel by panel where it lies in panels.
+void store(const StateView& view, const Place& place, int64_t first,
+           std::span<const float> values) {
+  if (!place.panels) return write_master(view, *place.unit, place.begin + first, values);
+  std::vector<float> part;
+  for (int64_t panel = 0; panel < place.panels->count(); ++panel) {
+    const int64_t at = place.panels->take(panel, first, values, part);
+    write_master(view, *place.unit, place.begin + at, part);
+  }
 }
 
 }  // namespace
@@ -83,7 +106,7 @@ struct Decoder::Parts {
   int64_t vocabulary;
   int64_t context;
   plan::Plan plan;
-  std::vector<Place> places;  ///< [parameters]
+  std::vector<Place> places;
   run::Executor executor;
   int64_t position = 0;
 };
@@ -102,8 +125,7 @@ void Decoder::set_parameter(int32_t index, int64_t first, std::span<const float>
   const StateView view{.plan = &parts_->plan, .rank = 0, .bytes = [this](int32_t buffer) {
                          return parts_->executor.bytes(buffer);
                        }};
-  const Place& place = parts_->places[size_t(index)];
-  write_master(view, *place.unit, place.begin + first, values);
+  store(view, parts_->places[size_t(index)], first, values);
 }
 
 std::span<const float> Decoder::feed(std::span<const int32_t> tokens) {

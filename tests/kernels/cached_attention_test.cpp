@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/arrays.hpp"
 #include "tests/support/attention_reference.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
@@ -59,14 +60,15 @@ using Types = ::testing::Types<float, bf16, f16>;
 TYPED_TEST_SUITE(CachedAttention, Types);
 
 TYPED_TEST(CachedAttention, AgreesWithDoubleLoopsForAnyHeadWidth) {
-  for (int64_t head_width : {1, 10, 64}) {
+  constexpr int64_t kLength = 137;  // more than two panels of keys
+  for (int64_t head_width : {1, 10, 64, 100}) {
     const testing::AttentionCase shape{
-        .extents = {.samples = 1, .length = 37, .heads = kHeads, .head_width = head_width}};
-    const auto qkv = sixteenths<TypeParam>(37 * 3 * shape.width(), 1);
+        .extents = {.samples = 1, .length = kLength, .heads = kHeads, .head_width = head_width}};
+    const auto qkv = sixteenths<TypeParam>(kLength * 3 * shape.width(), 1);
     const auto expected = testing::attention_reference(
-        shape, testing::doubles(qkv), std::vector<double>(size_t(37 * shape.width())));
-    Feeder<TypeParam> feeder(head_width, 37, 2);
-    EXPECT_LT(relative_error(feeder.feed(qkv, 37, 37), expected.y),
+        shape, testing::doubles(qkv), std::vector<double>(size_t(kLength * shape.width())));
+    Feeder<TypeParam> feeder(head_width, kLength, 2);
+    EXPECT_LT(relative_error(feeder.feed(qkv, kLength, kLength), expected.y),
               2 * testing::rounding<TypeParam>() + 1e-6)
         << "head width " << head_width;
   }
@@ -74,12 +76,12 @@ TYPED_TEST(CachedAttention, AgreesWithDoubleLoopsForAnyHeadWidth) {
 
 TYPED_TEST(CachedAttention, ARowHasTheSameBitsInAnyChunkOnAnyThreads) {
   const int64_t width = kHeads * 10;
-  const auto qkv = sixteenths<TypeParam>(23 * 3 * width, 1);
-  const auto all = Feeder<TypeParam>(10, 23, 1).feed(qkv, 23, 23);
-  Feeder<TypeParam> feeder(10, 23, 3);
+  const auto qkv = test::noise<TypeParam>(87 * 3 * width, 1);
+  const auto all = Feeder<TypeParam>(10, 87, 1).feed(qkv, 87, 87);
+  Feeder<TypeParam> feeder(10, 87, 3);
   std::vector<TypeParam> joined;
-  for (int64_t rows : {5, 1, 1, 16}) {
-    const auto y = feeder.feed(qkv, rows, 16);
+  for (int64_t rows : {62, 1, 1, 1, 22}) {
+    const auto y = feeder.feed(qkv, rows, 62);
     joined.insert(joined.end(), y.begin(), y.begin() + rows * width);
   }
   EXPECT_TRUE(same_bits(joined, all));
@@ -94,9 +96,10 @@ TYPED_TEST(CachedAttention, PaddingGivesZerosAndIsNotStored) {
 }
 
 TYPED_TEST(CachedAttention, RefusesWhatDoesNotFit) {
-  const auto qkv = sixteenths<TypeParam>(17 * 3 * kHeads, 1);
-  EXPECT_THROW(Feeder<TypeParam>(1, 16, 1).feed(qkv, 17, 17), Error);
-  EXPECT_THROW(Feeder<TypeParam>(1, 16, 1).feed(qkv, 0, 1), Error);
+  const int64_t room = cache_columns(1);
+  const auto qkv = sixteenths<TypeParam>((room + 1) * 3 * kHeads, 1);
+  EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, room + 1, room + 1), Error);
+  EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, 0, 1), Error);
 }
 
 }  // namespace

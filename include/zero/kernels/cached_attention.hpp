@@ -9,8 +9,8 @@
 
 namespace zero::kernels {
 
-/// Tokens that a cache of `context` has room for: whole vectors of keys.
-constexpr int64_t cache_columns(int64_t context) { return round_up<int64_t>(context, 16); }
+/// Tokens that a cache of `context` has room for: whole panels of keys.
+constexpr int64_t cache_columns(int64_t context) { return round_up<int64_t>(context, 64); }
 
 struct CachedAttentionExtents {
   int64_t rows;  ///< new tokens, padding included
@@ -25,8 +25,9 @@ int64_t cached_attention_scratch_bytes(const CachedAttentionExtents& extents, in
 template <class T>
 struct CachedAttentionArrays {
   const T* qkv;  ///< [rows, 3 * width]: q, k, v side by side, heads inside each
-  T* cache;      ///< keys [heads, head_width, columns], then values [heads, columns, head_width]
-  T* y;          ///< [rows, width], written; zero where a row is padding
+  /// Keys [heads, columns / 64, head_width, 64], then values [heads, columns, head_width].
+  T* cache;
+  T* y;  ///< [rows, width], written; zero where a row is padding
   void* scratch;
 };
 

@@ -16,7 +16,7 @@ struct RowProductExtents {
 template <class T>
 struct RowProductArrays {
   const T* x;       ///< [rows, in]
-  const T* weight;  ///< [in, out]
+  const T* weight;  ///< [in, out], in WeightPanels
   const T* bias;    ///< [out]
   T* y;             ///< [rows, out], written
   float* scratch;   ///< [row_product_scratch_numel(extents)]
@@ -26,9 +26,9 @@ struct RowProductArrays {
 int64_t row_product_scratch_numel(const RowProductExtents& extents);
 
 /// y = x weight + bias for few rows, where reading the weights is what takes the time. Each element
-/// is the bias and eight sums, each of one part of `in` in order, in fp32, rounded once: its bits
-/// depend neither on the other rows nor on the threads, so tokens that are fed one at a time and in
-/// chunks give the same numbers. Asynchronous on `stream`.
+/// is the bias and one sum over `in` in order, in fp32, rounded once: its bits depend neither on
+/// the other rows nor on the threads, so tokens that are fed one at a time and in chunks give the
+/// same numbers. Asynchronous on `stream`.
 template <class T>
 void row_product(Stream& stream, const RowProductExtents& extents,
                  const RowProductArrays<T>& arrays);

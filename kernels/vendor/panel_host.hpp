@@ -1,0 +1,34 @@
+#pragma once
+/// The inner loops of products with few rows and of attention with a cache: what they read from
+/// memory they read once, in the order in which it lies there, with all sums in registers.
+
+#include <cstdint>
+
+namespace zero::kernels::vendor {
+
+/// Columns whose sums fit the registers, for kPanelRows rows of factors at a time.
+inline constexpr int64_t kPanelColumns = 64;
+inline constexpr int64_t kPanelRows = 4;
+
+/// Rows [count, ld], of which the first `columns`, at most kPanelColumns, are wanted.
+template <class T>
+struct Panel {
+  const T* first;
+  int64_t count;
+  int64_t ld;
+  int64_t columns;
+};
+
+/// sums[r, j] = the fp32 sum over i = 0, 1, ... of factors[i, r] panel[i, j], one fused step each:
+/// the bits of a sum depend neither on kRows nor on the other sums.
+///   factors [count, kRows], sums [kRows, kPanelColumns], zero behind the columns; kRows is 1 or
+///   kPanelRows
+template <int64_t kRows, class T>
+void multiply_panel(const Panel<T>& panel, const float* factors, float* sums);
+
+/// The fp32 sum of x[i] y[i] over [0, numel): kPanelColumns sums side by side, then a balanced
+/// tree.
+template <class T>
+float dot(int64_t numel, const T* x, const T* y);
+
+}  // namespace zero::kernels::vendor
