@@ -5,22 +5,19 @@ usage: disk.py ZEROAPP MPIEXEC SWAP_BYTES      starts the last alone
 
 What this machine cannot do is skipped with a line "SKIP ...".
 """
-import ctypes
 import os
 import pathlib
 import random
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 
+from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds
 from program import Result, check
 from seccomp import IO_URING_SETUP, forbid, forbid_direct
 
 MIB, ROUNDS, SALT = 24, 2, 7
-NOBODY = 65534
-NEW_MOUNTS = 0x00020000  # CLONE_NEWNS
 
 
 class Disk:
@@ -54,14 +51,6 @@ def warnings(result):
     return [line for line in result.err.splitlines() if line.startswith("warning: ")]
 
 
-def skip(what, why):
-    print(f"SKIP {what}: {why}")
-
-
-def succeeds(*line):
-    return subprocess.run(line, capture_output=True, check=False).returncode == 0
-
-
 def the_best_engine_says_nothing(disk):
     result = disk.run()
     engine, way, digest = last_words(result)
@@ -76,13 +65,6 @@ def a_forbidden_ring_is_replaced_by_threads(disk, digest):
     check(engine == "threads" and read == digest, "the same bytes by threads", result)
     said = warnings(result)
     check(len(said) == 1 and "Operation not permitted" in said[0], "one warning", result)
-
-
-def become_nobody():
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (64 << 10, 64 << 10))
-    os.setgroups([])
-    os.setgid(NOBODY)
-    os.setuid(NOBODY)
 
 
 def little_locked_memory_is_enough(disk, digest):
@@ -135,12 +117,8 @@ def killed_jobs_leave_nothing(disk):
 
 
 def mounted(place, name, image, mib):
-    """A file system over a loop device, of a file in `image` that takes room as it is written."""
-    with open(image, "wb") as file:
-        file.truncate(mib << 20)
     disk = Disk(place, name)
-    made = succeeds("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=1,nodiscard", str(image))
-    return disk if made and succeeds("mount", "-o", "loop", str(image), str(disk.folder)) else None
+    return disk if mount_image(image, mib, disk.folder) else None
 
 
 def a_full_disk_is_found_at_the_start(place):
@@ -185,12 +163,6 @@ def a_disk_that_loses_sectors(place):
     check(f"swap_bytes: {disk.folder}: " in result.err, "names the folder", result)
     print(result.err.strip())
     return None
-
-
-def private_mounts():
-    """Mounts that end with this process."""
-    return (os.geteuid() == 0 and ctypes.CDLL(None).unshare(NEW_MOUNTS) == 0
-            and succeeds("mount", "--make-rprivate", "/"))
 
 
 def disks_that_fail(place):

@@ -97,9 +97,11 @@ class Program:
     def start(self, ranks, *settings, env=None, input_file="tiny.toml"):
         return self.popen([*self.launch_line(ranks), input_file, *settings], env)
 
-    def popen(self, line, env=None):
+    def popen(self, line, env=None, before=None):
+        """`before` is done in the new process, just before it becomes the program."""
         process = subprocess.Popen(line, cwd=self.folder, env=dict(self.env, **(env or {})),
-                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=before)
         # A test that fails leaves nothing running; the launcher takes its ranks along.
         atexit.register(process.terminate)
         return process

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Runs whose states rest on disks of many kinds: the bits of a run in memory, or one error line.
+
+What this machine cannot do is skipped with a line "SKIP ...".
+"""
+import os
+import random
+import shutil
+import subprocess
+import time
+
+from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds
+from program import Program, check
+from seccomp import IO_URING_SETUP, forbid, forbid_direct
+
+IN_MEMORY = ("zero.stage=3",)
+ON_DISK = (*IN_MEMORY, "zero.offload_optimizer.device=nvme", "zero.offload_param.device=nvme")
+LARGE = "model.width=384"  # some 30 MB of states
+ENDLESS = "run.steps=1000000"
+
+
+class Runs:
+    """Runs of one process, each with its own output."""
+
+    def __init__(self, program):
+        self.program, self.count = program, 0
+
+    def start(self, *settings, disk="disk", homes=ON_DISK, before=None):
+        self.count += 1
+        name = f"run{self.count}"
+        paths = (f"zero.offload_{kind}.nvme_path={disk}" for kind in ("optimizer", "param"))
+        line = [str(self.program.zeroapp), "tiny.toml", f"run.output=runs/{name}", *homes,
+                *(paths if homes == ON_DISK else ()), *settings]
+        return name, self.program.popen(line, before=before)
+
+    def wait(self, started):
+        name, process = started
+        return self.program.wait(process, name)
+
+    def run(self, *settings, **how):
+        return self.wait(self.start(*settings, **how))
+
+    def folder(self, name):
+        folder = self.program.folder / name
+        folder.mkdir()
+        return folder
+
+
+def outcome(result):
+    check(result.finished(), "trains to the end", result)
+    return [line["loss_hex"] for line in result.metrics], result.summary["state_sha256"]
+
+
+def warnings(result):
+    return [line for line in result.err.splitlines() if line.startswith("zeroapp: warning")]
+
+
+def less_than_the_best_gives_the_same_bits(runs, expected):
+    result = runs.run()
+    check(outcome(result) == expected, "on disk as in memory", result)
+    ring = not warnings(result)
+    without_ring = {"before": lambda: forbid((IO_URING_SETUP,))}
+    result = runs.run(**without_ring)
+    check(outcome(result) == expected, "without io_uring", result)
+    check(len(warnings(result)) == 1, f"one warning: {warnings(result)}", result)
+    result = runs.run("aio.require_uring=true", **without_ring)
+    check(result.status == 2 and "aio.require_uring" in result.err, "refused by wish", result)
+    result = runs.run(before=forbid_direct)
+    check(outcome(result) == expected, "without O_DIRECT", result)
+    return ring
+
+
+def a_user_without_rights_trains(runs, expected):
+    if os.geteuid() != 0:
+        return skip("64 KiB of locked memory", "only root can become a user without rights")
+    program = runs.program
+    probe = subprocess.run([str(program.zeroapp), "--version"], preexec_fn=become_nobody,
+                           cwd="/", capture_output=True, check=False)
+    if probe.returncode != 0:
+        return skip("64 KiB of locked memory", f"{program.zeroapp} is closed to other users")
+    subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(program.folder)], check=True)
+    result = runs.run(before=become_nobody)
+    check(outcome(result) == expected, "with 64 KiB of locked memory", result)
+    check(len(warnings(result)) <= 1, f"at most one warning: {warnings(result)}", result)
+    subprocess.run(["chown", "-R", "0:0", str(program.folder)], check=True)
+    return None
+
+
+def two_runs_share_a_folder(runs, expected):
+    both = [runs.start(f"run.seed={seed}") for seed in (5, 6)]
+    shared = [outcome(runs.wait(started)) for started in both]
+    alone = [outcome(runs.run(f"run.seed={seed}", homes=())) for seed in (5, 6)]
+    check(shared == alone and expected not in shared, "two runs at once have the bits of each alone")
+
+
+def killed_runs_leave_nothing(runs):
+    draw = random.Random(3)
+    for _ in range(20):
+        _, process = runs.start(ENDLESS)
+        time.sleep(draw.uniform(0.05, 1))
+        process.kill()
+        process.communicate()
+        check(not os.listdir(runs.program.folder / "disk"), "a killed run leaves nothing")
+
+
+def fails_with_5(result, *words):
+    check(result.status == 5, f"status 5, not {result.status}", result)
+    check(len(result.error_lines()) == 1, "one error line", result)
+    for word in words:
+        check(word in result.err, f"says {word}", result)
+    print(result.error_lines()[0])
+
+
+def a_full_disk_is_found_at_the_start(runs, place):
+    folder = runs.folder("small")
+    if not mount_image(place / "small.img", 16, folder):
+        return skip("a full disk", "no loop device can be mounted")
+    result = runs.run(LARGE, disk="small")
+    fails_with_5(result, "small: ", "bytes are needed by this rank", "are free")
+    check(not result.metrics, "before the first step", result)
+    return None
+
+
+def a_disk_full_behind_its_file_system_ends_the_run(runs, place):
+    thin, folder = runs.folder("thin"), runs.folder("promised")
+    if not (succeeds("mount", "-t", "tmpfs", "-o", "size=16m", "none", str(thin))
+            and mount_image(thin / "disk.img", 64, folder)):
+        return skip("a thin disk", "no file system can be mounted")
+    fails_with_5(runs.run(LARGE, disk="promised"), "promised: writing ", "at offset", "(errno ")
+    return None
+
+
+def a_disk_that_loses_sectors_ends_the_run(runs, place):
+    folder, image = runs.folder("lossy"), place / "lossy.img"
+    if not mount_image(image, 64, folder):
+        return skip("a disk that loses sectors", "no loop device can be mounted")
+    started = runs.start(LARGE, ENDLESS, disk="lossy")
+    metrics = runs.program.folder / "runs" / started[0] / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not metrics.exists() or not metrics.read_text():
+        check(time.monotonic() < deadline, "the first step ends within a minute")
+        time.sleep(0.05)
+    os.truncate(image, 4 << 20)
+    fails_with_5(runs.wait(started), "lossy: ")
+    return None
+
+
+def disks_that_fail(runs):
+    if not private_mounts():
+        return skip("disks that are full or fail", "only an administrator may mount them")
+    place = runs.program.folder
+    try:
+        a_full_disk_is_found_at_the_start(runs, place)
+        a_disk_full_behind_its_file_system_ends_the_run(runs, place)
+        a_disk_that_loses_sectors_ends_the_run(runs, place)
+    finally:
+        for name in ("small", "promised", "lossy", "thin"):
+            succeeds("umount", str(place / name))
+    return None
+
+
+def main():
+    runs = Runs(Program())
+    runs.folder("disk")
+    expected = outcome(runs.run(homes=IN_MEMORY))
+    if not less_than_the_best_gives_the_same_bits(runs, expected):
+        skip("a forbidden io_uring", "this machine has none")
+    a_user_without_rights_trains(runs, expected)
+    two_runs_share_a_folder(runs, expected)
+    killed_runs_leave_nothing(runs)
+    disks_that_fail(runs)
+    print("the same bits on every disk")
+
+
+main()
