@@ -90,7 +90,7 @@ def two_runs_share_a_folder(runs, expected):
     both = [runs.start(f"run.seed={seed}") for seed in (5, 6)]
     shared = [outcome(runs.wait(started)) for started in both]
     alone = [outcome(runs.run(f"run.seed={seed}", homes=())) for seed in (5, 6)]
-    check(shared == alone and expected not in shared, "two runs at once have the bits of each alone")
+    check(shared == alone and expected not in shared, "two at once have the bits of each alone")
 
 
 def killed_runs_leave_nothing(runs):
