@@ -12,9 +12,20 @@ constexpr hsize_t kAlignBytes = 4096;
 /// Descriptions of many datasets lie together and not between their payloads.
 constexpr hsize_t kMetadataBlockBytes = hsize_t(64) << 10;
 
+/// "file write failed: No space left on device" of a description that goes on with the time, the
+/// file's number and whatever else HDF5 knows.
+std::string short_description(const std::string& description) {
+  constexpr std::string_view kMessage = "error message = '";
+  const size_t message = description.find(kMessage);
+  if (message == std::string::npos) return description;
+  const size_t begin = message + kMessage.size();
+  return text(description.substr(0, description.find(':')), ": ",
+              description.substr(begin, description.find('\'', begin) - begin));
+}
+
 herr_t keep_description(unsigned, const H5E_error2_t* error, void* out) {
   auto& reason = *static_cast<std::string*>(out);
-  if (reason.empty() && error->desc) reason = error->desc;
+  if (reason.empty() && error->desc) reason = short_description(error->desc);
   return 0;
 }
 
@@ -108,6 +119,10 @@ Hdf5Handle Hdf5File::make_dataset(const std::string& path, const Dataset& datase
 Hdf5Handle Hdf5File::make_group(const std::string& path) const {
   return checked(H5Gcreate2(file_.id(), path.c_str(), links_.id(), H5P_DEFAULT, H5P_DEFAULT),
                  H5Gclose, "making group " + path);
+}
+
+Hdf5Handle Hdf5File::root() const {
+  return checked(H5Gopen2(file_.id(), "/", H5P_DEFAULT), H5Gclose, "opening the root");
 }
 
 void Hdf5File::write_text(const std::string& path, const std::string& content) const {

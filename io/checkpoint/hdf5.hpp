@@ -55,6 +55,7 @@ class Hdf5File {
   };
   Hdf5Handle make_dataset(const std::string& path, const Dataset& dataset) const;
   Hdf5Handle make_group(const std::string& path) const;
+  Hdf5Handle root() const;
   void write_text(const std::string& path, const std::string& content) const;
 
   void set_attribute(const Hdf5Handle& object, const char* name,

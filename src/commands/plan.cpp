@@ -72,7 +72,7 @@ train::Team team_of(const CommandLine& line, const RunConfig& config, const Targ
 train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
                             const plan::Machine& machine) {
   if (is_this_host(line)) return train::host_limit(config, int(node_ranks(line)));
-  return train::machine_limit(config, machine);
+  return train::machine_limit(config, machine, int(node_ranks(line)));
 }
 
 void print_largest_batch(const RunConfig& config, const train::Team& team,
@@ -122,9 +122,7 @@ void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config
   // More ranks on the same node would share the same memory.
   const bool on_more_nodes = change && change->ranks > team.ranks && more.node_ranks > 0;
   if (on_more_nodes) advice += text(" --ranks-per-node ", more.node_ranks);
-  refuse(Exit::kDoesNotFit, "the plan needs ",
-         train::bytes_text(double(counted_bytes(*report.build, report.limit))), " a rank of ",
-         train::bytes_text(double(report.limit.bytes)), " (", report.limit.source, ") - ", advice);
+  refuse(Exit::kDoesNotFit, "the plan needs ", train::shortage_text(report), " - ", advice);
 }
 
 std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit) {

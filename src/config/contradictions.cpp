@@ -145,17 +145,51 @@ std::string lone_checkpoint(const RunConfig& c) {
   return "a single checkpoint is lost with one damaged block; write 2 or more, or 0 to keep all";
 }
 
+std::string unmeasured_best(const RunConfig& c) {
+  const int64_t saves = c.checkpoint.interval, evaluates = c.evaluation.interval;
+  const bool measured = saves > 0 && evaluates > 0 && saves % evaluates == 0;
+  const bool validates = !c.data.validation.empty() || c.data.validation_fraction > 0;
+  if (c.checkpoint.best_metric == BestMetric::none || !validates || measured) return kFine;
+  return text("the best is chosen among steps that are saved and evaluated; write ",
+              "checkpoint.interval as a multiple of evaluation.interval, not ", saves, " and ",
+              evaluates);
+}
+
+std::string half_a_best(const RunConfig& c) {
+  if (!c.checkpoint.load_best_at_end || !c.checkpoint.weights_only) return kFine;
+  return "the best state is loaded whole; remove weights_only or load_best_at_end";
+}
+
 std::string unwanted_source(const RunConfig& c) {
   if (c.checkpoint.resume_from.empty() || c.checkpoint.resume != Resume::never) return kFine;
   return "resume = \"never\" begins anew; remove resume_from or resume";
 }
 
+std::string two_beginnings(const RunConfig& c) {
+  if (c.checkpoint.resume_from.empty() || c.model.init_from.empty()) return kFine;
+  return "resume_from goes on with a whole training, init_from begins one with weights alone; "
+         "remove one of them";
+}
+
 std::vector<Rule> checkpoint_rules() {
   return {
       {.keys = {"checkpoint.keep"}, .broken = lone_checkpoint, .example = {"checkpoint.keep = 1"}},
+      {.keys = {"checkpoint.best_metric", "checkpoint.interval", "evaluation.interval",
+                "data.validation", "data.validation_fraction"},
+       .broken = unmeasured_best,
+       .example = {"data.validation_fraction = 0.5", "checkpoint.best_metric = \"eval_loss\"",
+                   "evaluation.interval = 10", "checkpoint.interval = 15"}},
+      {.keys = {"checkpoint.load_best_at_end", "checkpoint.weights_only", "checkpoint.best_metric"},
+       .broken = half_a_best,
+       .example = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
+                   "checkpoint.interval = 10", "checkpoint.best_metric = \"eval_loss\"",
+                   "checkpoint.weights_only = true", "checkpoint.load_best_at_end = true"}},
       {.keys = {"checkpoint.resume_from", "checkpoint.resume"},
        .broken = unwanted_source,
        .example = {"checkpoint.resume = \"never\"", "checkpoint.resume_from = \"runs/other\""}},
+      {.keys = {"checkpoint.resume_from", "model.init_from"},
+       .broken = two_beginnings,
+       .example = {"checkpoint.resume_from = \"runs/a\"", "model.init_from = \"runs/b\""}},
   };
 }
 
@@ -172,17 +206,19 @@ std::string resident_parameters(const RunConfig& c) {
               "3");
 }
 
-std::string no_folder(Home home, const std::string& path) {
+std::string no_folder(const char* key, Home home, const std::string& path) {
   if (home != Home::nvme || !path.empty()) return kFine;
-  return "nvme_path is missing; write the folder of a local disk";
+  return text(key, " is missing; write the folder of a local disk");
 }
 
 std::string no_optimizer_folder(const RunConfig& c) {
-  return no_folder(c.offload_optimizer.device, c.offload_optimizer.nvme_path);
+  return no_folder("zero.offload_optimizer.nvme_path", c.offload_optimizer.device,
+                   c.offload_optimizer.nvme_path);
 }
 
 std::string no_parameter_folder(const RunConfig& c) {
-  return no_folder(c.offload_param.device, c.offload_param.nvme_path);
+  return no_folder("zero.offload_param.nvme_path", c.offload_param.device,
+                   c.offload_param.nvme_path);
 }
 
 std::string uneven_block(const RunConfig& c) {

@@ -101,6 +101,7 @@ void model_fields(Table& table, ModelConfig& c) {
   table.integer("vocab_size", c.vocab_size, {.low = 2, .high = 1 << 24, .automatic = true});
   table.integer("max_positions", c.max_positions, {.low = 1, .high = 1 << 24, .automatic = true});
   table.real("dropout", c.dropout, {.high = 1, .below_high = true});
+  table.word("init_from", c.init_from);
 }
 
 void data_fields(Table& table, DataConfig& c) {
@@ -112,6 +113,7 @@ void data_fields(Table& table, DataConfig& c) {
   table.integer("sequence_length", c.sequence_length, {.low = 1, .high = 1 << 24});
   table.integer("max_train_samples", c.max_train_samples, {});
   table.integer("max_validation_samples", c.max_validation_samples, {});
+  table.flag("changed", c.changed);
 }
 
 void run_fields(Table& table, SessionConfig& c) {
@@ -228,10 +230,14 @@ void checkpoint_fields(Table& table, CheckpointConfig& c) {
   table.integer("interval", c.interval, {.high = 1e12});
   table.integer("keep", c.keep, {.high = 1e6});
   table.integer("keep_every", c.keep_every, {.high = 1e12});
+  table.flag("async", c.async);
+  table.choice("best_metric", c.best_metric, {"", "eval_loss"});
+  table.flag("load_best_at_end", c.load_best_at_end);
   table.choice("resume", c.resume, {"auto", "require", "never"});
   table.word("resume_from", c.resume_from);
   table.integer("max_failures", c.max_failures, {.high = 1e6});
   table.choice("permissions", c.permissions, {"0700", "0750", "0755", "0770"});
+  table.flag("weights_only", c.weights_only);
 }
 
 }  // namespace

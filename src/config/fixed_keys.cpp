@@ -47,10 +47,6 @@ const FixedKey kTopKeys[] = {
 };
 
 const FixedKey kOwnKeys[] = {
-    {"model.init_from",
-     {""},
-     kLater,
-     "a run cannot begin from another's weights yet; write \"\": weights are drawn from run.seed"},
     {"run.share_device",
      {false},
      kLater,
@@ -274,32 +270,10 @@ const FixedKey kActivationKeys[] = {
      "activations stay in device memory for now; write \"none\" and recompute = \"full\""},
 };
 
-const FixedKey kCheckpointKeys[] = {
-    {"checkpoint.best_metric",
-     {""},
-     kLater,
-     "the newest checkpoints are kept, whatever their loss; remove the key, and keep more with "
-     "checkpoint.keep or keep_every"},
-    {"checkpoint.load_best_at_end",
-     {false},
-     kLater,
-     "the last weights are what a run ends with; write false, and keep more checkpoints with "
-     "checkpoint.keep or keep_every"},
-    {"checkpoint.weights_only",
-     {false},
-     kLater,
-     "a checkpoint holds all that a resume needs; write false, and export.at_end = true for the "
-     "weights alone"},
-    {"checkpoint.async",
-     {false},
-     kLater,
-     "a step waits until a checkpoint is written; write false"},
-};
-
 std::vector<FixedKey> join() {
   std::vector<FixedKey> all;
-  const std::span<const FixedKey> parts[] = {
-      kTopKeys, kOwnKeys, kZeroKeys, kTierKeys, kPrecisionKeys, kActivationKeys, kCheckpointKeys};
+  const std::span<const FixedKey> parts[] = {kTopKeys,  kOwnKeys,       kZeroKeys,
+                                             kTierKeys, kPrecisionKeys, kActivationKeys};
   for (const auto part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
 }

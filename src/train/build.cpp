@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "src/train/checkpoint_payload.hpp"
 #include "zero/config/model_sizes.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/graph/differentiate.hpp"
@@ -143,6 +144,10 @@ Build build(const RunConfig& config, const Team& team) {
                             training_graph(config, made.model, made.batch.micro),
                             evaluation_graph(config, made.model, made.evaluation_micro));
   refuse_unless_bf16_travels(config, made.plan);
+  if (config.checkpoint.async) {
+    made.copy_bytes =
+        PayloadCopy::bytes_for(made.plan, saved_parts(config.checkpoint.weights_only));
+  }
   return made;
 }
 

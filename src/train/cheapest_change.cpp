@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "zero/train/plan_report.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -191,9 +193,7 @@ std::vector<int64_t> micro_candidates(const RunConfig& config, const Team& team)
 }  // namespace
 
 Fits fits_in(const MemoryLimit& limit) {
-  return [limit](const Build& build) {
-    return limit.bytes == 0 || build.plan.arena_bytes[size_t(plan::Tier::device)] <= limit.bytes;
-  };
+  return [limit](const Build& build) { return train::fits(build, limit); };
 }
 
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
@@ -225,7 +225,7 @@ int64_t largest_micro_batch(const RunConfig& config, const Team& team, const Fit
 
 MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
   if (config.memory.device_limit > 0 || config.memory.host_limit > 0) return limit;
-  return {limit.bytes / 16 * 15, "15/16 of " + limit.source};
+  return {limit.bytes / 16 * 15, "15/16 of " + limit.source, limit.of_host};
 }
 
 void resolve_largest(RunConfig& config, const Team& team, const MemoryLimit& limit) {

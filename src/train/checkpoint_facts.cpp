@@ -12,6 +12,10 @@
 namespace zero::train {
 namespace {
 
+constexpr const char* kDataFact = "data";
+constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
+                     *kBestTokens = "best.eval_tokens";
+
 /// Calls `visit` with the name and the member of everything in a state.
 template <class State, class Visit>
 void visit_members(State& state, const Visit& visit) {
@@ -59,11 +63,6 @@ bool read_number(const std::string& word, Number& number) {
   }
 }
 
-std::string architecture(const model::Gpt2& model) {
-  return text("gpt2 of ", model.layers, " layers of ", model.width, " with ", model.heads,
-              " heads, ", model.vocabulary, " tokens, ", model.positions, " positions");
-}
-
 std::string optimizer(OptimizerType type) {
   constexpr const char* kNames[] = {"AdamW", "Adam", "LAMB"};
   return kNames[size_t(type)];
@@ -76,9 +75,10 @@ bool is_free(const std::string& key) {
                                             "aio.",        "memory.",
                                             "evaluation.", "checkpoint.",
                                             "profile.",    "export."};
-  constexpr std::string_view kKeys[] = {"run.output",      "run.threads",         "run.stop_at",
-                                        "run.walltime",    "run.log_interval",    "run.watchdog",
-                                        "steps_per_print", "wall_clock_breakdown"};
+  constexpr std::string_view kKeys[] = {
+      "run.output",       "run.threads",  "run.stop_at",     "run.walltime",
+      "run.log_interval", "run.watchdog", "steps_per_print", "wall_clock_breakdown",
+      "model.init_from",  "data.changed"};
   const auto begins = [&](std::string_view section) { return key.starts_with(section); };
   return std::any_of(std::begin(kSections), std::end(kSections), begins) ||
          std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
@@ -91,6 +91,13 @@ const std::string& fact(const Facts& facts, const std::string& name) {
 }
 
 }  // namespace
+
+bool is_weights_only(const Facts& facts) { return fact(facts, kWeightsOnlyFact) == "true"; }
+
+std::string architecture_of(const model::Gpt2& model) {
+  return text("gpt2 of ", model.layers, " layers of ", model.width, " with ", model.heads,
+              " heads, ", model.vocabulary, " tokens, ", model.positions, " positions");
+}
 
 void add_state(const kernels::StepState& state, Facts& facts) {
   visit_members(state, [&](const char* member, const auto& number) {
@@ -109,29 +116,51 @@ kernels::StepState state_in(const Facts& facts) {
   return state;
 }
 
+void add_best(const Evaluation& best, Facts& facts) {
+  facts[kBestStep] = number_text(best.step);
+  facts[kBestLoss] = number_text(best.loss);
+  facts[kBestTokens] = number_text(best.tokens);
+}
+
+std::optional<Evaluation> best_in(const Facts& facts) {
+  Evaluation best;
+  const bool known = read_number(fact(facts, kBestStep), best.step) &&
+                     read_number(fact(facts, kBestLoss), best.loss) &&
+                     read_number(fact(facts, kBestTokens), best.tokens);
+  return known ? std::optional(best) : std::nullopt;
+}
+
 Facts launch_facts(const FactParts& parts) {
   return {{"seed", std::to_string(parts.config.run.seed)},
           {"stage", std::to_string(parts.config.zero.stage)},
-          {"architecture", architecture(parts.build.model)},
+          {"architecture", architecture_of(parts.build.model)},
           {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
           {"optimizer", optimizer(parts.config.optimizer.type)},
-          {"tokenizer", parts.config.data.tokenizer},
-          {"data", parts.data},
+          {kTokenizerFact, parts.config.data.tokenizer},
+          {kDescriptionFact, parts.description},
+          {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},
+          {kDataFact, parts.data},
           {"arithmetic", text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
                               parts.threads, " threads a rank")},
-          {"configuration", parts.configuration},
+          {kConfigurationFact, parts.configuration},
           {"build", parts.program}};
 }
 
-FactChanges changes_since(const Facts& saved, const Facts& now) {
+FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data) {
   FactChanges changes;
-  for (const char* name : {"architecture", "tokenizer", "data"}) {
-    if (fact(saved, name) == fact(now, name)) continue;
-    changes.refused = text(name, " is ", fact(saved, name), " there and ", fact(now, name), " now");
+  for (const char* name : {"architecture", kTokenizerFact, kDataFact}) {
+    const std::string &was = fact(saved, name), &is = fact(now, name);
+    if (was == is) continue;
+    if (name == kDataFact && other_data) {
+      changes.listed.push_back(text("data: fingerprint ", was, ", now ", is));
+      continue;
+    }
+    changes.refused = text(name, " is ", was, " there and ", is, " now",
+                           name == kDataFact ? ", which data.changed = true allows" : "");
     return changes;
   }
   for (const auto& [key, was, is] :
-       differences(fact(saved, "configuration"), fact(now, "configuration"))) {
+       differences(fact(saved, kConfigurationFact), fact(now, kConfigurationFact))) {
     if (!is_free(key)) changes.listed.push_back(text(key, " = ", was, ", now ", is));
   }
   const std::string &was = fact(saved, "arithmetic"), &is = fact(now, "arithmetic");

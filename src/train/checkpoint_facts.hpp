@@ -10,19 +10,36 @@
 
 namespace zero::train {
 
+/// Facts that others than a resume ask for.
+inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFact = "tokenizer",
+                            *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only";
+
+/// Whether a checkpoint holds weights alone, from which no training goes on.
+bool is_weights_only(const Facts& facts);
+
+/// "gpt2 of 2 layers of 64 with 2 heads, 256 tokens, 32 positions"
+std::string architecture_of(const model::Gpt2& model);
+
 /// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.
 void add_state(const kernels::StepState& state, Facts& facts);
 
 /// The reverse. Throws Error(kInput) naming the fact that is missing or no number.
 kernels::StepState state_in(const Facts& facts);
 
+/// Adds the evaluation of the best checkpoint so far.
+void add_best(const Evaluation& best, Facts& facts);
+
+/// The reverse; none where there is none.
+std::optional<Evaluation> best_in(const Facts& facts);
+
 struct FactChanges {
   std::string refused;              ///< what forbids to go on, as a sentence; "" if nothing does
   std::vector<std::string> listed;  ///< "optimizer.lr = 0.01, now 0.02"
   bool other_precision = false;
 };
-/// What is different from when a checkpoint was written. Architecture, tokenizer and data may not
-/// be; ranks, stage, buckets, recompute, intervals and output need no word.
-FactChanges changes_since(const Facts& saved, const Facts& now);
+/// What is different from when a checkpoint was written. Architecture, tokenizer and, unless
+/// `other_data`, the data may not be; ranks, stage, buckets, recompute, intervals and output need
+/// no word.
+FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data);
 
 }  // namespace zero::train

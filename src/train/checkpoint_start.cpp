@@ -10,6 +10,7 @@
 #include "src/train/checkpoint_agreement.hpp"
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_reader.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/train/checkpointer.hpp"
 
 namespace zero::train {
@@ -31,15 +32,24 @@ std::optional<int64_t> step_of(const std::string& name) {
   return step;
 }
 
+/// What checkpoint.dir was in a run; "" if `folder` is none, or the run has named nothing.
+std::string named_folder(const std::string& folder) {
+  const std::string settings = folder + "/effective.toml";
+  return fs::exists(settings) ? read_config_file(settings, {}).config.checkpoint.dir : "";
+}
+
 }  // namespace
 
 CheckpointPlace find_checkpoints(const std::string& folder) {
-  const fs::path path = fs::weakly_canonical(folder);
-  if (const std::optional<int64_t> step = step_of(path.filename())) {
-    return {path.parent_path(), step};
+  // Messages keep the user's words, unless a link has another name than the step behind it.
+  const fs::path words = fs::path(folder + "/").lexically_normal().parent_path();
+  for (const fs::path& path : {words, fs::weakly_canonical(folder)}) {
+    const std::optional<int64_t> step = step_of(path.filename());
+    if (step) return {path.has_parent_path() ? path.parent_path() : ".", step};
   }
-  const bool is_run = fs::is_directory(fs::path(folder) / "checkpoints");
-  return {is_run ? folder + "/checkpoints" : folder, {}};
+  if (fs::is_directory(folder + "/checkpoints")) return {folder + "/checkpoints", {}};
+  const std::string elsewhere = named_folder(folder);
+  return {elsewhere.empty() ? folder : elsewhere, {}};
 }
 
 std::string checkpoint_root(const RunConfig& config) {
@@ -102,6 +112,11 @@ std::optional<Start> Checkpointer::newest(const Store& store, std::vector<int64_
     const std::string problem = verify(store, *step, start.manifest);
     if (problem.empty()) return start;
     if (first.empty()) first = problem;
+    session_.together([&] {
+      if (config_.checkpoint.resume != Resume::require) return;
+      refuse(Exit::kNoCheckpoint, problem, " - restore it, or go on from an older one with ",
+             "checkpoint.resume = \"auto\"");
+    });
     if (!session_.is_first()) continue;
     std::fprintf(stderr, "zeroapp: warning: step %lld does not verify and is passed over: %s\n",
                  (long long)*step, problem.c_str());
@@ -116,7 +131,13 @@ std::optional<Start> Checkpointer::newest(const Store& store, std::vector<int64_
 
 void Checkpointer::require_same_training(const Start& start) {
   session_.together([&] {
-    const std::string refused = changes_since(start.manifest.facts, facts_).refused;
+    const Facts& facts = start.manifest.facts;
+    if (is_weights_only(facts)) {
+      refuse(Exit::kNoCheckpoint, start.folder(), ": holds weights alone, from which no training ",
+             "goes on - begin a new one with them: model.init_from = \"", start.folder(),
+             "\" and another run.output");
+    }
+    const std::string refused = changes_since(facts, facts_, config_.data.changed).refused;
     if (refused.empty()) return;
     refuse(Exit::kInput, start.folder(), ": ", refused,
            " - go on with what it was, write another run.output, or begin anew with "
@@ -125,25 +146,44 @@ void Checkpointer::require_same_training(const Start& start) {
 }
 
 std::vector<std::string> Checkpointer::changes(const Start& start) const {
-  return changes_since(start.manifest.facts, facts_).listed;
+  return changes_since(start.manifest.facts, facts_, config_.data.changed).listed;
 }
 
 void Checkpointer::load(const Start& start, Engine& engine) {
+  fill(start, engine);
+  if (start.store != store_.get()) return;
+  best_ = best_in(start.manifest.facts);
   session_.together([&] {
-    CheckpointReader reader(*start.store, start.manifest);
+    if (session_.is_first()) set_damaged_aside(start);
+  });
+}
+
+std::optional<Evaluation> Checkpointer::load_best(int64_t last_step, Engine& engine) {
+  if (!best_ || best_->step == last_step) return {};
+  Start start{.store = store_.get(), .manifest = {}};
+  const std::string problem = verify(*store_, best_->step, start.manifest);
+  session_.together([&] {
+    if (problem.empty()) return;
+    refuse(Exit::kNoCheckpoint, "checkpoint.load_best_at_end: the best was of step ", best_->step,
+           ": ", problem, " - the weights of the last step are saved");
+  });
+  fill(start, engine);
+  return best_;
+}
+
+void Checkpointer::fill(const Start& start, Engine& engine) {
+  session_.together([&] {
+    checkpoint::TensorReader reader(*start.store, start.manifest);
     load_state(reader, engine.view());
     kernels::StepState& state = engine.state();
     const kernels::StepState fresh = state;
     state = state_in(start.manifest.facts);
-    if (!changes_since(start.manifest.facts, facts_).other_precision) return;
+    if (!changes_since(start.manifest.facts, facts_, config_.data.changed).other_precision) return;
     // A loss scale belongs to the precision that it was found for.
     state.loss_scale = fresh.loss_scale;
     state.hysteresis_left = fresh.hysteresis_left;
     state.scaler_iteration = fresh.scaler_iteration;
     state.last_overflow = fresh.last_overflow;
-  });
-  session_.together([&] {
-    if (session_.is_first() && start.store == store_.get()) set_damaged_aside(start);
   });
 }
 

@@ -36,11 +36,20 @@ std::string shared_by(int node_ranks) {
   return text(" / ", node_ranks, node_ranks == 1 ? " rank" : " ranks", " of the node");
 }
 
+MemoryLimit with_host(MemoryLimit device, int64_t share, const std::string& source) {
+  device.host_bytes = share;
+  if (share > 0) device.host_source = source;
+  return device;
+}
+
 }  // namespace
 
-MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine) {
-  if (config.memory.device_limit > 0) return configured(config);
-  return {machine.device_bytes, "machine " + machine.name};
+MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks) {
+  const MemoryLimit device = config.memory.device_limit > 0
+                                 ? configured(config)
+                                 : MemoryLimit{machine.device_bytes, "machine " + machine.name};
+  return with_host(device, config.memory.host_limit / node_ranks,
+                   "memory.host_limit" + shared_by(node_ranks));
 }
 
 MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks) {
@@ -52,12 +61,13 @@ MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, in
 }
 
 MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
-  const MemoryLimit rank = config.memory.device_limit > 0
-                               ? configured(config)
-                               : host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
   const int64_t share = config.memory.host_limit / node_ranks;
-  const bool tighter = share > 0 && (rank.bytes == 0 || share < rank.bytes);
-  return tighter ? MemoryLimit{share, "memory.host_limit" + shared_by(node_ranks)} : rank;
+  const std::string source = "memory.host_limit" + shared_by(node_ranks);
+  if (config.memory.device_limit > 0) return with_host(configured(config), share, source);
+  MemoryLimit limit = host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
+  if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};
+  limit.of_host = true;
+  return limit;
 }
 
 std::string bytes_text(double bytes) {

@@ -124,6 +124,51 @@ std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t 
 
 }  // namespace
 
+int64_t counted_bytes(const Build& build, const MemoryLimit& limit) {
+  return build.plan.arena_bytes[size_t(plan::Tier::device)] +
+         (limit.of_host ? host_bytes(build) : 0);
+}
+
+int64_t host_bytes(const Build& build) {
+  return build.plan.arena_bytes[size_t(plan::Tier::host)] + build.copy_bytes;
+}
+
+bool fits(const Build& build, const MemoryLimit& limit) {
+  const bool in_device = limit.bytes == 0 || counted_bytes(build, limit) <= limit.bytes;
+  return in_device && (limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes);
+}
+
+std::string shortage_text(const PlanReport& report) {
+  const MemoryLimit& limit = report.limit;
+  const int64_t counted = counted_bytes(*report.build, limit);
+  const auto words = [](int64_t needs, const char* what, int64_t has, const std::string& source) {
+    return text(bytes_text(double(needs)), what, " a rank of ", bytes_text(double(has)), " (",
+                source, ")");
+  };
+  if (limit.bytes > 0 && counted > limit.bytes) {
+    return words(counted, "", limit.bytes, limit.source);
+  }
+  return words(host_bytes(*report.build), " of host memory", limit.host_bytes, limit.host_source);
+}
+
+namespace {
+
+std::string limit_rows(const PlanReport& report) {
+  const MemoryLimit& limit = report.limit;
+  const auto row = [](const char* name, int64_t bytes, const std::string& source, int64_t counted) {
+    return memory_row(name, bytes) + "   " + source +
+           (counted <= bytes ? ": fits\n" : ": does not fit\n");
+  };
+  std::string out = limit.bytes == 0 ? "  no limit is known\n" : "";
+  if (limit.bytes > 0) {
+    out = row("limit", limit.bytes, limit.source, counted_bytes(*report.build, limit));
+  }
+  if (limit.host_bytes == 0) return out;
+  return out + row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
+}
+
+}  // namespace
+
 PlanReport report_plan(const Build& build, const plan::Machine& machine, const MemoryLimit& limit) {
   return {.build = &build, .forecast = plan::forecast(build.plan, machine), .limit = limit};
 }
@@ -141,9 +186,10 @@ std::string memory_table(const PlanReport& report) {
     const int64_t bytes = report.forecast.arena_bytes[size_t(tier)];
     if (bytes > 0) out += memory_row(text("on ", plan::name_of(tier)), bytes) + "\n";
   }
-  if (report.limit.bytes == 0) return out + "  no limit is known\n";
-  return out + memory_row("limit", report.limit.bytes) + "   " + report.limit.source +
-         (report.fits() ? ": fits\n" : ": does not fit\n");
+  if (const int64_t copy = report.build->copy_bytes) {
+    out += memory_row("checkpoint copy", copy) + "   host memory, of checkpoint.async\n";
+  }
+  return out + limit_rows(report);
 }
 
 std::string traffic_table(const PlanReport& report) {
@@ -208,6 +254,7 @@ std::string plan_json(const PlanReport& report) {
     json["bytes"][plan::name_of(Use(use))] = forecast.bytes[size_t(plan::Tier::device)][use];
   }
   json["tiers"] = tiers_json(forecast);
+  json["checkpoint_copy_bytes"] = report.build->copy_bytes;
   json["formula_bytes"] = {{"weights", formula.weights},
                            {"gradients", formula.gradients},
                            {"optimizer state", formula.optimizer}};

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The power fails under a run that saves after each step, again and again: an ext4 of its own is
-shut down without its log being flushed, then mounted anew, and the run goes on from what was acknowledged.
+shut down without its log being flushed and mounted anew, and the run goes on from what was
+acknowledged.
 
 CUTS in the environment says how often, 100 else. Needs root and loop devices: else it prints SKIP
 and ends with 77."""
@@ -65,6 +66,7 @@ def made_disk(program):
 
 
 def start_of(result):
+    check("going on from step " in result.out, "there is a checkpoint to go on from", result)
     return int(result.out.split("going on from step ")[1].split(",")[0])
 
 

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_layout.hpp"
+#include "src/train/checkpoint_payload.hpp"
 #include "tests/support/held_state.hpp"
 
 namespace zero::train {
@@ -75,6 +77,44 @@ TEST(CheckpointLayout, PiecesAreAtMostFourMebibytesAndJoinToTheSlices) {
   EXPECT_EQ(pieces[2].held.range.end, slice.held.range.end);
 }
 
+TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
+  for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    const Build made = build(tiny(2, compute), {3, 1});
+    testing::Held held(made.plan, 1);
+    const StateView view = held.view();
+    uint8_t value = 0;
+    for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
+      for (std::byte& byte : view.bytes(int32_t(b))) byte = std::byte(++value & 0x3f);
+    }
+    LivePayload live(view, kSavedParts);
+    PayloadCopy copy(made.plan, kSavedParts);
+    copy.copy(live);
+    std::vector<std::vector<std::byte>> pieces;
+    for (size_t i = 0; i < live.pieces(); ++i) {
+      const auto piece = live.piece(i);
+      pieces.emplace_back(piece.begin(), piece.end());
+    }
+    for (size_t b = 0; b < made.plan.buffers.size(); ++b)
+      std::ranges::fill(view.bytes(int32_t(b)), std::byte(0));
+    ASSERT_EQ(copy.pieces(), pieces.size());
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(copy.piece(i), pieces[i])) << name_of(compute) << " " << i;
+    }
+  }
+}
+
+TEST(CheckpointFacts, TheBestEvaluationComesBackBitForBit) {
+  Facts facts;
+  EXPECT_FALSE(best_in(facts));
+  add_best({.step = 40, .loss = 1.0 / 3, .tokens = 7}, facts);
+  ASSERT_TRUE(best_in(facts));
+  EXPECT_EQ(best_in(facts)->step, 40);
+  EXPECT_EQ(best_in(facts)->loss, 1.0 / 3);
+  EXPECT_EQ(best_in(facts)->tokens, 7);
+  facts["best.step"] = "many";
+  EXPECT_FALSE(best_in(facts));
+}
+
 TEST(CheckpointFacts, AStateComesBackBitForBit) {
   kernels::StepState state{};
   state.loss_scale = 65536;
@@ -119,18 +159,36 @@ Facts facts_with(const std::string& configuration) {
 TEST(CheckpointFacts, WhatChangesNumbersIsListedAndWhatDoesNotIsFree) {
   const Facts saved = facts_with("[optimizer]\nlr = 0.5\n[zero]\nstage = 0\n");
   const Facts now = facts_with("[optimizer]\nlr = 0.25\n[zero]\nstage = 3\n");
-  const FactChanges changes = changes_since(saved, now);
+  const FactChanges changes = changes_since(saved, now, false);
   EXPECT_EQ(changes.refused, "");
   EXPECT_THAT(changes.listed, ElementsAre("optimizer.lr = 0.5, now 0.25"));
-  EXPECT_THAT(changes_since(saved, saved).listed, IsEmpty());
+  EXPECT_THAT(changes_since(saved, saved, false).listed, IsEmpty());
 }
 
 TEST(CheckpointFacts, AnotherModelOrOtherDataAreRefused) {
   for (const char* name : {"architecture", "tokenizer", "data"}) {
     Facts other = facts_with("");
     other[name] = "z";
-    EXPECT_THAT(changes_since(facts_with(""), other).refused, HasSubstr(name));
+    EXPECT_THAT(changes_since(facts_with(""), other, false).refused, HasSubstr(name));
   }
+}
+
+TEST(CheckpointFacts, OtherDataAreListedWhereTheyAreAllowed) {
+  Facts other = facts_with("");
+  other["data"] = "2";
+  EXPECT_THAT(changes_since(facts_with(""), other, false).refused,
+              HasSubstr("data.changed = true"));
+  const FactChanges changes = changes_since(facts_with(""), other, true);
+  EXPECT_EQ(changes.refused, "");
+  EXPECT_THAT(changes.listed, ElementsAre("data: fingerprint 1, now 2"));
+  other["tokenizer"] = "words";
+  EXPECT_THAT(changes_since(facts_with(""), other, true).refused, HasSubstr("tokenizer"));
+}
+
+TEST(CheckpointFacts, SayWhetherThereAreWeightsAlone) {
+  EXPECT_FALSE(is_weights_only({}));
+  EXPECT_FALSE(is_weights_only({{"weights_only", "false"}}));
+  EXPECT_TRUE(is_weights_only({{"weights_only", "true"}}));
 }
 
 TEST(Checkpoints, AreFoundFromARunTheirRootOrOneOfThem) {
@@ -145,6 +203,17 @@ TEST(Checkpoints, AreFoundFromARunTheirRootOrOneOfThem) {
   const CheckpointPlace one = find_checkpoints(run + "/checkpoints/step00000012");
   EXPECT_EQ(one.step, 12);
   EXPECT_TRUE(fs::equivalent(one.root, run + "/checkpoints")) << one.root;
+}
+
+TEST(Checkpoints, AreFoundWhereARunHasNamedAFolder) {
+  namespace fs = std::filesystem;
+  const std::string run = ::testing::TempDir() + "zeroapp-elsewhere";
+  fs::create_directories(run);
+  std::ofstream(run + "/effective.toml")
+      << "train_batch_size = 1\n[data]\ntrain = \"a.txt\"\n[run]\nsteps = 1\n[checkpoint]\n"
+         "dir = \"elsewhere/kept\"\n";
+  EXPECT_EQ(find_checkpoints(run).root, "elsewhere/kept");
+  fs::remove_all(run);
 }
 
 TEST(Checkpoints, LieInTheRunUnlessAFolderIsNamed) {

@@ -25,6 +25,9 @@ struct ModelConfig {
   int64_t vocab_size = 0;     ///< tokens; auto = of the name, else 256 for tokenizer "bytes"
   int64_t max_positions = 0;  ///< learned positions; auto = of the name, else sequence_length
   double dropout = 0.1;       ///< after embedding, attention and both projections; 0 <= p < 1
+  /// A model folder, or a run, its checkpoints or one of them, whose weights the first step begins
+  /// with; "" = drawn from run.seed. Without effect where a launch goes on from a checkpoint.
+  std::string init_from;
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -39,6 +42,7 @@ struct DataConfig {
   int64_t sequence_length = 1024;      ///< tokens a sample predicts
   int64_t max_train_samples = 0;       ///< use the first n samples; 0 = all
   int64_t max_validation_samples = 0;  ///< 0 = all
+  bool changed = false;  ///< a checkpoint may be gone on from with other data than it was made of
 
   bool operator==(const DataConfig&) const = default;
 };
@@ -218,6 +222,8 @@ struct ExportConfig {
 };
 
 enum class Resume { automatic, require, never };
+/// Of which the lowest value makes a checkpoint the best one.
+enum class BestMetric { none, eval_loss };
 /// Of folders and files: for nobody else, read by the group, read by all, written by the group.
 enum class Permissions { owner, group_reads, all_read, group_writes };
 
@@ -231,8 +237,12 @@ struct CheckpointConfig {
   int64_t keep_every = 0;             ///< and every step that this divides; 0 = none
   Resume resume = Resume::automatic;  ///< auto | require | never
   std::string resume_from;            ///< a run, its checkpoints or one: begins there; "" = anew
-  int64_t max_failures = 0;           ///< saves that may fail before training is given up
+  bool async = false;                 ///< written beside the steps, from a copy of the state
+  BestMetric best_metric = BestMetric::none;  ///< whose checkpoint is kept too; "" | "eval_loss"
+  bool load_best_at_end = false;              ///< what is exported then has the best weights
+  int64_t max_failures = 0;                   ///< saves that may fail before training is given up
   Permissions permissions = Permissions::owner;  ///< "0700" | "0750" | "0755" | "0770"
+  bool weights_only = false;  ///< weights without what a resume needs: for model.init_from, export
 
   bool operator==(const CheckpointConfig&) const = default;
 };

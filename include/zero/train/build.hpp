@@ -33,6 +33,7 @@ struct Build {
   BatchSizes batch;
   int64_t evaluation_micro = 0;
   plan::Plan plan;
+  int64_t copy_bytes = 0;  ///< of a rank's host memory, which checkpoint.async saves from
 };
 
 /// Writes the model's graph, differentiates it, applies the recompute policy, and compiles the

@@ -12,14 +12,20 @@ namespace zero::train {
 struct MemoryLimit {
   int64_t bytes = 0;  ///< 0: no limit is known
   std::string source;
+  bool of_host = false;    ///< what lies in host memory counts too
+  int64_t host_bytes = 0;  ///< else of what lies there, where that has a limit of its own; 0: none
+  std::string host_source = {};
 };
 
-/// memory.device_limit if it is given; else what a rank of the named machine has.
-MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine);
+/// memory.device_limit if it is given; else what a rank of the named machine has. Of host memory a
+/// rank's share of memory.host_limit.
+MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
+                          int node_ranks = 1);
 
-/// memory.device_limit if it is given, else this host's cgroup limit or available memory, whichever
-/// is less, divided by the ranks of the node. Here devices have the host's memory, so that
-/// memory.host_limit, divided likewise, counts where it is less.
+/// memory.device_limit if it is given, and memory.host_limit, divided by the ranks of the node, of
+/// what lies in host memory. Else, since devices here have the host's memory, one limit of both:
+/// memory.host_limit, this host's cgroup limit or its available memory, whichever is least, divided
+/// likewise.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 
 /// The host's share from the bytes available (-1: not known) and the text of a cgroup's memory.max

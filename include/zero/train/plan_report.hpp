@@ -8,6 +8,15 @@
 
 namespace zero::train {
 
+/// What of a rank's memory counts under a limit: the device arena and, where that lies in the
+/// host's memory, what else does.
+int64_t counted_bytes(const Build& build, const MemoryLimit& limit);
+/// What of it lies in host memory by plan: states and staging, and the copy that checkpoint.async
+/// saves from.
+int64_t host_bytes(const Build& build);
+/// True if all that counts is within the limit, or no limit is known.
+bool fits(const Build& build, const MemoryLimit& limit);
+
 /// What is said about a compiled plan before it runs.
 struct PlanReport {
   const Build* build;
@@ -15,11 +24,13 @@ struct PlanReport {
   MemoryLimit limit;
 
   int64_t device_bytes() const { return forecast.arena_bytes[size_t(plan::Tier::device)]; }
-  /// True if the device arena is within the limit, or no limit is known.
-  bool fits() const { return limit.bytes == 0 || device_bytes() <= limit.bytes; }
+  bool fits() const { return train::fits(*build, limit); }
 };
 
 PlanReport report_plan(const Build& build, const plan::Machine& machine, const MemoryLimit& limit);
+
+/// "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", of a plan that does not fit.
+std::string shortage_text(const PlanReport& report);
 
 /// Bytes of each use beside ZeRO's formula and why they differ, the arena that holds them, and the
 /// limit.

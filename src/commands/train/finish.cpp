@@ -50,15 +50,8 @@ void Run::train_steps() {
   const auto on_evaluation = [this](const train::Evaluation& evaluation) {
     evaluation_seconds_ += evaluation.seconds;
     if (log_) log_->evaluation(evaluation);
+    if (checkpointer_) checkpointer_->note(evaluation);
   };
-  std::function<bool(int64_t)> save;
-  if (checkpointer_) {
-    save = [this](int64_t step) {
-      const bool committed = checkpointer_->save(step, *engine_);
-      if (committed) say(text("committed step ", step, "\n"));
-      return committed;
-    };
-  }
   outcome_ = train::Trainer({.session = session_,
                              .config = config_,
                              .build = build_,
@@ -68,20 +61,46 @@ void Run::train_steps() {
                              .on_step = on_step,
                              .on_evaluation = on_evaluation,
                              .done = done(),
-                             .save = save})
+                             .requests = requests_,
+                             .saves = saves()})
                  .run();
   peak_pss_ = std::max(peak_pss_, train::proportional_set_bytes());
 }
 
+std::optional<train::Trainer::Parts::Saves> Run::saves() {
+  if (!checkpointer_) return {};
+  const auto committed = [this](bool waits) {
+    const int64_t step = checkpointer_->committed(waits);
+    if (step > said_committed_) say(text("committed step ", step, "\n"));
+    said_committed_ = step;
+    return step;
+  };
+  const auto save = [this, committed](int64_t step) {
+    checkpointer_->save(step, *engine_);
+    committed(false);
+  };
+  const auto load_best = [this](int64_t last_step) {
+    const auto best = checkpointer_->load_best(last_step, *engine_);
+    if (best)
+      say(text("the best weights are loaded: step ", best->step, ", loss ", best->loss, "\n"));
+    return best;
+  };
+  return {{.save = save, .committed = committed, .load_best = load_best}};
+}
+
 void Run::report() {
-  const std::string summary = train::summary_json({.session = session_,
-                                                   .engine = *engine_,
-                                                   .plan = plan_,
-                                                   .outcome = outcome_,
-                                                   .version = version(),
-                                                   .peak_pss_bytes = peak_pss_,
-                                                   .start_seconds = start_seconds_,
-                                                   .evaluation_seconds = evaluation_seconds_});
+  const std::string summary =
+      train::summary_json({.session = session_,
+                           .engine = *engine_,
+                           .plan = plan_,
+                           .outcome = outcome_,
+                           .version = version(),
+                           .peak_pss_bytes = peak_pss_,
+                           .start_seconds = start_seconds_,
+                           .train_seconds = log_ ? log_->seconds() : 0,
+                           .earlier_seconds = log_ ? log_->earlier_seconds() : 0,
+                           .evaluation_seconds = evaluation_seconds_,
+                           .done = done()});
   if (folder_) write_file("summary.json", summary);
   if (config_.evaluation.show_samples > 0 && outcome_.stopped_by.empty()) write_samples();
   if (config_.wall_clock_breakdown) {
@@ -97,7 +116,11 @@ void Run::report() {
 std::string Run::ending() const {
   const std::string place = text(outcome_.steps, " of ", config_.run.steps);
   if (!outcome_.stopped_by.empty()) {
-    return text("stopped by ", outcome_.stopped_by, " after step ", place);
+    const bool may_be_typed =
+        outcome_.stopped_by == "SIGTERM" && train::current_launch().turns_interrupts;
+    return text("stopped by ", outcome_.stopped_by,
+                may_be_typed ? " (or Ctrl-C, which mpirun turns into it)" : "", " after step ",
+                place);
   }
   return text("finished step ", place, outcome_.steps < config_.run.steps ? " (run.stop_at)" : "");
 }
@@ -107,11 +130,23 @@ void Run::end() {
     std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
   }
   say(text(ending(), "; ", config_.run.output, "/summary.json\n"));
+  say(how_to_go_on());
+}
+
+/// Of a run that was cut short and has saved where it was.
+std::string Run::how_to_go_on() const {
+  if (outcome_.stopped_by.empty() || outcome_.saved < outcome_.steps) return "";
+  const bool again = config_.checkpoint.resume == Resume::never;
+  return text("to go on: the same command", again ? " with checkpoint.resume=auto" : "", "\n");
 }
 
 Exit Run::exit_status() const {
-  const bool unfinished = !outcome_.stopped_by.empty() && outcome_.stopped_by != "SIGINT";
+  const std::string& reason = outcome_.stopped_by;
+  const bool by_user = reason == "SIGINT" || reason == name_of(train::Request::stop);
+  const bool unfinished = !reason.empty() && !by_user;
   const bool saved = outcome_.saved > 0 && outcome_.saved == outcome_.steps;
+  // From weights alone nothing would go on.
+  if (config_.checkpoint.weights_only) return Exit::kFinished;
   return unfinished && saved ? Exit::kRequeue : Exit::kFinished;
 }
 
@@ -129,11 +164,19 @@ void Run::write_samples() {
 void Run::export_model() {
   const bool wanted =
       config_.export_model.at_end || config_.zero.stage3_gather_16bit_weights_on_model_save;
-  if (!wanted || !outcome_.stopped_by.empty() || outcome_.steps < config_.run.steps) return;
   const std::string folder = config_.run.output + "/model";
+  if (!outcome_.stopped_by.empty() || outcome_.steps < config_.run.steps) return;
+  if (!wanted) {
+    const bool saved = outcome_.saved == outcome_.steps;
+    if (saved) {
+      say(text("for its model: ", line_.program, " export ", config_.run.output, " ", folder,
+               "\n"));
+    }
+    return;
+  }
   train::export_model(engine_->view(), session_.peers(), folder,
                       train::describe_model(config_, build_, data_));
-  say(text("model in ", folder, "; try: zeroapp generate ", config_.run.output,
+  say(text("model in ", folder, "; try: ", line_.program, " generate ", config_.run.output,
            " --prompt \"In the beginning\"\n"));
 }
 

@@ -10,6 +10,7 @@
 #include "zero/train/agreement.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/launches.hpp"
+#include "zero/train/model_export.hpp"
 #include "zero/train/trace.hpp"
 
 namespace zero::commands {
@@ -63,28 +64,44 @@ void Run::open_data_sets() {
 }
 
 /// Synthetic data teach nothing that could be lost.
-bool Run::saves() const {
+bool Run::is_saved() const {
   const CheckpointConfig& wanted = config_.checkpoint;
   return !data_.synthetic || wanted.interval > 0 || wanted.resume == Resume::require ||
          !wanted.resume_from.empty();
 }
 
 void Run::open_folder() {
-  const bool anew = !saves() || config_.checkpoint.resume == Resume::never;
+  const bool anew = !is_saved() || config_.checkpoint.resume == Resume::never;
   session_.together([&] {
     if (!session_.is_first()) return;
     folder_.emplace(config_.run.output);
     if (anew) folder_->make_way(true);
   });
-  if (!saves()) return;
-  const train::FactParts parts{.config = config_,
-                               .build = build_,
-                               .configuration = effective_toml(input_),
-                               .data = session_.peers().share(fingerprint_)[0],
-                               .program = version(),
-                               .threads = session_.threads()};
-  checkpointer_.emplace(session_, config_, train::launch_facts(parts));
+  if (!is_saved()) return;
+  const train::FactParts parts{
+      .config = config_,
+      .build = build_,
+      .configuration = effective_toml(input_),
+      .description = train::description_json(train::describe_model(config_, build_, data_)),
+      .data = session_.peers().share(fingerprint_)[0],
+      .program = version(),
+      .threads = session_.threads()};
+  checkpointer_.emplace(session_, config_, build_.plan, train::launch_facts(parts));
   if (!anew) start_from_ = checkpointer_->find_start();
+}
+
+/// Weights from elsewhere, of a training that has no checkpoint of its own yet.
+void Run::open_initial_weights() {
+  if (start_from_ || config_.model.init_from.empty()) return;
+  initial_ = train::open_model(session_, config_.model.init_from);
+  session_.together([&] {
+    train::require_same_model(*initial_, build_.model);
+    const std::string& there = initial_->description().tokenizer;
+    const bool other = (there == "bytes") != (config_.data.tokenizer == "bytes");
+    if (there.empty() || !other) return;
+    refuse(Exit::kInput, "model.init_from: ", initial_->path(), ": was trained with tokenizer ",
+           there, ", data.tokenizer is ", config_.data.tokenizer);
+  });
 }
 
 bool Run::is_finished() {
@@ -115,13 +132,20 @@ void Run::begin_folder() {
 }
 
 void Run::begin_files() {
+  requests_ = train::Requests(folder_->path());
+  for (const std::string& name : requests_.forget()) {
+    say(text(name, " was for an earlier launch and is removed\n"));
+  }
   const std::string& ended = folder_->earlier_end();
   if (start_from_) {
     say(text("going on from step ", done(), ", ", start_from_->folder(), "\n"));
     for (const std::string& change : checkpointer_->changes(*start_from_)) {
       say(text("changed since: ", change, "\n"));
     }
-  } else if (!folder_->moved_to().empty()) {
+  } else if (initial_) {
+    say(text("beginning with the weights of ", initial_->path(), "\n"));
+  }
+  if (!start_from_ && !folder_->moved_to().empty()) {
     say(text(
         "earlier run here: ", ended, ended.empty() ? "" : ", ",
         config_.checkpoint.resume == Resume::never ? "not to go on" : "no checkpoint to go on from",
@@ -147,6 +171,10 @@ void Run::make_engine() {
       train::Engine::Options{
           .seed = uint64_t(config_.run.seed), .watchdog_seconds = seconds, .disk = disk_});
   if (start_from_) checkpointer_->load(*start_from_, *engine_);
+  if (initial_) {
+    session_.together([&] { train::begin_with_weights(*initial_, engine_->view()); });
+    initial_.reset();
+  }
   if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "zero/train/plan_report.hpp"
 #include "zero/train/run_folder.hpp"
 #include "zero/train/run_log.hpp"
+#include "zero/train/stored_model.hpp"
 #include "zero/train/trainer.hpp"
 
 namespace zero::commands {
@@ -31,6 +33,7 @@ class Run {
   void compile_plan();
   void open_data_sets();
   void open_folder();
+  void open_initial_weights();
   /// Whether an earlier launch has reached the last step already; then it says so.
   bool is_finished();
   void begin_folder();
@@ -45,13 +48,15 @@ class Run {
   Exit exit_status() const;
 
  private:
-  bool saves() const;
+  bool is_saved() const;
+  std::optional<train::Trainer::Parts::Saves> saves();
   int64_t done() const { return start_from_ ? start_from_->manifest.step : 0; }
   void begin_files();
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
   void write_samples();
   std::string ending() const;
+  std::string how_to_go_on() const;
   void say(const std::string& text) { console_.say(text); }
 
   train::Session& session_;
@@ -69,6 +74,9 @@ class Run {
   std::optional<train::RunFolder> folder_;
   std::optional<train::Checkpointer> checkpointer_;
   std::optional<train::Start> start_from_;
+  std::unique_ptr<train::StoredModel> initial_;  ///< of model.init_from, until they are loaded
+  train::Requests requests_;
+  int64_t said_committed_ = 0;
   std::vector<float> rates_;
   std::optional<train::Engine> engine_;
   std::optional<train::RunLog> log_;
