@@ -10,11 +10,11 @@ class TextCheck {
  public:
   explicit TextCheck(const DataFile& file) : file_(file) {}
 
-  /// Throws Error(kInput) at a byte that no text has there.
+  /// Throws Error(kInput) at a character that is none.
   void add(std::span<const uint8_t> bytes) {
     for (const uint8_t byte : bytes) {
-      if (!utf8_.accept(byte)) fail(text("byte ", int(byte), " is no UTF-8 text"));
-      ++offset_;
+      ++seen_;
+      if (!utf8_.accept(byte)) fail(text("byte ", int(utf8_.first()), " is no UTF-8 text"));
     }
   }
 
@@ -25,12 +25,13 @@ class TextCheck {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    file_.damaged(offset_, what, "; convert the text, for instance with iconv -t UTF-8");
+    file_.damaged(seen_ - 1 - utf8_.before(), what,
+                  "; convert the text, iconv -f LATIN1 -t UTF-8 if it is in Latin-1");
   }
 
   const DataFile& file_;
   Utf8Checker utf8_;
-  int64_t offset_ = 0;
+  int64_t seen_ = 0;
 };
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
 /// The classes of characters that GPT-2's pattern tells apart, as `tokenizers` 0.23.3 does: Unicode
-/// 16.0. A table and not a library for regular expressions, because the machine's knows another
-/// Unicode: Debian 12's PCRE2 takes 9,000 characters of version 16 for symbols.
+/// 16.0. A table and not a library for regular expressions, because the machine's may know another
+/// Unicode, which would cut a text into other words.
 
 #include <array>
 #include <cstdint>

@@ -16,8 +16,9 @@ std::optional<UnfitText> unfit_text(std::string_view text, size_t max_bytes, siz
   size_t column = 0;
   for (const char c : text) {
     const bool space = c == '\t' || c == '\n' || c == '\r';
-    if ((is_control(c) && !space) || !utf8.accept(uint8_t(c))) {
-      return UnfitText{line, quoted(c) + " is no UTF-8 text"};
+    if (is_control(c) && !space) return UnfitText{line, quoted(c) + " is no text"};
+    if (!utf8.accept(uint8_t(c))) {
+      return UnfitText{line, quoted(char(utf8.first())) + " is no UTF-8 text"};
     }
     if (++column > max_line) {
       return UnfitText{line, zero::text("a line of more than ", max_line, " bytes")};

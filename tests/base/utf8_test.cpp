@@ -44,5 +44,13 @@ TEST(Utf8Checker, RefusesOverlongFormsSurrogatesAndWhatLiesBeyondUnicode) {
 
 TEST(Utf8Checker, SeesACharacterThatIsCutOff) { EXPECT_FALSE(complete("a\xE2\x82")); }
 
+TEST(Utf8Checker, KnowsWhereADamagedCharacterBegan) {
+  Utf8Checker checker;
+  for (const char byte : std::string_view("a\xE2\x82")) EXPECT_TRUE(checker.accept(uint8_t(byte)));
+  EXPECT_FALSE(checker.accept(' '));
+  EXPECT_EQ(checker.first(), 0xE2);
+  EXPECT_EQ(checker.before(), 2);
+}
+
 }  // namespace
 }  // namespace zero

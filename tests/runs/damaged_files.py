@@ -116,10 +116,10 @@ def texts():
     return {
         "no start": (b"abc\x80def ghi", "offset 3: byte 128 is no UTF-8"),
         "utf16": ("\ufeffabcdef".encode("utf-16-le"), "offset 0: byte 255 is no UTF-8"),
-        "latin1": ("na\u00efve text of old".encode("latin-1"), "offset 3: byte 118 is no UTF-8"),
+        "latin1": ("na\u00efve text of old".encode("latin-1"), "offset 2: byte 239 is no UTF-8"),
         "overlong": (b"abcdefgh\xc0\x80", "offset 8: byte 192 is no UTF-8"),
-        "surrogate": (b"abcdefgh\xed\xa0\x80", "offset 9: byte 160 is no UTF-8"),
-        "beyond unicode": (b"abcdefgh\xf4\x90\x80\x80", "offset 9: byte 144 is no UTF-8"),
-        "cut off": (b"abcdefgh\xe2\x82", "offset 10: the last character is cut off"),
+        "surrogate": (b"abcdefgh\xed\xa0\x80", "offset 8: byte 237 is no UTF-8"),
+        "beyond unicode": (b"abcdefgh\xf4\x90\x80\x80", "offset 8: byte 244 is no UTF-8"),
+        "cut off": (b"abcdefgh\xe2\x82", "offset 8: the last character is cut off"),
         "short": (b"a", "1 tokens hold no sample of 2"),
     }

@@ -11,6 +11,7 @@ class Utf8Checker {
   /// False if `byte` cannot follow what came before.
   bool accept(uint8_t byte) {
     if (pending_ == 0) return start(byte);
+    ++before_;
     if (byte < low_ || byte > high_) return false;
     low_ = 0x80, high_ = 0xBF;
     --pending_;
@@ -18,9 +19,14 @@ class Utf8Checker {
   }
   /// True unless a character is cut off.
   bool complete() const { return pending_ == 0; }
+  /// The first byte of the latest character, be it refused or cut off, and how many of its bytes
+  /// lie before the latest one: where a damage begins, not where it shows.
+  uint8_t first() const { return first_; }
+  int before() const { return before_; }
 
  private:
   bool start(uint8_t byte) {
+    first_ = byte, before_ = 0;
     if (byte < 0x80) return true;
     if (byte < 0xC2 || byte > 0xF4) return false;
     pending_ = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
@@ -29,7 +35,8 @@ class Utf8Checker {
     return true;
   }
 
-  int pending_ = 0;
+  int pending_ = 0, before_ = 0;
+  uint8_t first_ = 0;
   uint8_t low_ = 0x80, high_ = 0xBF;  // what the next continuation byte may be
 };
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
+#include "tests/support/damaged_text.hpp"
 
 namespace zero {
 namespace {
@@ -94,15 +94,7 @@ TEST(Json, HasLimits) {
 
 TEST(Json, EndsWithAnErrorOrAnObjectOnAnyBytes) {
   const std::string seed = R"({"a": {"b": [1, 2e8, "x\u00e9"], "c": null}, /* d */ "e": true,})";
-  std::mt19937 random(7);
-  for (int i = 0; i < 20000; ++i) {
-    std::string text = seed;
-    for (int edits = int(random() % 4); edits >= 0; --edits) {
-      text[random() % text.size()] = char(random());
-    }
-    text.resize(text.size() - random() % 8);
-    problem(text);
-  }
+  testing_support::read_damaged(seed, problem);
 }
 
 }  // namespace

@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
+#include "tests/support/damaged_text.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -83,15 +82,7 @@ TEST(Yaml, HasLimits) {
 
 TEST(Yaml, EndsWithAnErrorOrAnObjectOnAnyBytes) {
   const std::string seed = "a:\n  b: 'x'\n  c: \"y\"\nd: 1.5 # e\nf: {}\ng: no\n";
-  std::mt19937 random(7);
-  for (int i = 0; i < 20000; ++i) {
-    std::string text = seed;
-    for (int edits = int(random() % 4); edits >= 0; --edits) {
-      text[random() % text.size()] = char(random());
-    }
-    text.resize(text.size() - random() % 8);
-    problem(text);
-  }
+  testing_support::read_damaged(seed, problem);
 }
 
 }  // namespace

@@ -67,6 +67,8 @@ TEST(EncodedText, FingerprintChangesWithTheTextAndTheTokenizer) {
 TEST(EncodedText, RefusesWhatIsNoTextWhereItStands) {
   const TempFile text("a.txt", "abc\xFFzzz");
   EXPECT_THAT(error_of(text), HasSubstr("offset 3: byte 255 is no UTF-8 text"));
+  text.write("caf\xE9 zzz");
+  EXPECT_THAT(error_of(text), HasSubstr("offset 3: byte 233 is no UTF-8 text"));
 }
 
 TEST(EncodedText, RefusesALongTextAndSaysHowToGoOn) {

@@ -102,7 +102,7 @@ TEST(IdFile, FingerprintRefusesTextThatIsNotUtf8WhereItStands) {
   EXPECT_THAT(error_of([&] { text_file(text).fingerprint(); }),
               HasSubstr("offset 3: byte 255 is no UTF-8 text"));
   EXPECT_THAT(error_of([&] { text_file(cut).fingerprint(); }),
-              HasSubstr("offset 3: the last character is cut off"));
+              HasSubstr("offset 2: the last character is cut off"));
 }
 
 TEST(IdFile, FingerprintRefusesIdsThatDoNotMatchTheHeader) {
