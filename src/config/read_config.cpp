@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <unordered_map>
 
 #include "src/config/fields.hpp"
 #include "src/config/habits.hpp"
@@ -20,7 +21,6 @@ class Reader {
  public:
   Reader(RunConfig& config, Report& report) : fields_(fields_of(config)), report_(report) {
     for (const Field& field : fields_) {
-      keys_.push_back(field.key);
       by_key_.emplace(field.key, &field);
       if (field.key.find('.') != field.key.npos) sections_.emplace(section_of(field.key));
     }
@@ -52,6 +52,8 @@ class Reader {
       read_value(place, key, argument.substr(equals + 1));
     }
   }
+
+  void check_all(const RunConfig& config) { check_rules(config, fields_, report_); }
 
   std::map<std::string, std::string> origins() const {
     std::map<std::string, std::string> origins;
@@ -112,9 +114,18 @@ class Reader {
     return nullptr;
   }
 
+  /// Of all keys, which only a misspelt one needs.
+  const std::vector<std::string>& names() {
+    if (!names_.empty()) return names_;
+    for (const Field& field : fields_) names_.push_back(field.key);
+    return names_;
+  }
+
   std::string unknown_key(const std::string& key) {
-    if (sections_.count(key)) return "is a section; write [" + key + "] and its keys below";
-    return unknown("no such key", key, keys_, "inputs/reference.toml lists every key");
+    if (sections_.count(key)) {
+      return "is a section; write [" + key + "] and its keys below, or " + key + ".KEY = value";
+    }
+    return unknown("no such key", key, names(), "inputs/reference.toml lists every key");
   }
 
   std::string unknown_section(const std::string& name) {
@@ -134,8 +145,8 @@ class Reader {
   }
 
   std::vector<Field> fields_;
-  std::vector<std::string> keys_;
-  std::map<std::string, const Field*> by_key_;
+  std::unordered_map<std::string_view, const Field*> by_key_;
+  std::vector<std::string> names_;
   std::set<std::string> sections_;
   std::set<std::string> strange_sections_;
   std::map<std::string, std::string> overrides_;  // as they were typed
@@ -165,7 +176,7 @@ ConfigInput read_config(std::string_view text, const std::string& file,
   reader.read_text(text);
   int position = 0;
   for (const std::string& argument : overrides) reader.read_override(argument, ++position);
-  check_rules(input.config, report);
+  reader.check_all(input.config);
   derive_output(file, input.config, report);
   report.finish();
   input.warnings = report.take_warnings();

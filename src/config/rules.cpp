@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-const Field& field_named(const std::vector<Field>& fields, const std::string& key) {
+const Field& field_named(std::span<const Field> fields, const std::string& key) {
   const auto found = std::find_if(fields.begin(), fields.end(),
                                   [&key](const Field& field) { return field.key == key; });
   ZERO_REQUIRE(found != fields.end(), "no field ", key);
@@ -35,8 +35,7 @@ void warn_of_long_warmup(const RunConfig& config, Report& report) {
 
 }  // namespace
 
-std::vector<IdleSetting> idle_settings(RunConfig& config) {
-  const std::vector<Field> fields = fields_of(config);
+std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const Field> fields) {
   std::vector<IdleSetting> idle;
   for (const Condition& condition : conditions()) {
     if (condition.holds(config)) continue;
@@ -51,14 +50,14 @@ std::vector<IdleSetting> idle_settings(RunConfig& config) {
   return idle;
 }
 
-void check_rules(RunConfig& config, Report& report) {
+void check_rules(const RunConfig& config, std::span<const Field> fields, Report& report) {
   for (const Rule& rule : rules()) {
     const std::string what = rule.broken(config);
     if (!what.empty()) report.clash(rule.keys, what);
   }
-  for (const IdleSetting& idle : idle_settings(config)) {
+  for (const IdleSetting& idle : idle_settings(config, fields)) {
     const bool warned = report.idle(idle.key, idle.because, idle.what);
-    if (warned) assign(field_named(fields_of(config), idle.key), default_of(idle.key));
+    if (warned) assign(field_named(fields, idle.key), default_of(idle.key));
   }
   warn_of_long_warmup(config, report);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/config/fields.hpp"
 #include "src/config/report.hpp"
 #include "zero/config/run_config.hpp"
 
@@ -37,11 +38,13 @@ struct IdleSetting {
   std::string what;  ///< its value, and with which setting it would act
 };
 
-/// In a configuration whose single values are legal. Nothing at its default is among them.
-std::vector<IdleSetting> idle_settings(RunConfig& config);
+/// In a configuration whose single values are legal, `fields` being fields_of(config). Nothing at
+/// its default is among them.
+std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const Field> fields);
 
 /// Reports what is missing, what contradicts and what has no effect in a configuration whose single
-/// values are legal. A setting without effect that is only a warning goes back to its default.
-void check_rules(RunConfig& config, Report& report);
+/// values are legal, `fields` being fields_of(config). A setting without effect that is only a
+/// warning goes back to its default.
+void check_rules(const RunConfig& config, std::span<const Field> fields, Report& report);
 
 }  // namespace zero

@@ -69,7 +69,7 @@ void Translation::need_what_is_missing() {
 
 /// A key that does nothing beside the others would be refused in an input file.
 void Translation::drop_idle() {
-  for (const IdleSetting& idle : idle_settings(config_)) {
+  for (const IdleSetting& idle : idle_settings(config_, fields_)) {
     const auto setting = settings_.find(idle.key);
     const bool undecided = std::any_of(
         idle.because.begin(), idle.because.end(),
