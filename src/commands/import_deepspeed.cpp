@@ -14,7 +14,7 @@ namespace {
 /// What is still open, and the command that would fill it.
 void print_needs(const CommandLine& line, const DeepSpeedImport& result) {
   if (result.needs.empty()) return;
-  std::string again = "zeroapp import-deepspeed " + line.input;
+  std::string again = line.program + " import-deepspeed " + line.input;
   for (const std::string& given : line.overrides) again += " " + given;
   for (const std::string& key : result.needs) {
     std::fprintf(stderr, "needs %s\n", key.c_str());
@@ -54,7 +54,8 @@ void write_new_file(const std::string& path, const std::string& toml) {
 int import_deepspeed(const CommandLine& line) {
   const DeepSpeedImport result = zero::import_deepspeed(
       line.input, line.overrides,
-      line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse);
+      line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse,
+      line.output.empty() ? "INPUT.toml" : line.output);
   for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
   require_none_refused(result);
   print_needs(line, result);
@@ -62,6 +63,8 @@ int import_deepspeed(const CommandLine& line) {
     write(stdout, "standard output", result.toml);
   } else {
     write_new_file(line.output, result.toml);
+    std::fprintf(stderr, "%s is written; what it takes: %s plan %s --ranks 2\n",
+                 line.output.c_str(), line.program.c_str(), line.output.c_str());
   }
   return 0;
 }

@@ -51,28 +51,29 @@ int64_t count_of(const Source& accelerate, std::string_view key) {
 }
 
 /// Accelerate's processes are those of all machines together.
-std::string launch_line(const Source& accelerate) {
+std::string launch_line(const Source& accelerate, const std::string& name) {
   const int64_t ranks = count_of(accelerate, "num_processes");
   const int64_t nodes = count_of(accelerate, "num_machines");
   std::string line = text("launch: mpirun -n ", ranks);
   if (nodes > 1) line += text(" --map-by ppr:", (ranks + nodes - 1) / nodes, ":node");
-  return line + " zeroapp INPUT.toml";
+  return line + " ./zeroapp " + name;
 }
 
-void translate_accelerate(Translation& translation, const std::string& path) {
+void translate_accelerate(Translation& translation, const std::string& path,
+                          const std::string& name) {
   const Source accelerate = read_yaml(read_source(path), path);
   translation.translate(accelerate, accelerate_rules(), false);
   const std::string json = named_file(accelerate, path);
   if (!json.empty()) {
     translation.translate(read_json(read_source(json), json), deepspeed_rules(), true);
   }
-  translation.say(launch_line(accelerate));
+  translation.say(launch_line(accelerate, name));
 }
 
 /// What a run would say to the result, so that it is known here.
-void check(DeepSpeedImport& result) {
+void check(DeepSpeedImport& result, const std::string& name) {
   try {
-    for (const std::string& warning : read_config(result.toml, "INPUT.toml").warnings) {
+    for (const std::string& warning : read_config(result.toml, name).warnings) {
       result.report.push_back("warning: " + warning);
     }
   } catch (const Error& error) {
@@ -83,18 +84,18 @@ void check(DeepSpeedImport& result) {
 }  // namespace
 
 DeepSpeedImport import_deepspeed(const std::string& path, std::span<const std::string> overrides,
-                                 Unsupported unsupported) {
+                                 Unsupported unsupported, const std::string& name) {
   if (!is_line_of_text(path)) refuse(Exit::kUsage, "the file's name is no line of text");
   Translation translation(unsupported);
   translation.give(overrides);
   if (path.ends_with(".yaml") || path.ends_with(".yml")) {
-    translate_accelerate(translation, path);
+    translate_accelerate(translation, path, name);
   } else {
     translation.translate(read_json(read_source(path), path), deepspeed_rules(), true);
   }
   translation.complete();
   DeepSpeedImport result = translation.take();
-  if (result.refused.empty() && result.needs.empty()) check(result);
+  if (result.refused.empty() && result.needs.empty()) check(result, name);
   return result;
 }
 

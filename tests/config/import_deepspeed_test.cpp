@@ -203,13 +203,14 @@ TEST(ImportDeepSpeed, ReadsAnAccelerateFileAndTheFileThatItNames) {
                                       "\n  gradient_clipping: 0.25\n"
                                       "distributed_type: DEEPSPEED\nmixed_precision: bf16\n"
                                       "num_machines: 2\nnum_processes: 16\n");
-  const DeepSpeedImport import = import_deepspeed(yaml.path(), kRun, Unsupported::refuse);
+  const DeepSpeedImport import =
+      import_deepspeed(yaml.path(), kRun, Unsupported::refuse, "run.toml");
   const RunConfig config = config_of(import);
   EXPECT_EQ(config.zero.stage, 3);
   EXPECT_EQ(config.gradient_clipping, 0.25);
   EXPECT_TRUE(config.bf16.enabled);
   EXPECT_THAT(import.report,
-              Contains("launch: mpirun -n 16 --map-by ppr:8:node zeroapp INPUT.toml"));
+              Contains("launch: mpirun -n 16 --map-by ppr:8:node ./zeroapp run.toml"));
 }
 
 TEST(ImportDeepSpeed, RefusesAccelerateFilesThatContradictOrStartSomethingElse) {

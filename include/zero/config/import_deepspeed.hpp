@@ -23,8 +23,9 @@ enum class Unsupported { refuse, leave_out };
 /// 0.9 width^2, stage3_param_persistence_threshold = 10 width, warmup_max_lr = lr, warmup_min_lr =
 /// 0, total_num_steps = run.steps; the rest is needed. DeepSpeed's defaults that differ from ours
 /// are written out. An open value stands in `toml` such that read_config() refuses it with its
-/// line. Throws Error(kUsage) if a file cannot be read or has no such form.
+/// line. `name` is what the report calls the input file. Throws Error(kUsage) if a file cannot be
+/// read or has no such form.
 DeepSpeedImport import_deepspeed(const std::string& path, std::span<const std::string> overrides,
-                                 Unsupported unsupported);
+                                 Unsupported unsupported, const std::string& name = "INPUT.toml");
 
 }  // namespace zero
