@@ -15,20 +15,29 @@ build_host zeroapp
 phase "text"
 [ -f "$text" ] || tools/data/web_text.py "$text"
 
-mpi_launch 2 ./zeroapp "$input" checkpoint.resume=never
+mpi_launch 2 ./zeroapp "$input"
 phase "training"
 say "quickstart: about three minutes on two cores:"
-say "  ${launch[*]}"
+say "  ${launch[*]} checkpoint.resume=never"
 start=$SECONDS
 touch build/quickstart.start
 status=0
-"${launch[@]}" || status=$?
+# Ctrl-C stops the training, which then saves, and not this script; mpirun kills after twice this.
+trap : INT
+export OMPI_MCA_odls_base_sigkill_timeout=${OMPI_MCA_odls_base_sigkill_timeout:-30}
+"${launch[@]}" checkpoint.resume=never || status=$?
+trap - INT
 # Open MPI's launcher now and then returns 1 after a clean run: the run's own summary decides.
 if [ $status -ne 0 ] && ! [ "$run/summary.json" -nt build/quickstart.start ]; then
   fail $status "training ended with status $status, see above"
 fi
 say ""
+if ! report=$(tools/quickstart_report.py "$run" "$text"); then
+  [ -n "$report" ] || exit 1
+  say "quickstart: $report"
+  fail 1 "to go on: ${launch[*]}"
+fi
 say "quickstart: trained in $(seconds_since "$start") s"
-tools/quickstart_report.py "$run" "$text"
+say "$report"
 say "launch line   ${launch[*]}"
 say "metrics       $run/metrics.jsonl (every step), $run/summary.json (the whole run)"

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Says what a byte-level run has learnt: its held-out loss beside two plain models', and a sample.
 
+Of a run that was stopped it says that, and ends with status 1.
+
 usage: quickstart_report.py RUN TEXT      RUN: the run's folder, TEXT: the file it was trained on
 """
 import collections
@@ -23,9 +25,13 @@ def main():
         sys.exit(__doc__)
     run, text = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     try:
-        loss = json.loads((run / "summary.json").read_text())["eval_loss"]
+        summary = json.loads((run / "summary.json").read_text())
+        loss, stopped = summary["eval_loss"], summary["stopped"]
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"quickstart_report.py: {run / 'summary.json'} has no eval_loss: {error!r}")
+    if stopped:
+        print(f"stopped after step {summary['steps']}: nothing is evaluated yet")
+        sys.exit(1)
     print("nats per byte of held-out text")
     print(f"  uniform     {math.log(256):.2f}   (knows nothing)")
     unigram = unigram_nats(text.read_bytes())

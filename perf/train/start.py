@@ -34,7 +34,7 @@ def measure(args):
         if run == 0:
             continue
         steps = [line["step_ms"] for line in lines]
-        starts.append(summary["start_seconds"])
+        starts.append(summary["launch"]["start_seconds"])
         firsts.append(steps[0] / statistics.median(steps[1:]))
     start, first = spread(starts), spread(firsts)
     passed = start["median"] <= START_SECONDS and first["median"] <= FIRST_STEP

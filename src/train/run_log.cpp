@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -23,16 +24,24 @@ void append_number(std::string& line, const char* name, double value) {
   append(line, std::isfinite(value) ? "\"%s\": %.17g, " : "\"%s\": null, ", name, value);
 }
 
-/// Bytes of the leading lines about steps up to `last`.
-int64_t bytes_of_steps(const std::string& path, int64_t last) {
-  std::ifstream lines(path);
+/// The leading lines about steps up to some last one.
+struct EarlierSteps {
   int64_t bytes = 0;
+  double seconds = 0;
+};
+
+EarlierSteps read_earlier(const std::string& path, int64_t last) {
+  constexpr std::string_view kTime = "\"step_ms\": ";
+  std::ifstream lines(path);
+  EarlierSteps earlier;
   for (std::string line; std::getline(lines, line) && !lines.eof();) {
     long long step = 0;
     if (std::sscanf(line.c_str(), "{\"step\": %lld", &step) != 1 || step > last) break;
-    bytes += int64_t(line.size()) + 1;
+    earlier.bytes += int64_t(line.size()) + 1;
+    const size_t time = line.find(kTime);
+    if (time != line.npos) earlier.seconds += 1e-3 * std::atof(line.c_str() + time + kTime.size());
   }
-  return bytes;
+  return earlier;
 }
 
 /// What wall_clock_breakdown shows.
@@ -42,6 +51,12 @@ constexpr run::Phase kShownPhases[] = {run::Phase::forward, run::Phase::backward
 
 double tokens_per_second(const StepRecord& record) {
   return record.seconds > 0 ? double(record.tokens) / record.seconds : 0;
+}
+
+/// 0 where no peak is known.
+double share_of_peak(const StepRecord& record, const LogContext& context) {
+  if (context.peak_flops <= 0) return 0;
+  return tokens_per_second(record) * context.flops_per_token / context.peak_flops;
 }
 
 }  // namespace
@@ -68,8 +83,7 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
   if (context.shows_scale) append(line, "  scale %g", double(report.loss_scale));
   append(line, "  %.1f ms  %.0f tokens/s", 1e3 * record.seconds, tokens_per_second(record));
   if (context.peak_flops > 0) {
-    append(line, "  %.1f %% of peak",
-           100 * tokens_per_second(record) * context.flops_per_token / context.peak_flops);
+    append(line, "  %.1f %% of peak", 100 * share_of_peak(record, context));
   }
   if (report.skipped) line += "  skipped";
   if (context.synthetic) line += "  synthetic data";
@@ -118,7 +132,9 @@ void Window::add(const StepRecord& record) {
 RunLog::RunLog(Console& console, const std::string& folder, const LogContext& context)
     : console_(console), context_(context) {
   const std::string path = folder + "/metrics.jsonl";
-  metrics_bytes_ = bytes_of_steps(path, context.done);
+  const EarlierSteps earlier = read_earlier(path, context.done);
+  metrics_bytes_ = earlier.bytes;
+  earlier_seconds_ = earlier.seconds;
   metrics_ = OpenFile(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   if (!metrics_ || !cut_metrics()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
   line_.reserve(kLineBytes);
@@ -131,6 +147,7 @@ void RunLog::step(const StepRecord& record) {
   line_.clear();
   append_metrics_line(line_, record);
   write_metrics();
+  if (share_of_peak(record, context_) > 1) withdraw_peak();
   const int64_t step = record.report.step;
   const bool shown = step % context_.interval == 0 || steps_ == 1 || step == context_.last;
   if (!shown && !record.report.skipped) return;
@@ -138,6 +155,15 @@ void RunLog::step(const StepRecord& record) {
   append_step_line(line_, record, context_, mean_seconds());
   if (context_.breaks_down) append_breakdown_line(line_, window_);
   window_ = {};
+  console_.say(line_);
+}
+
+void RunLog::withdraw_peak() {
+  context_.peak_flops = 0;
+  line_.clear();
+  append(line_,
+         "steps are faster than the product peak above, which other work on this machine "
+         "had slowed; no share of it is shown\n");
   console_.say(line_);
 }
 

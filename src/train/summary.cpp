@@ -82,10 +82,9 @@ Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
   for (size_t tier = 0; tier < plan::kTiers; ++tier) {
     Spread resident;
     for (const Json& rank : ranks) resident.add(rank["resident"][kTiers[tier]].get<double>());
-    json[kTiers[tier]] = {
-        {"planned_bytes", parts.engine.plan().arena_bytes[tier]},
-        {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},
-        {"resident_bytes", resident.json()}};
+    json[kTiers[tier]] = {{"planned_bytes", parts.engine.plan().arena_bytes[tier]},
+                          {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},
+                          {"resident_bytes", resident.json()}};
   }
   Spread pss;
   for (const Json& rank : ranks) pss.add(rank["pss"].get<double>());
@@ -128,24 +127,26 @@ Json traffic_json(const SummaryParts& parts) {
 Json head_json(const SummaryParts& parts) {
   const plan::Request& request = parts.engine.plan().request;
   const BatchSizes& batch = parts.plan.build->batch;
-  return {
-      {"version", parts.version},
-      {"ranks", request.ranks},
-      {"threads", request.threads},
-      {"stage", request.stage},
-      {"compute", name_of(request.compute)},
-      {"reproducible", request.reproducible},
-      {"communicator", parts.engine.backend()},
-      {"parameters", model::parameter_count(parts.plan.build->model)},
-      {"batch",
-       {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},
-      {"steps", parts.outcome.steps},
-      {"stopped", !parts.outcome.stopped_by.empty()},
-      {"stopped_by", parts.outcome.stopped_by},
-      {"updates", parts.engine.state().updates},
-      {"start_seconds", parts.start_seconds},
-      {"train_seconds", parts.engine.seconds(plan::kStep) + parts.engine.seconds(plan::kFinish)},
-      {"eval_seconds", parts.evaluation_seconds}};
+  return {{"version", parts.version},
+          {"ranks", request.ranks},
+          {"threads", request.threads},
+          {"stage", request.stage},
+          {"compute", name_of(request.compute)},
+          {"reproducible", request.reproducible},
+          {"communicator", parts.engine.backend()},
+          {"parameters", model::parameter_count(parts.plan.build->model)},
+          {"batch",
+           {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},
+          {"steps", parts.outcome.steps},
+          {"stopped", !parts.outcome.stopped_by.empty()},
+          {"stopped_by", parts.outcome.stopped_by},
+          {"updates", parts.engine.state().updates},
+          {"train_seconds", parts.earlier_seconds + parts.train_seconds},
+          {"launch",
+           {{"first_step", parts.done + 1},
+            {"start_seconds", parts.start_seconds},
+            {"train_seconds", parts.train_seconds},
+            {"eval_seconds", parts.evaluation_seconds}}}};
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ Trainer::Trainer(Parts parts)
       saved_(parts_.done) {}
 
 Outcome Trainer::run() {
-  const StopSignal signals;
+  const StopSignal signals(current_launch().turns_interrupts);
   const int64_t last = last_step(parts_.config);
   Peers& peers = parts_.session.peers();
   int64_t step = parts_.done;

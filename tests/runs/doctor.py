@@ -48,7 +48,7 @@ def two_ranks_print_one_table(program):
                                          {"OMPI_MCA_odls_base_sigkill_timeout": "300"}))
     findings = json.loads(lasting.out)["findings"]
     delay = next(finding for finding in findings if finding["subject"] == "MPI kill delay")
-    check(delay["verdict"] == "good" and " 300 s" in delay["found"], f"300 s: {delay}", lasting)
+    check(delay["verdict"] == "good" and " 600 s" in delay["found"], f"600 s: {delay}", lasting)
 
 
 def what_training_needs_decides_the_status(program):

@@ -41,6 +41,9 @@ def require_same(result, wanted, what):
           f"{what}: every step once", result)
     check(result.summary["state_sha256"] == wanted.summary["state_sha256"],
           f"{what}: the same state", result)
+    seconds = sum(line["step_ms"] for line in result.metrics) / 1000
+    check(abs(result.summary["train_seconds"] - seconds) < 0.001 * STEPS,
+          f"{what}: the time of all its steps is {seconds}", result)
 
 
 def goes_on(program, ranks, stage, name):

@@ -64,11 +64,39 @@ def ends_at_a_step_boundary(program, number):
     # Who has pressed Ctrl-C wants no requeue.
     status = 0 if number == signal.SIGINT else 85
     check(result.status == status and not result.error_lines(), f"{name}: status {status}", result)
-    check(f"stopped by {name} after step" in result.out, f"{name}: says so", result)
+    word = " (or Ctrl-C, which mpirun turns into it)" if number == signal.SIGTERM else ""
+    check(f"stopped by {name}{word} after step" in result.out, f"{name}: says so", result)
+    check("to go on: the same command with checkpoint.resume=auto" in result.out,
+          f"{name}: says how to go on", result)
     steps = [line["step"] for line in result.metrics]
     check(steps == list(range(1, len(steps) + 1)), f"{name}: every step once: {steps}")
     check(result.summary["stopped"] and result.summary["steps"] == len(steps),
           f"{name}: the summary counts {len(steps)} steps: {result.summary['steps']}")
+
+
+def interrupted_launcher_leaves_time_to_save(program):
+    """It announces its SIGTERM, which comes after a kill delay, by a SIGCONT."""
+    shutil.rmtree(program.folder / "runs", ignore_errors=True)
+    process = program.start(2, *ENDLESS, env={"OMPI_MCA_odls_base_sigkill_timeout": "30"})
+    wait_for_steps(program, process, 3)
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    result = program.wait(process)
+    seconds = time.monotonic() - started
+    check(seconds < 20, f"Ctrl-C acts before the kill delay is over, not after {seconds:.1f} s")
+    check(result.summary is not None and result.summary["stopped_by"] == "SIGTERM",
+          "the run is saved and summed up", result)
+
+
+def pause_stops_no_run(program):
+    process = begin(program)
+    paused = other_rank(program)
+    os.kill(paused, signal.SIGSTOP)
+    os.kill(paused, signal.SIGCONT)
+    taken = (program.folder / "runs/tiny/metrics.jsonl").read_text().count("\n")
+    wait_for_steps(program, process, taken + 20)
+    os.kill(paused, signal.SIGTERM)
+    check("stopped by SIGTERM" in program.wait(process).out, "it goes on until it is stopped")
 
 
 def last_step_is_reached_all_the_same(program):
@@ -124,6 +152,8 @@ def main():
     program = Program()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
         ends_at_a_step_boundary(program, number)
+    interrupted_launcher_leaves_time_to_save(program)
+    pause_stops_no_run(program)
     last_step_is_reached_all_the_same(program)
     second_run_is_refused(program)
     old_outputs_are_moved(program)

@@ -127,6 +127,23 @@ TEST_F(RunLogTest, BreaksDownWhatLiesBetweenTwoLines) {
   EXPECT_NE(out.find("(mean of 3 steps)"), std::string::npos) << "2 to 4: " << out;
 }
 
+TEST_F(RunLogTest, WithdrawsAPeakThatAStepExceeds) {
+  const LogContext slow{
+      .steps = 3, .last = 3, .flops_per_token = 1e6, .peak_flops = 1e9, .interval = 1};
+  const std::string out = printed(slow, 3);  // 2000 tokens a second are 2e9
+  EXPECT_EQ(out.find("% of peak"), std::string::npos) << out;
+  EXPECT_TRUE(out.starts_with("steps are faster than the product peak above")) << out;
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 4) << "it says so once: " << out;
+}
+
+TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
+  printed({.steps = 9, .last = 5}, 5);
+  Console console(false);
+  const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3});
+  EXPECT_EQ(log.earlier_seconds(), 1.5) << "of steps 1 to 3; the others are taken again";
+  EXPECT_EQ(log.seconds(), 0);
+}
+
 TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -55,6 +55,7 @@ TEST(Launch, MpirunInsideAnAllocationCountsItsOwnRanks) {
                                    {"SLURM_STEP_NUM_TASKS", "8"}});
   EXPECT_EQ(launch.tasks, 4);
   EXPECT_EQ(launch.task, 2);
+  EXPECT_TRUE(launch.turns_interrupts);
 }
 
 TEST(Launch, SeesTheLauncherOfAnotherMpi) {

@@ -48,7 +48,6 @@ class Engine {
   StateView view();
 
   int64_t runs(plan::BodyId body) const { return runs_[body]; }
-  double seconds(plan::BodyId body) const { return seconds_[body]; }
   double last_seconds() const { return last_seconds_; }
   /// A watchdog with this engine's patience over something else that ranks wait for each other in.
   std::unique_ptr<Watchdog> make_watchdog(std::function<int64_t()> finished,
@@ -73,7 +72,6 @@ class Engine {
   std::unique_ptr<run::Executor> executor_;
   std::atomic<int> body_{0};
   std::array<int64_t, plan::kBodies> runs_{};
-  std::array<double, plan::kBodies> seconds_{};
   double last_seconds_ = 0;
   double watchdog_seconds_;
   std::unique_ptr<Watchdog> watchdog_;

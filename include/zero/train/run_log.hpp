@@ -62,9 +62,14 @@ class RunLog {
   void evaluation(const Evaluation& evaluation);
   /// Mean of the steps so far but the first, which makes the libraries ready.
   double mean_seconds() const;
+  /// Of all steps of this launch, and of those that metrics.jsonl had before.
+  double seconds() const { return seconds_; }
+  double earlier_seconds() const { return earlier_seconds_; }
 
  private:
   void write_metrics();
+  /// A step above the peak shows that the peak was measured too low.
+  void withdraw_peak();
   bool cut_metrics();
 
   Console& console_;
@@ -75,7 +80,7 @@ class RunLog {
   std::string line_;  ///< the next line; keeps its room
   Window window_;     ///< since the last line on the console
   int64_t steps_ = 0;
-  double first_seconds_ = 0, seconds_ = 0;
+  double first_seconds_ = 0, seconds_ = 0, earlier_seconds_ = 0;
 };
 
 }  // namespace zero::train

@@ -90,6 +90,7 @@ struct Launch {
   int64_t task = 0;    ///< which of them this is
   std::string hint;    ///< what to do where MPI sees fewer
   bool joined = true;  ///< MPI can find the other tasks: else it ends the program by itself
+  bool turns_interrupts = false;  ///< Ctrl-C reaches them as SIGTERM, and before that as SIGCONT
 };
 Launch launch_of(const std::function<const char*(const char*)>& variable);
 /// Of this process's environment.

@@ -5,11 +5,14 @@
 namespace zero::train {
 
 /// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary; the second one ends
-/// this process at once, as if nobody had listened. Installed as long as it lives, one at a time.
-/// Throws Error(kInternal) where the system does not let it.
+/// this process at once, as if nobody had listened. Open MPI's mpirun answers Ctrl-C and SIGTERM
+/// with SIGCONT to its ranks, SIGTERM after its kill delay and SIGKILL after another one: a SIGCONT
+/// of the parent process counts as the SIGTERM to come, which leaves twice the time. Installed as
+/// long as it lives, one at a time. Throws Error(kInternal) where the system does not let it.
 class StopSignal {
  public:
-  StopSignal();
+  /// `parent_announces`: whether mpirun is the parent.
+  explicit StopSignal(bool parent_announces);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;

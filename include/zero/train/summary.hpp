@@ -18,11 +18,15 @@ struct SummaryParts {
   std::string version;
   int64_t peak_pss_bytes = 0;  ///< of this rank
   double start_seconds = 0;    ///< from the start of the program to the first step
+  double train_seconds = 0;    ///< of this launch's steps
+  double earlier_seconds = 0;  ///< of the steps of the launches that it goes on from
   double evaluation_seconds = 0;
+  int64_t done = 0;  ///< the step that this launch began behind
 };
 
 /// summary.json: planned and allocated bytes, peak PSS, traffic beside its forecast, time of each
-/// region over ranks, state_sha256. Collective; the text is on rank 0, "" elsewhere.
+/// region over ranks, state_sha256. steps, updates and train_seconds are of all launches together,
+/// the rest is of this one. Collective; the text is on rank 0, "" elsewhere.
 std::string summary_json(const SummaryParts& parts);
 
 }  // namespace zero::train

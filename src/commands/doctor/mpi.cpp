@@ -10,8 +10,8 @@ namespace zero::commands {
 namespace {
 
 constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
-/// Long enough for a step to end and for what follows it.
-constexpr int kGoodDelay = 120;
+/// mpirun lets it pass twice: that is long enough for a step to end and for what follows it.
+constexpr int kGoodDelay = 60;
 
 Finding library_finding() {
   return {.subject = "MPI",
@@ -64,8 +64,8 @@ Finding kill_delay_finding(const Variable& variable) {
   const char* value = variable(kDelay);
   const int seconds = value ? std::atoi(value) : 1;
   Finding finding{.subject = subject,
-                  .found = text("mpirun kills ranks ", seconds,
-                                " s after Ctrl-C or SIGTERM (odls_base_sigkill_timeout)")};
+                  .found = text("mpirun kills ranks ", 2 * seconds,
+                                " s after Ctrl-C or SIGTERM (twice odls_base_sigkill_timeout)")};
   if (seconds < kGoodDelay) {
     finding.verdict = Verdict::warning;
     finding.advice =
