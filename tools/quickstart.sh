@@ -22,11 +22,17 @@ say "  ${launch[*]} checkpoint.resume=never"
 start=$SECONDS
 touch build/quickstart.start
 status=0
-# Ctrl-C stops the training, which then saves, and not this script; mpirun kills after twice this.
-trap : INT
-export OMPI_MCA_odls_base_sigkill_timeout=${OMPI_MCA_odls_base_sigkill_timeout:-30}
-"${launch[@]}" checkpoint.resume=never || status=$?
-trap - INT
+# Ctrl-C ends the training and not this script. mpirun, out of its reach, hears of it by SIGUSR1:
+# after SIGINT it would kill within 2 s what has not saved yet.
+setsid "${launch[@]}" checkpoint.resume=never &
+training=$!
+trap 'kill -USR1 "$training" 2> /dev/null || true' INT TERM HUP
+wait "$training" || status=$?
+while kill -0 "$training" 2> /dev/null; do
+  status=0
+  wait "$training" || status=$?
+done
+trap - INT TERM HUP
 # Open MPI's launcher now and then returns 1 after a clean run: the run's own summary decides.
 if [ $status -ne 0 ] && ! [ "$run/summary.json" -nt build/quickstart.start ]; then
   fail $status "training ended with status $status, see above"
