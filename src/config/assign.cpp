@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "src/config/fields.hpp"
-#include "src/config/units.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "src/config/fields.hpp"
-#include "src/config/units.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/model_sizes.hpp"
 #include "zero/config/schedule.hpp"
+#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {

@@ -6,9 +6,9 @@
 #include "src/config/import/json.hpp"
 #include "src/config/import/translation.hpp"
 #include "src/config/import/yaml.hpp"
-#include "src/config/units.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {

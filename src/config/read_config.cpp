@@ -10,9 +10,9 @@
 #include "src/config/nearest.hpp"
 #include "src/config/report.hpp"
 #include "src/config/rules.hpp"
-#include "src/config/units.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {

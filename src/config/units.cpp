@@ -1,8 +1,9 @@
-#include "src/config/units.hpp"
+#include "zero/config/units.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include "src/config/text_cursor.hpp"
 #include "zero/base/utf8.hpp"
@@ -16,21 +17,32 @@ bool as_count(std::string_view digits, int64_t& out) {
   return error == std::errc() && end == last && digits[0] != '-';
 }
 
-}  // namespace
-
-bool as_bytes(std::string_view word, int64_t& out) {
-  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+/// A number with one of `units`, each of which is `step` times the one before it.
+bool as_size(std::string_view word, std::span<const std::string_view> units, double step,
+             int64_t& out) {
   double number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc() || !(number > 0)) return false;
   std::string_view unit = word.substr(size_t(end - word.data()));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-  const auto* found = std::find(std::begin(kUnits), std::end(kUnits), unit);
-  if (found == std::end(kUnits)) return false;
-  const double bytes = std::ldexp(number, int(10 * (found - kUnits)));
+  const auto found = std::find(units.begin(), units.end(), unit);
+  if (found == units.end()) return false;
+  const double bytes = number * std::pow(step, double(found - units.begin()));
   if (bytes < 1 || bytes > double(kMostBytes)) return false;
   out = int64_t(bytes);
   return true;
+}
+
+}  // namespace
+
+bool as_bytes(std::string_view word, int64_t& out) {
+  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  return as_size(word, kUnits, 1024, out);
+}
+
+bool as_decimal_bytes(std::string_view word, int64_t& out) {
+  constexpr std::string_view kUnits[] = {"B", "KB", "MB", "GB", "TB", "PB"};
+  return as_size(word, kUnits, 1000, out);
 }
 
 bool as_clock(std::string_view word, int64_t& out) {

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/config/units.hpp"
+#include "zero/config/units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +15,17 @@ TEST(AsBytes, ReadsBinaryUnitsAndNoOthers) {
   EXPECT_EQ(bytes, int64_t(24) << 30);
   for (const char* wrong : {"", "GiB", "24GB", "24", "-1GiB", "0B", "24GiBs", "nanB", "9000PiB"}) {
     EXPECT_FALSE(as_bytes(wrong, bytes)) << wrong;
+  }
+}
+
+TEST(AsDecimalBytes, ReadsPowersOfTenAndNoOthers) {
+  int64_t bytes = 0;
+  EXPECT_TRUE(as_decimal_bytes("5GB", bytes));
+  EXPECT_EQ(bytes, 5'000'000'000);
+  EXPECT_TRUE(as_decimal_bytes("1.5 KB", bytes));
+  EXPECT_EQ(bytes, 1500);
+  for (const char* wrong : {"", "5", "5GiB", "-5GB", "10000PB"}) {
+    EXPECT_FALSE(as_decimal_bytes(wrong, bytes)) << wrong;
   }
 }
 

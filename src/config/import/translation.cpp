@@ -6,8 +6,8 @@
 #include "src/config/habits.hpp"
 #include "src/config/import/derive.hpp"
 #include "src/config/nearest.hpp"
-#include "src/config/units.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {
