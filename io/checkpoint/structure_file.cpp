@@ -22,10 +22,10 @@ std::string path_of(int folder, const std::string& name) {
 
 }  // namespace
 
-StructureFile::StructureFile(int folder, const std::string& name)
+StructureFile::StructureFile(int folder, const std::string& name, int mode)
     : path_(path_of(folder, name)),
       file_(
-          openat(folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+          openat(folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)) {
   if (!file_) refuse(Exit::kIo, path_, ": ", std::strerror(errno), " making the file");
 }
 

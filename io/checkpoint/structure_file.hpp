@@ -9,11 +9,12 @@
 
 namespace zero::checkpoint {
 
-/// A new file (O_EXCL, 0600) in an open folder, that HDF5 writes its structure into by the
-/// descriptor. Every function throws Error(kIo) naming file and reason.
+/// A new file (O_EXCL) in an open folder, for its owner alone unless `mode` says more, that HDF5
+/// writes its structure into by the descriptor. Every function throws Error(kIo) naming file and
+/// reason.
 class StructureFile {
  public:
-  StructureFile(int folder, const std::string& name);
+  StructureFile(int folder, const std::string& name, int mode = 0600);
 
   int descriptor() const { return file_.descriptor(); }
   /// For messages: the folder as the system knows it, and the name.

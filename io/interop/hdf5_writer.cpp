@@ -58,7 +58,7 @@ std::vector<PayloadWriter::Extent> write_structure(const StructureFile& file,
 
 struct Hdf5Writer::Parts {
   Parts(const std::string& path, const Content& content)
-      : file(folder_of(path).descriptor(), fs::path(path).filename().string()),
+      : file(folder_of(path).descriptor(), fs::path(path).filename().string(), 0644),
         payload(file, write_structure(file, content)) {}
 
   StructureFile file;

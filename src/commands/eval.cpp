@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "zero/io/data/data_sets.hpp"
@@ -18,7 +18,7 @@ namespace {
 using train::Session;
 
 struct Model {
-  std::optional<train::ModelFolder> folder;
+  std::unique_ptr<train::StoredModel> stored;
   RunConfig config;
   train::Build build;
   DataSets data;
@@ -27,7 +27,7 @@ struct Model {
 train::Evaluation evaluate(Session& session, const Model& model) {
   const std::vector<float> rates = train::learning_rates(model.config);
   train::Engine engine(session, model.build, train::rules_of(model.config, rates), {});
-  session.together([&] { train::load_weights(*model.folder, engine.view()); });
+  session.together([&] { train::load_weights(*model.stored, engine.view()); });
   const kernels::StepInputs inputs{.seed = uint64_t(model.config.run.seed),
                                    .step = 1,
                                    .first_sample = 0,
@@ -65,10 +65,9 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
   Model model;
   session.alone([&] {
     // 1. The model and its settings, read alike by every rank.
-    session.together([&] {
-      model.folder.emplace(train::find_model_folder(line.input));
-      model.config = train::evaluation_config(*model.folder, line.overrides);
-    });
+    model.stored = train::open_model(session, line.input);
+    session.together(
+        [&] { model.config = train::evaluation_config(*model.stored, line.overrides); });
     session.start_threads(model.config.run.threads);
     // 2. The plan, of which only the evaluation runs, and the data.
     session.together([&] {
@@ -80,10 +79,10 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     const train::Evaluation result = evaluate(session, model);
     session.together([&] {
       if (std::isfinite(result.loss)) return;
-      refuse(Exit::kNumerics, model.folder->path(), ": the loss is not finite: the weights are ",
+      refuse(Exit::kNumerics, model.stored->path(), ": the loss is not finite: the weights are ",
              "broken, or overflow in ", name_of(model.build.plan.request.compute));
     });
-    const bool bytes = model.folder->description().tokenizer == "bytes";
+    const bool bytes = model.stored->description().tokenizer == "bytes";
     if (session.is_first()) print(result, bytes, line.json);
   });
   return int(Exit::kFinished);

@@ -1,6 +1,5 @@
 #include "zero/commands/generate.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -11,8 +10,8 @@
 #include "zero/io/files/input_file.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/generator.hpp"
-#include "zero/train/model_folder.hpp"
 #include "zero/train/session.hpp"
+#include "zero/train/stored_model.hpp"
 
 namespace zero::commands {
 namespace {
@@ -20,7 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kPromptBytesMax = int64_t(16) << 20;
-constexpr int64_t kPieceNumel = 1 << 20;
 
 double seconds_between(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
@@ -49,30 +47,28 @@ std::string prompt_of(const CommandLine& line) {
   return prompt;
 }
 
-std::unique_ptr<Tokenizer> tokenizer_of(const train::ModelFolder& folder) {
-  const train::ModelDescription& description = folder.description();
+std::unique_ptr<Tokenizer> tokenizer_of(const train::StoredModel& model) {
+  const train::ModelDescription& description = model.description();
   if (description.tokenizer.empty()) {
-    refuse(Exit::kInput, folder.path(), ": has no tokenizer; copy the vocab.json and merges.txt ",
+    refuse(Exit::kInput, model.path(), ": has no tokenizer; copy the vocab.json and merges.txt ",
            "that its training data was made with to this folder");
   }
   auto tokenizer = open_tokenizer(description.tokenizer);
   if (tokenizer->vocab_size() > description.model.vocabulary) {
-    refuse(Exit::kInput, folder.path(), ": its tokenizer has ", tokenizer->vocab_size(),
+    refuse(Exit::kInput, model.path(), ": its tokenizer has ", tokenizer->vocab_size(),
            " tokens, its model ", description.model.vocabulary);
   }
   return tokenizer;
 }
 
-void load_weights(const train::ModelFolder& folder, train::Decoder& decoder) {
+void load_weights(const train::StoredModel& model, train::Decoder& decoder) {
   const graph::Graph& graph = decoder.graph();
-  std::vector<float> piece;
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
-    for (int64_t first = 0; first < parameter.real_numel; first += int64_t(piece.size())) {
-      piece.resize(size_t(std::min(kPieceNumel, parameter.real_numel - first)));
-      folder.read(graph[parameter.tensor].name, first, piece);
-      decoder.set_parameter(int32_t(p), first, piece);
-    }
+    train::read_pieces(model, graph[parameter.tensor].name, 0, parameter.real_numel,
+                       [&](int64_t first, std::span<const float> piece) {
+                         decoder.set_parameter(int32_t(p), first, piece);
+                       });
   }
 }
 
@@ -100,16 +96,16 @@ int generate(const CommandLine& line) {
   if (train::current_launch().task > 0) return int(Exit::kFinished);
   require_options_that_act(line);
   const Clock::time_point start = Clock::now();
-  const train::ModelFolder folder(train::find_model_folder(line.input));
-  const auto tokenizer = tokenizer_of(folder);
+  const auto model = train::open_model(train::find_model(line.input));
+  const auto tokenizer = tokenizer_of(*model);
   const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
-  const train::ModelDescription& description = folder.description();
+  const train::ModelDescription& description = model->description();
   const int threads = train::allowed_cores().count;
   const train::KernelThreads kernels(threads);
   train::Decoder decoder(description.model,
                          {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
                           .threads = threads});
-  load_weights(folder, decoder);
+  load_weights(*model, decoder);
 
   Screen screen(*tokenizer);
   screen.show(prompt);

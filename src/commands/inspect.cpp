@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "src/commands/escaped_text.hpp"
@@ -22,12 +23,19 @@ constexpr size_t kFactWidth = 100;
 constexpr size_t kShownDifferences = 20;
 constexpr const char* kConfiguration = "configuration";
 
+/// On one line; the numbers that are kept to the bit as people read them.
+std::string shown_fact(const std::string& value) {
+  if (value.starts_with("0x")) return text(std::strtod(value.c_str(), nullptr));
+  const std::string quoted = escaped_text(value, kFactWidth);
+  return quoted.ends_with('"') ? quoted.substr(1, quoted.size() - 2) : quoted;
+}
+
 void print_facts(const TensorSource& source) {
   std::printf("%s\n", source.path().c_str());
   for (const auto& [name, value] : source.facts()) {
-    // The whole input file is better read where the run has left it.
-    if (name == kConfiguration) continue;
-    std::printf("  %-24s %s\n", name.c_str(), escaped_text(value, kFactWidth).c_str());
+    // Whole files are better read where they lie.
+    if (value.find('\n') != value.npos) continue;
+    std::printf("  %-28s %s\n", name.c_str(), shown_fact(value).c_str());
   }
 }
 
@@ -93,8 +101,7 @@ std::vector<std::string> differing_facts(const TensorSource& one, const TensorSo
     const auto found = b.find(name);
     if (found == b.end() || found->second == value) continue;
     if (name != kConfiguration) {
-      out.push_back(text(name, ": ", escaped_text(value, kFactWidth), " and ",
-                         escaped_text(found->second, kFactWidth)));
+      out.push_back(text(name, ": ", shown_fact(value), " and ", shown_fact(found->second)));
       continue;
     }
     for (const auto& [key, was, is] : train::differences(value, found->second)) {

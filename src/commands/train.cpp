@@ -5,11 +5,11 @@
 
 #include "src/commands/train/run.hpp"
 #include "zero/commands/plan.hpp"
+#include "zero/train/process_start.hpp"
 
 namespace zero::commands {
 
 int train(const CommandLine& line, int& argc, char**& argv) {
-  const Run::Clock::time_point start = Run::Clock::now();
   // A closed console must not end a run.
   std::signal(SIGPIPE, SIG_IGN);
 
@@ -17,7 +17,7 @@ int train(const CommandLine& line, int& argc, char**& argv) {
   train::require_joined_launch(train::current_launch());
   train::Session session(argc, argv);
   session.require_whole_launch();
-  Run run(session, line, start);
+  Run run(session, line, train::process_start());
 
   Exit status = Exit::kFinished;
   // An error that only this rank has seen must not leave its peers waiting.
@@ -30,6 +30,7 @@ int train(const CommandLine& line, int& argc, char**& argv) {
     run.open_data_sets();
     run.open_folder();
     if (run.is_finished()) return;
+    run.open_initial_weights();
     run.begin_folder();
     // 5. Memory, communicators, initial weights.
     run.make_engine();

@@ -27,8 +27,8 @@ constexpr TorchName kTorchNames[] = {
 /// nobody asks for.
 class Settings : public JsonSink {
  public:
-  explicit Settings(const std::string& path) : path_(path) {
-    read_json(read_whole(path, kConfigBytesMax), path, {.depth = 8, .keys = 1000}, *this);
+  Settings(std::string_view content, const std::string& name) : name_(name) {
+    read_json(content, name, {.depth = 8, .keys = 1000}, *this);
   }
 
   void open(Path, bool) override {}
@@ -58,13 +58,18 @@ class Settings : public JsonSink {
     if (!number) fail(key, "write a number");
     return *number;
   }
+  float share_or(const std::string& key, double otherwise) const {
+    const double share = real_or(key, otherwise);
+    if (!(share >= 0 && share < 1)) fail(key, "write 0 to below 1");
+    return float(share);
+  }
   /// A switch whose other value would be another network.
   void require(const std::string& key, bool wanted) const {
     const bool* flag = find<bool>(key);
     if (has(key) && (!flag || *flag != wanted)) fail(key, text("only ", wanted ? "true" : "false"));
   }
   [[noreturn]] void fail(const std::string& key, const std::string& advice) const {
-    refuse(Exit::kInput, path_, ": ", key,
+    refuse(Exit::kInput, name_, ": ", key,
            has(key) ? ": is not readable: " : ": is missing: ", advice, " as in a GPT2LMHeadModel");
   }
 
@@ -80,7 +85,7 @@ class Settings : public JsonSink {
     return found == values_.end() ? nullptr : std::get_if<T>(&found->second);
   }
 
-  const std::string& path_;
+  const std::string& name_;
   std::map<std::string, JsonScalar> values_;
 };
 
@@ -116,14 +121,14 @@ std::string tokenizer_in(const std::string& folder) {
 
 }  // namespace
 
-ModelDescription read_description(const std::string& folder) {
-  const std::string path = folder + "/config.json";
-  const Settings settings(path);
+ModelDescription parse_description(std::string_view content, const std::string& name) {
+  const Settings settings(content, name);
   const model::Gpt2 model{.layers = settings.count("n_layer", 10'000),
                           .width = settings.count("n_embd", 1'000'000),
                           .heads = settings.count("n_head", 1'000'000),
                           .vocabulary = settings.count("vocab_size", 100'000'000),
                           .positions = settings.count("n_positions", 100'000'000),
+                          .dropout = settings.share_or("resid_pdrop", 0),
                           .epsilon = float(settings.real_or("layer_norm_epsilon", 1e-5))};
   if (model.width % model.heads != 0) settings.fail("n_head", "a divisor of n_embd");
   require_same_network(settings, model.width);
@@ -132,10 +137,17 @@ ModelDescription read_description(const std::string& folder) {
   return {
       .model = model,
       .compute = dtype_of_torch(dtype),
-      .tokenizer = bytes ? "bytes" : tokenizer_in(folder),
+      .tokenizer = bytes ? "bytes" : "",
       .sequence_length = settings.count_or("zeroapp.sequence_length", model.positions,
                                            std::min(model.positions, kDefaultSequence)),
       .evaluation_micro = settings.count_or("zeroapp.evaluation_micro_batch_size", 1'000'000, 0)};
+}
+
+ModelDescription read_description(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  ModelDescription description = parse_description(read_whole(path, kConfigBytesMax), path);
+  if (description.tokenizer.empty()) description.tokenizer = tokenizer_in(folder);
+  return description;
 }
 
 std::string description_json(const ModelDescription& description) {

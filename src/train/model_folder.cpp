@@ -5,6 +5,8 @@
 #include <set>
 
 #include "zero/base/error.hpp"
+#include "zero/config/toml.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero::train {
@@ -16,8 +18,7 @@ constexpr int64_t kIndexBytesMax = int64_t(16) << 20;
 constexpr size_t kFilesMax = 1000;
 constexpr size_t kShownMismatches = 5;
 constexpr int64_t kPieceNumel = 1 << 20;
-constexpr std::string_view kPrefix = "transformer.", kHead = "lm_head.weight",
-                           kTable = "wte.weight";
+constexpr std::string_view kHead = "lm_head.weight", kTable = "wte.weight";
 
 /// Which file holds which tensor, as model.safetensors.index.json says it.
 class Index : public JsonSink {
@@ -54,14 +55,9 @@ std::string described(const SafetensorsTensor& tensor) {
 
 }  // namespace
 
-std::string find_model_folder(const std::string& folder) {
-  for (const std::string& place : {folder, folder + "/model"}) {
-    if (fs::exists(place + "/config.json")) return place;
-  }
-  if (!fs::exists(folder)) refuse(Exit::kInput, folder, ": is not there");
-  refuse(Exit::kInput, folder, ": holds no trained model: neither config.json nor model/ - ",
-         "train with export.at_end=true, or name a folder with a GPT-2's config.json and ",
-         "model.safetensors");
+graph::Graph stored_graph(const model::Gpt2& model) {
+  return model::gpt2(
+      model, {.micro = {.samples = 1, .length = 1}, .compute = Dtype::f32, .training = false});
 }
 
 std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t index) {
@@ -106,19 +102,18 @@ void ModelFolder::add(const std::string& name, const Place& place) {
   if (!place.tensor) {
     refuse(Exit::kInput, place.file->path(), ": lacks \"", shown(name), "\" of the index");
   }
-  const std::string short_name = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+  const std::string short_name =
+      name.starts_with(kStoredPrefix) ? name.substr(kStoredPrefix.size()) : name;
   if (is_mask(short_name)) return;
   if (!places_.emplace(short_name, place).second) {
     refuse(Exit::kInput, place.file->path(), ": \"", shown(name),
-           "\" stands there with and without ", kPrefix);
+           "\" stands there with and without ", kStoredPrefix);
   }
 }
 
 void ModelFolder::match() {
   std::vector<std::string> wrong;
-  const graph::Graph graph =
-      model::gpt2(description_.model,
-                  {.micro = {.samples = 1, .length = 1}, .compute = Dtype::f32, .training = false});
+  const graph::Graph graph = stored_graph(description_.model);
   std::set<std::string> known = {std::string(kHead)};
   for (const auto& [name, shape] : stored_tensors(graph)) {
     known.insert(name);
@@ -160,10 +155,26 @@ void ModelFolder::require_tied_head() const {
          ": only models whose head is the table of tokens are read");
 }
 
-void ModelFolder::read(std::string_view parameter, int64_t first, std::span<float> out) const {
+const ModelFolder::Place& ModelFolder::place_of(std::string_view parameter) const {
   const auto found = places_.find(parameter);
   ZERO_REQUIRE(found != places_.end(), "no parameter ", parameter, " in ", path_);
-  found->second.file->read(*found->second.tensor, first, out);
+  return found->second;
+}
+
+StoredModel::Settings ModelFolder::settings() const {
+  const std::string file =
+      (fs::path(path_).lexically_normal() / ".." / "effective.toml").lexically_normal().string();
+  if (!fs::exists(file)) return {};
+  return {.name = file, .text = read_whole(file, int64_t(kTomlMaxBytes))};
+}
+
+Dtype ModelFolder::dtype_of(std::string_view parameter) const {
+  return *place_of(parameter).tensor->usable;
+}
+
+void ModelFolder::read(std::string_view parameter, int64_t first, std::span<float> out) const {
+  const Place& place = place_of(parameter);
+  place.file->read(*place.tensor, first, out);
 }
 
 }  // namespace zero::train

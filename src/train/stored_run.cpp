@@ -1,20 +1,14 @@
 #include "zero/train/stored_run.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/io/files/input_file.hpp"
 #include "zero/train/build.hpp"
 
 namespace zero::train {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr int64_t kPieceNumel = 1 << 20;
 
 /// The string that the command line gives a key; "" if it does not.
 std::string override_of(std::span<const std::string> overrides, const std::string& key) {
@@ -63,22 +57,6 @@ std::vector<std::string> for_this_evaluation(std::span<const std::string> overri
   return settings;
 }
 
-/// Where a run whose model this is has left its settings.
-std::string settings_beside(const std::string& model_folder) {
-  return (fs::path(model_folder).lexically_normal() / ".." / "effective.toml").lexically_normal();
-}
-
-void require_same_model(const ModelFolder& folder, const RunConfig& config) {
-  const model::Gpt2 wanted = model_of(config), &found = folder.description().model;
-  const auto numbers = [](const model::Gpt2& m) {
-    return text(m.layers, " layers of ", m.width, " with ", m.heads, " heads, ", m.vocabulary,
-                " tokens, ", m.positions, " positions, epsilon ", m.epsilon);
-  };
-  if (numbers(wanted) == numbers(found)) return;
-  refuse(Exit::kInput, folder.path(), ": holds a model of ", numbers(found), "; the settings say ",
-         numbers(wanted));
-}
-
 /// No step is taken: what belongs to steps alone must not cost memory, nor forbid a rank count.
 void drop_training(RunConfig& config, int64_t evaluation_micro) {
   if (config.evaluation.micro_batch_size == 0) {
@@ -98,39 +76,21 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
 
 }  // namespace
 
-RunConfig evaluation_config(const ModelFolder& folder, std::span<const std::string> overrides) {
-  const ModelDescription& description = folder.description();
-  const std::string settings = settings_beside(folder.path());
-  const bool of_run = fs::exists(settings);
-  const std::string input = of_run ? read_whole(settings, int64_t(kTomlMaxBytes))
-                                   : composed_input(description, overrides);
-  const std::string name = of_run ? settings : folder.path() + "/config.json";
-  RunConfig config = read_config(input, name, for_this_evaluation(overrides)).config;
+RunConfig evaluation_config(const StoredModel& model, std::span<const std::string> overrides) {
+  const ModelDescription& description = model.description();
+  StoredModel::Settings settings = model.settings();
+  if (settings.text.empty()) {
+    settings = {.name = model.path() + "/config.json",
+                .text = composed_input(description, overrides)};
+  }
+  RunConfig config =
+      read_config(settings.text, settings.name, for_this_evaluation(overrides)).config;
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }
-  require_same_model(folder, config);
+  require_same_model(model, model_of(config));
   drop_training(config, description.evaluation_micro);
   return config;
-}
-
-void load_weights(const ModelFolder& folder, const StateView& view) {
-  const graph::Graph& graph = view.plan->graphs[0];
-  std::vector<float> piece;
-  for (const plan::Unit& unit : view.plan->units) {
-    // A rank that holds a shard of the weights holds no more of what completes them.
-    const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
-    for (const plan::Placement& place : unit.placements) {
-      const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
-      const int64_t end = std::min(parameter.real_numel, held.end - place.begin);
-      for (int64_t first = std::max<int64_t>(0, held.begin - place.begin); first < end;
-           first += int64_t(piece.size())) {
-        piece.resize(size_t(std::min(kPieceNumel, end - first)));
-        folder.read(graph[parameter.tensor].name, first, piece);
-        write_master(view, unit, place.begin + first, piece);
-      }
-    }
-  }
 }
 
 }  // namespace zero::train

@@ -77,6 +77,9 @@ def steps_are_listed(program):
                               "--quick"))
     check([step["step"] for step in one["steps"]] == [4], f"one step: {one}")
     refused(program, 3, "is not there", "ls", "runs/absent")
+    away = program.train(1, "checkpoint.dir=kept/here", "run.output=runs/away", "run.steps=1")
+    check(away.finished(), "checkpoints elsewhere", away)
+    check("kept/here" in succeeds(program, "fsck", "runs/away"), "are found from the run")
 
 
 def damage_is_named(program):

@@ -82,17 +82,29 @@ Golden read_golden(const nlohmann::json& from) {
   return golden;
 }
 
-}  // namespace
-
-Golden load_golden(const std::string& name) {
-  const std::string path = text(ZERO_GOLDEN_FOLDER, "/", name, ".json");
+/// What `read` makes of tests/golden/<name>.
+template <class Read>
+auto load(const std::string& name, const Read& read) {
+  const std::string path = text(ZERO_GOLDEN_FOLDER, "/", name);
   std::ifstream file(path);
   if (!file) refuse(Exit::kInput, path, ": cannot be opened; tools/golden makes it");
   try {
-    return read_golden(nlohmann::json::parse(file));
+    return read(nlohmann::json::parse(file));
   } catch (const nlohmann::json::exception& error) {
     refuse(Exit::kInput, path, ": ", error.what());
   }
+}
+
+}  // namespace
+
+Golden load_golden(const std::string& name) { return load(name + ".json", read_golden); }
+
+GoldenLogits load_golden_logits() {
+  return load("hub/logits.json", [](const nlohmann::json& from) {
+    return GoldenLogits{.folder = text(ZERO_GOLDEN_FOLDER, "/hub"),
+                        .tokens = from.at("tokens"),
+                        .logits = unpack(from.at("logits"))};
+  });
 }
 
 uint32_t golden_hash(uint32_t stream, uint32_t element) {

@@ -43,6 +43,16 @@ struct GoldenBatch {
   int64_t counted;
 };
 
+/// Logits of a text under the weights of a model folder, made by tools/golden/hub_golden.py.
+struct GoldenLogits {
+  std::string folder;
+  std::vector<int32_t> tokens;
+  std::vector<double> logits;  ///< [tokens][vocabulary]
+};
+
+/// Reads tests/golden/hub. Throws as load_golden().
+GoldenLogits load_golden_logits();
+
 /// Reads tests/golden/<name>.json. Throws Error(kInput) where it is missing or malformed.
 Golden load_golden(const std::string& name);
 

@@ -153,15 +153,5 @@ TEST_F(ModelFolders, WithTheSameTensorTwiceAreRefused) {
   EXPECT_NE(refusal().find("with and without"), std::string::npos);
 }
 
-TEST_F(ModelFolders, AreFoundAlsoBelowARun) {
-  EXPECT_EQ(find_model_folder(folder_.string()), folder_.string());
-  fs::create_directory(folder_ / "model");
-  fs::rename(file("config.json"), file("model/config.json"));
-  EXPECT_EQ(find_model_folder(folder_.string()), file("model"));
-  fs::remove(file("model/config.json"));
-  EXPECT_THROW(find_model_folder(folder_.string()), Error);
-  EXPECT_THROW(find_model_folder(file("absent")), Error);
-}
-
 }  // namespace
 }  // namespace zero::train

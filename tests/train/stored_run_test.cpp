@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
+#include "zero/train/model_folder.hpp"
 
 namespace zero::train {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "zero/model/gpt2.hpp"
 
@@ -17,9 +18,12 @@ struct ModelDescription {
   int64_t evaluation_micro = 0;  ///< samples a rank evaluated at a time; 0 = not known
 };
 
+/// Reads the text of a config.json, `name` being for messages. Throws Error(kInput) with it, the
+/// key, and what would work, for a model that is no GPT-2 as model::gpt2() builds it.
+ModelDescription parse_description(std::string_view content, const std::string& name);
+
 /// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if vocab.json
-/// and merges.txt lie there. Throws Error(kInput) naming the file, the key, and what would work,
-/// for a model that is no GPT-2 as model::gpt2() builds it.
+/// and merges.txt lie there.
 ModelDescription read_description(const std::string& folder);
 
 /// The text of such a config.json.

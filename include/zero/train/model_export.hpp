@@ -14,10 +14,9 @@ namespace zero::train {
 ModelDescription describe_model(const RunConfig& config, const Build& build, const DataSets& data);
 
 /// Writes the weights as training multiplied with them, bit for bit, to a new model folder as
-/// ModelFolder reads it, with the files of the tokenizer. Rank 0 writes, in pieces of 4 MiB; the
-/// folder appears when it is whole. `description.compute` is the plan's. Throws Error(kIo) on rank
-/// 0 alone, in the middle of communication, if something has the name already, or the disk is full.
-/// Collective.
+/// ModelWriter makes it. Rank 0 writes, in pieces of 4 MiB. `description.compute` is the plan's.
+/// Throws Error(kIo) on rank 0 alone, in the middle of communication, if something has the name
+/// already, or the disk is full. Collective.
 void export_model(const StateView& view, const Peers& peers, const std::string& folder,
                   const ModelDescription& description);
 

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "zero/io/interop/safetensors.hpp"
-#include "zero/train/model_description.hpp"
+#include "zero/train/stored_model.hpp"
 
 namespace zero::train {
 
-/// The model folder that a user means: `folder` itself if it holds a config.json, else model/ in
-/// it, as a run leaves it. Throws Error(kInput) with the way to make one.
-std::string find_model_folder(const std::string& folder);
+/// What stands before a parameter's name in files.
+inline constexpr std::string_view kStoredPrefix = "transformer.";
+
+/// A graph that has the parameters of a model.
+graph::Graph stored_graph(const model::Gpt2& model);
 
 /// A parameter's extents, without the rows that pad the vocabulary.
 std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t parameter);
@@ -27,24 +29,25 @@ std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph)
 /// A trained GPT-2 as Hugging Face stores it: config.json and model.safetensors, or the files that
 /// model.safetensors.index.json names. Tensor names begin with "transformer." or not; the buffers
 /// of attention's mask are passed over; lm_head.weight is absent or equal to the table of tokens.
-class ModelFolder {
+class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) that lists the first five tensors
   /// that the description does not expect so, with what was expected and what was found.
   explicit ModelFolder(const std::string& path);
 
-  const std::string& path() const { return path_; }
-  const ModelDescription& description() const { return description_; }
-
-  /// Elements from `first` on of a parameter, named as in model::gpt2(), as fp32. Its table ends
-  /// with the real vocabulary.
-  void read(std::string_view parameter, int64_t first, std::span<float> out) const;
+  const std::string& path() const override { return path_; }
+  const ModelDescription& description() const override { return description_; }
+  /// effective.toml beside a folder `model/`, where a run has left both.
+  Settings settings() const override;
+  Dtype dtype_of(std::string_view parameter) const override;
+  void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
 
  private:
   struct Place {
     const SafetensorsFile* file;
     const SafetensorsTensor* tensor;
   };
+  const Place& place_of(std::string_view parameter) const;
   void open_files();
   void add(const std::string& name, const Place& place);
   void match();

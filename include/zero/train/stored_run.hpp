@@ -4,19 +4,15 @@
 #include <string>
 
 #include "zero/config/run_config.hpp"
-#include "zero/train/model_folder.hpp"
-#include "zero/train/state_view.hpp"
+#include "zero/train/stored_model.hpp"
 
 namespace zero::train {
 
-/// The settings that a trained model is evaluated under: those of effective.toml beside the folder
-/// `model/` of a run, else what the model's description says, and then `overrides` as on a command
+/// The settings that a trained model is evaluated under: those of the run that trained it where
+/// they are known, else what the model's description says, and then `overrides` as on a command
 /// line. The batch is one sample a rank, and the evaluation's micro-batch the run's: training on it
 /// costs nothing, and the loss has the digits of the run's. Throws Error(kUsage) as read_config(),
 /// or where no validation data are named; Error(kInput) where settings and model disagree.
-RunConfig evaluation_config(const ModelFolder& folder, std::span<const std::string> overrides);
-
-/// Fills the weights that this rank holds of a plan of the same model.
-void load_weights(const ModelFolder& folder, const StateView& view);
+RunConfig evaluation_config(const StoredModel& model, std::span<const std::string> overrides);
 
 }  // namespace zero::train

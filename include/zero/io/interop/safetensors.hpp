@@ -58,8 +58,18 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes such a file in bounded memory: names and shapes first, then their bytes in that order.
-class SafetensorsWriter {
+/// A file of tensors being written in bounded memory: names and shapes first, then their bytes in
+/// that order.
+class TensorWriter {
+ public:
+  virtual ~TensorWriter() = default;
+  /// The next bytes of the tensors, little-endian. Throws Error(kIo).
+  virtual void write(std::span<const std::byte> bytes) = 0;
+  /// All bytes have come: the file is on the disk when it returns. Throws Error(kIo).
+  virtual void publish() = 0;
+};
+
+class SafetensorsWriter : public TensorWriter {
  public:
   struct Tensor {
     std::string name;
@@ -73,10 +83,9 @@ class SafetensorsWriter {
   /// Throws Error(kIo) as OutputFile.
   SafetensorsWriter(const std::string& path, const Content& content);
 
-  /// The next bytes of the tensors, little-endian.
-  void write(std::span<const std::byte> bytes);
-  /// All bytes have come: syncs the file and gives it its name. Throws as OutputFile::publish.
-  void publish();
+  void write(std::span<const std::byte> bytes) override;
+  /// Gives the file its name as well. Throws as OutputFile::publish.
+  void publish() override;
 
  private:
   OutputFile file_;
