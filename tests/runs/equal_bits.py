@@ -13,6 +13,7 @@ CASES = (
     (1, 0, (), {}),
     (1, 3, ("activation_checkpointing.recompute=full",), {}),
     (2, 3, (), {}),
+    (2, 2, ("activation_checkpointing.recompute=[0]",), {}),
     (2, 1, (), {"ZERO_COMM": "mpi"}),
     (4, 0, (), {}),
     (4, 2, ("activation_checkpointing.recompute=full",), {}),

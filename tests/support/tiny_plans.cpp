@@ -1,5 +1,8 @@
 #include "tests/support/tiny_plans.hpp"
 
+#include <algorithm>
+
+#include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/recompute.hpp"
@@ -27,7 +30,9 @@ class Draw {
 graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
   const model::ForwardOptions options{.micro = model.micro, .compute = compute, .training = true};
   const graph::Graph forward = model::gpt2(model.gpt2, options);
-  const std::vector<graph::Recompute> policy(forward.unit_names.size(), model.recompute);
+  std::vector<graph::Recompute> policy(forward.unit_names.size(), model.recompute);
+  ZERO_REQUIRE(model.blocks.size() < policy.size(), model.blocks.size(), " choices of recompute");
+  std::copy(model.blocks.begin(), model.blocks.end(), policy.begin() + 1);
   return graph::recompute(graph::differentiate(forward), policy);
 }
 

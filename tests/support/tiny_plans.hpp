@@ -2,6 +2,7 @@
 /// Small GPT-2 plans for tests that need many of them.
 
 #include <cstdint>
+#include <vector>
 
 #include "zero/model/gpt2.hpp"
 #include "zero/plan/plan.hpp"
@@ -13,6 +14,7 @@ struct TinyModel {
       .layers = 2, .width = 16, .heads = 2, .vocabulary = 61, .positions = 8, .dropout = 0.1f};
   graph::MicroBatch micro{.samples = 1, .length = 8};
   graph::Recompute recompute = graph::Recompute::none;
+  std::vector<graph::Recompute> blocks = {};  ///< where given, a choice a block instead of that
   bool evaluates = true;
 };
 
