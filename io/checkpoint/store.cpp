@@ -207,7 +207,9 @@ void Store::point_latest_at(int64_t step) {
     refuse_path(path(link), "making the link");
   }
   if (renameat(root_.descriptor(), link.c_str(), root_.descriptor(), kLatest) != 0) {
-    refuse_path(path(kLatest), "replacing the link");
+    const int reason = errno;
+    remove(link);
+    refuse(Exit::kIo, path(kLatest), ": ", std::strerror(reason), " replacing the link");
   }
   sync_root();
 }

@@ -8,7 +8,7 @@ from program import Program, check
 STEPS = 6
 SETTINGS = ("checkpoint.resume=auto", "checkpoint.interval=2", f"run.steps={STEPS}")
 # The save of step 6, behind which nothing but the run's end comes, with step 2 to be removed.
-FROM = ".tmp-step00000006"
+FROM = "step00000006"
 
 
 def merged(settings):
@@ -71,8 +71,10 @@ class Faults(Program):
         return (self.runs / "tiny/checkpoints/latest").readlink().name
 
     def leftovers(self):
+        """Names of what is half-made or half-removed."""
         return [path.name for path in (self.runs / "tiny/checkpoints").iterdir()
-                if path.name.startswith(".")]
+                if path.name.startswith(".")
+                or path.name.startswith("step") and not (path / "MANIFEST.json").exists()]
 
     def require_nothing_lost(self, broken, what):
         """The last acknowledged checkpoint of `broken` is gone on from, with the same bytes."""

@@ -7,19 +7,17 @@ import shutil
 import signal
 import time
 
-from faults import FROM, Faults
+from faults import Faults
 from program import check
 from signals import children_of, parent_of, wait_for_steps
 
 
 def places(calls, everywhere):
-    """Numbers of calls to be killed at: all, or before what publishes and what removes."""
+    """Numbers of calls to be killed at: all, or one amid the writing and one behind a renaming."""
     if everywhere:
         return range(1, len(calls) + 1)
-    names = [name for name, _ in calls]
-    wanted = [names.index("rename") + 2, names.index("unlink") + 2] if "rename" in names else \
-        [len(names) // 2]
-    return wanted
+    renames = [number for number, (name, _) in enumerate(calls, 1) if name == "rename"]
+    return [len(calls) // 3, *(number + 1 for number in renames[:1])]
 
 
 def killed_at_calls(faults, everywhere):
