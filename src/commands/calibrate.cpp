@@ -37,6 +37,7 @@ Measurements measure(const CommandLine& line, train::Session& session) {
   Measurements made(session);
   made.products();
   made.memory();
+  made.steps();
   made.copies();
   made.collectives();
   if (line.nvme) made.disk(*line.nvme);

@@ -36,6 +36,9 @@ const std::array kLines = {
     Line{"products.bf16", &Figures::bf16},
     Line{"products.fp16", &Figures::fp16},
     Line{"memory.stream", &Figures::stream, kRequired},
+    Line{"steps.fp32", &Figures::step_fp32},
+    Line{"steps.bf16", &Figures::step_bf16},
+    Line{"steps.fp16", &Figures::step_fp16},
     Line{"copies.h2d", &Figures::h2d},
     Line{"copies.d2h", &Figures::d2h},
     Line{"collectives.all_gather", &Figures::all_gather},
@@ -51,6 +54,7 @@ const std::array kLines = {
 std::string_view unit_of(std::string_view section) {
   if (section == "products") return "floating-point operations a second";
   if (section == "memory") return "bytes a second that are read and written";
+  if (section == "steps") return "share of the rates above that a training step reaches";
   if (section == "copies") return "bytes a second between host and device";
   if (section == "collectives") return "bytes a second that a rank sends; seconds of a small one";
   return "bytes a second; mixed: of both directions together";
@@ -143,6 +147,13 @@ class Reader {
 
 double or_default(double measured, double unknown) { return measured > 0 ? measured : unknown; }
 
+double step_share(const Figures& figures, Dtype compute) {
+  const double measured = compute == Dtype::f32   ? figures.step_fp32
+                          : compute == Dtype::f16 ? figures.step_fp16
+                                                  : figures.step_bf16;
+  return or_default(measured, 1);
+}
+
 /// One rate for both verbs, as a plan sends about as much by each.
 double link_of(const Figures& figures) {
   if (figures.all_gather == 0 || figures.reduce_scatter == 0) return 0;
@@ -181,16 +192,20 @@ MachineFigures read_machine_file(const std::string& path) {
   return Reader(path).read(parse_toml(file_text(path)));
 }
 
+double product_flops(const Figures& figures, Dtype compute) {
+  if (compute == Dtype::f32) return figures.fp32;
+  return compute == Dtype::f16 ? figures.fp16 : figures.bf16;
+}
+
 plan::Machine machine_of(const Figures& figures, Dtype compute, const std::string& name) {
-  const double flops = compute == Dtype::f32   ? figures.fp32
-                       : compute == Dtype::f16 ? figures.fp16
-                                               : figures.bf16;
+  const double flops = product_flops(figures, compute), share = step_share(figures, compute);
   if (flops == 0) {
     refuse(Exit::kUsage, "--machine ", name, ": holds no rate of ", name_of(compute),
            " products; add it to [products], or plan in another type");
   }
-  plan::Machine machine{.name = name, .device_bytes = figures.device_bytes, .product_flops = flops};
-  machine.memory_bandwidth = figures.stream;
+  plan::Machine machine{
+      .name = name, .device_bytes = figures.device_bytes, .product_flops = share * flops};
+  machine.memory_bandwidth = share * figures.stream;
   machine.host_bandwidth = figures.stream;
   machine.copy_bandwidth = or_default(std::min(figures.h2d, figures.d2h), machine.copy_bandwidth);
   machine.link_bandwidth = or_default(link_of(figures), machine.link_bandwidth);

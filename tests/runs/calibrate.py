@@ -6,7 +6,8 @@ import tomllib
 
 from program import Program, check
 
-SECTIONS = {"products": {"fp32", "bf16", "fp16"}, "memory": {"stream"}, "copies": {"h2d", "d2h"},
+# Without what a busy machine, or one that lacks a type, may be too slow for: steps, 16 bits.
+SECTIONS = {"products": {"fp32"}, "memory": {"stream"}, "copies": {"h2d", "d2h"},
             "collectives": {"all_gather", "reduce_scatter", "latency"},
             "disk": {"path", "read", "write", "mixed"}}
 
@@ -26,10 +27,9 @@ def two_ranks_measure_everything(program):
     figures = tomllib.loads((program.folder / "two.toml").read_text())
     check(figures["ranks"] == 2 and figures["threads"] == 1, "2 ranks x 1 thread", result)
     for section, keys in SECTIONS.items():
-        # A processor may be too slow at a type that it lacks.
-        check(keys - {"fp16", "bf16"} <= set(figures[section]), f"[{section}] {figures[section]}",
-              result)
-        rates = [value for value in figures[section].values() if not isinstance(value, str)]
+        found = figures.get(section, {})
+        check(keys <= set(found), f"[{section}] {found}", result)
+        rates = [value for value in found.values() if not isinstance(value, str)]
         check(all(rate > 0 for rate in rates), f"rates of {section} above 0", result)
     for words in ("products, fp32", "GFLOP/s", "memory, triad", "median of", "disk, read"):
         check(words in result.out, f"prints {words}", result)

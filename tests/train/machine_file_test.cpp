@@ -23,6 +23,8 @@ MachineFigures figures() {
           .fp32 = 2e11,
           .bf16 = 4e11,
           .stream = 3e10,
+          .step_fp32 = 0.9,
+          .step_bf16 = 0.5,
           .h2d = 1.2e10,
           .d2h = 1e10,
           .all_gather = 6e9,
@@ -87,8 +89,9 @@ TEST(MachineFile, GivesForecastsTheirRates) {
   const plan::Machine machine = machine_of(figures(), Dtype::bf16, "m.toml");
   EXPECT_EQ(machine.name, "m.toml");
   EXPECT_EQ(machine.device_bytes, int64_t(8) << 30);
-  EXPECT_EQ(machine.product_flops, 4e11);
-  EXPECT_EQ(machine.memory_bandwidth, 3e10);
+  EXPECT_EQ(machine.product_flops, 2e11) << "half of the rate, as steps reach";
+  EXPECT_EQ(machine.memory_bandwidth, 1.5e10);
+  EXPECT_EQ(machine.host_bandwidth, 3e10) << "an optimizer streams";
   EXPECT_EQ(machine.copy_bandwidth, 1e10) << "the slower way";
   EXPECT_DOUBLE_EQ(machine.link_bandwidth, 4e9) << "as much by either verb";
   EXPECT_EQ(machine.link_latency, 2.5e-6);
@@ -98,10 +101,11 @@ TEST(MachineFile, GivesForecastsTheirRates) {
 
 TEST(MachineFile, KeepsDefaultsForWhatWasNotMeasuredButProducts) {
   MachineFigures one = figures();
-  one.all_gather = one.latency = one.mixed = 0;
+  one.all_gather = one.latency = one.mixed = one.step_fp32 = 0;
   const plan::Machine machine = machine_of(one, Dtype::f32, "m.toml"), unknown;
   EXPECT_EQ(machine.link_bandwidth, unknown.link_bandwidth);
   EXPECT_EQ(machine.link_latency, unknown.link_latency);
+  EXPECT_EQ(machine.product_flops, 2e11);
   EXPECT_EQ(machine.disk_read_bandwidth, unknown.disk_read_bandwidth);
   EXPECT_THAT(refusal([&] { machine_of(one, Dtype::f16, "m.toml"); }),
               HasSubstr("holds no rate of fp16 products"));

@@ -15,13 +15,14 @@ struct MachineFigures {
   int64_t threads = 1;       ///< of each rank
   int64_t device_bytes = 0;  ///< that a rank may use
 
-  double fp32 = 0, bf16 = 0, fp16 = 0;    ///< products, in floating-point operations a second
-  double stream = 0;                      ///< memory, read and written
-  double h2d = 0, d2h = 0;                ///< copies between host and device
-  double all_gather = 0;                  ///< sent by a rank
-  double reduce_scatter = 0;              ///< likewise
-  double latency = 0;                     ///< seconds of a small collective
-  std::string disk;                       ///< the folder that was measured; "" = none
+  double fp32 = 0, bf16 = 0, fp16 = 0;  ///< products, in floating-point operations a second
+  double stream = 0;                    ///< memory, read and written
+  double step_fp32 = 0, step_bf16 = 0, step_fp16 = 0;  ///< share of both that a step reaches
+  double h2d = 0, d2h = 0;                             ///< copies between host and device
+  double all_gather = 0;                               ///< sent by a rank
+  double reduce_scatter = 0;                           ///< likewise
+  double latency = 0;                                  ///< seconds of a small collective
+  std::string disk;                                    ///< the folder that was measured; "" = none
   double read = 0, write = 0, mixed = 0;  ///< of the disk; mixed: both directions together
 
   bool operator==(const MachineFigures&) const = default;
@@ -32,6 +33,9 @@ std::string machine_text(const MachineFigures& figures);
 
 /// Throws Error(kUsage) that names file, line and key of all that is wrong or missing in it.
 MachineFigures read_machine_file(const std::string& path);
+
+/// Those of products of this type; 0: not measured.
+double product_flops(const MachineFigures& figures, Dtype compute);
 
 /// What forecasts compute with. What was not measured keeps its default, but for products: throws
 /// Error(kUsage) where those of `compute` are missing. `name` is for messages.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "src/commands/calibrate/step_probe.hpp"
 #include "src/commands/memory_rates.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
@@ -17,6 +18,8 @@ namespace zero::commands {
 namespace {
 
 constexpr double kGiga = 1e-9;
+/// Ranks compare integers: so many parts of what is measured.
+constexpr double kParts = 1000;
 
 double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -102,8 +105,8 @@ double Measurements::measure(const Row& row, const std::function<double()>& rate
   for (int i = 0; i < row.repetitions; ++i) {
     session_.peers().largest(0);  // all begin together
     const double mine = rate();
-    const int64_t least = session_.peers().smallest(int64_t(mine));
-    if (least > 0) values.push_back(double(least));
+    const int64_t least = session_.peers().smallest(int64_t(mine * kParts));
+    if (least > 0) values.push_back(double(least) / kParts);
   }
   if (values.empty()) {
     add_row(row, "too slow to be measured in a moment");
@@ -126,6 +129,22 @@ void Measurements::products() {
   figures_.fp32 = product_rate("products, fp32", Dtype::f32);
   figures_.bf16 = product_rate("products, bf16", Dtype::bf16);
   figures_.fp16 = product_rate("products, fp16", Dtype::f16);
+}
+
+double Measurements::step_share(const char* what, Dtype dtype) {
+  if (train::product_flops(figures_, dtype) == 0) return 0;
+  const plan::Machine machine = train::machine_of(figures_, dtype, figures_.host);
+  return measure({what, "% of these rates", 100, 3},
+                 [&] { return measure_step_share(machine, session_.threads(), dtype); });
+}
+
+void Measurements::steps() {
+  const double fp32 = step_share("a step, fp32", Dtype::f32);
+  const double bf16 = step_share("a step, bf16", Dtype::bf16);
+  const double fp16 = step_share("a step, fp16", Dtype::f16);
+  figures_.step_fp32 = fp32;
+  figures_.step_bf16 = bf16;
+  figures_.step_fp16 = fp16;
 }
 
 void Measurements::memory() {

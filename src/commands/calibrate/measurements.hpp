@@ -17,6 +17,8 @@ class Measurements {
 
   void products();
   void memory();
+  /// Behind products() and memory().
+  void steps();
   void copies();
   void collectives();
   /// Over a file of this rank in `folder`.
@@ -37,6 +39,7 @@ class Measurements {
   /// be measured; in each repetition the least of all ranks counts. 0 where none could be.
   double measure(const Row& row, const std::function<double()>& rate);
   double product_rate(const char* what, Dtype dtype);
+  double step_share(const char* what, Dtype dtype);
   void add_row(const Row& row, const std::string& words);
 
   train::Session& session_;
