@@ -112,7 +112,8 @@ std::vector<std::string> differing_facts(const TensorSource& one, const TensorSo
 }
 
 Comparison compare(const TensorSource& one, const TensorSource& other) {
-  Comparison found{.facts = differing_facts(one, other)};
+  Comparison found;
+  found.facts = differing_facts(one, other);
   std::map<std::string, const Tensor*> left;
   for (const Tensor& tensor : other.tensors()) left[tensor.name] = &tensor;
   for (const Tensor& tensor : one.tensors()) {

@@ -57,7 +57,9 @@ void note_problem(StepSurvey& step, const Work& work) {
 }
 
 StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
-  StepSurvey step{.step = number, .folder = store.root() + "/" + Store::folder_of(number)};
+  StepSurvey step;
+  step.step = number;
+  step.folder = store.root() + "/" + Store::folder_of(number);
   step.written = written_at(step.folder);
   note_problem(step, [&] {
     const OpenFile folder(store.open_folder(Store::folder_of(number)));

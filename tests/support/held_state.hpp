@@ -12,8 +12,13 @@ namespace zero::train::testing {
 /// A vocabulary of 100 is padded to 128 rows.
 inline RunConfig tiny(int64_t stage, Dtype compute = Dtype::f32) {
   RunConfig config;
-  config.model = {
-      .name = "", .layers = 2, .width = 64, .heads = 2, .vocab_size = 100, .dropout = 0};
+  config.model = {.name = "",
+                  .layers = 2,
+                  .width = 64,
+                  .heads = 2,
+                  .vocab_size = 100,
+                  .dropout = 0,
+                  .init_from = ""};
   config.data.train = "synthetic";
   config.data.sequence_length = 16;
   config.run.steps = 1;

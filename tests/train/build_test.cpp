@@ -8,7 +8,7 @@ namespace {
 
 RunConfig tiny() {
   RunConfig config;
-  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0};
+  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
   config.data.train = "synthetic";
   config.data.sequence_length = 16;
   config.run.steps = 10;

@@ -210,8 +210,8 @@ TEST(Checkpoints, AreFoundWhereARunHasNamedAFolder) {
   const std::string run = ::testing::TempDir() + "zeroapp-elsewhere";
   fs::create_directories(run);
   std::ofstream(run + "/effective.toml")
-      << "train_batch_size = 1\n[model]\nname = \"gpt2\"\n[data]\ntrain = \"a.txt\"\n[run]\nsteps "
-         "= 1\n[checkpoint]\n"
+      << "train_batch_size = 1\n[model]\nname = \"gpt2\"\n[data]\ntrain = \"a.txt\"\n"
+         "[run]\nsteps = 1\n[checkpoint]\n"
          "dir = \"elsewhere/kept\"\n";
   EXPECT_EQ(find_checkpoints(run).root, "elsewhere/kept");
   fs::remove_all(run);

@@ -13,7 +13,8 @@ class Health : public testing::Test {
  protected:
   std::string broken_by(float gradient, GradientDtype kept_in) {
     RunConfig config;
-    config.model = {.name = "", .layers = 1, .width = 64, .heads = 2, .dropout = 0};
+    config.model = {
+        .name = "", .layers = 1, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
     config.data.train = "synthetic";
     config.data.sequence_length = 16;
     config.run.steps = 1;

@@ -16,8 +16,13 @@ constexpr int kRanks = 4;
 
 Build tiny_build(int64_t stage, bool bf16) {
   RunConfig config;
-  config.model = {
-      .name = "", .layers = 1, .width = 64, .heads = 2, .vocab_size = 100, .dropout = 0};
+  config.model = {.name = "",
+                  .layers = 1,
+                  .width = 64,
+                  .heads = 2,
+                  .vocab_size = 100,
+                  .dropout = 0,
+                  .init_from = ""};
   config.data.train = "synthetic";
   config.data.sequence_length = 16;
   config.run.steps = 1;

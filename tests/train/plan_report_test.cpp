@@ -12,7 +12,7 @@ using ::testing::Not;
 
 RunConfig tiny(int64_t stage) {
   RunConfig config;
-  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0};
+  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
   config.data.train = "synthetic";
   config.data.sequence_length = 16;
   config.run.steps = 1;
@@ -40,6 +40,16 @@ TEST(PlanReport, SaysThatKeptUnitsAreGatheredLessOften) {
   EXPECT_THAT(tables(tiny(2), 4), Not(HasSubstr(reason)));
   config.zero.stage3_max_reuse_distance = 1'000'000'000;
   EXPECT_THAT(tables(config, 4), HasSubstr(reason));
+}
+
+TEST(PlanReport, SaysWhereStatesRestAndWhyTheyDiffer) {
+  RunConfig config = tiny(2);
+  config.offload_optimizer = {.device = Home::nvme, .nvme_path = "."};
+  const std::string said = tables(config, 4);
+  EXPECT_THAT(said, HasSubstr("on disk each begins at a block of 64 KiB"));
+  EXPECT_THAT(said, HasSubstr("\n  on nvme "));
+  EXPECT_THAT(said, HasSubstr("those that wait on the host are rounded"));
+  EXPECT_THAT(said, Not(HasSubstr("for no known reason")));
 }
 
 TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {

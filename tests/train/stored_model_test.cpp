@@ -62,7 +62,13 @@ TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
   write("model");
   const ModelFolder model(folder("model"));
   RunConfig config = testing::tiny(3);
-  config.model = {.name = "", .layers = 1, .width = 8, .heads = 2, .vocab_size = 10, .dropout = 0};
+  config.model = {.name = "",
+                  .layers = 1,
+                  .width = 8,
+                  .heads = 2,
+                  .vocab_size = 10,
+                  .dropout = 0,
+                  .init_from = ""};
   config.model.max_positions = config.data.sequence_length = 4;
   const std::vector<float> wanted = small_weights();
   for (const int64_t stage : {0, 1, 3}) {

@@ -54,9 +54,9 @@ TEST(Statistics, AreThoseOfTheFiniteValues) {
 }
 
 TEST(Statistics, DoNotDependOnThePiecesThatATensorIsReadIn) {
-  // Three pieces; a mean far from 0 would ruin a sum of squares.
+  // Three pieces with means of their own; far from 0, where a sum of squares would be ruined.
   std::vector<float> values(2'500'000);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = 10000.0f + float(i % 2);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = i < values.size() / 2 ? 10000 : 10001;
   const TensorStatistics found = OneTensor(values).statistics();
   EXPECT_DOUBLE_EQ(found.mean, 10000.5);
   EXPECT_NEAR(found.deviation, 0.5, 1e-12);
