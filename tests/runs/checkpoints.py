@@ -196,6 +196,21 @@ def imports_come_back(program):
             check((program.folder / f"out/{name}_again/{file}").read_bytes() ==
                   (program.folder / f"out/{name}/{file}").read_bytes(), f"{name}: {file} again")
         refused(program, 5, "never overwritten", "import-weights", f"out/{name}", f"in/{name}")
+    mismatches_are_listed(program)
+    what_fp16_cannot_hold_is_refused(program)
+
+
+def what_fp16_cannot_hold_is_refused(program):
+    shutil.copytree(program.folder / "out/fp32", program.folder / "large")
+    weights = program.folder / "large/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + struct.pack("<f", 70000.0))
+    succeeds(program, "import-weights", "large", "in/large")
+    refused(program, 3, "mlp.c_proj.bias: holds 70000", "export", "in/large", "out/y", "--dtype", "fp16")
+    check(not list((program.folder / "out").glob("y*")), "and nothing is made")
+    succeeds(program, "export", "in/large", "out/y", "--dtype", "bf16")
+
+
+def mismatches_are_listed(program):
     broken = program.folder / "broken"
     shutil.copytree(program.folder / "out/fp32", broken)
     config = broken / "config.json"
