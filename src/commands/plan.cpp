@@ -115,9 +115,9 @@ void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config
                         const train::Team& team, const MoreRanks& more) {
   if (report.fits()) return;
   const auto change = train::cheapest_change(config, team, train::fits_in(report.limit), more.most);
-  std::string advice =
-      text("no batch, recompute or stage on up to ", more.most, more.most == 1 ? " rank" : " ranks",
-           " makes it fit; use a smaller model, or more ranks on more nodes");
+  std::string advice = text("no batch, recompute, stage or home in host memory on up to ",
+                            more.most, more.most == 1 ? " rank" : " ranks",
+                            " makes it fit; use a smaller model, or more ranks on more nodes");
   if (change) advice = "cheapest change that fits: " + change->text;
   // More ranks on the same node would share the same memory.
   const bool on_more_nodes = change && change->ranks > team.ranks && more.node_ranks > 0;

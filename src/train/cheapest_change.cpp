@@ -35,6 +35,30 @@ Setting stage_setting(int64_t stage) {
   return {text("zero.stage=", stage), [stage](RunConfig& c) { c.zero.stage = stage; }};
 }
 
+/// Optimizer states, then also parameters, in host memory: at each stage that has such homes, then
+/// at stage 3 as lean as `leanest` makes it.
+std::vector<Level> host_levels(const RunConfig& config, const Level& leanest) {
+  const Setting optimizer{"zero.offload_optimizer.device=cpu",
+                          [](RunConfig& c) { c.offload_optimizer.device = Home::cpu; }};
+  const Setting parameters{"zero.offload_param.device=cpu",
+                           [](RunConfig& c) { c.offload_param.device = Home::cpu; }};
+  std::vector<Level> levels;
+  if (config.offload_optimizer.device != Home::none) return levels;
+  for (int64_t stage = std::max<int64_t>(1, config.zero.stage); stage <= 3; ++stage) {
+    levels.push_back({optimizer});
+    if (stage > config.zero.stage)
+      levels.back().insert(levels.back().begin(), stage_setting(stage));
+  }
+  if (config.offload_param.device == Home::none) {
+    levels.push_back(levels.back());
+    levels.back().push_back(parameters);
+  }
+  if (leanest.empty()) return levels;
+  levels.push_back(leanest);
+  levels.back().insert(levels.back().end(), {optimizer, parameters});
+  return levels;
+}
+
 /// Every stage from the present one on, then stage 3 with what it keeps and what it fetches ahead
 /// taken away, one after the other.
 std::vector<Level> stage_levels(const RunConfig& config, int ranks) {
@@ -53,6 +77,13 @@ std::vector<Level> stage_levels(const RunConfig& config, int ranks) {
     levels.push_back(levels.back());
     levels.back().push_back(setting);
   }
+  return levels;
+}
+
+/// Those, then with states in host memory.
+std::vector<Level> state_levels(const RunConfig& config, int ranks) {
+  std::vector<Level> levels = stage_levels(config, ranks);
+  for (Level& level : host_levels(config, levels.back())) levels.push_back(std::move(level));
   return levels;
 }
 
@@ -113,15 +144,19 @@ class Search {
  private:
   std::optional<Change> on_ranks(int ranks) {
     const Team team{ranks, team_.threads};
-    const std::vector<Level> stages = stage_levels(config_, ranks);
+    const std::vector<Level> stages = state_levels(config_, ranks);
     const std::vector<Level> recomputes = recompute_levels(config_);
     const std::vector<Level> micros = micros_on(ranks);
     if (micros.empty()) return std::nullopt;
     // Saves trying every change on ranks that are too few for any. The smallest micro-batch has the
     // least activations, but an fp32 sum of gradients that a single one does without.
-    const Level leanest = join({stages.back(), recomputes.back()});
-    if (!fits_with(join({leanest, micros.back()}), team) &&
-        !fits_with(join({leanest, micros.front()}), team)) {
+    const auto can_fit = [&](const Level& stage) {
+      const Level leanest = join({stage, recomputes.back()});
+      return fits_with(join({leanest, micros.back()}), team) ||
+             fits_with(join({leanest, micros.front()}), team);
+    };
+    // Host memory may be what is short.
+    if (!can_fit(stages.back()) && !can_fit(stage_levels(config_, ranks).back())) {
       return std::nullopt;
     }
     for (const Level& stage : stages) {

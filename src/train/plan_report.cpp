@@ -56,6 +56,12 @@ const char* why_other_gradients(const plan::Request& asked) {
   return asked.stage == 0 ? "the finished sum is rounded to the compute type" : kUnexplained;
 }
 
+const char* why_other_bytes(const plan::Request& asked, Use use) {
+  if (use == Use::gradients) return why_other_gradients(asked);
+  const plan::Tier home = use == Use::optimizer ? asked.optimizer_home : asked.weight_home;
+  return home == plan::Tier::nvme ? "on disk each begins at a block of 64 KiB" : kUnexplained;
+}
+
 const char* why_fewer_gathered(const plan::Request& asked) {
   return asked.stage == 3 ? "not 2 A times: units stay gathered from use to use, see "
                             "zero.stage3_max_reuse_distance"
@@ -104,10 +110,9 @@ std::string memory_formula(const PlanReport& report, Use use, int64_t bytes) {
   if (!formula) return "";
   const auto padded = formula_bytes(state_formula(asked, padded_parameters(report)), use);
   return format("   formula %12s", bytes_text(*formula).c_str()) +
-         difference(double(bytes), {.formula = *formula,
-                                    .padded = *padded,
-                                    .otherwise = use == Use::gradients ? why_other_gradients(asked)
-                                                                       : kUnexplained});
+         difference(
+             double(bytes),
+             {.formula = *formula, .padded = *padded, .otherwise = why_other_bytes(asked, use)});
 }
 
 std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t elements) {
@@ -213,7 +218,7 @@ std::string time_table(const PlanReport& report) {
   for (int lane = 0; lane < plan::kLanes; ++lane) {
     const bool on_device = lane <= int(plan::Lane::small);
     if (!on_device && forecast.lane_seconds[size_t(lane)] == 0) continue;
-    out += format("  lane %-13s %12.1f ms\n", plan::name_of(plan::Lane(lane)),
+    out += format("  lane %-14s %11.1f ms\n", plan::name_of(plan::Lane(lane)),
                   1e3 * forecast.lane_seconds[size_t(lane)]);
   }
   return out;

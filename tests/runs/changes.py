@@ -58,7 +58,7 @@ def parts_of(keys, ranks):
     for left_out in groups:
         gone = left_out[0].startswith("zero.stage=")
         yield [key for group in groups if group is not left_out for key in group
-               if not (gone and key.startswith("zero.stage3_"))], ranks
+               if not (gone and key.startswith(("zero.stage3_", "zero.offload_")))], ranks
     if ranks:
         yield keys, None
 
@@ -76,7 +76,8 @@ def weaker_forms(keys, ranks, present_ranks):
     if change.get(RECOMPUTE) == "full":
         forms.append({**change, RECOMPUTE: "selective"})
     if stage > 1:
-        lower = {key: value for key, value in change.items() if not key.startswith("zero.stage3_")}
+        lower = {key: value for key, value in change.items()
+                 if not key.startswith(("zero.stage3_", "zero.offload_param"))}
         forms.append({**lower, "zero.stage": stage - 1})
     for form in forms:
         yield [f"{key}={value}" for key, value in form.items()], ranks

@@ -49,8 +49,8 @@ def homes_change_no_bit(program, disk):
                 if stage != 3 and parameters != "none":
                     continue
                 case = f"{name}, {ranks} ranks, stage {stage}, {optimizer}, {parameters}"
-                result = program.train(ranks, *settings, f"run.steps={STEPS}", f"zero.stage={stage}",
-                                       *home(OPTIMIZER, optimizer, disk),
+                result = program.train(ranks, *settings, f"run.steps={STEPS}",
+                                       f"zero.stage={stage}", *home(OPTIMIZER, optimizer, disk),
                                        *home(PARAMETERS, parameters, disk))
                 check(result.finished(), f"{case}: trains to the end", result)
                 expected.setdefault((ranks, stage), outcome(result))
@@ -76,7 +76,8 @@ def runs_go_on_under_other_homes(program, disk):
     """Ten steps on disk and ten in memory are twenty."""
     common = ("bf16.enabled=true", f"run.steps={STEPS}", "checkpoint.resume=auto")
     program.write("whole.toml", (program.folder / "tiny.toml").read_text())
-    whole = program.wait(program.start(1, *common, "zero.stage=1", input_file="whole.toml"), "whole")
+    whole = program.wait(program.start(1, *common, "zero.stage=1", input_file="whole.toml"),
+                         "whole")
     for first, second in (("nvme", "none"), ("cpu", "nvme")):
         name = f"{first}_{second}"
         program.write(f"{name}.toml", (program.folder / "tiny.toml").read_text())

@@ -11,7 +11,7 @@ namespace {
 /// 16 samples a step, all in one micro-batch on one rank; two micro-batches of 8 on two.
 RunConfig tiny() {
   RunConfig config;
-  config.model = {.name = "", .layers = 2, .width = 64, .heads = 2, .dropout = 0};
+  config.model = {.name = "", .layers = 2, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
   config.data.train = "synthetic";
   config.data.sequence_length = 32;
   config.run.steps = 1;
@@ -68,6 +68,22 @@ TEST(CheapestChange, LeavesOutWhatDoesNotHelp) {
   });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "zero.stage=3 zero.stage3_prefetch_bucket_size=0");
+}
+
+TEST(CheapestChange, MovesStatesToTheHostBeforeItAddsRanks) {
+  using plan::Tier;
+  const auto states = cheapest_change(tiny(), {.ranks = 1}, [](const Build& build) {
+    return build.plan.request.optimizer_home == Tier::host || build.plan.request.ranks > 1;
+  });
+  ASSERT_TRUE(states);
+  EXPECT_EQ(states->text, "zero.stage=1 zero.offload_optimizer.device=cpu");
+  const auto all = cheapest_change(tiny(), {.ranks = 1}, [](const Build& build) {
+    const plan::Request& made = build.plan.request;
+    return made.optimizer_home == Tier::host && made.weight_home == Tier::host;
+  });
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->text,
+            "zero.stage=3 zero.offload_optimizer.device=cpu zero.offload_param.device=cpu");
 }
 
 TEST(CheapestChange, SaysThatNothingFits) {

@@ -41,6 +41,21 @@ TEST(MemoryLimit, ATighterLimitOfTheNodeIsSharedByItsRanks) {
   EXPECT_EQ(host_limit(config, 4).source, "memory.device_limit");
 }
 
+TEST(MemoryLimit, OfTheHostIsItsOwnBesideOneOfTheDevice) {
+  RunConfig config;
+  config.memory.device_limit = 5;
+  config.memory.host_limit = 12;
+  const MemoryLimit both = host_limit(config, 4), card = machine_limit(config, {.name = "m"}, 2);
+  EXPECT_EQ(both.bytes, 5);
+  EXPECT_EQ(both.host_bytes, 3);
+  EXPECT_EQ(both.host_source, "memory.host_limit / 4 ranks of the node");
+  EXPECT_FALSE(both.of_host);
+  EXPECT_EQ(card.host_bytes, 6);
+  config.memory.device_limit = 0;
+  EXPECT_TRUE(host_limit(config, 4).of_host) << "one limit of both";
+  EXPECT_EQ(host_limit(config, 4).host_bytes, 0);
+}
+
 TEST(MemoryLimit, BytesReadLikeWords) {
   EXPECT_EQ(bytes_text(512), "512 B");
   EXPECT_EQ(bytes_text(1536), "1.50 KiB");

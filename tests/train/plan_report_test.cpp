@@ -44,6 +44,7 @@ TEST(PlanReport, SaysThatKeptUnitsAreGatheredLessOften) {
 
 TEST(PlanReport, SaysWhereStatesRestAndWhyTheyDiffer) {
   RunConfig config = tiny(2);
+  config.bf16.enabled = true;
   config.offload_optimizer = {.device = Home::nvme, .nvme_path = "."};
   const std::string said = tables(config, 4);
   EXPECT_THAT(said, HasSubstr("on disk each begins at a block of 64 KiB"));
