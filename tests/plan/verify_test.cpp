@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
 
 #include "src/plan/passes.hpp"
 #include "tests/support/redundant_waits.hpp"
@@ -15,7 +18,7 @@ namespace zero::plan {
 namespace {
 
 constexpr int kPlans = 50;
-constexpr int kWholePlans = 5;
+constexpr int kPlansWithAllPairs = 5;
 
 using Draw = Request (*)(uint64_t seed);
 
@@ -141,44 +144,81 @@ int body_of_both(const Plan& plan, const BodyTouches& touch, size_t a, size_t b)
   return body;
 }
 
-void expect_caught_on(Plan& plan, size_t a, size_t b) {
+/// Which moves are tried.
+struct Trial {
+  bool whole = false;  ///< the plan as it was drawn; else one layer and at most two micro-batches
+  size_t stride = 1;   ///< every so-manieth of the pairs
+  bool ends = false;   ///< also onto the last bytes of a tensor alone, and onto its first
+};
+
+/// ZERO_TEST_MOVES says of how many plans everything is tried; tests/campaigns.txt does.
+int plans_with_all_moves() {
+  const char* const wanted = std::getenv("ZERO_TEST_MOVES");
+  return wanted == nullptr ? 0 : std::atoi(wanted);
+}
+
+/// Where `moved` lies on `live`: beginning with it, and by 64 bytes below its end and its begin.
+std::vector<int64_t> places_on(const Buffer& live, const Buffer& moved, int64_t arena, bool ends) {
+  std::vector<int64_t> places = {std::min(live.offset, arena - moved.bytes)};
+  if (!ends) return places;
+  const int64_t shared = std::min<int64_t>({64, live.bytes, moved.bytes});
+  for (int64_t place : {live.offset + live.bytes - shared, live.offset + shared - moved.bytes}) {
+    if (place >= 0 && place + moved.bytes <= arena) places.push_back(place);
+  }
+  return places;
+}
+
+/// Returns at how many places.
+int64_t expect_caught_on(Plan& plan, size_t a, size_t b, bool ends) {
   Buffer& moved = plan.buffers[a];
-  const int64_t home = moved.offset;
-  const int64_t arena = plan.arena_bytes[size_t(moved.tier)];
-  moved.offset = std::min(plan.buffers[b].offset, arena - moved.bytes);
-  EXPECT_FALSE(verify(plan, 1).empty()) << moved.name << " on " << plan.buffers[b].name;
+  const Buffer& live = plan.buffers[b];
+  const int64_t home = moved.offset, arena = plan.arena_bytes[size_t(moved.tier)];
+  const std::vector<int64_t> places = places_on(live, moved, arena, ends);
+  for (int64_t place : places) {
+    moved.offset = place;
+    EXPECT_FALSE(verify(plan, 1).empty())
+        << moved.name << " at " << place << " on " << live.name << " at " << live.offset;
+  }
   moved.offset = home;
+  return int64_t(places.size());
 }
 
 using Moves = std::array<int64_t, kBodies>;  ///< by the first body in which both are live
 
-/// Moves every buffer onto every `stride`-th of those that are live at the same time.
-void move_onto_live(Plan& plan, size_t stride, Moves& moves) {
+/// Moves every buffer onto those that are live at the same time.
+void move_onto_live(Plan& plan, const Trial& trial, Moves& moves) {
   BodyTouches touch;
   for (size_t body = 0; body < touch.size(); ++body) touch[body] = touches(plan, plan.bodies[body]);
   for (size_t a = 0; a < plan.buffers.size(); ++a) {
-    for (size_t b = a * 7 % stride; b < plan.buffers.size(); b += stride) {
+    for (size_t b = a * 7 % trial.stride; b < plan.buffers.size(); b += trial.stride) {
       if (a == b || plan.buffers[a].tier != plan.buffers[b].tier) continue;
       const int body = body_of_both(plan, touch, a, b);
-      if (body == kBodies) continue;
-      expect_caught_on(plan, a, b);
-      ++moves[size_t(body)];
+      if (body != kBodies) moves[size_t(body)] += expect_caught_on(plan, a, b, trial.ends);
     }
   }
 }
 
-// Every pair of a few plans, a fifth of the pairs of the others.
+Plan plan_of_trial(const Trial& trial, Draw draw, uint64_t seed) {
+  if (trial.whole) return random_plan(seed, draw);
+  testing::TinyModel model = testing::random_model(seed);
+  model.gpt2.layers = 1;
+  Request request = draw(seed);
+  request.micro_batches = std::min(request.micro_batches, 2);
+  return testing::tiny_plan(request, model);
+}
+
+// Every pair of a few plans, a fifth of the pairs of the others; or everything of so many.
 Moves move_onto_live_in(Draw draw, int plans) {
   Moves moves{};
-  for (uint64_t seed = 0; seed < uint64_t(plans); ++seed) {
+  const int thorough = plans_with_all_moves();
+  for (uint64_t seed = 0; seed < uint64_t(thorough > 0 ? thorough : plans); ++seed) {
     SCOPED_TRACE(seed);
-    testing::TinyModel model = testing::random_model(seed);
-    model.gpt2.layers = 1;
-    Request request = draw(seed);
-    request.micro_batches = std::min(request.micro_batches, 2);
-    Plan plan = testing::tiny_plan(request, model);
-    move_onto_live(plan, seed < uint64_t(kWholePlans) ? 1 : 5, moves);
+    Trial trial{.stride = seed < uint64_t(kPlansWithAllPairs) ? 1u : 5u};
+    if (thorough > 0) trial = {.whole = true, .ends = true};
+    Plan plan = plan_of_trial(trial, draw, seed);
+    move_onto_live(plan, trial, moves);
   }
+  std::printf("%lld moves\n", (long long)std::accumulate(moves.begin(), moves.end(), int64_t{0}));
   return moves;
 }
 
