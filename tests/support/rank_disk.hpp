@@ -11,10 +11,11 @@ namespace zero::testing {
 
 class RankDisk {
  public:
-  explicit RankDisk(const plan::Plan& plan, const std::string& folder = ".")
+  explicit RankDisk(const plan::Plan& plan, const std::string& folder = ".",
+                    std::unique_ptr<aio::Engine> reader = engine())
       : files_({.folders = {folder}, .bytes = plan.arena_bytes[size_t(plan::Tier::nvme)]}),
         table_(files_.bytes()),
-        read_(files_, table_, engine(), {}),
+        read_(files_, table_, std::move(reader), {}),
         write_(files_, table_, engine(), {}) {}
 
   run::LaneDisks lanes() { return {&read_, &write_}; }

@@ -1,0 +1,73 @@
+// Ranks: 1
+#include "src/run/disk_window.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/faulty_engine.hpp"
+#include "tests/support/hand_plan.hpp"
+#include "tests/support/rank_disk.hpp"
+#include "tests/support/tiny_plans.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::Tier;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// Two buffers on disk, of three blocks and a part, seen through a window of two blocks.
+struct OnDisk {
+  static constexpr int64_t kBlock = plan::kDiskExtentAlignBytes, kBytes = 3 * kBlock + 4096;
+  testing::HandPlan hand;
+  int32_t state = hand.keep("state", kBytes, Tier::nvme);
+  int32_t other = hand.keep("other", kBytes, Tier::nvme);
+  OnDisk() { hand.plan.disk_window = hand.keep("window", 2 * kBlock, Tier::host); }
+};
+
+std::vector<std::byte> all_of(Executor& executor, int32_t buffer) {
+  std::vector<std::byte> bytes(size_t(OnDisk::kBytes));
+  executor.read(buffer, 0, bytes);
+  return bytes;
+}
+
+TEST(DiskWindow, BuffersBeginWithZerosAndKeepWhatIsWrittenWhereverItBegins) {
+  OnDisk place;
+  testing::RankDisk disk(place.hand.plan);
+  Executor executor(place.hand.plan, {}, {}, disk.lanes());
+  std::vector<std::byte> expected(size_t(OnDisk::kBytes));
+  EXPECT_EQ(all_of(executor, place.state), expected);
+  // Within a block, across borders of blocks and of the window, up to the end.
+  for (const int64_t begin : {int64_t(5), OnDisk::kBlock - 3, 2 * OnDisk::kBlock - 1}) {
+    const std::vector<std::byte> part(size_t(OnDisk::kBytes - 2 * OnDisk::kBlock),
+                                      std::byte(uint8_t(begin % 100 + 1)));
+    executor.write(place.state, begin, part);
+    std::copy(part.begin(), part.end(), expected.begin() + begin);
+    EXPECT_EQ(all_of(executor, place.state), expected);
+  }
+  EXPECT_EQ(all_of(executor, place.other), std::vector<std::byte>(size_t(OnDisk::kBytes)));
+}
+
+TEST(DiskWindow, APlanWithBytesOnDiskNeedsOne) {
+  OnDisk place;
+  EXPECT_THAT([&] { Executor(place.hand.plan, {}, {}); },
+              ThrowsMessage<Error>(HasSubstr("bytes on disk needs one")));
+}
+
+// The checksums of what was written stay in memory, so no op of a step takes another bit.
+TEST(DiskWindow, ABitThatADiskTurnsEndsTheStepWithItsPlace) {
+  const plan::Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
+  test::FaultyEngine::Chances flips{};
+  flips[size_t(test::Fault::flipped)] = 1.0;
+  testing::RankDisk disk(plan, ".",
+                         std::make_unique<test::FaultyEngine>(
+                             aio::make_thread_engine({.depth = 4, .threads = 1}), 1, flips));
+  Executor executor(plan, testing::tiny_rules(Dtype::f32), {}, disk.lanes());
+  EXPECT_THAT([&] { executor.run(plan::kStep, testing::tiny_inputs(plan, 1)); },
+              ThrowsMessage<Error>(HasSubstr("reads back as other bytes than were written")));
+}
+
+}  // namespace
+}  // namespace zero::run
