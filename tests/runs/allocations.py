@@ -10,6 +10,8 @@ CASES = (
     (2, ("zero.stage=2", "bf16.enabled=true", "numerics.reproducible=true"), {"ZERO_COMM": "mpi"}),
     (1, ("activation_checkpointing.recompute=full",), {}),
     (1, ("run.threads=2", "bf16.enabled=true"), {}),
+    (2, ("zero.stage=3", "bf16.enabled=true", "zero.offload_param.device=cpu",
+         "zero.offload_optimizer.device=nvme", "zero.offload_optimizer.nvme_path=."), {}),
 )
 # oneDNN makes an argument list in every call of a primitive, OpenMP a team in every region of one
 # thread, MPI a schedule in every collective that does not block. Nobody above them can help it.
@@ -17,12 +19,13 @@ LIBRARIES = ("libdnnl", "libgomp", "libmpi", "libopen-pal", "mca_")
 
 
 class Count:
-    """What one rank's library saw: blocks allocated and freed, and blocks by place."""
+    """What one rank's library saw: blocks allocated and freed, and blocks by place; calls for
+    pages, and bytes by which the heap grew."""
 
     def __init__(self, text):
         head, *lines = text.splitlines()
         words = head.split()
-        self.allocated, self.freed = int(words[1]), int(words[3])
+        self.allocated, self.freed, self.mapped, self.grown = map(int, words[1::2])
         self.places = {place: int(blocks) for blocks, place in map(str.split, lines)}
 
     def own(self):
