@@ -14,12 +14,18 @@ std::string name_of(Request request) {
   return kNames[size_t(request)];
 }
 
+Requests::Requests(const std::string& folder) {
+  for (const Request request : {Request::save, Request::stop}) {
+    paths_[size_t(request)] = folder + "/" + name_of(request);
+  }
+}
+
 bool Requests::remove(Request request) const {
-  return unlink((folder_ + "/" + name_of(request)).c_str()) == 0;
+  return unlink(paths_[size_t(request)].c_str()) == 0;
 }
 
 Request Requests::take(Clock::time_point now) {
-  if (folder_.empty() || now - looked_ < kPause) return Request::none;
+  if (paths_.back().empty() || now - looked_ < kPause) return Request::none;
   looked_ = now;
   const bool saves = remove(Request::save);
   if (remove(Request::stop)) return Request::stop;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ class Requests {
 
   /// Nothing is ever asked.
   Requests() = default;
-  explicit Requests(const std::string& folder) : folder_(folder) {}
+  explicit Requests(const std::string& folder);
 
   /// What is asked for; stop where both are. Looks at the folder twice a second at most, since it
   /// may be far away.
@@ -30,7 +31,8 @@ class Requests {
  private:
   bool remove(Request request) const;
 
-  std::string folder_;
+  /// By request; made here because take() runs in steps, which allocate nothing.
+  std::array<std::string, 3> paths_;
   Clock::time_point looked_{};
 };
 
