@@ -2,6 +2,7 @@
 """Homes of optimizer states and parameters, of whole runs: they change no bit, leave nothing on the
 disk, take the bytes that are planned, and are refused by name where they cannot work."""
 import itertools
+import json
 import os
 import tempfile
 
@@ -72,6 +73,15 @@ def a_share_of_the_units_moves(program, disk):
     check(memory[0] < memory[1], f"and less of the device: {memory}", half)
 
 
+def a_model_from_homes_is_evaluated_without_them(program, disk):
+    result = program.train(1, "zero.stage=3", "export.at_end=true", *home(OPTIMIZER, "nvme", disk),
+                           *home(PARAMETERS, "nvme", disk))
+    loss = result.summary["eval_loss"]
+    evaluated = program.alone("eval", "runs/tiny", "--json")
+    check(evaluated.status == 0, "a run with states on disk is evaluated", evaluated)
+    check(json.loads(evaluated.out)["loss"] == loss, f"with its digits, {loss}", evaluated)
+
+
 def runs_go_on_under_other_homes(program, disk):
     """Ten steps on disk and ten in memory are twenty."""
     common = ("bf16.enabled=true", f"run.steps={STEPS}", "checkpoint.resume=auto")
@@ -116,6 +126,7 @@ def main():
         what_cannot_work_is_refused_by_name(program, disk)
         homes_change_no_bit(program, disk)
         a_share_of_the_units_moves(program, disk)
+        a_model_from_homes_is_evaluated_without_them(program, disk)
         runs_go_on_under_other_homes(program, disk)
     print("every home the same bytes")
 
