@@ -15,7 +15,12 @@ CASES = (
 )
 # oneDNN makes an argument list in every call of a primitive, OpenMP a team in every region of one
 # thread, MPI a schedule in every collective that does not block. Nobody above them can help it.
-LIBRARIES = ("libdnnl", "libgomp", "libmpi", "libopen-pal", "mca_")
+MPI = ("libmpi", "libopen-pal", "mca_")
+LIBRARIES = ("libdnnl", "libgomp", *MPI)
+# What each of them may take in a micro-batch of two blocks, about twice of what was seen.
+BLOCKS = {"oneDNN": (("libdnnl",), 900), "OpenMP": (("libgomp",), 250), "MPI": (MPI, 70)}
+# The heaps of all threads settle within a third of this; 64 KiB a step would be 3 MiB.
+GROWN_BYTES = 3 << 19
 
 
 class Count:
@@ -33,6 +38,9 @@ class Count:
         return {place: blocks for place, blocks in self.places.items()
                 if not place.startswith(LIBRARIES)}
 
+    def of(self, libraries):
+        return sum(blocks for place, blocks in self.places.items() if place.startswith(libraries))
+
 
 def counts(program, ranks, settings, env, first, last):
     env = dict(env, COUNT_FIRST=str(first), COUNT_LAST=str(last))
@@ -40,6 +48,24 @@ def counts(program, ranks, settings, env, first, last):
     check(result.finished(), f"{settings} on {ranks} ranks trains to the end", result)
     check(len(texts) == ranks, f"every rank counts, not {len(texts)} of {ranks}", result)
     return [Count(text) for text in texts]
+
+
+def check_libraries(case, count, micro_batches):
+    """Nobody above them can help what they take, but would want to know if it grew."""
+    taken = {}
+    for name, (libraries, most) in BLOCKS.items():
+        taken[name] = count.of(libraries) / micro_batches
+        check(taken[name] <= most, f"{case}: {name} takes {taken[name]:.0f} blocks a micro-batch")
+    check(count.mapped == 0, f"{case}: {count.mapped} calls of mmap or sbrk")
+    check(count.grown <= GROWN_BYTES, f"{case}: the heap grows by {count.grown} bytes")
+    words = ", ".join(f"{name} {blocks:.0f}" for name, blocks in taken.items())
+    print(f"{case}: blocks a micro-batch: {words}; heap +{count.grown} bytes")
+
+
+def micro_batches_of(settings, ranks):
+    """Of one rank in the counted steps."""
+    sizes = dict(setting.split("=", 1) for setting in settings)
+    return (LAST - FIRST) * int(sizes.get("train_batch_size", 8)) // ranks
 
 
 def main():
@@ -50,7 +76,7 @@ def main():
         for rank, count in enumerate(counts(program, ranks, settings, env, FIRST, LAST)):
             case = f"{' '.join(settings)} {env or ''}, rank {rank} of {ranks}"
             check(not count.own(), f"{case}: allocates at {count.own()}")
-            print(f"{case}: libraries took {count.allocated} and gave {count.freed} back")
+            check_libraries(case, count, micro_batches_of(settings, ranks))
             # MPI's own pools may still grow; a block a step would be 49.
             kept = count.allocated - count.freed
             check(0 <= kept <= (10 if env else 0), f"{case}: {kept} blocks are not given back")

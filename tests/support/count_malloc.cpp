@@ -1,12 +1,17 @@
 // A library to be loaded ahead of the program (LD_PRELOAD): counts the blocks of memory that are
 // asked for from the start of step COUNT_FIRST to the start of step COUNT_LAST, and who asks: the
-// nearest caller that is neither the C nor the C++ library. A step starts when a rank casts its
-// vote, an MPI_Iallreduce of one 32-bit integer. Then writes to COUNT_FILE.<rank>
-//   allocated <blocks> freed <blocks>
+// nearest caller that is neither the C nor the C++ library; also what is asked of the kernel past
+// the heap, and by how much the heap grew. A step starts when a rank casts its vote, an
+// MPI_Iallreduce of one 32-bit integer. Then writes to COUNT_FILE.<rank>
+//   allocated <blocks> freed <blocks> mapped <calls of mmap and sbrk> grown <bytes of the heap>
 //   <blocks> <owner>+<address in it>      a line for every place that asked
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <malloc.h>
 #include <mpi.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -24,6 +29,7 @@ void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 void __libc_free(void*);
+void* __sbrk(intptr_t);
 }
 
 namespace {
@@ -38,7 +44,8 @@ struct Place {
 struct Counter {
   std::mutex mutex;
   std::array<Place, 4096> places;
-  std::atomic<int64_t> allocated{0}, freed{0};
+  std::atomic<int64_t> allocated{0}, freed{0}, mapped{0};
+  int64_t heap_before = 0;
   std::atomic<bool> counting{false};
   int votes = 0;
 };
@@ -84,14 +91,26 @@ void count_block() {
   looking = false;
 }
 
+void count_mapping() {
+  if (counter.counting.load(std::memory_order_relaxed) && !looking) ++counter.mapped;
+}
+
+/// What the C library has taken from the kernel for blocks; its own calls pass by our functions.
+int64_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return int64_t(info.arena + info.hblkhd);
+}
+
 void write_report(int rank) {
   const char* stem = std::getenv("COUNT_FILE");
   char path[4096];
   std::snprintf(path, sizeof path, "%s.%d", stem ? stem : "blocks", rank);
+  const int64_t heap_grown = heap_bytes() - counter.heap_before;
   std::FILE* file = std::fopen(path, "we");
   if (file == nullptr) return;
-  std::fprintf(file, "allocated %lld freed %lld\n", (long long)counter.allocated.load(),
-               (long long)counter.freed.load());
+  std::fprintf(file, "allocated %lld freed %lld mapped %lld grown %lld\n",
+               (long long)counter.allocated.load(), (long long)counter.freed.load(),
+               (long long)counter.mapped.load(), (long long)heap_grown);
   for (const Place& place : counter.places) {
     if (place.blocks == 0) break;
     Dl_info info{};
@@ -120,6 +139,7 @@ void begin_step(MPI_Comm comm) {
   if (step != first) return;
   // The first look loads the unwinder, which allocates.
   who_asked();
+  counter.heap_before = heap_bytes();
   counter.counting = true;
 }
 
@@ -153,6 +173,18 @@ int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
 void free(void* block) noexcept {
   if (block != nullptr && !looking && counter.counting) ++counter.freed;
   __libc_free(block);
+}
+
+void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  count_mapping();
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+}
+void* mmap64(void* at, size_t bytes, int protection, int flags, int file, off64_t from) noexcept {
+  return mmap(at, bytes, protection, flags, file, from);
+}
+void* sbrk(intptr_t bytes) noexcept {
+  count_mapping();
+  return __sbrk(bytes);
 }
 
 int MPI_Iallreduce(const void* mine, void* all, int numel, MPI_Datatype type, MPI_Op op,
