@@ -71,7 +71,7 @@ TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
   EXPECT_THAT(kinds, testing::ElementsAre(OpKind::embedding_at, OpKind::row_linear,
                                           OpKind::cached_attention, OpKind::add, OpKind::logits));
   const Tensor& cache = graph[first(graph, OpKind::cached_attention).outputs[1]];
-  EXPECT_EQ(cache.shape, Shape({2 * 4, 32})) << "keys and values of 20 tokens, in whole vectors";
+  EXPECT_EQ(cache.shape, Shape({2 * 4, 64})) << "keys and values of 20 tokens, in a whole panel";
   EXPECT_EQ(cache.role, Role::cache);
   EXPECT_EQ(graph[graph.logits].shape, Shape({7}));
   EXPECT_EQ(graph[graph.logits].dtype, Dtype::f32);

@@ -63,14 +63,14 @@ TEST(Compile, RefusesReproducibleSumsOverThreeRanks) {
 /// Both graphs of a text that is continued.
 Plan decode_plan(int64_t context_of_chunk, const Request& request = {}) {
   constexpr model::Gpt2 kModel{
-      .layers = 2, .width = 8, .heads = 2, .vocabulary = 9, .positions = 40};
+      .layers = 2, .width = 8, .heads = 2, .vocabulary = 9, .positions = 80};
   return compile_decode(
-      request, model::gpt2_decode(kModel, {.length = 1, .context = 40}, Dtype::f32),
+      request, model::gpt2_decode(kModel, {.length = 1, .context = 80}, Dtype::f32),
       model::gpt2_decode(kModel, {.length = 5, .context = context_of_chunk}, Dtype::f32));
 }
 
 TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
-  const Plan plan = decode_plan(40);
+  const Plan plan = decode_plan(80);
   const auto lasting = [&](BodyId body) {
     std::set<int32_t> buffers;
     for (const PlanOp& op : plan.bodies[body].ops)
@@ -91,7 +91,7 @@ TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
 
 TEST(CompileDecode, RefusesBodiesThatCannotShareAndSeveralRanks) {
   EXPECT_THROW(decode_plan(16), Error);
-  EXPECT_THROW(decode_plan(40, {.ranks = 2}), Error);
+  EXPECT_THROW(decode_plan(80, {.ranks = 2}), Error);
 }
 
 TEST(Compile, StageThreeHoldsLessThanStageZero) {

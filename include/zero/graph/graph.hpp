@@ -53,7 +53,7 @@ enum class OpKind : uint8_t {
   dropout_add,         ///< x, residual | none, step inputs -> y
   add,                 ///< a, b -> y
   embedding_at,        ///< tokens, token table, position table, decode inputs -> x
-  row_linear,          ///< x, weight [in, out], bias -> y; a row's bits depend on no other row
+  row_linear,          ///< x, weight [in, out] in panels, bias -> y; no row depends on another
   cached_attention,    ///< qkv, cache (updated), decode inputs -> y, cache
   logits,              ///< x, table, decode inputs -> logits of the last row that is a token
   classifier,          ///< x, table, targets, step inputs, step state, sums (updated) -> sums
