@@ -3,17 +3,50 @@
 ZeRO's formula, and with MPI what its profiling interface sees."""
 import itertools
 import json
+import typing
 
 from program import Program, check
 
 STEPS, EVALUATIONS, VALIDATION_SAMPLES = 4, 2, 5
 LAYERS, WIDTH, LENGTH, VOCABULARY = 2, 64, 32, 256
 SETTINGS = (f"run.steps={STEPS}", f"evaluation.interval={STEPS // EVALUATIONS}")
-# Stage 3 at the formula's bound: nothing stays gathered from one use to the next.
-RELEASING = ("zero.stage3_max_reuse_distance=0", "zero.stage3_param_persistence_threshold=0")
+TENSORS = 4 + 12 * LAYERS
+SUM_WORDS = 68  # 64-bit words of an exact sum
+# Of a step, together: squares of the gradient, the loss, and two counts of what is not finite.
+STEP_WORDS = 2 * SUM_WORDS + 2
+KINDS = {
+    "fp32": (),
+    # At the formula's bound: nothing stays gathered from one use to the next.
+    "releasing": ("zero.stage3_max_reuse_distance=0", "zero.stage3_param_persistence_threshold=0"),
+    "bf16": ("bf16.enabled=true",),
+    "LAMB": ("optimizer.type=LAMB",),
+    "reproducible": ("numerics.reproducible=true",),
+}
 SHM, MPI = {}, {"ZERO_COMM": "mpi"}
-CASES = ([(SHM, *case) for case in itertools.product((2, 4), (1, 3), range(4))] +
-         [(MPI, 2, 3, stage) for stage in range(4)] + [(MPI, 4, 1, stage) for stage in (1, 3)])
+
+
+class Case(typing.NamedTuple):
+    env: dict
+    ranks: int
+    accumulation: int
+    stage: int
+    kind: str = "fp32"
+
+    def words(self):
+        return (f"{self.ranks} ranks, {self.accumulation} micro-batches, stage {self.stage}, "
+                f"{self.kind} {self.env or ''}")
+
+
+CASES = [
+    *itertools.starmap(Case, itertools.product((SHM,), (2, 4), (1, 3), range(4))),
+    *[Case(MPI, 2, 3, stage) for stage in range(4)], *[Case(MPI, 4, 1, stage) for stage in (1, 3)],
+    Case(SHM, 2, 1, 3, "releasing"), Case(SHM, 4, 3, 3, "releasing"),
+    Case(MPI, 2, 3, 3, "releasing"),
+    *[Case(SHM, 2, accumulation, stage, "bf16") for accumulation in (1, 3) for stage in range(4)],
+    *[Case(SHM, 2, 3, stage, "LAMB") for stage in range(4)], Case(MPI, 2, 3, 2, "LAMB"),
+    *[Case(SHM, 2, 3, stage, "reproducible") for stage in range(4)],
+    Case(MPI, 4, 2, 1, "reproducible"),
+]
 
 
 def padded_units(ranks):
@@ -23,29 +56,49 @@ def padded_units(ranks):
     return [-(-numel // whole) * whole for numel in units]
 
 
-def expected_elements(ranks, accumulation, stage, releasing):
+def evaluated_batches(ranks):
+    return EVALUATIONS * -(-VALIDATION_SAMPLES // ranks)
+
+
+def expected_elements(case):
     """(reduced, gathered) by one rank in the whole run."""
+    _, ranks, accumulation, stage, kind = case
     units = padded_units(ranks)
     once = sum(units) * (ranks - 1) // ranks
     embedding = units[0] * (ranks - 1) // ranks
-    batches = EVALUATIONS * -(-VALIDATION_SAMPLES // ranks)
-    reduced = STEPS * once * (accumulation if stage >= 2 else 1)
+    batches = evaluated_batches(ranks)
+    each = stage >= 2 or kind == "reproducible"  # micro-batch is reduced as it is made
+    reduced = STEPS * once * (accumulation if each else 1)
     if stage == 0:
         return reduced, STEPS * once
     # The updates of a step are gathered in the next one or, before an evaluation, on their own.
     if stage < 3:
         return reduced, (STEPS + EVALUATIONS) * once
-    if not releasing:
+    if kind != "releasing":
         return reduced, (STEPS + batches) * once
     # Forward and backward; the head is the embedding once more.
     return reduced, STEPS * 2 * accumulation * once + batches * (once + embedding)
 
 
-def check_sums(case, ranks, sent):
-    """The small all-reduces: one a step and a batch of an evaluation, all of one length."""
-    calls = STEPS + EVALUATIONS * -(-VALIDATION_SAMPLES // ranks)
-    check(sent["calls"] == calls, f"{case}: {calls} sums, not {sent['calls']}")
-    check(sent["elements"] % (calls * (ranks - 1)) == 0, f"{case}: sums of one length: {sent}")
+def expected_widths(case):
+    """Bytes of an element, reduced and gathered: sums of several micro-batches travel in fp32, and
+    at stage 0 what is gathered is such a sum."""
+    if case.kind != "bf16":
+        return 4, 4
+    summed = case.accumulation > 1 and case.stage < 2
+    return (4 if summed else 2), (4 if summed and case.stage == 0 else 2)
+
+
+def expected_sums(case):
+    """(calls, elements) of the small all-reduces: one a step and a batch of an evaluation; of a
+    sharded LAMB also, for each unit's update, the norms of each tensor and of what it moves by."""
+    steps = STEPS + evaluated_batches(case.ranks)
+    calls, words = steps, steps * STEP_WORDS
+    if case.kind == "LAMB" and case.stage > 0:
+        updates = STEPS + EVALUATIONS
+        calls += updates * (LAYERS + 1)
+        words += updates * TENSORS * 2 * SUM_WORDS
+    return calls, words * (case.ranks - 1)
 
 
 def check_seen_by_mpi(case, counts, sent):
@@ -56,24 +109,29 @@ def check_seen_by_mpi(case, counts, sent):
         check(seen == own, f"{case}: MPI sees rank {rank} send and sum {seen}, not {own}")
 
 
-def check_case(program, env, ranks, accumulation, stage, releasing=False):
-    case = f"{ranks} ranks, {accumulation} micro-batches, stage {stage} {env or ''}"
+def check_case(program, case):
+    words = case.words()
     result, counts = program.train_counted(
-        ranks, *SETTINGS, f"train_batch_size={ranks * accumulation}", f"zero.stage={stage}",
-        *(RELEASING if releasing else ()), env=env)
-    check(result.finished(), f"{case}: trains to the end", result)
-    check(result.summary["communicator"] == (env.get("ZERO_COMM") or "shm"), f"{case}: by its own")
+        case.ranks, *SETTINGS, f"train_batch_size={case.ranks * case.accumulation}",
+        f"zero.stage={case.stage}", *KINDS[case.kind], env=case.env)
+    check(result.finished(), f"{words}: trains to the end", result)
+    used = result.summary["communicator"]
+    check(used == (case.env.get("ZERO_COMM") or "shm"), f"{words}: by its own, not {used}")
     sent = result.summary["sent"]
     for verb, row in sent.items():
         made = {key: row[key] for key in ("calls", "elements", "bytes")}
-        check(made == row["forecast"], f"{case}: {verb} sends what the plan forecast: {row}")
+        check(made == row["forecast"], f"{words}: {verb} sends what the plan forecast: {row}")
     elements = (sent["reduce_scatter"]["elements"], sent["all_gather"]["elements"])
-    expected = expected_elements(ranks, accumulation, stage, releasing)
-    check(elements == expected, f"{case}: reduces and gathers {elements}, not {expected}")
-    check_sums(case, ranks, sent["all_reduce"])
-    if env:
-        check(len(counts) == ranks, f"{case}: every rank counts", result)
-        check_seen_by_mpi(case, counts, sent)
+    expected = expected_elements(case)
+    check(elements == expected, f"{words}: reduces and gathers {elements}, not {expected}")
+    made = (sent["reduce_scatter"]["bytes"], sent["all_gather"]["bytes"])
+    expected = tuple(numel * width for numel, width in zip(elements, expected_widths(case)))
+    check(made == expected, f"{words}: reduces and gathers {made} bytes, not {expected}")
+    sums = (sent["all_reduce"]["calls"], sent["all_reduce"]["elements"])
+    check(sums == expected_sums(case), f"{words}: sums {sums}, not {expected_sums(case)}")
+    if case.env:
+        check(len(counts) == case.ranks, f"{words}: every rank counts", result)
+        check_seen_by_mpi(words, counts, sent)
 
 
 def main():
@@ -82,10 +140,8 @@ def main():
     numel = (VOCABULARY + LENGTH + 2) * WIDTH + LAYERS * (12 * WIDTH * WIDTH + 13 * WIDTH)
     check(plan["parameters"] == numel, f"the model has {plan['parameters']} parameters")
     for case in CASES:
-        check_case(program, *case)
-    for env, ranks, accumulation in ((SHM, 2, 1), (SHM, 4, 3), (MPI, 2, 3)):
-        check_case(program, env, ranks, accumulation, 3, releasing=True)
-    print(f"{len(CASES) + 3} runs send what the formula says")
+        check_case(program, case)
+    print(f"{len(CASES)} runs send what the formula says")
 
 
 main()
