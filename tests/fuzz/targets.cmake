@@ -3,7 +3,8 @@
 # folder of good inputs, all relative to the root of the tree; LINKS is the library of those sources
 # in the main build.
 zero_fuzz_target(read_config FOLDERS src/base src/config LINKS zero_config SEEDS inputs)
-zero_fuzz_target(safetensors FOLDERS src/base io/files io/interop LINKS zero_io
+zero_fuzz_target(safetensors FOLDERS src/base io/files
+                 FILES io/interop/json.cpp io/interop/safetensors_*.cpp LINKS zero_io
                  SEEDS tests/fuzz/seeds/safetensors)
 zero_fuzz_target(manifest FOLDERS src/base FILES io/checkpoint/manifest_*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)
