@@ -20,9 +20,9 @@ have() { command -v "$1" > /dev/null 2>&1; }
 # seconds_since START: whole seconds, START being an earlier value of SECONDS.
 seconds_since() { echo $((SECONDS - $1)); }
 
-# use_ccache: lets CMake and make compile through ccache where it is installed.
+# use_ccache: lets CMake and make compile through ccache where it is installed and not disabled.
 use_ccache() {
-  have ccache || return 0
+  if ! have ccache || [ -n "${CCACHE_DISABLE:-}" ]; then return 0; fi
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}
 }
 
