@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds
+from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds, unmount
 from program import Result, check
 from seccomp import IO_URING_SETUP, forbid, forbid_direct
 
@@ -173,8 +173,7 @@ def disks_that_fail(place):
         a_disk_that_is_full_behind_the_file_system(place)
         a_disk_that_loses_sectors(place)
     finally:
-        for name in ("small", "promised", "lossy", "thin"):
-            succeeds("umount", str(place / name))
+        unmount(place, "small", "promised", "lossy", "thin")
     return None
 
 

@@ -31,6 +31,14 @@ def mount_image(image, mib, folder):
     return made and succeeds("mount", "-o", "loop", str(image), str(folder))
 
 
+def unmount(place, *names):
+    """At once, or, where a failing disk keeps its file system busy, as soon as it lets go."""
+    for name in names:
+        folder = str(place / name)
+        if not succeeds("umount", folder):
+            succeeds("umount", "--lazy", folder)
+
+
 def private_mounts():
     """Mounts that end with this process."""
     return (os.geteuid() == 0 and ctypes.CDLL(None).unshare(NEW_MOUNTS) == 0

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 
-from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds
+from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds, unmount
 from program import Program, check
 from seccomp import IO_URING_SETUP, forbid, forbid_direct
 
@@ -154,8 +154,7 @@ def disks_that_fail(runs):
         a_disk_full_behind_its_file_system_ends_the_run(runs, place)
         a_disk_that_loses_sectors_ends_the_run(runs, place)
     finally:
-        for name in ("small", "promised", "lossy", "thin"):
-            succeeds("umount", str(place / name))
+        unmount(place, "small", "promised", "lossy", "thin")
     return None
 
 
