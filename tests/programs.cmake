@@ -1,6 +1,7 @@
 # Tests that start the whole program: Python scripts under runs/, each judged by its last word. A
 # fourth argument is a library that the script loads ahead of the program, or another program. With
-# 1 processor stand those that mostly wait for launchers, with 2 those that compute or watch the clock.
+# 1 processor stand those that mostly wait for launchers, with 2 those that compute or watch the
+# clock.
 function(zero_test_program name processors word)
   add_test(NAME runs.${name}
            COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/runs/${name}.py
