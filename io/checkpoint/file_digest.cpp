@@ -5,6 +5,7 @@
 
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/hex.hpp"
 
 namespace zero::checkpoint {
 
@@ -32,10 +33,7 @@ File FileDigest::result(const std::string& name) {
   XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(&state_->xxh3));
   File file = file_;
   file.name = name;
-  for (const uint8_t byte : bytes.digest) {
-    file.xxh3 += "0123456789abcdef"[byte >> 4];
-    file.xxh3 += "0123456789abcdef"[byte & 15];
-  }
+  file.xxh3 = hex_of(bytes.digest);
   return file;
 }
 

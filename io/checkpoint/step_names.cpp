@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 
 #include "zero/base/error.hpp"
+#include "zero/base/hex.hpp"
 #include "zero/io/checkpoint/store.hpp"
 
 namespace zero::checkpoint {
@@ -22,13 +22,7 @@ std::string random_id() {
   if (getrandom(bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) {
     refuse(Exit::kIo, "random bytes for a folder's name: ", std::strerror(errno));
   }
-  std::string id;
-  char digits[3];
-  for (const uint8_t byte : bytes) {
-    std::snprintf(digits, sizeof digits, "%02x", byte);
-    id += digits;
-  }
-  return id;
+  return hex_of(bytes);
 }
 
 }  // namespace

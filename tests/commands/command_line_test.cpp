@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::commands {
@@ -11,13 +12,7 @@ namespace {
 CommandLine read(std::vector<const char*> words) { return read_command_line(words); }
 
 std::string refusal(std::vector<const char*> words) {
-  try {
-    read(std::move(words));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), Exit::kUsage);
-    return error.what();
-  }
-  return "";
+  return testing_support::refusal_of(Exit::kUsage, [&] { read(std::move(words)); });
 }
 
 TEST(CommandLine, TrainsWithAnInputAndSettings) {

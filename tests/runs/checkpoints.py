@@ -4,7 +4,7 @@ import json
 import shutil
 import struct
 
-from program import Program, check
+from program import Program, check, check_refused
 
 try:
     import h5py
@@ -41,9 +41,7 @@ def succeeds(program, *words):
 
 def refused(program, status, word, *words):
     result = program.alone(*words)
-    lines = result.error_lines()
-    check(result.status == status and len(lines) == 1 and word in lines[0],
-          f"{words} end with {status} and {word!r}, not {result.status} and {lines}", result)
+    check_refused(result, status, word)
     return result
 
 

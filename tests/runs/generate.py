@@ -2,7 +2,7 @@
 """A stored model continues a text: the same one for the same seed, the likeliest without any."""
 import shutil
 
-from program import Program, check
+from program import Program, check, check_refused
 
 PROMPT = "3 times 3 "
 
@@ -15,11 +15,9 @@ def generate(program, *words):
     return result.out
 
 
-def check_refused(program, status, word, *words):
+def refused(program, status, word, *words):
     result = program.alone("generate", *words)
-    lines = result.error_lines()
-    check(result.status == status and len(lines) == 1 and word in lines[0],
-          f"{words} end with {status} and {word!r}, not {result.status} and {lines}", result)
+    check_refused(result, status, word)
     check(result.out == "", "a refusal generates nothing", result)
 
 
@@ -51,20 +49,20 @@ def prompts_come_from_files_and_models_travel(program):
 
 
 def what_cannot_be_generated_is_refused(program):
-    check_refused(program, 2, "--prompt TEXT", "moved")
-    check_refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
-    check_refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--top-k", "3")
-    check_refused(program, 2, "no number from", "moved", "--prompt", "x", "--temperature", "-1")
-    check_refused(program, 2, "takes no settings", "moved", "--prompt", "x", "run.seed=3")
-    check_refused(program, 3, "is not there", "absent", "--prompt", "x")
+    refused(program, 2, "--prompt TEXT", "moved")
+    refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
+    refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--top-k", "3")
+    refused(program, 2, "no number from", "moved", "--prompt", "x", "--temperature", "-1")
+    refused(program, 2, "takes no settings", "moved", "--prompt", "x", "run.seed=3")
+    refused(program, 3, "is not there", "absent", "--prompt", "x")
     config = program.folder / "moved/config.json"
     whole = config.read_text()
     config.write_text(whole.replace('"bytes"', '"of another program"'))
-    check_refused(program, 3, "vocab.json and merges.txt", "moved", "--prompt", "x")
+    refused(program, 3, "vocab.json and merges.txt", "moved", "--prompt", "x")
     config.write_text(whole)
     weights = program.folder / "moved/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
-    check_refused(program, 3, "model.safetensors", "moved", "--prompt", "x")
+    refused(program, 3, "model.safetensors", "moved", "--prompt", "x")
 
 
 def main():

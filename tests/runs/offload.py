@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 
-from program import Program, check
+from program import Program, check, check_refused
 
 STEPS = 20
 PRECISIONS = {
@@ -101,22 +101,15 @@ def runs_go_on_under_other_homes(program, disk):
               f"{name}: the bits of one launch", parts[1])
 
 
-def check_refused(result, *words):
-    check(result.status == 2, f"exit 2 with {words}, not {result.status}", result)
-    lines = result.error_lines()
-    check(len(lines) == 1, f"one error line with {words}", result)
-    for word in words:
-        check(word in lines[0], f"{word!r} in {lines[0]!r}", result)
-
-
 def what_cannot_work_is_refused_by_name(program, disk):
-    check_refused(program.alone("tiny.toml", "zero.stage=1", f"{OPTIMIZER}.device=nvme"),
+    check_refused(program.alone("tiny.toml", "zero.stage=1", f"{OPTIMIZER}.device=nvme"), 2,
                   f"{OPTIMIZER}.nvme_path", "write the folder")
-    check_refused(program.alone("tiny.toml", "zero.stage=3", *home(PARAMETERS, "nvme", "absent")),
-                  f"{PARAMETERS}.nvme_path", "absent", "nothing is created")
+    absent = program.alone("tiny.toml", "zero.stage=3", *home(PARAMETERS, "nvme", "absent"))
+    check_refused(absent, 2, f"{PARAMETERS}.nvme_path", "absent", "nothing is created")
     check(not (program.folder / "absent").exists(), "nothing is created")
-    check_refused(program.alone("tiny.toml", f"{OPTIMIZER}.device=cpu"), "zero.stage = 1, 2 or 3")
-    check_refused(program.alone("tiny.toml", "zero.stage=2", f"{PARAMETERS}.device=cpu"),
+    check_refused(program.alone("tiny.toml", f"{OPTIMIZER}.device=cpu"), 2,
+                  "zero.stage = 1, 2 or 3")
+    check_refused(program.alone("tiny.toml", "zero.stage=2", f"{PARAMETERS}.device=cpu"), 2,
                   "zero.stage = 3")
 
 

@@ -121,3 +121,13 @@ def check(condition, what, result=None):
     if result is not None:
         print(result.out, result.err, sep="\n", file=sys.stderr)
     sys.exit(f"failed: {what}")
+
+
+def check_refused(result, status, *words):
+    """It ended with this status and one error line, which holds the words."""
+    what = f"status {status} with {words}"
+    check(result.status == status, f"{what}, not status {result.status}", result)
+    lines = result.error_lines()
+    check(len(lines) == 1, f"{what}: exactly one error line, not {len(lines)}", result)
+    for word in words:
+        check(word in lines[0], f"{what}: {word!r} in {lines[0]!r}", result)

@@ -2,16 +2,7 @@
 """What the program refuses: one line, one status, nothing touched."""
 import json
 
-from program import Program, check
-
-
-def check_refused(result, status, *words):
-    what = f"status {status} with {words}"
-    check(result.status == status, f"{what}, not status {result.status}", result)
-    lines = result.error_lines()
-    check(len(lines) == 1, f"{what}: exactly one error line, not {len(lines)}", result)
-    for word in words:
-        check(word in lines[0], f"{what}: {word!r} in {lines[0]!r}", result)
+from program import Program, check, check_refused
 
 
 def unknown_key_names_its_line(program):

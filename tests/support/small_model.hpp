@@ -1,15 +1,12 @@
 #pragma once
 /// A tiny GPT-2 in a model folder, and folders that go away.
 
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/support/small_checkpoint.hpp"
-#include "zero/base/error.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/model_writer.hpp"
 
@@ -82,19 +79,6 @@ inline void damage(const std::string& path, int64_t offset) {
   const char byte = char(file.get() ^ 4);
   file.seekp(offset);
   file.put(byte);
-}
-
-/// The message of the Error that `work` throws, which must end the program with `exit`; "" if it
-/// throws none.
-template <class Work>
-std::string refusal_of(Exit exit, const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), exit) << error.what();
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace zero::testing_support

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 
 namespace zero::train {

@@ -14,6 +14,7 @@
 #include "src/train/checkpoint_layout.hpp"
 #include "src/train/checkpoint_payload.hpp"
 #include "tests/support/held_state.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace zero::train {
 namespace {
@@ -133,13 +134,7 @@ TEST(CheckpointFacts, AStateComesBackBitForBit) {
 }
 
 std::string refusal(const Facts& facts) {
-  try {
-    state_in(facts);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), Exit::kInput);
-    return error.what();
-  }
-  return "";
+  return testing_support::refusal_of(Exit::kInput, [&] { state_in(facts); });
 }
 
 TEST(CheckpointFacts, AStateThatIsIncompleteOrNoNumberIsRefused) {

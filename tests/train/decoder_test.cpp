@@ -10,6 +10,7 @@
 
 #include "tests/support/arrays.hpp"
 #include "tests/support/count_allocations.hpp"
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/run/naive.hpp"
 
@@ -17,6 +18,7 @@ namespace zero::train {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::refusal_of;
 
 /// Padding rows in the table, a head width that is no whole vector.
 constexpr model::Gpt2 kSmall{
@@ -184,33 +186,22 @@ TEST(Decoder, CountsAndForgetsTokens) {
   EXPECT_THAT(decoder.feed(prompt()), ::testing::ElementsAreArray(before));
 }
 
-std::string refusal(const std::function<void()>& statement, Exit exit) {
-  try {
-    statement();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), exit) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Decoder, RefusesWhatItHasNoRoomOrNoRowFor) {
   Decoder decoder(kSmall, {.compute = Dtype::f32, .context = 40, .threads = 1});
   decoder.feed(prompt());
-  EXPECT_THAT(refusal([&] { decoder.feed(prompt()); }, Exit::kUsage),
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { decoder.feed(prompt()); }),
               HasSubstr("37 in a context of 40"));
   EXPECT_EQ(decoder.position(), 37) << "nothing was fed";
   for (int32_t token : {-1, 300}) {
-    EXPECT_THAT(refusal(
-                    [&] {
-                      decoder.feed({&token, 1});
-                    },
-                    Exit::kUsage),
+    EXPECT_THAT(refusal_of(Exit::kUsage,
+                           [&] {
+                             decoder.feed({&token, 1});
+                           }),
                 HasSubstr("none of the model's 300"));
   }
-  EXPECT_THAT(refusal([&] { decoder.feed({}); }, Exit::kInternal), HasSubstr("no token"));
+  EXPECT_THAT(refusal_of(Exit::kInternal, [&] { decoder.feed({}); }), HasSubstr("no token"));
   const std::vector<float> row(73);
-  EXPECT_THAT(refusal([&] { decoder.set_parameter(0, 72 * 299, row); }, Exit::kInternal),
+  EXPECT_THAT(refusal_of(Exit::kInternal, [&] { decoder.set_parameter(0, 72 * 299, row); }),
               HasSubstr("wte.weight"))
       << "the padding of the table";
 }
@@ -219,9 +210,9 @@ TEST(Decoder, RefusesContextsAndTypesThatItCannotHave) {
   const auto make = [](Dtype compute, int64_t context) {
     return [=] { Decoder(kSmall, {.compute = compute, .context = context, .threads = 1}); };
   };
-  EXPECT_THAT(refusal(make(Dtype::f32, 241), Exit::kUsage), HasSubstr("240 positions"));
-  EXPECT_THAT(refusal(make(Dtype::f32, -1), Exit::kUsage), HasSubstr("at least 1"));
-  EXPECT_THAT(refusal(make(Dtype::f16, 0), Exit::kUsage), HasSubstr("fp32 or bf16"));
+  EXPECT_THAT(refusal_of(Exit::kUsage, make(Dtype::f32, 241)), HasSubstr("240 positions"));
+  EXPECT_THAT(refusal_of(Exit::kUsage, make(Dtype::f32, -1)), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal_of(Exit::kUsage, make(Dtype::f16, 0)), HasSubstr("fp32 or bf16"));
 }
 
 }  // namespace

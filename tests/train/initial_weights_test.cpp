@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "tests/support/held_state.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/train/build.hpp"
@@ -15,20 +16,8 @@ namespace {
 constexpr int kRanks = 4;
 
 Build tiny_build(int64_t stage, bool bf16) {
-  RunConfig config;
-  config.model = {.name = "",
-                  .layers = 1,
-                  .width = 64,
-                  .heads = 2,
-                  .vocab_size = 100,
-                  .dropout = 0,
-                  .init_from = ""};
-  config.data.train = "synthetic";
-  config.data.sequence_length = 16;
-  config.run.steps = 1;
-  config.train_micro_batch_size_per_gpu = 1;
-  config.zero.stage = stage;
-  config.bf16.enabled = bf16;
+  RunConfig config = testing::tiny(stage, bf16 ? Dtype::bf16 : Dtype::f32);
+  config.model.layers = 1;
   return build(config, {.ranks = kRanks});
 }
 

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
+#include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
 
@@ -13,7 +12,7 @@ namespace zero::train {
 namespace {
 
 using testing::AllOf, testing::HasSubstr, testing::Not;
-using testing_support::TempFile;
+using testing_support::refusal_of, testing_support::TempFile;
 
 MachineFigures figures() {
   return {.host = "n1",
@@ -41,16 +40,6 @@ MachineFigures read(const std::string& content) {
   return read_machine_file(file.path());
 }
 
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), Exit::kUsage);
-    return error.what();
-  }
-  return "";
-}
-
 TEST(MachineFile, ReadsWhatItHasWritten) {
   EXPECT_EQ(read(machine_text(figures())), figures());
   MachineFigures one = figures();
@@ -68,7 +57,7 @@ TEST(MachineFile, KeepsFourDigitsOfWhatWasMeasured) {
 }
 
 TEST(MachineFile, NamesEverythingThatIsWrongAtOnce) {
-  const std::string said = refusal([] {
+  const std::string said = refusal_of(Exit::kUsage, [] {
     read(
         "ranks = 0\nthreads = 1\ndevice_bytes = 1e9\n[products]\nfp32 = \"fast\"\n"
         "[memory]\nstream = -1\n[disk]\nreed = 5\n");
@@ -79,9 +68,11 @@ TEST(MachineFile, NamesEverythingThatIsWrongAtOnce) {
   EXPECT_THAT(said, HasSubstr(":7: memory.stream: must be a number above 0"));
   EXPECT_THAT(said, HasSubstr(":9: disk.reed: unknown key"));
   EXPECT_THAT(said, HasSubstr("zeroapp calibrate writes such a file"));
-  EXPECT_THAT(refusal([] { read("ranks = 1\n"); }), HasSubstr("memory.stream: is missing"));
-  EXPECT_THAT(refusal([] { read("ranks = 1 2\n"); }), HasSubstr("machine.toml:1: "));
-  EXPECT_THAT(refusal([] { read_machine_file("no_such.toml"); }),
+  EXPECT_THAT(refusal_of(Exit::kUsage, [] { read("ranks = 1\n"); }),
+              HasSubstr("memory.stream: is missing"));
+  EXPECT_THAT(refusal_of(Exit::kUsage, [] { read("ranks = 1 2\n"); }),
+              HasSubstr("machine.toml:1: "));
+  EXPECT_THAT(refusal_of(Exit::kUsage, [] { read_machine_file("no_such.toml"); }),
               HasSubstr("--machine no_such.toml: No such file"));
 }
 
@@ -107,7 +98,7 @@ TEST(MachineFile, KeepsDefaultsForWhatWasNotMeasuredButProducts) {
   EXPECT_EQ(machine.link_latency, unknown.link_latency);
   EXPECT_EQ(machine.product_flops, 2e11);
   EXPECT_EQ(machine.disk_read_bandwidth, unknown.disk_read_bandwidth);
-  EXPECT_THAT(refusal([&] { machine_of(one, Dtype::f16, "m.toml"); }),
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { machine_of(one, Dtype::f16, "m.toml"); }),
               HasSubstr("holds no rate of fp16 products"));
 }
 

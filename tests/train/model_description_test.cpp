@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::train {
@@ -49,13 +50,7 @@ std::string with(const std::string& from, const std::string& to) {
 
 std::string refusal(const std::string& config) {
   const Folder folder(config);
-  try {
-    folder.read();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), Exit::kInput);
-    return error.what();
-  }
-  return "";
+  return testing_support::refusal_of(Exit::kInput, [&] { folder.read(); });
 }
 
 TEST(ReadDescription, TakesTheHubsAsItIs) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tests/support/golden.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 #include "zero/train/checkpoint_model.hpp"
 #include "zero/train/decoder.hpp"

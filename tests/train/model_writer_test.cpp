@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 
 namespace zero::train {

@@ -9,6 +9,7 @@
 
 #include "src/train/checkpoint_layout.hpp"
 #include "tests/support/held_state.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 #include "zero/train/model_import.hpp"
 
@@ -62,13 +63,9 @@ TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
   write("model");
   const ModelFolder model(folder("model"));
   RunConfig config = testing::tiny(3);
-  config.model = {.name = "",
-                  .layers = 1,
-                  .width = 8,
-                  .heads = 2,
-                  .vocab_size = 10,
-                  .dropout = 0,
-                  .init_from = ""};
+  config.model.layers = 1;
+  config.model.width = 8;
+  config.model.vocab_size = 10;
   config.model.max_positions = config.data.sequence_length = 4;
   const std::vector<float> wanted = small_weights();
   for (const int64_t stage : {0, 1, 3}) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tests/support/faulty_engine.hpp"
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::aio {
@@ -89,16 +90,6 @@ std::vector<std::byte> write_and_read(Round round, const std::vector<std::byte>&
   return in;
 }
 
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), Exit::kIo);
-    return error.what();
-  }
-  return "";
-}
-
 FaultyEngine::Chances always(Fault fault) {
   FaultyEngine::Chances chances{};
   chances[size_t(fault)] = 1.0;
@@ -159,7 +150,7 @@ TEST(Queue, NamesFileOffsetLengthAndReasonOfAnError) {
   std::vector<std::byte> bytes = pattern(4096);
   const auto said = [&](Fault fault, Direction direction) {
     Queue queue(std::make_unique<FaultyEngine>(make_thread_engine({}), 1, always(fault)), {});
-    return refusal([&] {
+    return testing_support::refusal_of(Exit::kIo, [&] {
       queue.wait(queue.submit(
           {.direction = direction, .file = &scratch.file(), .offset = 8192, .memory = bytes}));
     });
@@ -177,7 +168,8 @@ TEST(Queue, TakesTheEndOfAFileForAnErrorNotForZeros) {
   std::vector<std::byte> bytes(4096);
   Queue queue(make_thread_engine({}), {});
   EXPECT_THAT(
-      refusal([&] { queue.wait(queue.submit({.file = &scratch.file(), .memory = bytes})); }),
+      testing_support::refusal_of(
+          Exit::kIo, [&] { queue.wait(queue.submit({.file = &scratch.file(), .memory = bytes})); }),
       HasSubstr("no byte moved"));
 }
 
@@ -190,7 +182,8 @@ TEST(Queue, GoesOnAfterATransferHasFailed) {
       queue.submit({.direction = Direction::write, .file = &closed, .memory = bytes});
   const Ticket good =
       queue.submit({.direction = Direction::write, .file = &scratch.file(), .memory = other});
-  EXPECT_THAT(refusal([&] { queue.wait(bad); }), HasSubstr("Bad file descriptor"));
+  EXPECT_THAT(testing_support::refusal_of(Exit::kIo, [&] { queue.wait(bad); }),
+              HasSubstr("Bad file descriptor"));
   queue.wait(good);
   EXPECT_EQ(lseek(scratch.file().descriptor, 0, SEEK_END), 20'000);
   EXPECT_TRUE(queue.done(good)) << "what was waited for is done";

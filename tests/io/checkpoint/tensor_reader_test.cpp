@@ -7,6 +7,7 @@
 #include <fstream>
 #include <vector>
 
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
 
@@ -32,13 +33,7 @@ class TensorReaders : public ::testing::Test {
     return out;
   }
   std::string refusal(const Tensor& tensor, int64_t begin, size_t count) const {
-    try {
-      read(tensor, begin, count);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.exit(), Exit::kInput);
-      return error.what();
-    }
-    return "";
+    return testing_support::refusal_of(Exit::kInput, [&] { read(tensor, begin, count); });
   }
 
   testing_support::TempFolder folder_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -37,13 +38,7 @@ std::string words(std::string_view json, const JsonLimits& limits = {}) {
 }
 
 std::string refusal(std::string_view json, const JsonLimits& limits = {}) {
-  try {
-    words(json, limits);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), Exit::kInput);
-    return error.what();
-  }
-  return "";
+  return testing_support::refusal_of(Exit::kInput, [&] { words(json, limits); });
 }
 
 TEST(ReadJson, TellsPathsAndValuesInOrder) {

@@ -1,0 +1,25 @@
+#pragma once
+/// How a refusal is looked at: its status and its words.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "zero/base/error.hpp"
+
+namespace zero::testing_support {
+
+/// The message of the Error that `work` throws, which must end the program with `exit`; "" if it
+/// throws none.
+template <class Work>
+std::string refusal_of(Exit exit, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), exit) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace zero::testing_support
