@@ -44,5 +44,6 @@ if(ZERO_HAS_FUZZER)
                    ${fuzz_build} --build-generator ${CMAKE_GENERATOR} --build-noclean
                    --build-options -DCMAKE_CXX_COMPILER=${ZERO_FUZZ_COMPILER}
                    -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER})
-  set_tests_properties(fuzz.build PROPERTIES FIXTURES_SETUP fuzz_build PROCESSORS 2 TIMEOUT 600)
+  set_tests_properties(fuzz.build PROPERTIES FIXTURES_SETUP fuzz_build PROCESSORS 2 COST 200
+                                             TIMEOUT 600)
 endif()

@@ -65,3 +65,6 @@ if(NOT ZERO_SANITIZE)
   zero_test_program(allocations 2 "no step allocates" $<TARGET_FILE:count_malloc>)
   zero_test_program(traffic 1 "what the formula says" $<TARGET_FILE:count_sends>)
 endif()
+
+# The longest begin first, so that none of them is left to run alone.
+set_tests_properties(runs/equivalence.np1 runs.offload runs.readme runs.resume PROPERTIES COST 100)
