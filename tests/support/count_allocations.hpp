@@ -4,7 +4,9 @@
 /// above it can help, so what is asked for from inside that library is not counted.
 
 #include <dlfcn.h>
+#include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -28,6 +30,19 @@ inline void* allocate(std::size_t bytes, std::size_t alignment, const void* call
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
   return memory;
+}
+
+/// Bytes that the heap has grown by, the least of three times of `work`: threads of Open MPI
+/// allocate now and then in between, work that does would each time.
+template <class Work>
+std::size_t least_heap_growth(const Work& work) {
+  std::size_t least = SIZE_MAX;
+  for (int round = 0; round < 3; ++round) {
+    const std::size_t before = mallinfo2().uordblks;
+    work();
+    least = std::min(least, std::max(before, mallinfo2().uordblks) - before);
+  }
+  return least;
 }
 
 }  // namespace zero::testing
