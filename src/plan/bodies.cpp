@@ -37,28 +37,30 @@ class UnitFeed {
  private:
   void issue() {
     const int32_t u = gathers_[issued_].unit;
-    if (!updated_[size_t(u)]) updater_->update(u);
+    Operand weight = writer_.whole(writer_.unit(u).weight, Mode::read);
+    if (!updated_[size_t(u)]) weight = updater_->update(u);
     updated_[size_t(u)] = true;
     if (!writer_.unit(u).is_fetched()) return;
-    const bool moves = writer_.unit(u).weight_home != Tier::device;
+    const bool moves = writer_.tier_of(weight) != Tier::device;
     if (moves) slack_.begin(writer_.size());
-    buffers_[issued_] = fetch(u);
+    buffers_[issued_] = fetch(u, weight);
     if (moves) slack_.end(writer_.size());
   }
 
-  /// Returns the buffer of the whole unit on the device.
-  int32_t fetch(int32_t u) {
+  /// From what this rank owns of the weight to the whole unit on the device, whose buffer is
+  /// returned.
+  int32_t fetch(int32_t u, Operand shard) {
     const Unit& unit = writer_.unit(u);
     const Dtype compute = writer_.request().compute;
     const std::string name = unit.name + ".gathered." + std::to_string(issued_);
     const int32_t full =
         writer_.transient(name, Use::gathered_weights, unit.numel * int64_t(bytes_of(compute)));
-    Operand shard = writer_.whole(unit.weight, Mode::read);
+    shard.mode = Mode::read;
     if (!unit.weight_sharded) {
       writer_.move(u, shard, writer_.whole(full, Mode::write));
       return full;
     }
-    if (unit.weight_home != Tier::device) {
+    if (writer_.tier_of(shard) != Tier::device) {
       shard = writer_.whole(writer_.bring(u, shard, Tier::device), Mode::read);
     }
     writer_.all_gather(u, {.element = compute,
@@ -107,6 +109,11 @@ void set_data(const Plan& plan, int32_t graph, int micro, ComputeWriter& compute
   compute.set_data(to.step_state, plan.step_state);
 }
 
+int32_t find_first_backward(const graph::Graph& graph) {
+  const auto backward = [](const graph::Op& op) { return op.backward; };
+  return int32_t(std::find_if(graph.ops.begin(), graph.ops.end(), backward) - graph.ops.begin());
+}
+
 /// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
 class MicroBatchWriter {
  public:
@@ -116,7 +123,10 @@ class MicroBatchWriter {
         uses_(find_uses(writer.plan().graphs[size_t(graph)])),
         compute_(writer, graph),
         feed_(writer, compute_, find_feed(writer, uses_, micro_batches), updater),
-        reducer_(writer) {}
+        reducer_(writer),
+        updater_(updater),
+        first_backward_(find_first_backward(writer.plan().graphs[size_t(graph)])),
+        positions_(int32_t(uses_.reads.size()) * micro_batches) {}
 
   void write(int micro) {
     const int32_t length = int32_t(uses_.reads.size());
@@ -124,6 +134,7 @@ class MicroBatchWriter {
     set_data(writer_.plan(), graph_, micro, compute_);
     for (int32_t op = 0; op < length; ++op) {
       feed_.reach(micro * length + op);
+      read_ahead(micro * length + op);
       begin_gradients(op, micro);
       compute_.emit(op);
       finish_gradients(op, micro);
@@ -135,6 +146,13 @@ class MicroBatchWriter {
   }
 
  private:
+  /// In step with the ops behind the first forward pass, so that other reads of the same lane,
+  /// which compute waits for, come in between.
+  void read_ahead(int32_t position) {
+    if (updater_ == nullptr || position < first_backward_) return;
+    updater_->read_ahead(double(position - first_backward_ + 1) /
+                         double(positions_ - first_backward_));
+  }
   void begin_gradients(int32_t op, int micro) {
     for (int32_t unit : uses_.gradients[size_t(op)]) {
       if (uses_.first_gradient[size_t(unit)] != op) continue;
@@ -153,6 +171,9 @@ class MicroBatchWriter {
   ComputeWriter compute_;
   UnitFeed feed_;
   Reducer reducer_;
+  Updater* updater_;
+  const int32_t first_backward_;
+  const int32_t positions_;  ///< ops of all micro-batches
 };
 
 void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, Updater* updater) {
@@ -195,7 +216,8 @@ void write_finish(Plan& plan) {
   BodyWriter writer(plan, kFinish);
   Updater updater(writer);
   updater.decide();
-  for (size_t u = 0; u < plan.units.size(); ++u) updater.update(int32_t(u));
+  for (int32_t unit : update_order(plan)) updater.update(unit);
+  updater.read_ahead(1);
   updater.spread();
 }
 
@@ -207,6 +229,12 @@ void write_evaluate(Plan& plan) {
   writer.clear(plan.evaluation_sums);
   write_micro_batches(writer, 1, 1, nullptr);
   writer.all_reduce(plan.evaluation_sums);
+}
+
+void write_read_ahead(Plan& plan) {
+  plan.bodies[kReadAhead].name = "read ahead";
+  BodyWriter writer(plan, kReadAhead);
+  Updater(writer).read_ahead(1);
 }
 
 void write_decode(Plan& plan) {

@@ -81,9 +81,11 @@ Plan compile(const Request& request, const graph::Graph& training, const graph::
   Plan plan{.request = request, .graphs = {training, evaluation}};
   plan.units = lay_out_units(training, request.ranks);
   place_states(plan);
+  place_copies(plan);
   write_step(plan);
   write_finish(plan);
   write_evaluate(plan);
+  write_read_ahead(plan);
   finish(plan);
   return plan;
 }

@@ -13,7 +13,8 @@ namespace {
 using UseBytes = std::array<int64_t, size_t(kTiers* kUses)>;
 size_t place_of(const Buffer& buffer) { return size_t(buffer.tier) * kUses + size_t(buffer.use); }
 
-/// The largest sum, over a body, of the transient buffers of one use that live at the same time.
+/// The largest sum, over a body, of the transient buffers and copies of one use that live at the
+/// same time.
 UseBytes transient_peaks(const Plan& plan, const Body& body) {
   std::vector<UseBytes> change(body.ops.size() + 1);
   for (const Lifetime& lifetime : find_lifetimes(plan, body)) {
@@ -38,7 +39,7 @@ void count_bytes(const Plan& plan, Forecast& forecast) {
     for (size_t i = 0; i < peak.size(); ++i) bytes[i] = std::max(bytes[i], peak[i]);
   }
   for (const Buffer& buffer : plan.buffers) {
-    if (buffer.persistent) bytes[place_of(buffer)] += placed_bytes(buffer);
+    if (buffer.persistent && buffer.copy_of < 0) bytes[place_of(buffer)] += placed_bytes(buffer);
   }
   for (size_t i = 0; i < bytes.size(); ++i) forecast.bytes[i / kUses][i % kUses] = bytes[i];
   forecast.arena_bytes = plan.arena_bytes;

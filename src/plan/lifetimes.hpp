@@ -6,15 +6,15 @@
 
 namespace zero::plan {
 
-/// From the first op that touches a transient buffer to the position behind which its bytes may be
-/// reused.
+/// From the first op that touches a buffer to the position behind which its bytes may be reused.
 struct Lifetime {
   int32_t buffer;
   int32_t birth;
   int32_t death;
 };
 
-/// Of every transient buffer of a body, in order of birth.
+/// Of every transient buffer of a body and of every copy (Buffer::copy_of), which lives from the
+/// start of the body and, where it is filled anew, once more from there to the end.
 std::vector<Lifetime> find_lifetimes(const Plan& plan, const Body& body);
 
 }  // namespace zero::plan

@@ -68,10 +68,13 @@ int64_t best_gap(std::vector<Range>& taken, int64_t bytes) {
   return best >= 0 ? best : top;
 }
 
-/// Offline best fit, largest first. Returns the bytes used.
-int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, size_t positions) {
+/// Offline best fit behind `base`, largest first; copies lie there already. Returns the bytes used.
+int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, int64_t base,
+                        size_t positions) {
   std::stable_sort(lifetimes.begin(), lifetimes.end(), [&](const Lifetime& a, const Lifetime& b) {
-    return plan.buffers[size_t(a.buffer)].bytes > plan.buffers[size_t(b.buffer)].bytes;
+    const Buffer &first = plan.buffers[size_t(a.buffer)], &second = plan.buffers[size_t(b.buffer)];
+    if (first.persistent != second.persistent) return first.persistent;
+    return first.bytes > second.bytes;
   });
   int64_t top = 0;
   Placed placed(positions);
@@ -79,10 +82,14 @@ int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, size_t posi
   for (const Lifetime& lifetime : lifetimes) {
     Buffer& buffer = plan.buffers[size_t(lifetime.buffer)];
     const int64_t bytes = placed_bytes(buffer);
-    placed.meeting(lifetime, taken);
-    buffer.offset = best_gap(taken, bytes);
-    placed.add(lifetime, {buffer.offset, buffer.offset + bytes});
-    top = std::max(top, buffer.offset + bytes);
+    int64_t begin = buffer.offset - base;
+    if (!buffer.persistent) {
+      placed.meeting(lifetime, taken);
+      begin = best_gap(taken, bytes);
+      buffer.offset = base + begin;
+    }
+    placed.add(lifetime, {begin, begin + bytes});
+    top = std::max(top, begin + bytes);
   }
   return top;
 }
@@ -95,22 +102,26 @@ std::vector<Lifetime> lifetimes_in(const Plan& plan, const Body& body, Tier tier
   return lifetimes;
 }
 
-/// One arena. Persistent buffers first, in their order.
-void pack_tier(Plan& plan, Tier tier) {
-  int64_t& top = plan.arena_bytes[size_t(tier)];
-  top = 0;
+/// Persistent buffers in their order, copies or the others; returns the end of the last.
+int64_t pack_persistent(Plan& plan, Tier tier, bool copies, int64_t top) {
   for (Buffer& buffer : plan.buffers) {
-    if (!buffer.persistent || buffer.tier != tier) continue;
+    const bool copy = buffer.copy_of >= 0;
+    if (!buffer.persistent || buffer.tier != tier || copy != copies) continue;
     buffer.offset = top;
     top += placed_bytes(buffer);
   }
-  const int64_t persistent = top;
+  return top;
+}
+
+/// One arena. Persistent buffers first; the last of them are copies, on and behind which bodies
+/// place what is transient.
+void pack_tier(Plan& plan, Tier tier) {
+  const int64_t base = pack_persistent(plan, tier, false, 0);
+  int64_t& top = plan.arena_bytes[size_t(tier)];
+  top = pack_persistent(plan, tier, true, base);
   for (const Body& body : plan.bodies) {
-    const std::vector<Lifetime> lifetimes = lifetimes_in(plan, body, tier);
-    top = std::max(top, persistent + pack_transients(plan, lifetimes, body.ops.size()));
-    for (const Lifetime& lifetime : lifetimes) {
-      plan.buffers[size_t(lifetime.buffer)].offset += persistent;
-    }
+    std::vector<Lifetime> lifetimes = lifetimes_in(plan, body, tier);
+    top = std::max(top, base + pack_transients(plan, std::move(lifetimes), base, body.ops.size()));
   }
 }
 

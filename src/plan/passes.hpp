@@ -13,6 +13,9 @@ std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks);
 /// Makes the persistent buffers: weights, optimizer state, gradients, step data. The ZeRO table.
 void place_states(Plan& plan);
 
+/// Copies in host memory of what is on disk and updated first: as many units as are staged.
+void place_copies(Plan& plan);
+
 /// The persistent buffers of a plan that continues a text: weights, caches, what the host reads and
 /// writes.
 void place_decode_states(Plan& plan);
@@ -22,6 +25,7 @@ void place_decode_states(Plan& plan);
 void write_step(Plan& plan);
 void write_finish(Plan& plan);
 void write_evaluate(Plan& plan);
+void write_read_ahead(Plan& plan);
 void write_decode(Plan& plan);
 void write_prefill(Plan& plan);
 

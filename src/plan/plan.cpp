@@ -126,6 +126,7 @@ uint64_t Plan::hash() const {
     digest.add(buffer.bytes);
     digest.add(buffer.offset);
     digest.add(int(buffer.persistent) + 2 * int(buffer.tier));
+    digest.add(buffer.copy_of);
   }
   for (const Body& body : bodies) {
     for (const PlanOp& op : body.ops) add(digest, op);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/plan/gathers.hpp"
+#include "src/plan/passes.hpp"
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::plan {
@@ -9,13 +11,74 @@ namespace {
 
 bool runs_on_host(const Unit& unit) { return unit.optimizer_site() == Tier::host; }
 
-bool is_moved(const Unit& unit) {
-  return unit.optimizer_home != Tier::device || unit.weight_home != Tier::device;
+/// How many units that are moved are on their way at once.
+int staged_units(const Plan& plan) {
+  const auto moved = std::count_if(plan.units.begin(), plan.units.end(),
+                                   [](const Unit& unit) { return unit.is_moved(); });
+  return int(std::clamp<ptrdiff_t>(moved, 1, plan.request.staged_units));
+}
+
+void copy_states(Plan& plan, Unit& unit) {
+  const int32_t states[] = {unit.weight, unit.rest, unit.momentum, unit.variance};
+  for (size_t i = 0; i < std::size(states); ++i) {
+    if (states[i] < 0 || plan.buffers[size_t(states[i])].tier != Tier::nvme) continue;
+    const Buffer& home = plan.buffers[size_t(states[i])];
+    unit.ahead[i] = int32_t(plan.buffers.size());
+    plan.buffers.push_back({.name = home.name + ".ahead",
+                            .bytes = home.bytes,
+                            .tier = Tier::host,
+                            .use = Use::staging,
+                            .persistent = true,
+                            .copy_of = states[i]});
+  }
 }
 
 }  // namespace
 
-Updater::Updater(BodyWriter& writer) : writer_(writer), slack_(writer.request().staged_units - 1) {}
+std::vector<int32_t> update_order(const Plan& plan) {
+  std::vector<int32_t> order;
+  for (const Gather& first : find_first_uses(plan.units, find_uses(plan.graphs[0]))) {
+    order.push_back(first.unit);
+  }
+  return order;
+}
+
+// Where nothing overlaps there is nothing to read ahead of.
+void place_copies(Plan& plan) {
+  if (!plan.request.overlap) return;
+  int left = staged_units(plan);
+  for (int32_t u : update_order(plan)) {
+    Unit& unit = plan.units[size_t(u)];
+    if (!unit.is_moved()) continue;
+    if (left-- == 0) return;
+    copy_states(plan, unit);
+  }
+}
+
+Updater::Updater(BodyWriter& writer) : writer_(writer), slack_(staged_units(writer.plan()) - 1) {
+  list_reads();
+}
+
+// As many units are moved at once as have copies. In turns their bytes serve the others, so those
+// of the unit behind the last one's are free first.
+void Updater::list_reads() {
+  std::vector<int32_t> units;
+  size_t moved = 0;
+  for (int32_t u : update_order(writer_.plan())) {
+    if (!writer_.unit(u).is_moved()) continue;
+    if (moved++ < size_t(staged_units(writer_.plan()))) units.push_back(u);
+  }
+  for (size_t i = 0; i < units.size(); ++i) {
+    const int32_t u = units[(moved + i) % units.size()];
+    bool begins = true;
+    for (int32_t copy : writer_.unit(u).ahead) {
+      if (copy < 0) continue;
+      reads_.push_back({.unit = u, .copy = copy, .begins_unit = begins});
+      ahead_bytes_ += writer_.whole(copy, Mode::write).bytes;
+      begins = false;
+    }
+  }
+}
 
 void Updater::decide() {
   Plan& plan = writer_.plan();
@@ -28,34 +91,57 @@ void Updater::decide() {
   host_state_ = writer_.bring(-1, whole(plan.step_state, Mode::read), Tier::host);
 }
 
-void Updater::update(int32_t u) {
+Operand Updater::update(int32_t u) {
   const Unit& unit = writer_.unit(u);
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
   const int64_t weight_bytes = numel * int64_t(bytes_of(writer_.request().compute));
-  const bool moves = is_moved(unit);
+  const bool moves = unit.is_moved();
   if (moves) slack_.begin(writer_.size());
   const std::array<Staged, 4> staged = {
-      stage(u, writer_.owned(unit.weight, weight_bytes, Mode::update)),
-      stage(u, writer_.whole(unit.rest, Mode::update)),
-      stage(u, writer_.whole(unit.momentum, Mode::update)),
-      stage(u, writer_.whole(unit.variance, Mode::update))};
+      stage(u, writer_.owned(unit.weight, weight_bytes, Mode::update), unit.ahead[0]),
+      stage(u, writer_.whole(unit.rest, Mode::update), unit.ahead[1]),
+      stage(u, writer_.whole(unit.momentum, Mode::update), unit.ahead[2]),
+      stage(u, writer_.whole(unit.variance, Mode::update), unit.ahead[3])};
   run(u, {staged[0].here, staged[1].here, staged[2].here, staged[3].here});
-  for (const Staged& state : staged) send_home(u, state);
+  const Operand weight = send_home(u, staged[0]);
+  for (size_t state = 1; state < staged.size(); ++state) send_home(u, staged[state]);
   if (moves) slack_.end(writer_.size());
   if (unit.optimizer_sharded && !unit.weight_sharded) gather(u);
+  return weight;
 }
 
-Updater::Staged Updater::stage(int32_t u, const Operand& home) {
+Updater::Staged Updater::stage(int32_t u, const Operand& home, int32_t copy) {
   const Tier site = writer_.unit(u).optimizer_site();
   if (home.buffer < 0 || writer_.tier_of(home) == site) return {home, home};
-  return {home, writer_.whole(writer_.bring(u, home, site), Mode::update)};
+  const Operand from = copy < 0 ? home : writer_.whole(copy, Mode::read);
+  if (writer_.tier_of(from) == site) return {home, writer_.whole(copy, Mode::update)};
+  return {home, writer_.whole(writer_.bring(u, from, site), Mode::update)};
 }
 
-void Updater::send_home(int32_t u, const Staged& staged) {
-  if (!staged.is_away()) return;
-  Operand to = staged.home;
+Operand Updater::send_home(int32_t u, const Staged& staged) {
+  if (!staged.is_away()) return staged.home;
+  Operand to = staged.home, from = staged.here;
   to.mode = to.sharded ? Mode::update : Mode::write;
-  writer_.move(u, staged.here, to);
+  const Tier home = writer_.tier_of(to);
+  if (writer_.tier_of(from) == Tier::device && home == Tier::nvme) {
+    from = writer_.whole(writer_.bring(u, from, Tier::host), Mode::read);
+  }
+  writer_.move(u, from, to);
+  // A shard on the device can be gathered as it lies there.
+  const bool gathers = writer_.unit(u).weight_sharded;
+  if (gathers && writer_.tier_of(staged.here) == Tier::device) return staged.here;
+  return home == Tier::nvme ? from : staged.home;
+}
+
+void Updater::read_ahead(double share) {
+  for (; read_ < reads_.size() && double(read_bytes_) < share * double(ahead_bytes_); ++read_) {
+    const Read& read = reads_[read_];
+    if (read.begins_unit) slack_.begin(writer_.size());
+    const Operand to = writer_.whole(read.copy, Mode::write);
+    const int32_t home = writer_.plan().buffers[size_t(read.copy)].copy_of;
+    writer_.move(read.unit, writer_.whole(home, Mode::read), to);
+    read_bytes_ += to.bytes;
+  }
 }
 
 void Updater::run(int32_t u, const std::array<Operand, 4>& states) {

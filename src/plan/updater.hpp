@@ -5,6 +5,9 @@
 
 namespace zero::plan {
 
+/// Units in the order of their first use, in which every body updates them.
+std::vector<int32_t> update_order(const Plan& plan);
+
 /// The optimizer's part of a body: what rests elsewhere is brought to where it runs, updated there
 /// and sent home.
 class Updater {
@@ -13,8 +16,11 @@ class Updater {
 
   /// About the last attempt. The host's optimizer gets a copy of what is decided.
   void decide();
-  /// What this rank owns of unit u and, at stages 1 and 2, the gather of its weights.
-  void update(int32_t u);
+  /// What this rank owns of unit u and, at stages 1 and 2, the gather of its weights. Returns where
+  /// the new weight can be fetched from soonest, its home or a copy.
+  Operand update(int32_t u);
+  /// Behind all updates: reads up to this share of what the next body updates first, in bytes.
+  void read_ahead(double share);
   /// After the body's last op: keeps as many units on their way as the request asks for.
   void spread();
 
@@ -24,8 +30,15 @@ class Updater {
     Operand home, here;
     bool is_away() const { return home.buffer != here.buffer; }
   };
-  Staged stage(int32_t u, const Operand& home);
-  void send_home(int32_t u, const Staged& staged);
+  /// A copy to be made true again.
+  struct Read {
+    int32_t unit, copy;
+    bool begins_unit;
+  };
+  void list_reads();
+  Staged stage(int32_t u, const Operand& home, int32_t copy);
+  /// Returns the copy that is nearest to where weights are used.
+  Operand send_home(int32_t u, const Staged& staged);
   void run(int32_t u, const std::array<Operand, 4>& states);
   void lamb(const PlanOp& adam);
   void gather(int32_t u);
@@ -33,6 +46,9 @@ class Updater {
   BodyWriter& writer_;
   int32_t host_state_ = -1;  ///< the decision in host memory
   Slack slack_;
+  std::vector<Read> reads_;  ///< ahead of the next body
+  int64_t read_bytes_ = 0, ahead_bytes_ = 0;
+  size_t read_ = 0;
 };
 
 }  // namespace zero::plan

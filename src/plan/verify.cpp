@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "src/plan/extents.hpp"
+#include "src/plan/findings.hpp"
+#include "src/plan/live_buffers.hpp"
+#include "src/plan/versions.hpp"
 
 namespace zero::plan {
 namespace {
@@ -15,20 +19,6 @@ std::string describe(const Body& body, int32_t position) {
   return text(body.name, " op ", position, " (", name_of(op.kind), " on ", name_of(op.lane),
               " lane, unit ", op.unit, ", graph op ", op.graph_op, ", micro-batch ", op.micro, ")");
 }
-
-class Findings {
- public:
-  explicit Findings(int limit) : limit_(size_t(limit)) {}
-  template <class... Parts>
-  void add(const Parts&... parts) {
-    if (list_.size() < limit_) list_.push_back(text(parts...));
-  }
-  std::vector<std::string> take() { return std::move(list_); }
-
- private:
-  size_t limit_;
-  std::vector<std::string> list_;
-};
 
 /// Whether an op of a lane can read, or write, bytes of a tier. The small lane adds a few words,
 /// wherever they are made.
@@ -53,10 +43,11 @@ bool reaches(Lane lane, Tier tier, bool reads) {
 
 /// A stretch of an arena: whose bytes it holds and who may still be touching it.
 struct Content {
-  int64_t end;
-  int32_t buffer;  ///< -1: nothing defined
-  int32_t writer;
-  Clock readers;  ///< position of the latest reader a lane since the write
+  int64_t end = 0;
+  int32_t buffer = -1;  ///< -1: nothing defined
+  int32_t writer = -1;
+  Clock readers = {};  ///< position of the latest reader a lane since the write
+  Version version = {};
 };
 
 Clock nobody() {
@@ -68,14 +59,20 @@ Clock nobody() {
 /// Replays one body in its total order against the clocks that lanes and waits give.
 class BodyCheck {
  public:
-  BodyCheck(const Plan& plan, const Body& body, Findings& findings)
-      : plan_(plan), body_(body), findings_(findings), started_(body.ops.size()) {
+  BodyCheck(const Plan& plan, BodyId id, Findings& findings)
+      : plan_(plan),
+        body_(plan.bodies[id]),
+        findings_(findings),
+        started_(body_.ops.size()),
+        versions_(plan) {
     for (size_t tier = 0; tier < kTiers; ++tier) {
-      content_[tier][0] = {plan.arena_bytes[tier], -1, -1, nobody()};
+      content_[tier][0] = {.end = plan.arena_bytes[tier], .readers = nobody()};
     }
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
       const Buffer& buffer = plan.buffers[b];
-      if (buffer.persistent && buffer.bytes > 0) put(extent_of(buffer), int32_t(b), -1);
+      if (!buffer.persistent || buffer.bytes == 0) continue;
+      if (buffer.copy_of >= 0 && id == kReadAhead) continue;
+      put(extent_of(buffer), {.buffer = int32_t(b), .version = versions_.latest(int32_t(b))});
     }
   }
 
@@ -133,10 +130,14 @@ class BodyCheck {
       if (!in_bounds(i, operand) || !in_reach(i, operand)) return;
       check_access(i, operand);
     }
+    const bool transfers = is_transfer(body_.ops[size_t(i)].kind);
+    if (!transfers) check_versions(i);
+    // What arrives of a transfer is what was sent.
+    const Version sent = transfers ? version_at(extent_of(plan_, operands[0])) : Version{};
     for (const Operand& operand : operands) {
-      if (operand.buffer >= 0 && operand.mode != Mode::read) {
-        put(extent_of(plan_, operand), operand.buffer, i);
-      }
+      if (operand.buffer < 0 || operand.mode == Mode::read) continue;
+      const Version made = transfers ? arrived(i, operand, sent) : written(operand);
+      put(extent_of(plan_, operand), {.buffer = operand.buffer, .writer = i, .version = made});
     }
     for (const Operand& operand : operands) {
       if (operand.buffer >= 0) record(extent_of(plan_, operand), i);
@@ -164,22 +165,19 @@ class BodyCheck {
   }
 
   void check_access(int32_t i, const Operand& operand) {
-    const Extent extent = extent_of(plan_, operand);
     const bool reads = mode_of(operand) != Mode::write, writes = operand.mode != Mode::read;
-    Contents& contents = content_[size_t(extent.tier)];
-    auto at = std::prev(contents.upper_bound(extent.begin));
-    for (; at != contents.end() && at->first < extent.end; ++at) {
-      const Content& content = at->second;
+    visit(extent_of(plan_, operand), [&](const Content& content) {
       if (reads && content.buffer != operand.buffer) {
         findings_.add(describe(body_, i), " reads ", name(operand.buffer), " where ",
                       name(content.buffer), " lies");
-        return;
+        return false;
       }
       if (content.writer >= 0) require_order(content.writer, i, operand.buffer);
       for (int32_t reader : content.readers) {
         if (writes && reader >= 0) require_order(reader, i, operand.buffer);
       }
-    }
+      return true;
+    });
   }
 
   void require_order(int32_t earlier, int32_t later, int32_t buffer) {
@@ -188,20 +186,72 @@ class BodyCheck {
                   describe(body_, earlier));
   }
 
-  void check_kept(int32_t b) {
-    const Buffer& buffer = plan_.buffers[size_t(b)];
-    if (!buffer.persistent || buffer.bytes == 0) return;
-    const Contents& contents = content_[size_t(buffer.tier)];
-    auto at = std::prev(contents.upper_bound(buffer.offset));
-    for (; at != contents.end() && at->first < buffer.offset + buffer.bytes; ++at) {
-      if (at->second.buffer == b) continue;
-      findings_.add(body_.name, " ends with ", name(at->second.buffer), " on the bytes of ",
-                    buffer.name);
-      return;
+  using Contents = std::map<int64_t, Content>;
+
+  /// Calls visit(content) for the stretches of an extent, until it returns false.
+  template <class Visit>
+  void visit(const Extent& extent, const Visit& visit) const {
+    const Contents& contents = content_[size_t(extent.tier)];
+    auto at = std::prev(contents.upper_bound(extent.begin));
+    for (; at != contents.end() && at->first < extent.end; ++at) {
+      if (!visit(at->second)) return;
     }
   }
 
-  using Contents = std::map<int64_t, Content>;
+  /// What an op computes with must not be a copy from before an update.
+  void check_versions(int32_t i) {
+    for (const Operand& operand : body_.ops[size_t(i)].operands) {
+      if (operand.buffer < 0 || mode_of(operand) == Mode::write) continue;
+      visit(extent_of(plan_, operand), [&](const Content& content) {
+        if (versions_.is_latest(content.version)) return true;
+        findings_.add(describe(body_, i), " reads an old copy of ", name(content.version.state),
+                      " in ", name(operand.buffer));
+        return false;
+      });
+    }
+  }
+
+  /// Of all stretches; none where they differ.
+  Version version_at(const Extent& extent) const {
+    std::optional<Version> all;
+    visit(extent, [&](const Content& content) {
+      if (all && *all != content.version) all = Version{};
+      if (!all) all = content.version;
+      return all->state >= 0;
+    });
+    return all.value_or(Version{});
+  }
+
+  Version arrived(int32_t i, const Operand& to, const Version& sent) {
+    if (versions_.follows(to.buffer) && sent.state != to.buffer) {
+      findings_.add(describe(body_, i), " brings to ", name(to.buffer), " bytes of ",
+                    name(sent.state));
+    }
+    return sent;
+  }
+
+  Version written(const Operand& to) {
+    const bool anew = mode_of(to) == Mode::write;
+    const Version before = anew ? Version{} : version_at(extent_of(plan_, to));
+    return versions_.next(versions_.follows(to.buffer) ? to.buffer : before.state);
+  }
+
+  void check_kept(int32_t b) {
+    const Buffer& buffer = plan_.buffers[size_t(b)];
+    if (!buffer.persistent || buffer.bytes == 0) return;
+    visit(extent_of(buffer), [&](const Content& content) {
+      if (content.buffer != b) {
+        findings_.add(body_.name, " ends with ", name(content.buffer), " on the bytes of ",
+                      buffer.name);
+      } else if (content.version != versions_.latest(b)) {
+        findings_.add(body_.name, " ends with an old version of ", name(versions_.latest(b).state),
+                      " in ", buffer.name);
+      } else {
+        return true;
+      }
+      return false;
+    });
+  }
 
   static void cut(Contents& contents, int64_t at) {
     const auto holder = std::prev(contents.upper_bound(at));
@@ -219,10 +269,13 @@ class BodyCheck {
     return contents;
   }
 
-  void put(const Extent& extent, int32_t buffer, int32_t writer) {
+  /// `content` without its end and readers.
+  void put(const Extent& extent, Content content) {
     Contents& contents = cut_at(extent);
     contents.erase(contents.find(extent.begin), contents.lower_bound(extent.end));
-    contents[extent.begin] = {extent.end, buffer, writer, nobody()};
+    content.end = extent.end;
+    content.readers = nobody();
+    contents[extent.begin] = content;
   }
 
   void record(const Extent& extent, int32_t reader) {
@@ -242,77 +295,16 @@ class BodyCheck {
   Findings& findings_;
   std::vector<Clock> started_;
   std::array<Contents, kTiers> content_;
+  Versions versions_;
 };
-
-/// Buffers in use at one place of a body, by offset; no two may share a byte.
-class LiveBuffers {
- public:
-  LiveBuffers(const Plan& plan, const std::string& body, Findings& findings)
-      : plan_(plan), body_(body), findings_(findings) {}
-
-  void add(int32_t b) {
-    const Buffer& buffer = plan_.buffers[size_t(b)];
-    std::multimap<int64_t, int32_t>& live = live_[size_t(buffer.tier)];
-    const auto next = live.lower_bound(buffer.offset + buffer.bytes);
-    if (next != live.begin()) {
-      const Buffer& below = plan_.buffers[size_t(std::prev(next)->second)];
-      if (below.offset + below.bytes > buffer.offset) {
-        findings_.add(body_, ": ", buffer.name, " and ", below.name,
-                      " are in use at the same time and share bytes");
-      }
-    }
-    live.emplace(buffer.offset, b);
-  }
-  void remove(int32_t b) {
-    const Buffer& buffer = plan_.buffers[size_t(b)];
-    std::multimap<int64_t, int32_t>& live = live_[size_t(buffer.tier)];
-    const auto [first, last] = live.equal_range(buffer.offset);
-    const auto at = std::find_if(first, last, [&](const auto& entry) { return entry.second == b; });
-    if (at != last) live.erase(at);
-  }
-
- private:
-  const Plan& plan_;
-  const std::string& body_;
-  Findings& findings_;
-  std::array<std::multimap<int64_t, int32_t>, kTiers> live_;
-};
-
-/// A buffer is in use from the first to the last op that names it; what rests between bodies is
-/// always in use, also where a body writes it anew: the gaps between a unit's tensors stay zero.
-void check_apart(const Plan& plan, const Body& body, Findings& findings) {
-  std::vector<int32_t> last(plan.buffers.size(), -1);
-  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
-    for (const Operand& operand : body.ops[size_t(i)].operands) {
-      if (operand.buffer >= 0) last[size_t(operand.buffer)] = i;
-    }
-  }
-  LiveBuffers live(plan, body.name, findings);
-  std::vector<bool> begun(plan.buffers.size(), false);
-  for (size_t b = 0; b < plan.buffers.size(); ++b) {
-    begun[b] = plan.buffers[b].persistent;
-    if (begun[b] && plan.buffers[b].bytes > 0) live.add(int32_t(b));
-  }
-  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
-    for (const Operand& operand : body.ops[size_t(i)].operands) {
-      if (operand.buffer < 0 || begun[size_t(operand.buffer)]) continue;
-      begun[size_t(operand.buffer)] = true;
-      live.add(operand.buffer);
-    }
-    for (const Operand& operand : body.ops[size_t(i)].operands) {
-      if (operand.buffer < 0 || last[size_t(operand.buffer)] != i) continue;
-      if (!plan.buffers[size_t(operand.buffer)].persistent) live.remove(operand.buffer);
-    }
-  }
-}
 
 }  // namespace
 
 std::vector<std::string> verify(const Plan& plan, int limit) {
   Findings findings(limit);
-  for (const Body& body : plan.bodies) {
-    check_apart(plan, body, findings);
-    BodyCheck(plan, body, findings).run();
+  for (int body = 0; body < kBodies; ++body) {
+    check_apart(plan, BodyId(body), findings);
+    BodyCheck(plan, BodyId(body), findings).run();
   }
   return findings.take();
 }

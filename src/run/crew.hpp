@@ -70,6 +70,7 @@ struct Crew {
   std::array<LaneProgress, plan::kLanes> progress;
   std::array<OpTime*, plan::kLanes> op_times{};  ///< of the running body; null: no trace is kept
   int64_t step = 0;                              ///< of the running body's inputs
+  std::atomic<plan::BodyId> body{plan::kStep};   ///< the running one, or the last
   Failure failure;
   std::atomic<bool> closing{false};
   std::function<void(plan::Lane, const plan::PlanOp&)> op_hook;

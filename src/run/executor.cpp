@@ -1,6 +1,7 @@
 #include "zero/run/executor.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -113,6 +114,7 @@ class Executor::Impl {
   void run(BodyId body, const kernels::StepInputs& inputs) {
     set_inputs(body, inputs);
     crew.step = inputs.step;
+    if (body != plan::kEvaluate) read_ahead();
     if (trace_) crew.op_times = trace_->begin(body, inputs.step);
     run_lanes(body);
     if (trace_) trace_->end(body);
@@ -133,7 +135,10 @@ class Executor::Impl {
   }
 
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) {
-    if (is_on_disk(buffer)) return window_->write(buffer, offset, in);
+    if (is_on_disk(buffer)) {
+      copies_are_true_ = false;
+      return window_->write(buffer, offset, in);
+    }
     std::copy(in.begin(), in.end(), bytes(buffer).subspan(size_t(offset), in.size()).begin());
   }
 
@@ -195,7 +200,16 @@ class Executor::Impl {
     std::memcpy(bytes(place).data(), &inputs, sizeof(inputs));
   }
 
+  /// Every body leaves copies true; the host does not.
+  void read_ahead() {
+    if (copies_are_true_) return;
+    crew.op_times = {};
+    run_lanes(plan::kReadAhead);
+    copies_are_true_ = true;
+  }
+
   void run_lanes(BodyId body) {
+    crew.body = body;
     for (Count& count : crew.finished) count.set(0);
     for (size_t lane = 1; lane < kLanes; ++lane) {
       crew.times[lane] = {};
@@ -248,6 +262,7 @@ class Executor::Impl {
   std::optional<DiskWindow> window_;
   std::optional<TraceRing> trace_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
+  std::atomic<bool> copies_are_true_{false};
 };
 
 Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
@@ -269,6 +284,7 @@ void Executor::write(int32_t buffer, int64_t offset, std::span<const std::byte> 
 const Arena& Executor::arena(plan::Tier tier) const { return impl_->arena(tier); }
 std::span<const LaneTimes> Executor::times() const { return impl_->crew.times; }
 std::span<const LaneProgress> Executor::progress() const { return impl_->crew.progress; }
+BodyId Executor::body() const { return impl_->crew.body.load(); }
 std::vector<Executor::Profile> Executor::profile() const { return impl_->profile(); }
 PhaseSeconds Executor::phase_seconds() const { return impl_->phase_seconds(); }
 void Executor::clear_profile() { impl_->clear_profile(); }

@@ -11,8 +11,10 @@ namespace zero::run {
 
 /// Fills a rank's transient buffers with 0xFF, a NaN in every floating type, when the first op of a
 /// body that names them is about to run and when the last one has run, in the order that is really
-/// taken. In a plan that is safe, buffers that share bytes live one after the other in every order,
-/// so a fill never meets live bytes; where it does, the plan was wrong and the numbers show it.
+/// taken; a copy (plan::Buffer::copy_of) before it is filled anew, and when the last op before that
+/// has run. In a plan that is safe, buffers that share bytes live one after the other in every
+/// order, so a fill never meets live bytes; where it does, the plan was wrong and the numbers show
+/// it.
 class Poison {
  public:
   using BytesOf = std::function<std::span<std::byte>(int32_t buffer)>;
@@ -26,13 +28,19 @@ class Poison {
  private:
   struct Life {
     int32_t ops_left = 0;
-    bool born = false;
+    bool begins = false, ends = false;  ///< with 0xFF
   };
+  /// Of one buffer in a body.
+  struct Lives {
+    std::vector<Life> all;
+    size_t now = 0;
+  };
+  bool fills_copy(const plan::Operand& operand) const;
   void fill(int32_t buffer) const;
 
   const plan::Plan& plan_;
   BytesOf bytes_of_;
-  std::vector<Life> lives_;  ///< [buffers]
+  std::vector<Lives> lives_;  ///< [buffers]
 };
 
 }  // namespace zero::run

@@ -53,17 +53,14 @@ class RandomOrderExecutor::Impl {
 
   template <class Inputs>
   void run(plan::BodyId id, const Inputs& inputs) {
-    const plan::Body& body = plan_.bodies[id];
-    begin(id, inputs);
-    for (size_t left = body.ops.size() * ranks_.size(); left > 0;) {
-      const std::vector<Candidate> ready = candidates(id);
-      ZERO_REQUIRE(!ready.empty(), "body ", body.name, " is stuck with ", left,
-                   " ops to go: its waits form a cycle");
-      left -= run_one(id, ready[dice_.below(ready.size())]);
-    }
+    set_inputs(id, inputs);
+    if (id == plan::kStep || id == plan::kFinish) read_ahead();
+    run_body(id);
   }
 
   std::span<std::byte> bytes(int rank, int32_t buffer) {
+    // The host may be about to change what copies are of.
+    if (plan_.buffers[size_t(buffer)].tier == plan::Tier::nvme) copies_are_true_ = false;
     return buffer_bytes(plan_, ranks_[size_t(rank)].memory, buffer);
   }
 
@@ -73,6 +70,22 @@ class RandomOrderExecutor::Impl {
     size_t rank;
     size_t place;  ///< in body.ops
   };
+
+  void read_ahead() {
+    if (!copies_are_true_) run_body(plan::kReadAhead);
+    copies_are_true_ = true;
+  }
+
+  void run_body(plan::BodyId id) {
+    const plan::Body& body = plan_.bodies[id];
+    begin(id);
+    for (size_t left = body.ops.size() * ranks_.size(); left > 0;) {
+      const std::vector<Candidate> ready = candidates(id);
+      ZERO_REQUIRE(!ready.empty(), "body ", body.name, " is stuck with ", left,
+                   " ops to go: its waits form a cycle");
+      left -= run_one(id, ready[dice_.below(ready.size())]);
+    }
+  }
 
   void make_rank(int r) {
     Rank& rank = ranks_[size_t(r)];
@@ -87,18 +100,25 @@ class RandomOrderExecutor::Impl {
       const plan::Body& body = plan_.bodies[id];
       for (const plan::PlanOp& op : body.ops) rank.ops[id].push_back(bind(target, body, op));
     }
-    poisons_.emplace_back(plan_, [this, r](int32_t buffer) { return bytes(r, buffer); });
+    poisons_.emplace_back(plan_, [this, r](int32_t buffer) {
+      return buffer_bytes(plan_, ranks_[size_t(r)].memory, buffer);
+    });
   }
 
   template <class Inputs>
-  void begin(plan::BodyId id, const Inputs& inputs) {
-    const plan::Body& body = plan_.bodies[id];
+  void set_inputs(plan::BodyId id, const Inputs& inputs) {
     const int32_t place = inputs_buffer(plan_, id, sizeof(inputs));
+    for (Rank& rank : ranks_) {
+      std::memcpy(buffer_bytes(plan_, rank.memory, place).data(), &inputs, sizeof(inputs));
+    }
+  }
+
+  void begin(plan::BodyId id) {
+    const plan::Body& body = plan_.bodies[id];
     for (auto& lane : lanes_) lane.clear();
     for (size_t i = 0; i < body.ops.size(); ++i) lanes_[size_t(body.ops[i].lane)].push_back(i);
     for (size_t r = 0; r < ranks_.size(); ++r) {
       ranks_[r].finished = {};
-      std::memcpy(bytes(int(r), place).data(), &inputs, sizeof(inputs));
       poisons_[r].begin(body);
     }
   }
@@ -176,7 +196,8 @@ class RandomOrderExecutor::Impl {
   Dice dice_;
   Stream stream_;
   std::vector<Rank> ranks_;
-  std::vector<Poison> poisons_;                    ///< [ranks]
+  std::vector<Poison> poisons_;  ///< [ranks]
+  bool copies_are_true_ = false;
   std::array<std::vector<size_t>, kLanes> lanes_;  ///< places in body.ops
 };
 

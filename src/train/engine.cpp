@@ -76,7 +76,7 @@ int64_t Engine::allocated_bytes(plan::Tier tier) const {
 void Engine::start_watchdog() {
   const auto progress = executor_->progress();
   const auto running = [this, progress] {
-    return describe_progress(build_.plan, plan::BodyId(body_.load()), progress);
+    return describe_progress(build_.plan, executor_->body(), progress);
   };
   watchdog_ = make_watchdog([progress] { return finished_ops(progress); }, running);
   session_.peers().watch_with(watchdog_.get());
@@ -101,7 +101,6 @@ Engine::~Engine() { session_.peers().watch_with(nullptr); }
 
 void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   using Clock = std::chrono::steady_clock;
-  body_ = body;
   const Clock::time_point start = Clock::now();
   {
     const Watchdog::Armed armed(watchdog_.get());
@@ -115,18 +114,7 @@ kernels::StepState& Engine::state() {
   return executor_->values<kernels::StepState>(build_.plan.step_state)[0];
 }
 
-StateView Engine::view() {
-  run::Executor* const executor = executor_.get();
-  return {
-      .plan = &build_.plan,
-      .rank = session_.rank(),
-      .bytes = [executor](int32_t buffer) { return executor->bytes(buffer); },
-      .read_disk = [executor](int32_t buffer, int64_t offset,
-                              std::span<std::byte> out) { executor->read(buffer, offset, out); },
-      .write_disk = [executor](
-                        int32_t buffer, int64_t offset,
-                        std::span<const std::byte> in) { executor->write(buffer, offset, in); }};
-}
+StateView Engine::view() { return view_of(build_.plan, session_.rank(), *executor_); }
 
 double Engine::exposed_seconds() const {
   return executor_->times()[size_t(plan::Lane::compute)].wait_seconds;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "zero/kernels/optimizer.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::train {
 namespace {
@@ -116,6 +117,17 @@ void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
 }
 
 }  // namespace
+
+StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor) {
+  run::Executor* const from = &executor;
+  return {.plan = &plan,
+          .rank = rank,
+          .bytes = [from](int32_t buffer) { return from->bytes(buffer); },
+          .read_disk = [from](int32_t buffer, int64_t offset,
+                              std::span<std::byte> out) { from->read(buffer, offset, out); },
+          .write_disk = [from](int32_t buffer, int64_t offset,
+                               std::span<const std::byte> in) { from->write(buffer, offset, in); }};
+}
 
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {
   if (!sharded) return {0, unit.numel};

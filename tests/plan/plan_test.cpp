@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
@@ -92,6 +94,86 @@ TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
 TEST(CompileDecode, RefusesBodiesThatCannotShareAndSeveralRanks) {
   EXPECT_THROW(decode_plan(16), Error);
   EXPECT_THROW(decode_plan(80, {.ranks = 2}), Error);
+}
+
+/// Everything on disk, as it is at stage 3.
+Plan disk_plan(int staged_units, int ranks = 1) {
+  testing::TinyModel model;
+  model.gpt2.layers = 8;
+  model.evaluates = false;
+  return testing::tiny_plan({.stage = 3,
+                             .ranks = ranks,
+                             .compute = Dtype::bf16,
+                             .optimizer_home = Tier::nvme,
+                             .weight_home = Tier::nvme,
+                             .staged_units = staged_units},
+                            model);
+}
+
+size_t first_backward(const Plan& plan) {
+  const std::vector<PlanOp>& ops = plan.bodies[kStep].ops;
+  return size_t(std::find_if(ops.begin(), ops.end(),
+                             [&](const PlanOp& op) {
+                               return op.kind == Kind::compute &&
+                                      plan.graphs[0].ops[size_t(op.graph_op)].backward;
+                             }) -
+                ops.begin());
+}
+
+/// How many reads of a buffer on disk stand before and behind the border of a step.
+std::pair<int, int> reads_around(const Plan& plan, int32_t home, size_t border) {
+  const std::vector<PlanOp>& ops = plan.bodies[kStep].ops;
+  std::pair<int, int> reads{};
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != Kind::disk_read || ops[i].operands[0].buffer != home) continue;
+    ++(i < border ? reads.first : reads.second);
+  }
+  return reads;
+}
+
+TEST(ReadAhead, StatesOfTheFirstUnitsAreReadDuringBackwardAndOthersBeforeTheirUpdate) {
+  const Plan plan = disk_plan(4);
+  const size_t border = first_backward(plan);
+  for (size_t u = 0; u < plan.units.size(); ++u) {
+    const Unit& unit = plan.units[u];
+    const std::pair<int, int> expected = u < 4 ? std::pair(0, 1) : std::pair(1, 0);
+    for (int32_t state : {unit.rest, unit.momentum, unit.variance}) {
+      EXPECT_EQ(reads_around(plan, state, border), expected) << plan.buffers[size_t(state)].name;
+    }
+  }
+}
+
+// The first gather of a step takes the weight that the optimizer has left in memory, so beside the
+// read for the update there is one for each further gather.
+TEST(ReadAhead, NoWeightIsReadAgainBehindItsUpdate) {
+  for (int ranks : {1, 2}) {
+    const Plan plan = disk_plan(4, ranks);
+    for (const Unit& unit : plan.units) {
+      const auto gathers = std::count_if(
+          plan.buffers.begin(), plan.buffers.end(),
+          [&](const Buffer& buffer) { return buffer.name.starts_with(unit.name + ".gathered."); });
+      EXPECT_EQ(reads_around(plan, unit.weight, INT32_MAX).first, gathers) << unit.name;
+    }
+  }
+}
+
+// The bytes of copies serve the other units between their uses. A block has 4096 elements of 2
+// bytes of weight and 10 of states, of which three blocks are on their way beside fetched weights.
+TEST(ReadAhead, CopiesTakeTheHostMemoryOfTheUnitsThatAreOnTheirWay) {
+  const Plan plan = disk_plan(3);
+  int64_t fixed = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    const bool rests = buffer.persistent && buffer.copy_of < 0;
+    if (rests && buffer.tier == Tier::host) fixed += buffer.bytes;
+  }
+  EXPECT_LE(plan.arena_bytes[size_t(Tier::host)] - fixed, 3 * 4096 * 12 + 7 * 4096 * 2);
+}
+
+TEST(ReadAhead, WithoutOverlapNothingIsCopied) {
+  const Plan plan = testing::tiny_plan(
+      {.stage = 1, .overlap = false, .optimizer_home = Tier::nvme, .staged_units = 4});
+  EXPECT_TRUE(plan.bodies[kReadAhead].ops.empty());
+  for (const Buffer& buffer : plan.buffers) EXPECT_EQ(buffer.copy_of, -1);
 }
 
 TEST(Compile, StageThreeHoldsLessThanStageZero) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -107,40 +108,57 @@ TEST(Verify, CatchesEveryDeletedWaitOfTwentyPlansOverTiers) {
   expect_every_deleted_wait_is_caught(testing::random_tiered_request, 20);
 }
 
-/// First and last op of each body that touch a buffer; first = -1: none.
-struct Touch {
-  int first = -1;
-  int last = -1;
+/// First and last op of a body between which a buffer is in use.
+struct Life {
+  int first, last;
 };
 
-/// Of every body.
-using BodyTouches = std::array<std::vector<Touch>, kBodies>;
+/// Of every buffer of a body.
+using Lives = std::vector<std::vector<Life>>;
+using BodyLives = std::array<Lives, kBodies>;
 
-std::vector<Touch> touches(const Plan& plan, const Body& body) {
-  std::vector<Touch> touch(plan.buffers.size());
-  for (size_t i = 0; i < body.ops.size(); ++i) {
-    for (const Operand& operand : body.ops[i].operands) {
-      if (operand.buffer < 0) continue;
-      Touch& at = touch[size_t(operand.buffer)];
-      if (at.first < 0) at.first = int(i);
-      at.last = int(i);
-    }
-  }
-  return touch;
+bool fills_copy(const Plan& plan, const Operand& operand) {
+  const Buffer& buffer = plan.buffers[size_t(operand.buffer)];
+  return buffer.copy_of >= 0 && operand.mode == Mode::write && operand.bytes == buffer.bytes;
 }
 
-bool live_together(const Plan& plan, const std::vector<Touch>& touch, size_t a, size_t b) {
-  const auto in_body = [&](size_t x) { return touch[x].first >= 0; };
-  if (plan.buffers[a].persistent) return in_body(b) || plan.buffers[b].persistent;
-  if (plan.buffers[b].persistent) return in_body(a);
-  return in_body(a) && in_body(b) && touch[a].first <= touch[b].last &&
-         touch[b].first <= touch[a].last;
+void touch(const Plan& plan, const Operand& operand, int op, Lives& lives) {
+  std::vector<Life>& own = lives[size_t(operand.buffer)];
+  const bool anew = fills_copy(plan, operand);
+  if (own.empty() || anew) own.push_back({op, op});
+  if (!plan.buffers[size_t(operand.buffer)].persistent) own.back().last = op;
+  if (plan.buffers[size_t(operand.buffer)].copy_of < 0) return;
+  own.back().last = anew ? INT_MAX : op;
+}
+
+/// What rests is always in use, a copy not between its last use and the op that fills it anew.
+Lives lives_in(const Plan& plan, BodyId body) {
+  Lives lives(plan.buffers.size());
+  for (size_t b = 0; b < lives.size(); ++b) {
+    const bool copy = plan.buffers[b].copy_of >= 0;
+    if (plan.buffers[b].persistent && !(copy && body == kReadAhead)) lives[b] = {{-1, INT_MAX}};
+  }
+  const std::vector<PlanOp>& ops = plan.bodies[body].ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    for (const Operand& operand : ops[i].operands) {
+      if (operand.buffer >= 0) touch(plan, operand, int(i), lives);
+    }
+  }
+  return lives;
+}
+
+bool live_together(const std::vector<Life>& a, const std::vector<Life>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Life& mine) {
+    return std::any_of(b.begin(), b.end(), [&](const Life& other) {
+      return mine.first <= other.last && other.first <= mine.last;
+    });
+  });
 }
 
 /// The first body in which two buffers are live at the same time; kBodies: in none.
-int body_of_both(const Plan& plan, const BodyTouches& touch, size_t a, size_t b) {
+int body_of_both(const BodyLives& lives, size_t a, size_t b) {
   int body = 0;
-  while (body < kBodies && !live_together(plan, touch[size_t(body)], a, b)) ++body;
+  while (body < kBodies && !live_together(lives[size_t(body)][a], lives[size_t(body)][b])) ++body;
   return body;
 }
 
@@ -187,12 +205,12 @@ using Moves = std::array<int64_t, kBodies>;  ///< by the first body in which bot
 
 /// Moves every buffer onto those that are live at the same time.
 void move_onto_live(Plan& plan, const Trial& trial, Moves& moves) {
-  BodyTouches touch;
-  for (size_t body = 0; body < touch.size(); ++body) touch[body] = touches(plan, plan.bodies[body]);
+  BodyLives lives;
+  for (int body = 0; body < kBodies; ++body) lives[size_t(body)] = lives_in(plan, BodyId(body));
   for (size_t a = 0; a < plan.buffers.size(); ++a) {
     for (size_t b = a * 7 % trial.stride; b < plan.buffers.size(); b += trial.stride) {
       if (a == b || plan.buffers[a].tier != plan.buffers[b].tier) continue;
-      const int body = body_of_both(plan, touch, a, b);
+      const int body = body_of_both(lives, a, b);
       if (body != kBodies) moves[size_t(body)] += expect_caught_on(plan, a, b, trial.ends);
     }
   }
@@ -250,6 +268,113 @@ TEST(Verify, SeesAnOpOnATierThatItsLaneDoesNotReach) {
     place_waits(plan, plan.bodies[kFinish]);
     EXPECT_FALSE(verify(plan, 1).empty()) << name_of(lane);
   }
+}
+
+/// Whether the op takes bytes from a disk, or to their home there or on the device.
+bool is_read(const Plan& plan, const PlanOp& op) {
+  return op.kind == Kind::disk_read && plan.buffers[size_t(op.operands[1].buffer)].copy_of >= 0;
+}
+bool goes_home(const Plan& plan, const PlanOp& op) {
+  const int32_t to = is_transfer(op.kind) ? op.operands[1].buffer : -1;
+  return std::any_of(plan.units.begin(), plan.units.end(), [to](const Unit& unit) {
+    return to >= 0 &&
+           (to == unit.weight || to == unit.rest || to == unit.momentum || to == unit.variance);
+  });
+}
+
+/// A body's ops with one gone, or at another place, with the waits that they then need.
+void rewire(Plan& plan, Body& body) {
+  number_lanes(body);
+  place_waits(plan, body);
+}
+
+/// Whether another buffer uses bytes of this one in a body.
+bool is_lent(const Plan& plan, const Body& body, int32_t b) {
+  const Buffer& copy = plan.buffers[size_t(b)];
+  for (const PlanOp& op : body.ops) {
+    for (const Operand& operand : op.operands) {
+      if (operand.buffer < 0 || operand.buffer == b) continue;
+      const Buffer& other = plan.buffers[size_t(operand.buffer)];
+      if (other.tier == copy.tier && other.offset < copy.offset + copy.bytes &&
+          copy.offset < other.offset + other.bytes) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Calls visit(plan, body, op's place) for the ops of tiered plans that `picks` picks; returns how
+/// many.
+template <class Picks, class Visit>
+int visit_ops(const Picks& picks, const Visit& visit) {
+  int visited = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Plan plan = random_plan(seed, testing::random_tiered_request);
+    for (Body& body : plan.bodies) {
+      const std::vector<PlanOp> ops = body.ops;
+      for (size_t i = 0; i < ops.size(); ++i) {
+        if (!picks(plan, ops[i])) continue;
+        visit(plan, body, i);
+        body.ops = ops;
+        ++visited;
+      }
+    }
+  }
+  return visited;
+}
+
+// One that is not lent to others keeps what the optimizer left in it, which is what is read.
+TEST(Verify, CatchesEveryReadAheadThatIsMissing) {
+  const int reads = visit_ops(is_read, [](Plan& plan, Body& body, size_t i) {
+    const PlanOp read = body.ops[i];
+    body.ops.erase(body.ops.begin() + ptrdiff_t(i));
+    rewire(plan, body);
+    const bool on_host = plan.units[size_t(read.unit)].optimizer_site() == Tier::host;
+    const bool needless =
+        on_host && body.name != "read ahead" && !is_lent(plan, body, read.operands[1].buffer);
+    EXPECT_EQ(verify(plan, 1).empty(), needless) << body.name << " op " << i;
+  });
+  EXPECT_GT(reads, 150);
+}
+
+TEST(Verify, CatchesEveryUpdateThatDoesNotComeHome) {
+  const int homeward = visit_ops(goes_home, [](Plan& plan, Body& body, size_t i) {
+    body.ops.erase(body.ops.begin() + ptrdiff_t(i));
+    rewire(plan, body);
+    EXPECT_FALSE(verify(plan, 1).empty()) << body.name << " op " << i;
+  });
+  EXPECT_GT(homeward, 200);
+}
+
+// Then it would bring back what was before the update.
+TEST(Verify, CatchesEveryReadAheadOfWhatIsNotHomeYet) {
+  int early = 0;
+  visit_ops(is_read, [&](Plan& plan, Body& body, size_t i) {
+    const PlanOp read = body.ops[i];
+    const auto home = std::find_if(body.ops.begin(), body.ops.end(), [&](const PlanOp& op) {
+      return op.kind == Kind::disk_write && op.operands[1].buffer == read.operands[0].buffer;
+    });
+    if (home == body.ops.end()) return;
+    std::rotate(home, body.ops.begin() + ptrdiff_t(i), body.ops.begin() + ptrdiff_t(i) + 1);
+    rewire(plan, body);
+    EXPECT_FALSE(verify(plan, 1).empty()) << body.name << " op " << i;
+    ++early;
+  });
+  EXPECT_GT(early, 100);
+}
+
+// What a disk has of one unit is not what another one's update needs.
+TEST(Verify, SeesACopyOfSomethingElse) {
+  Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
+  for (PlanOp& op : plan.bodies[kReadAhead].ops) {
+    if (op.operands[0].buffer == plan.units[1].momentum) {
+      op.operands[0].buffer = plan.units[1].variance;
+    }
+  }
+  rewire(plan, plan.bodies[kReadAhead]);
+  EXPECT_FALSE(verify(plan, 1).empty());
 }
 
 TEST(Verify, SeesABufferThatIsTooShortForItsOperand) {

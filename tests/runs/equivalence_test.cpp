@@ -292,6 +292,46 @@ TEST(Homes, SharesStagingAndOverlapChangeNoBit) {
   }
 }
 
+/// Everything that rests, as the host reads it.
+std::vector<std::vector<std::byte>> snapshot(testing::Machine& machine, const plan::Plan& plan) {
+  std::vector<std::vector<std::byte>> kept;
+  for (size_t b = 0; b < plan.buffers.size(); ++b) {
+    const plan::Buffer& buffer = plan.buffers[b];
+    kept.emplace_back(buffer.persistent && buffer.copy_of < 0 ? size_t(buffer.bytes) : 0);
+    if (!kept.back().empty()) machine.read(0, int32_t(b), kept.back());
+  }
+  return kept;
+}
+
+void go_on(testing::Machine& machine, const plan::Plan& plan, int first, int last) {
+  for (int step = first; step <= last; ++step) {
+    const kernels::StepInputs inputs = testing::tiny_inputs(plan, step);
+    testing::fill_batch(machine, plan, inputs.first_sample);
+    machine.run(plan::kStep, inputs);
+  }
+  machine.run(plan::kFinish, testing::tiny_inputs(plan, last + 1));
+}
+
+// As after a checkpoint is loaded: nothing of what was read ahead before is used.
+TEST(Homes, StatesThatTheHostPutsBackAreGoneOnFrom) {
+  plan::Request request = request_of(Dtype::bf16, 1, 3, 2);
+  request.optimizer_home = request.weight_home = plan::Tier::nvme;
+  const plan::Plan plan = testing::tiny_plan(request);
+  const run::Rules rules = testing::tiny_rules(Dtype::bf16);
+  testing::ThreadRanks machine(plan, rules);
+  testing::fill_states(machine, plan, rules);
+  go_on(machine, plan, 1, 3);
+  const auto before = snapshot(machine, plan);
+  go_on(machine, plan, 4, 6);
+  const auto after = snapshot(machine, plan);
+  EXPECT_TRUE(before != after);
+  for (size_t b = 0; b < before.size(); ++b) {
+    if (!before[b].empty()) machine.write(0, int32_t(b), before[b]);
+  }
+  go_on(machine, plan, 4, 6);
+  EXPECT_TRUE(snapshot(machine, plan) == after);
+}
+
 // Half of the elements, and not all or none.
 TEST(Homes, AShareOfTheUnitsIsMoved) {
   plan::Request request = request_of(Dtype::bf16, 2, 1, 4);

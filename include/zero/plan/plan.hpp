@@ -60,6 +60,8 @@ struct Buffer {
   Tier tier = Tier::device;
   Use use = Use::activations;
   bool persistent = false;  ///< keeps its content between bodies
+  int32_t copy_of = -1;     ///< persistent: holds the bytes of this buffer whenever no body runs.
+                            ///< Where a body fills it anew, others may use its bytes until then.
   int64_t offset = -1;      ///< in the tier's arena; the same on every rank; set by pack
 };
 
@@ -147,6 +149,9 @@ struct Unit {
   int64_t shard_numel = 0;  ///< numel / ranks
   // Persistent buffers, -1 where the unit has none.
   int32_t weight = -1, rest = -1, momentum = -1, variance = -1, gradient = -1;
+  /// Copies in host memory of weight, rest, momentum and variance, where these are read from a disk
+  /// ahead of the body that updates them.
+  std::array<int32_t, 4> ahead = {-1, -1, -1, -1};
   bool weight_sharded = false;         ///< stage 3: `weight` holds this rank's shard only
   bool optimizer_sharded = false;      ///< stages 1 to 3
   Tier weight_home = Tier::device;     ///< where `weight` rests
@@ -156,9 +161,11 @@ struct Unit {
   Tier optimizer_site() const { return optimizer_home == Tier::device ? Tier::device : Tier::host; }
   /// Whether a whole unit has to be put together on the device before an op can read its weights.
   bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
+  /// Whether its optimizer finds anything elsewhere than where it rests.
+  bool is_moved() const { return optimizer_home != Tier::device || weight_home != Tier::device; }
 };
 
-enum BodyId : int { kStep, kFinish, kEvaluate, kDecode, kPrefill, kBodies };
+enum BodyId : int { kStep, kFinish, kEvaluate, kReadAhead, kDecode, kPrefill, kBodies };
 
 struct Plan {
   Request request;
@@ -167,8 +174,10 @@ struct Plan {
   std::vector<Unit> units = {};
   std::vector<Buffer> buffers = {};
   /// step: decide on the last attempt, update and run forward unit by unit, then backward.
-  /// finish: decide and update only. evaluate: forward only, sums cleared first. decode, prefill:
-  /// a text goes on by one token, by a chunk; a plan has either these two or the others.
+  /// finish: decide and update only. evaluate: forward only, sums cleared first. read ahead: makes
+  /// copies true, which step and finish need and leave true; due where the host has written what
+  /// they are copies of. decode, prefill: a text goes on by one token, by a chunk; a plan has
+  /// either these two or the others.
   std::array<Body, kBodies> bodies = {};
   std::array<int64_t, kTiers> arena_bytes{};
 

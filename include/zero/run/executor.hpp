@@ -76,8 +76,9 @@ class Executor {
   ~Executor();
 
   /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first (to
-  /// evaluation_inputs for kEvaluate). An error on a lane is rethrown here, after the other lanes
-  /// have stopped waiting for it; the executor is then unusable.
+  /// evaluation_inputs for kEvaluate). Before a body that updates, kReadAhead runs by itself where
+  /// write() has changed what copies are of. An error on a lane is rethrown here, after the other
+  /// lanes have stopped waiting for it; the executor is then unusable.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
   /// The same for kDecode and kPrefill, of which no trace is kept.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
@@ -97,6 +98,7 @@ class Executor {
   const Arena& arena(plan::Tier tier) const;
   std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
   std::span<const LaneProgress> progress() const;
+  plan::BodyId body() const;  ///< the running one, or the last; from any thread
   /// Seconds by op kind name of the last runs since clear_profile(), for the table of where time
   /// goes.
   struct Profile {

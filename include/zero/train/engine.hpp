@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -70,7 +69,6 @@ class Engine {
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::unique_ptr<Disk> disk_;  ///< null where the plan keeps nothing there
   std::unique_ptr<run::Executor> executor_;
-  std::atomic<int> body_{0};
   std::array<int64_t, plan::kBodies> runs_{};
   double last_seconds_ = 0;
   double watchdog_seconds_;

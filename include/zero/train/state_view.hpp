@@ -7,6 +7,10 @@
 
 #include "zero/plan/plan.hpp"
 
+namespace zero::run {
+class Executor;
+}
+
 namespace zero::train {
 
 /// The state of training that one rank holds: a plan, and the bytes of its persistent buffers.
@@ -27,6 +31,9 @@ struct StateView {
     return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
   }
 };
+
+/// Of an executor, which outlives the view.
+StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor);
 
 /// Elements [begin, end) of a unit.
 struct UnitRange {

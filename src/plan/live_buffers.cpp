@@ -1,0 +1,105 @@
+#include "src/plan/live_buffers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace zero::plan {
+namespace {
+
+/// Buffers in use at one place of a body, by offset; no two may share a byte.
+class LiveBuffers {
+ public:
+  LiveBuffers(const Plan& plan, const std::string& body, Findings& findings)
+      : plan_(plan), body_(body), findings_(findings) {}
+
+  void add(int32_t b) {
+    const Buffer& buffer = plan_.buffers[size_t(b)];
+    std::multimap<int64_t, int32_t>& live = live_[size_t(buffer.tier)];
+    const auto next = live.lower_bound(buffer.offset + buffer.bytes);
+    if (next != live.begin()) {
+      const Buffer& below = plan_.buffers[size_t(std::prev(next)->second)];
+      if (below.offset + below.bytes > buffer.offset) {
+        findings_.add(body_, ": ", buffer.name, " and ", below.name,
+                      " are in use at the same time and share bytes");
+      }
+    }
+    live.emplace(buffer.offset, b);
+  }
+  void remove(int32_t b) {
+    const Buffer& buffer = plan_.buffers[size_t(b)];
+    std::multimap<int64_t, int32_t>& live = live_[size_t(buffer.tier)];
+    const auto [first, last] = live.equal_range(buffer.offset);
+    const auto at = std::find_if(first, last, [&](const auto& entry) { return entry.second == b; });
+    if (at != last) live.erase(at);
+  }
+
+ private:
+  const Plan& plan_;
+  const std::string& body_;
+  Findings& findings_;
+  std::array<std::multimap<int64_t, int32_t>, kTiers> live_;
+};
+
+/// When buffers come into use and go out of it.
+class Uses {
+ public:
+  Uses(const Plan& plan, BodyId id)
+      : plan_(plan),
+        begins_(plan.bodies[id].ops.size() + 1),
+        ends_(begins_.size()),
+        since_(plan.buffers.size(), -1),
+        last_(plan.buffers.size(), -1) {
+    for (size_t b = 0; b < plan.buffers.size(); ++b) {
+      const Buffer& buffer = plan.buffers[b];
+      if (!buffer.persistent || buffer.bytes == 0) continue;
+      if (buffer.copy_of < 0 || id != kReadAhead) since_[b] = 0;
+    }
+    for (size_t i = 0; i < plan.bodies[id].ops.size(); ++i) {
+      for (const Operand& operand : plan.bodies[id].ops[i].operands) touch(operand, int32_t(i));
+    }
+    for (size_t b = 0; b < plan.buffers.size(); ++b) {
+      if (since_[b] >= 0) add(int32_t(b), since_[b], plan.buffers[b].persistent ? -1 : last_[b]);
+    }
+  }
+
+  /// As op i is about to run, and when it has run.
+  const std::vector<int32_t>& begins(size_t i) const { return begins_[i]; }
+  const std::vector<int32_t>& ends(size_t i) const { return ends_[i]; }
+
+ private:
+  void touch(const Operand& operand, int32_t i) {
+    if (operand.buffer < 0) return;
+    const size_t b = size_t(operand.buffer);
+    const Buffer& buffer = plan_.buffers[b];
+    const bool anew =
+        buffer.copy_of >= 0 && operand.mode == Mode::write && operand.bytes == buffer.bytes;
+    if (anew && since_[b] >= 0 && last_[b] >= 0) add(operand.buffer, since_[b], last_[b]);
+    if (anew || since_[b] < 0) since_[b] = i;
+    last_[b] = i;
+  }
+
+  /// `last` is -1 for what is kept.
+  void add(int32_t buffer, int32_t first, int32_t last) {
+    begins_[size_t(first)].push_back(buffer);
+    if (last >= 0) ends_[size_t(last)].push_back(buffer);
+  }
+
+  const Plan& plan_;
+  std::vector<std::vector<int32_t>> begins_, ends_;  ///< [ops + 1]
+  std::vector<int32_t> since_;  ///< [buffers] first op of the present use; -1: none
+  std::vector<int32_t> last_;   ///< [buffers] last op that names it
+};
+
+}  // namespace
+
+void check_apart(const Plan& plan, BodyId body, Findings& findings) {
+  const Uses uses(plan, body);
+  LiveBuffers live(plan, plan.bodies[body].name, findings);
+  for (size_t i = 0; i <= plan.bodies[body].ops.size(); ++i) {
+    for (int32_t buffer : uses.begins(i)) live.add(buffer);
+    for (int32_t buffer : uses.ends(i)) live.remove(buffer);
+  }
+}
+
+}  // namespace zero::plan
