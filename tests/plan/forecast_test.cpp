@@ -82,6 +82,34 @@ TEST(Forecast, OverlapShortensTheStepAndExposesLess) {
   EXPECT_LT(beside.exposed_seconds, serial.exposed_seconds);
 }
 
+/// A step whose optimizer is on disk, over the longer one of the same step in memory and of what
+/// the disk moves, where both take about as long.
+double over_the_longer_one(int staged_units) {
+  testing::TinyModel model;
+  model.gpt2.layers = 8;
+  Request request{.stage = 1, .staged_units = staged_units};
+  Machine machine{.name = "test",
+                  .product_flops = 1e9,
+                  .memory_bandwidth = 1e9,
+                  .host_bandwidth = 1e12,
+                  .copy_bandwidth = 1e12};
+  const double compute = forecast(testing::tiny_plan(request, model), machine).step_seconds;
+  request.optimizer_home = Tier::nvme;
+  const Plan plan = testing::tiny_plan(request, model);
+  // Momentum and variance, each read and written once.
+  machine.disk_read_bandwidth = machine.disk_write_bandwidth =
+      8 * double(padded_parameters(plan)) / compute;
+  const Forecast made = forecast(plan, machine);
+  EXPECT_NEAR(made.lane_seconds[size_t(Lane::disk_read)], compute, 1e-9 * compute);
+  return made.step_seconds / compute;
+}
+
+// Of nine units; what is not read during backward is read during forward, which is shorter.
+TEST(Forecast, ADiskAsSlowAsComputeHidesWhereHalfOfTheUnitsAreStaged) {
+  EXPECT_GT(over_the_longer_one(1), 1.4);
+  EXPECT_LT(over_the_longer_one(5), 1.15);
+}
+
 TEST(MachineProfile, ListsTheKnownMachinesWhenItRefuses) {
   EXPECT_EQ(machine_profile("titan_rtx_24g", Dtype::f16).device_bytes / (1 << 20), 24217);
   try {

@@ -1,0 +1,68 @@
+#include "zero/train/timed_steps.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "zero/train/initial_weights.hpp"
+#include "zero/train/state_view.hpp"
+
+namespace zero::train {
+namespace {
+
+run::Rules rules_of(const float& rate) {
+  run::Rules rules;
+  rules.decide.learning_rates = &rate;
+  rules.decide.learning_rate_count = 1;
+  return rules;
+}
+
+int64_t vocabulary_of(const graph::Graph& graph) {
+  int64_t vocabulary = 1;
+  for (const graph::Op& op : graph.ops) {
+    vocabulary = std::max(vocabulary, int64_t(op.attributes.vocabulary));
+  }
+  return vocabulary;
+}
+
+}  // namespace
+
+TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
+                       const run::LaneDisks& disks)
+    : plan_(plan), rules_(rules_of(rate_)), executor_(plan, rules_, comms, disks) {
+  fill_initial_weights(view_of(plan, rank, executor_), 1, plan.request.threads);
+  executor_.values<kernels::StepState>(plan.step_state)[0] =
+      kernels::initial_step_state(rules_.decide);
+  const int64_t vocabulary = vocabulary_of(plan.graphs[0]);
+  const auto count_up = [&](int32_t buffer, int64_t first) {
+    for (int32_t& id : executor_.values<int32_t>(buffer)) id = int32_t(first++ % vocabulary);
+  };
+  for (const int32_t buffer : plan.tokens) count_up(buffer, 0);
+  for (const int32_t buffer : plan.targets) count_up(buffer, 1);
+}
+
+double TimedSteps::step() {
+  ++step_;
+  return run(plan::kStep);
+}
+
+double TimedSteps::finish() {
+  ++step_;
+  return run(plan::kFinish);
+}
+
+double TimedSteps::run(plan::BodyId body) {
+  const graph::Graph& graph = plan_.graphs[0];
+  kernels::StepInputs inputs{};
+  inputs.seed = 1;
+  inputs.step = step_;
+  inputs.counted_tokens = inputs.pending_tokens =
+      graph.samples * graph.length * plan_.request.ranks * plan_.request.micro_batches;
+  inputs.pending = step_ > 1;
+  inputs.pending_step = step_ - 1;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  executor_.run(body, inputs);
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace zero::train
