@@ -52,8 +52,13 @@ class Placed {
   std::vector<std::vector<int32_t>> windows_;
 };
 
-/// The tightest gap between `taken` ranges that holds `bytes`, or the end of the last.
-int64_t best_gap(std::vector<Range>& taken, int64_t bytes) {
+/// Where something goes between `taken` ranges; `best` is -1 if it fits into no gap.
+struct Place {
+  int64_t best, top;
+};
+
+/// The tightest gap that holds `bytes`, and the end of the last range.
+Place best_gap(std::vector<Range>& taken, int64_t bytes) {
   std::sort(taken.begin(), taken.end(),
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
   int64_t top = 0, best = -1, best_slack = 0;
@@ -65,7 +70,20 @@ int64_t best_gap(std::vector<Range>& taken, int64_t bytes) {
     }
     top = std::max(top, range.end);
   }
-  return best >= 0 ? best : top;
+  return {best, top};
+}
+
+/// Not over the borders of copies if it fits between them: then what is on its way lies on one
+/// copy, and that copy waits for no other when it is filled anew. Else the tightest gap, or the
+/// end.
+int64_t place_among(std::vector<Range>& taken, const std::vector<Range>& borders, int64_t bytes) {
+  if (!borders.empty()) {
+    std::vector<Range> cut = taken;
+    cut.insert(cut.end(), borders.begin(), borders.end());
+    if (const Place in_copy = best_gap(cut, bytes); in_copy.best >= 0) return in_copy.best;
+  }
+  const Place place = best_gap(taken, bytes);
+  return place.best >= 0 ? place.best : place.top;
 }
 
 /// Offline best fit behind `base`, largest first; copies lie there already. Returns the bytes used.
@@ -78,14 +96,17 @@ int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, int64_t bas
   });
   int64_t top = 0;
   Placed placed(positions);
-  std::vector<Range> taken;
+  std::vector<Range> taken, borders;
   for (const Lifetime& lifetime : lifetimes) {
     Buffer& buffer = plan.buffers[size_t(lifetime.buffer)];
     const int64_t bytes = placed_bytes(buffer);
     int64_t begin = buffer.offset - base;
-    if (!buffer.persistent) {
+    if (buffer.persistent) {
+      borders.push_back({begin, begin});
+      borders.push_back({begin + bytes, begin + bytes});
+    } else {
       placed.meeting(lifetime, taken);
-      begin = best_gap(taken, bytes);
+      begin = place_among(taken, borders, bytes);
       buffer.offset = base + begin;
     }
     placed.add(lifetime, {begin, begin + bytes});
