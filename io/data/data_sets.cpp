@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/data/open_tokens.hpp"
 #include "zero/io/data/synthetic_tokens.hpp"
@@ -17,8 +18,9 @@ std::unique_ptr<TokenSource> open_file(const std::string& path, const DataOption
 }
 
 [[noreturn]] void refuse_short(const std::string& path, int64_t tokens, int64_t window) {
-  refuse(Exit::kInput, path, ": ", tokens, " tokens hold no sample of ", window,
-         "; give more data or a data.sequence_length below ", std::max<int64_t>(tokens, 2));
+  refuse(Exit::kInput, path, ": ", counted(tokens, "token"), tokens == 1 ? " holds" : " hold",
+         " no sample of ", window, "; give more data or a data.sequence_length below ",
+         std::max<int64_t>(tokens, 2));
 }
 
 DataSets open_synthetic(const DataOptions& options) {
@@ -47,10 +49,9 @@ int64_t split(const DataOptions& options, int64_t samples) {
   if (options.validation_fraction <= 0) return samples;
   const int64_t held_out = int64_t(std::ceil(options.validation_fraction * double(samples)));
   if (held_out >= samples) {
-    refuse(Exit::kInput, options.train, ": ", samples,
-           " samples, of which data.validation_fraction", " = ", options.validation_fraction,
-           " holds out ", held_out,
-           ", leave none to train on; give more data, or data.validation = FILE");
+    refuse(Exit::kInput, options.train, ": ", counted(samples, "sample"),
+           ", of which data.validation_fraction", " = ", options.validation_fraction, " holds out ",
+           held_out, ", leave none to train on; give more data, or data.validation = FILE");
   }
   return samples - held_out;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/units.hpp"
 
@@ -202,7 +203,9 @@ class Reader {
     } else if (word.find('=') != std::string::npos) {
       line_.overrides.push_back(word);
     } else {
-      refuse(Exit::kUsage, "command line: ", word, ": is no setting; write key=value");
+      const bool prompt = syntax_->command == Command::generate;
+      refuse(Exit::kUsage, "command line: ", word, ": is no setting; write ",
+             prompt ? "--prompt and the text in quotes" : "key=value");
     }
   }
 
@@ -214,6 +217,20 @@ class Reader {
     line_.second = word;
   }
 
+  [[noreturn]] void refuse_option(const std::string& name) const {
+    std::vector<std::string> known;
+    std::string all;
+    for (const Option& option : syntax_->options) {
+      known.emplace_back(option.name);
+      all += (all.empty() ? "" : ", ") + known.back();
+    }
+    const std::string near = nearest_key(name, known);
+    refuse(Exit::kUsage, "command line: ", name, ": unknown option; ",
+           near.empty() ? text("of zeroapp ", syntax_->word, syntax_->word.empty() ? "" : " ",
+                               syntax_->input, " they are: ", all.empty() ? "none" : all)
+                        : "did you mean " + near + "?");
+  }
+
   void read_option(const std::string& name) {
     if (name == "--help" || name == "-h") {
       line_.command = Command::help;
@@ -222,9 +239,7 @@ class Reader {
     } else {
       const auto option = std::find_if(syntax_->options.begin(), syntax_->options.end(),
                                        [&](const Option& known) { return known.name == name; });
-      if (option == syntax_->options.end()) {
-        refuse(Exit::kUsage, "command line: ", name, ": unknown option; see zeroapp --help");
-      }
+      if (option == syntax_->options.end()) refuse_option(name);
       std::visit([&](const auto& kind) { take(name, kind); }, option->kind);
     }
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "src/commands/escaped_text.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/io/data/tokenizer.hpp"
@@ -109,7 +110,7 @@ View::View(const CommandLine& line) : line_(line), config_(read_input(line)) {
 }
 
 std::string source_text(const std::string& path, const TokenSource& source) {
-  return text(path, ": ", source.format(), "; ", source.tokens(), " tokens");
+  return text(path, ": ", source.format(), "; ", counted(source.tokens(), "token"));
 }
 
 std::string fingerprint_text(uint64_t fingerprint) {
@@ -121,21 +122,23 @@ std::string fingerprint_text(uint64_t fingerprint) {
 std::string View::summary() const {
   const DataConfig& data = config_.data;
   std::string out = text("train        ", source_text(data.train, *data_.train_source), "\n");
-  out += text("             ", train().samples(), " samples of ", train().sequence_length(),
-              " + 1 tokens\n");
+  out += text("             ", counted(train().samples(), "sample"), " of ",
+              train().sequence_length(), " + 1 tokens\n");
   if (data_.validation) {
     const std::string from = data_.validation_source
                                  ? source_text(data.validation, *data_.validation_source)
                                  : text("the last ", data.validation_fraction, " of ", data.train);
-    out += text("validation   ", from, "; ", data_.validation->samples(), " samples held out\n");
+    out += text("validation   ", from, "; ", counted(data_.validation->samples(), "sample"),
+                " held out\n");
   }
   out += text("vocabulary   ids below ", data_.train_source->vocab_size(), ", the model's is ",
               train::model_of(config_).vocabulary, "\n");
   out += text("fingerprint  ", fingerprint_text(fingerprint_), "\n");
-  out += text("step         ", batch_.train, " samples = ", batch_.micro, " x ",
-              batch_.accumulation, " x ", line_.ranks, line_.ranks == 1 ? " rank, " : " ranks, ",
-              batch_.train * train().sequence_length(), " tokens\n");
-  out += text("run          ", config_.run.steps, " steps = ", epochs(), " epochs\n");
+  out += text("step         ", counted(batch_.train, "sample"), " = ", batch_.micro, " x ",
+              batch_.accumulation, " x ", counted(line_.ranks, "rank"), ", ",
+              counted(batch_.train * train().sequence_length(), "token"), "\n");
+  out += text("run          ", counted(config_.run.steps, "step"), " = ", epochs(),
+              epochs() == 1 ? " epoch\n" : " epochs\n");
   return out;
 }
 

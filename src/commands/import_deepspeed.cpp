@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "zero/base/error.hpp"
 #include "zero/config/import_deepspeed.hpp"
@@ -11,15 +12,29 @@
 namespace zero::commands {
 namespace {
 
+/// As a shell reads it back: quoted, where it would read more than a word.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:+-";
+  if (word.find_first_not_of(kPlain) == word.npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 /// What is still open, and the command that would fill it.
 void print_needs(const CommandLine& line, const DeepSpeedImport& result) {
   if (result.needs.empty()) return;
-  std::string again = line.program + " import-deepspeed " + line.input;
-  for (const std::string& given : line.overrides) again += " " + given;
+  const bool to_file = !line.output.empty();
+  std::string again = to_file ? "rm " + shell_word(line.output) + " && " : "";
+  again += shell_word(line.program) + " import-deepspeed " + shell_word(line.input);
+  if (line.leave_out_unsupported) again += " --leave-out-unsupported";
+  for (const std::string& given : line.overrides) again += " " + shell_word(given);
   for (const std::string& key : result.needs) {
     std::fprintf(stderr, "needs %s\n", key.c_str());
     again += " " + key;
   }
+  if (to_file) again += " -o " + shell_word(line.output);
   std::fprintf(stderr, "write them into the input file, or: %s\n", again.c_str());
 }
 
@@ -58,11 +73,13 @@ int import_deepspeed(const CommandLine& line) {
       line.output.empty() ? "INPUT.toml" : line.output);
   for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
   require_none_refused(result);
-  print_needs(line, result);
   if (line.output.empty()) {
     write(stdout, "standard output", result.toml);
   } else {
     write_new_file(line.output, result.toml);
+  }
+  print_needs(line, result);
+  if (!line.output.empty() && result.needs.empty()) {
     std::fprintf(stderr, "%s is written; what it takes: %s plan %s --ranks 2\n",
                  line.output.c_str(), line.program.c_str(), line.output.c_str());
   }

@@ -1,14 +1,31 @@
 #include "zero/commands/import_weights.hpp"
 
 #include <cstdio>
+#include <filesystem>
 
+#include "zero/base/error.hpp"
 #include "zero/commands/version.hpp"
+#include "zero/train/files.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/model_import.hpp"
+#include "zero/train/stored_checkpoint.hpp"
 
 namespace zero::commands {
+namespace {
+
+void require_model_folder(const std::string& folder) {
+  if (std::filesystem::exists(folder + "/config.json")) return;
+  if (!std::filesystem::is_directory(folder)) refuse(Exit::kInput, train::no_folder_text(folder));
+  const bool stored = train::holds_checkpoints(folder);
+  refuse(Exit::kInput, folder, ": holds no config.json; ",
+         stored ? text("what it holds are checkpoints: begin with them by model.init_from=", folder)
+                : "name a folder with a GPT-2's config.json and model.safetensors");
+}
+
+}  // namespace
 
 int import_weights(const CommandLine& line) {
+  require_model_folder(line.input);
   const train::ModelFolder model(line.input);
   train::import_model(model, line.second, version());
   std::printf("%s in %s: begin a training with model.init_from=%s\n", model.path().c_str(),

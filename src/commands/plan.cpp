@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "zero/base/counted.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/cheapest_change.hpp"
@@ -15,8 +16,8 @@ namespace {
 int64_t node_ranks(const CommandLine& line) {
   const int64_t node = line.ranks_per_node ? line.ranks_per_node : line.ranks;
   if (line.ranks % node == 0) return node;
-  refuse(Exit::kUsage, "command line: --ranks-per-node: ", line.ranks,
-         " ranks do not fill nodes of ", node, "; write a divisor");
+  refuse(Exit::kUsage, "command line: --ranks-per-node: ", counted(line.ranks, "rank"),
+         " do not fill nodes of ", node, "; write a divisor");
 }
 
 /// A profile's name has neither a dot nor a slash.
@@ -46,8 +47,8 @@ void warn_of_other_launch(const CommandLine& line, const train::MachineFigures& 
   if (line.ranks > 1 && figures.all_gather == 0) {
     warn(line.machine + ": was measured on one rank: the time of collectives is a guess");
   } else if (line.ranks != figures.ranks) {
-    warn(text(line.machine, ": was measured on ", figures.ranks, " ranks, and the plan has ",
-              line.ranks, ": times may be others"));
+    warn(text(line.machine, ": was measured on ", counted(figures.ranks, "rank"),
+              ", and the plan has ", line.ranks, ": times may be others"));
   }
 }
 
@@ -92,9 +93,10 @@ void print_report(const train::PlanReport& report, bool json) {
     return;
   }
   const train::Build& build = *report.build;
-  std::printf("%lld parameters, stage %d, %d ranks, %s, batch %lld = %lld x %lld x %d\n",
+  std::printf("%lld parameters, stage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
               (long long)model::parameter_count(build.model), build.plan.request.stage,
-              build.plan.request.ranks, std::string(name_of(build.plan.request.compute)).c_str(),
+              counted(build.plan.request.ranks, "rank").c_str(),
+              std::string(name_of(build.plan.request.compute)).c_str(),
               (long long)build.batch.train, (long long)build.batch.micro,
               (long long)build.batch.accumulation, build.plan.request.ranks);
   std::fputs(train::memory_table(report).c_str(), stdout);
@@ -116,7 +118,7 @@ void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config
   if (report.fits()) return;
   const auto change = train::cheapest_change(config, team, train::fits_in(report.limit), more.most);
   std::string advice = text("no batch, recompute, stage or home in host memory on up to ",
-                            more.most, more.most == 1 ? " rank" : " ranks",
+                            counted(more.most, "rank"),
                             " makes it fit; use a smaller model, or more ranks on more nodes");
   if (change) advice = "cheapest change that fits: " + change->text;
   // More ranks on the same node would share the same memory.

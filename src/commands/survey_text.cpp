@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/train/memory_limit.hpp"
 
@@ -61,8 +62,8 @@ std::string survey_end(const train::Survey& survey) {
 
 std::string step_verdict(const train::StepSurvey& step) {
   if (step.verifies()) {
-    return text(step.folder, ": ", step.files, " files, ", train::bytes_text(double(step.bytes)),
-                ": verified\n");
+    return text(step.folder, ": ", counted(int64_t(step.files), "file"), ", ",
+                train::bytes_text(double(step.bytes)), ": verified\n");
   }
   std::string lines;
   for (const std::string& problem : step.problems) lines += text("DAMAGED: ", problem, "\n");

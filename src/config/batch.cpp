@@ -1,5 +1,6 @@
 #include "zero/config/batch.hpp"
 
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -10,7 +11,7 @@ std::string equation(const RunConfig& c, int64_t ranks) {
   return text("train_batch_size = ", value(c.train_batch_size),
               ", train_micro_batch_size_per_gpu = ", value(c.train_micro_batch_size_per_gpu),
               ", gradient_accumulation_steps = ", value(c.gradient_accumulation_steps), " on ",
-              ranks, ranks == 1 ? " rank" : " ranks");
+              counted(ranks, "rank"));
 }
 
 [[noreturn]] void refuse_batch(const RunConfig& c, int64_t ranks, const std::string& advice) {

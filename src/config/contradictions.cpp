@@ -2,6 +2,7 @@
 
 #include "src/config/nearest.hpp"
 #include "src/config/rules.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/model_sizes.hpp"
 
@@ -22,8 +23,8 @@ std::string no_length(const RunConfig& c) {
 
 std::string two_lengths(const RunConfig& c) {
   if (c.run.steps == 0 || c.run.epochs == 0) return kFine;
-  return text("the training ends after ", c.run.steps, " steps or after ", c.run.epochs,
-              " epochs; write run.steps = 0 or run.epochs = 0");
+  return text("the training ends after ", counted(c.run.steps, "step"), " or after ",
+              counted(c.run.epochs, "epoch"), "; write run.steps = 0 or run.epochs = 0");
 }
 
 std::string endless_epochs(const RunConfig& c) {
@@ -60,8 +61,8 @@ std::string no_model(const RunConfig& c) {
 
 std::string uneven_heads(const RunConfig& c) {
   if (c.model.heads == 0 || c.model.width % c.model.heads == 0) return kFine;
-  return text("a width of ", c.model.width, " does not divide into ", c.model.heads,
-              " heads; write a width that is a multiple of heads");
+  return text("a width of ", c.model.width, " does not divide into ",
+              counted(c.model.heads, "head"), "; write a width that is a multiple of heads");
 }
 
 std::string no_tokenizer(const RunConfig& c) {
@@ -86,16 +87,16 @@ std::string long_sequence(const RunConfig& c) {
   if (!has_size(c)) return kFine;
   const int64_t length = c.data.sequence_length, positions = model_size(c).max_positions;
   if (length <= positions) return kFine;
-  return text("a sequence of ", length, " tokens in a model of ", positions,
-              " positions; write sequence_length = ", positions, " or less");
+  return text("a sequence of ", counted(length, "token"), " in a model of ",
+              counted(positions, "position"), "; write sequence_length = ", positions, " or less");
 }
 
 std::string absent_block(const RunConfig& c) {
   if (!has_size(c) || c.recompute.layers.empty()) return kFine;
   const int64_t last = c.recompute.layers.back(), layers = model_size(c).layers;
   if (layers == 0 || last < layers) return kFine;
-  return text("recompute names block ", last, " of a model of ", layers,
-              " blocks, counted from 0; write at most ", layers - 1);
+  return text("recompute names block ", last, " of a model of ", counted(layers, "block"),
+              ", counted from 0; write at most ", layers - 1);
 }
 
 std::string two_halves(const RunConfig& c) {

@@ -184,7 +184,7 @@ void tier_fields(Table& table, RunConfig& c) {
   table.integer("intra_op_parallelism", c.aio.intra_op_parallelism, {.low = 1, .high = 64});
   table.flag("single_submit", c.aio.single_submit);
   table.flag("overlap_events", c.aio.overlap_events);
-  table.flag("require_uring", c.aio.require_uring);
+  table.flag("require_uring", c.aio.require_uring).standing = kOurs;
 }
 
 void precision_fields(Table& table, RunConfig& c) {

@@ -1,5 +1,6 @@
 #include "zero/config/read_config.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -166,6 +167,29 @@ void derive_output(const std::string& file, RunConfig& config, Report& report) {
   }
 }
 
+/// Of a path that cannot be read as a file: why, and which file may be meant.
+std::string why_unread(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  constexpr size_t kLongestName = 80;
+  std::error_code error;
+  if (fs::is_directory(path, error)) return "is a folder; name an input file in it";
+  if (fs::exists(path, error)) return "cannot be read; look at its permissions";
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::vector<std::string> stems;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string stem = entry->path().stem().string();
+    const bool meant = entry->path().extension() == ".toml" && stem.size() <= kLongestName;
+    if (meant) stems.push_back(stem);
+  }
+  std::sort(stems.begin(), stems.end());
+  const std::string near = nearest_key(path.stem().string(), stems);
+  if (near.empty()) {
+    return "is not there; the first argument is an input file such as inputs/gpt2_nano.toml";
+  }
+  return text("is not there; did you mean ", (path.parent_path() / (near + ".toml")).string(), "?");
+}
+
 }  // namespace
 
 ConfigInput read_config(std::string_view text, const std::string& file,
@@ -189,9 +213,7 @@ ConfigInput read_config_file(const std::string& path, std::span<const std::strin
   std::string bytes(kTomlMaxBytes + 1, '\0');
   if (file) file.read(bytes.data(), std::streamsize(bytes.size()));
   if (!file.eof() && !file.good()) {
-    refuse(Exit::kUsage, path,
-           ": cannot be read; the first argument is an input file such as "
-           "inputs/gpt2_nano.toml");
+    refuse(Exit::kUsage, path, ": ", why_unread(path));
   }
   bytes.resize(size_t(file.gcount()));
   return read_config(bytes, path, overrides);

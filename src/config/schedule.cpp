@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -67,8 +68,8 @@ std::string long_warmup(const RunConfig& config) {
   const Schedule schedule = schedule_of(config);
   const int64_t total = schedule.config.total_num_steps;
   if (config.scheduler.type == ScheduleType::constant || total == 0 || warmup < total) return "";
-  return text("the warm-up of ", warmup, " steps outlasts the ", total,
-              " steps of the schedule: the learning rate reaches ", schedule.rate(total - 1),
+  return text("the warm-up of ", counted(warmup, "step"), " does not end within the schedule of ",
+              counted(total, "step"), ": the learning rate reaches ", schedule.rate(total - 1),
               " and no more");
 }
 

@@ -1,5 +1,6 @@
 #include "zero/config/steps.hpp"
 
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/schedule.hpp"
 
@@ -30,13 +31,14 @@ std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batc
   ZERO_REQUIRE(samples >= 1 && train_batch_size >= 1, samples, " samples in batches of ",
                train_batch_size);
   if (samples > kMostVisits / run.epochs) {
-    refuse(Exit::kUsage, "run.epochs: ", run.epochs, " epochs of ", samples,
-           " samples are too many to count; write at most ", kMostVisits / samples);
+    refuse(Exit::kUsage, "run.epochs: ", counted(run.epochs, "epoch"), " of ",
+           counted(samples, "sample"), " are too many to count; write at most ",
+           kMostVisits / samples);
   }
   const int64_t visits = samples * run.epochs;
   run.steps = visits / train_batch_size + (visits % train_batch_size != 0);
-  check_fits(config, text(run.epochs, " epochs of ", samples, " samples are ", run.steps,
-                          " steps of ", train_batch_size));
+  check_fits(config, text(counted(run.epochs, "epoch"), " of ", counted(samples, "sample"), " are ",
+                          counted(run.steps, "step"), " of ", train_batch_size));
   // A schedule that says its own length was judged when it was read.
   if (config.scheduler.total_num_steps > 0) return "";
   const std::string warning = long_warmup(config);

@@ -6,6 +6,8 @@ namespace zero::plan {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+/// What CUDA's context and the workspaces of its libraries take of a card before any plan does.
+constexpr double kContextGib = 0.5;
 
 /// A card as its maker describes it: dense products in fp32 and in 16 bits, memory, link.
 struct Card {
@@ -17,8 +19,8 @@ struct Card {
   double link_gb;
 };
 
-// Usable memory of the 24 GB cards as the articles' own failure reports print it. Rates: data
-// sheets (Titan RTX, RTX 3090, V100 SXM2, H100 SXM, H200); links: PCIe 3 and 4 x16, NVLink 2 and 4.
+// Memory of the 24 GB cards as the articles' own failure reports print it. Rates: data sheets
+// (Titan RTX, RTX 3090, V100 SXM2, H100 SXM, H200); links: PCIe 3 and 4 x16, NVLink 2 and 4.
 constexpr std::array kCards{
     Card{"titan_rtx_24g", 23.65, 16.3, 130, 672, 12},
     Card{"rtx_3090_24g", 23.70, 35.6, 71, 936, 24},
@@ -38,7 +40,7 @@ Machine machine_profile(const std::string& name, Dtype compute) {
     // Large products reach about three quarters of the data sheet.
     const double tflops = compute == Dtype::f32 ? card.fp32_tflops : card.half_tflops;
     return {.name = name,
-            .device_bytes = int64_t(card.gib * kGiB),
+            .device_bytes = int64_t((card.gib - kContextGib) * kGiB),
             .product_flops = 0.75e12 * tflops,
             .memory_bandwidth = 0.8e9 * card.memory_gb,
             .link_bandwidth = 1e9 * card.link_gb,

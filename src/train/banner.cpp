@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "zero/base/counted.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::train {
@@ -19,11 +20,6 @@ std::string cpuinfo(const std::string& name) {
     if (line.starts_with(name) && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "unknown";
-}
-
-/// "1 rank", "2 ranks"
-std::string counted(int64_t number, const std::string& word) {
-  return text(number, " ", word, number == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -59,16 +55,16 @@ std::string banner(const std::string& version, Session& session, const Build& bu
                    const std::string& backend) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;
-  return text("zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ",
-              session.node_ranks(), " on host ", session.host(), ", ",
-              counted(session.threads(), "thread"), " each, collectives by ", backend,
-              "\nprocessor   ", processor_text(), "\nlibraries   ", libraries_text(),
-              "\nmodel       ", model::parameter_count(build.model), " parameters, ",
-              build.model.layers, " layers of width ", build.model.width, ", ",
-              name_of(request.compute), ", ZeRO stage ", request.stage,
-              request.reproducible ? ", reproducible" : "", "\nbatch       ", batch.train,
-              " samples of ", build.plan.graphs[0].length, " tokens = ", batch.micro, " x ",
-              batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
+  return text(
+      "zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ", session.node_ranks(),
+      " on host ", session.host(), ", ", counted(session.threads(), "thread"),
+      " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\nlibraries   ",
+      libraries_text(), "\nmodel       ", model::parameter_count(build.model), " parameters, ",
+      counted(build.model.layers, "layer"), " of width ", build.model.width, ", ",
+      name_of(request.compute), ", ZeRO stage ", request.stage,
+      request.reproducible ? ", reproducible" : "", "\nbatch       ",
+      counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"), " = ",
+      batch.micro, " x ", batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
 }
 
 }  // namespace zero::train

@@ -12,6 +12,7 @@
 #include "src/train/checkpoint_reader.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/checkpointer.hpp"
+#include "zero/train/files.hpp"
 
 namespace zero::train {
 namespace {
@@ -65,8 +66,7 @@ std::optional<Start> Checkpointer::find_start() {
     const CheckpointPlace place = find_checkpoints(wanted.resume_from);
     session_.together([&] {
       if (!fs::is_directory(place.root)) {
-        refuse(Exit::kNoCheckpoint, "checkpoint.resume_from: ", wanted.resume_from,
-               ": is not there");
+        refuse(Exit::kNoCheckpoint, "checkpoint.resume_from: ", no_folder_text(wanted.resume_from));
       }
       other_ = std::make_unique<Store>(Store::Options{.root = place.root});
     });
@@ -76,8 +76,8 @@ std::optional<Start> Checkpointer::find_start() {
   session_.together([&] {
     if (start || !required) return;
     refuse(Exit::kNoCheckpoint, other_ ? other_->root() : store_->root(),
-           ": holds no checkpoint to go on from - write checkpoint.resume = \"auto\" without "
-           "resume_from to begin anew");
+           ": holds no checkpoint to go on from - to begin anew ",
+           other_ ? "remove checkpoint.resume_from" : "write checkpoint.resume = \"auto\"");
   });
   if (start) require_same_training(*start);
   return start;

@@ -10,6 +10,7 @@
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/train/checkpointer.hpp"
+#include "zero/train/files.hpp"
 
 namespace zero::train {
 namespace {
@@ -106,7 +107,7 @@ void choose(Survey& survey) {
 Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step) {
   const CheckpointPlace place = find_checkpoints(folder);
-  if (!fs::is_directory(place.root)) refuse(Exit::kInput, folder, ": is not there");
+  if (!fs::is_directory(place.root)) refuse(Exit::kInput, no_folder_text(folder));
   const Store store({.root = place.root});
   const std::vector<int64_t> steps = place.step ? std::vector{*place.step} : store.steps();
   Survey survey{.root = place.root, .steps = {}, .latest = store.latest(), .resume = {}, .why = ""};

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "zero/base/counted.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -93,8 +95,9 @@ void check_health(Session& session, Engine& engine, const RunConfig& config,
              " overflowed with the loss scale at its minimum, ", report.loss_scale,
              "; not finite: ", where, " - ", advice(config));
     }
-    refuse(Exit::kNumerics, report.skipped_in_row, " steps in a row were not finite, up to step ",
-           report.step, "; not finite: ", where, " - ", advice(config));
+    refuse(Exit::kNumerics, counted(report.skipped_in_row, "step"), " in a row",
+           report.skipped_in_row == 1 ? " was" : " were", " not finite, up to step ", report.step,
+           "; not finite: ", where, " - ", advice(config));
   });
 }
 

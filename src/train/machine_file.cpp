@@ -185,7 +185,10 @@ std::string machine_text(const Figures& figures) {
 MachineFigures read_machine_file(const std::string& path) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
-  if (error) refuse(Exit::kUsage, "--machine ", path, ": ", error.message());
+  if (error) {
+    refuse(Exit::kUsage, "--machine ", path, ": ", error.message(), "; zeroapp calibrate --out ",
+           path, " measures this machine into it");
+  }
   if (bytes > kTomlMaxBytes) {
     refuse(Exit::kUsage, "--machine ", path, ": has ", bytes, " bytes; a machine's file has fewer");
   }

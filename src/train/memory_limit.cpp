@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "src/train/format.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 
@@ -33,7 +34,7 @@ MemoryLimit configured(const RunConfig& config) {
 }
 
 std::string shared_by(int node_ranks) {
-  return text(" / ", node_ranks, node_ranks == 1 ? " rank" : " ranks", " of the node");
+  return text(" / ", counted(node_ranks, "rank"), " of the node");
 }
 
 MemoryLimit with_host(MemoryLimit device, int64_t share, const std::string& source) {

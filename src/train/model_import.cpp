@@ -22,7 +22,7 @@ class NewRoot {
   explicit NewRoot(const std::string& path) : path_(path) {
     if (!fs::exists(fs::symlink_status(path))) return;
     path_.clear();
-    refuse(Exit::kIo, path, ": is there already and is never overwritten");
+    refuse(Exit::kIo, path, ": is there already and is never overwritten; name another folder");
   }
   ~NewRoot() {
     std::error_code ignored;

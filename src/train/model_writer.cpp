@@ -28,7 +28,8 @@ class NewFolder {
   explicit NewFolder(const std::string& path)
       : path_(path), temporary_(text(path, ".tmp-", getpid())) {
     std::error_code error;
-    if (fs::exists(path)) refuse(Exit::kIo, path, ": is there already and is never overwritten");
+    if (fs::exists(path))
+      refuse(Exit::kIo, path, ": is there already and is never overwritten; name another folder");
     if (!fs::create_directory(temporary_, error)) {
       refuse(Exit::kIo, temporary_, ": ", error ? error.message() : "is there already");
     }

@@ -63,7 +63,7 @@ const char* why_other_bytes(const plan::Request& asked, Use use) {
 }
 
 const char* why_fewer_gathered(const plan::Request& asked) {
-  return asked.stage == 3 ? "not 2 A times: units stay gathered from use to use, see "
+  return asked.stage == 3 ? "less often than twice a micro-batch: units stay gathered, see "
                             "zero.stage3_max_reuse_distance"
                           : kUnexplained;
 }
@@ -202,9 +202,9 @@ std::string traffic_table(const PlanReport& report) {
   for (size_t verb = 0; verb < 3; ++verb) {
     const plan::CollectiveForecast& row = report.forecast.collectives[plan::kStep][verb];
     if (row.calls == 0) continue;
-    out +=
-        format("  %-18s %12lld elements  %12s  %5lld calls", kVerbs[verb], (long long)row.elements,
-               bytes_text(double(row.bytes)).c_str(), (long long)row.calls);
+    out += format("  %-18s %12lld elements  %12s  %5lld call%s", kVerbs[verb],
+                  (long long)row.elements, bytes_text(double(row.bytes)).c_str(),
+                  (long long)row.calls, row.calls == 1 ? "" : "s");
     out += traffic_formula_text(report, verb, row.elements) + "\n";
   }
   return out;

@@ -5,6 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/train/checkpointer.hpp"
+#include "zero/train/files.hpp"
 
 namespace zero::train {
 namespace {
@@ -22,7 +23,7 @@ bool holds_checkpoints(const std::string& folder) {
 
 StoredCheckpoint::StoredCheckpoint(const std::string& folder) {
   const CheckpointPlace place = find_checkpoints(folder);
-  if (!fs::is_directory(place.root)) refuse(Exit::kInput, folder, ": is not there");
+  if (!fs::is_directory(place.root)) refuse(Exit::kInput, no_folder_text(folder));
   store_ = std::make_unique<Store>(Store::Options{.root = place.root});
   if (place.step) {
     manifest_ = store_->verify(*place.step, false);

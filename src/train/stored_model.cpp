@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/train/checkpoint_model.hpp"
+#include "zero/train/files.hpp"
 #include "zero/train/model_folder.hpp"
 
 namespace zero::train {
@@ -16,9 +18,9 @@ namespace fs = std::filesystem;
 constexpr int64_t kPieceNumel = 1 << 20;
 
 std::string numbers_of(const model::Gpt2& model) {
-  return text(model.layers, " layers of ", model.width, " with ", model.heads, " heads, ",
-              model.vocabulary, " tokens, ", model.positions, " positions, epsilon ",
-              model.epsilon);
+  return text(counted(model.layers, "layer"), " of ", model.width, " with ",
+              counted(model.heads, "head"), ", ", model.vocabulary, " tokens, ",
+              counted(model.positions, "position"), ", epsilon ", model.epsilon);
 }
 
 /// Fills what `view` holds of each unit, of which `is_sharded` says whether that is a shard.
@@ -45,7 +47,7 @@ std::string find_model(const std::string& folder) {
   for (const std::string& place : {folder, folder + "/model"}) {
     if (fs::exists(place + "/config.json")) return place;
   }
-  if (!fs::exists(folder)) refuse(Exit::kInput, folder, ": is not there");
+  if (!fs::exists(folder)) refuse(Exit::kInput, no_folder_text(folder));
   if (holds_checkpoints(folder)) return StoredCheckpoint(folder).folder();
   refuse(Exit::kInput, folder, ": holds no trained model: neither config.json nor model/ nor ",
          "checkpoints - name a run, train with export.at_end=true, or name a folder with a ",

@@ -53,6 +53,15 @@ TEST(CommandLine, ImportsAFileIntoANewOne) {
   EXPECT_NE(refusal({"import-deepspeed"}).find("no FILE"), std::string::npos);
 }
 
+TEST(CommandLine, NamesTheNearestOptionOrAllThatACommandTakes) {
+  EXPECT_EQ(refusal({"plan", "x.toml", "--rank", "2"}),
+            "command line: --rank: unknown option; did you mean --ranks?");
+  EXPECT_EQ(refusal({"x.toml", "--epochs=3"}),
+            "command line: --epochs=3: unknown option; of zeroapp INPUT.toml they are: --dry-run");
+  EXPECT_NE(refusal({"import-weights", "a", "b", "--force"}).find("they are: none"),
+            std::string::npos);
+}
+
 TEST(CommandLine, UsesWhatWasTrained) {
   const CommandLine eval = read({"eval", "runs/x", "data.validation=b.txt", "--json"});
   EXPECT_EQ(eval.command, Command::eval);

@@ -28,6 +28,8 @@ TEST(Habits, SayWhatDoesTheWorkHere) {
   EXPECT_EQ(said_of("per_device_train_batch_size = 8"),
             "in.toml:4: per_device_train_batch_size: no such key; write "
             "train_micro_batch_size_per_gpu");
+  EXPECT_THAT(said_of("model.n_embd = 8"), HasSubstr("write model.width"));
+  EXPECT_THAT(said_of("batch_size = 8"), HasSubstr("write train_batch_size"));
   EXPECT_THAT(said_of("aio.thread_count = 2"), HasSubstr("aio.intra_op_parallelism"));
   EXPECT_THAT(said_of("[tensorboard]\nenabled = true\njob_name = \"x\""),
               testing::MatchesRegex(

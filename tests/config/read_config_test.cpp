@@ -12,12 +12,14 @@
 
 #include "src/config/fields.hpp"
 #include "src/config/nearest.hpp"
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 const std::string kRequired =
@@ -293,9 +295,14 @@ TEST(ReadConfig, WarnsOfAWarmUpLongerThanTheSchedule) {
               HasSubstr("in.toml:5: scheduler.warmup_num_steps: the warm-up of 40"));
 }
 
+std::string refusal_of_file(const std::string& path) {
+  return testing_support::refusal_of(Exit::kUsage, [&] { read_config_file(path); });
+}
+
 TEST(ReadConfig, RefusesAFileThatIsMissingOrAFolderOrTooLong) {
-  EXPECT_THROW(read_config_file("/nonexistent.toml"), Error);
-  EXPECT_THROW(read_config_file("/tmp"), Error);
+  EXPECT_THAT(refusal_of_file("/nonexistent.toml"), HasSubstr("such as inputs/gpt2_nano.toml"));
+  EXPECT_THAT(refusal_of_file("/tmp"), HasSubstr("/tmp: is a folder; name an input file in it"));
+  EXPECT_THAT(refusal_of_file(inputs("gpt2_nan.toml")), EndsWith("inputs/gpt2_nano.toml?"));
   EXPECT_THROW(read_config(std::string(70000, '\n'), "in.toml"), Error);
 }
 

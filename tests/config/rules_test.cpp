@@ -101,9 +101,10 @@ TEST(Warmup, LongerThanTheScheduleIsOneWarningThatNamesTheRateReached) {
       {"optimizer.lr = 0.5", "scheduler.type = \"WarmupLR\"", "scheduler.warmup_num_steps = 20"}));
   const ConfigInput input = read_config(file, "in.toml");
   ASSERT_EQ(input.warnings.size(), 1u);
-  EXPECT_EQ(input.warnings[0],
-            "in.toml:6: scheduler.warmup_num_steps: the warm-up of 20 steps outlasts the 10 steps "
-            "of the schedule: the learning rate reaches 0.2 and no more");
+  EXPECT_EQ(
+      input.warnings[0],
+      "in.toml:6: scheduler.warmup_num_steps: the warm-up of 20 steps does not end within the "
+      "schedule of 10 steps: the learning rate reaches 0.2 and no more");
 }
 
 }  // namespace

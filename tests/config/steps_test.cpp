@@ -62,7 +62,8 @@ TEST(ResolveSteps, WarnsOfAWarmupThatOutlastsTheStepsFound) {
   config.scheduler.warmup_num_steps = 4;
   EXPECT_EQ(resolve_steps(config, 10, 4), "");
   config.scheduler.warmup_num_steps = 5;
-  EXPECT_THAT(resolve_steps(config, 10, 4), HasSubstr("outlasts the 5 steps of the schedule"));
+  EXPECT_THAT(resolve_steps(config, 10, 4),
+              HasSubstr("does not end within the schedule of 5 steps"));
   config.scheduler.total_num_steps = 5;
   EXPECT_EQ(resolve_steps(config, 10, 4), "") << "was said when the input was read";
 }

@@ -72,7 +72,7 @@ def refused(program, status, words, *settings):
 
 def what_does_not_fit_is_refused(program):
     source_of = "model.init_from=runs/source"
-    refused(program, 3, ["2 layers of 64", "1 layers of 64"], source_of, "model.layers=1")
+    refused(program, 3, ["2 layers of 64", "1 layer of 64"], source_of, "model.layers=1")
     refused(program, 3, ["is not there"], "model.init_from=runs/absent")
     refused(program, 2, ["init_from", "resume_from"], source_of,
             "checkpoint.resume_from=runs/source")

@@ -121,5 +121,5 @@ def texts():
         "surrogate": (b"abcdefgh\xed\xa0\x80", "offset 8: byte 237 is no UTF-8"),
         "beyond unicode": (b"abcdefgh\xf4\x90\x80\x80", "offset 8: byte 244 is no UTF-8"),
         "cut off": (b"abcdefgh\xe2\x82", "offset 8: the last character is cut off"),
-        "short": (b"a", "1 tokens hold no sample of 2"),
+        "short": (b"a", "1 token holds no sample of 2"),
     }

@@ -29,7 +29,7 @@ class Faults(Program):
         self.state = whole.summary["state_sha256"]
         shutil.rmtree(self.runs)
         half = self.go_on("run.stop_at=4")
-        check("committed step 4" in half.out, "its first half is saved", half)
+        check("saved step 4" in half.out, "its first half is saved", half)
         self.runs.rename(self.base)
 
     def restore(self):
@@ -78,7 +78,7 @@ class Faults(Program):
 
     def require_nothing_lost(self, broken, what):
         """The last acknowledged checkpoint of `broken` is gone on from, with the same bytes."""
-        committed = re.findall(r"^committed step (\d+)$", broken.out, re.M)
+        committed = re.findall(r"^saved step (\d+)$", broken.out, re.M)
         acknowledged = max(map(int, committed), default=4)
         result = self.go_on()
         check("does not verify" not in result.err, f"{what}: no folder is damaged", result)

@@ -2,6 +2,7 @@
 """Configurations of articles on DeepSpeed: imported, planned on their cards, and trained."""
 import pathlib
 import shutil
+import subprocess
 
 from program import Program, check
 
@@ -88,6 +89,28 @@ def articles_fit_their_machines(program):
     check(plan.status == 6, "and at stage 1 does not", plan)
 
 
+def offload_makes_articles_fit_one_card_of_24_gb(program):
+    home = "zero.offload_optimizer.device=none"
+    one = ("--ranks", "1", "--machine")
+    # Stage 3 with all on the host holds a batch of 16; without ZeRO not even one sample fits.
+    imported(program, "accelerate_stage3.json", "model.name=gpt2-xl", "data.train=synthetic",
+             "run.steps=100", "data.sequence_length=128", "train_micro_batch_size_per_gpu=16",
+             *CLIPPED)
+    plan = planned(program, *one, "titan_rtx_24g")
+    check(plan.status == 0 and " on host" in plan.out, "gpt2-xl fits with offload", plan)
+    plain = planned(program, *one, "titan_rtx_24g", home, "zero.offload_param.device=none",
+                    "zero.stage=0", "train_micro_batch_size_per_gpu=1")
+    check(plain.status == 6, "and does not without", plain)
+    # A GPT-2 of t5-3b's size stands in for it: stage 2 with the optimizer on the host.
+    imported(program, "fit_more_one_gpu.json", "model.layers=36", "model.width=2560",
+             "model.heads=20", "data.train=synthetic", "run.steps=100", "data.sequence_length=128",
+             "train_micro_batch_size_per_gpu=20")
+    plan = planned(program, *one, "rtx_3090_24g")
+    check(plan.status == 0 and " on host" in plan.out, "3 B at stage 2 fits with offload", plan)
+    plain = planned(program, *one, "rtx_3090_24g", home, "train_micro_batch_size_per_gpu=1")
+    check(plain.status == 6, "and does not without", plain)
+
+
 def buckets_follow_the_width(program):
     imported(program, "accelerate_stage3.json", "model.name=gpt2-xl", *RUN, *BATCH, *CLIPPED)
     text = (program.folder / "imported.toml").read_text()
@@ -115,6 +138,16 @@ def open_values_stop_a_run(program):
     check(result.status == 0 and "needs optimizer.lr=..." in result.err, "needs are named", result)
     plan = planned(program)
     check(plan.status == 2 and "optimizer.lr" in plan.err, "and hold a run up", plan)
+    script = [word for word in SCRIPT if not word.startswith("optimizer.lr")]
+    half = program.alone(WORD, "transformers_stage1.json", *SIZE, *BATCH, *script, "-o",
+                         "half.toml")
+    check(half.status == 0 and " is written" not in half.err, "no plan of half a file", half)
+    said = next(line for line in half.err.splitlines() if line.startswith("write them"))
+    again = said.split(", or: ")[1].replace("optimizer.lr=...", "optimizer.lr=0.1")
+    done = subprocess.run(again, shell=True, cwd=program.folder, capture_output=True, text=True,
+                          check=False)
+    check(done.returncode == 0 and "half.toml is written" in done.stderr,
+          f"the command that is said fills it: {again}: {done.stderr}")
 
 
 def files_are_not_overwritten(program):
@@ -136,6 +169,7 @@ def main():
     every_article_is_imported(program)
     article_errors_are_named(program)
     articles_fit_their_machines(program)
+    offload_makes_articles_fit_one_card_of_24_gb(program)
     buckets_follow_the_width(program)
     imported_runs_train(program)
     open_values_stop_a_run(program)

@@ -45,7 +45,7 @@ def killed_at_moments(faults, times):
         ranks = sorted(children_of(process.pid)) or sorted(children_of(parent_of(process.pid)))
         os.kill(chance.choice(ranks), signal.SIGKILL)
         broken = faults.wait(process)
-        last = broken.out.rsplit("committed step ", 1)[-1].split()[0]
+        last = broken.out.rsplit("saved step ", 1)[-1].split()[0]
         result = faults.train(2, *faults.settings, *settings, f"run.stop_at={int(last) + 2}")
         what = f"killed at moment {i}, step {last} acknowledged"
         check(result.finished(), f"{what}: it goes on", result)
@@ -77,9 +77,9 @@ def interrupt_commits(faults):
     wait_for_steps(faults, process, 6)
     process.send_signal(signal.SIGINT)
     result = faults.wait(process)
-    check("committed step " in result.out, "Ctrl-C: the slow save is committed", result)
+    check("saved step " in result.out, "Ctrl-C: the slow save is committed", result)
     check(len(faults.logged()) == 2, "the file of the trial and the slow one were synced", result)
-    step = int(result.out.split("committed step ")[-1].split()[0])
+    step = int(result.out.split("saved step ")[-1].split()[0])
     check(faults.latest() == f"step{step:08d}", "and is the latest", result)
 
 

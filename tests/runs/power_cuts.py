@@ -71,7 +71,7 @@ def start_of(result):
 
 
 def last_acknowledged(result):
-    return int(result.out.rsplit("committed step ", 1)[1].split()[0])
+    return int(result.out.rsplit("saved step ", 1)[1].split()[0])
 
 
 def cut(program, disk, moment, first):

@@ -22,7 +22,7 @@ CAMPAIGN_OF = {
     "tools/quickstart.sh": "quick_start",
     "tools/test.sh": "fresh",
     "tools/setup.sh": "fresh",
-    "cmake --build build/host-release": "fresh",
+    "cmake --build build/host-release --target zeroapp": "fresh",
     "git pull": None,  # needs a place to pull from
 }
 FENCE, SHELL = "```", "sh"

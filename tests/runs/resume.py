@@ -51,7 +51,9 @@ def goes_on(program, ranks, stage, name):
     wanted = straight(program, ranks, *settings)
     fresh(program)
     first = train(program, ranks, *settings, "run.stop_at=5")
-    check(first.finished() and "committed step 5" in first.out, "the first half is saved", first)
+    check(first.finished() and "saved step 5" in first.out, "the first half is saved", first)
+    check("to go on: the same command with run.stop_at=0, or a later step\n" in first.out,
+          "it says how to go on", first)
     second = train(program, ranks, *settings)
     check("going on from step 5" in second.out, "it says where it goes on", second)
     require_same(second, wanted, f"stage {stage}, {ranks} ranks, {name}")

@@ -51,7 +51,7 @@ def background_saves_are_the_same(faults):
     check(result.finished() and result.summary["state_sha256"] == faults.state,
           "saves in the background change no bit", result)
     check(saved_steps(faults) == [1, 2, 3, 4, 5, 6], f"all are there: {saved_steps(faults)}")
-    committed = re.findall(r"^committed step (\d+)$", result.out, re.M)
+    committed = re.findall(r"^saved step (\d+)$", result.out, re.M)
     check(committed[-1] == "6", f"the last is waited for: {committed}", result)
     (faults.runs / "tiny/summary.json").unlink()
     shutil.rmtree(faults.runs / "tiny/checkpoints/step00000006")
@@ -67,10 +67,10 @@ def background_saves_hide(faults):
         result = faults.run_faulty(f"checkpoint.async={str(background).lower()}",
                                    "checkpoint.interval=5", "run.steps=12", **slow)
         check(result.finished(), "it finishes", result)
-        before = result.out.split("committed step 5\n")[0]
+        before = result.out.split("saved step 5\n")[0]
         check(("step 6/12" in before) == background, f"async {background}: steps beside a save",
               result)
-        check(result.out.index("committed step 5") < result.out.index("committed step 10"),
+        check(result.out.index("saved step 5") < result.out.index("saved step 10"),
               "one after the other", result)
 
 

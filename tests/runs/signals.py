@@ -58,17 +58,19 @@ def begin(program, steps=3, settings=()):
 
 
 def ends_at_a_step_boundary(program, number):
-    process = begin(program)
+    name = signal.Signals(number).name
+    typed = ("checkpoint.resume=never",) if number == signal.SIGUSR1 else ()
+    process = begin(program, settings=typed)
     os.kill(other_rank(program), number)
     result = program.wait(process)
-    name = signal.Signals(number).name
     # Who has pressed Ctrl-C wants no requeue.
     status = 0 if number == signal.SIGINT else 85
     check(result.status == status and not result.error_lines(), f"{name}: status {status}", result)
     word = " (or Ctrl-C, which mpirun turns into it)" if number == signal.SIGTERM else ""
     check(f"stopped by {name}{word} after step" in result.out, f"{name}: says so", result)
-    check("to go on: the same command with checkpoint.resume=auto" in result.out,
-          f"{name}: says how to go on", result)
+    change = "without checkpoint.resume=never" if typed else "with checkpoint.resume=auto"
+    check(f"to go on: the same command, {change}\n" in result.out, f"{name}: says how to go on",
+          result)
     steps = [line["step"] for line in result.metrics]
     check(steps == list(range(1, len(steps) + 1)), f"{name}: every step once: {steps}")
     check(result.summary["stopped"] and result.summary["steps"] == len(steps),

@@ -14,6 +14,10 @@ void occupy_standard_files();
 /// The whole file; "" where it cannot be read.
 std::string file_text(const std::string& path);
 
+/// Why `path`, by which a user means a run, a folder of checkpoints, one of them or a model, is
+/// none of these, and what stands beside it.
+std::string no_folder_text(const std::string& path);
+
 /// Gives the file this content; whoever reads it finds the old or the new one. Throws Error(kIo)
 /// with path and reason.
 void write_file(const std::string& path, std::string_view content);

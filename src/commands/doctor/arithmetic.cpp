@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "src/commands/doctor/probes.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/product_peak.hpp"
@@ -11,8 +12,8 @@ namespace {
 
 /// "4.7.0, OpenMP, 2 threads".
 std::string kokkos_words(int threads) {
-  return text(train::kokkos_text(), ", ", Kokkos::DefaultExecutionSpace::name(), ", ", threads,
-              threads == 1 ? " thread" : " threads");
+  return text(train::kokkos_text(), ", ", Kokkos::DefaultExecutionSpace::name(), ", ",
+              counted(threads, "thread"));
 }
 
 Finding products_finding() {
@@ -33,7 +34,7 @@ Finding peak_finding(const char* subject, double flops, int threads) {
             .advice = "look at the products, the binding and what else runs on this node"};
   }
   return {.subject = subject,
-          .found = text("with ", threads, threads == 1 ? " thread" : " threads"),
+          .found = text("with ", counted(threads, "thread")),
           .figure = flops / 1e9,
           .unit = "GFLOP/s"};
 }

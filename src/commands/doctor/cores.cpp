@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "src/commands/doctor/probes.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::commands {
@@ -54,7 +55,7 @@ Finding numa_finding() {
   }
   if (nodes == 0) return {.subject = "NUMA", .found = "the kernel names no NUMA nodes"};
   Finding finding{.subject = "NUMA",
-                  .found = text("cores on ", used, " of ", nodes, nodes == 1 ? " node" : " nodes")};
+                  .found = text("cores on ", used, " of ", counted(nodes, "node"))};
   if (used > 1) {
     finding.verdict = Verdict::warning;
     finding.advice =
@@ -77,10 +78,10 @@ bool is_word(const char* value, std::initializer_list<const char*> words) {
 
 Finding binding_finding(const Binding& binding) {
   const auto& [online, allowed, node_ranks, threads] = binding;
-  Finding finding{.subject = "binding",
-                  .found = text(allowed, " of ", online, " cores for a rank, ", node_ranks,
-                                node_ranks == 1 ? " rank" : " ranks", " on the node, ", threads,
-                                threads == 1 ? " thread each" : " threads each")};
+  Finding finding{
+      .subject = "binding",
+      .found = text(allowed, " of ", online, " cores for a rank, ", counted(node_ranks, "rank"),
+                    " on the node, ", counted(threads, "thread"), " each")};
   if (node_ranks * threads > online) {
     finding.verdict = Verdict::warning;
     finding.advice = "more threads than cores: start fewer ranks, or set run.threads";

@@ -6,6 +6,7 @@
 
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/memory_rates.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
@@ -46,7 +47,7 @@ Finding limit_finding(const train::Session& session) {
 
 Finding bandwidth_finding(MemoryRates& rates, int threads) {
   return {.subject = "bandwidth",
-          .found = text("triad, ", threads, threads == 1 ? " thread" : " threads"),
+          .found = text("triad, ", counted(threads, "thread")),
           .figure = rates.triad(kSeconds) / 1e9,
           .unit = "GB/s"};
 }

@@ -4,14 +4,15 @@
 
 #include "src/comm/mpi_world.hpp"
 #include "src/commands/doctor/probes.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::commands {
 namespace {
 
 constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
-/// mpirun lets it pass twice: that is long enough for a step to end and for what follows it.
-constexpr int kGoodDelay = 60;
+/// mpirun lets it pass twice: long enough for most steps and saves, and mpirun waits all of it.
+constexpr int kGoodDelay = 20;
 
 Finding library_finding() {
   return {.subject = "MPI",
@@ -33,7 +34,7 @@ Finding thread_finding() {
 
 Finding launch_finding(const train::Session& session) {
   const train::Launch launch = train::current_launch();
-  const std::string ranks = text(session.ranks(), session.ranks() == 1 ? " rank" : " ranks");
+  const std::string ranks = counted(session.ranks(), "rank");
   if (launch.tasks > session.ranks()) {
     return {.subject = "launcher",
             .verdict = Verdict::missing,
@@ -70,7 +71,8 @@ Finding kill_delay_finding(const Variable& variable) {
     finding.verdict = Verdict::warning;
     finding.advice =
         text("export ", kDelay, "=", kGoodDelay, ", or mpirun --mca odls_base_sigkill_timeout ",
-             kGoodDelay, ": a run then ends at the border of a step, with its summary");
+             kGoodDelay,
+             ": long enough for a step, a checkpoint and the summary; mpirun waits all of it");
   }
   return finding;
 }

@@ -71,7 +71,7 @@ std::optional<train::Trainer::Parts::Saves> Run::saves() {
   if (!checkpointer_) return {};
   const auto committed = [this](bool waits) {
     const int64_t step = checkpointer_->committed(waits);
-    if (step > said_committed_) say(text("committed step ", step, "\n"));
+    if (step > said_committed_) say(text("saved step ", step, "\n"));
     said_committed_ = step;
     return step;
   };
@@ -133,11 +133,17 @@ void Run::end() {
   say(how_to_go_on());
 }
 
-/// Of a run that was cut short and has saved where it was.
+/// Of a run that ends before its last step and has saved where it is.
 std::string Run::how_to_go_on() const {
-  if (outcome_.stopped_by.empty() || outcome_.saved < outcome_.steps) return "";
-  const bool again = config_.checkpoint.resume == Resume::never;
-  return text("to go on: the same command", again ? " with checkpoint.resume=auto" : "", "\n");
+  const bool ended = outcome_.steps >= config_.run.steps && outcome_.stopped_by.empty();
+  if (ended || outcome_.saved < outcome_.steps || config_.checkpoint.weights_only) return "";
+  std::string how = "to go on: the same command";
+  if (outcome_.stopped_by.empty()) how += " with run.stop_at=0, or a later step";
+  if (config_.checkpoint.resume == Resume::never) {
+    const bool typed = input_.origins.at("checkpoint.resume") == "command line";
+    how += typed ? ", without checkpoint.resume=never" : ", with checkpoint.resume=auto";
+  }
+  return how + "\n";
 }
 
 Exit Run::exit_status() const {

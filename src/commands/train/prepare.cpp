@@ -145,6 +145,9 @@ void Run::begin_files() {
   } else if (initial_) {
     say(text("beginning with the weights of ", initial_->path(), "\n"));
   }
+  if (start_from_ && !folder_->moved_to().empty()) {
+    say(text("what the earlier end left moved to ", folder_->moved_to(), "\n"));
+  }
   if (!start_from_ && !folder_->moved_to().empty()) {
     say(text(
         "earlier run here: ", ended, ended.empty() ? "" : ", ",

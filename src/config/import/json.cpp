@@ -53,7 +53,8 @@ class JsonReader {
  private:
   void read_document() {
     skip_space();
-    if (cursor_.peek() != '{') syntax("the file is no { object } of JSON");
+    if (cursor_.peek() != '{')
+      syntax("the file is no { object } of JSON; a YAML file's name ends in .yaml");
     read_object("", 1);
     skip_space();
     if (!cursor_.done()) syntax("unexpected ", quoted(cursor_.peek()), " behind the last }");

@@ -1,0 +1,18 @@
+// Ranks: 1
+
+#include "zero/base/counted.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero {
+namespace {
+
+TEST(Counted, TakesAnSButForOne) {
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(-1, "rank"), "-1 ranks");
+  EXPECT_EQ(counted(21, "micro-batch step"), "21 micro-batch steps");
+}
+
+}  // namespace
+}  // namespace zero
