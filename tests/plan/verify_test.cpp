@@ -309,7 +309,8 @@ bool is_lent(const Plan& plan, const Body& body, int32_t b) {
 template <class Picks, class Visit>
 int visit_ops(const Picks& picks, const Visit& visit) {
   int visited = 0;
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  const uint64_t plans = std::max(40, 4 * plans_with_all_moves());
+  for (uint64_t seed = 0; seed < plans; ++seed) {
     SCOPED_TRACE(seed);
     Plan plan = random_plan(seed, testing::random_tiered_request);
     for (Body& body : plan.bodies) {
