@@ -1,33 +1,22 @@
 #include "io/checkpoint/block_writer.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-
-#include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
-namespace {
 
-constexpr size_t kPageBytes = 4096;
-
-}  // namespace
-
-void BlockWriter::Free::operator()(std::byte* memory) const { std::free(memory); }
-
-BlockWriter::BlockWriter(int descriptor, const std::string& name)
-    : file_{.descriptor = descriptor, .name = name} {
-  const size_t bytes = size_t(kBlocks * kDigestBlockBytes);
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, bytes)));
-  if (!memory_) refuse(Exit::kDoesNotFit, name, ": no memory for ", bytes, " bytes of staging");
+BlockWriter::BlockWriter(PayloadFile& file)
+    : payload_(file),
+      file_{.descriptor = file.descriptor(), .name = file.path()},
+      memory_(kBlocks * kDigestBlockBytes) {
   // Which engine it is changes no byte, and the run has said it of its own queue.
   aio::EngineChoice choice =
-      aio::make_engine({.depth = kBlocks, .memory = std::span(memory_.get(), bytes)});
+      aio::make_engine({.depth = kBlocks, .memory = {memory_.data(), size_t(memory_.bytes())}});
   queue_.emplace(std::move(choice.engine),
                  aio::QueueOptions{.block_bytes = kDigestBlockBytes, .transfers = kBlocks});
 }
 
 std::span<std::byte> BlockWriter::block() const {
-  return {memory_.get() + slot_ * kDigestBlockBytes, size_t(kDigestBlockBytes)};
+  return {memory_.data() + slot_ * kDigestBlockBytes, size_t(kDigestBlockBytes)};
 }
 
 void BlockWriter::append(std::span<const std::byte> bytes) {
@@ -60,9 +49,17 @@ void BlockWriter::wait(int slot) {
   queue_->wait(ticket);
 }
 
-void BlockWriter::finish() {
-  if (const size_t rest = size_t(bytes_ % kDigestBlockBytes)) send_block(rest);
+void BlockWriter::wait_for_all() {
   for (int slot = 0; slot < kBlocks; ++slot) wait(slot);
+}
+
+void BlockWriter::finish() {
+  if (const size_t rest = size_t(bytes_ % kDigestBlockBytes)) {
+    wait_for_all();
+    payload_.use_page_cache();
+    send_block(rest);
+  }
+  wait_for_all();
 }
 
 }  // namespace zero::checkpoint

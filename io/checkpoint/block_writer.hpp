@@ -2,13 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "io/checkpoint/file_digest.hpp"
+#include "io/checkpoint/payload_file.hpp"
+#include "zero/device/arena.hpp"
 #include "zero/io/aio/queue.hpp"
 
 namespace zero::checkpoint {
@@ -17,8 +17,8 @@ namespace zero::checkpoint {
 /// way while the next is filled. Digests are taken from memory.
 class BlockWriter {
  public:
-  /// `name` is for messages. Does not own the descriptor.
-  BlockWriter(int descriptor, const std::string& name);
+  /// `file` outlives it.
+  explicit BlockWriter(PayloadFile& file);
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
 
@@ -33,17 +33,16 @@ class BlockWriter {
 
  private:
   static constexpr int kBlocks = 8;
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
 
   std::span<std::byte> block() const;
   void send_block(size_t bytes);
   void wait(int slot);
+  void wait_for_all();
 
+  PayloadFile& payload_;
   aio::File file_;
-  std::unique_ptr<std::byte, Free> memory_;  // [kBlocks][kDigestBlockBytes]
-  std::optional<aio::Queue> queue_;          // ends before the memory does
+  Arena memory_;                     // [kBlocks][kDigestBlockBytes]
+  std::optional<aio::Queue> queue_;  // ends before the memory does
   std::optional<aio::Ticket> tickets_[kBlocks];
   FileDigest digest_;
   int slot_ = 0;

@@ -19,10 +19,12 @@ FileDigest::FileDigest() : state_(std::make_unique<State>()) {
 
 FileDigest::~FileDigest() = default;
 
-void FileDigest::add_block(std::span<const std::byte> block) {
+void FileDigest::add_block(std::span<const std::byte> block) { add_block(block, crc32c(block)); }
+
+void FileDigest::add_block(std::span<const std::byte> block, uint32_t crc32c) {
   ZERO_REQUIRE(file_.bytes % kDigestBlockBytes == 0 && int64_t(block.size()) <= kDigestBlockBytes,
                "a block of ", block.size(), " bytes after ", file_.bytes);
-  file_.crc32c.push_back(crc32c(block));
+  file_.crc32c.push_back(crc32c);
   ZERO_REQUIRE(XXH3_128bits_update(&state_->xxh3, block.data(), block.size()) == XXH_OK,
                "XXH3 does not go on");
   file_.bytes += int64_t(block.size());

@@ -17,6 +17,8 @@ class FileDigest {
 
   /// The next kDigestBlockBytes, or the fewer that end the file.
   void add_block(std::span<const std::byte> block);
+  /// The same where its CRC-32C is known.
+  void add_block(std::span<const std::byte> block, uint32_t crc32c);
   /// The entry of the file, which is complete.
   File result(const std::string& name);
 

@@ -5,11 +5,6 @@
 #include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
-namespace {
-
-constexpr size_t kPieceBytes = size_t(64) << 10;
-
-}  // namespace
 
 Hdf5Handle payload_layout(const Hdf5File& file) {
   Hdf5Handle layout = file.checked(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
@@ -25,27 +20,25 @@ int64_t payload_offset(const Hdf5File& file, const Hdf5Handle& dataset, const st
   return int64_t(offset);
 }
 
-PayloadWriter::PayloadWriter(StructureFile& file, std::vector<Extent> extents)
-    : file_(file),
-      extents_(std::move(extents)),
-      file_bytes_(file.bytes()),
-      writer_(file.descriptor(), file.path()) {
-  for (size_t i = 0; i < extents_.size(); ++i) {
-    const int64_t next = i + 1 < extents_.size() ? extents_[i + 1].offset : file_bytes_;
-    ZERO_REQUIRE(extents_[i].offset + extents_[i].bytes <= next, file.path(),
-                 ": HDF5 laid payload ", i, " not before the next one");
-  }
-  copy_structure(extents_.empty() ? 0 : extents_[0].offset);
+PayloadWriter::PayloadWriter(PayloadFile& file, std::vector<Extent> extents)
+    : file_(file), extents_(std::move(extents)), file_bytes_(file.bytes()), writer_(file) {
+  read_structure();
+  file_.begin_payload(file_bytes_);
+  append_structure();
 }
 
-void PayloadWriter::copy_structure(int64_t end) {
-  std::vector<std::byte> piece(kPieceBytes);
-  while (writer_.bytes() < end) {
-    const size_t now = size_t(std::min(int64_t(kPieceBytes), end - writer_.bytes()));
-    file_.read(writer_.bytes(), std::span(piece).first(now));
-    writer_.append(std::span(piece).first(now));
+void PayloadWriter::read_structure() {
+  int64_t begin = 0;
+  for (size_t i = 0; i <= extents_.size(); ++i) {
+    const int64_t end = i < extents_.size() ? extents_[i].offset : file_bytes_;
+    ZERO_REQUIRE(begin <= end, file_.path(), ": HDF5 laid payload ", i, " not before the next one");
+    structure_.emplace_back(size_t(end - begin));
+    file_.read(begin, structure_.back());
+    begin = i < extents_.size() ? end + extents_[i].bytes : end;
   }
 }
+
+void PayloadWriter::append_structure() { writer_.append(structure_[current_]); }
 
 /// Bytes that the payload to be appended to still lacks; 0 after the last one.
 int64_t PayloadWriter::left() const {
@@ -61,14 +54,13 @@ void PayloadWriter::append(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(now);
     if (left() > 0) continue;
     ++current_;
-    if (current_ < extents_.size()) copy_structure(extents_[current_].offset);
+    append_structure();
   }
 }
 
 File PayloadWriter::finish(const std::string& name) {
   ZERO_REQUIRE(current_ == extents_.size(), file_.path(), ": payload ", current_, " of ",
                extents_.size(), " lacks ", left(), " bytes");
-  copy_structure(file_bytes_);
   writer_.finish();
   file_.sync();
   return writer_.digests(name);

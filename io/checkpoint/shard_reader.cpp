@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "io/checkpoint/file_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/team.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/input_file.hpp"
 
@@ -23,10 +25,11 @@ struct ShardReader::Parts {
     return size_t(std::min(kDigestBlockBytes, file.bytes - block * kDigestBlockBytes));
   }
 
-  /// Reads a whole block to `out` and holds it against its digest.
-  void read_block(int64_t block, std::span<std::byte> out) const {
+  /// Reads a whole block to `out`, holds it against its digest and returns that.
+  uint32_t read_block(int64_t block, std::span<std::byte> out) const {
     input.read(block * kDigestBlockBytes, out);
-    if (crc32c(out) == file.crc32c[size_t(block)]) return;
+    const uint32_t digest = crc32c(out);
+    if (digest == file.crc32c[size_t(block)]) return digest;
     refuse(Exit::kInput, input.path(), ": block ", block, " (bytes ", block * kDigestBlockBytes,
            " to ", block * kDigestBlockBytes + int64_t(out.size()),
            "): its CRC32C is not the manifest's: the file is damaged");
@@ -73,17 +76,63 @@ void ShardReader::read(int64_t offset, std::span<std::byte> out) {
   }
 }
 
-void ShardReader::verify() {
-  Parts& parts = *parts_;
-  FileDigest digest;
-  parts.kept = -1;
-  for (int64_t block = 0; block < int64_t(parts.file.crc32c.size()); ++block) {
-    const std::span<std::byte> content = std::span(parts.buffer).first(parts.block_bytes(block));
-    parts.read_block(block, content);
-    digest.add_block(content);
+/// All blocks of a file against their digests, by several threads, and the file against its own,
+/// which takes them in their order.
+class ShardReader::Verification {
+ public:
+  explicit Verification(const Parts& parts)
+      : parts_(parts), blocks_(int64_t(parts.file.crc32c.size())) {}
+
+  /// By each thread.
+  void work() {
+    std::vector<std::byte> buffer(size_t{kDigestBlockBytes});
+    for (int64_t block = next_++; block < blocks_; block = next_++) {
+      const std::span<std::byte> content = std::span(buffer).first(parts_.block_bytes(block));
+      const uint32_t digest = read(block, content);
+      if (!comes_to(block)) return;
+      digest_.add_block(content, digest);
+      pass_on(block + 1);
+    }
   }
-  if (digest.result(parts.file.name).xxh3 != parts.file.xxh3) {
-    refuse(Exit::kInput, parts.input.path(),
+
+  std::string xxh3() { return digest_.result(parts_.file.name).xxh3; }
+
+ private:
+  static constexpr int64_t kNobody = -1;
+
+  uint32_t read(int64_t block, std::span<std::byte> content) try {
+    return parts_.read_block(block, content);
+  } catch (...) {
+    pass_on(kNobody);
+    throw;
+  }
+
+  /// Waits until it is the block's turn; false if that never comes.
+  bool comes_to(int64_t block) const {
+    int64_t turn = turn_;
+    for (; turn != block && turn != kNobody; turn = turn_) turn_.wait(turn);
+    return turn == block;
+  }
+
+  /// What has failed stays so.
+  void pass_on(int64_t block) {
+    for (int64_t turn = turn_; turn != kNobody;) {
+      if (turn_.compare_exchange_weak(turn, block)) break;
+    }
+    turn_.notify_all();
+  }
+
+  const Parts& parts_;
+  const int64_t blocks_;
+  std::atomic<int64_t> next_{0}, turn_{0};
+  FileDigest digest_;
+};
+
+void ShardReader::verify(int threads) const {
+  Verification verification(*parts_);
+  in_team(threads, [&](int) { verification.work(); });
+  if (verification.xxh3() != parts_->file.xxh3) {
+    refuse(Exit::kInput, parts_->input.path(),
            ": its XXH3 is not the manifest's, though each block's CRC32C is: the file is damaged");
   }
 }

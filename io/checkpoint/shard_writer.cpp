@@ -46,7 +46,7 @@ struct ShardWriter::Parts {
         payload(file, extents) {}
 
   std::string name;
-  StructureFile file;
+  PayloadFile file;
   std::vector<Extent> extents;
   PayloadWriter payload;
 };

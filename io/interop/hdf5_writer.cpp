@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::Hdf5File;
 using checkpoint::Hdf5Handle;
+using checkpoint::PayloadFile;
 using checkpoint::PayloadWriter;
 using checkpoint::StructureFile;
 
@@ -61,7 +62,7 @@ struct Hdf5Writer::Parts {
       : file(folder_of(path).descriptor(), fs::path(path).filename().string(), 0644),
         payload(file, write_structure(file, content)) {}
 
-  StructureFile file;
+  PayloadFile file;
   PayloadWriter payload;
 };
 

@@ -2,7 +2,12 @@
 
 namespace zero::train {
 
-Checkpointer::Background::Background(Session& session) : session_(session) { peers_.wait_asleep(); }
+Checkpointer::Background::Background(Session& session, const plan::Plan& plan,
+                                     std::span<const SavedPart> parts)
+    : session_(session) {
+  peers_.wait_asleep();
+  session_.together([&] { copy_.emplace(plan, parts, session_.threads()); });
+}
 
 Checkpointer::Background::~Background() {
   if (thread_.joinable()) thread_.join();
@@ -11,10 +16,7 @@ Checkpointer::Background::~Background() {
 
 void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
                                      const Engine& engine) {
-  session_.together([&] {
-    if (!copy_) copy_.emplace(order.plan, order.parts);
-    copy_->copy(live);
-  });
+  session_.together([&] { copy_->copy(live); });
   if (!watchdog_) {
     watchdog_ = engine.make_watchdog([this] { return pieces_.load(); },
                                      [] { return std::string("a checkpoint in the background"); });

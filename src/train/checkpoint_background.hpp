@@ -14,8 +14,8 @@ namespace zero::train {
 /// Saves beside training: on a thread and over a channel of its own, from a copy of the state.
 struct Checkpointer::Background {
  public:
-  /// Collective.
-  explicit Background(Session& session);
+  /// Takes the memory of the copy. Throws Ended where a rank has not the memory. Collective.
+  Background(Session& session, const plan::Plan& plan, std::span<const SavedPart> parts);
   /// Waits for a save that is under way.
   ~Background();
   Background(const Background&) = delete;

@@ -116,6 +116,12 @@ int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece) {
   return piece.held.numel() * element_bytes(plan, piece.part);
 }
 
+std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSlice& piece) {
+  const auto& [held, part] = piece;
+  if (part == SavedPart::weight) return weights_in_memory(view, *held.unit, held.range);
+  return std::as_bytes(state_in_memory(view, *held.unit, kind_of(part), held.range));
+}
+
 void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out) {
   const auto& [held, part] = piece;
   if (part == SavedPart::weight) {
@@ -128,6 +134,8 @@ void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::b
 
 std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
                                       std::vector<float>& room) {
+  const std::span<const std::byte> there = piece_in_memory(view, piece);
+  if (!there.empty()) return there;
   room.resize(size_t(piece.held.numel()));
   const std::span<std::byte> bytes =
       std::as_writable_bytes(std::span(room)).first(size_t(bytes_of_piece(*view.plan, piece)));

@@ -65,6 +65,9 @@ int64_t element_bytes(const plan::Plan& plan, SavedPart part);
 /// Of a piece in the file.
 int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece);
 
+/// A piece where the view has it, as a file holds it; none where it has to be made or read.
+std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSlice& piece);
+
 /// Copies a piece. `out` has its bytes and is aligned for floats.
 void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out);
 

@@ -1,12 +1,16 @@
 #include "src/train/checkpoint_payload.hpp"
 
+#include <atomic>
+
+#include "src/comm/stage_copy.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/team.hpp"
 
 namespace zero::train {
 namespace {
 
-/// Of a piece's first byte, so that its numbers lie where floats may.
+/// Of a piece's first byte.
 constexpr int64_t kPlaceBytes = 64;
 
 }  // namespace
@@ -27,21 +31,34 @@ int64_t PayloadCopy::bytes_for(const plan::Plan& plan, std::span<const SavedPart
   return bytes;
 }
 
-PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts)
-    : memory_(bytes_for(plan, parts)) {}
+PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts, int threads)
+    : memory_(bytes_for(plan, parts)), threads_(threads) {
+  // Training waits for copies, and not the first one for page faults.
+  memory_.touch(threads);
+}
 
 void PayloadCopy::copy(const LivePayload& live) {
   places_.clear();
   int64_t used = 0;
   for (size_t i = 0; i < live.pieces(); ++i) {
-    const SavedSlice& slice = live.slice(i);
-    const int64_t bytes = bytes_of_piece(*live.view().plan, slice);
+    const int64_t bytes = bytes_of_piece(*live.view().plan, live.slice(i));
     ZERO_REQUIRE(used + bytes <= memory_.bytes(), "a copy of ", used + bytes, " bytes in ",
                  memory_.bytes());
     places_.emplace_back(memory_.data() + used, size_t(bytes));
-    copy_piece(live.view(), slice, places_.back());
     used = round_up(used + bytes, kPlaceBytes);
   }
+  std::atomic<size_t> next{0};
+  in_team(threads_, [&](int) {
+    for (size_t i = next++; i < places_.size(); i = next++) copy(live, i);
+  });
+}
+
+/// Nobody reads it soon, so that it need not pass through caches.
+void PayloadCopy::copy(const LivePayload& live, size_t index) {
+  const std::span<const std::byte> from = piece_in_memory(live.view(), live.slice(index));
+  const std::span<std::byte> to = places_[index];
+  if (from.empty()) return copy_piece(live.view(), live.slice(index), to);
+  comm::stage_copy(to.data(), from.data(), int64_t(from.size()));
 }
 
 std::span<const std::byte> PayloadCopy::piece(size_t index) { return places_[index]; }

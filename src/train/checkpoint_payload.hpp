@@ -38,8 +38,9 @@ class LivePayload final : public Payload {
 /// Out of a second buffer, so that training may go on.
 class PayloadCopy final : public Payload {
  public:
-  /// Takes the memory for the copies of one rank of this plan. Throws Error(kDoesNotFit).
-  PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts);
+  /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
+  /// Error(kDoesNotFit).
+  PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts, int threads = 1);
   /// What memory a copy takes: the rank's share of these parts, as files hold them.
   static int64_t bytes_for(const plan::Plan& plan, std::span<const SavedPart> parts);
 
@@ -50,7 +51,10 @@ class PayloadCopy final : public Payload {
   std::span<const std::byte> piece(size_t index) override;
 
  private:
+  void copy(const LivePayload& live, size_t index);
+
   Arena memory_;
+  int threads_;
   std::vector<std::span<std::byte>> places_;
 };
 

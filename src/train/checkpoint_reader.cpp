@@ -2,15 +2,40 @@
 
 #include <vector>
 
-namespace zero::train {
+#include "zero/base/team.hpp"
 
-void load_state(checkpoint::TensorReader& reader, const StateView& view) {
-  std::vector<float> values;
-  for (const auto& [held, part] : pieces_of(loaded_slices(*view.plan, view.rank))) {
-    values.resize(size_t(held.numel()));
-    reader.read(saved_tensor(*view.plan, held.parameter, part), held.begin, values);
-    write_state(view, *held.unit, kind_of(part), held.range.begin, values);
-  }
+namespace zero::train {
+namespace {
+
+void load_piece(checkpoint::TensorReader& reader, const StateView& view, const SavedSlice& piece,
+                std::vector<float>& room) {
+  const auto& [held, part] = piece;
+  const checkpoint::Tensor tensor = saved_tensor(*view.plan, held.parameter, part);
+  const std::span<float> place = state_in_memory(view, *held.unit, kind_of(part), held.range);
+  if (!place.empty()) return reader.read(tensor, held.begin, place);
+  room.resize(size_t(held.numel()));
+  reader.read(tensor, held.begin, room);
+  write_state(view, *held.unit, kind_of(part), held.range.begin, room);
+}
+
+}  // namespace
+
+void load_state(const checkpoint::Store& store, const checkpoint::Manifest& manifest,
+                const StateView& view, int threads) {
+  const std::vector<SavedSlice> pieces = pieces_of(loaded_slices(*view.plan, view.rank));
+  int64_t numel = 0;
+  for (const SavedSlice& piece : pieces) numel += piece.held.numel();
+  in_team(threads, [&](int member) {
+    checkpoint::TensorReader reader(store, manifest);
+    std::vector<float> room;
+    // Neighbours in the file by one thread, which finds the block that they share in memory.
+    const int64_t first = numel * member / threads, last = numel * (member + 1) / threads;
+    int64_t begin = 0;
+    for (const SavedSlice& piece : pieces) {
+      if (begin >= first && begin < last) load_piece(reader, view, piece, room);
+      begin += piece.held.numel();
+    }
+  });
 }
 
 }  // namespace zero::train

@@ -5,8 +5,9 @@
 
 namespace zero::train {
 
-/// Fills the optimizer state and the weights that the view's rank holds of them. Throws as
-/// TensorReader::read.
-void load_state(checkpoint::TensorReader& reader, const StateView& view);
+/// Fills the optimizer state and the weights that the view's rank holds of them, by so many
+/// threads. Throws as TensorReader::read.
+void load_state(const checkpoint::Store& store, const checkpoint::Manifest& manifest,
+                const StateView& view, int threads);
 
 }  // namespace zero::train

@@ -92,7 +92,7 @@ std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& man
     for (size_t f = size_t(session_.rank()); f < manifest.files.size();
          f += size_t(session_.ranks())) {
       checkpoint::ShardReader(folder.descriptor(), store.root() + "/" + name, manifest.files[f])
-          .verify();
+          .verify(session_.threads());
     }
   });
   if (problem.exit != Exit::kNoCheckpoint) return problem.what;
@@ -173,8 +173,7 @@ std::optional<Evaluation> Checkpointer::load_best(int64_t last_step, Engine& eng
 
 void Checkpointer::fill(const Start& start, Engine& engine) {
   session_.together([&] {
-    checkpoint::TensorReader reader(*start.store, start.manifest);
-    load_state(reader, engine.view());
+    load_state(*start.store, start.manifest, engine.view(), session_.threads());
     kernels::StepState& state = engine.state();
     const kernels::StepState fresh = state;
     state = state_in(start.manifest.facts);

@@ -41,7 +41,9 @@ Checkpointer::Checkpointer(Session& session, const RunConfig& config, const plan
     warn_of_leftovers(*store_);
     warn_of_little_room();
   });
-  if (config_.checkpoint.async) background_ = std::make_unique<Background>(session_);
+  if (!config_.checkpoint.async) return;
+  background_ =
+      std::make_unique<Background>(session_, plan_, saved_parts(config_.checkpoint.weights_only));
 }
 
 Checkpointer::~Checkpointer() = default;

@@ -15,6 +15,8 @@ bool may_read_processes() {
 
 void prepare_environment(char** argv) {
   if (!may_read_processes()) setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+  // A process without a launcher would else start a daemon of Open MPI's first, and wait for it.
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   const bool ready = std::getenv("OMP_WAIT_POLICY") && std::getenv("OMP_PROC_BIND");
   if (ready) return;
   setenv("OMP_WAIT_POLICY", "passive", 0);

@@ -49,16 +49,28 @@ void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, 
   load(view, buffer, range.begin - held.begin, out);
 }
 
+/// Elements of a buffer from the `first` on: where they are in memory, else read into `room`.
+template <class T>
+std::span<const T> loaded(const StateView& view, int32_t buffer, int64_t first, size_t numel,
+                          std::vector<T>& room) {
+  if (!is_on_disk(view, buffer)) return view.values<T>(buffer).subspan(size_t(first), numel);
+  room.resize(numel);
+  load(view, buffer, first, std::span(room));
+  return room;
+}
+
 void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
                std::span<float> out) {
   const UnitRange weights = held_range(unit, unit.weight_sharded, view.rank);
   const UnitRange rests = held_range(unit, unit.optimizer_sharded, view.rank);
   require_held(unit, weights, range);
   require_held(unit, rests, range);
-  std::vector<bf16> weight(out.size());
-  std::vector<int16_t> rest(out.size());
-  load(view, unit.weight, range.begin - weights.begin, std::span(weight));
-  load(view, unit.rest, range.begin - rests.begin, std::span(rest));
+  std::vector<bf16> weight_room;
+  std::vector<int16_t> rest_room;
+  const std::span<const bf16> weight =
+      loaded(view, unit.weight, range.begin - weights.begin, out.size(), weight_room);
+  const std::span<const int16_t> rest =
+      loaded(view, unit.rest, range.begin - rests.begin, out.size(), rest_room);
   for (size_t i = 0; i < out.size(); ++i) out[i] = kernels::join_master(weight[i], rest[i]);
 }
 
@@ -158,6 +170,30 @@ void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range
   require_held(unit, held, range);
   const auto size = int64_t(bytes_of(view.plan->request.compute));
   load(view, unit.weight, (range.begin - held.begin) * size, out);
+}
+
+std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
+                                 UnitRange range) {
+  const bool is_master = kind == StateKind::master;
+  if (is_master && view.plan->request.compute != Dtype::f32) return {};
+  const int32_t moment = kind == StateKind::momentum ? unit.momentum : unit.variance;
+  const int32_t buffer = is_master ? unit.weight : moment;
+  if (is_on_disk(view, buffer)) return {};
+  const UnitRange held =
+      held_range(unit, is_master ? unit.weight_sharded : unit.optimizer_sharded, view.rank);
+  require_held(unit, held, range);
+  return view.values<float>(buffer).subspan(size_t(range.begin - held.begin),
+                                            size_t(range.end - range.begin));
+}
+
+std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
+                                             UnitRange range) {
+  if (is_on_disk(view, unit.weight)) return {};
+  const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
+  require_held(unit, held, range);
+  const size_t size = bytes_of(view.plan->request.compute);
+  return view.bytes(unit.weight)
+      .subspan(size_t(range.begin - held.begin) * size, size_t(range.end - range.begin) * size);
 }
 
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,

@@ -9,10 +9,11 @@ from faults import Faults
 from program import check
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)
-SHORT = (("pwrite", 0, errno.ENOSPC), ("fsync", 1, errno.EIO), ("mkdir", 0, errno.EOPNOTSUPP),
-         ("open", 1, errno.EINVAL), ("symlink", 0, errno.ENOLCK))
+SHORT = (("pwrite", 0, errno.ENOSPC), ("fallocate", 1, errno.ENOSPC), ("fsync", 1, errno.EIO),
+         ("mkdir", 0, errno.EOPNOTSUPP), ("open", 1, errno.EINVAL), ("symlink", 0, errno.ENOLCK))
 # A write that does nothing but read back, or whose result can be no news, is not among them.
-SAVING = {"open", "pwrite", "pread", "write", "fsync", "ftruncate", "mkdir", "rename", "symlink"}
+SAVING = {"open", "pwrite", "pread", "write", "fsync", "fallocate", "ftruncate", "mkdir", "rename",
+          "symlink"}
 
 
 def numbers_of(calls, name):
@@ -58,6 +59,11 @@ def some_calls_fail(faults):
 def rename_has_another_way(faults):
     number = numbers_of(faults.calls(0), "rename")[0]
     check(not fails(faults, 0, "rename", number, errno.EINVAL), "without RENAME_NOREPLACE")
+
+
+def room_is_found_later(faults):
+    number = numbers_of(faults.calls(1), "fallocate")[0]
+    check(not fails(faults, 1, "fallocate", number, errno.EOPNOTSUPP), "no room is set aside")
 
 
 def training_may_go_on(faults):
@@ -114,6 +120,7 @@ def main():
     else:
         some_calls_fail(faults)
     rename_has_another_way(faults)
+    room_is_found_later(faults)
     training_may_go_on(faults)
     files_need_no_locks(faults)
     little_room_is_said(faults)

@@ -138,6 +138,12 @@ int ftruncate64(int file, off64_t bytes) noexcept {
   return int(called("ftruncate", Path(file), SYS_ftruncate, file, bytes));
 }
 int ftruncate(int file, off_t bytes) noexcept { return ftruncate64(file, bytes); }
+int fallocate64(int file, int mode, off64_t offset, off64_t bytes) {
+  return int(called("fallocate", Path(file), SYS_fallocate, file, mode, offset, bytes));
+}
+int fallocate(int file, int mode, off_t offset, off_t bytes) {
+  return fallocate64(file, mode, offset, bytes);
+}
 
 int openat64(int folder, const char* name, int flags, ...) {
   va_list arguments;

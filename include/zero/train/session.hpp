@@ -16,7 +16,7 @@ namespace zero::train {
 /// neighbours on a shared core need; the library reads it before main() begins. Returns if the
 /// environment says so already, or if the program cannot be started again. A value that the user
 /// has set stays. Open MPI is told where it may not read its peers' memory, so that it does not say
-/// so for every message.
+/// so for every message, and that a process without a launcher starts none.
 void prepare_environment(char** argv);
 
 /// Whether the kernel lets one process read another's memory, which containers may forbid.

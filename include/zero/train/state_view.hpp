@@ -61,6 +61,16 @@ void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
                  std::span<const float> values);
 
+/// Where a range of one state of `unit`, all of which the view's rank must hold, rests in memory as
+/// read_state tells it and write_state leaves it; none where it is on disk, or a master that is no
+/// fp32 weight.
+std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
+                                 UnitRange range);
+
+/// The same of weights; none where they are on disk.
+std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
+                                             UnitRange range);
+
 /// Stores fp32 masters as weight and rest, of each what this rank holds, from element `begin` of
 /// the unit on.
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,

@@ -63,11 +63,12 @@ class ShardReader {
 
   /// Throws Error(kInput) naming file and block where a digest does not hold; Error(kIo).
   void read(int64_t offset, std::span<std::byte> out);
-  /// Checks every block.
-  void verify();
+  /// Checks every block, by so many threads.
+  void verify(int threads = 1) const;
 
  private:
   struct Parts;
+  class Verification;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -1,0 +1,199 @@
+// Saves and loads of a whole state, each when a word on stdin asks for it, so that
+// perf/train/checkpoint.py can let it take turns with others. For each word a line of JSON with
+// the seconds of the slowest rank, the bytes of the checkpoint, and the most bytes that a rank held
+// beside its plan:
+//   save    until the checkpoint is committed; with checkpoint.async until the state is copied
+//   copy    a memcpy of what a save copies, rank by rank its share, on as many threads
+//   raw     a plain write and fsync of as many bytes
+//   load    every digest checked, then the state filled
+//
+// usage: [mpirun -np N] perf_train_checkpoint INPUT.toml [KEY=VALUE ...]
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/train/checkpoint_payload.hpp"
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/read_config.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/output_file.hpp"
+#include "zero/train/checkpointer.hpp"
+
+namespace zero::perf {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kPieceBytes = size_t(8) << 20;
+
+double seconds_of(const std::function<void()>& work) {
+  const Clock::time_point begin = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Of this process, "VmHWM:" or "VmRSS:".
+int64_t status_bytes(const std::string& which) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(which)) return std::atoll(line.c_str() + which.size()) * 1024;
+  }
+  return 0;
+}
+
+/// From now on the kernel keeps the most of what follows.
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
+
+/// One rank with its state and its checkpoints.
+class Rank {
+ public:
+  Rank(train::Session& session, const ConfigInput& input)
+      : session_(session), config_(input.config), rates_(train::learning_rates(config_)) {
+    session_.start_threads(config_.run.threads);
+    build_ = train::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
+    parts_ = train::saved_parts(config_.checkpoint.weights_only);
+    engine_.emplace(session_, build_, train::rules_of(config_, rates_),
+                    train::Engine::Options{.seed = 1, .disk = train::disk_settings(config_)});
+    checkpointer_.emplace(session_, config_, build_.plan, train::Facts{});
+    share_ = train::PayloadCopy::bytes_for(build_.plan, parts_);
+    control_.wait_asleep();
+  }
+
+  /// Until stdin of the first rank ends.
+  void serve() {
+    for (std::string word = next(); !word.empty(); word = next()) {
+      forget_peak();
+      const double seconds = measure(word);
+      const int64_t beside = control_.largest(status_bytes("VmHWM:") - planned_bytes());
+      const double slowest = double(control_.largest(int64_t(seconds * 1e9))) / 1e9;
+      const double bytes = control_.sum(double(share_));
+      if (!session_.is_first()) continue;
+      std::printf("{\"seconds\": %.6f, \"bytes\": %.0f, \"beside_plan_bytes\": %lld}\n", slowest,
+                  bytes, (long long)beside);
+      std::fflush(stdout);
+    }
+  }
+
+ private:
+  std::string next() const {
+    std::string word;
+    if (session_.is_first()) std::getline(std::cin, word);
+    return control_.share(word)[0];
+  }
+
+  int64_t planned_bytes() const {
+    return build_.plan.arena_bytes[size_t(plan::Tier::device)] +
+           build_.plan.arena_bytes[size_t(plan::Tier::host)] + build_.copy_bytes;
+  }
+
+  double measure(const std::string& word) {
+    const std::map<std::string, double (Rank::*)()> known = {
+        {"save", &Rank::save}, {"copy", &Rank::copy}, {"raw", &Rank::raw}, {"load", &Rank::load}};
+    const auto found = known.find(word);
+    if (found == known.end()) refuse(Exit::kUsage, word, ": save, copy, raw or load");
+    return (this->*found->second)();
+  }
+
+  double save() {
+    make_way();
+    const double seconds = seconds_of([&] { checkpointer_->save(++step_, *engine_); });
+    checkpointer_->committed(true);
+    return seconds;
+  }
+
+  double load() {
+    return seconds_of([&] {
+      const std::optional<train::Start> start = checkpointer_->find_start();
+      if (!start) refuse(Exit::kNoCheckpoint, "load: nothing was saved");
+      checkpointer_->load(*start, *engine_);
+    });
+  }
+
+  double copy() {
+    if (!to_.data()) {
+      from_ = Arena(share_), to_ = Arena(share_);
+      from_.touch(session_.threads()), to_.touch(session_.threads());
+    }
+    const int64_t part = round_up(ceil_div(share_, int64_t(session_.threads())), int64_t(4096));
+    control_.share("");
+    return seconds_of([&] {
+      std::vector<std::jthread> team;
+      for (int64_t at = 0; at < share_; at += part) {
+        team.emplace_back([this, at, bytes = std::min(part, share_ - at)] {
+          std::memcpy(to_.data() + at, from_.data() + at, size_t(bytes));
+        });
+      }
+    });
+  }
+
+  double raw() {
+    if (!to_.data()) copy();
+    const std::string path = text(config_.run.output, "/raw", session_.rank());
+    control_.share("");
+    const double seconds = seconds_of([&] {
+      const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
+      for (int64_t at = 0; at < share_; at += int64_t(kPieceBytes)) {
+        const size_t bytes = size_t(std::min(int64_t(kPieceBytes), share_ - at));
+        const std::string_view piece(reinterpret_cast<const char*>(from_.data() + at), bytes);
+        if (const int reason = write_all(file, piece)) refuse(Exit::kIo, std::strerror(reason));
+      }
+      if (fsync(file.descriptor()) != 0) refuse(Exit::kIo, path, ": fsync failed");
+    });
+    fs::remove(path);
+    return seconds;
+  }
+
+  /// The room of an old checkpoint is given back outside of what is measured, for all alike.
+  void make_way() {
+    control_.share("");
+    if (session_.is_first()) {
+      for (const auto& entry : fs::directory_iterator(train::checkpoint_root(config_))) {
+        if (entry.is_directory()) fs::remove_all(entry.path());
+      }
+    }
+    control_.share("");
+  }
+
+  train::Session& session_;
+  const RunConfig config_;
+  const std::vector<float> rates_;
+  train::Peers control_;
+  train::Build build_;
+  std::span<const train::SavedPart> parts_;
+  std::optional<train::Engine> engine_;
+  std::optional<train::Checkpointer> checkpointer_;
+  int64_t share_ = 0, step_ = 0;
+  Arena from_, to_;
+};
+
+}  // namespace
+}  // namespace zero::perf
+
+int main(int argc, char** argv) {
+  if (argc < 2) return std::fprintf(stderr, "usage: perf_train_checkpoint INPUT.toml [KEY=V]\n"), 2;
+  zero::train::prepare_environment(argv);
+  try {
+    zero::train::Session session(argc, argv);
+    const std::vector<std::string> settings(argv + 2, argv + argc);
+    session.alone(
+        [&] { zero::perf::Rank(session, zero::read_config_file(argv[1], settings)).serve(); });
+  } catch (const zero::train::Ended& ended) {
+    return int(ended.exit);
+  }
+  return 0;
+}
