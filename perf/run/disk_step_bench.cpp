@@ -2,7 +2,7 @@
 // it: the same step with its states in memory, and the step's bytes alone, read and written at once
 // through a tier of its own on the same disk. The three are taken in turns; ends with status 1 if
 // the median of the ratios, round by round, is above 1.15. A GPT-2 of 12 blocks of width 768, 92 M
-// parameters, 1.8 GB a step; SAMPLES of 256 tokens make compute long or short beside the disk, and
+// parameters, 1.8 GB a step; SAMPLES of 128 tokens make compute long or short beside the disk, and
 // STAGED units are on their way at once, of 13.
 //   perf_run_disk_step FOLDER SAMPLES [STAGED [THREADS [ROUNDS]]]
 
@@ -29,13 +29,13 @@ using plan::Kind;
 using plan::Tier;
 
 constexpr double kAllowed = 1.15;
-constexpr int64_t kLength = 256;
+constexpr int64_t kLength = 128;
 constexpr model::Gpt2 kModel{
     .layers = 12, .width = 768, .heads = 12, .vocabulary = 8192, .positions = kLength};
 
 struct Settings {
   std::string folder;
-  int64_t samples = 8;
+  int64_t samples = 16;
   int staged = 4, threads = 2, rounds = 5;
 };
 
@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
     return argc > at ? std::atoi(argv[at]) : otherwise;
   };
   const zero::perf::Settings settings{.folder = argv[1],
-                                      .samples = number(2, 8),
+                                      .samples = number(2, 16),
                                       .staged = number(3, 4),
                                       .threads = number(4, 2),
                                       .rounds = number(5, 5)};
