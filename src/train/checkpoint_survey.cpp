@@ -107,7 +107,9 @@ void choose(Survey& survey) {
 Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step) {
   const CheckpointPlace place = find_checkpoints(folder);
-  if (!fs::is_directory(place.root)) refuse(Exit::kInput, no_folder_text(folder));
+  if (!fs::is_directory(place.step ? folder : place.root)) {
+    refuse(Exit::kInput, no_folder_text(folder));
+  }
   const Store store({.root = place.root});
   const std::vector<int64_t> steps = place.step ? std::vector{*place.step} : store.steps();
   Survey survey{.root = place.root, .steps = {}, .latest = store.latest(), .resume = {}, .why = ""};

@@ -23,7 +23,9 @@ bool holds_checkpoints(const std::string& folder) {
 
 StoredCheckpoint::StoredCheckpoint(const std::string& folder) {
   const CheckpointPlace place = find_checkpoints(folder);
-  if (!fs::is_directory(place.root)) refuse(Exit::kInput, no_folder_text(folder));
+  if (!fs::is_directory(place.step ? folder : place.root)) {
+    refuse(Exit::kInput, no_folder_text(folder));
+  }
   store_ = std::make_unique<Store>(Store::Options{.root = place.root});
   if (place.step) {
     manifest_ = store_->verify(*place.step, false);

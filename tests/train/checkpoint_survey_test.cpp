@@ -99,6 +99,9 @@ TEST_F(Surveys, KnowThatWeightsAloneAreNotGoneOnFrom) {
 TEST_F(Surveys, RefuseWhatIsNoFolder) {
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { survey(SurveyDepth::blocks, "absent"); }),
               HasSubstr("is not there"));
+  EXPECT_THAT(refusal_of(Exit::kInput,
+                         [&] { survey(SurveyDepth::blocks, place_.path() + "/step00000099"); }),
+              HasSubstr("step00000099: is not there"));
   fs::create_directory(place_.path() + "/empty");
   const Survey none = survey(SurveyDepth::blocks, place_.path() + "/empty");
   EXPECT_THAT(none.why, HasSubstr("begin anew"));

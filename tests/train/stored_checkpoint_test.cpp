@@ -58,6 +58,8 @@ TEST_F(StoredCheckpoints, AreNotSeenInOtherFolders) {
   EXPECT_FALSE(holds_checkpoints(place_.path() + "/absent"));
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { StoredCheckpoint open(place_.path() + "/empty"); }),
               HasSubstr("name a run"));
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { StoredCheckpoint open(step(4)); }),
+              AllOf(HasSubstr("is not there"), HasSubstr("step00000003, step00000007)")));
 }
 
 }  // namespace
