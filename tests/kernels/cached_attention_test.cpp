@@ -76,7 +76,7 @@ TYPED_TEST(CachedAttention, AgreesWithDoubleLoopsForAnyHeadWidth) {
 
 TYPED_TEST(CachedAttention, ARowHasTheSameBitsInAnyChunkOnAnyThreads) {
   const int64_t width = kHeads * 10;
-  const auto qkv = test::noise<TypeParam>(87 * 3 * width, 1);
+  const auto qkv = testing::noise<TypeParam>(87 * 3 * width, 1);
   const auto all = Feeder<TypeParam>(10, 87, 1).feed(qkv, 87, 87);
   Feeder<TypeParam> feeder(10, 87, 3);
   std::vector<TypeParam> joined;

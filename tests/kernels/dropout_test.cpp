@@ -13,7 +13,7 @@
 namespace zero::kernels {
 namespace {
 
-using test::noise, test::same_bits;
+using testing::noise, testing::same_bits;
 
 constexpr StepInputs inputs_of(uint64_t seed, int64_t first_sample) {
   StepInputs inputs{};
@@ -51,8 +51,8 @@ std::vector<bool> mask(const Use& use) {
 }
 
 template <class T>
-class Dropout : public testing::Test {};
-using Elements = testing::Types<float, bf16, f16>;
+class Dropout : public ::testing::Test {};
+using Elements = ::testing::Types<float, bf16, f16>;
 TYPED_TEST_SUITE(Dropout, Elements);
 
 TYPED_TEST(Dropout, KeepsScalesAndAddsAsTheWordsSay) {

@@ -11,7 +11,8 @@
 namespace zero::kernels {
 namespace {
 
-using test::distance, test::doubles, test::noise, test::rounding, test::same_bits;
+using testing::relative_error, testing::doubles, testing::noise, testing::rounding,
+    testing::same_bits;
 
 /// Tokens with many repeats: half of the rows share three of them.
 std::vector<int32_t> some_tokens(const EmbeddingExtents& extents) {
@@ -42,8 +43,8 @@ Gradients<T> gradients_of(const EmbeddingExtents& extents, const std::vector<int
 }
 
 template <class T>
-class Embedding : public testing::Test {};
-using Elements = testing::Types<float, bf16, f16>;
+class Embedding : public ::testing::Test {};
+using Elements = ::testing::Types<float, bf16, f16>;
 TYPED_TEST_SUITE(Embedding, Elements);
 
 TYPED_TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
@@ -89,8 +90,8 @@ TYPED_TEST(Embedding, GradientsAgreeWithDoubleLoops) {
       positions[r % size_t(e.length) * width + j] += double(float(dx[i]));
     }
     const auto gradients = gradients_of(e, tokens, dx, before, 1);
-    EXPECT_LT(distance(gradients.tokens, table), rounding<TypeParam>() + 2e-6);
-    EXPECT_LT(distance(gradients.positions, positions), rounding<TypeParam>() + 2e-6);
+    EXPECT_LT(relative_error(gradients.tokens, table), rounding<TypeParam>() + 2e-6);
+    EXPECT_LT(relative_error(gradients.positions, positions), rounding<TypeParam>() + 2e-6);
   }
 }
 

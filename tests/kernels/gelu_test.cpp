@@ -12,7 +12,7 @@
 namespace zero::kernels {
 namespace {
 
-using test::doubles, test::noise, test::rounding, test::same_bits;
+using testing::doubles, testing::noise, testing::rounding, testing::same_bits;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -36,15 +36,15 @@ std::vector<T> gelu_gradient_of(const std::vector<T>& x, const std::vector<T>& d
 }
 
 template <class T>
-class Gelu : public testing::Test {};
-using Elements = testing::Types<float, bf16, f16>;
+class Gelu : public ::testing::Test {};
+using Elements = ::testing::Types<float, bf16, f16>;
 TYPED_TEST_SUITE(Gelu, Elements);
 
 TYPED_TEST(Gelu, IsTheTanhFormElementByElement) {
   const auto x = noise<TypeParam>(5001, 1, 6.0);
   const auto y = gelu_of(x);
   for (size_t i = 0; i < x.size(); ++i) {
-    const double expected = test::gelu(float(x[i]));
+    const double expected = testing::gelu(float(x[i]));
     EXPECT_NEAR(float(y[i]), expected, 1.01 * rounding<TypeParam>() * std::abs(expected) + 2e-6);
   }
 }
@@ -53,7 +53,7 @@ TYPED_TEST(Gelu, GradientIsTheSlopeTimesDy) {
   const auto x = noise<TypeParam>(5001, 1, 6.0), dy = noise<TypeParam>(5001, 2, 2.0);
   const auto dx = gelu_gradient_of(x, dy);
   for (size_t i = 0; i < x.size(); ++i) {
-    const double expected = test::gelu_slope(float(x[i])) * double(float(dy[i]));
+    const double expected = testing::gelu_slope(float(x[i])) * double(float(dy[i]));
     EXPECT_NEAR(float(dx[i]), expected, 1.01 * rounding<TypeParam>() * std::abs(expected) + 4e-6);
   }
 }
@@ -76,8 +76,8 @@ TYPED_TEST(Gelu, GradientMayOverwriteDy) {
 
 TEST(GeluValues, TheReferenceSlopeIsThatOfTheReference) {
   for (double x = -6; x <= 6; x += 0.01) {
-    const double slope = (test::gelu(x + 1e-5) - test::gelu(x - 1e-5)) / 2e-5;
-    EXPECT_NEAR(test::gelu_slope(x), slope, 1e-9) << x;
+    const double slope = (testing::gelu(x + 1e-5) - testing::gelu(x - 1e-5)) / 2e-5;
+    EXPECT_NEAR(testing::gelu_slope(x), slope, 1e-9) << x;
   }
 }
 

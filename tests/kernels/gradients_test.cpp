@@ -12,7 +12,7 @@
 namespace zero::kernels {
 namespace {
 
-using test::noise, test::rounding, test::same_bits;
+using testing::noise, testing::rounding, testing::same_bits;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 StepSums no_sums() { return StepSums{}; }
@@ -27,8 +27,8 @@ StepSums squares_of(const std::vector<G>& grad, bool round = true, int threads =
 }
 
 template <class T>
-class Gradients : public testing::Test {};
-using Elements = testing::Types<float, bf16, f16>;
+class Gradients : public ::testing::Test {};
+using Elements = ::testing::Types<float, bf16, f16>;
 TYPED_TEST_SUITE(Gradients, Elements);
 
 TYPED_TEST(Gradients, AccumulateStartsWithACopyAndThenAdds) {

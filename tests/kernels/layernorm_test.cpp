@@ -13,7 +13,8 @@
 namespace zero::kernels {
 namespace {
 
-using test::distance, test::doubles, test::noise, test::rounding, test::same_bits;
+using testing::relative_error, testing::doubles, testing::noise, testing::rounding,
+    testing::same_bits;
 constexpr float kEpsilon = 1e-5f;
 
 /// A layer norm with all its arrays.
@@ -53,32 +54,32 @@ struct Case {
     stream.wait();
   }
 
-  test::Norm reference() const {
+  testing::Norm reference() const {
     return {size_t(extents.width), kEpsilon, doubles(x), doubles(weight), doubles(bias)};
   }
 };
 
 template <class T>
-class LayerNorm : public testing::Test {};
-using Elements = testing::Types<float, bf16, f16>;
+class LayerNorm : public ::testing::Test {};
+using Elements = ::testing::Types<float, bf16, f16>;
 TYPED_TEST_SUITE(LayerNorm, Elements);
 
 TYPED_TEST(LayerNorm, ForwardAndBackwardAgreeWithDoubleLoops) {
   for (const NormExtents extents : {NormExtents{1, 1}, {3, 5}, {70, 100}, {33, 768}, {300, 17}}) {
     Case<TypeParam> c(extents);
     c.run(1);
-    const test::Norm reference = c.reference();
+    const testing::Norm reference = c.reference();
     const auto gradients = reference.backward(doubles(c.dy));
     const double tolerance = rounding<TypeParam>() + 2e-6;
     if (extents.width > 1) {
-      EXPECT_LT(distance(c.y, reference.forward()), tolerance);
-      EXPECT_LT(distance(c.dx, gradients.dx), tolerance);
-      EXPECT_LT(distance(c.dweight, gradients.dweight), tolerance);
+      EXPECT_LT(relative_error(c.y, reference.forward()), tolerance);
+      EXPECT_LT(relative_error(c.dx, gradients.dx), tolerance);
+      EXPECT_LT(relative_error(c.dweight, gradients.dweight), tolerance);
     } else {  // a row of one number has no spread: y is the bias and nothing flows back
       EXPECT_EQ(float(c.y[0]), float(c.bias[0]));
       EXPECT_EQ(float(c.dx[0]), 0.0f);
     }
-    EXPECT_LT(distance(c.dbias, gradients.dbias), tolerance);
+    EXPECT_LT(relative_error(c.dbias, gradients.dbias), tolerance);
   }
 }
 
@@ -88,7 +89,7 @@ TYPED_TEST(LayerNorm, AddJoinsDxBeforeTheOnlyRounding) {
   c.run(2);
   auto expected = c.reference().backward(doubles(c.dy)).dx;
   for (size_t i = 0; i < expected.size(); ++i) expected[i] += double(float(c.add[i]));
-  EXPECT_LT(distance(c.dx, expected), rounding<TypeParam>() + 2e-6);
+  EXPECT_LT(relative_error(c.dx, expected), rounding<TypeParam>() + 2e-6);
 }
 
 TYPED_TEST(LayerNorm, DxMayOverwriteDyOrAdd) {
@@ -124,7 +125,7 @@ TEST(LayerNormValues, ALargeOffsetDoesNotCancel) {
   // 2048 + {-1.5 ... 1.5}: the sum of squares in fp32 would lose every digit of the variance.
   Case<float> c({8, 64}, 2048.0);
   c.run(1);
-  EXPECT_LT(distance(c.y, c.reference().forward()), 1e-4);
+  EXPECT_LT(relative_error(c.y, c.reference().forward()), 1e-4);
 }
 
 TEST(LayerNormValues, KeepsMeanAndInverseDeviation) {
@@ -155,22 +156,23 @@ TEST(LayerNormValues, RefusesEmptyRows) {
 }
 
 TEST(LayerNormReference, ItsGradientIsThatOfFiniteDifferences) {
-  const test::Norm norm{5, 1e-5, doubles(noise<float>(15, 1)), doubles(noise<float>(5, 2)),
-                        doubles(noise<float>(5, 3))};
-  const test::Doubles dy = doubles(noise<float>(15, 4));
+  const testing::Norm norm{5, 1e-5, doubles(noise<float>(15, 1)), doubles(noise<float>(5, 2)),
+                           doubles(noise<float>(5, 3))};
+  const testing::Doubles dy = doubles(noise<float>(15, 4));
   const auto gradients = norm.backward(dy);
-  const auto check = [&](test::Doubles test::Norm::*member, const test::Doubles& expected) {
-    const auto loss = [&](const test::Doubles& at) {
-      test::Norm moved = norm;
+  const auto check = [&](testing::Doubles testing::Norm::*member,
+                         const testing::Doubles& expected) {
+    const auto loss = [&](const testing::Doubles& at) {
+      testing::Norm moved = norm;
       moved.*member = at;
-      return test::dot(moved.forward(), dy);
+      return testing::dot(moved.forward(), dy);
     };
-    const test::Doubles slope = test::finite_differences(loss, norm.*member);
+    const testing::Doubles slope = testing::finite_differences(loss, norm.*member);
     for (size_t i = 0; i < slope.size(); ++i) EXPECT_NEAR(expected[i], slope[i], 1e-7);
   };
-  check(&test::Norm::x, gradients.dx);
-  check(&test::Norm::weight, gradients.dweight);
-  check(&test::Norm::bias, gradients.dbias);
+  check(&testing::Norm::x, gradients.dx);
+  check(&testing::Norm::weight, gradients.dweight);
+  check(&testing::Norm::bias, gradients.dbias);
 }
 
 }  // namespace

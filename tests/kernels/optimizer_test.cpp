@@ -13,15 +13,15 @@
 namespace zero::kernels {
 namespace {
 
-using test::decision, test::Moments, test::OptimizerState, test::same_bits;
+using testing::decision, testing::Moments, testing::OptimizerState, testing::same_bits;
 
 template <class Weight, class Grad>
 struct Types {
   using T = Weight;
   using G = Grad;
 };
-using AllTypes = testing::Types<Types<float, float>, Types<bf16, bf16>, Types<bf16, float>,
-                                Types<f16, f16>, Types<f16, float>>;
+using AllTypes = ::testing::Types<Types<float, float>, Types<bf16, bf16>, Types<bf16, float>,
+                                  Types<f16, f16>, Types<f16, float>>;
 
 constexpr int64_t kNumel = 3 * 2048 + 777;
 
@@ -41,7 +41,7 @@ void run_adam(OptimizerState<T, G>& state, const StepState& step, std::vector<in
 }
 
 template <class P>
-class Adam : public testing::Test {};
+class Adam : public ::testing::Test {};
 TYPED_TEST_SUITE(Adam, AllTypes);
 
 TYPED_TEST(Adam, FollowsTheDoubleLoopOverTwentySteps) {
@@ -192,7 +192,7 @@ std::vector<LambNorms> run_lamb(OptimizerState<T, G>& state, const StepState& st
 }
 
 template <class P>
-class Lamb : public testing::Test {};
+class Lamb : public ::testing::Test {};
 TYPED_TEST_SUITE(Lamb, AllTypes);
 
 TYPED_TEST(Lamb, FollowsTheDoubleLoop) {

@@ -29,9 +29,9 @@ struct Case {
 
   explicit Case(const RowProductExtents& sizes)
       : extents(sizes),
-        x(test::noise<T>(sizes.rows * sizes.in, 1)),
-        weight(test::noise<T>(sizes.in * sizes.out, 2)),
-        bias(test::noise<T>(sizes.out, 3)) {}
+        x(testing::noise<T>(sizes.rows * sizes.in, 1)),
+        weight(testing::noise<T>(sizes.in * sizes.out, 2)),
+        bias(testing::noise<T>(sizes.out, 3)) {}
 
   /// The weight as the product reads it.
   std::vector<T> panels() const {

@@ -59,10 +59,10 @@ TEST(DiskWindow, APlanWithBytesOnDiskNeedsOne) {
 // The checksums of what was written stay in memory, so no op of a step takes another bit.
 TEST(DiskWindow, ABitThatADiskTurnsEndsTheStepWithItsPlace) {
   const plan::Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
-  test::FaultyEngine::Chances flips{};
-  flips[size_t(test::Fault::flipped)] = 1.0;
+  testing::FaultyEngine::Chances flips{};
+  flips[size_t(testing::Fault::flipped)] = 1.0;
   testing::RankDisk disk(plan, ".",
-                         std::make_unique<test::FaultyEngine>(
+                         std::make_unique<testing::FaultyEngine>(
                              aio::make_thread_engine({.depth = 4, .threads = 1}), 1, flips));
   Executor executor(plan, testing::tiny_rules(Dtype::f32), {}, disk.lanes());
   EXPECT_THAT([&] { executor.run(plan::kStep, testing::tiny_inputs(plan, 1)); },

@@ -36,10 +36,6 @@ int threads_of_process() {
   return int(std::distance(begin(tasks), end(tasks)));
 }
 
-void fill(std::span<float> values, std::initializer_list<float> with) {
-  std::copy(with.begin(), with.end(), values.begin());
-}
-
 /// Two lanes: reduce makes `from`, compute copies it to `to` and must wait.
 struct TwoLanes {
   testing::HandPlan hand;
@@ -57,7 +53,7 @@ TEST(Executor, accumulates_then_clears_in_the_order_of_the_plan) {
   hand.accumulate(from, sum, true);
   hand.clear(from);
   Executor executor(hand.plan, {}, {});
-  fill(executor.values<float>(from), {1, 2});
+  testing::fill(executor.values<float>(from), {1, 2});
   executor.run(kStep, {});
   EXPECT_THAT(executor.values<float>(sum), ElementsAre(2, 4));
   EXPECT_THAT(executor.values<float>(from), ElementsAre(0, 0));
@@ -92,8 +88,8 @@ TEST(Executor, a_lane_waits_for_the_op_it_names_on_another_lane) {
     if (lane == Lane::reduce) std::this_thread::sleep_for(50ms);
   });
   for (int repeat = 0; repeat < 3; ++repeat) {
-    fill(executor.values<float>(lanes.from), {5, 5});
-    fill(executor.values<float>(lanes.to), {9, 9});
+    testing::fill(executor.values<float>(lanes.from), {5, 5});
+    testing::fill(executor.values<float>(lanes.to), {9, 9});
     executor.run(kStep, {});
     EXPECT_THAT(executor.values<float>(lanes.to), ElementsAre(0, 0));
     EXPECT_GT(executor.times()[size_t(Lane::compute)].wait_seconds, 0.02);
@@ -140,7 +136,7 @@ TEST(Executor, rethrows_an_error_of_another_lane_and_lets_nobody_wait_for_it) {
   executor.set_op_hook([](Lane lane, const plan::PlanOp&) {
     if (lane == Lane::reduce) refuse(Exit::kIo, "no such peer");
   });
-  fill(executor.values<float>(lanes.to), {9, 9});
+  testing::fill(executor.values<float>(lanes.to), {9, 9});
   EXPECT_THAT([&] { executor.run(kStep, {}); }, ThrowsMessage<Error>(HasSubstr("no such peer")));
   EXPECT_EQ(reports, 1);
   EXPECT_THAT(executor.values<float>(lanes.to), ElementsAre(9, 9));
@@ -157,7 +153,7 @@ TEST(Executor, an_error_of_the_compute_lane_ends_a_chain_of_waiting_lanes) {
   executor.set_op_hook([](Lane lane, const plan::PlanOp&) {
     if (lane == Lane::compute) refuse(Exit::kNumerics, "lost");
   });
-  fill(executor.values<float>(c), {9, 9});
+  testing::fill(executor.values<float>(c), {9, 9});
   EXPECT_THAT([&] { executor.run(kStep, {}); }, ThrowsMessage<Error>(HasSubstr("lost")));
   EXPECT_THAT(executor.values<float>(c), ElementsAre(9, 9));
 }
@@ -187,7 +183,7 @@ TEST(Executor, clears_the_ranges_that_it_names_and_nothing_else) {
   hand.op(Kind::clear, Lane::compute,
           {hand.part(bucket, 8, 4, Mode::write), hand.part(bucket, 16, 8, Mode::write)});
   Executor executor(hand.plan, {}, {});
-  fill(executor.values<float>(bucket), {1, 2, 3, 4, 5, 6});
+  testing::fill(executor.values<float>(bucket), {1, 2, 3, 4, 5, 6});
   executor.run(kStep, {});
   EXPECT_THAT(executor.values<float>(bucket), ElementsAre(1, 2, 0, 4, 0, 0));
 }
@@ -219,8 +215,8 @@ TEST(Executor, adam_decays_the_parameters_that_decay_and_leaves_the_gaps_alone) 
   decided.apply = 1;
   decided.grad_multiplier = decided.learning_rate = 1;
   decided.unbias1 = decided.unbias2_sqrt = 1;
-  fill(executor.values<float>(weight), {4, 6, 7, 8});
-  fill(executor.values<float>(gradient), {1, 1, 1, 1});
+  testing::fill(executor.values<float>(weight), {4, 6, 7, 8});
+  testing::fill(executor.values<float>(gradient), {1, 1, 1, 1});
   executor.run(kStep, {});
   EXPECT_THAT(executor.values<float>(weight), ElementsAre(1, 2, 7, 7));
 }

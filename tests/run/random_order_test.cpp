@@ -33,10 +33,6 @@ std::span<T> values(RandomOrderExecutor& executor, int rank, int32_t buffer) {
   return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
 }
 
-void fill(std::span<float> to, std::initializer_list<float> with) {
-  std::copy(with.begin(), with.end(), to.begin());
-}
-
 /// The reduce lane clears `from` while compute copies it to `to`.
 struct Race {
   testing::HandPlan hand;
@@ -47,7 +43,7 @@ struct Race {
   }
   float outcome(uint64_t seed) const {
     RandomOrderExecutor executor(hand.plan, {}, {.seed = seed});
-    fill(values<float>(executor, 0, from), {5});
+    testing::fill(values<float>(executor, 0, from), {5});
     executor.run(kStep, {});
     return values<float>(executor, 0, to)[0];
   }
@@ -82,7 +78,7 @@ TEST(RandomOrder, a_transient_buffer_is_not_a_number_before_it_is_written) {
   const int32_t from = hand.transient("from", 8), to = hand.keep("to", 8);
   hand.accumulate(from, to, false);
   RandomOrderExecutor executor(hand.plan, {}, {});
-  fill(values<float>(executor, 0, from), {1, 2});
+  testing::fill(values<float>(executor, 0, from), {1, 2});
   executor.run(kStep, {});
   EXPECT_TRUE(std::isnan(values<float>(executor, 0, to)[0]));
   EXPECT_TRUE(std::isnan(values<float>(executor, 0, to)[1]));
@@ -97,7 +93,7 @@ TEST(RandomOrder, nothing_of_a_transient_buffer_is_left_after_its_last_use) {
   hand.accumulate(one, early, false);
   hand.accumulate(early, to, false);
   RandomOrderExecutor executor(hand.plan, {}, {});
-  fill(values<float>(executor, 0, one), {1});
+  testing::fill(values<float>(executor, 0, one), {1});
   executor.run(kStep, {});
   EXPECT_EQ(values<float>(executor, 0, to)[0], 1);
   EXPECT_EQ(values<uint32_t>(executor, 0, early)[0], 0xFFFFFFFFu);
@@ -109,8 +105,8 @@ TEST(RandomOrder, exact_copies_change_no_result_of_an_op_that_declares_what_it_d
   const int32_t from = hand.keep("from", 8), sum = hand.keep("sum", 8);
   hand.accumulate(from, sum, true);
   RandomOrderExecutor executor(hand.plan, {}, {.exact_copies = true});
-  fill(values<float>(executor, 0, from), {1, 2});
-  fill(values<float>(executor, 0, sum), {10, 20});
+  testing::fill(values<float>(executor, 0, from), {1, 2});
+  testing::fill(values<float>(executor, 0, sum), {10, 20});
   executor.run(kStep, {});
   EXPECT_THAT(values<float>(executor, 0, sum), ElementsAre(11, 22));
   EXPECT_THAT(values<float>(executor, 0, from), ElementsAre(1, 2));
@@ -132,7 +128,7 @@ TEST(RandomOrder, exact_copies_do_not_bring_back_what_an_op_said_it_only_reads) 
   const int32_t a = hand.keep("a", 4);
   hand.clear(a).operands[0].mode = Mode::read;
   RandomOrderExecutor executor(hand.plan, {}, {.exact_copies = true});
-  fill(values<float>(executor, 0, a), {5});
+  testing::fill(values<float>(executor, 0, a), {5});
   executor.run(kStep, {});
   EXPECT_EQ(values<float>(executor, 0, a)[0], 5);
 }
@@ -164,8 +160,8 @@ TEST(RandomOrder, collectives_add_and_gather_over_all_ranks_whole_or_in_pieces) 
     for (bool exact : {false, true}) {
       const testing::HandPlan hand = collectives(piece_numel);
       RandomOrderExecutor executor(hand.plan, {}, {.seed = 3, .exact_copies = exact});
-      fill(values<float>(executor, 0, 1), {1, 2, 3, 4});
-      fill(values<float>(executor, 1, 1), {10, 20, 30, 40});
+      testing::fill(values<float>(executor, 0, 1), {1, 2, 3, 4});
+      testing::fill(values<float>(executor, 1, 1), {10, 20, 30, 40});
       values<int64_t>(executor, 0, 2)[0] = 5;
       values<int64_t>(executor, 1, 2)[0] = -7;
       executor.run(kStep, {});
@@ -207,34 +203,29 @@ uint64_t plans_to_draw() {
   return wanted == nullptr ? 12 : std::strtoull(wanted, nullptr, 10);
 }
 
+void expect_any_order_computes_the_same(const plan::Request& request, uint64_t seed) {
+  const plan::Plan plan = testing::tiny_plan(request, testing::random_model(seed));
+  const Rules rules = testing::tiny_rules(request.compute);
+  testing::ThreadRanks threads(plan, rules);
+  const testing::Outcome expected = testing::train(threads, plan, 2);
+  for (bool exact : {false, true}) {
+    testing::RandomRanks random(plan, rules, {.seed = seed, .exact_copies = exact});
+    expect_same(testing::train(random, plan, 2), expected);
+  }
+}
+
 // Stages, ranks, accumulation, precision, optimizer, buckets, prefetch and recompute by lot.
 TEST(RandomOrder, any_order_of_plans_drawn_by_lot_computes_the_bits_of_the_executor) {
   for (uint64_t seed = 0; seed < plans_to_draw(); ++seed) {
     SCOPED_TRACE(seed);
-    const plan::Request request = testing::random_request(seed);
-    const plan::Plan plan = testing::tiny_plan(request, testing::random_model(seed));
-    const Rules rules = testing::tiny_rules(request.compute);
-    testing::ThreadRanks threads(plan, rules);
-    const testing::Outcome expected = testing::train(threads, plan, 2);
-    for (bool exact : {false, true}) {
-      testing::RandomRanks random(plan, rules, {.seed = seed, .exact_copies = exact});
-      expect_same(testing::train(random, plan, 2), expected);
-    }
+    expect_any_order_computes_the_same(testing::random_request(seed), seed);
   }
 }
 
 TEST(RandomOrder, any_order_of_plans_over_all_tiers_computes_the_bits_of_the_executor) {
   for (uint64_t seed = 0; seed < plans_to_draw(); ++seed) {
     SCOPED_TRACE(seed);
-    const plan::Request request = testing::random_tiered_request(seed);
-    const plan::Plan plan = testing::tiny_plan(request, testing::random_model(seed));
-    const Rules rules = testing::tiny_rules(request.compute);
-    testing::ThreadRanks threads(plan, rules);
-    const testing::Outcome expected = testing::train(threads, plan, 2);
-    for (bool exact : {false, true}) {
-      testing::RandomRanks random(plan, rules, {.seed = seed, .exact_copies = exact});
-      expect_same(testing::train(random, plan, 2), expected);
-    }
+    expect_any_order_computes_the_same(testing::random_tiered_request(seed), seed);
   }
 }
 
@@ -246,7 +237,7 @@ std::vector<float> continue_text(Executor& executor, const plan::Plan& plan,
     std::memcpy(bytes_of(buffer).data(), values.data(), values.size() * sizeof(values[0]));
   };
   for (const plan::Unit& unit : plan.units) {
-    fill_with(unit.weight, test::noise<float>(unit.numel, uint64_t(unit.numel)));
+    fill_with(unit.weight, testing::noise<float>(unit.numel, uint64_t(unit.numel)));
   }
   fill_with(plan.prefill_tokens, std::vector<int32_t>{3, 1, 4, 1});
   executor.run_chunk(plan::kPrefill, {.position = 0, .rows = 4});

@@ -9,7 +9,7 @@
 #include "zero/base/dtype.hpp"
 #include "zero/base/philox.hpp"
 
-namespace zero::test {
+namespace zero::testing {
 
 /// Uniform values in [-scale, scale), the same for the same seed, rounded to T.
 template <class T>
@@ -31,30 +31,20 @@ std::vector<double> doubles(const std::vector<T>& values) {
 
 /// Largest relative error of one rounding to T.
 template <class T>
-double rounding();
-template <>
-inline double rounding<float>() {
-  return 0x1p-24;
-}
-template <>
-inline double rounding<bf16>() {
-  return 0x1p-8;
-}
-template <>
-inline double rounding<f16>() {
-  return 0x1p-11;
+constexpr double rounding() {
+  return dtype_of<T>() == Dtype::f32 ? 0x1p-24 : dtype_of<T>() == Dtype::bf16 ? 0x1p-8 : 0x1p-11;
 }
 
 /// |actual - expected| / |expected| in the L2 norm.
 template <class T>
-double distance(const std::vector<T>& actual, const std::vector<double>& expected) {
+double relative_error(const std::vector<T>& actual, const std::vector<double>& expected) {
   double error = 0, norm = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double difference = double(float(actual[i])) - expected[i];
     error += difference * difference;
     norm += expected[i] * expected[i];
   }
-  return std::sqrt(error / norm);
+  return std::sqrt(error / (norm > 0 ? norm : 1));
 }
 
 template <class T>
@@ -62,4 +52,4 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-}  // namespace zero::test
+}  // namespace zero::testing

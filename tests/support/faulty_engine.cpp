@@ -6,7 +6,7 @@
 #include "zero/base/align.hpp"
 #include "zero/base/philox.hpp"
 
-namespace zero::test {
+namespace zero::testing {
 namespace {
 
 using aio::Block, aio::Completion, aio::Direction;
@@ -122,4 +122,4 @@ void FaultyEngine::reap(bool wait, std::vector<Completion>& completed) {
   } while (wait && completed.size() == before && !pending_.empty());
 }
 
-}  // namespace zero::test
+}  // namespace zero::testing

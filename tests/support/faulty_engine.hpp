@@ -7,7 +7,7 @@
 
 #include "zero/io/aio/engine.hpp"
 
-namespace zero::test {
+namespace zero::testing {
 
 enum class Fault : uint8_t {
   none,
@@ -70,4 +70,4 @@ class FaultyEngine final : public aio::Engine {
   std::vector<std::pair<uint64_t, Pending>> pending_;
 };
 
-}  // namespace zero::test
+}  // namespace zero::testing

@@ -1,6 +1,9 @@
 #pragma once
 /// Plans written by hand, one op at a time: what an executor does is seen best on three ops.
 
+#include <algorithm>
+#include <initializer_list>
+#include <span>
 #include <string>
 
 #include "zero/base/align.hpp"
@@ -8,6 +11,10 @@
 #include "zero/plan/plan.hpp"
 
 namespace zero::testing {
+
+inline void fill(std::span<float> values, std::initializer_list<float> with) {
+  std::copy(with.begin(), with.end(), values.begin());
+}
 
 /// A step body over buffers that lie one behind the other. No graph, no units.
 class HandPlan {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "zero/base/dtype.hpp"
+#include "tests/support/arrays.hpp"
 
 namespace zero::testing {
 
@@ -28,36 +28,6 @@ std::vector<T> poisoned(int64_t numel) {
   std::vector<T> values(static_cast<size_t>(numel));
   if (numel > 0) std::memset(static_cast<void*>(values.data()), 0xff, values.size() * sizeof(T));
   return values;
-}
-
-template <class T>
-std::vector<double> doubles(const std::vector<T>& values) {
-  std::vector<double> out;
-  for (const T& value : values) out.push_back(double(float(value)));
-  return out;
-}
-
-/// Relative rounding error of one store.
-template <class T>
-constexpr double rounding() {
-  return dtype_of<T>() == Dtype::f32 ? 0x1p-23 : dtype_of<T>() == Dtype::bf16 ? 0x1p-8 : 0x1p-10;
-}
-
-/// |got - expected| / |expected| in the Euclidean norm over all elements.
-template <class T>
-double relative_error(const std::vector<T>& got, const std::vector<double>& expected) {
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double d = double(float(got[i])) - expected[i];
-    difference += d * d;
-    size += expected[i] * expected[i];
-  }
-  return std::sqrt(difference / (size > 0 ? size : 1));
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 /// A matrix in a flat array: element (i, j) is at i * row + j * column.

@@ -8,7 +8,7 @@
 #include "tests/support/arrays.hpp"
 #include "zero/kernels/optimizer.hpp"
 
-namespace zero::test {
+namespace zero::testing {
 
 /// Weights with masters in [-1, 1), zero moments, and a gradient of type G.
 template <class T, class G = T>
@@ -81,4 +81,4 @@ struct Moments {
   }
 };
 
-}  // namespace zero::test
+}  // namespace zero::testing

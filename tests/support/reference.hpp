@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-namespace zero::test {
+namespace zero::testing {
 
 using Doubles = std::vector<double>;
 
@@ -92,4 +92,4 @@ inline double dot(const Doubles& a, const Doubles& b) {
   return sum;
 }
 
-}  // namespace zero::test
+}  // namespace zero::testing

@@ -26,7 +26,7 @@ constexpr model::Gpt2 kSmall{
 
 std::vector<float> values_of(const graph::Graph& graph, int32_t index) {
   const graph::Parameter& parameter = graph.parameters[size_t(index)];
-  auto values = test::noise<float>(parameter.real_numel, uint64_t(index) + 1, 0.2);
+  auto values = testing::noise<float>(parameter.real_numel, uint64_t(index) + 1, 0.2);
   if (parameter.init == graph::Init::ones) {
     for (float& value : values) value += 1.0f;
   }
@@ -79,7 +79,7 @@ TEST_P(DecoderOf, EqualsRecomputeWithoutACacheBitForBit) {
     anew.clear();
     const auto logits = anew.feed(std::span(text).first(prompt().size() + i));
     ASSERT_EQ(largest(logits), text[prompt().size() + i]) << "token " << i;
-    ASSERT_TRUE(test::same_bits(std::vector<float>(logits.begin(), logits.end()), steps[i]))
+    ASSERT_TRUE(testing::same_bits(std::vector<float>(logits.begin(), logits.end()), steps[i]))
         << "token " << i;
   }
 }
@@ -96,9 +96,9 @@ std::vector<std::vector<double>> logits_of_training(Dtype compute,
   const auto numbers = [&](graph::TensorId tensor) {
     std::vector<double> list;
     if (compute == Dtype::f32)
-      return test::doubles<float>(
+      return testing::doubles<float>(
           {naive.values<float>(tensor).begin(), naive.values<float>(tensor).end()});
-    return test::doubles<bf16>(
+    return testing::doubles<bf16>(
         {naive.values<bf16>(tensor).begin(), naive.values<bf16>(tensor).end()});
   };
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
@@ -134,7 +134,7 @@ TEST_P(DecoderOf, GivesTheLogitsOfTheGraphThatTrains) {
   const bool single = GetParam() == Dtype::f32;
   for (size_t i = 0; i < steps.size(); ++i) {
     const std::vector<double>& row = expected[prompt().size() + i - 1];
-    ASSERT_LT(test::distance(steps[i], row), single ? 3e-6 : 3e-2) << "token " << i;
+    ASSERT_LT(testing::distance(steps[i], row), single ? 3e-6 : 3e-2) << "token " << i;
     const auto likeliest = std::max_element(row.begin(), row.end()) - row.begin();
     if (single) {
       ASSERT_EQ(likeliest, text[prompt().size() + i]) << "token " << i;

@@ -18,8 +18,8 @@
 namespace zero::aio {
 namespace {
 
-using test::Fault, test::FaultyEngine;
-using testing::HasSubstr;
+using testing::Fault, testing::FaultyEngine;
+using ::testing::HasSubstr;
 
 /// A file without a name that is gone with the test.
 class ScratchFile {

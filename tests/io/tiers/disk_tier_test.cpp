@@ -19,8 +19,8 @@
 namespace zero::tiers {
 namespace {
 
-using test::Fault, test::FaultyEngine, test::Strike;
-using testing::HasSubstr;
+using testing::Fault, testing::FaultyEngine, testing::Strike;
+using ::testing::HasSubstr;
 
 /// A folder that is gone with the test.
 class Folder {
@@ -192,7 +192,7 @@ class StruckRound {
 
 std::vector<Strike> all_strikes() {
   std::vector<Strike> all;
-  for (int fault = 1; fault < test::kFaults; ++fault) {
+  for (int fault = 1; fault < testing::kFaults; ++fault) {
     for (uint32_t block = 0; block < 16; ++block) {
       all.push_back({.fault = Fault(fault), .block = block, .lasting = false});
       all.push_back({.fault = Fault(fault), .block = block, .lasting = true});
