@@ -45,8 +45,11 @@ std::vector<Condition> schedule_conditions() {
 
 bool moves_optimizer(const RunConfig& c) { return c.offload_optimizer.device != Home::none; }
 
+bool moves_activations(const RunConfig& c) { return c.offload_activations.home() != Home::none; }
+
 bool uses_disk(const RunConfig& c) {
-  return c.offload_optimizer.device == Home::nvme || c.offload_param.device == Home::nvme;
+  return c.offload_optimizer.device == Home::nvme || c.offload_param.device == Home::nvme ||
+         c.offload_activations.home() == Home::nvme;
 }
 
 std::vector<Condition> tier_conditions() {
@@ -68,10 +71,23 @@ std::vector<Condition> tier_conditions() {
        .example = {"zero.offload_param.device = \"none\""}},
       {.keys = {"aio.block_size", "aio.queue_depth", "aio.intra_op_parallelism",
                 "aio.single_submit", "aio.overlap_events", "aio.require_uring"},
-       .because = {"zero.offload_param.device", "zero.offload_optimizer.device"},
-       .wanted = "a device = \"nvme\" of zero.offload_optimizer or zero.offload_param",
+       .because = {"zero.offload_param.device", "activation_checkpointing.offload",
+                   "zero.offload_optimizer.device"},
+       .wanted = "a device = \"nvme\" of zero.offload_optimizer or zero.offload_param, or "
+                 "activation_checkpointing.offload = \"nvme\"",
        .holds = uses_disk,
        .example = {"zero.offload_optimizer.device = \"none\""}},
+      {.keys = {"activation_checkpointing.nvme_path"},
+       .because = {"activation_checkpointing.offload"},
+       .wanted = "activation_checkpointing.offload = \"nvme\"",
+       .holds = [](const RunConfig& c) { return c.offload_activations.offload == Home::nvme; },
+       .example = {"activation_checkpointing.offload = \"none\""}},
+      {.keys = {"activation_checkpointing.buffer_count"},
+       .because = {"activation_checkpointing.cpu_checkpointing",
+                   "activation_checkpointing.offload"},
+       .wanted = "activation_checkpointing.offload = \"cpu\" or \"nvme\"",
+       .holds = moves_activations,
+       .example = {"activation_checkpointing.offload = \"none\""}},
   };
 }
 

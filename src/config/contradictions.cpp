@@ -222,10 +222,49 @@ std::string no_parameter_folder(const RunConfig& c) {
                    c.offload_param.nvme_path);
 }
 
+std::string no_activation_folder(const RunConfig& c) {
+  return no_folder("activation_checkpointing.nvme_path", c.offload_activations.offload,
+                   c.offload_activations.nvme_path);
+}
+
+std::string whole_activations(const RunConfig& c) {
+  const bool recomputes = c.recompute.mode != Recompute::Mode::none;
+  if (c.offload_activations.home() == Home::none || recomputes) return kFine;
+  return "what recomputation begins with may leave the device, and nothing is computed again; "
+         "write recompute = \"full\", \"selective\" or a list of blocks";
+}
+
+std::string two_activation_homes(const RunConfig& c) {
+  const OffloadActivationsConfig& offload = c.offload_activations;
+  if (!offload.cpu_checkpointing || offload.offload != Home::nvme) return kFine;
+  return "cpu_checkpointing = true is offload = \"cpu\", and offload says \"nvme\"; remove one";
+}
+
 std::string uneven_block(const RunConfig& c) {
   if (c.aio.block_size % 4096 == 0) return kFine;
   return text("disks move whole blocks, and ", c.aio.block_size,
               " bytes are none; write a multiple of 4096");
+}
+
+std::vector<Rule> activation_rules() {
+  return {
+      {.keys = {"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing",
+                "activation_checkpointing.recompute"},
+       .broken = whole_activations,
+       .example = {"activation_checkpointing.recompute = \"none\"",
+                   "activation_checkpointing.offload = \"cpu\""}},
+      {.keys = {"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing"},
+       .broken = two_activation_homes,
+       .example = {"activation_checkpointing.recompute = \"full\"",
+                   "activation_checkpointing.nvme_path = \"disk\"",
+                   "activation_checkpointing.offload = \"nvme\"",
+                   "activation_checkpointing.cpu_checkpointing = true"}},
+      {.keys = {"activation_checkpointing.nvme_path", "activation_checkpointing.offload"},
+       .broken = no_activation_folder,
+       .example = {"activation_checkpointing.recompute = \"full\"",
+                   "activation_checkpointing.offload = \"nvme\"",
+                   "activation_checkpointing.nvme_path = \"\""}},
+  };
 }
 
 std::vector<Rule> tier_rules() {
@@ -321,6 +360,7 @@ std::vector<Rule> join() {
   for (Rule& rule : model_rules()) all.push_back(std::move(rule));
   for (Rule& rule : number_rules()) all.push_back(std::move(rule));
   for (Rule& rule : tier_rules()) all.push_back(std::move(rule));
+  for (Rule& rule : activation_rules()) all.push_back(std::move(rule));
   for (Rule& rule : checkpoint_rules()) all.push_back(std::move(rule));
   return all;
 }

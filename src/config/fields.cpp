@@ -204,9 +204,14 @@ void precision_fields(Table& table, RunConfig& c) {
   table.integer("max_bad_steps", c.numerics.max_bad_steps, {.high = 1e6});
 }
 
-void recompute_fields(Table& table, Recompute& recompute) {
+void recompute_fields(Table& table, RunConfig& c) {
+  OffloadActivationsConfig& offload = c.offload_activations;
   table.section("activation_checkpointing", kOurs);
-  table.other("recompute", &recompute);
+  table.other("recompute", &c.recompute);
+  table.choice("offload", offload.offload, {"none", "cpu", "nvme"});
+  table.flag("cpu_checkpointing", offload.cpu_checkpointing).standing = kSame;
+  table.word("nvme_path", offload.nvme_path);
+  table.integer("buffer_count", offload.buffer_count, {.low = 1, .high = 1024});
 }
 
 void report_fields(Table& table, RunConfig& c) {
@@ -253,7 +258,7 @@ std::vector<Field> fields_of(RunConfig& config) {
   zero_fields(table, config.zero);
   tier_fields(table, config);
   precision_fields(table, config);
-  recompute_fields(table, config.recompute);
+  recompute_fields(table, config);
   report_fields(table, config);
   checkpoint_fields(table, config.checkpoint);
   return table.take();

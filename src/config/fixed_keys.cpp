@@ -260,14 +260,6 @@ const FixedKey kActivationKeys[] = {
      {false},
      kRefused,
      "write false and set wall_clock_breakdown = true"},
-    {"activation_checkpointing.cpu_checkpointing",
-     {false},
-     kLater,
-     "activations stay in device memory for now; write false and recompute = \"full\""},
-    {"activation_checkpointing.offload",
-     {"none"},
-     kLater,
-     "activations stay in device memory for now; write \"none\" and recompute = \"full\""},
 };
 
 std::vector<FixedKey> join() {

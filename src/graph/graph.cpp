@@ -1,5 +1,7 @@
 #include "zero/graph/graph.hpp"
 
+#include <algorithm>
+
 namespace zero::graph {
 
 std::vector<int32_t> parameter_index(const Graph& graph) {
@@ -8,6 +10,11 @@ std::vector<int32_t> parameter_index(const Graph& graph) {
     index[size_t(graph.parameters[p].tensor)] = int32_t(p);
   }
   return index;
+}
+
+int32_t first_backward_op(const Graph& graph) {
+  const auto is_backward = [](const Op& op) { return op.backward; };
+  return int32_t(std::find_if(graph.ops.begin(), graph.ops.end(), is_backward) - graph.ops.begin());
 }
 
 }  // namespace zero::graph

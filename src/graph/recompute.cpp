@@ -83,7 +83,7 @@ TensorId Copier::again(TensorId tensor, int32_t layer) {
 
 void Copier::repeat(const Op& op) {
   Op copy = op;
-  copy.backward = true;
+  copy.backward = copy.repeated = true;
   for (TensorId& input : copy.inputs) input = again(input, op.layer);
   for (TensorId& output : copy.outputs) {
     Tensor tensor = graph_[output];

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "src/plan/activation_homes.hpp"
 #include "src/plan/compute_writer.hpp"
 #include "src/plan/gathers.hpp"
 #include "src/plan/passes.hpp"
@@ -109,11 +110,6 @@ void set_data(const Plan& plan, int32_t graph, int micro, ComputeWriter& compute
   compute.set_data(to.step_state, plan.step_state);
 }
 
-int32_t find_first_backward(const graph::Graph& graph) {
-  const auto backward = [](const graph::Op& op) { return op.backward; };
-  return int32_t(std::find_if(graph.ops.begin(), graph.ops.end(), backward) - graph.ops.begin());
-}
-
 /// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
 class MicroBatchWriter {
  public:
@@ -124,8 +120,9 @@ class MicroBatchWriter {
         compute_(writer, graph),
         feed_(writer, compute_, find_feed(writer, uses_, micro_batches), updater),
         reducer_(writer),
+        homes_(writer, compute_, graph),
         updater_(updater),
-        first_backward_(find_first_backward(writer.plan().graphs[size_t(graph)])),
+        first_backward_(graph::first_backward_op(writer.plan().graphs[size_t(graph)])),
         positions_(int32_t(uses_.reads.size()) * micro_batches) {}
 
   void write(int micro) {
@@ -134,11 +131,14 @@ class MicroBatchWriter {
     set_data(writer_.plan(), graph_, micro, compute_);
     for (int32_t op = 0; op < length; ++op) {
       feed_.reach(micro * length + op);
+      homes_.before(op);
       read_ahead(micro * length + op);
       begin_gradients(op, micro);
       compute_.emit(op);
+      homes_.after(op);
       finish_gradients(op, micro);
     }
+    homes_.end_micro();
   }
   void finish() {
     reducer_.spread();
@@ -171,6 +171,7 @@ class MicroBatchWriter {
   ComputeWriter compute_;
   UnitFeed feed_;
   Reducer reducer_;
+  ActivationHomes homes_;
   Updater* updater_;
   const int32_t first_backward_;
   const int32_t positions_;  ///< ops of all micro-batches

@@ -40,6 +40,8 @@ void check_homes(const Request& r) {
   ZERO_REQUIRE(r.staged_units >= 1 && r.optimizer_share >= 0 && r.optimizer_share <= 1,
                r.staged_units, " staged units and a share of ", r.optimizer_share,
                ": at least 1, and 0 to 1");
+  ZERO_REQUIRE(r.staged_activations >= 1, "activations of ", r.staged_activations,
+               " blocks on their way: at least 1");
 }
 
 void check_safe(const Plan& plan) {

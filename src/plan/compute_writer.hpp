@@ -24,11 +24,16 @@ class ComputeWriter {
   void set_weights(int32_t unit, int32_t buffer) { weights_[size_t(unit)] = buffer; }
   /// Unit u's gradients are now written to this whole-unit buffer.
   void set_gradients(int32_t unit, int32_t buffer) { gradients_[size_t(unit)] = buffer; }
+  /// The buffer of an activation of this micro-batch, made where there is none.
+  int32_t activation(graph::TensorId tensor);
+  /// It is now read from this buffer.
+  void set_activation(graph::TensorId tensor, int32_t buffer) {
+    activations_[size_t(tensor)] = buffer;
+  }
 
  private:
   Operand operand(graph::TensorId tensor, Mode mode);
   Operand part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers, Mode mode) const;
-  int32_t activation(graph::TensorId tensor);
 
   BodyWriter& writer_;
   const int32_t graph_index_;

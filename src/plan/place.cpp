@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/plan/gradient_layout.hpp"
 #include "src/plan/passes.hpp"
 #include "zero/kernels/step_state.hpp"
@@ -104,7 +106,8 @@ void place_states(Plan& plan) {
   }
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
   const Request& request = plan.request;
-  if (request.optimizer_home == Tier::nvme || request.weight_home == Tier::nvme) {
+  const Tier homes[] = {request.optimizer_home, request.weight_home, request.activation_home};
+  if (std::find(std::begin(homes), std::end(homes), Tier::nvme) != std::end(homes)) {
     plan.disk_window = keep(plan, "disk.window", Use::staging, kDiskWindowBytes, Tier::host);
   }
   choose_homes(plan);

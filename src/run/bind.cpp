@@ -101,11 +101,22 @@ bool is_on_disk(const BindTarget& target, const plan::Operand& operand) {
   return buffer.tier == plan::Tier::nvme && target.memory.base[size_t(buffer.tier)] == nullptr;
 }
 
+/// A disk moves whole pages, so only the last page of a buffer may be used in part.
+void require_pages(const BindTarget& target, const plan::PlanOp& op) {
+  for (const plan::Operand& operand : op.operands) {
+    const int64_t held = target.plan.buffers[size_t(operand.buffer)].bytes;
+    const bool whole = operand.bytes % plan::kPageBytes == 0 || operand.bytes == held;
+    ZERO_REQUIRE(whole, plan::name_of(op.kind), " of unit ", op.unit, ": ", operand.bytes,
+                 " bytes of ", held, " are no whole pages");
+  }
+}
+
 void bind_transfer(const BindTarget& target, BoundOp& bound) {
   const std::vector<plan::Operand>& operands = bound.op->operands;
   Checker(*bound.op).bytes(1, operands[0].bytes);
   for (const plan::Operand& operand : operands) {
     if (!is_on_disk(target, operand)) continue;
+    require_pages(target, *bound.op);
     bound.disk_offset = target.plan.buffers[size_t(operand.buffer)].offset + operand.offset +
                         (operand.sharded ? target.memory.rank * operand.bytes : 0);
   }

@@ -15,7 +15,7 @@ void DiskWindow::clear() {
   const std::lock_guard lock(mutex_);
   std::memset(window_.data(), 0, window_.size());
   for (const plan::Buffer& buffer : plan_.buffers) {
-    if (buffer.tier != plan::Tier::nvme) continue;
+    if (buffer.tier != plan::Tier::nvme || !buffer.persistent) continue;
     for (int64_t at = 0; at < buffer.bytes; at += int64_t(window_.size())) {
       const size_t bytes = std::min(window_.size(), size_t(buffer.bytes - at));
       disks_.write->write(buffer.offset + at, window_.first(bytes), 0);

@@ -18,7 +18,7 @@ class DiskWindow {
   DiskWindow(const plan::Plan& plan, const LaneDisks& disks, std::span<std::byte> window)
       : plan_(plan), disks_(disks), window_(window) {}
 
-  /// Zeros to every buffer on disk, as an arena begins; unwritten blocks cannot be read.
+  /// Zeros to every buffer that lasts on disk, as an arena begins; unwritten blocks cannot be read.
   void clear();
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);

@@ -11,12 +11,17 @@ bool moves_weights(const plan::Plan& plan, const plan::PlanOp& gather) {
   return use == plan::Use::weights || use == plan::Use::gathered_weights;
 }
 
-/// Gradients on their way to the optimizer, weights on their way to use, or states.
+/// Gradients on their way to the optimizer, weights on their way to use, activations between the
+/// passes, or states.
 Phase phase_of_transfer(const plan::Plan& plan, const plan::PlanOp& op) {
   const auto use = [&](size_t operand) {
     return plan.buffers[size_t(op.operands[operand].buffer)].use;
   };
   if (use(1) == plan::Use::gradients) return Phase::reduce;
+  if (use(0) == plan::Use::activations || use(1) == plan::Use::activations) {
+    const bool leaves = op.lane == plan::Lane::d2h || op.lane == plan::Lane::disk_write;
+    return leaves ? Phase::forward : Phase::backward;
+  }
   const bool fetches = use(1) == plan::Use::gathered_weights;
   return fetches ? Phase::gather : Phase::optimizer;
 }

@@ -1,4 +1,5 @@
 #include "src/run/kind_functions.hpp"
+#include "zero/base/align.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 
@@ -9,13 +10,22 @@ void run_copy(const BoundOp& op, const LaneTools& tools) {
              op.operand<std::byte>(1));
 }
 
+namespace {
+
+/// A disk moves whole pages: what follows a buffer up to the end of its last one belongs to nobody.
+std::span<std::byte> pages(const BoundOp& op, size_t operand) {
+  const int64_t bytes = round_up(op.operand_bytes(operand), plan::kPageBytes);
+  return {op.operand<std::byte>(operand), size_t(bytes)};
+}
+
+}  // namespace
+
 void run_disk_read(const BoundOp& op, const LaneTools& tools) {
-  tools.disk->read(op.disk_offset, {op.operand<std::byte>(1), size_t(op.operand_bytes(1))});
+  tools.disk->read(op.disk_offset, pages(op, 1));
 }
 
 void run_disk_write(const BoundOp& op, const LaneTools& tools) {
-  tools.disk->write(op.disk_offset, {op.operand<std::byte>(0), size_t(op.operand_bytes(0))},
-                    tools.step);
+  tools.disk->write(op.disk_offset, pages(op, 0), tools.step);
 }
 
 }  // namespace zero::run

@@ -68,7 +68,9 @@ plan::Request request_of(const RunConfig& config, const Team& team, int64_t micr
           .optimizer_home = tier_of(config.offload_optimizer.device),
           .weight_home = tier_of(config.offload_param.device),
           .optimizer_share = config.offload_optimizer.ratio,
-          .staged_units = int(config.offload_optimizer.buffer_count)};
+          .staged_units = int(config.offload_optimizer.buffer_count),
+          .activation_home = tier_of(config.offload_activations.home()),
+          .staged_activations = int(config.offload_activations.buffer_count)};
 }
 
 bool sends_gradients(const plan::Plan& plan, const plan::PlanOp& op) {
@@ -88,6 +90,20 @@ void refuse_unless_bf16_travels(const RunConfig& config, const plan::Plan& plan)
                ? "write \"auto\", or zero.stage = 2, which sends each micro-batch as it is"
                : "write \"auto\", or bf16.enabled = true");
   }
+}
+
+/// A model may be so shallow, or recompute so little, that the backward pass asks at once for all
+/// that might have left.
+void refuse_unless_activations_leave(const RunConfig& config, const plan::Plan& plan) {
+  if (plan.request.activation_home == plan::Tier::device) return;
+  for (const plan::Buffer& buffer : plan.buffers) {
+    if (buffer.use == plan::Use::activations && buffer.tier != plan::Tier::device) return;
+  }
+  const int64_t ahead = config.offload_activations.buffer_count;
+  refuse(Exit::kUsage, "activation_checkpointing.offload: with activation_checkpointing.",
+         "buffer_count = ", ahead, " the backward pass would bring back at once all that could ",
+         "leave the device; write ",
+         ahead > 1 ? "buffer_count = 1" : "offload = \"none\", or recompute more blocks");
 }
 
 kernels::LossScaling loss_scaling_of(const RunConfig& config) {
@@ -144,6 +160,7 @@ Build build(const RunConfig& config, const Team& team) {
                             training_graph(config, made.model, made.batch.micro),
                             evaluation_graph(config, made.model, made.evaluation_micro));
   refuse_unless_bf16_travels(config, made.plan);
+  refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async) {
     made.copy_bytes =
         PayloadCopy::bytes_for(made.plan, saved_parts(config.checkpoint.weights_only));

@@ -31,6 +31,20 @@ std::vector<Level> recompute_levels(const RunConfig& config) {
   return levels;
 }
 
+/// Those that recompute anything, with what recomputation begins with in host memory.
+std::vector<Level> activation_levels(const RunConfig& config) {
+  std::vector<Level> levels;
+  if (config.offload_activations.home() != Home::none) return levels;
+  const Setting offload{"activation_checkpointing.offload=cpu",
+                        [](RunConfig& c) { c.offload_activations.offload = Home::cpu; }};
+  for (Level& level : recompute_levels(config)) {
+    if (level.empty() && config.recompute.mode == Recompute::Mode::none) continue;
+    level.push_back(offload);
+    levels.push_back(std::move(level));
+  }
+  return levels;
+}
+
 Setting stage_setting(int64_t stage) {
   return {text("zero.stage=", stage), [stage](RunConfig& c) { c.zero.stage = stage; }};
 }
@@ -143,11 +157,15 @@ class Search {
 
  private:
   std::optional<Change> on_ranks(int ranks) {
+    if (auto change = among(recompute_levels(config_), ranks)) return change;
+    return among(activation_levels(config_), ranks);
+  }
+
+  std::optional<Change> among(const std::vector<Level>& recomputes, int ranks) {
     const Team team{ranks, team_.threads};
     const std::vector<Level> stages = state_levels(config_, ranks);
-    const std::vector<Level> recomputes = recompute_levels(config_);
     const std::vector<Level> micros = micros_on(ranks);
-    if (micros.empty()) return std::nullopt;
+    if (micros.empty() || recomputes.empty()) return std::nullopt;
     // Saves trying every change on ranks that are too few for any. The smallest micro-batch has the
     // least activations, but an fp32 sum of gradients that a single one does without.
     const auto can_fit = [&](const Level& stage) {

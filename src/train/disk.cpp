@@ -31,6 +31,8 @@ DiskSettings disk_settings(const RunConfig& config) {
              config.offload_optimizer.nvme_path, settings.folders);
   add_folder("zero.offload_param.nvme_path", config.offload_param.device,
              config.offload_param.nvme_path, settings.folders);
+  add_folder("activation_checkpointing.nvme_path", config.offload_activations.home(),
+             config.offload_activations.nvme_path, settings.folders);
   return settings;
 }
 

@@ -70,6 +70,7 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
   config.communication_data_type = CommunicationDtype::automatic;
   config.numerics = {};
   config.recompute = {};
+  config.offload_activations = {};
   config.offload_optimizer = {};
   config.offload_param = {};
   config.run.steps = 1;

@@ -253,8 +253,14 @@ TEST(Verify, CatchesEveryTensorMovedOntoALiveOneOfItsTier) {
   EXPECT_GT(moves[kFinish], 40);
 }
 
-// What a lane cannot touch: a kernel a disk, a copy to the device the disk, the host's optimizer
-// the device.
+TEST(Verify, CatchesEveryTensorMovedOntoAnActivationOnItsWay) {
+  Plan plan = testing::tiny_plan({.activation_home = Tier::nvme, .staged_activations = 1},
+                                 {.recompute = graph::Recompute::full});
+  Moves moves{};
+  move_onto_live(plan, {.stride = 5, .ends = true}, moves);
+  EXPECT_GT(moves[kStep], 2000);
+}
+
 TEST(Verify, SeesAnOpOnATierThatItsLaneDoesNotReach) {
   Request request{.stage = 1, .optimizer_home = Tier::nvme};
   const Plan good = testing::tiny_plan(request);

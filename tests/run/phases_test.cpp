@@ -30,6 +30,18 @@ TEST(Phases, computing_activations_again_belongs_to_backward) {
   EXPECT_LT(of(kept, Phase::backward), of(repeated, Phase::backward));
 }
 
+TEST(Phases, activations_leave_in_the_forward_pass_and_come_back_in_the_backward_pass) {
+  testing::TinyModel model{.recompute = graph::Recompute::full};
+  const auto kept = count(testing::tiny_plan({}, model), plan::kStep);
+  const auto moved = count(
+      testing::tiny_plan({.activation_home = plan::Tier::nvme, .staged_activations = 1}, model),
+      plan::kStep);
+  // Two hops each way, for the first of two blocks.
+  EXPECT_EQ(of(moved, Phase::forward), of(kept, Phase::forward) + 2);
+  EXPECT_EQ(of(moved, Phase::backward), of(kept, Phase::backward) + 2);
+  EXPECT_EQ(of(moved, Phase::optimizer), of(kept, Phase::optimizer));
+}
+
 TEST(Phases, only_weights_are_gathered_and_whole_gradients_are_reduced) {
   const auto whole = count(testing::tiny_plan({.stage = 0, .ranks = 2}), plan::kStep);
   const auto sharded = count(testing::tiny_plan({.stage = 3, .ranks = 2}), plan::kStep);

@@ -11,7 +11,9 @@ CASES = (
     (1, ("activation_checkpointing.recompute=full",), {}),
     (1, ("run.threads=2", "bf16.enabled=true"), {}),
     (2, ("zero.stage=3", "bf16.enabled=true", "zero.offload_param.device=cpu",
-         "zero.offload_optimizer.device=nvme", "zero.offload_optimizer.nvme_path=."), {}),
+         "zero.offload_optimizer.device=nvme", "zero.offload_optimizer.nvme_path=.",
+         "activation_checkpointing.recompute=full", "activation_checkpointing.offload=nvme",
+         "activation_checkpointing.nvme_path=.", "activation_checkpointing.buffer_count=1"), {}),
 )
 # oneDNN makes an argument list in every call of a primitive, OpenMP a team in every region of one
 # thread, MPI a schedule in every collective that does not block. Nobody above them can help it.

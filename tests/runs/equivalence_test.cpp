@@ -21,6 +21,7 @@ struct Case {
   graph::Recompute recompute = graph::Recompute::none;
   std::vector<graph::Recompute> blocks = {};  ///< as TinyModel has it
   int steps = kSteps;
+  int64_t layers = 2;
 };
 
 /// As the list [0] says it: of two blocks only the first.
@@ -30,7 +31,9 @@ testing::Outcome train(const Case& c) {
   testing::TinyModel model;
   model.recompute = c.recompute;
   model.blocks = c.blocks;
+  model.gpt2.layers = c.layers;
   const plan::Plan plan = testing::tiny_plan(c.request, model);
+  EXPECT_EQ(testing::moves_activations(plan), c.request.activation_home != plan::Tier::device);
   testing::ThreadRanks machine(plan, testing::tiny_rules(c.request.compute));
   testing::Outcome outcome = testing::train(machine, plan, c.steps);
   EXPECT_TRUE(testing::padding_is_zero(machine, plan));
@@ -45,7 +48,8 @@ std::string describe(const Case& c) {
               c.request.reduce_bucket_numel, ", prefetch ", c.request.prefetch_numel,
               ", keeps over ", c.request.keep_distance_numel, ", optimizer on ",
               plan::name_of(c.request.optimizer_home), ", weights on ",
-              plan::name_of(c.request.weight_home));
+              plan::name_of(c.request.weight_home), ", activations on ",
+              plan::name_of(c.request.activation_home));
 }
 
 /// Applied by the last attempt but one.
@@ -330,6 +334,52 @@ TEST(Homes, StatesThatTheHostPutsBackAreGoneOnFrom) {
   }
   go_on(machine, plan, 4, 6);
   EXPECT_TRUE(snapshot(machine, plan) == after);
+}
+
+/// A case with activations that rest there, two at a time on their way.
+Case with_activations(const Case& plain, graph::Recompute recompute, plan::Tier home) {
+  Case c = plain;
+  c.recompute = recompute;
+  c.request.activation_home = home;
+  return c;
+}
+
+/// All of it on disk, as far as the stage allows; each block's input travels alone.
+Case with_all_on_disk(const Case& plain) {
+  Case c = with_activations(plain, graph::Recompute::full, plan::Tier::nvme);
+  c.request.staged_activations = 1;
+  if (c.request.stage > 0) c.request.optimizer_home = plan::Tier::nvme;
+  if (c.request.stage == 3) c.request.weight_home = plan::Tier::nvme;
+  return c;
+}
+
+TEST(Homes, OfActivationsChangeNoBitInTwentySteps) {
+  for (Dtype compute : kPrecisions) {
+    for (int ranks : {1, 2}) {
+      for (int stage : {0, 1, 2, 3}) {
+        OneOutcome one;
+        Case plain{.request = request_of(compute, ranks, stage, 2 * ranks), .layers = 4};
+        plain.request.reproducible = false;
+        one.expect(plain);
+        one.expect(with_activations(plain, graph::Recompute::full, plan::Tier::host));
+        one.expect(with_all_on_disk(plain));
+      }
+    }
+  }
+}
+
+TEST(Homes, OfActivationsGoWithEveryChoiceOfRecompute) {
+  OneOutcome one;
+  Case plain{.request = request_of(Dtype::bf16, 2, 2, 6), .layers = 4};
+  one.expect(plain);
+  for (const plan::Tier home : {plan::Tier::host, plan::Tier::nvme}) {
+    one.expect(with_activations(plain, graph::Recompute::selective, home));
+    Case other = with_activations(plain, graph::Recompute::none, home);
+    other.blocks = kFirstBlock;
+    one.expect(other);
+    other.request.overlap = false;
+    one.expect(other);
+  }
 }
 
 // Half of the elements, and not all or none.

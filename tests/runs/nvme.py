@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs whose states rest on disks of many kinds: the bits of a run in memory, or one error line.
+"""Runs whose states and activations rest on disks of many kinds: the bits of a run in memory, or
+one error line.
 
 What this machine cannot do is skipped with a line "SKIP ...".
 """
@@ -14,7 +15,10 @@ from program import Program, check
 from seccomp import IO_URING_SETUP, forbid, forbid_direct
 
 IN_MEMORY = ("zero.stage=3",)
-ON_DISK = (*IN_MEMORY, "zero.offload_optimizer.device=nvme", "zero.offload_param.device=nvme")
+ON_DISK = (*IN_MEMORY, "zero.offload_optimizer.device=nvme", "zero.offload_param.device=nvme",
+           "activation_checkpointing.recompute=full", "activation_checkpointing.offload=nvme",
+           "activation_checkpointing.buffer_count=1")
+FOLDERS = ("zero.offload_optimizer", "zero.offload_param", "activation_checkpointing")
 LARGE = "model.width=384"  # some 30 MB of states
 ENDLESS = "run.steps=1000000"
 
@@ -28,7 +32,7 @@ class Runs:
     def start(self, *settings, disk="disk", homes=ON_DISK, before=None):
         self.count += 1
         name = f"run{self.count}"
-        paths = (f"zero.offload_{kind}.nvme_path={disk}" for kind in ("optimizer", "param"))
+        paths = (f"{section}.nvme_path={disk}" for section in FOLDERS)
         line = [str(self.program.zeroapp), "tiny.toml", f"run.output=runs/{name}", *homes,
                 *(paths if homes == ON_DISK else ()), *settings]
         return name, self.program.popen(line, before=before)

@@ -15,6 +15,7 @@ PRECISIONS = {
     "fp16": ("fp16.enabled=true", "fp16.initial_scale_power=24"),
 }
 OPTIMIZER, PARAMETERS = "zero.offload_optimizer", "zero.offload_param"
+ACTIVATIONS = "activation_checkpointing"
 
 
 def home(section, device, disk):
@@ -24,18 +25,24 @@ def home(section, device, disk):
     return (f"{section}.device={device}", *path)
 
 
+def activations(device, disk):
+    path = (f"{ACTIVATIONS}.nvme_path={disk}",) if device == "nvme" else ()
+    return (f"{ACTIVATIONS}.recompute=full", f"{ACTIVATIONS}.offload={device}", *path)
+
+
 def outcome(result):
     return ([line["loss_hex"] for line in result.metrics], result.summary["state_sha256"],
             result.summary["eval_loss"])
 
 
-def check_memory(case, result, optimizer, parameters):
+def check_memory(case, result, *homes):
     memory = result.summary["memory"]
     for tier in ("device", "host", "nvme"):
         planned, allocated = (memory[tier][f"{which}_bytes"] for which in ("planned", "allocated"))
         check(planned == allocated, f"{case}: {tier} takes {allocated} bytes of {planned}", result)
-    uses_disk = "nvme" in (optimizer, parameters)
+    uses_disk = "nvme" in homes
     check((memory["nvme"]["planned_bytes"] > 0) == uses_disk, f"{case}: {memory['nvme']}", result)
+    return memory["device"]["planned_bytes"]
 
 
 def homes_change_no_bit(program, disk):
@@ -61,6 +68,27 @@ def homes_change_no_bit(program, disk):
                 check(not os.listdir(disk), f"{case}: nothing is left in {disk}")
         if name == "fp16":
             check(any(line["skipped"] for line in result.metrics), "fp16 skips by itself", result)
+
+
+def activations_change_no_bit(program, disk):
+    """Alone in host memory, and with all states on disk; less of the device is planned and taken
+    than with recompute alone."""
+    everything = (*home(OPTIMIZER, "nvme", disk), *home(PARAMETERS, "nvme", disk))
+    cases = (("cpu", 1, "bf16", (), ()), ("nvme", 2, "fp16", ("zero.stage=3",), everything))
+    for device, ranks, name, settings, states in cases:
+        case = f"{name}, {ranks} ranks, activations on {device}"
+        common = ("model.layers=5", f"run.steps={STEPS}", *PRECISIONS[name], *settings)
+        plain = program.train(ranks, *common)
+        moved = program.train(ranks, *common, *states, *activations(device, disk))
+        check(moved.finished() and outcome(moved) == outcome(plain), f"{case}: same bits", moved)
+        taken = check_memory(case, moved, device)
+        planned = program.alone("plan", "tiny.toml", "--json", "--ranks", str(ranks), *common,
+                                *states, *activations("none", disk))
+        kept = json.loads(planned.out)["arena_bytes"]
+        check(taken < kept, f"{case}: {taken} bytes of the device, not {kept}", moved)
+        check(not os.listdir(disk), f"{case}: nothing is left in {disk}")
+        skipped = any(line["skipped"] for line in moved.metrics)
+        check(skipped == (name == "fp16"), f"{case}: fp16 skips by itself", moved)
 
 
 def a_share_of_the_units_moves(program, disk):
@@ -111,6 +139,12 @@ def what_cannot_work_is_refused_by_name(program, disk):
                   "zero.stage = 1, 2 or 3")
     check_refused(program.alone("tiny.toml", "zero.stage=2", f"{PARAMETERS}.device=cpu"), 2,
                   "zero.stage = 3")
+    check_refused(program.alone("tiny.toml", f"{ACTIVATIONS}.offload=cpu"), 2,
+                  f"{ACTIVATIONS}.offload", 'write recompute = "full"')
+    absent = program.alone("tiny.toml", "model.layers=3", *activations("nvme", "absent"))
+    check_refused(absent, 2, f"{ACTIVATIONS}.nvme_path", "absent", "nothing is created")
+    check_refused(program.alone("tiny.toml", *activations("cpu", disk)), 2,
+                  f"{ACTIVATIONS}.offload", "write buffer_count = 1")
 
 
 def main():
@@ -118,6 +152,7 @@ def main():
     with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix="disk-") as disk:
         what_cannot_work_is_refused_by_name(program, disk)
         homes_change_no_bit(program, disk)
+        activations_change_no_bit(program, disk)
         a_share_of_the_units_moves(program, disk)
         a_model_from_homes_is_evaluated_without_them(program, disk)
         runs_go_on_under_other_homes(program, disk)

@@ -46,6 +46,12 @@ plan::Plan tiny_plan(const plan::Request& request, const TinyModel& model) {
                        tiny_evaluation_graph(model, request.compute));
 }
 
+bool moves_activations(const plan::Plan& plan) {
+  return std::any_of(plan.buffers.begin(), plan.buffers.end(), [](const plan::Buffer& buffer) {
+    return buffer.use == plan::Use::activations && buffer.tier != plan::Tier::device;
+  });
+}
+
 plan::Request random_request(uint64_t seed) {
   Draw draw(seed);
   plan::Request request;
@@ -79,6 +85,8 @@ plan::Request random_tiered_request(uint64_t seed) {
   if (!moves) request.optimizer_home = Tier::host;
   request.optimizer_share = draw.one_of({1.0, 1.0, 0.5});
   request.staged_units = 1 + draw.below(4);
+  request.activation_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});
+  request.staged_activations = 1 + draw.below(2);
   return request;
 }
 

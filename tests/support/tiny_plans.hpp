@@ -24,10 +24,14 @@ graph::Graph tiny_evaluation_graph(const TinyModel& model, Dtype compute);
 
 plan::Plan tiny_plan(const plan::Request& request, const TinyModel& model = {});
 
+/// Whether any of a plan's activations rests beside the device.
+bool moves_activations(const plan::Plan& plan);
+
 /// A request and a model drawn from `seed`: every stage, 1 to 4 ranks, accumulation, precision,
 /// optimizer, bucket sizes, prefetch, recompute, overlap, reproducible or not.
 plan::Request random_request(uint64_t seed);
-/// The same with homes beside the device, drawn as well: at stages 1 to 3.
+/// The same with homes beside the device, drawn as well: at stages 1 to 3. What rests there of the
+/// activations depends on the model.
 plan::Request random_tiered_request(uint64_t seed);
 TinyModel random_model(uint64_t seed);
 

@@ -1,10 +1,15 @@
 // Ranks: 1
 #include "zero/train/build.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/refusal.hpp"
 
 namespace zero::train {
 namespace {
+
+using ::testing::HasSubstr;
 
 RunConfig tiny() {
   RunConfig config;
@@ -48,6 +53,22 @@ TEST(Build, RecomputesTheNamedBlocksOnly) {
   const size_t three = backward_ops(build(config, {}));
   EXPECT_GT(two, none);
   EXPECT_EQ((two - none) * 3, (three - none) * 2) << "each block adds the same ops";
+}
+
+TEST(Build, RefusesAHomeOfActivationsWhereNoneWouldLeave) {
+  RunConfig config = tiny();
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  config.offload_activations = {.offload = Home::cpu, .nvme_path = ""};
+  EXPECT_EQ(build(config, {}).plan.request.activation_home, plan::Tier::host);
+  config.model.layers = 2;
+  const auto refusal = [&] {
+    return testing_support::refusal_of(Exit::kUsage, [&] { build(config, {}); });
+  };
+  EXPECT_THAT(refusal(), HasSubstr("write buffer_count = 1"));
+  config.offload_activations.buffer_count = 1;
+  EXPECT_GT(build(config, {}).plan.arena_bytes[size_t(plan::Tier::host)], 0);
+  config.model.layers = 1;
+  EXPECT_THAT(refusal(), HasSubstr("write offload = \"none\""));
 }
 
 TEST(Build, PassesThePrecisionOn) {

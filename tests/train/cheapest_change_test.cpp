@@ -86,6 +86,23 @@ TEST(CheapestChange, MovesStatesToTheHostBeforeItAddsRanks) {
             "zero.stage=3 zero.offload_optimizer.device=cpu zero.offload_param.device=cpu");
 }
 
+TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {
+  RunConfig config = tiny();
+  config.model.layers = 4;
+  const Fits fits = [](const Build& build) {
+    return build.plan.request.activation_home == plan::Tier::host || build.plan.request.ranks > 1;
+  };
+  const auto change = cheapest_change(config, {.ranks = 1}, fits);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text,
+            "activation_checkpointing.recompute=selective activation_checkpointing.offload=cpu");
+  config.recompute.mode = Recompute::Mode::full;
+  EXPECT_EQ(cheapest_change(config, {.ranks = 1}, fits)->text,
+            "activation_checkpointing.offload=cpu");
+  config.model.layers = 2;
+  EXPECT_EQ(cheapest_change(config, {.ranks = 1}, fits)->text, "--ranks 2") << "none would leave";
+}
+
 TEST(CheapestChange, SaysThatNothingFits) {
   EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, [](const Build&) { return false; }));
 }

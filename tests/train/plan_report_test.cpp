@@ -7,6 +7,7 @@
 namespace zero::train {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -51,6 +52,14 @@ TEST(PlanReport, SaysWhereStatesRestAndWhyTheyDiffer) {
   EXPECT_THAT(said, HasSubstr("\n  on nvme "));
   EXPECT_THAT(said, HasSubstr("those that wait on the host are rounded"));
   EXPECT_THAT(said, Not(HasSubstr("for no known reason")));
+}
+
+TEST(PlanReport, SaysWhereActivationsRest) {
+  RunConfig config = tiny(2);
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  config.offload_activations.offload = Home::cpu;
+  // Of three inputs of 2 x 16 x 64 numbers in fp32 one is not wanted at once.
+  EXPECT_THAT(tables(config, 4), ContainsRegex("activations +[0-9.]+ KiB  8.00 KiB on host"));
 }
 
 TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {

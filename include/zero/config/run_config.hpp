@@ -136,6 +136,18 @@ struct OffloadParamConfig {
   bool operator==(const OffloadParamConfig&) const = default;
 };
 
+/// [activation_checkpointing]: what recomputation begins with, a block's input under full
+/// recompute, between its forward and its backward pass.
+struct OffloadActivationsConfig {
+  Home offload = Home::none;       ///< none | cpu | nvme; needs recompute
+  bool cpu_checkpointing = false;  ///< DeepSpeed's name of offload = "cpu"
+  std::string nvme_path;           ///< the folder of a local disk; required for nvme
+  int64_t buffer_count = 2;        ///< blocks whose inputs are on their way at the same time
+
+  Home home() const { return cpu_checkpointing ? Home::cpu : offload; }
+  bool operator==(const OffloadActivationsConfig&) const = default;
+};
+
 /// [aio]: how the disk of a home nvme is read and written.
 struct AioConfig {
   int64_t block_size = 1 << 20;      ///< bytes that one request moves; a multiple of 4096
@@ -275,7 +287,8 @@ struct RunConfig {
   Fp16Config fp16;
   Bf16Config bf16;
   NumericsConfig numerics;
-  Recompute recompute;  ///< activation_checkpointing.recompute
+  Recompute recompute;                           ///< activation_checkpointing.recompute
+  OffloadActivationsConfig offload_activations;  ///< [activation_checkpointing]
   MemoryConfig memory;
   EvaluationConfig evaluation;
   ProfileConfig profile;

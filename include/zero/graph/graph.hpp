@@ -82,6 +82,7 @@ struct Op {
   Attributes attributes = {};
   int32_t layer = 0;      ///< the unit whose code it is: recompute policies choose by it
   bool backward = false;  ///< appended by differentiate() or a recomputed copy
+  bool repeated = false;  ///< a recomputed copy
 };
 
 enum class Init : uint8_t { zeros, ones, normal };
@@ -112,5 +113,8 @@ struct Graph {
 /// Index into graph.parameters of a parameter's tensor; kNone for any other tensor.
 /// [tensors.size()]
 std::vector<int32_t> parameter_index(const Graph& graph);
+
+/// Where the backward pass begins; ops.size() where there is none.
+int32_t first_backward_op(const Graph& graph);
 
 }  // namespace zero::graph

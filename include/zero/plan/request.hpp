@@ -42,6 +42,9 @@ struct Request {
   Tier weight_home = Tier::device;     ///< stage 3: weights
   double optimizer_share = 1;          ///< of the units; the others' states stay on the device
   int staged_units = 4;                ///< whose states are on their way at the same time
+
+  Tier activation_home = Tier::device;  ///< between the passes, of what recomputation begins with
+  int staged_activations = 2;           ///< blocks for which they are on their way at a time
 };
 
 }  // namespace zero::plan
