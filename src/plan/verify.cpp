@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "src/plan/computed.hpp"
 #include "src/plan/extents.hpp"
 #include "src/plan/findings.hpp"
 #include "src/plan/live_buffers.hpp"
@@ -48,6 +49,7 @@ struct Content {
   int32_t writer = -1;
   Clock readers = {};  ///< position of the latest reader a lane since the write
   Version version = {};
+  Computed computed = {};
 };
 
 Clock nobody() {
@@ -132,12 +134,17 @@ class BodyCheck {
     }
     const bool transfers = is_transfer(body_.ops[size_t(i)].kind);
     if (!transfers) check_versions(i);
+    if (!transfers) check_computed(i);
     // What arrives of a transfer is what was sent.
-    const Version sent = transfers ? version_at(extent_of(plan_, operands[0])) : Version{};
-    for (const Operand& operand : operands) {
+    const Content sent = transfers ? content_at(extent_of(plan_, operands[0])) : Content{};
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const Operand& operand = operands[k];
       if (operand.buffer < 0 || operand.mode == Mode::read) continue;
-      const Version made = transfers ? arrived(i, operand, sent) : written(operand);
-      put(extent_of(plan_, operand), {.buffer = operand.buffer, .writer = i, .version = made});
+      put(extent_of(plan_, operand),
+          {.buffer = operand.buffer,
+           .writer = i,
+           .version = transfers ? arrived(i, operand, sent.version) : written(operand),
+           .computed = transfers ? sent.computed : computed(i, k)});
     }
     for (const Operand& operand : operands) {
       if (operand.buffer >= 0) record(extent_of(plan_, operand), i);
@@ -211,15 +218,34 @@ class BodyCheck {
     }
   }
 
-  /// Of all stretches; none where they differ.
-  Version version_at(const Extent& extent) const {
-    std::optional<Version> all;
+  Computed computed(int32_t i, size_t operand) const {
+    return computed_of(plan_, body_, body_.ops[size_t(i)], operand);
+  }
+
+  /// An op of the graph computes with the activations that it names, wherever they have been.
+  void check_computed(int32_t i) {
+    const std::vector<Operand>& operands = body_.ops[size_t(i)].operands;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const Computed wanted = computed(i, k);
+      if (wanted.tensor == graph::kNone || operands[k].mode != Mode::read) continue;
+      visit(extent_of(plan_, operands[k]), [&](const Content& content) {
+        if (content.computed == wanted) return true;
+        findings_.add(describe(body_, i), " finds another tensor in ", name(operands[k].buffer));
+        return false;
+      });
+    }
+  }
+
+  /// Version and tensor of all stretches; none where they differ.
+  Content content_at(const Extent& extent) const {
+    std::optional<Content> all;
     visit(extent, [&](const Content& content) {
-      if (all && *all != content.version) all = Version{};
-      if (!all) all = content.version;
-      return all->state >= 0;
+      if (!all) all = content;
+      if (all->version != content.version) all->version = {};
+      if (all->computed != content.computed) all->computed = {};
+      return true;
     });
-    return all.value_or(Version{});
+    return all.value_or(Content{});
   }
 
   Version arrived(int32_t i, const Operand& to, const Version& sent) {
@@ -232,7 +258,7 @@ class BodyCheck {
 
   Version written(const Operand& to) {
     const bool anew = mode_of(to) == Mode::write;
-    const Version before = anew ? Version{} : version_at(extent_of(plan_, to));
+    const Version before = anew ? Version{} : content_at(extent_of(plan_, to)).version;
     return versions_.next(versions_.follows(to.buffer) ? to.buffer : before.state);
   }
 

@@ -2,18 +2,22 @@
 
 #include "src/plan/activation_homes.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "src/plan/extents.hpp"
+#include "src/plan/passes.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/plan/forecast.hpp"
+#include "zero/plan/verify.hpp"
 
 namespace zero::plan {
 namespace {
 
 using graph::Recompute;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 testing::TinyModel model_of(int64_t layers, Recompute recompute = Recompute::full) {
   testing::TinyModel model;
@@ -161,6 +165,20 @@ TEST(ActivationHomes, NoBlockWaitsForTheInputThatWasSentLastOrIsFetchedForTheNex
       }
     }
   }
+}
+
+// Both lie there and are as long, so only what they are tells them apart.
+TEST(ActivationHomes, AnInputThatComesBackInPlaceOfAnotherIsFound) {
+  Plan plan = plan_of(6, Tier::host);
+  Body& step = plan.bodies[kStep];
+  const std::vector<int32_t> in = moves_on(plan, Lane::h2d);
+  Operand& first = step.ops[size_t(in[0])].operands[0];
+  const Operand second = step.ops[size_t(in[1])].operands[0];
+  ASSERT_EQ(first.bytes, second.bytes);
+  EXPECT_TRUE(verify(plan).empty());
+  first = second;
+  place_waits(plan, step);
+  EXPECT_THAT(verify(plan, 1), ElementsAre(HasSubstr("finds another tensor")));
 }
 
 TEST(ActivationHomes, OnlyTheStepMovesAny) {
