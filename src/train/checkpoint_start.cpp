@@ -60,6 +60,8 @@ std::string checkpoint_root(const RunConfig& config) {
 std::string Start::folder() const { return store->root() + "/" + Store::folder_of(manifest.step); }
 
 std::optional<Start> Checkpointer::find_start() {
+  // Who has less to check than others leaves them its core.
+  const Asleep asleep(session_.peers());
   const CheckpointConfig& wanted = config_.checkpoint;
   std::optional<Start> start = newest(*store_, store_->steps());
   if (!start && !wanted.resume_from.empty()) {
@@ -172,6 +174,7 @@ std::optional<Evaluation> Checkpointer::load_best(int64_t last_step, Engine& eng
 }
 
 void Checkpointer::fill(const Start& start, Engine& engine) {
+  const Asleep asleep(session_.peers());
   session_.together([&] {
     load_state(*start.store, start.manifest, engine.view(), session_.threads());
     kernels::StepState& state = engine.state();

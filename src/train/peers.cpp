@@ -5,6 +5,7 @@
 #include <chrono>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "src/comm/mpi_world.hpp"
 
@@ -61,7 +62,7 @@ Peers::~Peers() {
 int Peers::rank() const { return channel_->rank; }
 int Peers::ranks() const { return channel_->ranks; }
 
-void Peers::wait_asleep() { channel_->asleep = true; }
+bool Peers::wait_asleep(bool asleep) { return std::exchange(channel_->asleep, asleep); }
 
 void Peers::watch_with(Watchdog* watchdog) { channel_->watchdog = watchdog; }
 

@@ -60,6 +60,29 @@ def background_saves_are_the_same(faults):
           "what was copied is what is loaded", result)
 
 
+def background_saves_know_homes(faults):
+    """States in host memory and on disk, which are copied too."""
+    swap = faults.folder / "swap"
+    swap.mkdir(exist_ok=True)
+    for device in ("cpu", "nvme"):
+        settings = [*faults.settings, "checkpoint.async=true", "checkpoint.interval=1",
+                    "checkpoint.keep=0", "zero.stage=3"]
+        for states in ("zero.offload_optimizer", "zero.offload_param"):
+            settings.append(f"{states}.device={device}")
+            settings += [f"{states}.nvme_path={swap}"] if device == "nvme" else []
+        shutil.rmtree(faults.runs, ignore_errors=True)
+        result = faults.train(2, *settings)
+        check(result.finished() and saved_steps(faults) == [1, 2, 3, 4, 5, 6],
+              f"{device}: every step is saved: {saved_steps(faults)}", result)
+        for step in (4, 5, 6):
+            shutil.rmtree(faults.runs / f"tiny/checkpoints/step{step:08d}")
+        (faults.runs / "tiny/summary.json").unlink()
+        again = faults.train(2, *settings)
+        check("going on from step 3" in again.out, f"{device}: it goes on", again)
+        check(again.summary["state_sha256"] == result.summary["state_sha256"],
+              f"{device}: with the same bytes", again)
+
+
 def background_saves_hide(faults):
     """A disk that takes a second to sync: steps go on meanwhile, the next save waits."""
     slow = {"FROM": ".tmp-step", "ONLY": "fsync", "CALL": 1, "ACTION": -1}
@@ -121,6 +144,7 @@ def main():
     faults = Faults()
     requests_are_met(faults)
     background_saves_are_the_same(faults)
+    background_saves_know_homes(faults)
     background_saves_hide(faults)
     background_errors_surface(faults)
     copy_is_planned(faults)

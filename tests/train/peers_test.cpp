@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 namespace zero::train {
@@ -52,6 +53,27 @@ TEST(Peers, AWatchdogCountsTheTimeThatARankWaitsForOthers) {
   peers.watch_with(nullptr);
   EXPECT_EQ(hangs, late ? 0 : 1) << "who sleeps waits for nobody";
   EXPECT_EQ(said, late ? "" : "MPI_Allreduce of all ranks");
+}
+
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+}
+
+TEST(Peers, WhoWaitsAsleepTakesNoCore) {
+  Peers peers;
+  {
+    const Asleep asleep(peers);
+    const double before = thread_seconds();
+    if (peers.rank() == peers.ranks() - 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+    EXPECT_EQ(peers.largest(peers.rank()), peers.ranks() - 1);
+    EXPECT_LT(thread_seconds() - before, 0.2);
+    EXPECT_TRUE(peers.wait_asleep());
+  }
+  EXPECT_FALSE(peers.wait_asleep(false)) << "no longer";
 }
 
 }  // namespace

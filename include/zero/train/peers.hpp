@@ -26,8 +26,9 @@ class Peers {
   void watch_with(Watchdog* watchdog);
 
   /// From now on a verb sleeps until the other ranks have come, a millisecond at a time, instead of
-  /// taking a core from those that train.
-  void wait_asleep();
+  /// taking a core from those that work; or no longer. Returns what it did before. All ranks do the
+  /// same.
+  bool wait_asleep(bool asleep = true);
 
   int rank() const;
   int ranks() const;
@@ -52,6 +53,19 @@ class Peers {
  private:
   struct Channel;
   std::unique_ptr<Channel> channel_;
+};
+
+/// As long as it lives verbs of `peers` wait asleep.
+class Asleep {
+ public:
+  explicit Asleep(Peers& peers) : peers_(peers), before_(peers.wait_asleep()) {}
+  ~Asleep() { peers_.wait_asleep(before_); }
+  Asleep(const Asleep&) = delete;
+  Asleep& operator=(const Asleep&) = delete;
+
+ private:
+  Peers& peers_;
+  bool before_;
 };
 
 }  // namespace zero::train
