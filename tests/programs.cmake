@@ -42,6 +42,12 @@ zero_test_program(tools 1 "regions reach tools" $<TARGET_FILE:kokkos_tool>)
 add_executable(bpe_ids runs/bpe_ids.cpp)
 target_link_libraries(bpe_ids PRIVATE zero_io)
 
+# Digests of files that runs/hostile.py has forged.
+add_executable(reseal runs/reseal.cpp)
+target_link_libraries(reseal PRIVATE zero_io)
+target_include_directories(reseal PRIVATE ${PROJECT_SOURCE_DIR})
+zero_test_program(hostile 2 "none is taken" $<TARGET_FILE:reseal>)
+
 # Bytes over a disk tier, which runs/disk.py starts where disks are full, fail or are no disks.
 add_executable(swap_bytes runs/swap_bytes.cpp)
 target_link_libraries(swap_bytes PRIVATE zero_io)

@@ -41,6 +41,10 @@ std::string rank_file_name(int rank) {
   return name;
 }
 
+std::string dataset_name(const std::string& tensor, int64_t begin) {
+  return begin == 0 ? tensor : text(tensor, "@", begin);
+}
+
 std::string to_text(const Manifest& manifest) {
   std::string out =
       text("{\"format_version\": ", manifest.format_version, ",\n\"step\": ", manifest.step,

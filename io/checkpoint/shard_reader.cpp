@@ -4,6 +4,7 @@
 
 #include "io/checkpoint/file_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
+#include "io/checkpoint/structure_rules.hpp"
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/team.hpp"
@@ -135,6 +136,10 @@ void ShardReader::verify(int threads) const {
     refuse(Exit::kInput, parts_->input.path(),
            ": its XXH3 is not the manifest's, though each block's CRC32C is: the file is damaged");
   }
+}
+
+void ShardReader::require_structure(const Manifest& manifest) const {
+  zero::checkpoint::require_structure(parts_->input, manifest, parts_->file);
 }
 
 }  // namespace zero::checkpoint

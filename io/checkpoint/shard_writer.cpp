@@ -34,10 +34,6 @@ std::vector<Extent> write_structure(const StructureFile& file, std::span<const S
 
 }  // namespace
 
-std::string dataset_name(const std::string& tensor, int64_t begin) {
-  return begin == 0 ? tensor : text(tensor, "@", begin);
-}
-
 struct ShardWriter::Parts {
   Parts(int folder, const std::string& file_name, std::span<const SlicePlan> slices)
       : name(file_name),

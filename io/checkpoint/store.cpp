@@ -65,7 +65,7 @@ Store::Store(const Options& options) : options_(options) {
   root_ = OpenFile(open(options_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root_) refuse_path(options_.root, "opening the folder of checkpoints");
   if (!options_.writes) return;
-  lock_ = LockFile(path("LOCK"), {.what = options_.root, .remedy = "write to another folder"});
+  lock_ = LockFile(path(kLock), {.what = options_.root, .remedy = "write to another folder"});
   collect();
   finish_publishing();
 }
@@ -170,7 +170,12 @@ void Store::sync_folder(int folder, const std::string& name) {
   if (fsync(folder) != 0) refuse_path(name, "syncing the folder");
 }
 
-void Store::sync_root() const { sync_folder(root_.descriptor(), options_.root); }
+/// By a descriptor of its own: where a sync has failed, a descriptor is not asked again.
+void Store::sync_root() const {
+  const OpenFile root(openat(root_.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root) refuse_path(options_.root, "opening the folder");
+  sync_folder(root.descriptor(), options_.root);
+}
 
 void Store::write_manifest(const std::string& temporary, const Manifest& manifest) {
   const OpenFile folder(open_folder(temporary));
@@ -197,11 +202,46 @@ void Store::publish(const std::string& temporary, int64_t step) {
     const OpenFile folder(open_folder(temporary));
     sync_folder(folder.descriptor(), path(temporary));
   }
-  rename_new(path(temporary), path(folder_of(step)));
-  point_latest_at(step);
+  const std::optional<int64_t> before = latest();
+  try {
+    rename_new(path(temporary), path(folder_of(step)));
+    point_latest_at(step);
+  } catch (const Error&) {
+    take_back(temporary, step, before);
+    throw;
+  }
+}
+
+/// After a failed sync nobody can tell which names are on the disk, and asking again would say what
+/// is not so. What was not acknowledged goes, and the step may be saved anew, from its first byte.
+void Store::take_back(const std::string& temporary, int64_t step, std::optional<int64_t> before) {
+  struct stat status {};
+  const int root = root_.descriptor();
+  if (fstatat(root, temporary.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return;
+  const bool points_at_it = latest() == step;
+  if (points_at_it && !before && unlinkat(root, kLatest, 0) != 0) warn_of(kLatest);
+  if (points_at_it && before) {
+    try {
+      link_latest_to(*before);
+    } catch (const Error& error) {
+      warnings_.push_back(error.what());
+    }
+  }
+  if (renameat(root, folder_of(step).c_str(), root, temporary.c_str()) != 0) {
+    warn_of(folder_of(step));
+  }
+}
+
+void Store::warn_of(const std::string& name) {
+  warnings_.push_back(text(path(name), ": ", std::strerror(errno), " taking it back"));
 }
 
 void Store::point_latest_at(int64_t step) {
+  link_latest_to(step);
+  sync_root();
+}
+
+void Store::link_latest_to(int64_t step) {
   const std::string link = unique_name(kMaking, kLatest);
   if (symlinkat(folder_of(step).c_str(), root_.descriptor(), link.c_str()) != 0) {
     refuse_path(path(link), "making the link");
@@ -211,7 +251,6 @@ void Store::point_latest_at(int64_t step) {
     remove(link);
     refuse(Exit::kIo, path(kLatest), ": ", std::strerror(reason), " replacing the link");
   }
-  sync_root();
 }
 
 std::string Store::abandon(const std::string& temporary) {
@@ -296,7 +335,9 @@ Manifest Store::verify(int64_t step, bool whole) const {
   Manifest manifest = read_manifest(folder.descriptor(), step);
   for (const File& file : manifest.files) {
     ShardReader reader(folder.descriptor(), path(name), file);
-    if (whole) reader.verify();
+    if (!whole) continue;
+    reader.verify();
+    reader.require_structure(manifest);
   }
   return manifest;
 }

@@ -42,8 +42,10 @@ ShardReader& TensorReader::file(int32_t index) {
   if (files_.size() >= kOpenFilesMax && !files_.contains(index)) files_.clear();
   std::unique_ptr<ShardReader>& reader = files_[index];
   if (!reader) {
-    reader =
+    auto opened =
         std::make_unique<ShardReader>(folder_.descriptor(), name_, manifest_.files[size_t(index)]);
+    opened->require_structure(manifest_);
+    reader = std::move(opened);
   }
   return *reader;
 }

@@ -5,9 +5,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "zero/base/error.hpp"
@@ -15,17 +15,23 @@
 namespace zero {
 namespace {
 
+constexpr size_t kHolderBytesMax = 512;
+
 std::string host_name() {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   return host;
 }
 
-/// What the file says: "host n2 process 17". Empty after a clean end.
+/// What the file says: "host n2 process 17". Empty after a clean end. Whatever lies there under the
+/// name, it is not waited for, and of letters only those are taken that a terminal shows.
 std::string holder_in(const std::string& path) {
-  std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::string line(kHolderBytesMax, '\0');
+  const ssize_t bytes = file ? read(file.descriptor(), line.data(), line.size()) : 0;
+  line.resize(size_t(std::max<ssize_t>(0, bytes)));
+  const auto shows = [](char letter) { return letter >= ' ' && letter <= '~'; };
+  line.erase(std::find_if_not(line.begin(), line.end(), shows), line.end());
   return line;
 }
 
@@ -67,6 +73,12 @@ void lock(const OpenFile& file, const std::string& path, const LockFile::Words& 
 }
 
 }  // namespace
+
+std::optional<LockHolder> lock_holder(const std::string& path) {
+  const std::string words = holder_in(path);
+  if (words.empty()) return {};
+  return LockHolder{.words = words, .may_live = may_live(words)};
+}
 
 LockFile::LockFile(const std::string& path, const Words& words) {
   OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));

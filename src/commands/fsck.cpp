@@ -33,7 +33,7 @@ int fsck(const CommandLine& line) {
   };
   const train::Survey survey =
       train::survey_checkpoints(line.input, train::SurveyDepth::blocks, on_step);
-  if (line.json) std::fputs(survey_json(survey).c_str(), stdout);
+  std::fputs((line.json ? survey_json(survey) : leftover_lines(survey)).c_str(), stdout);
   std::fflush(stdout);
   require_verified(survey);
   return 0;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "src/commands/escaped_text.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/train/memory_limit.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kPathWidth = 400;
 constexpr const char* kRow = "%12s  %-19s  %12s  %5s  %5s  %-5s  ";
 
 std::string row(const std::string& step, const std::string& written, const std::string& bytes,
@@ -70,6 +72,16 @@ std::string step_verdict(const train::StepSurvey& step) {
   return lines;
 }
 
+std::string leftover_lines(const train::Survey& survey) {
+  std::string lines;
+  for (const train::Leftover& left : survey.leftovers) {
+    // Names of others may hold anything.
+    const std::string path = escaped_text(left.path, kPathWidth);
+    lines += text("LEFTOVER: ", path, ": ", left.what, " - ", left.remedy, "\n");
+  }
+  return lines;
+}
+
 std::string survey_json(const train::Survey& survey) {
   Json json = {{"root", survey.root},
                {"latest", optional_json(survey.latest)},
@@ -77,6 +89,10 @@ std::string survey_json(const train::Survey& survey) {
                {"why", survey.why},
                {"steps", Json::array()}};
   for (const train::StepSurvey& step : survey.steps) json["steps"].push_back(step_json(step));
+  json["leftovers"] = Json::array();
+  for (const auto& [path, what, remedy] : survey.leftovers) {
+    json["leftovers"].push_back({{"path", path}, {"what", what}, {"remedy", remedy}});
+  }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

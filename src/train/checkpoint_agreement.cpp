@@ -4,14 +4,16 @@
 
 namespace zero::train {
 
-Problem first_problem(const Peers& peers, const std::function<void()>& work) {
+Problem first_problem(const Peers& peers, const DiskWork& disk, const std::function<void()>& work) {
   std::string mine;
+  SignOfLife sign(peers, disk);
   try {
     work();
   } catch (const Error& error) {
     if (error.exit() == Exit::kInternal) throw;
     mine = text(int(error.exit()), " ", error.what());
   }
+  sign.finish();
   const std::vector<std::string> all = peers.share(mine);
   for (size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].empty()) continue;

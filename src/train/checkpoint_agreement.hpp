@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
+#include "src/train/sign_of_life.hpp"
 #include "zero/base/error.hpp"
-#include "zero/train/peers.hpp"
 
 namespace zero::train {
 
@@ -18,7 +18,8 @@ struct Problem {
 };
 
 /// Runs `work`, which must not communicate, on every rank, and tells all the problem of the first
-/// rank that throws Error. Errors of the program itself pass through. Collective.
-Problem first_problem(const Peers& peers, const std::function<void()>& work);
+/// rank that throws Error. Errors of the program itself pass through. A rank whose disk is slow is
+/// waited for. Collective.
+Problem first_problem(const Peers& peers, const DiskWork& disk, const std::function<void()>& work);
 
 }  // namespace zero::train

@@ -17,6 +17,7 @@ using Json = nlohmann::json;
 /// Ranks wait for each other after this many pieces, so that a watchdog can tell a rank that hangs
 /// from a file that is long.
 constexpr size_t kPiecesARound = 16;
+constexpr int64_t kPieceBytesMax = int64_t(4) << 20;
 
 /// Thrown on every rank alike when a save has failed on any.
 struct SaveFailed {
@@ -54,10 +55,13 @@ class Save {
     } catch (const SaveFailed& failed) {
       problem = failed.what;
     }
+    // Every rank waits for it here and not in a collective of the next step.
     if (problem.empty()) {
-      retain();
+      agree([&] { retain(); });
     } else {
-      problem += abandon();
+      // A file system of a network keeps open files in their folder, so every rank closes its own.
+      peers_.share("");
+      agree([&] { problem += abandon(); });
     }
     return problem;
   }
@@ -66,7 +70,7 @@ class Save {
   /// Runs work that does not communicate on every rank; where it fails on any, the save has failed
   /// on all.
   void agree(const std::function<void()>& work) const {
-    const Problem problem = first_problem(peers_, work);
+    const Problem problem = first_problem(peers_, disk_, work);
     if (problem) throw SaveFailed{text("rank ", problem.rank, ": ", problem.what)};
   }
 
@@ -135,7 +139,7 @@ class Save {
   }
 
   /// What cannot be removed costs room, not the run.
-  void retain() {
+  void retain() const {
     if (!is_first_) return;
     try {
       order_.store.retain(order_.retention);
@@ -145,10 +149,7 @@ class Save {
     warn_of_leftovers(order_.store);
   }
 
-  /// Every rank has closed its file by now: a file system of a network keeps open ones in their
-  /// folder.
-  std::string abandon() {
-    peers_.share("");
+  std::string abandon() const {
     if (!is_first_ || temporary_.empty()) return "";
     const std::string left = order_.store.abandon(temporary_);
     return left.empty() ? "" : "; " + left;
@@ -160,6 +161,8 @@ class Save {
   std::atomic<int64_t>& pieces_;
   const int rank_ = peers_.rank();
   const bool is_first_ = rank_ == 0;
+  const DiskWork disk_ = {.name = "the save of a checkpoint",
+                          .bytes = int64_t(payload_.pieces()) * kPieceBytesMax};
   std::string temporary_;
 };
 

@@ -87,14 +87,17 @@ std::optional<Start> Checkpointer::find_start() {
 
 /// Files of one checkpoint are checked by all ranks, each file by one.
 std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& manifest) {
-  const Problem problem = first_problem(session_.peers(), [&] {
+  const DiskWork disk = {.name = "the check of a checkpoint"};
+  const Problem problem = first_problem(session_.peers(), disk, [&] {
     const std::string name = Store::folder_of(step);
     manifest = store.verify(step, false);
     const OpenFile folder(store.open_folder(name));
     for (size_t f = size_t(session_.rank()); f < manifest.files.size();
          f += size_t(session_.ranks())) {
-      checkpoint::ShardReader(folder.descriptor(), store.root() + "/" + name, manifest.files[f])
-          .verify(session_.threads());
+      checkpoint::ShardReader file(folder.descriptor(), store.root() + "/" + name,
+                                   manifest.files[f]);
+      file.verify(session_.threads());
+      file.require_structure(manifest);
     }
   });
   if (problem.exit != Exit::kNoCheckpoint) return problem.what;
@@ -176,7 +179,9 @@ std::optional<Evaluation> Checkpointer::load_best(int64_t last_step, Engine& eng
 void Checkpointer::fill(const Start& start, Engine& engine) {
   const Asleep asleep(session_.peers());
   session_.together([&] {
+    SignOfLife sign(session_.peers(), {.name = "the loading of a checkpoint"});
     load_state(*start.store, start.manifest, engine.view(), session_.threads());
+    sign.finish();
     kernels::StepState& state = engine.state();
     const kernels::StepState fresh = state;
     state = state_in(start.manifest.facts);

@@ -69,7 +69,9 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
     for (const checkpoint::File& file : manifest.files) {
       note_problem(step, [&] {
         checkpoint::ShardReader reader(folder.descriptor(), step.folder, file);
-        if (depth == SurveyDepth::blocks) reader.verify();
+        if (depth != SurveyDepth::blocks) return;
+        reader.verify();
+        reader.require_structure(manifest);
       });
     }
   });
@@ -112,12 +114,21 @@ Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
   }
   const Store store({.root = place.root});
   const std::vector<int64_t> steps = place.step ? std::vector{*place.step} : store.steps();
-  Survey survey{.root = place.root, .steps = {}, .latest = store.latest(), .resume = {}, .why = ""};
+  Survey survey{.root = place.root,
+                .steps = {},
+                .latest = store.latest(),
+                .resume = {},
+                .why = "",
+                .leftovers = {}};
   for (const int64_t step : steps) {
     survey.steps.push_back(survey_step(store, step, depth));
     on_step(survey.steps.back());
   }
   choose(survey);
+  if (place.step) return survey;
+  for (auto& [name, what, remedy] : store.leftovers()) {
+    survey.leftovers.push_back({place.root + "/" + name, what, remedy});
+  }
   return survey;
 }
 

@@ -66,6 +66,10 @@ bool Peers::wait_asleep(bool asleep) { return std::exchange(channel_->asleep, as
 
 void Peers::watch_with(Watchdog* watchdog) { channel_->watchdog = watchdog; }
 
+double Peers::patience_seconds() const {
+  return channel_->watchdog ? channel_->watchdog->timeout_seconds() : 0;
+}
+
 int64_t Peers::largest(int64_t value) const {
   return channel_->reduce(value, MPI_INT64_T, MPI_MAX);
 }

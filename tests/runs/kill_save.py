@@ -66,6 +66,20 @@ def stopped_rank_moves_no_latest(faults):
     faults.require_nothing_lost(broken, "rank 1 stopped")
 
 
+def slow_disks_are_waited_for(faults):
+    """Each sync of a rank takes longer than the watchdog waits for one that says nothing."""
+    for rank, background in ((1, "false"), (0, "true")):
+        # Of rank 0 the last one, in the name of all.
+        syncs = [path for name, path in faults.calls(0) if name == "fsync"]
+        number = 1 if rank else syncs.index(str(faults.runs / "tiny/checkpoints")) + 1
+        result = faults.run_faulty("run.watchdog=1", f"checkpoint.async={background}", rank=rank,
+                                   ONLY="fsync", CALL=number, ACTION=-1.6)
+        check(result.finished(), f"rank {rank}: a slow disk is no rank that hangs", result)
+        check(f"rank {rank} has been at the save of a checkpoint for 1 s" in result.err,
+              f"rank {rank}: it is said who is slow", result)
+        check(faults.latest() == "step00000006", f"rank {rank}: the save is committed", result)
+
+
 def interrupt_commits(faults):
     """Ctrl-C, with a disk that takes 3 s to sync a file. The launcher waits as long as it is told
     before it sends SIGTERM, and again before it kills: 1 s each unless told."""
@@ -89,6 +103,7 @@ def main():
     killed_at_calls(faults, everywhere)
     killed_at_moments(faults, 40 if everywhere else 0)
     stopped_rank_moves_no_latest(faults)
+    slow_disks_are_waited_for(faults)
     interrupt_commits(faults)
     print("no acknowledged checkpoint is lost")
 

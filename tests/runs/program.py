@@ -115,6 +115,14 @@ class Program:
         return self.wait(self.popen([str(self.zeroapp), *words], env))
 
 
+def python_with_h5py():
+    """Not every Python of a machine has it; None where none has."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", "import h5py"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
 def check(condition, what, result=None):
     if condition:
         return

@@ -6,7 +6,7 @@ import os
 import shutil
 
 from faults import Faults
-from program import check
+from program import check, check_refused
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)
 SHORT = (("pwrite", 0, errno.ENOSPC), ("fallocate", 1, errno.ENOSPC), ("fsync", 1, errno.EIO),
@@ -77,6 +77,26 @@ def training_may_go_on(faults):
     check(faults.latest() == "step00000004" and not faults.leftovers(), "and leave nothing", result)
 
 
+def last_syncs_are_not_repeated(faults):
+    """Those of the folder of checkpoints, when the step has its name, and when it is the latest."""
+    folder = str(faults.runs / "tiny/checkpoints")
+    syncs = [path for name, path in faults.calls(0) if name == "fsync"]
+    first = syncs.index(folder) + 1
+    result = faults.run_faulty(ONLY="fsync", CALL=first + 1, ACTION=errno.EIO)
+    check_refused(result, 5, "runs/tiny/checkpoints: Input/output error syncing")
+    left = sorted(path.name for path in (faults.runs / "tiny/checkpoints").glob("*step*"))
+    check(left == ["step00000002", "step00000004"], f"nothing of step 6 stays: {left}")
+    check(faults.latest() == "step00000004", "latest points where it did", result)
+    for number in (first, first + 1):
+        what = f"sync {number} of {folder}"
+        result = faults.run_faulty("checkpoint.max_failures=1", ONLY="fsync", CALL=number,
+                                   ACTION=errno.EIO)
+        check(result.finished() and "training goes on" in result.err, f"{what}: let pass", result)
+        check("fsync-again" not in [name for name, _ in faults.logged()],
+              f"{what}: no descriptor is asked again", result)
+        check(faults.latest() == "step00000006", f"{what}: the end is saved anew", result)
+
+
 def files_need_no_locks(faults):
     for error in (errno.ENOLCK, errno.EOPNOTSUPP):
         result = faults.run_faulty(FROM="", ONLY="flock", CALL=1, REPEATS=1, ACTION=error)
@@ -122,6 +142,7 @@ def main():
     rename_has_another_way(faults)
     room_is_found_later(faults)
     training_may_go_on(faults)
+    last_syncs_are_not_repeated(faults)
     files_need_no_locks(faults)
     little_room_is_said(faults)
     folder_must_be_shared(faults)

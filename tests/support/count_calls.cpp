@@ -10,6 +10,7 @@
 namespace zero::testing_support {
 
 FileCallPlan file_call_plan;
+int failing_fsync = 0;
 int repeated_fsyncs = 0;
 bool without_noreplace = false;
 
@@ -39,9 +40,15 @@ extern "C" {
 
 int fsync(int file) {
   if (file == failed_fsync) ++repeated_fsyncs;
-  const int status = int(called(SYS_fsync, file, 0));
+  const bool fails = failing_fsync > 0 && --failing_fsync == 0;
+  if (fails) errno = EIO;
+  const int status = fails ? -1 : int(called(SYS_fsync, file, 0));
   failed_fsync = status != 0 ? file : failed_fsync;
   return status;
+}
+int close(int file) {
+  if (file == failed_fsync) failed_fsync = -1;
+  return int(syscall(SYS_close, file));
 }
 ssize_t write(int file, const void* from, size_t bytes) {
   // What is said on the console is no part of it.

@@ -13,6 +13,9 @@ struct FileCallPlan {
 };
 extern FileCallPlan file_call_plan;
 
+/// Which of the next calls of fsync() fails with EIO (1 is the next); 0: none.
+extern int failing_fsync;
+
 /// Calls of fsync() on a descriptor for which one has failed.
 extern int repeated_fsyncs;
 

@@ -47,12 +47,12 @@ inline const checkpoint::Tensor kVector = {
 inline const checkpoint::Tensor kHalf = {
     .name = "model/h.0.weight", .dtype = Dtype::bf16, .shape = {5, 7}};
 
-/// Element i of each of them is i / 4, in bf16 rounded.
-inline std::vector<std::byte> bytes_of_slice(const checkpoint::SlicePlan& slice) {
+/// Element i of each of them is i / 4 and what is added, in bf16 rounded.
+inline std::vector<std::byte> bytes_of_slice(const checkpoint::SlicePlan& slice, float added = 0) {
   const size_t element = bytes_of(slice.tensor.dtype);
   std::vector<std::byte> bytes(size_t(slice.numel) * element);
   for (int64_t i = 0; i < slice.numel; ++i) {
-    const float value = float(slice.begin + i) / 4;
+    const float value = float(slice.begin + i) / 4 + added;
     const uint16_t half = bf16_bits(value);
     const void* from = element == 2 ? static_cast<const void*>(&half) : &value;
     std::memcpy(bytes.data() + size_t(i) * element, from, element);
@@ -75,10 +75,11 @@ inline std::vector<checkpoint::SlicePlan> small_slices(int rank) {
 
 /// Writes one rank's file in pieces of an odd length.
 inline checkpoint::ShardWriter::Written write_shard(int folder, const std::string& name,
-                                                    const std::vector<checkpoint::SlicePlan>& all) {
+                                                    const std::vector<checkpoint::SlicePlan>& all,
+                                                    float added = 0) {
   checkpoint::ShardWriter writer(folder, name, all);
   for (const checkpoint::SlicePlan& slice : all) {
-    const std::vector<std::byte> bytes = bytes_of_slice(slice);
+    const std::vector<std::byte> bytes = bytes_of_slice(slice, added);
     for (size_t at = 0; at < bytes.size(); at += 70001) {
       writer.append(std::span(bytes).subspan(at, std::min<size_t>(70001, bytes.size() - at)));
     }
@@ -87,7 +88,7 @@ inline checkpoint::ShardWriter::Written write_shard(int folder, const std::strin
 }
 
 /// Writes all files but the manifest into an open folder.
-inline checkpoint::Manifest write_small_files(int folder, int64_t step) {
+inline checkpoint::Manifest write_small_files(int folder, int64_t step, float added = 0) {
   checkpoint::Manifest manifest;
   manifest.step = step;
   manifest.ranks = 2;
@@ -95,7 +96,7 @@ inline checkpoint::Manifest write_small_files(int folder, int64_t step) {
   manifest.tensors = {kHalf, kMatrix, kVector};
   for (int rank = 0; rank < 2; ++rank) {
     const std::vector<checkpoint::SlicePlan> slices = small_slices(rank);
-    const auto written = write_shard(folder, checkpoint::rank_file_name(rank), slices);
+    const auto written = write_shard(folder, checkpoint::rank_file_name(rank), slices, added);
     for (size_t i = 0; i < slices.size(); ++i) {
       manifest.slices.push_back({.tensor = int32_t(i),
                                  .file = rank,
@@ -110,10 +111,10 @@ inline checkpoint::Manifest write_small_files(int folder, int64_t step) {
 }
 
 /// The whole protocol of one process.
-inline void save_small(checkpoint::Store& store, int64_t step) {
+inline void save_small(checkpoint::Store& store, int64_t step, float added = 0) {
   const std::string temporary = store.begin(step);
   const OpenFile folder(store.open_folder(temporary));
-  store.write_manifest(temporary, write_small_files(folder.descriptor(), step));
+  store.write_manifest(temporary, write_small_files(folder.descriptor(), step, added));
   store.publish(temporary, step);
 }
 

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
@@ -16,6 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using namespace testing_support;
 
 class Surveys : public ::testing::Test {
@@ -75,6 +79,50 @@ TEST_F(Surveys, SayWhenNothingCanBeGoneOnFrom) {
   EXPECT_FALSE(found.resume);
   EXPECT_THAT(found.why, HasSubstr("status 4"));
   EXPECT_THAT(found.steps[0].problems, ElementsAre(HasSubstr("MANIFEST.json")));
+}
+
+TEST_F(Surveys, TellWhatElseLiesThereAndWhatRemovesIt) {
+  EXPECT_THAT(survey().leftovers, IsEmpty());
+  const std::string id(32, 'a'), root = place_.path() + "/";
+  for (const std::string& name :
+       {".tmp-step00000010-" + id, ".del-step00000001-" + id, "damaged-step00000002-" + id,
+        std::string("step00000008"), std::string("thesis")}) {
+    fs::create_directory(root + name);
+  }
+  fs::remove(root + "latest");
+  fs::create_symlink("../elsewhere", root + "latest");
+  std::ofstream(root + "LOCK") << "host of-another process 17\n";
+  const auto told = [&] {
+    std::string lines;
+    for (const auto& [path, what, remedy] : survey().leftovers) {
+      EXPECT_THAT(path, StartsWith(root));
+      lines += path.substr(root.size(), 9) + "|" + what + "|" + remedy + "\n";
+    }
+    return lines;
+  };
+  const std::string others =
+      "damaged-s|set aside, as it did not verify|remove it with rm -r when nobody needs it\n"
+      "latest|points at no step that is here|the next save replaces it\n"
+      "step00000|a step without a manifest, which no run goes on from|remove it with rm -r\n"
+      "thesis|is not of a checkpoint|move it away if nobody needs it here\n";
+  const std::string live = "host of-another process 17", leave = "|leave it to " + live + "\n";
+  EXPECT_EQ(told(), ".del-step|a checkpoint that is being removed" + leave +
+                        ".tmp-step|a save under way" + leave + "LOCK|held by " + live +
+                        "|wait for it\n" + others);
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const std::string dead = std::string("host ") + host + " process 2147483647";
+  std::ofstream(root + "LOCK") << dead << "\n";
+  EXPECT_EQ(told(),
+            ".del-step|a checkpoint that is being removed|the next launch that saves here "
+            "removes it\n"
+            ".tmp-step|a save that did not end|the next launch that saves here removes it\n"
+            "LOCK|of " +
+                dead + ", which is gone|the next launch that saves here takes it\n" + others);
+  { const checkpoint::Store store({.root = place_.path(), .writes = true}); }
+  fs::remove(root + "latest");
+  EXPECT_EQ(told(), others.substr(0, others.find("latest")) + others.substr(others.find("step0")))
+      << "as was said";
 }
 
 TEST_F(Surveys, LookAtOneStepAlone) {

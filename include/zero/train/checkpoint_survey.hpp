@@ -24,12 +24,19 @@ struct StepSurvey {
   bool verifies() const { return problems.empty(); }
 };
 
+/// Something in a folder of checkpoints that is none.
+struct Leftover {
+  std::string path;          ///< "runs/x/checkpoints/.del-..."
+  std::string what, remedy;  ///< in words
+};
+
 struct Survey {
   std::string root;
   std::vector<StepSurvey> steps;  ///< ascending
   std::optional<int64_t> latest;  ///< what the link of this name points at
   std::optional<int64_t> resume;  ///< the step from which a run would go on
   std::string why;                ///< that one, or none
+  std::vector<Leftover> leftovers = {};
 };
 
 enum class SurveyDepth {

@@ -11,7 +11,7 @@
 namespace zero::train {
 
 /// What ranks tell each other outside of the plan: at set-up, about stopping, and for reports. Over
-/// a channel of its own, from one thread. MPI must be running as long as it lives.
+/// a channel of its own, from one thread at a time. MPI must be running as long as it lives.
 ///
 /// All verbs but send and receive are collective and block until every rank has come.
 class Peers {
@@ -24,6 +24,8 @@ class Peers {
   /// From now on a watchdog, which outlives its use, is armed while a verb waits for other ranks;
   /// none with nullptr.
   void watch_with(Watchdog* watchdog);
+  /// After which it gives up; 0 without one.
+  double patience_seconds() const;
 
   /// From now on a verb sleeps until the other ranks have come, a millisecond at a time, instead of
   /// taking a core from those that work; or no longer. Returns what it did before. All ranks do the

@@ -25,6 +25,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  double timeout_seconds() const { return options_.timeout_seconds; }
+
   /// Only an armed watchdog counts time, from the arming on: between waits nothing is expected.
   /// `place`, text that stays, is said to hang instead of what `running` tells.
   void arm(const char* place = nullptr);

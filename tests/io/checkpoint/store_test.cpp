@@ -181,23 +181,39 @@ TEST_F(Stores, FindEveryDamage) {
   EXPECT_THAT(refusal(3), HasSubstr("step00000003: "));
 }
 
-TEST_F(Stores, LoadNoneOf150DamagedOnes) {
-  save({1, 2});
+/// One damage of a kind; a stale or swapped file is a whole one in a wrong place.
+void damage(const std::string& file, const std::string& kept, int kind, int64_t at, int bit) {
+  const fs::path folder = fs::path(file).parent_path(), name = fs::path(file).filename();
+  const fs::path other = name == "rank00000.h5" ? "rank00001.h5" : "rank00000.h5";
+  const fs::path stale = folder.parent_path() / "step00000001" / name;
+  if (kind != 0)
+    fs::copy_file(kind == 5 ? folder / other : kind == 6 ? stale : fs::path(kept), file);
+  if (kind == 1) fs::resize_file(file, uintmax_t(at));
+  if (kind == 2) fs::resize_file(file, fs::file_size(kept) + 1 + uintmax_t(at));
+  if (kind == 3 || kind == 4) flip_bit(file, at, bit);
+}
+
+TEST_F(Stores, LoadNoneOf154DamagedOnes) {
+  constexpr int kKinds = 7, kTimes = 22;
+  Store store = writer();
+  save_small(store, 1);
+  save_small(store, 2, 0.5F);
   const std::string step = path("step00000002/"), kept = temp_.path() + "/kept";
   const std::string names[] = {"rank00000.h5", "rank00001.h5", "checkpoint.h5", "MANIFEST.json"};
   std::mt19937 random(1);
-  for (int i = 0; i < 150; ++i) {
+  int refused = 0;
+  for (int i = 0; i < kKinds * kTimes; ++i) {
     const std::string& name = names[random() % std::size(names)];
     const int64_t at = int64_t(random() % fs::file_size(step + name));
     SCOPED_TRACE(text(name, " at ", at, ", damage ", i));
     fs::rename(step + name, kept);
-    if (i % 5 != 0) fs::copy_file(kept, step + name);
-    if (i % 5 == 1) fs::resize_file(step + name, uintmax_t(at));
-    if (i % 5 == 2) fs::resize_file(step + name, fs::file_size(kept) + 1 + uintmax_t(at));
-    if (i % 5 > 2) flip_bit(step + name, at, int(random() % 8));
-    EXPECT_NE(refusal(2), "");
+    damage(step + name, kept, i % kKinds, at, int(random() % 8));
+    const std::string said = refusal(2);
+    EXPECT_NE(said, "");
+    refused += said != "";
     fs::rename(kept, step + name);
   }
+  EXPECT_EQ(refused, 154);
   EXPECT_EQ(refusal(2), "") << "as it was";
 }
 
@@ -234,6 +250,28 @@ TEST_F(Stores, NeverRemoveTheNewestThatVerifies) {
   }
   store.retain({.keep = 2});
   EXPECT_THAT(store.steps(), ElementsAre(2, 3, 4));
+}
+
+TEST_F(Stores, TakeBackWhatTheyCouldNotPublish) {
+  save({1});
+  Store store = writer();
+  const std::string temporary = store.begin(2);
+  {
+    const OpenFile folder(store.open_folder(temporary));
+    store.write_manifest(temporary, testing_support::write_small_files(folder.descriptor(), 2));
+  }
+  // The syncs of the folder itself and of the root, when the step has its name and is the latest.
+  for (const int sync : {2, 3}) {
+    testing_support::failing_fsync = sync;
+    EXPECT_THROW(store.publish(temporary, 2), Error) << "sync " << sync;
+    EXPECT_THAT(store.steps(), ElementsAre(1));
+    EXPECT_EQ(store.latest(), 1);
+    EXPECT_TRUE(fs::exists(path(temporary)));
+  }
+  store.publish(temporary, 2);
+  EXPECT_EQ(store.latest(), 2) << "by descriptors of its own";
+  EXPECT_EQ(testing_support::repeated_fsyncs, 0);
+  EXPECT_THAT(store.take_warnings(), IsEmpty());
 }
 
 TEST_F(Stores, AbandonWhatFailed) {

@@ -52,6 +52,9 @@ struct File {
   bool operator==(const File&) const = default;
 };
 
+/// The dataset of a slice: the tensor's name, with "@<begin>" where it does not begin at element 0.
+std::string dataset_name(const std::string& tensor, int64_t begin);
+
 struct Manifest {
   int64_t format_version = kFormatVersion;
   int64_t step = 0;

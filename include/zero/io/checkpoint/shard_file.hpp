@@ -17,9 +17,6 @@ struct SlicePlan {
   int64_t begin = 0, numel = 0;
 };
 
-/// The dataset of a slice: the tensor's name, with "@<begin>" where it does not begin at element 0.
-std::string dataset_name(const std::string& tensor, int64_t begin);
-
 /// One rank's HDF5 file. HDF5 writes the structure: a contiguous, early allocated dataset of
 /// `numel` elements for each slice, named by dataset_name(), with attributes "begin" and "shape";
 /// bf16 as a custom float that h5py reads as float32. The payload goes by our own queue to the
@@ -65,6 +62,10 @@ class ShardReader {
   void read(int64_t offset, std::span<std::byte> out);
   /// Checks every block, by so many threads.
   void verify(int threads = 1) const;
+  /// Requires that HDF5 would see in the file what the manifest says, and nothing else: no links
+  /// but hard ones, no storage elsewhere, no other shapes, types or attributes. Few KiB are read.
+  /// Throws Error(kInput) naming file and object.
+  void require_structure(const Manifest& manifest) const;
 
  private:
   struct Parts;

@@ -54,7 +54,8 @@ class Store {
   void write_manifest(const std::string& temporary, const Manifest& manifest);
 
   /// Renames the temporary folder to its final name, moves `latest`, syncs. By one rank, after
-  /// every rank has synced the folder. The checkpoint is acknowledged when it returns.
+  /// every rank has synced the folder. The checkpoint is acknowledged when it returns; when it
+  /// throws, the folder has its temporary name and `latest` points where it did.
   void publish(const std::string& temporary, int64_t step);
 
   /// Removes a temporary folder after a failure on any rank; errors are returned, not thrown.
@@ -81,6 +82,14 @@ class Store {
   /// The manifest alone, out of the open folder of a step. Throws as verify().
   Manifest read_manifest(int folder, int64_t step) const;
 
+  /// What lies here and is no checkpoint, by name: what a save or a removal left that did not end
+  /// or is under way, locks, what was set aside, what is not ours.
+  struct Leftover {
+    std::string name;
+    std::string what, remedy;  ///< in words
+  };
+  std::vector<Leftover> leftovers() const;
+
   /// What its file system would let a user without privileges still write.
   int64_t free_bytes() const;
 
@@ -92,12 +101,16 @@ class Store {
   std::string path(const std::string& name) const { return options_.root + "/" + name; }
   std::vector<std::string> names() const;
   std::string make_temporary(const std::string& name) const;
+  bool holds_manifest(const std::string& name) const;
   void make_root();
   void collect();
   void finish_publishing();
   bool verifies(int64_t step, bool whole) const;
   void open_up(const std::string& temporary) const;
+  void take_back(const std::string& temporary, int64_t step, std::optional<int64_t> before);
+  void warn_of(const std::string& name);
   void point_latest_at(int64_t step);
+  void link_latest_to(int64_t step);
   void sync_root() const;
   void remove_step(int64_t step);
   std::string remove(const std::string& name) const;

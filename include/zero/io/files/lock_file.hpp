@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "zero/io/files/open_file.hpp"
@@ -28,5 +29,14 @@ class LockFile {
  private:
   OpenFile file_;
 };
+
+/// What the file of a lock says, "host n2 process 17", and whether that process may live: of
+/// another host nothing is known.
+struct LockHolder {
+  std::string words;
+  bool may_live = true;
+};
+/// None after a clean end, and where there is no such file. Takes no lock.
+std::optional<LockHolder> lock_holder(const std::string& path);
 
 }  // namespace zero

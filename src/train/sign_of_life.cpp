@@ -1,0 +1,60 @@
+#include "src/train/sign_of_life.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace zero::train {
+namespace {
+
+constexpr std::chrono::milliseconds kPause(250);
+constexpr double kTimesPatience = 20, kSlowestBytesPerSecond = 5e6;
+
+}  // namespace
+
+SignOfLife::SignOfLife(const Peers& peers, const DiskWork& work) : peers_(peers), work_(work) {
+  if (peers_.ranks() > 1 && peers_.patience_seconds() > 0)
+    thread_ = std::thread([this] { answer(); });
+}
+
+SignOfLife::~SignOfLife() { end(); }
+
+void SignOfLife::finish() {
+  end();
+  if (problem_) std::rethrow_exception(problem_);
+}
+
+void SignOfLife::end() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void SignOfLife::answer() try {
+  while (peers_.smallest(wait_a_little()) == 0) continue;
+} catch (...) {
+  problem_ = std::current_exception();
+}
+
+/// Whether the work has ended.
+bool SignOfLife::wait_a_little() {
+  const double patience = peers_.patience_seconds();
+  const double most =
+      std::max(kTimesPatience * patience, double(work_.bytes) / kSlowestBytesPerSecond);
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto ended = [this] { return ended_; };
+  changed_.wait_for(lock, kPause, ended);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  if (!ended_ && !warned_ && seconds > patience) {
+    warned_ = true;
+    std::fprintf(stderr, "zeroapp: warning: rank %d has been at %s for %.0f s: its disk is slow\n",
+                 peers_.rank(), work_.name, seconds);
+  }
+  if (seconds > most) changed_.wait(lock, ended);
+  return ended_;
+}
+
+}  // namespace zero::train

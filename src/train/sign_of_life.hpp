@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "zero/train/peers.hpp"
+
+namespace zero::train {
+
+/// Work of a disk, which may take one rank far longer than the others.
+struct DiskWork {
+  const char* name = "a checkpoint";  ///< what a warning calls it
+  int64_t bytes = 0;                  ///< that this rank moves, at most
+};
+
+/// While ranks do such work each without the others, a thread of each tells them again and again
+/// that it is alive: so a watchdog can tell a disk that is slow, which is waited for and reported,
+/// from a rank that hangs. Only for 20 times the watchdog's patience, or the time of the bytes at
+/// 5 MB/s where that is longer: then the others' watchdogs see to it.
+class SignOfLife {
+ public:
+  /// Nothing else may communicate over these peers until finish(). Collective.
+  SignOfLife(const Peers& peers, const DiskWork& work);
+  /// As finish(), without what failed.
+  ~SignOfLife();
+  SignOfLife(const SignOfLife&) = delete;
+  SignOfLife& operator=(const SignOfLife&) = delete;
+
+  /// The work has ended here. Returns when it has on every rank. Throws as Peers.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void answer();
+  bool wait_a_little();
+  void end();
+
+  const Peers& peers_;
+  const DiskWork work_;
+  const Clock::time_point begun_ = Clock::now();
+  bool warned_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::exception_ptr problem_;
+  std::thread thread_;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Checkpoints and models that an enemy wrote, with digests that hold: ls, fsck, inspect, export, a
+resume and import-weights refuse each in one line that names the file and what is wrong, within a
+second and 64 MiB more than a good one takes."""
+import concurrent.futures
+import hashlib
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import forge
+from program import Program, Result, check, python_with_h5py
+
+STEP = "step00000002"
+SECONDS, BYTES, PATIENCE = 1.0, 64 << 20, 20
+SEAL = ',\n"sha256": "{}"}}\n'
+SETTINGS = ("model.layers=1", "model.width=16", "model.heads=1", "run.steps=2",
+            "checkpoint.resume=auto")
+# Of each command the words, with a place and a name of its own, and the status of a refusal.
+COMMANDS = {
+    "ls": (("ls", "{place}"), 0),
+    "fsck": (("fsck", "{place}"), 4),
+    "inspect": (("inspect", "{place}"), 3),
+    "export": (("export", "{place}", "out-{name}"), 3),
+    "resume": (("tiny.toml", *SETTINGS, "checkpoint.resume_from={place}",
+                "run.output=runs/{name}"), 4),
+}
+IMPORT = (("import-weights", "{place}", "in-{name}"), 3)
+
+
+class Hostile(Program):
+    """A checkpoint of one rank, of which every case has a copy, and a model likewise."""
+
+    def __init__(self):
+        super().__init__()
+        result = self.alone("tiny.toml", *SETTINGS, "run.output=runs/good")
+        check(result.finished(), "a run saves a checkpoint", result)
+        self.good, self.model = self.folder / "runs/good/checkpoints" / STEP, self.folder / "model"
+        result = self.alone("export", "runs/good", "model")
+        check(result.status == 0, "and its model is exported", result)
+        self.bytes_of_good = {}
+        for name, (words, _) in dict(COMMANDS, imported=IMPORT).items():
+            place = "model" if name == "imported" else "runs/good/checkpoints"
+            result, bytes_taken, _ = self.measured(words, place, f"good-{name}")
+            check(result.status == 0, f"{name} of a good one", result)
+            self.bytes_of_good[words[0]] = bytes_taken
+
+    def measured(self, words, place, name):
+        """Result, peak of bytes and seconds of the processor that a command takes."""
+        line = [str(self.zeroapp), *(word.format(place=place, name=name) for word in words)]
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            process = subprocess.Popen(line, cwd=self.folder, env=self.env, stdout=out, stderr=err)
+            ended, status, usage = 0, 0, None
+            end = time.monotonic() + PATIENCE
+            while not ended and time.monotonic() < end:
+                time.sleep(0.005)
+                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if not ended:
+                process.kill()
+                sys.exit(f"failed: {line} takes more than {PATIENCE} s")
+            process.returncode = os.waitstatus_to_exitcode(status)
+            texts = [file.seek(0) or file.read() for file in (out, err)]
+        seconds = usage.ru_utime + usage.ru_stime
+        result = Result(process.returncode, *texts, self.folder / "none")
+        return result, usage.ru_maxrss * 1024, seconds
+
+    def copy(self, case):
+        """A folder of checkpoints, or a model's, of its own."""
+        place = self.folder / "cases" / case
+        shutil.copytree(self.good, place / STEP)
+        return place
+
+    def reseal(self, cases):
+        folders = [str(self.folder / "cases" / case / STEP) for case in cases]
+        subprocess.run([str(self.library), *folders], check=True)
+
+    def refuses(self, case, words, commands):
+        for command in commands:
+            line, status = COMMANDS.get(command, IMPORT)
+            name = "".join(letter if letter.isalnum() else "-" for letter in case)
+            self.refuses_one(f"{case}: {command}", status, words,
+                             self.measured(line, f"cases/{case}", name), line[0])
+
+    def refuses_one(self, what, status, words, measured, command):
+        result, taken, seconds = measured
+        check(result.status == status, f"{what}: status {result.status}, not {status}", result)
+        said = result.out if status == 0 else "".join(result.error_lines())
+        for word in words:
+            check(word in said, f"{what}: {word!r} in {said!r}", result)
+        check(len(result.error_lines()) == (status != 0), f"{what}: one line", result)
+        check(seconds < SECONDS, f"{what}: takes {seconds} s", result)
+        more = taken - self.bytes_of_good[command]
+        check(more < BYTES, f"{what}: takes {more} bytes more than a good one", result)
+
+
+def structures_are_refused(program, python):
+    """Whatever HDF5's library would follow, join, unpack or allocate."""
+    for case in forge.OPENED:
+        program.copy(case)
+    subprocess.run([python, forge.__file__, str(program.folder / "cases")], check=True)
+    program.reseal(forge.OPENED)
+    for case, (file, words, _) in forge.OPENED.items():
+        # Of an index nothing is read, so that only what checks all of a checkpoint minds it.
+        commands = ("ls", "fsck", "resume") if file == forge.INDEX else tuple(COMMANDS)
+        yield case, [f"{STEP}/{file}: HDF5 object /", words], commands
+
+
+def bytes_are_refused(program):
+    """Lengths and addresses that no library would write."""
+    for case, (_, forge_bytes) in forge.PATCHED.items():
+        path = program.copy(case) / STEP / forge.RANK
+        raw = bytearray(path.read_bytes())
+        forge_bytes(raw)
+        path.write_bytes(raw)
+    program.reseal(forge.PATCHED)
+    for case, (words, _) in forge.PATCHED.items():
+        yield case, [f"{STEP}/{forge.RANK}: HDF5 object /", words], tuple(COMMANDS)
+
+
+def sealed(manifest):
+    text = json.dumps(manifest)[:-1]
+    return text + SEAL.format(hashlib.sha256(text.encode()).hexdigest())
+
+
+def manifests_are_refused(program):
+    """Names that lead elsewhere, numbers beyond the files."""
+    for case, (_, change) in forge.MANIFESTS.items():
+        path = program.copy(case) / STEP / "MANIFEST.json"
+        manifest = json.loads(path.read_text())
+        del manifest["sha256"]
+        change(manifest)
+        path.write_text(sealed(manifest))
+    sparse = program.copy("sparse manifest") / STEP / "MANIFEST.json"
+    os.truncate(sparse, 1 << 40)
+    for case, (words, _) in forge.MANIFESTS.items():
+        yield case, [f"{STEP}/MANIFEST.json: ", words], tuple(COMMANDS)
+    yield "sparse manifest", ["has 1099511627776 bytes"], tuple(COMMANDS)
+
+
+def files_are_refused(program):
+    """Of kinds that no checkpoint has."""
+    kinds = {"symbolic link": lambda path: path.symlink_to(program.good / path.name),
+             "2 links": lambda path: path.hardlink_to(program.folder / "text.txt"),
+             "no regular file": os.mkfifo,
+             "bytes, the manifest says": lambda path: path.touch() or os.truncate(path, 1 << 40)}
+    for words, make in kinds.items():
+        for file in (forge.RANK, "MANIFEST.json"):
+            if file == "MANIFEST.json" and words.startswith("bytes"):
+                continue
+            path = program.copy(f"{words}, {file}") / STEP / file
+            path.unlink()
+            make(path)
+            yield f"{words}, {file}", [f"{STEP}/{file}: ", words], tuple(COMMANDS)
+
+
+def models_are_refused(program):
+    """Headers of safetensors and an index of files, as import-weights reads them."""
+    for case, (words, forge_model) in forge.MODELS.items():
+        place = program.folder / "cases" / case
+        shutil.copytree(program.model, place)
+        forge_model(place)
+        yield case, [words], ("import",)
+
+
+def main():
+    program = Hostile()
+    python = python_with_h5py()
+    cases = [*bytes_are_refused(program), *manifests_are_refused(program),
+             *files_are_refused(program), *models_are_refused(program)]
+    if python:
+        cases += structures_are_refused(program, python)
+    else:
+        print("SKIP what h5py forges: it is not installed (Debian: python3-h5py)")
+    # Each is one process that mostly starts.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for _ in pool.map(lambda case: program.refuses(*case), cases):
+            pass
+    print(f"{len(cases)} hostile checkpoints and models, none is taken")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+// What tests/runs/hostile.py forges manifests with: reseal FOLDER... takes the lengths and digests
+// of each folder's files as they are now into its manifest, as whoever forges a checkpoint would.
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <vector>
+
+#include "io/checkpoint/file_digest.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/files/input_file.hpp"
+
+namespace zero::checkpoint {
+namespace {
+
+constexpr int64_t kManifestBytesMax = int64_t(1) << 20;
+
+File entry_of(const std::string& folder, const std::string& name) {
+  const InputFile file(folder + "/" + name);
+  FileDigest digest;
+  std::vector<std::byte> block;
+  for (int64_t at = 0; at < file.bytes(); at += kDigestBlockBytes) {
+    block.resize(size_t(std::min(kDigestBlockBytes, file.bytes() - at)));
+    file.read(at, block);
+    digest.add_block(block);
+  }
+  return digest.result(name);
+}
+
+void reseal(const std::string& folder) {
+  const std::string path = folder + "/" + kManifestName;
+  Manifest manifest = parse_manifest(read_whole(path, kManifestBytesMax), path);
+  for (File& file : manifest.files) file = entry_of(folder, file.name);
+  std::ofstream(path) << to_text(manifest);
+}
+
+}  // namespace
+}  // namespace zero::checkpoint
+
+int main(int argc, char** argv) try {
+  for (int i = 1; i < argc; ++i) zero::checkpoint::reseal(argv[i]);
+  return 0;
+} catch (const zero::Error& error) {
+  std::fprintf(stderr, "reseal: %s\n", error.what());
+  return int(error.exit());
+}
