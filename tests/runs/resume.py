@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""A run that was cut anywhere goes on with the same bytes, at other ranks and stages too."""
+"""A run that was cut anywhere goes on with the same bytes, at other ranks and stages too.
+
+RESUME=all in the environment: of 40 steps each is stopped at, for every model, stage, home and
+number of ranks; else one step of each of a few."""
+import itertools
 import os
 import shutil
 import signal
@@ -7,13 +11,21 @@ import signal
 from program import Program, check
 from signals import first_rank, wait_for_steps
 
-STEPS = 12
+EVERYWHERE = os.environ.get("RESUME") == "all"
+STEPS = 40 if EVERYWHERE else 12
 GO_ON = ("checkpoint.resume=auto", f"run.steps={STEPS}")
 HARD = {
     "fp32, accumulation": (),
     "fp16 that skips": ("fp16.enabled=true", "fp16.initial_scale_power=24", "fp16.hysteresis=1"),
     "bf16": ("bf16.enabled=true",),
+    "bf16, recompute": ("bf16.enabled=true", "activation_checkpointing.recompute=full",
+                        "model.layers=3", "model.width=96", "model.heads=3"),
 }
+# Stage, ranks, model, home of the states (at stage 3 of the weights too), step to be stopped at.
+SHARE = ((0, 1, "fp16 that skips", "none", 5), (0, 2, "bf16, recompute", "none", 11),
+         (1, 1, "bf16", "nvme", 1), (1, 2, "fp16 that skips", "cpu", 6),
+         (2, 1, "fp32, accumulation", "cpu", 4), (2, 2, "bf16, recompute", "nvme", 8),
+         (3, 1, "fp32, accumulation", "nvme", 3), (3, 2, "fp16 that skips", "cpu", 7))
 REPRODUCIBLE = ("numerics.reproducible=true",)
 
 
@@ -46,19 +58,41 @@ def require_same(result, wanted, what):
           f"{what}: the time of all its steps is {seconds}", result)
 
 
-def goes_on(program, ranks, stage, name):
-    settings = (f"zero.stage={stage}", *HARD[name])
+def home_settings(program, stage, home):
+    if home == "none":
+        return ()
+    sections = ("zero.offload_optimizer", "zero.offload_param")[:2 if stage == 3 else 1]
+    disk = program.folder / "disk"
+    disk.mkdir(exist_ok=True)
+    paths = [f"{section}.nvme_path={disk}" for section in sections if home == "nvme"]
+    return (*(f"{section}.device={home}" for section in sections), *paths)
+
+
+def goes_on(program, case, stops):
+    stage, ranks, name, home = case
+    settings = (f"zero.stage={stage}", *HARD[name], *home_settings(program, stage, home))
     wanted = straight(program, ranks, *settings)
-    fresh(program)
-    first = train(program, ranks, *settings, "run.stop_at=5")
-    check(first.finished() and "saved step 5" in first.out, "the first half is saved", first)
-    check("to go on: the same command with run.stop_at=0, or a later step\n" in first.out,
-          "it says how to go on", first)
-    second = train(program, ranks, *settings)
-    check("going on from step 5" in second.out, "it says where it goes on", second)
-    require_same(second, wanted, f"stage {stage}, {ranks} ranks, {name}")
+    for stop in stops:
+        fresh(program)
+        first = train(program, ranks, *settings, f"run.stop_at={stop}")
+        check(first.finished() and f"saved step {stop}" in first.out, "the first part is saved",
+              first)
+        check("to go on: the same command with run.stop_at=0, or a later step\n" in first.out,
+              "it says how to go on", first)
+        second = train(program, ranks, *settings)
+        check(f"going on from step {stop}" in second.out, "it says where it goes on", second)
+        require_same(second, wanted, f"stage {stage}, {ranks} ranks, {name}, {home}, {stop}")
     if name == "fp16 that skips":
         check(any(line["skipped"] for line in wanted.metrics[:5]), "a step is skipped", wanted)
+
+
+def every_stop(program):
+    cases = [case for case in itertools.product(range(4), (1, 2), HARD, ("none", "cpu", "nvme"))
+             if case[0] > 0 or case[3] == "none"]
+    for case in cases:
+        goes_on(program, case, range(1, STEPS))
+        print(f"stopped at {STEPS - 1} steps: stage {case[0]}, {case[1]} ranks, {case[2]}, homes "
+              f"{case[3]}", flush=True)
 
 
 def saves_change_no_bit(program):
@@ -76,7 +110,7 @@ def other_ranks_and_stages(program):
     first = train(program, 2, *REPRODUCIBLE, "zero.stage=3", "run.stop_at=5")
     state = first.summary["state_sha256"]
     shutil.copytree(folder, program.folder / "saved", symlinks=True)
-    for ranks, stage, batch in ((1, 0, 8), (2, 1, 8), (3, 1, 9)):
+    for ranks, stage, batch in ((1, 0, 8), (2, 1, 8), (3, 1, 9), (4, 2, 8)):
         fresh(program)
         shutil.copytree(program.folder / "saved", folder, symlinks=True)
         # Sums of three ranks are no balanced tree.
@@ -168,11 +202,12 @@ def demands_are_met(program):
 
 def main():
     program = Program()
-    for stage, ranks, name in ((0, 1, "fp16 that skips"), (0, 2, "bf16"), (1, 1, "bf16"),
-                               (1, 2, "fp16 that skips"), (2, 1, "fp32, accumulation"),
-                               (2, 2, "bf16"), (3, 1, "fp32, accumulation"),
-                               (3, 2, "fp16 that skips")):
-        goes_on(program, ranks, stage, name)
+    if EVERYWHERE:
+        every_stop(program)
+        print("the same bytes after every step")
+        return
+    for *case, stop in SHARE:
+        goes_on(program, case, (stop,))
     saves_change_no_bit(program)
     other_ranks_and_stages(program)
     killed_run_goes_on(program)

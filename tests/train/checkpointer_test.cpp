@@ -8,13 +8,17 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <memory>
 
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_layout.hpp"
 #include "src/train/checkpoint_payload.hpp"
+#include "src/train/checkpoint_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/small_checkpoint.hpp"
 
 namespace zero::train {
 namespace {
@@ -131,6 +135,112 @@ TEST(CheckpointFacts, AStateComesBackBitForBit) {
   EXPECT_EQ(read.last_overflow, -1);
   EXPECT_EQ(read.report.loss, 0.1);
   EXPECT_TRUE(std::isinf(read.report.grad_norm));
+}
+
+/// Another one for each element of each tensor, exact in every type.
+float value_of(const checkpoint::Tensor& tensor, int64_t element) {
+  const auto name = int64_t(std::hash<std::string>()(tensor.name) % 97);
+  return float((name + 31 * element) % 251 - 125) / 16;
+}
+
+/// The states of all ranks of a plan, in whatever way it shares them.
+class Ranks {
+ public:
+  explicit Ranks(const plan::Plan& plan) : plan_(plan) {
+    for (int rank = 0; rank < plan.request.ranks; ++rank) {
+      held_.push_back(std::make_unique<testing::Held>(plan, rank));
+    }
+  }
+
+  void fill() {
+    std::vector<float> values;
+    for_each_piece([&](const StateView& view, const SavedSlice& piece, const auto& tensor) {
+      values.clear();
+      for (int64_t i = 0; i < piece.held.numel(); ++i) {
+        values.push_back(value_of(tensor, piece.held.begin + i));
+      }
+      write_state(view, *piece.held.unit, kind_of(piece.part), piece.held.range.begin, values);
+    });
+  }
+
+  int64_t wrong_elements() {
+    int64_t wrong = 0;
+    std::vector<float> values;
+    for_each_piece([&](const StateView& view, const SavedSlice& piece, const auto& tensor) {
+      values.resize(size_t(piece.held.numel()));
+      read_state(view, *piece.held.unit, kind_of(piece.part), piece.held.range, values);
+      for (size_t i = 0; i < values.size(); ++i) {
+        wrong += values[i] != value_of(tensor, piece.held.begin + int64_t(i));
+      }
+    });
+    return wrong;
+  }
+
+  checkpoint::Manifest save(checkpoint::Store& store) {
+    const std::string temporary = store.begin(1);
+    const OpenFile folder(store.open_folder(temporary));
+    checkpoint::Manifest manifest;
+    manifest.step = 1;
+    manifest.ranks = int32_t(held_.size());
+    std::vector<std::vector<int64_t>> offsets;
+    for (int rank = 0; rank < manifest.ranks; ++rank) {
+      checkpoint::ShardWriter file(folder.descriptor(), checkpoint::rank_file_name(rank),
+                                   slice_plans(plan_, rank, kSavedParts));
+      LivePayload live(held_[size_t(rank)]->view(), kSavedParts);
+      for (size_t i = 0; i < live.pieces(); ++i) file.append(live.piece(i));
+      auto written = file.finish();
+      manifest.files.push_back(std::move(written.file));
+      offsets.push_back(std::move(written.offsets));
+    }
+    describe_slices(plan_, offsets, kSavedParts, manifest);
+    manifest.files.push_back(checkpoint::write_index(folder.descriptor(), manifest));
+    store.write_manifest(temporary, manifest);
+    store.publish(temporary, 1);
+    return manifest;
+  }
+
+  void load(const checkpoint::Store& store, const checkpoint::Manifest& manifest) {
+    for (const auto& held : held_) load_state(store, manifest, held->view(), 2);
+  }
+
+ private:
+  template <class Work>
+  void for_each_piece(const Work& work) {
+    for (size_t rank = 0; rank < held_.size(); ++rank) {
+      const StateView view = held_[rank]->view();
+      for (const SavedSlice& piece : pieces_of(loaded_slices(plan_, int(rank)))) {
+        work(view, piece, saved_tensor(plan_, piece.held.parameter, piece.part));
+      }
+    }
+  }
+
+  const plan::Plan& plan_;
+  std::vector<std::unique_ptr<testing::Held>> held_;
+};
+
+/// Of every stage, and of each number of ranks up to four, odd ones among them.
+TEST(CheckpointState, OfAnyRanksAndStageFillsAnyOthersBitForBit) {
+  for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    std::vector<plan::Plan> plans;
+    for (const int ranks : {1, 2, 3, 4}) {
+      for (const int64_t stage : {0, 1, 2, 3}) {
+        plans.push_back(build(tiny(stage, compute), {ranks, 1}).plan);
+      }
+    }
+    for (size_t from = compute == Dtype::f32 ? 0 : 7; from < plans.size(); from += 5) {
+      const testing_support::TempFolder place("reshard");
+      checkpoint::Store store({.root = place.path(), .writes = true});
+      Ranks saved(plans[from]);
+      saved.fill();
+      const checkpoint::Manifest manifest = saved.save(store);
+      store.verify(1, true);
+      for (size_t to = 0; to < plans.size(); ++to) {
+        Ranks loaded(plans[to]);
+        loaded.load(store, manifest);
+        EXPECT_EQ(loaded.wrong_elements(), 0) << name_of(compute) << ", " << from << " to " << to;
+      }
+    }
+  }
 }
 
 std::string refusal(const Facts& facts) {
