@@ -33,6 +33,8 @@ class ThreadEngine final : public Engine {
   std::string_view name() const override { return "threads"; }
   int depth() const override { return depth_; }
 
+  std::string register_memory(std::span<std::byte>) override { return ""; }
+
   void start(const Block& block, uint64_t tag) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     ZERO_REQUIRE(in_flight_ < depth_, "more than ", depth_, " blocks in flight");

@@ -55,8 +55,7 @@ class UringEngine final : public Engine {
     }
   }
 
-  /// "" or why the kernel does not keep the memory mapped for the device.
-  std::string register_memory(std::span<std::byte> memory) {
+  std::string register_memory(std::span<std::byte> memory) override {
     std::vector<iovec> parts;
     for (size_t at = 0; at < memory.size(); at += size_t(kBufferBytes)) {
       parts.push_back({memory.data() + at, std::min(memory.size() - at, size_t(kBufferBytes))});
@@ -64,7 +63,9 @@ class UringEngine final : public Engine {
     if (parts.empty()) return "";
     const int status = io_uring_register_buffers(&ring_, parts.data(), unsigned(parts.size()));
     if (status == 0) memory_ = memory;
-    return status == 0 ? "" : reason(-status);
+    if (status == 0) return "";
+    return text("io_uring works without registered memory, which is slower: ", reason(-status),
+                "; raise the limit of locked memory (ulimit -l)");
   }
 
   void register_files() { has_files_ = io_uring_register_files_sparse(&ring_, kFiles) == 0; }
@@ -130,11 +131,7 @@ std::unique_ptr<Engine> make_uring_engine(const EngineOptions& options, std::str
   }
   auto engine = std::make_unique<UringEngine>(ring, options.depth);
   engine->register_files();
-  const std::string refused = engine->register_memory(options.memory);
-  if (!refused.empty()) {
-    why = text("io_uring works without registered memory, which is slower: ", refused,
-               "; raise the limit of locked memory (ulimit -l)");
-  }
+  why = engine->register_memory(options.memory);
   return engine;
 }
 

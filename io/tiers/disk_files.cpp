@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
@@ -75,6 +76,23 @@ void allocate(int file, const std::string& folder, int64_t bytes) {
 }
 
 }  // namespace
+
+int64_t free_bytes(const std::vector<std::string>& folders) {
+  std::map<dev_t, int64_t> sharing;
+  std::vector<dev_t> devices;
+  for (const std::string& folder : folders) {
+    require_folder(folder);
+    struct stat status {};
+    devices.push_back(stat(folder.c_str(), &status) == 0 ? status.st_dev : 0);
+    ++sharing[devices.back()];
+  }
+  // All take the same, so the fullest decides.
+  int64_t least = INT64_MAX;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    least = std::min(least, std::max<int64_t>(0, free_bytes(folders[i])) / sharing[devices[i]]);
+  }
+  return least * int64_t(folders.size());
+}
 
 DiskFiles::DiskFiles(const DiskOptions& options)
     : bytes_(round_up(options.bytes, kDiskBlockBytes)) {

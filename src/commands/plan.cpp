@@ -7,6 +7,7 @@
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/cheapest_change.hpp"
+#include "zero/train/homes.hpp"
 #include "zero/train/machine_file.hpp"
 #include "zero/train/session.hpp"
 
@@ -72,7 +73,11 @@ train::Team team_of(const CommandLine& line, const RunConfig& config, const Targ
 
 train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
                             const plan::Machine& machine) {
-  if (is_this_host(line)) return train::host_limit(config, int(node_ranks(line)));
+  if (is_this_host(line)) {
+    train::MemoryLimit limit = train::host_limit(config, int(node_ranks(line)));
+    limit.disk = train::disk_room(config, int(node_ranks(line)));
+    return limit;
+  }
   return train::machine_limit(config, machine, int(node_ranks(line)));
 }
 
@@ -101,6 +106,7 @@ void print_report(const train::PlanReport& report, bool json) {
               (long long)build.batch.accumulation, build.plan.request.ranks);
   std::fputs(train::memory_table(report).c_str(), stdout);
   std::fputs(train::traffic_table(report).c_str(), stdout);
+  std::fputs(train::disk_table(report).c_str(), stdout);
   std::fputs(train::time_table(report).c_str(), stdout);
 }
 
@@ -111,20 +117,50 @@ std::string length_text(const RunConfig& config) {
               ": the steps come from the data; zeroapp data INPUT counts them\n");
 }
 
+/// The words for a disk that "auto" was not allowed to take; "" where it would not help.
+std::string disk_advice(RunConfig config, const train::Team& team, train::MemoryLimit limit) {
+  limit.disk = {};
+  std::string keys;
+  const auto name_folder = [&](const char* section, Home home, std::string& folder) {
+    if (home != Home::automatic || !folder.empty()) return;
+    keys += text(" zero.", section, ".nvme_path=FOLDER");
+    folder = "FOLDER";
+  };
+  name_folder("offload_optimizer", config.offload_optimizer.device,
+              config.offload_optimizer.nvme_path);
+  name_folder("offload_param", config.offload_param.device, config.offload_param.nvme_path);
+  if (keys.empty() || !train::choose_homes(config, team, limit).fits) return "";
+  return text("write", keys, " with the folder of a local disk");
+}
+
+std::string advice_for(const train::PlanReport& report, const RunConfig& config,
+                       const train::Team& team, const MoreRanks& more) {
+  const train::Fits fits = train::fits_in(report.limit);
+  // A disk is cheaper than a rank, and dearer than any other change.
+  if (train::chooses_homes(config) && !train::cheapest_change(config, team, fits, team.ranks)) {
+    const std::string advice = disk_advice(config, team, report.limit);
+    if (!advice.empty()) return advice;
+  }
+  const auto change = train::cheapest_change(config, team, fits, more.most);
+  if (!change) {
+    return text("no batch, recompute, stage or home in host memory on up to ",
+                counted(more.most, "rank"),
+                " makes it fit; use a smaller model, or more ranks on more nodes");
+  }
+  std::string advice = "cheapest change that fits: " + change->text;
+  // More ranks on the same node would share the same memory.
+  const bool on_more_nodes = change->ranks > team.ranks && more.node_ranks > 0;
+  if (on_more_nodes) advice += text(" --ranks-per-node ", more.node_ranks);
+  return advice;
+}
+
 }  // namespace
 
 void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config,
                         const train::Team& team, const MoreRanks& more) {
   if (report.fits()) return;
-  const auto change = train::cheapest_change(config, team, train::fits_in(report.limit), more.most);
-  std::string advice = text("no batch, recompute, stage or home in host memory on up to ",
-                            counted(more.most, "rank"),
-                            " makes it fit; use a smaller model, or more ranks on more nodes");
-  if (change) advice = "cheapest change that fits: " + change->text;
-  // More ranks on the same node would share the same memory.
-  const bool on_more_nodes = change && change->ranks > team.ranks && more.node_ranks > 0;
-  if (on_more_nodes) advice += text(" --ranks-per-node ", more.node_ranks);
-  refuse(Exit::kDoesNotFit, "the plan needs ", train::shortage_text(report), " - ", advice);
+  refuse(Exit::kDoesNotFit, "the plan needs ", train::shortage_text(*report.build, report.limit),
+         " - ", advice_for(report, config, team, more));
 }
 
 std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit) {
@@ -147,9 +183,11 @@ int plan(const CommandLine& line) {
     return 0;
   }
   train::resolve_largest(config, team, limit);
-  const train::Build build = train::build(config, team);
+  const train::HomeChoice homes = train::choose_homes(config, team, limit);
+  const train::Build build = train::build(homes.config, team);
   const train::PlanReport report = train::report_plan(build, target.machine, limit);
   if (!line.json) std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
+  if (!line.json) std::fputs(train::homes_text(config, homes).c_str(), stdout);
   if (!line.json) std::fputs(length_text(config).c_str(), stdout);
   print_report(report, line.json);
   std::fflush(stdout);

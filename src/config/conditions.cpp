@@ -47,34 +47,42 @@ bool moves_optimizer(const RunConfig& c) { return c.offload_optimizer.device != 
 
 bool moves_activations(const RunConfig& c) { return c.offload_activations.home() != Home::none; }
 
+/// Of "auto" only where there is a disk to choose.
+bool may_use_disk(Home home, const std::string& path) {
+  return home == Home::nvme || (home == Home::automatic && !path.empty());
+}
+
 bool uses_disk(const RunConfig& c) {
-  return c.offload_optimizer.device == Home::nvme || c.offload_param.device == Home::nvme ||
+  return may_use_disk(c.offload_optimizer.device, c.offload_optimizer.nvme_path) ||
+         may_use_disk(c.offload_param.device, c.offload_param.nvme_path) ||
          c.offload_activations.home() == Home::nvme;
 }
+
+bool takes_folder(Home home) { return home == Home::nvme || home == Home::automatic; }
 
 std::vector<Condition> tier_conditions() {
   return {
       {.keys = {"zero.offload_optimizer.buffer_count", "zero.offload_optimizer.ratio"},
        .because = {"zero.offload_optimizer.device"},
-       .wanted = "zero.offload_optimizer.device = \"cpu\" or \"nvme\"",
+       .wanted = "zero.offload_optimizer.device = \"cpu\", \"nvme\" or \"auto\"",
        .holds = moves_optimizer,
        .example = {"zero.offload_optimizer.device = \"none\""}},
       {.keys = {"zero.offload_optimizer.nvme_path"},
        .because = {"zero.offload_optimizer.device"},
-       .wanted = "zero.offload_optimizer.device = \"nvme\"",
-       .holds = [](const RunConfig& c) { return c.offload_optimizer.device == Home::nvme; },
+       .wanted = "zero.offload_optimizer.device = \"nvme\" or \"auto\"",
+       .holds = [](const RunConfig& c) { return takes_folder(c.offload_optimizer.device); },
        .example = {"zero.offload_optimizer.device = \"none\""}},
       {.keys = {"zero.offload_param.nvme_path"},
        .because = {"zero.offload_param.device"},
-       .wanted = "zero.offload_param.device = \"nvme\"",
-       .holds = [](const RunConfig& c) { return c.offload_param.device == Home::nvme; },
+       .wanted = "zero.offload_param.device = \"nvme\" or \"auto\"",
+       .holds = [](const RunConfig& c) { return takes_folder(c.offload_param.device); },
        .example = {"zero.offload_param.device = \"none\""}},
       {.keys = {"aio.block_size", "aio.queue_depth", "aio.intra_op_parallelism",
                 "aio.single_submit", "aio.overlap_events", "aio.require_uring"},
        .because = {"zero.offload_param.device", "activation_checkpointing.offload",
                    "zero.offload_optimizer.device"},
-       .wanted = "a device = \"nvme\" of zero.offload_optimizer or zero.offload_param, or "
-                 "activation_checkpointing.offload = \"nvme\"",
+       .wanted = "a device = \"nvme\", or \"auto\" with nvme_path, of zero.offload_optimizer or "
+                 "zero.offload_param, or activation_checkpointing.offload = \"nvme\"",
        .holds = uses_disk,
        .example = {"zero.offload_optimizer.device = \"none\""}},
       {.keys = {"activation_checkpointing.nvme_path"},

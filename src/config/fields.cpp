@@ -9,9 +9,6 @@ namespace {
 
 constexpr Standing kOurs = Standing::ours, kSame = Standing::same, kCap = Standing::cap;
 
-constexpr std::string_view kNoAutomaticHome =
-    " (\"auto\" comes later: zeroapp plan INPUT names the change that fits)";
-
 /// Collects fields under a section's name; one is as its section stands to DeepSpeed unless it says
 /// otherwise.
 class Table {
@@ -169,14 +166,14 @@ void zero_fields(Table& table, ZeroConfig& c) {
 }
 
 void tier_fields(Table& table, RunConfig& c) {
-  const std::vector<std::string_view> homes = {"none", "cpu", "nvme"};
+  const std::vector<std::string_view> homes = {"none", "cpu", "nvme", "auto"};
   table.section("zero.offload_optimizer", kSame);
-  table.choice("device", c.offload_optimizer.device, homes, kNoAutomaticHome);
+  table.choice("device", c.offload_optimizer.device, homes);
   table.word("nvme_path", c.offload_optimizer.nvme_path);
   table.integer("buffer_count", c.offload_optimizer.buffer_count, {.low = 1, .high = 1024});
   table.real("ratio", c.offload_optimizer.ratio, {.high = 1});
   table.section("zero.offload_param", kSame);
-  table.choice("device", c.offload_param.device, homes, kNoAutomaticHome);
+  table.choice("device", c.offload_param.device, homes);
   table.word("nvme_path", c.offload_param.nvme_path);
   table.section("aio", kSame);
   table.integer("block_size", c.aio.block_size, {.low = 4096, .high = 1 << 30});

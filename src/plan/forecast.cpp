@@ -70,6 +70,16 @@ void count_collectives(const Plan& plan, Forecast& forecast) {
   }
 }
 
+void count_disk(const Plan& plan, Forecast& forecast) {
+  for (size_t b = 0; b < plan.bodies.size(); ++b) {
+    DiskForecast& disk = forecast.disk[b];
+    for (const PlanOp& op : plan.bodies[b].ops) {
+      if (op.kind == Kind::disk_read) disk.bytes_read += op.operands[0].bytes;
+      if (op.kind == Kind::disk_write) disk.bytes_written += op.operands[0].bytes;
+    }
+  }
+}
+
 /// Bytes a second of an op that does nothing but touch them, by its lane.
 double bandwidth_of(Lane lane, const Machine& machine) {
   switch (lane) {
@@ -138,6 +148,7 @@ Forecast forecast(const Plan& plan, const Machine& machine) {
   Forecast made;
   count_bytes(plan, made);
   count_collectives(plan, made);
+  count_disk(plan, made);
   simulate(plan, machine, made);
   return made;
 }

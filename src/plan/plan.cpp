@@ -1,5 +1,6 @@
 #include "zero/plan/plan.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace zero::plan {
@@ -36,6 +37,24 @@ const char* name_of(Kind kind) {
 
 bool is_collective(Kind kind) {
   return kind == Kind::all_gather || kind == Kind::reduce_scatter || kind == Kind::all_reduce;
+}
+
+Stretch disk_staging(const Plan& plan) {
+  Stretch staging{.begin = plan.arena_bytes[size_t(Tier::host)], .end = 0};
+  const auto cover = [&](int32_t index) {
+    const Buffer& buffer = plan.buffers[size_t(index)];
+    if (buffer.tier != Tier::host) return;
+    staging.begin = std::min(staging.begin, buffer.offset);
+    staging.end = std::max(staging.end, buffer.offset + buffer.bytes);
+  };
+  if (plan.disk_window >= 0) cover(plan.disk_window);
+  for (const Body& body : plan.bodies) {
+    for (const PlanOp& op : body.ops) {
+      if (op.kind != Kind::disk_read && op.kind != Kind::disk_write) continue;
+      for (const Operand& operand : op.operands) cover(operand.buffer);
+    }
+  }
+  return staging.begin < staging.end ? staging : Stretch{};
 }
 
 bool is_transfer(Kind kind) {

@@ -11,16 +11,54 @@ namespace zero::run {
 static_assert(plan::kDiskExtentAlignBytes == tiers::kDiskBlockBytes,
               "the plan places buffers where blocks begin");
 
-void DiskWindow::clear() {
+void DiskWindow::fill() {
   const std::lock_guard lock(mutex_);
   std::memset(window_.data(), 0, window_.size());
   for (const plan::Buffer& buffer : plan_.buffers) {
     if (buffer.tier != plan::Tier::nvme || !buffer.persistent) continue;
-    for (int64_t at = 0; at < buffer.bytes; at += int64_t(window_.size())) {
-      const size_t bytes = std::min(window_.size(), size_t(buffer.bytes - at));
-      disks_.write->write(buffer.offset + at, window_.first(bytes), 0);
+    for (int64_t at = 0; at < buffer.bytes;) {
+      const size_t most = std::min(window_.size(), size_t(buffer.bytes - at));
+      const Stretch stretch = stretch_at(buffer.offset + at, most);
+      if (!stretch.written) {
+        disks_.write->write(buffer.offset + at, window_.first(stretch.bytes), 0);
+      }
+      at += int64_t(stretch.bytes);
     }
   }
+}
+
+DiskWindow::Stretch DiskWindow::stretch_at(int64_t place, size_t bytes) const {
+  const bool written = disks_.read->is_written(place);
+  int64_t end = tiers::kDiskBlockBytes;
+  while (end < int64_t(bytes) && disks_.read->is_written(place + end) == written) {
+    end += tiers::kDiskBlockBytes;
+  }
+  return {.bytes = std::min(bytes, size_t(end)), .written = written};
+}
+
+void DiskWindow::load(int64_t place, std::span<std::byte> blocks) const {
+  while (!blocks.empty()) {
+    const Stretch stretch = stretch_at(place, blocks.size());
+    const std::span<std::byte> part = blocks.first(stretch.bytes);
+    if (stretch.written) {
+      disks_.read->read(place, part);
+    } else {
+      std::memset(part.data(), 0, part.size());
+    }
+    place += int64_t(stretch.bytes);
+    blocks = blocks.subspan(stretch.bytes);
+  }
+}
+
+/// The blocks of which only a part is to be written.
+void DiskWindow::load_edges(const View& seen) const {
+  const size_t block = size_t(tiers::kDiskBlockBytes), size = seen.blocks.size();
+  const size_t before = size_t(seen.part.data() - seen.blocks.data());
+  const size_t after = size - before - seen.part.size(), last = (size - 1) / block * block;
+  if (before > 0 || (after > 0 && last == 0)) {
+    load(seen.place, seen.blocks.first(std::min(block, size)));
+  }
+  if (after > 0 && last > 0) load(seen.place + int64_t(last), seen.blocks.subspan(last));
 }
 
 DiskWindow::View DiskWindow::view(int32_t buffer, int64_t offset, size_t bytes) const {
@@ -39,7 +77,7 @@ void DiskWindow::read(int32_t buffer, int64_t offset, std::span<std::byte> out) 
   const std::lock_guard lock(mutex_);
   while (!out.empty()) {
     const View seen = view(buffer, offset, out.size());
-    disks_.read->read(seen.place, seen.blocks);
+    load(seen.place, seen.blocks);
     std::copy(seen.part.begin(), seen.part.end(), out.begin());
     offset += int64_t(seen.part.size());
     out = out.subspan(seen.part.size());
@@ -50,7 +88,7 @@ void DiskWindow::write(int32_t buffer, int64_t offset, std::span<const std::byte
   const std::lock_guard lock(mutex_);
   while (!in.empty()) {
     const View seen = view(buffer, offset, in.size());
-    if (seen.part.size() < seen.blocks.size()) disks_.read->read(seen.place, seen.blocks);
+    load_edges(seen);
     std::copy_n(in.begin(), seen.part.size(), seen.part.begin());
     disks_.write->write(seen.place, seen.blocks, 0);
     offset += int64_t(seen.part.size());

@@ -18,8 +18,10 @@ class DiskWindow {
   DiskWindow(const plan::Plan& plan, const LaneDisks& disks, std::span<std::byte> window)
       : plan_(plan), disks_(disks), window_(window) {}
 
-  /// Zeros to every buffer that lasts on disk, as an arena begins; unwritten blocks cannot be read.
-  void clear();
+  /// Writes zeros to all that lasts on disk and nobody has written, as an arena begins: blocks are
+  /// written once, and an op can read any of them.
+  void fill();
+  /// What nobody has written is read as zeros.
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
 
@@ -31,6 +33,14 @@ class DiskWindow {
     std::span<std::byte> part;
   };
   View view(int32_t buffer, int64_t offset, size_t bytes) const;
+  /// The stretch of `bytes` from `place` on, at most, of which all is written or nothing is.
+  struct Stretch {
+    size_t bytes;
+    bool written;
+  };
+  Stretch stretch_at(int64_t place, size_t bytes) const;
+  void load(int64_t place, std::span<std::byte> blocks) const;
+  void load_edges(const View& seen) const;
 
   const plan::Plan& plan_;
   LaneDisks disks_;

@@ -111,7 +111,13 @@ class Executor::Impl {
     make_lanes(comms, disks);
   }
 
+  void fill_disk() {
+    if (window_ && !filled_) window_->fill();
+    filled_ = true;
+  }
+
   void run(BodyId body, const kernels::StepInputs& inputs) {
+    fill_disk();
     set_inputs(body, inputs);
     crew.step = inputs.step;
     if (body != plan::kEvaluate) read_ahead();
@@ -179,6 +185,7 @@ class Executor::Impl {
   }
 
   Crew crew;
+  int64_t reads_ahead = 0;
 
  private:
   bool is_on_disk(int32_t buffer) const {
@@ -190,7 +197,6 @@ class Executor::Impl {
                  "a plan with ", plan_.arena_bytes[size_t(plan::Tier::nvme)],
                  " bytes on disk needs one");
     window_.emplace(plan_, disks, bytes(plan_.disk_window));
-    window_->clear();
   }
 
   template <class Inputs>
@@ -205,6 +211,7 @@ class Executor::Impl {
     if (copies_are_true_) return;
     crew.op_times = {};
     run_lanes(plan::kReadAhead);
+    ++reads_ahead;
     copies_are_true_ = true;
   }
 
@@ -260,6 +267,7 @@ class Executor::Impl {
   std::array<Arena, plan::kTiers> arenas_;
   RankMemory memory_;
   std::optional<DiskWindow> window_;
+  bool filled_ = false;
   std::optional<TraceRing> trace_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
   std::atomic<bool> copies_are_true_{false};
@@ -270,6 +278,7 @@ Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& 
     : impl_(std::make_unique<Impl>(plan, rules, comms, disks)) {}
 Executor::~Executor() = default;
 
+void Executor::fill_disk() { impl_->fill_disk(); }
 void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
 void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);
@@ -284,6 +293,7 @@ void Executor::write(int32_t buffer, int64_t offset, std::span<const std::byte> 
 const Arena& Executor::arena(plan::Tier tier) const { return impl_->arena(tier); }
 std::span<const LaneTimes> Executor::times() const { return impl_->crew.times; }
 std::span<const LaneProgress> Executor::progress() const { return impl_->crew.progress; }
+int64_t Executor::reads_ahead() const { return impl_->reads_ahead; }
 BodyId Executor::body() const { return impl_->crew.body.load(); }
 std::vector<Executor::Profile> Executor::profile() const { return impl_->profile(); }
 PhaseSeconds Executor::phase_seconds() const { return impl_->phase_seconds(); }

@@ -42,6 +42,8 @@ graph::Graph evaluation_graph(const RunConfig& config, const model::Gpt2& model,
 }
 
 plan::Tier tier_of(Home home) {
+  ZERO_REQUIRE(home != Home::automatic,
+               "a plan needs homes: choose_homes() finds those of \"auto\"");
   if (home == Home::none) return plan::Tier::device;
   return home == Home::cpu ? plan::Tier::host : plan::Tier::nvme;
 }

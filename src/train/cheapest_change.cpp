@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "zero/train/homes.hpp"
 #include "zero/train/plan_report.hpp"
 
 namespace zero::train {
@@ -133,10 +134,23 @@ Level join(std::initializer_list<Level> levels) {
   return all;
 }
 
+/// Whether it fits with some home that "auto" may come to, with all or half of the states off the
+/// device.
+bool fits_somewhere(const RunConfig& config, const Team& team, const Fits& fits) {
+  for (RunConfig& candidate : home_candidates(config)) {
+    if (fits(build(candidate, team))) return true;
+    candidate.offload_optimizer.ratio /= 2;
+    const bool shares = config.offload_optimizer.device == Home::automatic &&
+                        candidate.offload_optimizer.device != Home::none;
+    if (shares && fits(build(candidate, team))) return true;
+  }
+  return false;
+}
+
 /// Whether a configuration compiles and fits; one that cannot work does not.
 bool works(const RunConfig& config, const Team& team, const Fits& fits) {
   try {
-    return fits(build(config, team));
+    return fits_somewhere(config, team, fits);
   } catch (const Error& error) {
     if (error.exit() != Exit::kUsage) throw;
     return false;
@@ -278,7 +292,9 @@ int64_t largest_micro_batch(const RunConfig& config, const Team& team, const Fit
 
 MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
   if (config.memory.device_limit > 0 || config.memory.host_limit > 0) return limit;
-  return {limit.bytes / 16 * 15, "15/16 of " + limit.source, limit.of_host};
+  limit.bytes = limit.bytes / 16 * 15;
+  limit.source = "15/16 of " + limit.source;
+  return limit;
 }
 
 void resolve_largest(RunConfig& config, const Team& team, const MemoryLimit& limit) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 namespace zero::train {
 namespace {
@@ -50,14 +51,33 @@ std::unique_ptr<aio::Engine> Disk::engine(const AioConfig& config) {
   return std::move(choice.engine);
 }
 
-aio::QueueTraffic Disk::traffic() const {
-  aio::QueueTraffic sum = read_.traffic();
-  const aio::QueueTraffic& written = write_.traffic();
-  sum.bytes_read += written.bytes_read;
-  sum.bytes_written += written.bytes_written;
-  sum.blocks += written.blocks;
-  sum.resubmitted += written.resubmitted;
-  return sum;
+void Disk::register_memory(std::span<std::byte> memory) {
+  for (tiers::DiskTier* tier : {&read_, &write_}) {
+    const std::string refused = tier->register_memory(memory);
+    if (warning_.empty()) warning_ = refused;
+  }
+}
+
+DiskBytes Disk::moved() const {
+  const aio::QueueTraffic &one = read_.traffic(), &other = write_.traffic();
+  return {.read = one.bytes_read + other.bytes_read,
+          .written = one.bytes_written + other.bytes_written};
+}
+
+DiskBytes operator-(const DiskBytes& a, const DiskBytes& b) {
+  return {.read = a.read - b.read, .written = a.written - b.written};
+}
+
+DiskBytes process_disk_bytes() {
+  DiskBytes bytes;
+  std::ifstream lines("/proc/self/io");
+  for (std::string name; lines >> name;) {
+    int64_t count = 0;
+    lines >> count;
+    if (name == "read_bytes:") bytes.read = count;
+    if (name == "write_bytes:") bytes.written = count;
+  }
+  return bytes;
 }
 
 }  // namespace zero::train

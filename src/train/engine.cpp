@@ -52,7 +52,8 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
     executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
     // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
-    fill_initial_weights(view(), options.seed, session_.threads());
+    register_staging();
+    if (options.draws_weights) fill_initial_weights(view(), options.seed, session_.threads());
     state() = kernels::initial_step_state(rules.decide);
   });
   start_watchdog();
@@ -61,16 +62,31 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
 run::LaneDisks Engine::open_disk(const DiskSettings& settings) {
   const int64_t bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
   if (bytes == 0) return {};
+  kernel_before_ = process_disk_bytes();
   disk_ = std::make_unique<Disk>(settings, bytes);
+  return disk_->lanes();
+}
+
+void Engine::register_staging() {
+  if (!disk_) return;
+  const plan::Stretch staging = plan::disk_staging(build_.plan);
+  std::byte* const host = executor_->arena(plan::Tier::host).data();
+  disk_->register_memory({host + staging.begin, size_t(staging.end - staging.begin)});
   if (session_.is_first() && !disk_->warning().empty()) {
     std::fprintf(stderr, "zeroapp: warning: %s\n", disk_->warning().c_str());
   }
-  return disk_->lanes();
 }
 
 int64_t Engine::allocated_bytes(plan::Tier tier) const {
   if (tier == plan::Tier::nvme) return disk_ ? disk_->bytes() : 0;
   return executor_->arena(tier).bytes();
+}
+
+Engine::DiskTraffic Engine::disk_traffic() const {
+  if (!disk_) return {};
+  return {.bodies = disk_of_bodies_,
+          .all = disk_moved(),
+          .kernel = process_disk_bytes() - kernel_before_};
 }
 
 void Engine::start_watchdog() {
@@ -102,10 +118,12 @@ Engine::~Engine() { session_.peers().watch_with(nullptr); }
 void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
+  const DiskBytes before = disk_moved();
   {
     const Watchdog::Armed armed(watchdog_.get());
     executor_->run(body, inputs);
   }
+  disk_of_bodies_.add(disk_moved() - before);
   last_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
   ++runs_[body];
 }

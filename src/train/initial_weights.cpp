@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -10,41 +11,49 @@
 namespace zero::train {
 namespace {
 
-/// Small enough that threads share the work evenly, and to be no allocation to speak of.
+/// Small enough that threads share the work evenly and that it is no allocation to speak of; in any
+/// type whole blocks of a disk, which then is written once.
 constexpr int64_t kChunkNumel = 1 << 16;
 
-/// Elements [first, last) of a parameter that begins at element `begin` of its unit.
+/// Elements [begin, end) of a unit, whatever parameters and padding lie there.
 struct Chunk {
   const plan::Unit* unit;
-  int32_t parameter;
-  int64_t begin, first, last;
+  int64_t begin, end;
 };
 
 std::vector<Chunk> chunks_to_fill(const StateView& view) {
-  const graph::Graph& graph = view.plan->graphs[0];
   std::vector<Chunk> chunks;
   for (const plan::Unit& unit : view.plan->units) {
     const UnitRange mine = held_range(unit, unit.optimizer_sharded, view.rank);
-    for (const plan::Placement& place : unit.placements) {
-      const int64_t real = graph.parameters[size_t(place.parameter)].real_numel;
-      const int64_t end = std::min(real, mine.end - place.begin);
-      for (int64_t i = std::max<int64_t>(0, mine.begin - place.begin); i < end; i += kChunkNumel) {
-        chunks.push_back({&unit, place.parameter, place.begin, i, std::min(end, i + kChunkNumel)});
-      }
+    for (int64_t i = mine.begin; i < mine.end; i += kChunkNumel) {
+      chunks.push_back({&unit, i, std::min(mine.end, i + kChunkNumel)});
     }
   }
   return chunks;
 }
 
-void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<float>& values) {
-  const graph::Parameter& parameter = view.plan->graphs[0].parameters[size_t(chunk.parameter)];
-  values.assign(size_t(chunk.last - chunk.first),
-                parameter.init == graph::Init::ones ? 1.0f : 0.0f);
-  if (parameter.init == graph::Init::normal) {
-    kernels::initial_normals(seed, uint32_t(chunk.parameter), chunk.first, values);
-    for (float& value : values) value *= parameter.deviation;
+/// Elements of a parameter from the `first` on.
+void draw(const graph::Parameter& parameter, uint64_t seed, uint32_t number, int64_t first,
+          std::span<float> values) {
+  if (parameter.init != graph::Init::normal) {
+    std::fill(values.begin(), values.end(), parameter.init == graph::Init::ones ? 1.0f : 0.0f);
+    return;
   }
-  write_master(view, *chunk.unit, chunk.begin + chunk.first, values);
+  kernels::initial_normals(seed, number, first, values);
+  for (float& value : values) value *= parameter.deviation;
+}
+
+void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<float>& values) {
+  values.assign(size_t(chunk.end - chunk.begin), 0.0f);
+  for (const plan::Placement& place : chunk.unit->placements) {
+    const graph::Parameter& parameter = view.plan->graphs[0].parameters[size_t(place.parameter)];
+    const int64_t first = std::max(chunk.begin, place.begin);
+    const int64_t last = std::min(chunk.end, place.begin + parameter.real_numel);
+    if (first >= last) continue;
+    draw(parameter, seed, uint32_t(place.parameter), first - place.begin,
+         std::span(values).subspan(size_t(first - chunk.begin), size_t(last - first)));
+  }
+  write_master(view, *chunk.unit, chunk.begin, values);
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/io/tiers/disk_files.hpp"
+#include "zero/train/disk.hpp"
+#include "zero/train/homes.hpp"
 
 namespace zero::train {
 namespace {
@@ -33,6 +36,15 @@ MemoryLimit configured(const RunConfig& config) {
   return {config.memory.device_limit, "memory.device_limit"};
 }
 
+MemoryLimit device_of(const plan::Machine& machine) {
+  MemoryLimit limit{machine.device_bytes - machine.context_bytes, "machine " + machine.name};
+  if (machine.context_bytes > 0) {
+    limit.source += text(", ", bytes_text(double(machine.device_bytes)), " less ",
+                         bytes_text(double(machine.context_bytes)), " for context and libraries");
+  }
+  return limit;
+}
+
 std::string shared_by(int node_ranks) {
   return text(" / ", counted(node_ranks, "rank"), " of the node");
 }
@@ -46,10 +58,8 @@ MemoryLimit with_host(MemoryLimit device, int64_t share, const std::string& sour
 }  // namespace
 
 MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks) {
-  const MemoryLimit device = config.memory.device_limit > 0
-                                 ? configured(config)
-                                 : MemoryLimit{machine.device_bytes, "machine " + machine.name};
-  return with_host(device, config.memory.host_limit / node_ranks,
+  return with_host(config.memory.device_limit > 0 ? configured(config) : device_of(machine),
+                   config.memory.host_limit / node_ranks,
                    "memory.host_limit" + shared_by(node_ranks));
 }
 
@@ -69,6 +79,27 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
   if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};
   limit.of_host = true;
   return limit;
+}
+
+DiskRoom disk_room(const RunConfig& config, int node_ranks) {
+  const auto room = [&](Home optimizer, Home parameters) {
+    RunConfig placed = config;
+    placed.offload_optimizer.device = optimizer;
+    placed.offload_param.device = parameters;
+    const std::vector<std::string> folders = disk_settings(placed).folders;
+    if (folders.empty()) return DiskRoom::kUnknown;
+    return tiers::free_bytes(folders) / 16 * 15 / node_ranks;
+  };
+  if (!chooses_homes(config)) return {};
+  const auto home = [](Home asked, const std::string& folder) {
+    const bool taken = asked == Home::automatic && !folder.empty();
+    return taken ? Home::nvme : asked == Home::automatic ? Home::none : asked;
+  };
+  const Home optimizer = home(config.offload_optimizer.device, config.offload_optimizer.nvme_path);
+  const Home parameters = home(config.offload_param.device, config.offload_param.nvme_path);
+  return {.optimizer = room(optimizer, Home::none),
+          .parameters = room(Home::none, parameters),
+          .both = room(optimizer, parameters)};
 }
 
 std::string bytes_text(double bytes) {

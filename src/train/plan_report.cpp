@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "src/train/format.hpp"
+#include "zero/train/disk_report.hpp"
 #include "zero/train/zero_formula.hpp"
 
 namespace zero::train {
@@ -127,6 +128,14 @@ std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t 
                      .otherwise = verb == 0 ? why_fewer_gathered(asked) : kUnexplained});
 }
 
+int64_t disk_bytes(const Build& build) { return build.plan.arena_bytes[size_t(plan::Tier::nvme)]; }
+
+int64_t room_on_disk(const Build& build, const MemoryLimit& limit) {
+  const plan::Request& made = build.plan.request;
+  if (made.weight_home != plan::Tier::nvme) return limit.disk.optimizer;
+  return made.optimizer_home == plan::Tier::nvme ? limit.disk.both : limit.disk.parameters;
+}
+
 }  // namespace
 
 int64_t counted_bytes(const Build& build, const MemoryLimit& limit) {
@@ -140,12 +149,12 @@ int64_t host_bytes(const Build& build) {
 
 bool fits(const Build& build, const MemoryLimit& limit) {
   const bool in_device = limit.bytes == 0 || counted_bytes(build, limit) <= limit.bytes;
-  return in_device && (limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes);
+  const bool in_host = limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes;
+  return in_device && in_host && disk_bytes(build) <= room_on_disk(build, limit);
 }
 
-std::string shortage_text(const PlanReport& report) {
-  const MemoryLimit& limit = report.limit;
-  const int64_t counted = counted_bytes(*report.build, limit);
+std::string shortage_text(const Build& build, const MemoryLimit& limit) {
+  const int64_t counted = counted_bytes(build, limit);
   const auto words = [](int64_t needs, const char* what, int64_t has, const std::string& source) {
     return text(bytes_text(double(needs)), what, " a rank of ", bytes_text(double(has)), " (",
                 source, ")");
@@ -153,7 +162,11 @@ std::string shortage_text(const PlanReport& report) {
   if (limit.bytes > 0 && counted > limit.bytes) {
     return words(counted, "", limit.bytes, limit.source);
   }
-  return words(host_bytes(*report.build), " of host memory", limit.host_bytes, limit.host_source);
+  if (limit.host_bytes > 0 && host_bytes(build) > limit.host_bytes) {
+    return words(host_bytes(build), " of host memory", limit.host_bytes, limit.host_source);
+  }
+  return words(disk_bytes(build), " on disk", room_on_disk(build, limit),
+               "15/16 of what is free in nvme_path, shared by the ranks of the node");
 }
 
 namespace {
@@ -210,6 +223,15 @@ std::string traffic_table(const PlanReport& report) {
   return out;
 }
 
+std::string disk_table(const PlanReport& report) {
+  const plan::DiskForecast& step = report.forecast.disk[plan::kStep];
+  if (step.bytes_read + step.bytes_written == 0) return "";
+  const int64_t daily = a_day(step.bytes_written, report.forecast.step_seconds);
+  return format("moved by a rank's disk in a step\n  %-18s %12s\n  %-18s %12s   %s a day\n", "read",
+                bytes_text(double(step.bytes_read)).c_str(), "written",
+                bytes_text(double(step.bytes_written)).c_str(), bytes_text(double(daily)).c_str());
+}
+
 std::string time_table(const PlanReport& report) {
   const plan::Forecast& forecast = report.forecast;
   std::string out =
@@ -258,6 +280,9 @@ std::string plan_json(const PlanReport& report) {
   for (size_t use = 0; use < plan::kUses; ++use) {
     json["bytes"][plan::name_of(Use(use))] = forecast.bytes[size_t(plan::Tier::device)][use];
   }
+  json["homes"] = {{"optimizer", plan::name_of(asked.optimizer_home)},
+                   {"optimizer_share", asked.optimizer_share},
+                   {"parameters", plan::name_of(asked.weight_home)}};
   json["tiers"] = tiers_json(forecast);
   json["checkpoint_copy_bytes"] = report.build->copy_bytes;
   json["formula_bytes"] = {{"weights", formula.weights},
@@ -270,6 +295,8 @@ std::string plan_json(const PlanReport& report) {
     const auto elements = formula_elements(traffic_formula(asked, parameters(report)), verb);
     if (elements) json["sent"][kVerbs[verb]]["formula_elements"] = *elements;
   }
+  json["disk"] = {{"read_bytes", forecast.disk[plan::kStep].bytes_read},
+                  {"written_bytes", forecast.disk[plan::kStep].bytes_written}};
   json["forecast"] = {{"step_seconds", forecast.step_seconds},
                       {"exposed_seconds", forecast.exposed_seconds},
                       {"flops", forecast.flops}};

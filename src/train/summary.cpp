@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "zero/train/disk_report.hpp"
 #include "zero/train/state_hash.hpp"
 
 namespace zero::train {
@@ -32,6 +33,10 @@ struct Spread {
   }
   Json json() const { return {{"min", least}, {"mean", sum / count}, {"max", most}}; }
 };
+
+Json disk_json(const DiskBytes& bytes) {
+  return {{"read_bytes", bytes.read}, {"written_bytes", bytes.written}};
+}
 
 /// What one rank alone knows, as text to be sent to rank 0.
 std::string own_report(const SummaryParts& parts) {
@@ -124,6 +129,17 @@ Json traffic_json(const SummaryParts& parts) {
   return json;
 }
 
+Json disk_table(const SummaryParts& parts, const DiskReport& disk) {
+  Json json = Json::object();
+  if (disk.all.written == 0) return json;
+  json["steps"] = disk_json(disk.steps);
+  json["steps"]["forecast"] = disk_json(disk.planned);
+  json["all"] = disk_json(disk.all);
+  json["kernel"] = disk_json(disk.kernel);
+  json["written_bytes_a_day"] = a_day(disk.steps.written, parts.train_seconds);
+  return json;
+}
+
 Json head_json(const SummaryParts& parts) {
   const plan::Request& request = parts.engine.plan().request;
   const BatchSizes& batch = parts.plan.build->batch;
@@ -132,6 +148,10 @@ Json head_json(const SummaryParts& parts) {
           {"threads", request.threads},
           {"stage", request.stage},
           {"compute", name_of(request.compute)},
+          {"homes",
+           {{"optimizer", plan::name_of(request.optimizer_home)},
+            {"optimizer_share", request.optimizer_share},
+            {"parameters", plan::name_of(request.weight_home)}}},
           {"reproducible", request.reproducible},
           {"communicator", parts.engine.backend()},
           {"parameters", model::parameter_count(parts.plan.build->model)},
@@ -165,6 +185,7 @@ int64_t proportional_set_bytes() {
 std::string summary_json(const SummaryParts& parts) {
   const std::vector<std::string> texts = parts.session.peers().gather(own_report(parts));
   const std::string digest = state_sha256(parts.engine.view(), parts.session.peers());
+  const DiskReport disk = disk_report(parts.session.peers(), parts.engine, parts.plan.forecast);
   if (!parts.session.is_first()) return "";
   std::vector<Json> ranks;
   for (const std::string& text : texts) ranks.push_back(Json::parse(text));
@@ -178,6 +199,7 @@ std::string summary_json(const SummaryParts& parts) {
   json["state_sha256"] = digest;
   json["memory"] = memory_json(parts, ranks);
   json["sent"] = traffic_json(parts);
+  json["disk"] = disk_table(parts, disk);
   json["phases"] = phase_table(ranks);
   json["regions"] = region_table(ranks);
   return json.dump(2) + "\n";

@@ -111,8 +111,9 @@ TEST(Forecast, ADiskAsSlowAsComputeHidesWhereHalfOfTheUnitsAreStaged) {
 }
 
 TEST(MachineProfile, ListsTheKnownMachinesWhenItRefuses) {
-  // 23.65 GiB, of which a context takes half a one.
-  EXPECT_EQ(machine_profile("titan_rtx_24g", Dtype::f16).device_bytes / (1 << 20), 23705);
+  const Machine titan = machine_profile("titan_rtx_24g", Dtype::f16);
+  EXPECT_EQ(titan.device_bytes / (1 << 20), 24217) << "23.65 GiB";
+  EXPECT_EQ(titan.context_bytes, 1 << 29) << "of which a context takes half a one";
   try {
     machine_profile("abacus", Dtype::f32);
     FAIL() << "abacus is no known machine";

@@ -50,6 +50,38 @@ TEST(DiskWindow, BuffersBeginWithZerosAndKeepWhatIsWrittenWhereverItBegins) {
   EXPECT_EQ(all_of(executor, place.other), std::vector<std::byte>(size_t(OnDisk::kBytes)));
 }
 
+TEST(DiskWindow, ABlockIsWrittenOnceBeforeTheFirstBodyAndNotReadForIt) {
+  OnDisk place;
+  testing::RankDisk disk(place.hand.plan);
+  Executor executor(place.hand.plan, {}, {}, disk.lanes());
+  const std::vector<std::byte> whole(size_t(2 * OnDisk::kBlock), std::byte(7));
+  executor.write(place.state, OnDisk::kBlock, whole);
+  executor.fill_disk();
+  EXPECT_EQ(disk.lanes().write->traffic().bytes_written, 2 * OnDisk::kBytes);
+  EXPECT_EQ(disk.lanes().read->traffic().bytes_read, 0);
+  executor.fill_disk();
+  EXPECT_EQ(disk.lanes().write->traffic().bytes_written, 2 * OnDisk::kBytes) << "and not again";
+  std::vector<std::byte> expected(size_t(OnDisk::kBytes));
+  std::copy(whole.begin(), whole.end(), expected.begin() + OnDisk::kBlock);
+  EXPECT_EQ(all_of(executor, place.state), expected);
+}
+
+TEST(DiskWindow, APartOfABlockKeepsTheRestOfIt) {
+  OnDisk place;
+  testing::RankDisk disk(place.hand.plan);
+  Executor executor(place.hand.plan, {}, {}, disk.lanes());
+  std::vector<std::byte> expected(size_t(OnDisk::kBytes), std::byte(1));
+  executor.write(place.state, 0, expected);
+  // The first part of a block, the last one, one in between, and the short block at the end.
+  for (const int64_t begin :
+       {int64_t(0), OnDisk::kBlock - 8, OnDisk::kBlock + 100, OnDisk::kBytes - 8}) {
+    const std::vector<std::byte> part(8, std::byte(2));
+    executor.write(place.state, begin, part);
+    std::copy(part.begin(), part.end(), expected.begin() + begin);
+    EXPECT_EQ(all_of(executor, place.state), expected) << "from byte " << begin << " on";
+  }
+}
+
 TEST(DiskWindow, APlanWithBytesOnDiskNeedsOne) {
   OnDisk place;
   EXPECT_THAT([&] { Executor(place.hand.plan, {}, {}); },

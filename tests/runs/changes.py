@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Refused plans: the change that is printed makes the plan fit, and no part of it does. Then the
-two models of DeepSpeed's ZeRO tutorial: which stages fit their machines."""
+two models of DeepSpeed's ZeRO tutorial: which stages fit their machines; and GPT-2 XL on one card,
+with offload and without."""
 import itertools
 import json
 import pathlib
 import time
 
-from program import Program, check
+from program import Program, check, check_refused
 
 MODELS = {
     "small": ("model.layers=4", "model.width=128", "model.heads=4"),
@@ -126,6 +127,22 @@ def check_tutorial(program):
     check(fitting.status == 0, "1.5 B at stage 1 fits 8 V100", fitting)
 
 
+def check_offload_recipe(program):
+    """GPT-2 XL on a card of 24 GB: with both homes at batch 16, without any not even at 1."""
+    plan = ("plan", str(INPUTS / "gpt2_xl_zero3_offload.toml"), "--machine", "titan_rtx_24g",
+            "--ranks", "1", "--json")
+    fitting = program.alone(*plan)
+    check(fitting.status == 0, "with both homes in host memory batch 16 fits", fitting)
+    refused = program.alone(*plan, f"{MICRO}=1", "zero.offload_optimizer.device=none",
+                            "zero.offload_param.device=none")
+    check_refused(refused, 6, "machine titan_rtx_24g", "less 512.00 MiB for context and libraries",
+                  "cheapest change that fits: ")
+    planned = [json.loads(result.out) for result in (fitting, refused)]
+    check([plan["batch"]["train"] for plan in planned] == [16, 1], "as it was asked for", refused)
+    shares = [plan["arena_bytes"] / plan["limit_bytes"] for plan in planned]
+    print(f"GPT-2 XL on 24 GB: {shares[0]:.0%} with offload, {shares[1]:.1%} without")
+
+
 def batch(model, ranks):
     """Where the accumulation is said, a change of the micro-batch must say another."""
     yield f"train_batch_size={SAMPLES}"
@@ -137,6 +154,7 @@ def batch(model, ranks):
 def main():
     program = Program()
     check_tutorial(program)
+    check_offload_recipe(program)
     judged = []
     for (model, numbers), (kind, flags), ranks in itertools.product(
             MODELS.items(), KINDS.items(), RANKS):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs whose states and activations rest on disks of many kinds: the bits of a run in memory, or
-one error line.
+one error line; and the bytes that the kernel counts are those that are planned.
 
-What this machine cannot do is skipped with a line "SKIP ...".
+KILLS=20 kills more runs. What this machine cannot do is skipped with a line "SKIP ...".
 """
 import os
 import random
 import shutil
 import subprocess
+import tempfile
 import time
 
 from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds, unmount
@@ -27,7 +28,7 @@ class Runs:
     """Runs of one process, each with its own output."""
 
     def __init__(self, program):
-        self.program, self.count = program, 0
+        self.program, self.count, self.alone = program, 0, []
 
     def start(self, *settings, disk="disk", homes=ON_DISK, before=None):
         self.count += 1
@@ -74,7 +75,58 @@ def less_than_the_best_gives_the_same_bits(runs, expected):
     return ring
 
 
-def a_user_without_rights_trains(runs, expected):
+def wait_for_a_step(runs, name):
+    metrics = runs.program.folder / "runs" / name / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not metrics.exists() or not metrics.read_text():
+        check(time.monotonic() < deadline, "the first step ends within a minute")
+        time.sleep(0.05)
+
+
+def registered_buffers(pid):
+    """Of each ring of a process, how many stretches of memory the kernel keeps mapped for it."""
+    counts = []
+    for link in os.listdir(f"/proc/{pid}/fd"):
+        if os.readlink(f"/proc/{pid}/fd/{link}") != "anon_inode:[io_uring]":
+            continue
+        with open(f"/proc/{pid}/fdinfo/{link}", encoding="ascii") as lines:
+            counts += [int(line.split()[1]) for line in lines if line.startswith("UserBufs:")]
+    return counts
+
+
+def staging_is_registered(runs):
+    name, process = runs.start(ENDLESS)
+    wait_for_a_step(runs, name)
+    counts = registered_buffers(process.pid)
+    process.kill()
+    process.communicate()
+    check(len(counts) == 2 and min(counts) >= 1,
+          f"a ring for reading, one for writing, both with registered memory: {counts}")
+
+
+def the_kernel_counts_what_is_planned(runs):
+    """Of a run that writes nothing else to speak of: synthetic data, no checkpoint."""
+    result = runs.run(LARGE, "data.train=synthetic", "data.validation_fraction=0",
+                      "data.max_validation_samples=0", "run.steps=12")
+    check(result.finished(), "trains to the end", result)
+    disk, planned = result.summary["disk"], result.summary["memory"]["nvme"]["planned_bytes"]
+    check(disk["steps"] == {**disk["steps"]["forecast"], "forecast": disk["steps"]["forecast"]},
+          f"steps move what is planned: {disk['steps']}", result)
+    start = disk["all"]["written_bytes"] - disk["steps"]["written_bytes"]
+    check(0.99 * planned <= start <= planned,
+          f"at the start {start} bytes are written, once each of {planned}", result)
+    check(disk["written_bytes_a_day"] > disk["steps"]["written_bytes"], "and more a day", result)
+    check("disk in steps: read " in result.out and "written a day" in result.out, "said", result)
+    for way in ("read_bytes", "written_bytes"):
+        kernel, ours = disk["kernel"][way], disk["all"][way]
+        if way == "written_bytes" and kernel < ours / 2:
+            return skip("the kernel's counters", "this file system does not take part in them")
+        check(ours <= kernel <= 1.02 * ours, f"{way}: {kernel} by the kernel, {ours} by us", result)
+        print(f"{way}: {ours}, by the kernel {kernel / ours - 1:+.2%}")
+    return None
+
+
+def a_user_without_rights_trains(runs, expected, ring):
     if os.geteuid() != 0:
         return skip("64 KiB of locked memory", "only root can become a user without rights")
     program = runs.program
@@ -85,7 +137,10 @@ def a_user_without_rights_trains(runs, expected):
     subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(program.folder)], check=True)
     result = runs.run(before=become_nobody)
     check(outcome(result) == expected, "with 64 KiB of locked memory", result)
-    check(len(warnings(result)) <= 1, f"at most one warning: {warnings(result)}", result)
+    said = warnings(result)
+    check(len(said) == 1, f"one warning: {said}", result)
+    check(not ring or "without registered memory" in said[0], f"of locked memory: {said}", result)
+    two_runs_share_a_folder_in_memory(runs)
     subprocess.run(["chown", "-R", "0:0", str(program.folder)], check=True)
     return None
 
@@ -93,13 +148,30 @@ def a_user_without_rights_trains(runs, expected):
 def two_runs_share_a_folder(runs, expected):
     both = [runs.start(f"run.seed={seed}") for seed in (5, 6)]
     shared = [outcome(runs.wait(started)) for started in both]
-    alone = [outcome(runs.run(f"run.seed={seed}", homes=())) for seed in (5, 6)]
-    check(shared == alone and expected not in shared, "two at once have the bits of each alone")
+    runs.alone = [outcome(runs.run(f"run.seed={seed}", homes=())) for seed in (5, 6)]
+    check(shared == runs.alone and expected not in shared,
+          "two at once have the bits of each alone")
+
+
+def two_runs_share_a_folder_in_memory(runs):
+    """As users without rights, whose files a tmpfs keeps."""
+    try:
+        place = tempfile.TemporaryDirectory(dir="/dev/shm", prefix="zeroapp-")
+    except OSError as error:
+        return skip("a tmpfs", f"/dev/shm: {error.strerror}")
+    with place as folder:
+        os.chown(folder, NOBODY, NOBODY)
+        both = [runs.start(f"run.seed={seed}", disk=folder, before=become_nobody)
+                for seed in (5, 6)]
+        shared = [outcome(runs.wait(started)) for started in both]
+        check(not os.listdir(folder), "nothing is left in a tmpfs")
+    check(shared == runs.alone, "two at once on a tmpfs have the bits of each alone")
+    return None
 
 
 def killed_runs_leave_nothing(runs):
     draw = random.Random(3)
-    for _ in range(20):
+    for _ in range(int(os.environ.get("KILLS", "4"))):
         _, process = runs.start(ENDLESS)
         time.sleep(draw.uniform(0.05, 1))
         process.kill()
@@ -139,11 +211,7 @@ def a_disk_that_loses_sectors_ends_the_run(runs, place):
     if not mount_image(image, 64, folder):
         return skip("a disk that loses sectors", "no loop device can be mounted")
     started = runs.start(LARGE, ENDLESS, disk="lossy")
-    metrics = runs.program.folder / "runs" / started[0] / "metrics.jsonl"
-    deadline = time.monotonic() + 60
-    while not metrics.exists() or not metrics.read_text():
-        check(time.monotonic() < deadline, "the first step ends within a minute")
-        time.sleep(0.05)
+    wait_for_a_step(runs, started[0])
     os.truncate(image, 4 << 20)
     fails_with_5(runs.wait(started), "lossy: ")
     return None
@@ -166,10 +234,14 @@ def main():
     runs = Runs(Program())
     runs.folder("disk")
     expected = outcome(runs.run(homes=IN_MEMORY))
-    if not less_than_the_best_gives_the_same_bits(runs, expected):
-        skip("a forbidden io_uring", "this machine has none")
-    a_user_without_rights_trains(runs, expected)
+    ring = less_than_the_best_gives_the_same_bits(runs, expected)
+    if ring:
+        staging_is_registered(runs)
+    else:
+        skip("registered memory", "this machine has no io_uring, or little memory to lock")
+    the_kernel_counts_what_is_planned(runs)
     two_runs_share_a_folder(runs, expected)
+    a_user_without_rights_trains(runs, expected, ring)
     killed_runs_leave_nothing(runs)
     disks_that_fail(runs)
     print("the same bits on every disk")

@@ -42,6 +42,9 @@ class FaultyEngine final : public aio::Engine {
 
   std::string_view name() const override { return "faulty"; }
   int depth() const override { return inner_->depth(); }
+  std::string register_memory(std::span<std::byte> memory) override {
+    return inner_->register_memory(memory);
+  }
   void start(const aio::Block& block, uint64_t tag) override;
   void flush() override { inner_->flush(); }
   void reap(bool wait, std::vector<aio::Completion>& completed) override;

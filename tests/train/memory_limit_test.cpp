@@ -32,6 +32,16 @@ TEST(MemoryLimit, TheConfigurationWins) {
   EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 7);
 }
 
+TEST(MemoryLimit, OfAMachineIsWhatContextAndLibrariesLeave) {
+  const plan::Machine card{.name = "m", .device_bytes = 7 << 10, .context_bytes = 2 << 10};
+  const MemoryLimit limit = machine_limit({}, card);
+  EXPECT_EQ(limit.bytes, 5 << 10);
+  EXPECT_EQ(limit.source, "machine m, 7.00 KiB less 2.00 KiB for context and libraries");
+  RunConfig config;
+  config.memory.device_limit = 6 << 10;
+  EXPECT_EQ(machine_limit(config, card).bytes, 6 << 10) << "what is said holds";
+}
+
 TEST(MemoryLimit, ATighterLimitOfTheNodeIsSharedByItsRanks) {
   RunConfig config;
   config.memory.host_limit = 12;

@@ -115,23 +115,26 @@ struct ZeroConfig {
   bool operator==(const ZeroConfig&) const = default;
 };
 
-/// Where something rests: in the device's memory, in the host's, or on a local disk.
-enum class Home { none, cpu, nvme };
+/// Where something rests: in the device's memory, in the host's, or on a local disk; `automatic`:
+/// in the fastest of them that it fits in.
+enum class Home { none, cpu, nvme, automatic };
 
 /// [zero.offload_optimizer]: master rest, momentum and variance; at stages 1 to 3.
 struct OffloadOptimizerConfig {
-  Home device = Home::none;  ///< none | cpu | nvme; the optimizer then runs on the host
-  std::string nvme_path;     ///< the folder of a local disk; required for nvme
+  /// none | cpu | nvme, and the optimizer then runs on the host; auto = the fastest that fits
+  Home device = Home::none;
+  std::string nvme_path;     ///< the folder of a local disk; required for nvme; auto may take it
   int64_t buffer_count = 4;  ///< units whose states are on their way at the same time
-  double ratio = 1;          ///< share of the parameters whose states leave the device; 0 to 1
+  /// Share of the parameters whose states leave the device, 0 to 1; of auto the most that may.
+  double ratio = 1;
 
   bool operator==(const OffloadOptimizerConfig&) const = default;
 };
 
 /// [zero.offload_param]: weights; at stage 3.
 struct OffloadParamConfig {
-  Home device = Home::none;  ///< none | cpu | nvme
-  std::string nvme_path;     ///< the folder of a local disk; required for nvme
+  Home device = Home::none;  ///< none | cpu | nvme; auto = the fastest that fits
+  std::string nvme_path;     ///< the folder of a local disk; required for nvme; auto may take it
 
   bool operator==(const OffloadParamConfig&) const = default;
 };

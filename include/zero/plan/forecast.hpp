@@ -11,7 +11,8 @@ namespace zero::plan {
 /// What a machine can do; measured by `calibrate`, or a published figure of a named card.
 struct Machine {
   std::string name;
-  int64_t device_bytes = 0;        ///< usable by one rank
+  int64_t device_bytes = 0;        ///< that a process sees
+  int64_t context_bytes = 0;       ///< of these for its context and libraries, in no plan
   double product_flops = 1e11;     ///< a second, in the compute dtype
   double memory_bandwidth = 2e10;  ///< bytes a second
   double link_bandwidth = 5e9;     ///< bytes a second that one rank sends
@@ -31,11 +32,18 @@ struct CollectiveForecast {
   int64_t bytes = 0;
 };
 
+/// Between disk and host memory, of one rank.
+struct DiskForecast {
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+};
+
 struct Forecast {
   std::array<std::array<int64_t, kUses>, kTiers> bytes{};  ///< peak of each use on its own
   std::array<int64_t, kTiers> arena_bytes{};
   std::array<std::array<CollectiveForecast, 3>, kBodies>
-      collectives{};                          ///< gather, reduce, all-reduce
+      collectives{};  ///< gather, reduce, all-reduce
+  std::array<DiskForecast, kBodies> disk{};
   std::array<double, kLanes> lane_seconds{};  ///< of one step
   double step_seconds = 0;
   double exposed_seconds = 0;  ///< compute waits for another lane

@@ -194,6 +194,13 @@ struct Plan {
   uint64_t hash() const;
 };
 
+/// Bytes [begin, end) of a tier's arena.
+struct Stretch {
+  int64_t begin = 0, end = 0;
+};
+/// Of host memory: all that disks are read to and written from lies in it.
+Stretch disk_staging(const Plan& plan);
+
 /// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
 /// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.
 Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation);

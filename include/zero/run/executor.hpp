@@ -68,12 +68,15 @@ struct TracedBody {
 /// construction, and a body's ops run exactly as verified.
 class Executor {
  public:
-  /// `plan`, `comms` and `disks` outlive the executor. Takes the arenas at once and fills the disk
-  /// with zeros like them; resolves every operand to its address, or its place on disk. A plan
-  /// without bytes on disk needs no disks.
+  /// `plan`, `comms` and `disks` outlive the executor. Takes the arenas at once; resolves every
+  /// operand to its address, or its place on disk. A plan without bytes on disk needs no disks.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
            const LaneDisks& disks = {});
   ~Executor();
+
+  /// Writes zeros, as arenas begin with, to what nobody has written on disk. The first run() does
+  /// so too; ahead of it, it costs no step.
+  void fill_disk();
 
   /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first (to
   /// evaluation_inputs for kEvaluate). Before a body that updates, kReadAhead runs by itself where
@@ -98,7 +101,8 @@ class Executor {
   const Arena& arena(plan::Tier tier) const;
   std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
   std::span<const LaneProgress> progress() const;
-  plan::BodyId body() const;  ///< the running one, or the last; from any thread
+  plan::BodyId body() const;    ///< the running one, or the last; from any thread
+  int64_t reads_ahead() const;  ///< how often kReadAhead has run
   /// Seconds by op kind name of the last runs since clear_profile(), for the table of where time
   /// goes.
   struct Profile {

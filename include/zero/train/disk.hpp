@@ -10,6 +10,16 @@
 
 namespace zero::train {
 
+struct DiskBytes {
+  int64_t read = 0, written = 0;
+  void add(const DiskBytes& more) { read += more.read, written += more.written; }
+};
+DiskBytes operator-(const DiskBytes& a, const DiskBytes& b);
+
+/// What the kernel says that this process has moved to and from disks so far; zeros where it does
+/// not count.
+DiskBytes process_disk_bytes();
+
 /// Where the homes nvme of a run are, and how bytes go there.
 struct DiskSettings {
   std::vector<std::string> folders = {};  ///< each once; several are striped
@@ -27,11 +37,14 @@ class Disk {
   Disk(const DiskSettings& settings, int64_t bytes);
 
   run::LaneDisks lanes() { return {&read_, &write_}; }
+  /// Lets the kernel keep the memory mapped that both lanes move from and to, where its limits
+  /// allow; else warning() says so.
+  void register_memory(std::span<std::byte> memory);
   int64_t bytes() const { return files_.bytes(); }
   /// Why it is not as fast as it could be; "" if it is.
   const std::string& warning() const { return warning_; }
   /// What both lanes have moved.
-  aio::QueueTraffic traffic() const;
+  DiskBytes moved() const;
 
  private:
   std::unique_ptr<aio::Engine> engine(const AioConfig& config);

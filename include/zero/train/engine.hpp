@@ -29,8 +29,10 @@ class Engine {
     uint64_t seed = 0;             ///< of the initial weights
     double watchdog_seconds = 30;  ///< without a finished op until all ranks are ended
     DiskSettings disk = {};        ///< of a plan that keeps bytes there
+    bool draws_weights = true;     ///< false where a checkpoint is loaded next
   };
-  /// Takes the memory and the disk and fills in the initial weights and step state. `session`,
+  /// Takes the memory and the disk and fills in the step state and the initial weights, which
+  /// are zeros where they are not drawn. `session`,
   /// `build` and what `rules` views outlive it. Throws Ended where a rank has not the memory.
   /// Collective.
   Engine(Session& session, const Build& build, const run::Rules& rules, const Options& options);
@@ -46,7 +48,9 @@ class Engine {
   kernels::StepState& state();
   StateView view();
 
-  int64_t runs(plan::BodyId body) const { return runs_[body]; }
+  int64_t runs(plan::BodyId body) const {
+    return body == plan::kReadAhead ? executor_->reads_ahead() : runs_[body];
+  }
   double last_seconds() const { return last_seconds_; }
   /// A watchdog with this engine's patience over something else that ranks wait for each other in.
   std::unique_ptr<Watchdog> make_watchdog(std::function<int64_t()> finished,
@@ -57,17 +61,27 @@ class Engine {
   /// What all lanes have sent, by verb; and through which back end.
   comm::TrafficTable traffic() const;
   std::string backend() const;
+  /// Bytes that went to and from this rank's disk: in bodies; with them the start, checkpoints and
+  /// what else the host does between bodies; and what the kernel has counted of this process since
+  /// the engine began.
+  struct DiskTraffic {
+    DiskBytes bodies, all, kernel;
+  };
+  DiskTraffic disk_traffic() const;
   /// Bytes taken on a tier: as the plan says, on disk in whole blocks.
   int64_t allocated_bytes(plan::Tier tier) const;
 
  private:
+  DiskBytes disk_moved() const { return disk_ ? disk_->moved() : DiskBytes{}; }
   run::LaneDisks open_disk(const DiskSettings& settings);
+  void register_staging();
   void start_watchdog();
 
   Session& session_;
   const Build& build_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::unique_ptr<Disk> disk_;  ///< null where the plan keeps nothing there
+  DiskBytes disk_of_bodies_, kernel_before_;
   std::unique_ptr<run::Executor> executor_;
   std::array<int64_t, plan::kBodies> runs_{};
   double last_seconds_ = 0;

@@ -8,6 +8,14 @@
 
 namespace zero::train {
 
+/// The bytes of a rank that fit on disk, by whose folders they are striped over.
+struct DiskRoom {
+  static constexpr int64_t kUnknown = INT64_MAX;
+  int64_t optimizer = kUnknown;   ///< zero.offload_optimizer.nvme_path
+  int64_t parameters = kUnknown;  ///< zero.offload_param.nvme_path
+  int64_t both = kUnknown;
+};
+
 /// The bytes that a rank may use, and where the number comes from.
 struct MemoryLimit {
   int64_t bytes = 0;  ///< 0: no limit is known
@@ -15,9 +23,11 @@ struct MemoryLimit {
   bool of_host = false;    ///< what lies in host memory counts too
   int64_t host_bytes = 0;  ///< else of what lies there, where that has a limit of its own; 0: none
   std::string host_source = {};
+  DiskRoom disk = {};  ///< looked at where a home is "auto"
 };
 
-/// memory.device_limit if it is given; else what a rank of the named machine has. Of host memory a
+/// memory.device_limit if it is given; else what a rank of the named machine has, less what its
+/// context and libraries take. Of host memory a
 /// rank's share of memory.host_limit.
 MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
                           int node_ranks = 1);
@@ -27,6 +37,11 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
 /// memory.host_limit, this host's cgroup limit or its available memory, whichever is least, divided
 /// likewise.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
+
+/// A rank's share of 15/16 of what is free where "auto" may keep states, since a disk holds
+/// checkpoints too; all of it unknown where nothing is "auto". Throws Error(kUsage) naming the key
+/// of a folder that does not exist.
+DiskRoom disk_room(const RunConfig& config, int node_ranks);
 
 /// The host's share from the bytes available (-1: not known) and the text of a cgroup's memory.max
 /// ("" where there is none).

@@ -30,13 +30,16 @@ struct PlanReport {
 PlanReport report_plan(const Build& build, const plan::Machine& machine, const MemoryLimit& limit);
 
 /// "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", of a plan that does not fit.
-std::string shortage_text(const PlanReport& report);
+std::string shortage_text(const Build& build, const MemoryLimit& limit);
 
 /// Bytes of each use beside ZeRO's formula and why they differ, the arena that holds them, and the
 /// limit.
 std::string memory_table(const PlanReport& report);
 /// Elements, calls and bytes of each collective of one step beside the formula and why they differ.
 std::string traffic_table(const PlanReport& report);
+/// Bytes between a rank and its disk in one step, and what is written a day at the forecast's
+/// speed; "" of a plan that keeps nothing there.
+std::string disk_table(const PlanReport& report);
 /// Time of each lane and of a step.
 std::string time_table(const PlanReport& report);
 /// All of it as one JSON object.

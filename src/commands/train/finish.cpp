@@ -5,6 +5,7 @@
 #include "src/commands/train/run.hpp"
 #include "zero/commands/version.hpp"
 #include "zero/train/banner.hpp"
+#include "zero/train/disk_report.hpp"
 #include "zero/train/launches.hpp"
 #include "zero/train/model_export.hpp"
 #include "zero/train/product_peak.hpp"
@@ -31,6 +32,7 @@ train::LogContext Run::log_context(double peak_flops) const {
 void Run::introduce() {
   say(train::banner(version(), session_, build_, engine_->backend()));
   say(largest_);
+  say(homes_);
   say(train::memory_table(plan_));
   const double own = train::measure_product_peak(session_.threads(), build_.plan.request.compute);
   const double peak = session_.peers().sum(own);
@@ -102,6 +104,8 @@ void Run::report() {
                            .evaluation_seconds = evaluation_seconds_,
                            .done = done()});
   if (folder_) write_file("summary.json", summary);
+  say(train::disk_text(train::disk_report(session_.peers(), *engine_, plan_.forecast),
+                       log_ ? log_->seconds() : 0));
   if (config_.evaluation.show_samples > 0 && outcome_.stopped_by.empty()) write_samples();
   if (config_.wall_clock_breakdown) {
     say(train::region_table(engine_->executor().profile(), outcome_.steps));

@@ -9,6 +9,7 @@
 #include "zero/config/steps.hpp"
 #include "zero/train/agreement.hpp"
 #include "zero/train/cheapest_change.hpp"
+#include "zero/train/homes.hpp"
 #include "zero/train/launches.hpp"
 #include "zero/train/model_export.hpp"
 #include "zero/train/trace.hpp"
@@ -32,18 +33,32 @@ void Run::compile_plan() {
   const train::Team team{.ranks = session_.ranks(), .threads = session_.threads()};
   const int64_t nodes_most = session_.peers().largest(session_.node_ranks());
   train::MemoryLimit limit = train::host_limit(config_, int(nodes_most));
-  // Free memory differs by moments and nodes; the least counts for all.
-  limit.bytes = session_.peers().smallest(limit.bytes);
+  session_.together([&] { limit.disk = train::disk_room(config_, int(nodes_most)); });
+  // What is free differs by moments and nodes; the least counts for all.
+  for (int64_t* room :
+       {&limit.bytes, &limit.disk.optimizer, &limit.disk.parameters, &limit.disk.both}) {
+    *room = session_.peers().smallest(*room);
+  }
+  RunConfig asked;
   session_.together([&] {
     train::resolve_largest(config_, team, limit);
+    asked = config_;
+    choose_homes(team, limit);
     build_ = train::build(config_, team);
     disk_ = train::disk_settings(config_);
     const plan::Machine machine = plan::machine_profile("host", train::compute_dtype(config_));
     plan_ = train::report_plan(build_, machine, limit);
   });
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
-  session_.together([&] { refuse_unless_fits(plan_, config_, team, {.most = team.ranks}); });
+  session_.together([&] { refuse_unless_fits(plan_, asked, team, {.most = team.ranks}); });
   train::require_same(session_, "the plan", text(build_.plan.hash()));
+}
+
+void Run::choose_homes(const train::Team& team, const train::MemoryLimit& limit) {
+  const train::HomeChoice choice = train::choose_homes(config_, team, limit);
+  homes_ = train::homes_text(config_, choice);
+  train::note_homes(choice, input_);
+  config_ = choice.config;
 }
 
 void Run::open_data_sets() {
@@ -59,8 +74,8 @@ void Run::open_data_sets() {
     std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   }
   train::require_same(session_, "the data", fingerprint_);
-  // From here on a key says what it has come to.
-  input_.config = config_;
+  // From here on a key says what it has come to. Homes may be others for the next launch.
+  input_.config = train::with_asked_homes(config_, input_.config);
 }
 
 /// Synthetic data teach nothing that could be lost.
@@ -169,15 +184,17 @@ void Run::make_engine() {
   // A plan of large products is slow long before it hangs.
   const double patience = std::max(30.0, 20 * plan_.forecast.step_seconds);
   const double seconds = config_.run.watchdog ? double(config_.run.watchdog) : patience;
-  engine_.emplace(
-      session_, build_, train::rules_of(config_, rates_),
-      train::Engine::Options{
-          .seed = uint64_t(config_.run.seed), .watchdog_seconds = seconds, .disk = disk_});
+  engine_.emplace(session_, build_, train::rules_of(config_, rates_),
+                  train::Engine::Options{.seed = uint64_t(config_.run.seed),
+                                         .watchdog_seconds = seconds,
+                                         .disk = disk_,
+                                         .draws_weights = !start_from_});
   if (start_from_) checkpointer_->load(*start_from_, *engine_);
   if (initial_) {
     session_.together([&] { train::begin_with_weights(*initial_, engine_->view()); });
     initial_.reset();
   }
+  session_.together([&] { engine_->executor().fill_disk(); });
   if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
 }
 

@@ -48,6 +48,7 @@ class Run {
   Exit exit_status() const;
 
  private:
+  void choose_homes(const train::Team& team, const train::MemoryLimit& limit);
   bool is_saved() const;
   std::optional<train::Trainer::Parts::Saves> saves();
   int64_t done() const { return start_from_ ? start_from_->manifest.step : 0; }
@@ -69,6 +70,7 @@ class Run {
   train::DiskSettings disk_;
   train::PlanReport plan_;
   std::string largest_;  ///< what "max" has become
+  std::string homes_;    ///< likewise "auto"
   DataSets data_;
   std::string fingerprint_;  ///< of the data, on the first rank of each node
   std::optional<train::RunFolder> folder_;

@@ -86,6 +86,14 @@ TEST(DiskTier, ReadsBackWhatWasWrittenInOneOrThreeFolders) {
   }
 }
 
+TEST(DiskFiles, OfTwoFoldersOnOneDiskHaveTheRoomOfOne) {
+  const Folder a, b;
+  const int64_t one = free_bytes({a.path()}), both = free_bytes({a.path(), b.path()});
+  EXPECT_GT(one, 0);
+  EXPECT_NEAR(double(both), double(one), 0.1 * double(one)) << "while others write there";
+  EXPECT_THROW(free_bytes({"absent"}), Error);
+}
+
 TEST(DiskTier, LeavesNoFileBehindAndShowsNone) {
   const Folder folder;
   const DiskFiles files({.folders = {folder.path()}, .bytes = kBytes});

@@ -37,6 +37,10 @@ class Engine {
   virtual std::string_view name() const = 0;
   /// Blocks in flight at most.
   virtual int depth() const = 0;
+  /// Lets the kernel keep memory mapped that blocks will lie in, where its limits allow; blocks
+  /// elsewhere are moved too. Once, with nothing in flight; the memory outlives the engine. Returns
+  /// "" or why it does not.
+  virtual std::string register_memory(std::span<std::byte> memory) = 0;
   /// Takes a block, whose memory must stay until it has completed. Fewer than depth() are in
   /// flight. Nothing moves before flush().
   virtual void start(const Block& block, uint64_t tag) = 0;

@@ -57,6 +57,11 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
+  /// As Engine::register_memory(), between transfers.
+  std::string register_memory(std::span<std::byte> memory) {
+    return engine_->register_memory(memory);
+  }
+
   Ticket submit(const Transfer& transfer);
 
   /// Whether a transfer has ended, well or not. Does not wait. A ticket that was waited for is

@@ -19,6 +19,9 @@ struct DiskOptions {
   int64_t bytes = 0;                      ///< of this rank
 };
 
+/// What files striped over these folders can take in all.
+int64_t free_bytes(const std::vector<std::string>& folders);
+
 /// A rank's bytes on disk: in each folder one file without a name, which no other job can see,
 /// plant or meet and which is gone when the process is, however it ends. All bytes are allocated at
 /// once, so a disk that is too small is found at the start. The page cache is passed by where the

@@ -23,6 +23,11 @@ class BlockTable {
   /// a buffer may be shorter.
   void note(int64_t offset, std::span<const std::byte> memory, int64_t step);
 
+  /// Whether the block at `offset` was ever noted.
+  bool is_written(int64_t offset) const {
+    return entries_[size_t(offset / kDiskBlockBytes)].bytes > 0;
+  }
+
   /// Throws Error(kIo) naming folder, offset and step of the first block that is not what was
   /// noted.
   void check(int64_t offset, std::span<const std::byte> memory, const DiskFiles& files) const;
@@ -43,11 +48,19 @@ class DiskTier {
   DiskTier(const DiskFiles& files, BlockTable& table, std::unique_ptr<aio::Engine> engine,
            const aio::QueueOptions& options);
 
+  /// As aio::Engine::register_memory(), between moves.
+  std::string register_memory(std::span<std::byte> memory) {
+    return queue_.register_memory(memory);
+  }
+
   /// Done when they return. `offset` is a multiple of kDiskBlockBytes, `memory` of
   /// files.align_bytes(). Throw Error(kIo) with file, offset, length and reason; read() also for
   /// bytes that are not those written last. Checksums are computed while other bytes move.
   void write(int64_t offset, std::span<std::byte> memory, int64_t step);
   void read(int64_t offset, std::span<std::byte> memory);
+
+  /// Whether the block that begins at `offset` was ever written; if not it cannot be read.
+  bool is_written(int64_t offset) const { return table_.is_written(offset); }
 
   const aio::QueueTraffic& traffic() const { return queue_.traffic(); }
 

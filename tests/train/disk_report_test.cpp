@@ -1,0 +1,26 @@
+// Ranks: 1
+#include "zero/train/disk_report.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero::train {
+namespace {
+
+TEST(DiskReport, KeepsASpeedUpForADay) {
+  EXPECT_EQ(a_day(1000, 86.4), 1000 * 1000);
+  EXPECT_EQ(a_day(1000, 0), 0) << "nothing has run";
+}
+
+TEST(DiskReport, IsOneLineWhereThereIsADisk) {
+  const DiskReport report{.planned = {.read = 4096, .written = 2048},
+                          .steps = {.read = 4096, .written = 2048},
+                          .all = {.read = 5000, .written = 6000},
+                          .kernel = {}};
+  EXPECT_EQ(disk_text(report, 86.4),
+            "disk in steps: read 4.00 KiB, written 2.00 KiB, planned: read 4.00 KiB, written "
+            "2.00 KiB; 1.95 MiB written a day at this speed\n");
+  EXPECT_EQ(disk_text({}, 1), "");
+}
+
+}  // namespace
+}  // namespace zero::train
