@@ -96,7 +96,7 @@ TEST(OpenData, RefusesWhatIsTooShortOrLeavesNothingToTrainOn) {
   EXPECT_THAT(error_of(options), HasSubstr("leave none to train on"));
   options.validation_fraction = 0;
   options.validation = one.path();
-  EXPECT_THAT(error_of(options), HasSubstr("hold no sample"));
+  EXPECT_THAT(error_of(options), HasSubstr("1 token holds no sample"));
 }
 
 TEST(OpenData, RefusesAVocabularyThatTheModelDoesNotHave) {
