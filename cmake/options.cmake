@@ -4,16 +4,17 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 
-add_compile_options(
-  -Wall -Wextra -Wshadow -Wno-unknown-pragmas
-  -march=${ZERO_ARCH}
-  # A scalar sqrtf that may set errno, or a division that may trap, keeps a loop from vectorising;
-  # contraction is off so that host and device, bodies and tails round alike.
-  -fno-math-errno -fno-trapping-math -ffp-contract=off
-  -fstack-protector-strong)
+# A scalar sqrtf that may set errno, or a division that may trap, keeps a loop from vectorising;
+# contraction is off so that host and device, bodies and tails round alike. nvcc takes its options
+# for the host's compiler apart, and what it makes of our code would not pass all of the warnings.
+set(arithmetic -fno-math-errno -fno-trapping-math -ffp-contract=off -fstack-protector-strong)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-unknown-pragmas>"
+                    "$<$<COMPILE_LANGUAGE:CXX>:-march=${ZERO_ARCH};${arithmetic}>")
+list(JOIN arithmetic "," arithmetic_of_nvcc)
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,${arithmetic_of_nvcc}>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # Before 13 it warns of overlapping copies in std::string's own operator+ (GCC bug 105651).
-  add_compile_options(-Wno-restrict)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 add_compile_definitions(OMPI_SKIP_MPICXX)
 

@@ -1,12 +1,30 @@
+# zero_use_nvcc(<sources...>): in a build with CUDA, files that include Kokkos or have kernels of
+# their own are nvcc's. Those that only call CUDA's libraries include cuda_runtime_api.h.
+function(zero_use_nvcc)
+  if(NOT ZERO_DEVICE STREQUAL "cuda")
+    return()
+  endif()
+  foreach(source ${ARGN})
+    set(ours "src/device/space|kernels/support/(elements|rows|column_tree)")
+    file(STRINGS ${source} found LIMIT_COUNT 1
+         REGEX "^#include (<(Kokkos_|cuda_runtime\\.h>)|\"(${ours})\\.hpp\")")
+    if(found)
+      set_source_files_properties(${source} PROPERTIES LANGUAGE CUDA)
+    endif()
+  endforeach()
+endfunction()
+
 # zero_room(<name> SOURCES <glob> [LINKS <targets...>] [PRIVATE_LINKS <targets...>])
 # One room is one static library zero_<name>, made of every .cpp under the calling folder that
-# matches; files that only a test or another configuration wants are named in EXCLUDE.
+# matches; files that only a test or another configuration wants are named in EXCLUDE, and twins for
+# another device are left out.
 function(zero_room name)
   cmake_parse_arguments(ARG "" "FOLDER" "LINKS;PRIVATE_LINKS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
-  foreach(pattern ${ARG_EXCLUDE})
+  foreach(pattern ${ARG_EXCLUDE} "_${ZERO_OTHER_DEVICE}\\.cpp$")
     list(FILTER sources EXCLUDE REGEX ${pattern})
   endforeach()
+  zero_use_nvcc(${sources})
   if(sources)
     add_library(zero_${name} STATIC ${sources})
     target_include_directories(zero_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include

@@ -48,6 +48,10 @@ template void product(Stream&, const ProductSpec&, const bf16*, const bf16*, con
 template void product(Stream&, const ProductSpec&, const f16*, const f16*, const f16*, f16*);
 template void product(Stream&, const ProductSpec&, const f16*, const f16*, const f16*, float*);
 
+void set_product_rules(const ProductRules& rules) {
+  vendor::set_gemm_rules({.measure = rules.measure, .cache = rules.cache});
+}
+
 const char* product_library() { return vendor::gemm_library(); }
 const char* product_isa() { return vendor::gemm_isa(); }
 

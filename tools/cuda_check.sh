@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Compiles every Kokkos source of kernels/ for sm_90 with nvcc, against the Kokkos of
-# .deps/kokkos-cuda (built at the first call, about two minutes on two cores). Needs no GPU. Prints
-# SKIP with its reason where there is no nvcc. Objects stay in build/cuda-check until a source, a
-# header it reads or the compiler's flags change.
+# Compiles what a build with CUDA has of its own, the Kokkos sources of kernels/ and the twins
+# *_cuda.cpp of all rooms, for sm_90 with nvcc, against the Kokkos of .deps/kokkos-cuda (built
+# at the first call, about two minutes on two cores). Links nothing and needs no GPU. Prints SKIP
+# with its reason where there is no nvcc, and for the twin of NCCL where there is no nccl.h. Objects
+# stay in build/cuda-check until a source, a header it reads or the flags of the compiler change.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -14,15 +15,19 @@ fi
 start=$SECONDS
 "$root/tools/kokkos.sh" cuda
 
+has_nccl() {
+  echo '#include <nccl.h>' | nvcc -x cu -E - > /dev/null 2>&1
+}
+
 sources=()
-for source in "$root"/kernels/*.cpp; do
-  # What is for the host alone says so in its name.
-  if [ -e "$source" ] && [[ $source != *_host.cpp ]]; then sources+=("${source#"$root"/}"); fi
+for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*_cuda.cpp "$root"/src/*/*_cuda.cpp; do
+  [ -e "$source" ] || continue
+  if [[ $source == */nccl_cuda.cpp ]] && ! has_nccl; then
+    say "cuda check: SKIP src/comm/nccl_cuda.cpp: no nccl.h"
+    continue
+  fi
+  sources+=("${source#"$root"/}")
 done
-if [ ${#sources[@]} -eq 0 ]; then
-  say "cuda check: SKIP: kernels/ holds no source"
-  exit 0
-fi
 launcher=
 if have ccache; then launcher=ccache; fi
 flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr -arch=sm_90 --fmad=false -O1"
@@ -32,5 +37,5 @@ if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "
   NVCC="$launcher nvcc" FLAGS="$flags" SOURCES="${sources[*]}"; then
   say "cuda check: ${#sources[@]} sources compile for sm_90 ($(seconds_since "$start") s)"
 else
-  fail 1 "a source of kernels/ does not compile for sm_90"
+  fail 1 "a source does not compile for sm_90"
 fi

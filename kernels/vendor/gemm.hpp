@@ -2,6 +2,7 @@
 /// The matrix product behind product(): one header, a twin for each library.
 
 #include <cstdint>
+#include <string>
 
 #include "zero/base/dtype.hpp"
 #include "zero/device/stream.hpp"
@@ -26,6 +27,15 @@ struct GemmOperands {
   void* c;
   const void* bias = nullptr;  ///< [n] of `in`
 };
+
+/// How a library that offers several algorithms for a product chooses among them.
+struct GemmRules {
+  bool measure = false;    ///< the fastest of the first few here; else the one it names first
+  std::string cache = "";  ///< file that keeps what was measured; "" keeps it in this process
+};
+
+/// For products whose first call comes later. The host's libraries choose for themselves.
+void set_gemm_rules(const GemmRules& rules);
 
 /// Asynchronous on `stream`. Safe to call from several threads, each with its own stream.
 void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands);

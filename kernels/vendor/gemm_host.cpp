@@ -132,6 +132,8 @@ void widened_gemm(const GemmSpec& spec, const GemmOperands& operands, int thread
     multiply_strips<f16>(spec, operands, threads);
 }
 
+void set_gemm_rules(const GemmRules&) {}
+
 void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands) {
   if (multiplies(spec.in))
     host_gemm(spec, operands, stream.threads());

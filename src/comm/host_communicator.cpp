@@ -9,13 +9,6 @@
 namespace zero::comm {
 namespace {
 
-void require_piece(const Piece& piece) {
-  ZERO_REQUIRE(
-      piece.numel >= 1 && piece.begin >= 0 && piece.numel <= piece.shard_numel - piece.begin,
-      "piece [", piece.begin, ", ", piece.begin + piece.numel, ") of a shard of ",
-      piece.shard_numel, " elements: need at least one element, all inside the shard");
-}
-
 void require_reduction(const Communicator::Reduction& reduction) {
   const Dtype in = reduction.in;
   ZERO_REQUIRE(in == Dtype::f32 || in == Dtype::bf16 || in == Dtype::f16, "reduce_scatter of ",
@@ -131,6 +124,13 @@ void HostCommunicator::broadcast(Stream& stream, std::span<std::byte> bytes, int
 }
 
 void HostCommunicator::barrier() { meet(Call{.verb = Verb::barrier}); }
+
+void require_piece(const Piece& piece) {
+  ZERO_REQUIRE(
+      piece.numel >= 1 && piece.begin >= 0 && piece.numel <= piece.shard_numel - piece.begin,
+      "piece [", piece.begin, ", ", piece.begin + piece.numel, ") of a shard of ",
+      piece.shard_numel, " elements: need at least one element, all inside the shard");
+}
 
 void place_own_piece(const Call& call, int rank, const std::byte* shard, std::byte* full) {
   const std::byte* from = shard + call.begin * call.in_bytes();

@@ -38,6 +38,9 @@ class HostCommunicator : public Communicator {
   int ranks_;
 };
 
+/// Throws Error(kInternal) unless the piece has an element and lies inside its shard.
+void require_piece(const Piece& piece);
+
 /// Copies this rank's piece from its shard to its place in `full`, unless it is there already.
 void place_own_piece(const Call& call, int rank, const std::byte* shard, std::byte* full);
 

@@ -8,6 +8,7 @@
 #include "src/commands/calibrate/measurements.hpp"
 #include "zero/base/error.hpp"
 #include "zero/commands/version.hpp"
+#include "zero/device/device.hpp"
 #include "zero/io/files/output_file.hpp"
 #include "zero/io/tiers/disk_files.hpp"
 
@@ -60,13 +61,18 @@ void print_and_write(const Measurements& made, const std::string& path) {
 }  // namespace
 
 int calibrate(const CommandLine& line, int& argc, char**& argv) {
+  if (drives_devices()) {
+    refuse(Exit::kUsage,
+           "zeroapp calibrate measures what a build for the host runs on, so far: use "
+           "such a build (cmake --preset host-release)");
+  }
   const std::string file = line.output.empty() ? kDefaultFile : line.output;
   train::require_joined_launch(train::current_launch());
   train::Session session(argc, argv);
   session.require_whole_launch();
   session.together([&] { check(line, file, session); });
   session.alone([&] {
-    session.start_threads(0);
+    session.start_threads(0, true);
     const Measurements made = measure(line, session);
     if (session.is_first()) print_and_write(made, file);
   });

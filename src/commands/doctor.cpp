@@ -51,7 +51,7 @@ int doctor(const CommandLine& line, int& argc, char**& argv) {
   });
   Exit status = Exit::kFinished;
   session.alone([&] {
-    session.start_threads(0);
+    session.start_threads(0, true);
     const std::vector<Line> lines = gather(session, look(session, line));
     status = status_of(lines);
     if (!session.is_first()) return;

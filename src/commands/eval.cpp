@@ -68,7 +68,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     model.stored = train::open_model(session, line.input);
     session.together(
         [&] { model.config = train::evaluation_config(*model.stored, line.overrides); });
-    session.start_threads(model.config.run.threads);
+    session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan, of which only the evaluation runs, and the data.
     session.together([&] {
       model.build = train::build(model.config, {session.ranks(), session.threads()});

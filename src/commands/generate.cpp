@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "zero/device/device.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/train/decoder.hpp"
@@ -95,6 +96,11 @@ int generate(const CommandLine& line) {
   // Where a launcher started several, the first speaks for all.
   if (train::current_launch().task > 0) return int(Exit::kFinished);
   require_options_that_act(line);
+  if (drives_devices()) {
+    refuse(Exit::kUsage,
+           "zeroapp generate runs on the host's cores, so far: use a build for it "
+           "(cmake --preset host-release), which reads the same checkpoints");
+  }
   const Clock::time_point start = Clock::now();
   const auto model = train::open_model(train::find_model(line.input));
   const auto tokenizer = tokenizer_of(*model);

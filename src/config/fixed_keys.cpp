@@ -47,10 +47,6 @@ const FixedKey kTopKeys[] = {
 };
 
 const FixedKey kOwnKeys[] = {
-    {"run.share_device",
-     {false},
-     kLater,
-     "there is no GPU to share yet: ranks of a node share its cores, see run.threads; write false"},
     {"optimizer.torch_adam",
      {false, true},
      kAlways,

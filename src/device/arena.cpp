@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/device/memory.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 
@@ -50,9 +51,24 @@ int64_t available_bytes() {
   return -1;
 }
 
-Arena::Arena(int64_t bytes) : bytes_(bytes) {
+Arena::Arena(int64_t bytes, Place place) : bytes_(bytes) {
   ZERO_REQUIRE(bytes >= 0, "arena of ", bytes, " bytes");
   if (bytes == 0) return;
+  on_device_ = place == Place::device && has_device_memory();
+  if (on_device_) {
+    base_ = take_device_memory(bytes);
+    return;
+  }
+  map(bytes);
+  if (place == Place::host || !has_device_memory()) return;
+  // A constructor that throws leaves no destructor to give the mapping back.
+  Arena unpinned(std::move(*this));
+  pin_memory(unpinned.base_, bytes);
+  *this = std::move(unpinned);
+  pinned_ = true;
+}
+
+void Arena::map(int64_t bytes) {
   const int64_t available = available_bytes();
   if (available >= 0 && bytes > available) refuse_bytes(bytes);
   void* reserved = mmap(nullptr, size_t(reserved_bytes(bytes)), PROT_NONE,
@@ -70,18 +86,28 @@ Arena::Arena(int64_t bytes) : bytes_(bytes) {
 }
 
 Arena::~Arena() {
-  if (base_ != nullptr) munmap(reserved_, size_t(reserved_bytes(bytes_)));
+  if (base_ == nullptr) return;
+  if (pinned_) unpin_memory(base_);
+  if (on_device_) {
+    give_device_memory(base_);
+  } else {
+    munmap(reserved_, size_t(reserved_bytes(bytes_)));
+  }
 }
 
 Arena::Arena(Arena&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
       reserved_(std::exchange(other.reserved_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      pinned_(std::exchange(other.pinned_, false)),
+      on_device_(std::exchange(other.on_device_, false)) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(reserved_, other.reserved_);
   std::swap(bytes_, other.bytes_);
+  std::swap(pinned_, other.pinned_);
+  std::swap(on_device_, other.on_device_);
   return *this;
 }
 
@@ -90,6 +116,7 @@ int64_t Arena::huge_bytes() const { return mapped_bytes("AnonHugePages:"); }
 
 int64_t Arena::mapped_bytes(const char* which) const {
   if (base_ == nullptr) return 0;
+  if (on_device_) return bytes_;
   std::ifstream smaps("/proc/self/smaps");
   const uintptr_t base = reinterpret_cast<uintptr_t>(base_);
   bool inside = false;
@@ -106,6 +133,7 @@ int64_t Arena::mapped_bytes(const char* which) const {
 
 void Arena::touch(int threads) {
   ZERO_REQUIRE(threads >= 1, "touch with ", threads, " threads: at least 1");
+  if (on_device_) return;
   const int64_t share = round_up(ceil_div(bytes_, int64_t(threads)), kHugeBytes);
   std::vector<std::jthread> workers;
   for (int64_t begin = 0; begin < bytes_; begin += share) {

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
 #include "src/run/disk_window.hpp"
 #include "src/run/lane_runner.hpp"
 #include "src/run/trace_ring.hpp"
+#include "zero/device/copy.hpp"
+#include "zero/device/device.hpp"
 #include "zero/device/region.hpp"
 
 namespace zero::run {
@@ -40,7 +43,8 @@ std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
   std::array<Arena, plan::kTiers> arenas;
   for (size_t tier = 0; tier < arenas.size(); ++tier) {
     if (plan.arena_bytes[tier] == 0 || plan::Tier(tier) == plan::Tier::nvme) continue;
-    arenas[tier] = Arena(plan.arena_bytes[tier]);
+    const Place place = plan::Tier(tier) == plan::Tier::device ? Place::device : Place::pinned;
+    arenas[tier] = Arena(plan.arena_bytes[tier], place);
     arenas[tier].touch(plan.request.threads);
   }
   return arenas;
@@ -53,15 +57,23 @@ bool computes(plan::Lane lane) {
 
 using LaneSetups = std::array<LaneSetup, kLanes>;
 
-/// Whoever publishes an op that nobody sleeps for saves the call that wakes.
-void mark_awaited(LaneSetups& lanes, const plan::Body& body, size_t id) {
-  for (const plan::PlanOp& op : body.ops) {
-    for (const plan::Wait& wait : op.waits) {
-      std::vector<LaneOp>& ops = lanes[size_t(wait.lane)].ops[id];
-      ZERO_REQUIRE(wait.count >= 1 && wait.count <= int32_t(ops.size()), "body ", body.name,
-                   " waits for op ", wait.count, " of lane ", plan::name_of(wait.lane),
-                   ", which has ", ops.size());
-      ops[size_t(wait.count) - 1].awaited = true;
+/// The event at the end of what is waited for. Whoever publishes an op that nobody sleeps for saves
+/// the call that wakes.
+const Event* end_of(LaneSetups& lanes, const plan::Body& body, size_t id, const plan::Wait& wait) {
+  std::vector<LaneOp>& ops = lanes[size_t(wait.lane)].ops[id];
+  ZERO_REQUIRE(wait.count >= 1 && wait.count <= int32_t(ops.size()), "body ", body.name,
+               " waits for op ", wait.count, " of lane ", plan::name_of(wait.lane), ", which has ",
+               ops.size());
+  std::unique_ptr<Event>& done = ops[size_t(wait.count) - 1].done;
+  if (!done) done = std::make_unique<Event>();
+  return done.get();
+}
+
+void bind_waits(LaneSetups& lanes, const plan::Body& body, size_t id) {
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    for (LaneOp& op : lanes[lane].ops[id]) {
+      for (const plan::Wait& wait : op.bound.op->waits)
+        op.holds.push_back(end_of(lanes, body, id, wait));
     }
   }
 }
@@ -96,7 +108,7 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
                             .phase = phase_of(target.plan, BodyId(id), op),
                             .region = std::move(region)});
   }
-  mark_awaited(lanes, body, id);
+  bind_waits(lanes, body, id);
 }
 
 }  // namespace
@@ -104,7 +116,8 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
 class Executor::Impl {
  public:
   Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks)
-      : plan_(plan), rules_(rules), arenas_(take_arenas(plan)) {
+      : plan_(plan), rules_(rules), arenas_(take_arenas(plan)), host_stream_(1) {
+    lend_rates_to_device();
     memory_.rank = rank_of(plan, comms);
     for (size_t tier = 0; tier < arenas_.size(); ++tier) memory_.base[tier] = arenas_[tier].data();
     if (uses_disk(plan)) open_window(disks);
@@ -131,13 +144,26 @@ class Executor::Impl {
     run_lanes(body);
   }
 
-  std::span<std::byte> bytes(int32_t buffer) { return buffer_bytes(plan_, memory_, buffer); }
+  bool on_host(int32_t buffer) const {
+    return !is_on_disk(buffer) && arenas_[size_t(plan_.buffers[size_t(buffer)].tier)].on_host();
+  }
+
+  std::span<std::byte> bytes(int32_t buffer) {
+    ZERO_REQUIRE(is_on_disk(buffer) || on_host(buffer), "buffer ",
+                 plan_.buffers.at(size_t(buffer)).name, " lies in device memory");
+    return buffer_bytes(plan_, memory_, buffer);
+  }
   const Arena& arena(plan::Tier tier) const { return arenas_[size_t(tier)]; }
 
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
     if (is_on_disk(buffer)) return window_->read(buffer, offset, out);
-    const std::span<std::byte> from = bytes(buffer).subspan(size_t(offset), out.size());
-    std::copy(from.begin(), from.end(), out.begin());
+    const std::span<std::byte> from =
+        buffer_bytes(plan_, memory_, buffer).subspan(size_t(offset), out.size());
+    if (on_host(buffer)) {
+      std::copy(from.begin(), from.end(), out.begin());
+    } else {
+      copy(from, out.data());
+    }
   }
 
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) {
@@ -145,7 +171,13 @@ class Executor::Impl {
       copies_are_true_ = false;
       return window_->write(buffer, offset, in);
     }
-    std::copy(in.begin(), in.end(), bytes(buffer).subspan(size_t(offset), in.size()).begin());
+    std::byte* const to =
+        buffer_bytes(plan_, memory_, buffer).subspan(size_t(offset), in.size()).data();
+    if (on_host(buffer)) {
+      std::copy(in.begin(), in.end(), to);
+    } else {
+      copy(in, to);
+    }
   }
 
   std::vector<Profile> profile() const {
@@ -192,6 +224,23 @@ class Executor::Impl {
     return plan_.buffers.at(size_t(buffer)).tier == plan::Tier::nvme;
   }
 
+  /// To or from a device, between bodies only; several threads take turns.
+  void copy(std::span<const std::byte> from, std::byte* to) {
+    const std::lock_guard lock(copying_);
+    copy_bytes(host_stream_, from, to);
+    host_stream_.wait();
+  }
+
+  /// Kernels read the table of learning rates.
+  void lend_rates_to_device() {
+    kernels::DecideRule& rule = rules_.decide;
+    if (!drives_devices() || rule.learning_rates == nullptr) return;
+    const int64_t bytes = rule.learning_rate_count * int64_t(sizeof(float));
+    rates_ = Arena(bytes, Place::pinned);
+    std::memcpy(rates_.data(), rule.learning_rates, size_t(bytes));
+    rule.learning_rates = reinterpret_cast<const float*>(rates_.data());
+  }
+
   void open_window(const LaneDisks& disks) {
     ZERO_REQUIRE(disks.read != nullptr && disks.write != nullptr && plan_.disk_window >= 0,
                  "a plan with ", plan_.arena_bytes[size_t(plan::Tier::nvme)],
@@ -203,7 +252,7 @@ class Executor::Impl {
   void set_inputs(BodyId body, const Inputs& inputs) {
     ZERO_REQUIRE(!crew.failure.raised(), "this executor has failed before: make a new one");
     const int32_t place = inputs_buffer(plan_, body, sizeof(inputs));
-    std::memcpy(bytes(place).data(), &inputs, sizeof(inputs));
+    write(place, 0, std::as_bytes(std::span(&inputs, 1)));
   }
 
   /// Every body leaves copies true; the host does not.
@@ -263,8 +312,11 @@ class Executor::Impl {
   }
 
   const plan::Plan& plan_;
-  const Rules rules_;
+  Rules rules_;
   std::array<Arena, plan::kTiers> arenas_;
+  Arena rates_;
+  Stream host_stream_;
+  std::mutex copying_;
   RankMemory memory_;
   std::optional<DiskWindow> window_;
   bool filled_ = false;
@@ -283,6 +335,7 @@ void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(
 void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);
 }
+bool Executor::on_host(int32_t buffer) const { return impl_->on_host(buffer); }
 std::span<std::byte> Executor::bytes(int32_t buffer) { return impl_->bytes(buffer); }
 void Executor::read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
   impl_->read(buffer, offset, out);

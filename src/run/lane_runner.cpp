@@ -65,21 +65,24 @@ void LaneRunner::run(plan::BodyId body) noexcept {
 void LaneRunner::run_ops(plan::BodyId body) {
   int32_t position = 0;
   for (const LaneOp& op : setup_.ops[body]) {
-    if (!await(*op.bound.op)) return;
+    if (!await(op)) return;
     run_op(op, ++position);
   }
   stream_.wait();
 }
 
-bool LaneRunner::await(const plan::PlanOp& op) const {
+bool LaneRunner::await(const LaneOp& op) {
   const size_t lane = size_t(setup_.lane);
-  if (!op.waits.empty()) {
+  const std::vector<plan::Wait>& waits = op.bound.op->waits;
+  if (!waits.empty()) {
     crew_.progress[lane].running.store(-1, std::memory_order_relaxed);
     const Clock::time_point start = Clock::now();
-    for (const plan::Wait& wait : op.waits) crew_.finished[size_t(wait.lane)].wait_for(wait.count);
+    for (const plan::Wait& wait : waits) crew_.finished[size_t(wait.lane)].wait_for(wait.count);
     crew_.times[lane].wait_seconds += seconds_between(start, Clock::now());
   }
-  return !crew_.failure.raised();
+  if (crew_.failure.raised()) return false;
+  for (const Event* event : op.holds) event->hold(stream_);
+  return true;
 }
 
 void LaneRunner::run_op(const LaneOp& op, int32_t position) {
@@ -93,7 +96,7 @@ void LaneRunner::run_op(const LaneOp& op, int32_t position) {
     op.bound.function(
         op.bound,
         {.stream = stream_, .comm = setup_.comm, .disk = setup_.disk, .step = crew_.step});
-    if (op.awaited) stream_.wait();
+    if (op.done) op.done->record(stream_);
   }
   const Clock::time_point end = Clock::now();
   if (OpTime* times = crew_.op_times[lane]) times[position - 1] = {start, end};
@@ -105,7 +108,7 @@ void LaneRunner::run_op(const LaneOp& op, int32_t position) {
   phase_seconds_[size_t(op.phase)] += seconds;
   crew_.times[lane].busy_seconds += seconds;
   progress.finished.fetch_add(1, std::memory_order_relaxed);
-  if (op.awaited) {
+  if (op.done) {
     crew_.finished[lane].publish(position);
   } else {
     crew_.finished[lane].set(position);

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "src/run/bound_op.hpp"
 #include "src/run/crew.hpp"
+#include "zero/device/event.hpp"
 #include "zero/run/phases.hpp"
 
 namespace zero::run {
@@ -17,7 +19,9 @@ struct LaneOp {
   int32_t row;    ///< of the profile
   Phase phase;
   std::string region = {};  ///< what a tool calls it; "" where none listens
-  bool awaited = false;     ///< another lane waits for exactly this op
+  /// The end of this op, where another lane waits for exactly it.
+  std::unique_ptr<Event> done = {};
+  std::vector<const Event*> holds = {};  ///< of the ops that this one waits for
 };
 
 struct LaneTally {
@@ -61,7 +65,7 @@ class LaneRunner {
 
  private:
   void serve();
-  bool await(const plan::PlanOp& op) const;
+  bool await(const LaneOp& op);
   void run_ops(plan::BodyId body);
   void run_op(const LaneOp& op, int32_t position);
 

@@ -20,11 +20,15 @@ std::span<std::byte> pages(const BoundOp& op, size_t operand) {
 
 }  // namespace
 
+// A disk knows no streams: what this lane's stream waits for must have happened.
+
 void run_disk_read(const BoundOp& op, const LaneTools& tools) {
+  tools.stream.wait();
   tools.disk->read(op.disk_offset, pages(op, 1));
 }
 
 void run_disk_write(const BoundOp& op, const LaneTools& tools) {
+  tools.stream.wait();
   tools.disk->write(op.disk_offset, pages(op, 0), tools.step);
 }
 

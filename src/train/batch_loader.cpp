@@ -31,11 +31,23 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
 void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
   const plan::Plan& plan = engine.plan();
   for (size_t j = 0; j < plan.tokens.size(); ++j) {
-    read_samples(data, first_position(batch, plan.request.ranks, step, int64_t(j), rank),
-                 batch.micro,
-                 {.tokens = engine.executor().values<int32_t>(plan.tokens[j]),
-                  .targets = engine.executor().values<int32_t>(plan.targets[j])});
+    const int64_t first = first_position(batch, plan.request.ranks, step, int64_t(j), rank);
+    load_samples(engine, {.tokens = plan.tokens[j], .targets = plan.targets[j]}, data, first,
+                 batch.micro);
   }
+}
+
+void load_samples(Engine& engine, const BatchPlaces& places, const Dataset& data, int64_t first,
+                  int64_t samples) {
+  run::Executor& executor = engine.executor();
+  const auto numel = [&](int32_t buffer) {
+    return engine.plan().buffers[size_t(buffer)].bytes / int64_t(sizeof(int32_t));
+  };
+  executor.fill<int32_t>(places.tokens, numel(places.tokens), [&](std::span<int32_t> tokens) {
+    executor.fill<int32_t>(places.targets, numel(places.targets), [&](std::span<int32_t> targets) {
+      read_samples(data, first, samples, {.tokens = tokens, .targets = targets});
+    });
+  });
 }
 
 }  // namespace zero::train

@@ -182,15 +182,16 @@ void Checkpointer::fill(const Start& start, Engine& engine) {
     SignOfLife sign(session_.peers(), {.name = "the loading of a checkpoint"});
     load_state(*start.store, start.manifest, engine.view(), session_.threads());
     sign.finish();
-    kernels::StepState& state = engine.state();
-    const kernels::StepState fresh = state;
-    state = state_in(start.manifest.facts);
-    if (!changes_since(start.manifest.facts, facts_, config_.data.changed).other_precision) return;
-    // A loss scale belongs to the precision that it was found for.
-    state.loss_scale = fresh.loss_scale;
-    state.hysteresis_left = fresh.hysteresis_left;
-    state.scaler_iteration = fresh.scaler_iteration;
-    state.last_overflow = fresh.last_overflow;
+    const kernels::StepState fresh = engine.state();
+    kernels::StepState state = state_in(start.manifest.facts);
+    if (changes_since(start.manifest.facts, facts_, config_.data.changed).other_precision) {
+      // A loss scale belongs to the precision that it was found for.
+      state.loss_scale = fresh.loss_scale;
+      state.hysteresis_left = fresh.hysteresis_left;
+      state.scaler_iteration = fresh.scaler_iteration;
+      state.last_overflow = fresh.last_overflow;
+    }
+    engine.set_state(state);
   });
 }
 

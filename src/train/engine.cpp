@@ -5,8 +5,12 @@
 #include <cstdlib>
 #include <thread>
 
+#include "zero/comm/host_staged.hpp"
 #include "zero/comm/mpi.hpp"
+#include "zero/comm/nccl.hpp"
 #include "zero/comm/shm.hpp"
+#include "zero/device/device.hpp"
+#include "zero/kernels/product.hpp"
 #include "zero/train/initial_weights.hpp"
 #include "zero/train/progress.hpp"
 
@@ -18,6 +22,14 @@ bool wants_mpi() {
   return wanted && std::string(wanted) == "mpi";
 }
 
+/// Where measured choices among algorithms are kept for later runs.
+std::string product_cache() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  if (cache && *cache) return text(cache, "/zeroapp-products.txt");
+  return home && *home ? text(home, "/.cache/zeroapp-products.txt") : "";
+}
+
 void add(comm::Traffic& sum, const comm::Traffic& part) {
   sum.calls += part.calls;
   sum.elements_sent += part.elements_sent;
@@ -26,14 +38,20 @@ void add(comm::Traffic& sum, const comm::Traffic& part) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks) {
-  const bool shared = ranks > 1 && !wants_mpi() && comm::all_ranks_share_a_node();
+std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const Session& session) {
+  const bool one_node = session.ranks() > 1 && !wants_mpi() && comm::all_ranks_share_a_node();
+  const auto of_host = [&] {
+    if (session.ranks() == 1) return comm::make_self();
+    return one_node ? comm::make_shm({}) : comm::make_mpi({});
+  };
   std::vector<std::unique_ptr<comm::Communicator>> comms;
   for (size_t channel = 0; channel < std::size(plan::kCollectiveLanes); ++channel) {
-    if (ranks == 1) {
-      comms.push_back(comm::make_self());
+    if (!drives_devices()) {
+      comms.push_back(of_host());
+    } else if (session.shares_devices()) {
+      comms.push_back(comm::make_host_staged(of_host(), {}));
     } else {
-      comms.push_back(shared ? comm::make_shm({}) : comm::make_mpi({}));
+      comms.push_back(comm::make_nccl({}));
     }
   }
   return comms;
@@ -42,11 +60,14 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks) {
 Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
                const Options& options)
     : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
-  session_.alone([&] { comms_ = make_communicators(session_.ranks()); });
+  session_.alone([&] { comms_ = make_communicators(session_); });
   run::LaneComms lanes{};
   for (size_t i = 0; i < comms_.size(); ++i) {
     lanes[size_t(plan::kCollectiveLanes[i])] = comms_[i].get();
   }
+  // What is measured may differ from run to run, and so may the bits that come of it.
+  kernels::set_product_rules(
+      {.measure = !build_.plan.request.reproducible, .cache = product_cache()});
   session_.together([&] {
     const run::LaneDisks disks = open_disk(options.disk);
     executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
@@ -54,7 +75,7 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
     register_staging();
     if (options.draws_weights) fill_initial_weights(view(), options.seed, session_.threads());
-    state() = kernels::initial_step_state(rules.decide);
+    set_state(kernels::initial_step_state(rules.decide));
   });
   start_watchdog();
 }
@@ -128,8 +149,14 @@ void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   ++runs_[body];
 }
 
-kernels::StepState& Engine::state() {
-  return executor_->values<kernels::StepState>(build_.plan.step_state)[0];
+kernels::StepState Engine::state() const {
+  kernels::StepState state;
+  executor_->read(build_.plan.step_state, 0, std::as_writable_bytes(std::span(&state, 1)));
+  return state;
+}
+
+void Engine::set_state(const kernels::StepState& state) {
+  executor_->write(build_.plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
 }
 
 StateView Engine::view() { return view_of(build_.plan, session_.rank(), *executor_); }

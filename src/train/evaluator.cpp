@@ -15,13 +15,12 @@ Evaluation evaluate(Engine& engine, const Dataset& validation, int rank,
   int64_t nonfinite = 0;
   Evaluation result{.step = inputs.step, .tokens = validation.counted(0, validation.samples())};
   for (int64_t first = 0; first < validation.samples(); first += micro * plan.request.ranks) {
-    read_samples(validation, first + rank * micro, micro,
-                 {.tokens = engine.executor().values<int32_t>(plan.evaluation_tokens),
-                  .targets = engine.executor().values<int32_t>(plan.evaluation_targets)});
+    load_samples(engine, {.tokens = plan.evaluation_tokens, .targets = plan.evaluation_targets},
+                 validation, first + rank * micro, micro);
     engine.run(plan::kEvaluate, inputs);
     result.seconds += engine.last_seconds();
-    const kernels::StepSums& sums =
-        engine.executor().values<kernels::StepSums>(plan.evaluation_sums)[0];
+    kernels::StepSums sums;
+    engine.executor().read(plan.evaluation_sums, 0, std::as_writable_bytes(std::span(&sums, 1)));
     total.add(sums.loss);
     nonfinite += sums.nonfinite_loss;
   }

@@ -14,17 +14,26 @@ struct Gradient {
   Dtype rounded_to;
   const std::byte* data;
   UnitRange range;
+  std::vector<std::byte> copy = {};  ///< what data points to where the host may not look
 };
 
 Gradient gradient_of(const StateView& view, const plan::PlanOp& update) {
   const plan::Operand& operand = update.operands[5];
   const plan::Unit& unit = view.plan->units[size_t(update.unit)];
   const int64_t offset = operand.offset + (operand.sharded ? view.rank * operand.bytes : 0);
-  return {.unit = &unit,
-          .dtype = update.in,
-          .rounded_to = update.round ? view.plan->request.compute : update.in,
-          .data = view.bytes(operand.buffer).data() + offset,
-          .range = held_range(unit, unit.optimizer_sharded, view.rank)};
+  Gradient gradient{.unit = &unit,
+                    .dtype = update.in,
+                    .rounded_to = update.round ? view.plan->request.compute : update.in,
+                    .data = nullptr,
+                    .range = held_range(unit, unit.optimizer_sharded, view.rank)};
+  if (view.is_far(operand.buffer)) {
+    gradient.copy.resize(size_t(operand.bytes));
+    view.read_far(operand.buffer, offset, gradient.copy);
+    gradient.data = gradient.copy.data();
+  } else {
+    gradient.data = view.bytes(operand.buffer).data() + offset;
+  }
+  return gradient;
 }
 
 float stored_at(const Gradient& gradient, int64_t place) {

@@ -2,10 +2,27 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "zero/device/device.hpp"
+#include "zero/device/device_choice.hpp"
+
 namespace zero::train {
+namespace {
+
+/// For a process that is no rank: the first device that nobody has named.
+void take_any_device() {
+  NodeDevices here{.host = "this host", .of_rank = {{}}, .trouble = device_trouble()};
+  for (const DeviceInfo& device : usable_devices()) here.of_rank[0].push_back(device.id);
+  use_device(choose_device(here, 0));
+}
+
+}  // namespace
 
 KernelThreads::KernelThreads(int threads) {
   Kokkos::InitializationSettings settings;
+  if (drives_devices()) {
+    if (device_in_use() < 0) take_any_device();
+    settings.set_device_id(device_in_use());
+  }
   settings.set_num_threads(threads).set_disable_warnings(true);
   Kokkos::initialize(settings);
 }

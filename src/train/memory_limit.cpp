@@ -9,6 +9,7 @@
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_files.hpp"
 #include "zero/train/disk.hpp"
 #include "zero/train/homes.hpp"
@@ -100,6 +101,21 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks) {
   return {.optimizer = room(optimizer, Home::none),
           .parameters = room(Home::none, parameters),
           .both = room(optimizer, parameters)};
+}
+
+MemoryLimit device_limit_from(int64_t free, int device_ranks, const MemoryLimit& host) {
+  // Workspaces of products, staging of collectives, and code that is loaded when it is first used.
+  constexpr int64_t kLibraryBytes = int64_t(1) << 30;
+  MemoryLimit limit{std::max<int64_t>(1, free / device_ranks - kLibraryBytes),
+                    "free device memory"};
+  if (device_ranks > 1) limit.source += text(" / ", device_ranks, " ranks that share it");
+  return with_host(limit, host.bytes, host.source);
+}
+
+MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks) {
+  const MemoryLimit host = host_limit(config, node_ranks);
+  if (!drives_devices() || config.memory.device_limit > 0) return host;
+  return device_limit_from(free_device_bytes(), device_ranks, host);
 }
 
 std::string bytes_text(double bytes) {

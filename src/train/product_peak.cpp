@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <span>
 #include <vector>
 
+#include "zero/device/arena.hpp"
+#include "zero/device/copy.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::train {
@@ -17,24 +20,31 @@ constexpr double kMostSeconds =
 template <class T>
 class Measurement {
  public:
-  Measurement(int threads, int64_t width)
-      : stream_(threads), width_(width), a_(size_t(width * width), T(1.0f)), b_(a_), c_(a_) {
+  Measurement(int threads, int64_t width) : stream_(threads), width_(width) {
     adopt_threads(stream_);
+    const std::vector<T> ones(size_t(width * width), T(1.0f));
+    for (Arena* arena : {&a_, &b_, &c_}) {
+      *arena = Arena(int64_t(ones.size() * sizeof(T)), Place::device);
+      copy_bytes(stream_, std::as_bytes(std::span(ones)), arena->data());
+    }
+    stream_.wait();
   }
 
   double seconds() {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
-    kernels::product<T, T>(stream_, {.m = width_, .n = width_, .k = width_}, a_.data(), b_.data(),
-                           nullptr, c_.data());
+    kernels::product<T, T>(stream_, {.m = width_, .n = width_, .k = width_}, elements(a_),
+                           elements(b_), nullptr, elements(c_));
     stream_.wait();
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
  private:
+  static T* elements(const Arena& arena) { return reinterpret_cast<T*>(arena.data()); }
+
   Stream stream_;
   int64_t width_;
-  std::vector<T> a_, b_, c_;
+  Arena a_, b_, c_;
 };
 
 template <class T>

@@ -8,9 +8,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <thread>
 
 #include "src/comm/mpi_world.hpp"
+#include "zero/device/device.hpp"
+#include "zero/device/device_choice.hpp"
 #include "zero/train/launches.hpp"
 
 namespace zero::train {
@@ -20,6 +23,13 @@ std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, separator);) words.push_back(word);
+  return words;
 }
 
 int64_t threads_from_environment() {
@@ -78,7 +88,26 @@ void Session::require_whole_launch() {
   });
 }
 
-void Session::start_threads(int64_t wanted) {
+void Session::take_device(bool share) {
+  if (!drives_devices()) return;
+  std::string mine = host_;
+  for (const DeviceInfo& device : usable_devices()) mine += "\t" + device.id;
+  NodeDevices node{.host = host_, .of_rank = {}, .trouble = device_trouble(), .share = share};
+  int node_rank = 0;
+  const std::vector<std::string> all = peers_->share(mine);
+  for (size_t r = 0; r < all.size(); ++r) {
+    std::vector<std::string> words = split(all[r], '\t');
+    if (words.front() != host_) continue;
+    if (int(r) == rank()) node_rank = int(node.of_rank.size());
+    words.erase(words.begin());
+    node.of_rank.push_back(std::move(words));
+  }
+  together([&] { use_device(choose_device(node, node_rank)); });
+  shares_devices_ = peers_->largest(zero::shares_devices(node)) != 0;
+}
+
+void Session::start_threads(int64_t wanted, bool share_device) {
+  take_device(share_device);
   if (wanted == 0) wanted = threads_from_environment();
   if (wanted == 0) wanted = threads_;
   threads_ = int(peers_->smallest(wanted));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "zero/device/device.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/run/executor.hpp"
 
@@ -15,15 +16,11 @@ void require_held(const plan::Unit& unit, UnitRange held, UnitRange range) {
                held.begin, ", ", held.end, ")");
 }
 
-bool is_on_disk(const StateView& view, int32_t buffer) {
-  return view.plan->buffers[size_t(buffer)].tier == plan::Tier::nvme;
-}
-
 /// Elements of a buffer from the `first` on.
 template <class T>
 void load(const StateView& view, int32_t buffer, int64_t first, std::span<T> out) {
-  if (is_on_disk(view, buffer)) {
-    return view.read_disk(buffer, first * int64_t(sizeof(T)), std::as_writable_bytes(out));
+  if (view.is_far(buffer)) {
+    return view.read_far(buffer, first * int64_t(sizeof(T)), std::as_writable_bytes(out));
   }
   const std::span<const T> from = view.values<T>(buffer).subspan(size_t(first), out.size());
   std::copy(from.begin(), from.end(), out.begin());
@@ -32,12 +29,12 @@ void load(const StateView& view, int32_t buffer, int64_t first, std::span<T> out
 /// Calls fill(elements) with `numel` elements of a buffer from the `first` on, to be written all.
 template <class T, class Fill>
 void store(const StateView& view, int32_t buffer, int64_t first, size_t numel, const Fill& fill) {
-  if (!is_on_disk(view, buffer)) {
+  if (!view.is_far(buffer)) {
     return fill(view.values<T>(buffer).subspan(size_t(first), numel));
   }
   std::vector<T> room(numel);
   fill(std::span(room));
-  view.write_disk(buffer, first * int64_t(sizeof(T)), std::as_bytes(std::span(room)));
+  view.write_far(buffer, first * int64_t(sizeof(T)), std::as_bytes(std::span(room)));
 }
 
 void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, UnitRange range,
@@ -53,7 +50,7 @@ void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, 
 template <class T>
 std::span<const T> loaded(const StateView& view, int32_t buffer, int64_t first, size_t numel,
                           std::vector<T>& room) {
-  if (!is_on_disk(view, buffer)) return view.values<T>(buffer).subspan(size_t(first), numel);
+  if (!view.is_far(buffer)) return view.values<T>(buffer).subspan(size_t(first), numel);
   room.resize(numel);
   load(view, buffer, first, std::span(room));
   return room;
@@ -135,10 +132,11 @@ StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor) {
   return {.plan = &plan,
           .rank = rank,
           .bytes = [from](int32_t buffer) { return from->bytes(buffer); },
-          .read_disk = [from](int32_t buffer, int64_t offset,
-                              std::span<std::byte> out) { from->read(buffer, offset, out); },
-          .write_disk = [from](int32_t buffer, int64_t offset,
-                               std::span<const std::byte> in) { from->write(buffer, offset, in); }};
+          .device_apart = drives_devices(),
+          .read_far = [from](int32_t buffer, int64_t offset,
+                             std::span<std::byte> out) { from->read(buffer, offset, out); },
+          .write_far = [from](int32_t buffer, int64_t offset,
+                              std::span<const std::byte> in) { from->write(buffer, offset, in); }};
 }
 
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {
@@ -178,7 +176,7 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
   if (is_master && view.plan->request.compute != Dtype::f32) return {};
   const int32_t moment = kind == StateKind::momentum ? unit.momentum : unit.variance;
   const int32_t buffer = is_master ? unit.weight : moment;
-  if (is_on_disk(view, buffer)) return {};
+  if (view.is_far(buffer)) return {};
   const UnitRange held =
       held_range(unit, is_master ? unit.weight_sharded : unit.optimizer_sharded, view.rank);
   require_held(unit, held, range);
@@ -188,7 +186,7 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
 
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range) {
-  if (is_on_disk(view, unit.weight)) return {};
+  if (view.is_far(unit.weight)) return {};
   const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
   require_held(unit, held, range);
   const size_t size = bytes_of(view.plan->request.compute);

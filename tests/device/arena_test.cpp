@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "zero/base/error.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero {
 namespace {
@@ -53,6 +54,16 @@ TEST(Arena, MovesWithItsContents) {
   assigned = std::move(moved);
   EXPECT_EQ(assigned.bytes(), kMiB);
   EXPECT_EQ(assigned.data()[7], std::byte(9));
+}
+
+TEST(Arena, LiesOnTheHostOfABuildForTheHostWhateverPlaceIsAskedFor) {
+  for (const Place place : {Place::host, Place::pinned, Place::device}) {
+    Arena arena(kMiB, place);
+    EXPECT_EQ(arena.on_host(), place != Place::device || !drives_devices());
+    if (!arena.on_host()) continue;
+    arena.data()[kMiB - 1] = std::byte(1);
+    EXPECT_GT(arena.resident_bytes(), 0);
+  }
 }
 
 TEST(Arena, MayBeEmpty) {

@@ -7,6 +7,8 @@
 #include <Kokkos_Core.hpp>
 #include <cstdio>
 
+#include "tests/support/device_memory.hpp"
+
 namespace {
 
 /// Prints failed checks of ranks other than 0, which have no other printer.
@@ -30,7 +32,8 @@ int run_tests(int argc, char** argv, int rank) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailurePrinter(rank));
   }
-  const int failed = RUN_ALL_TESTS();
+  const int failed =
+      zero::testing::with_shared_memory([](void*) { return RUN_ALL_TESTS(); }, nullptr);
   // Known only now: the filter acts when the tests run.
   const bool ran_none = testing::UnitTest::GetInstance()->test_to_run_count() == 0;
   return failed != 0 || ran_none;

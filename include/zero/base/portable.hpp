@@ -1,8 +1,11 @@
 #pragma once
-/// What lets one header serve the host compiler and nvcc.
+/// What lets one header serve the host compiler and nvcc. Code for threads of a GPU is templates
+/// over what they share, marked ZERO_DEVICE_ONLY: the host compiles them for tests.
 
 #ifdef __CUDACC__
 #define ZERO_HOST_DEVICE __host__ __device__
+#define ZERO_DEVICE_ONLY __device__
 #else
 #define ZERO_HOST_DEVICE
+#define ZERO_DEVICE_ONLY
 #endif

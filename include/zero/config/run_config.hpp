@@ -59,6 +59,9 @@ struct SessionConfig {
   int64_t walltime = 0;
   int64_t watchdog = 0;  ///< seconds without progress until the run is given up; auto = 0
   int64_t threads = 0;   ///< a rank; 0 = the cores that the rank is allowed to use
+  /// Several ranks of a node may drive one GPU, and exchange through host memory; on a host build
+  /// ranks share the cores anyway.
+  bool share_device = false;
 
   bool operator==(const SessionConfig&) const = default;
 };

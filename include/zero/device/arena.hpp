@@ -10,22 +10,32 @@ namespace zero {
 /// Source: Linux /proc/meminfo, "MemAvailable".
 int64_t available_bytes();
 
+/// Where a block of memory lies. On a host build all three are the host's memory.
+enum class Place : uint8_t {
+  host,
+  pinned,  ///< host memory that the device reaches and copies to and from without a detour
+  device,  ///< not to be touched by the host, see zero/device/copy.hpp
+};
+
 /// One block of memory, taken once and never returned before the end: all that a step touches on
-/// one tier. Page-aligned, zero-filled, in huge pages where the kernel gives them.
+/// one tier. Page-aligned, zero-filled; on the host in huge pages where the kernel gives them.
 class Arena {
  public:
   Arena() = default;
   /// Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
-  explicit Arena(int64_t bytes);
+  explicit Arena(int64_t bytes, Place place = Place::host);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
 
   std::byte* data() const { return base_; }
   int64_t bytes() const { return bytes_; }
+  /// Whether the host may read and write it.
+  bool on_host() const { return !on_device_; }
 
   /// Bytes that the kernel says are resident in this block now: what the plan's figure is checked
   /// against. Source: Linux /proc/self/smaps, "Rss" of the block's own mapping.
+  /// Device memory is resident as a whole.
   int64_t resident_bytes() const;
   /// Those of them in huge pages: "AnonHugePages".
   int64_t huge_bytes() const;
@@ -33,11 +43,14 @@ class Arena {
   void touch(int threads);
 
  private:
+  void map(int64_t bytes);
   int64_t mapped_bytes(const char* which) const;
 
   std::byte* base_ = nullptr;
   void* reserved_ = nullptr;  // address space around the block, given back with it
   int64_t bytes_ = 0;
+  bool pinned_ = false;
+  bool on_device_ = false;
 };
 
 }  // namespace zero

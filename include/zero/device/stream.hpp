@@ -8,8 +8,9 @@ namespace zero {
 /// done when work queued behind it runs, or when wait() returns; nothing may assume that it is done
 /// when its call returns, though on the host back end it is.
 ///
-/// On the host a stream is a Kokkos OpenMP instance with its own number of threads. Streams may be
-/// used from different threads at once; one stream serves one thread at a time.
+/// On the host a stream is a Kokkos OpenMP instance with its own number of threads; on a GPU a CUDA
+/// stream, which does not wait for the default one. Streams may be used from different threads at
+/// once; one stream serves one thread at a time.
 class Stream {
  public:
   /// `threads` >= 1; Kokkos must be running. Throws Error(kInternal) otherwise.
@@ -30,8 +31,8 @@ class Stream {
   std::unique_ptr<Handle> handle_;
 };
 
-/// Tells the calling thread's vendor libraries (OpenMP, oneDNN) to use stream.threads() threads.
-/// A lane calls it once, before its first kernel.
+/// Tells the calling thread's vendor libraries (OpenMP, oneDNN) to use stream.threads() threads,
+/// and its CUDA to use this process's device. A lane calls it once, before its first kernel.
 void adopt_threads(const Stream& stream);
 
 }  // namespace zero

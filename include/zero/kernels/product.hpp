@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "zero/base/dtype.hpp"
 #include "zero/device/stream.hpp"
@@ -25,6 +26,18 @@ struct ProductSpec {
 template <class T, class Out>
 void product(Stream& stream, const ProductSpec& spec, const T* a, const T* b, const T* bias,
              Out* c);
+
+/// How products are chosen where the library offers several algorithms for one (cuBLASLt).
+struct ProductRules {
+  /// true: the first call with a spec measures the algorithms that the library names first, and
+  /// keeps the fastest. false: the one that it names first, which is the same in every run.
+  bool measure = false;
+  std::string cache = "";  ///< file that keeps what was measured; "" keeps it in this process
+};
+
+/// For products whose first call comes later; the rules belong to the record of arithmetic choices.
+/// The host's libraries choose for themselves.
+void set_product_rules(const ProductRules& rules);
 
 /// Names the library behind product(), for the record of arithmetic choices: "oneDNN 2.6.3".
 const char* product_library();

@@ -86,7 +86,9 @@ class Executor {
   /// The same for kDecode and kPrefill, of which no trace is kept.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
-  /// This rank's bytes of a buffer in memory, for the host: between runs only.
+  /// Whether the host may touch a buffer: not on disk, nor in the memory of a device.
+  bool on_host(int32_t buffer) const;
+  /// This rank's bytes of such a buffer: between runs only.
   std::span<std::byte> bytes(int32_t buffer);
   /// A stretch of a buffer on any tier, from `offset` on: between runs only. Thread-safe for
   /// stretches that do not overlap. Throws Error(kIo) where a disk fails.
@@ -96,6 +98,15 @@ class Executor {
   std::span<T> values(int32_t buffer) {
     const std::span<std::byte> raw = bytes(buffer);
     return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
+  }
+  /// Calls fill(elements) with the `numel` elements of a buffer wherever it lies, to be written
+  /// all.
+  template <class T, class Fill>
+  void fill(int32_t buffer, int64_t numel, const Fill& fill_all) {
+    if (on_host(buffer)) return fill_all(values<T>(buffer).first(size_t(numel)));
+    std::vector<T> room(static_cast<size_t>(numel));
+    fill_all(std::span(room));
+    write(buffer, 0, std::as_bytes(std::span(room)));
   }
 
   const Arena& arena(plan::Tier tier) const;

@@ -16,6 +16,15 @@ struct BatchBuffers {
 /// Reads the samples at positions [first, first + samples).
 void read_samples(const Dataset& data, int64_t first, int64_t samples, const BatchBuffers& buffers);
 
+/// Places in a plan of the tokens and targets of one micro-batch.
+struct BatchPlaces {
+  int32_t tokens, targets;
+};
+
+/// The same into the buffers of an engine's plan, wherever they lie.
+void load_samples(Engine& engine, const BatchPlaces& places, const Dataset& data, int64_t first,
+                  int64_t samples);
+
 /// The position in the data of the first sample of micro-batch `micro_batch` of a rank in attempt
 /// `step`: it is number micro_batch x ranks + rank of the step's micro-batches.
 int64_t first_position(const BatchSizes& batch, int ranks, int64_t step, int64_t micro_batch,

@@ -16,10 +16,11 @@
 
 namespace zero::train {
 
-/// One communicator for each lane that communicates: of the rank alone, in shared memory where all
-/// ranks share a node, else MPI. ZERO_COMM=mpi in the environment forces the last, for tests.
+/// One communicator for each lane that communicates. On the host: of the rank alone, in shared
+/// memory where all ranks share a node, else MPI; ZERO_COMM=mpi in the environment forces the last,
+/// for tests. With devices: NCCL, or where ranks share a device what the host has, staged.
 /// Collective.
-std::vector<std::unique_ptr<comm::Communicator>> make_communicators(int ranks);
+std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const Session& session);
 
 /// This rank's memory, lanes and communicators: what runs the bodies of a plan. As long as it lives
 /// a watchdog is over the bodies, and over the session's peers wherever they wait for each other.
@@ -45,7 +46,9 @@ class Engine {
 
   const plan::Plan& plan() const { return build_.plan; }
   run::Executor& executor() { return *executor_; }
-  kernels::StepState& state();
+  /// Between runs.
+  kernels::StepState state() const;
+  void set_state(const kernels::StepState& state);
   StateView view();
 
   int64_t runs(plan::BodyId body) const {

@@ -2,7 +2,8 @@
 
 namespace zero::train {
 
-/// The threads that kernels run on (Kokkos), for as long as it lives. One at a time in a process.
+/// The threads, or the device, that kernels run on (Kokkos), for as long as it lives. One at a time
+/// in a process. A device that nobody has named is the first; throws Error(kUsage) without any.
 class KernelThreads {
  public:
   explicit KernelThreads(int threads);

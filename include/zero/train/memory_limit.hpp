@@ -43,6 +43,14 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 /// of a folder that does not exist.
 DiskRoom disk_room(const RunConfig& config, int node_ranks);
 
+/// The same for a rank that is about to train: with devices of their own memory, what is free
+/// there, divided by `device_ranks` that drive one device, less what libraries take; and
+/// host_limit() for what lies in host memory.
+MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks);
+
+/// The device's part of it: `free` bytes, and the limit of the host.
+MemoryLimit device_limit_from(int64_t free, int device_ranks, const MemoryLimit& host);
+
 /// The host's share from the bytes available (-1: not known) and the text of a cgroup's memory.max
 /// ("" where there is none).
 MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks);

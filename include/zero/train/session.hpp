@@ -44,9 +44,13 @@ class Session {
   void require_whole_launch();
 
   /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
-  /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos.
-  void start_threads(int64_t wanted);
+  /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos. On a
+  /// build that drives devices each rank takes its own (choose_device), or where there are too few
+  /// and `share_device` a part of one; throws Ended, kUsage, otherwise. Collective.
+  void start_threads(int64_t wanted, bool share_device);
   int threads() const { return threads_; }
+  /// Whether any two ranks of a node drive the same device.
+  bool shares_devices() const { return shares_devices_; }
 
   /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
   /// rank prints its line and every rank throws Ended. Collective.
@@ -65,6 +69,7 @@ class Session {
   void set_step(int64_t step) { step_ = step; }
 
  private:
+  void take_device(bool share);
   Failure complete(Failure failure) const;
   /// False where another rank was first.
   bool report(const Failure& failure) const;
@@ -73,7 +78,7 @@ class Session {
   std::string host_, folder_;
   int node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
-  bool leads_node_ = true, threaded_ = false;
+  bool leads_node_ = true, threaded_ = false, shares_devices_ = false;
   std::optional<KernelThreads> kernel_threads_;
 };
 

@@ -17,13 +17,19 @@ namespace zero::train {
 struct StateView {
   const plan::Plan* plan;
   int rank;
-  /// Of a buffer in memory.
+  /// Of a buffer that is not far.
   std::function<std::span<std::byte>(int32_t buffer)> bytes;
-  /// Of a buffer on disk, from byte `offset` on; from several threads at once. Unset where the plan
-  /// has none.
-  std::function<void(int32_t buffer, int64_t offset, std::span<std::byte> out)> read_disk = {};
-  std::function<void(int32_t buffer, int64_t offset, std::span<const std::byte> in)> write_disk =
-      {};
+  bool device_apart = false;  ///< the device has memory that the host may not touch
+  /// Of a far buffer, from byte `offset` on; from several threads at once. Unset where the plan has
+  /// none.
+  std::function<void(int32_t buffer, int64_t offset, std::span<std::byte> out)> read_far = {};
+  std::function<void(int32_t buffer, int64_t offset, std::span<const std::byte> in)> write_far = {};
+
+  /// Whether a buffer is on disk or in the memory of a device.
+  bool is_far(int32_t buffer) const {
+    const plan::Tier tier = plan->buffers[size_t(buffer)].tier;
+    return tier == plan::Tier::nvme || (device_apart && tier == plan::Tier::device);
+  }
 
   template <class T>
   std::span<T> values(int32_t buffer) const {
@@ -62,12 +68,12 @@ void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, 
                  std::span<const float> values);
 
 /// Where a range of one state of `unit`, all of which the view's rank must hold, rests in memory as
-/// read_state tells it and write_state leaves it; none where it is on disk, or a master that is no
+/// read_state tells it and write_state leaves it; none where it is far, or a master that is no
 /// fp32 weight.
 std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
                                  UnitRange range);
 
-/// The same of weights; none where they are on disk.
+/// The same of weights; none where they are far.
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range);
 

@@ -38,10 +38,10 @@ class Collective {
  public:
   static constexpr int64_t kShardNumel = int64_t(4) << 20;  ///< 8 MiB of bf16
 
-  explicit Collective(int ranks)
-      : comm_(std::move(train::make_communicators(ranks).front())),
+  explicit Collective(const train::Session& session)
+      : comm_(std::move(train::make_communicators(session).front())),
         stream_(1),
-        full_(ranks * kShardNumel * 2),
+        full_(session.ranks() * kShardNumel * 2),
         shard_(kShardNumel * 4) {
     full_.touch(1);
     shard_.touch(1);
@@ -173,7 +173,7 @@ void Measurements::collectives() {
     add_row({"collectives", "", 0}, "not measured: one rank; mpirun -n 2 zeroapp calibrate does");
     return;
   }
-  Collective collective(session_.ranks());
+  Collective collective(session_);
   // The first calls make buffers ready.
   collective.gather_rate();
   collective.reduce_rate();

@@ -26,17 +26,18 @@ void Run::read_input() {
   train::require_same(session_, "the program", version());
   train::require_same_settings(session_, effective_toml(input_));
   config_ = input_.config;
-  session_.start_threads(config_.run.threads);
+  session_.start_threads(config_.run.threads, config_.run.share_device);
 }
 
 void Run::compile_plan() {
   const train::Team team{.ranks = session_.ranks(), .threads = session_.threads()};
   const int64_t nodes_most = session_.peers().largest(session_.node_ranks());
-  train::MemoryLimit limit = train::host_limit(config_, int(nodes_most));
+  train::MemoryLimit limit =
+      train::rank_limit(config_, int(nodes_most), session_.shares_devices() ? int(nodes_most) : 1);
   session_.together([&] { limit.disk = train::disk_room(config_, int(nodes_most)); });
   // What is free differs by moments and nodes; the least counts for all.
-  for (int64_t* room :
-       {&limit.bytes, &limit.disk.optimizer, &limit.disk.parameters, &limit.disk.both}) {
+  for (int64_t* room : {&limit.bytes, &limit.host_bytes, &limit.disk.optimizer,
+                        &limit.disk.parameters, &limit.disk.both}) {
     *room = session_.peers().smallest(*room);
   }
   RunConfig asked;

@@ -1,11 +1,10 @@
-#include "zero/device/stream.hpp"
-
 #include <omp.h>
 
 #include <string>
 
 #include "src/device/space.hpp"
 #include "zero/base/error.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 namespace {

@@ -1,6 +1,6 @@
-#include "zero/device/copy.hpp"
-
 #include <cstring>
+
+#include "zero/device/copy.hpp"
 
 namespace zero {
 

@@ -1,0 +1,118 @@
+#include "kernels/vendor/algorithm_cache.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <span>
+#include <vector>
+
+#include "zero/base/crc32c.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/hex.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+std::string check_sum(std::string_view line) {
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08x", crc32c(std::as_bytes(std::span(line))));
+  return digits;
+}
+
+std::vector<std::string_view> columns_of(std::string_view line) {
+  std::vector<std::string_view> columns;
+  for (size_t begin = 0; begin <= line.size();) {
+    const size_t end = std::min(line.find('\t', begin), line.size());
+    columns.push_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return columns;
+}
+
+bool read_hex(std::string_view digits, std::span<std::byte> bytes) {
+  if (digits.size() != 2 * bytes.size()) return false;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const std::string two(digits.substr(2 * i, 2));
+    char* end = nullptr;
+    bytes[i] = std::byte(std::strtoul(two.c_str(), &end, 16));
+    if (end != two.c_str() + 2) return false;
+  }
+  return true;
+}
+
+std::string hex(std::span<const std::byte> bytes) {
+  return hex_of({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+}
+
+size_t file_bytes(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 ? size_t(facts.st_size) : 0;
+}
+
+/// One write to the end of the file, so that lines of several processes do not mix.
+void append(const std::string& path, const std::string& line) {
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  const ssize_t written = write(file, line.data(), line.size());
+  const bool whole = written == ssize_t(line.size());
+  if (close(file) != 0 || !whole) {
+    std::fprintf(stderr, "zeroapp: warning: %s keeps no more algorithms: the disk refuses them\n",
+                 path.c_str());
+  }
+}
+
+}  // namespace
+
+AlgorithmCache::AlgorithmCache(std::string path, std::string machine)
+    : path_(std::move(path)), machine_(std::move(machine)) {
+  ZERO_REQUIRE(machine_.find_first_of("\t\n") == std::string::npos, "a machine named '", machine_,
+               "'");
+  if (path_.empty()) return;
+  std::ifstream file(path_);
+  size_t bytes = 0;
+  for (std::string line; bytes < kBytesMost && std::getline(file, line);) {
+    bytes += line.size() + 1;
+    read_line(line);
+  }
+}
+
+void AlgorithmCache::read_line(std::string_view line) {
+  if (line.empty()) return;
+  const std::vector<std::string_view> columns = columns_of(line);
+  Algorithm read{};
+  const size_t tab = line.rfind('\t');
+  const bool whole = columns.size() == 5 && columns[4] == check_sum(line.substr(0, tab)) &&
+                     read_hex(columns[2], read.description);
+  if (!whole) {
+    ++damaged_lines_;
+    return;
+  }
+  if (columns[0] != machine_) return;
+  read.microseconds = std::strtof(std::string(columns[3]).c_str(), nullptr);
+  known_[std::string(columns[1])] = read;
+}
+
+std::optional<Algorithm> AlgorithmCache::find(const std::string& problem) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(problem);
+  if (found == known_.end()) return std::nullopt;
+  return found->second;
+}
+
+void AlgorithmCache::keep(const std::string& problem, const Algorithm& algorithm) {
+  ZERO_REQUIRE(problem.find_first_of("\t\n") == std::string::npos, "a problem named '", problem,
+               "'");
+  const std::lock_guard lock(mutex_);
+  known_[problem] = algorithm;
+  if (path_.empty() || file_bytes(path_) >= kBytesMost) return;
+  const std::string line =
+      text(machine_, "\t", problem, "\t", hex(algorithm.description), "\t", algorithm.microseconds);
+  // A line that another process was stopped in the middle of ends where this one begins.
+  append(path_, text("\n", line, "\t", check_sum(line), "\n"));
+}
+
+}  // namespace zero::kernels::vendor

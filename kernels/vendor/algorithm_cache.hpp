@@ -1,0 +1,49 @@
+#pragma once
+/// Which algorithm a library does a product with best, kept in a file from run to run. Nothing here
+/// knows the library: an algorithm is the 64 bytes that it calls so.
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace zero::kernels::vendor {
+
+/// What was measured for one product.
+struct Algorithm {
+  std::array<std::byte, 64> description;
+  float microseconds;
+};
+
+/// A table in memory with a file behind it, one line an entry, that several processes add to: a
+/// line is one append and carries its own check sum, so a torn or foreign line is passed over.
+/// Entries belong to a machine, the GPU and the library's version, and are not seen under another.
+/// A file that cannot be read or written costs measuring again and nothing else. Thread-safe.
+class AlgorithmCache {
+ public:
+  /// `path` "" keeps nothing. `machine` and problems hold no tab and no line feed.
+  AlgorithmCache(std::string path, std::string machine);
+
+  std::optional<Algorithm> find(const std::string& problem) const;
+  /// Replaces an entry; the last line of a file counts.
+  void keep(const std::string& problem, const Algorithm& algorithm);
+
+  /// Lines of the file that were passed over as damaged.
+  int damaged_lines() const { return damaged_lines_; }
+
+  /// A file that has grown beyond this is neither read on nor added to.
+  static constexpr size_t kBytesMost = size_t(4) << 20;
+
+ private:
+  void read_line(std::string_view line);
+
+  std::string path_, machine_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Algorithm> known_;
+  int damaged_lines_ = 0;
+};
+
+}  // namespace zero::kernels::vendor

@@ -1,0 +1,267 @@
+#pragma once
+/// Attention as one block of GPU threads computes it: templates over the block, which tells a
+/// thread who it is and lets threads meet, so that the host runs the same code in tests.
+///
+/// A block has kWarps warps of 32 threads. A warp owns kRows rows of one side (queries, or keys),
+/// and walks over tiles of 32 rows of the other side, one of them a lane. All sums are fp32 and of
+/// a fixed order; nothing is added atomically.
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/support/math.hpp"
+#include "zero/base/align.hpp"
+#include "zero/kernels/attention.hpp"
+
+namespace zero::kernels::vendor {
+
+inline constexpr int kWarpLanes = 32;
+inline constexpr int kAttentionWarps = 8;
+inline constexpr int kAttentionThreads = kAttentionWarps * kWarpLanes;
+/// Rows that a warp owns: what is read of the other side serves all of them.
+inline constexpr int kOwnRows = 4;
+/// Rows that a block owns, and rows of a tile of the other side.
+inline constexpr int kTileRows = kAttentionWarps * kOwnRows;
+static_assert(kTileRows == kWarpLanes);
+/// The widest head that the shared memory of a multiprocessor has room for.
+inline constexpr int64_t kHeadWidthMost = 256;
+
+/// fp32 elements of shared memory that a block wants, for `pairs` pairs of tiles: 1 forwards, where
+/// queries need no partner, counts as a pair and a half.
+constexpr int64_t attention_shared_numel(int64_t head_width, bool backward) {
+  const int64_t own = kTileRows * head_width, other = kTileRows * (head_width + 1);
+  return backward ? 2 * own + 2 * other : own + other + kTileRows * head_width;
+}
+
+/// Blocks of one launch in either direction: tiles of all heads of all samples.
+constexpr int64_t attention_blocks(const AttentionExtents& extents) {
+  return extents.samples * extents.heads * ceil_div<int64_t>(extents.length, kTileRows);
+}
+
+/// What every block of a launch knows.
+struct AttentionLaunch {
+  AttentionExtents extents;
+  DropoutSite site;
+  const StepInputs* inputs;
+
+  ZERO_DEVICE_ONLY int64_t width() const { return extents.heads * extents.head_width; }
+  ZERO_DEVICE_ONLY float scale() const { return 1.0f / std::sqrt(float(extents.head_width)); }
+};
+
+/// The tile of one block: one head of one sample, and kTileRows rows of it.
+struct AttentionPlace {
+  int64_t sample, head, first_row;
+
+  ZERO_DEVICE_ONLY AttentionPlace(const AttentionExtents& extents, int64_t block) {
+    const int64_t tiles = ceil_div<int64_t>(extents.length, kTileRows), item = block / tiles;
+    sample = item / extents.heads;
+    head = item % extents.heads;
+    first_row = block % tiles * kTileRows;
+  }
+  /// Row 0 of this head in rows of `columns` elements of which it has `head_width`.
+  ZERO_DEVICE_ONLY int64_t offset(const AttentionExtents& extents, int64_t columns) const {
+    return sample * extents.length * columns + head * extents.head_width;
+  }
+  /// Row 0 of this head in [samples, heads, length].
+  ZERO_DEVICE_ONLY int64_t first_of_head(const AttentionExtents& extents) const {
+    return (sample * extents.heads + head) * extents.length;
+  }
+};
+
+/// The masks of one head.
+struct AttentionMask {
+  uint64_t seed;
+  int64_t sample, row0, columns;
+  uint32_t site, threshold;
+  float multiplier;  ///< of kept probabilities
+  bool drops;
+
+  ZERO_DEVICE_ONLY AttentionMask(const AttentionLaunch& launch, const AttentionPlace& place)
+      : seed(0),
+        sample(0),
+        row0(place.head * launch.extents.length),
+        columns(round_up<int64_t>(launch.extents.length, 4)),
+        site(launch.site.site),
+        threshold(dropout_threshold(launch.site.probability)),
+        multiplier(1.0f / (1.0f - launch.site.probability)),
+        drops(launch.site.probability > 0.0f) {
+    if (!drops) return;
+    seed = launch.inputs->seed;
+    sample = launch.inputs->first_sample + launch.site.sample_offset + place.sample;
+  }
+  ZERO_DEVICE_ONLY bool keeps(int64_t query, int64_t key) const {
+    if (!drops) return true;
+    const int64_t element = (row0 + query) * columns + key;
+    return dropout_words(seed, site, sample, uint32_t(element / 4)).word[element % 4] >= threshold;
+  }
+};
+
+template <class Block>
+ZERO_DEVICE_ONLY float warp_sum(const Block& block, float value) {
+  for (int step = kWarpLanes / 2; step > 0; step /= 2)
+    value += block.shuffle(value, block.lane() ^ step);
+  return value;
+}
+
+template <class Block>
+ZERO_DEVICE_ONLY float warp_maximum(const Block& block, float value) {
+  for (int step = kWarpLanes / 2; step > 0; step /= 2) {
+    const float other = block.shuffle(value, block.lane() ^ step);
+    value = value < other ? other : value;
+  }
+  return value;
+}
+
+/// Rows of global memory with `ld` elements from one to the next.
+template <class T>
+struct StridedRowsOf {
+  T* first;
+  int64_t ld;
+  int64_t length;  ///< rows that exist
+};
+
+/// Copies kTileRows rows from `row` on into shared memory, in fp32, zeros where there is no row.
+template <class T, class Block>
+ZERO_DEVICE_ONLY void load_tile(const Block& block, const StridedRowsOf<const T>& rows, int64_t row,
+                                int64_t width, int64_t pitch, float* tile) {
+  for (int64_t i = block.thread(); i < kTileRows * width; i += kAttentionThreads) {
+    const int64_t r = i / width, j = i % width;
+    const bool exists = row + r < rows.length;
+    tile[r * pitch + j] = exists ? float(rows.first[(row + r) * rows.ld + j]) : 0.0f;
+  }
+}
+
+/// dot[r] = row r of the warp's own rows times the lane's row of the other side.
+template <class Block>
+ZERO_DEVICE_ONLY void dot_products(const Block& block, int64_t width, const float* own,
+                                   const float* other, float (&dot)[kOwnRows]) {
+  const float* const mine = own + block.warp() * kOwnRows * width;
+  const float* const lane = other + block.lane() * (width + 1);
+  for (int r = 0; r < kOwnRows; ++r) dot[r] = 0.0f;
+  for (int64_t j = 0; j < width; ++j) {
+    const float value = lane[j];
+    for (int r = 0; r < kOwnRows; ++r) dot[r] = std::fma(mine[r * width + j], value, dot[r]);
+  }
+}
+
+/// The warp's own rows of a result, spread over its lanes: lane l has columns l, l + 32, ...
+template <int kParts>
+struct OwnSums {
+  float value[kOwnRows][kParts];
+
+  ZERO_DEVICE_ONLY OwnSums() {
+    for (auto& row : value)
+      for (float& part : row) part = 0.0f;
+  }
+  /// Adds factor[r] of each lane times that lane's row of the tile.
+  template <class Block>
+  ZERO_DEVICE_ONLY void add(const Block& block, const float (&factor)[kOwnRows], int64_t width,
+                            const float* tile, int64_t pitch) {
+    for (int l = 0; l < kWarpLanes; ++l) {
+      float factors[kOwnRows];
+      for (int r = 0; r < kOwnRows; ++r) factors[r] = block.shuffle(factor[r], l);
+      add_row(block.lane(), factors, width, tile + l * pitch);
+    }
+  }
+  ZERO_DEVICE_ONLY void add_row(int lane, const float (&factor)[kOwnRows], int64_t width,
+                                const float* row) {
+    for (int part = 0; part < kParts; ++part) {
+      const int64_t j = lane + part * kWarpLanes;
+      const float element = j < width ? row[j] : 0.0f;
+      for (int r = 0; r < kOwnRows; ++r)
+        value[r][part] = std::fma(factor[r], element, value[r][part]);
+    }
+  }
+  /// Row r times `factor`, rounded once, to a row of global memory.
+  template <class T>
+  ZERO_DEVICE_ONLY void store(int lane, int r, float factor, int64_t width, T* row) const {
+    for (int part = 0; part < kParts; ++part) {
+      const int64_t j = lane + part * kWarpLanes;
+      if (j < width) row[j] = T(factor * value[r][part]);
+    }
+  }
+};
+
+/// Forwards: a warp owns queries and walks over keys and values with an online softmax.
+template <class T, int kParts, class Block>
+class AttentionForward {
+ public:
+  ZERO_DEVICE_ONLY AttentionForward(const Block& block, const AttentionLaunch& launch,
+                                    const AttentionArrays<T>& arrays)
+      : block_(block),
+        launch_(launch),
+        arrays_(arrays),
+        place_(launch.extents, block.index()),
+        mask_(launch, place_) {
+    for (int r = 0; r < kOwnRows; ++r) {
+      maximum_[r] = -INFINITY;
+      sum_[r] = 0.0f;
+    }
+  }
+
+  ZERO_DEVICE_ONLY void run() {
+    const int64_t d = launch_.extents.head_width, width = launch_.width();
+    float* const queries = block_.shared();
+    float* const keys = queries + kTileRows * d;
+    float* const values = keys + kTileRows * (d + 1);
+    const StridedRowsOf<const T> q{arrays_.qkv + place_.offset(launch_.extents, 3 * width),
+                                   3 * width, launch_.extents.length};
+    const StridedRowsOf<const T> k{q.first + width, q.ld, q.length};
+    const StridedRowsOf<const T> v{q.first + 2 * width, q.ld, q.length};
+    load_tile(block_, q, place_.first_row, d, d, queries);
+    for (int64_t key = 0; key <= place_.first_row; key += kTileRows) {
+      block_.sync();
+      load_tile(block_, k, key, d, d + 1, keys);
+      load_tile(block_, v, key, d, d, values);
+      block_.sync();
+      float probability[kOwnRows];
+      dot_products(block_, d, queries, keys, probability);
+      for (int r = 0; r < kOwnRows; ++r) probability[r] = soften(r, key, probability[r]);
+      y_.add(block_, probability, d, values, d);
+    }
+    store();
+  }
+
+ private:
+  ZERO_DEVICE_ONLY int64_t row(int r) const {
+    return place_.first_row + block_.warp() * kOwnRows + r;
+  }
+
+  /// The lane's score of the warp's row r becomes its probability, not yet divided by the sum.
+  ZERO_DEVICE_ONLY float soften(int r, int64_t first_key, float dot) {
+    const int64_t query = row(r), key = first_key + block_.lane();
+    const bool visible = key <= query;
+    const float score = visible ? dot * launch_.scale() : -INFINITY;
+    // Tiles begin at multiples of 32, and so a query sees at least the first key of each.
+    const float most = warp_maximum(block_, score);
+    const float maximum = most < maximum_[r] ? maximum_[r] : most;
+    const float rescale = exp_f32(maximum_[r] - maximum);
+    const float probability = visible ? exp_f32(score - maximum) : 0.0f;
+    sum_[r] = sum_[r] * rescale + warp_sum(block_, probability);
+    maximum_[r] = maximum;
+    for (float& part : y_.value[r]) part *= rescale;
+    return visible && mask_.keeps(query, key) ? probability : 0.0f;
+  }
+
+  ZERO_DEVICE_ONLY void store() const {
+    const int64_t width = launch_.width();
+    for (int r = 0; r < kOwnRows; ++r) {
+      if (row(r) >= launch_.extents.length) continue;
+      T* const y = arrays_.y + place_.offset(launch_.extents, width) + row(r) * width;
+      y_.store(block_.lane(), r, mask_.multiplier / sum_[r], launch_.extents.head_width, y);
+      if (block_.lane() == 0)
+        arrays_.logsumexp[place_.first_of_head(launch_.extents) + row(r)] =
+            maximum_[r] + log_f32(sum_[r]);
+    }
+  }
+
+  const Block& block_;
+  AttentionLaunch launch_;
+  AttentionArrays<T> arrays_;
+  AttentionPlace place_;
+  AttentionMask mask_;
+  OwnSums<kParts> y_;
+  float maximum_[kOwnRows], sum_[kOwnRows];
+};
+
+}  // namespace zero::kernels::vendor

@@ -1,0 +1,142 @@
+#include "zero/comm/host_staged.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "src/comm/host_communicator.hpp"
+#include "zero/base/error.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/device/copy.hpp"
+
+namespace zero::comm {
+namespace {
+
+/// The widest element that sums are made of or stored as.
+constexpr int64_t kElementBytes = 4;
+
+const std::byte* element(const void* array, int64_t i, int64_t bytes) {
+  return static_cast<const std::byte*>(array) + i * bytes;
+}
+std::byte* element(void* array, int64_t i, int64_t bytes) {
+  return static_cast<std::byte*>(array) + i * bytes;
+}
+
+class HostStaged final : public Communicator {
+ public:
+  HostStaged(std::unique_ptr<Communicator> host, int64_t staging_bytes)
+      : host_(std::move(host)),
+        name_(text("host-staged ", host_->backend())),
+        most_(staging_bytes / ((host_->ranks() + 1) * kElementBytes)),
+        staging_(staging_bytes, Place::pinned) {}
+
+  int rank() const override { return host_->rank(); }
+  int ranks() const override { return host_->ranks(); }
+  std::string_view backend() const override { return name_; }
+
+  void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
+                  void* full) override {
+    require_piece(piece);
+    const int64_t bytes = int64_t(bytes_of(dtype));
+    for_each_part(piece.numel, most_, [&](int64_t first, int64_t numel) {
+      const int64_t begin = piece.begin + first;
+      copy(stream, element(shard, begin, bytes), own(numel), numel * bytes);
+      host_->all_gather(stream, dtype, whole(numel), own(numel), all());
+      for (int r = 0; r < ranks(); ++r)
+        copy(stream, element(all(), r * numel, bytes),
+             element(full, r * piece.shard_numel + begin, bytes), numel * bytes);
+    });
+    count(&TrafficTable::all_gather);
+  }
+
+  void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
+                      const void* full, void* shard) override {
+    require_piece(piece);
+    const int64_t in = int64_t(bytes_of(reduction.in)), out = int64_t(bytes_of(reduction.out));
+    for_each_part(piece.numel, most_, [&](int64_t first, int64_t numel) {
+      const int64_t begin = piece.begin + first;
+      for (int r = 0; r < ranks(); ++r)
+        copy(stream, element(full, r * piece.shard_numel + begin, in),
+             element(all(), r * numel, in), numel * in);
+      if (reduction.store == Store::add)
+        copy(stream, element(shard, begin, out), own(numel), numel * out);
+      host_->reduce_scatter(stream, reduction, whole(numel), all(), own(numel));
+      copy(stream, own(numel), element(shard, begin, out), numel * out);
+    });
+    count(&TrafficTable::reduce_scatter);
+  }
+
+  void all_reduce(Stream& stream, std::span<int64_t> words) override {
+    const int64_t bytes = int64_t(sizeof(int64_t));
+    for_each_part(int64_t(words.size()), staging_.bytes() / bytes, [&](int64_t first, int64_t n) {
+      std::byte* const part = element(words.data(), first, bytes);
+      copy(stream, part, all(), n * bytes);
+      host_->all_reduce(stream, {reinterpret_cast<int64_t*>(all()), size_t(n)});
+      copy(stream, all(), part, n * bytes);
+    });
+    count(&TrafficTable::all_reduce);
+  }
+
+  void broadcast(Stream& stream, std::span<std::byte> bytes, int root) override {
+    for_each_part(int64_t(bytes.size()), staging_.bytes(), [&](int64_t first, int64_t n) {
+      if (rank() == root) copy(stream, bytes.data() + first, all(), n);
+      host_->broadcast(stream, {all(), size_t(n)}, root);
+      if (rank() != root) copy(stream, all(), bytes.data() + first, n);
+    });
+    count(&TrafficTable::broadcast);
+  }
+
+  void barrier() override { host_->barrier(); }
+
+ private:
+  /// work(first, numel) for parts of at most `most` elements; once even if there are none, so that
+  /// the host's communicator says what is wrong with that.
+  template <class Work>
+  static void for_each_part(int64_t numel, int64_t most, const Work& work) {
+    int64_t first = 0;
+    do {
+      work(first, std::min(most, numel - first));
+      first += most;
+    } while (first < numel);
+  }
+
+  static Piece whole(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel}; }
+
+  /// The piece of all ranks, side by side, and behind it this rank's own.
+  std::byte* all() const { return staging_.data(); }
+  std::byte* own(int64_t numel) const { return all() + ranks() * numel * kElementBytes; }
+
+  /// The host's communicators and the next part write where this copy reads, so it is waited for.
+  static void copy(Stream& stream, const std::byte* from, std::byte* to, int64_t bytes) {
+    copy_bytes(stream, {from, size_t(std::max<int64_t>(0, bytes))}, to);
+    stream.wait();
+  }
+
+  /// What was sent is what the host's communicator has sent; a verb is one call, however many
+  /// parts.
+  void count(Traffic TrafficTable::*verb) {
+    const Traffic& sent = host_->traffic().*verb;
+    Traffic& own_verb = traffic_.*verb;
+    own_verb = {.calls = own_verb.calls + 1,
+                .elements_sent = sent.elements_sent,
+                .bytes_sent = sent.bytes_sent};
+  }
+
+  std::unique_ptr<Communicator> host_;
+  std::string name_;
+  int64_t most_;  ///< elements of a part
+  Arena staging_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_host_staged(std::unique_ptr<Communicator> host,
+                                               const HostStagedOptions& options) {
+  const int64_t least = (host->ranks() + 1) * kElementBytes;
+  if (options.staging_bytes < least) {
+    refuse(Exit::kUsage, "staging of ", options.staging_bytes, " bytes for ", host->ranks(),
+           " ranks: need at least ", least);
+  }
+  return std::make_unique<HostStaged>(std::move(host), options.staging_bytes);
+}
+
+}  // namespace zero::comm

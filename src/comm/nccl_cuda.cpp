@@ -1,0 +1,204 @@
+#include <nccl.h>
+
+#include <algorithm>
+
+#include "src/comm/host_communicator.hpp"
+#include "src/comm/mpi_world.hpp"
+#include "src/device/cuda_status.hpp"
+#include "src/device/native_stream.hpp"
+#include "zero/base/error.hpp"
+#include "zero/comm/nccl.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/device/copy.hpp"
+#include "zero/device/device.hpp"
+#include "zero/kernels/stacked_sum.hpp"
+#include "zero/kernels/tree_sum.hpp"
+
+namespace zero::comm {
+namespace {
+
+void check_nccl(ncclResult_t status, const char* what) {
+  if (status == ncclSuccess) return;
+  refuse(Exit::kInternal, what, " failed in NCCL: ", ncclGetErrorString(status), " - ",
+         ncclGetLastError(nullptr));
+}
+
+/// Ranks of a group call make one launch.
+template <class Calls>
+void group(const char* what, const Calls& calls) {
+  check_nccl(ncclGroupStart(), what);
+  calls();
+  check_nccl(ncclGroupEnd(), what);
+}
+
+ncclComm_t join(const World& world) {
+  ncclUniqueId mine{};
+  if (world.rank() == 0) check_nccl(ncclGetUniqueId(&mine), "naming a communicator");
+  const ncclUniqueId id = world.gather(mine).front();
+  ncclComm_t made = nullptr;
+  check_nccl(ncclCommInitRank(&made, world.ranks(), id, world.rank()), "making a communicator");
+  return made;
+}
+
+struct DeviceName {
+  char text[80] = "";
+};
+
+/// NCCL's own words for it come late and name no way out.
+void require_own_devices(const World& world) {
+  DeviceName mine;
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device_in_use()), "asking what a device is");
+  std::copy_n(properties.uuid.bytes, sizeof properties.uuid.bytes, mine.text);
+  const auto all = world.gather(mine);
+  for (size_t r = 0; r < all.size(); ++r) {
+    for (size_t s = 0; s < r; ++s) {
+      if (!std::equal(all[r].text, all[r].text + 80, all[s].text)) continue;
+      refuse(Exit::kUsage, "ranks ", s, " and ", r,
+             " drive one GPU, which NCCL refuses: give each rank its own, or exchange through host "
+             "memory (run.share_device = true)");
+    }
+  }
+}
+
+class Nccl final : public Communicator {
+ public:
+  Nccl(const World& world, int64_t staging_bytes)
+      : rank_(world.rank()),
+        ranks_(world.ranks()),
+        comm_(join(world)),
+        staging_(staging_bytes, Place::device),
+        word_(sizeof(int64_t), Place::device),
+        own_stream_(1) {}
+
+  ~Nccl() override {
+    // The lanes have ended, or a peer has failed; then nobody would come to a proper farewell.
+    static_cast<void>(ncclCommAbort(comm_));
+  }
+
+  int rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
+  std::string_view backend() const override { return "nccl"; }
+
+  void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
+                  void* full) override {
+    require_piece(piece);
+    const int64_t bytes = int64_t(bytes_of(dtype));
+    const auto* const mine = static_cast<const std::byte*>(shard) + piece.begin * bytes;
+    // Pieces of all shards do not lie side by side: each comes from its own root.
+    group("an all_gather", [&] {
+      for (int r = 0; r < ranks_; ++r) {
+        std::byte* const to =
+            static_cast<std::byte*>(full) + (r * piece.shard_numel + piece.begin) * bytes;
+        check_nccl(ncclBroadcast(r == rank_ ? mine : to, to, size_t(piece.numel * bytes), ncclUint8,
+                                 r, comm_, native_stream(stream)),
+                   "an all_gather");
+      }
+    });
+    count(traffic_.all_gather, piece.numel * (ranks_ - 1), bytes);
+  }
+
+  void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
+                      const void* full, void* shard) override {
+    require_piece(piece);
+    const int64_t bytes = int64_t(bytes_of(reduction.in));
+    const int64_t most = staging_.bytes() / (ranks_ * bytes);
+    for (int64_t first = 0; first < piece.numel; first += most) {
+      const Piece part{piece.shard_numel, piece.begin + first, std::min(most, piece.numel - first)};
+      exchange(stream, part, bytes, static_cast<const std::byte*>(full));
+      sum(stream, reduction, part, shard);
+    }
+    count(traffic_.reduce_scatter, piece.numel * (ranks_ - 1), bytes);
+  }
+
+  void all_reduce(Stream& stream, std::span<int64_t> words) override {
+    check_nccl(ncclAllReduce(words.data(), words.data(), words.size(), ncclInt64, ncclSum, comm_,
+                             native_stream(stream)),
+               "an all_reduce");
+    count(traffic_.all_reduce, int64_t(words.size()) * (ranks_ - 1), sizeof(int64_t));
+  }
+
+  void broadcast(Stream& stream, std::span<std::byte> bytes, int root) override {
+    check_nccl(ncclBroadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
+                             native_stream(stream)),
+               "a broadcast");
+    count(traffic_.broadcast, rank_ == root ? int64_t(bytes.size()) * (ranks_ - 1) : 0, 1);
+  }
+
+  void barrier() override {
+    check_nccl(ncclAllReduce(word_.data(), word_.data(), 1, ncclInt64, ncclSum, comm_,
+                             native_stream(own_stream_)),
+               "a barrier");
+    own_stream_.wait();
+  }
+
+ private:
+  /// Every rank's part of this rank's shard, side by side in the staging, in rank order.
+  void exchange(Stream& stream, const Piece& part, int64_t bytes, const std::byte* full) {
+    const size_t numel = size_t(part.numel * bytes);
+    const auto of_rank = [&](int r) { return full + (r * part.shard_numel + part.begin) * bytes; };
+    group("a reduce_scatter", [&] {
+      for (int r = 0; r < ranks_; ++r) {
+        if (r == rank_) continue;
+        std::byte* const to = staging_.data() + int64_t(r) * part.numel * bytes;
+        check_nccl(ncclSend(of_rank(r), numel, ncclUint8, r, comm_, native_stream(stream)),
+                   "sending");
+        check_nccl(ncclRecv(to, numel, ncclUint8, r, comm_, native_stream(stream)), "receiving");
+      }
+    });
+    copy_bytes(stream, {of_rank(rank_), numel},
+               staging_.data() + int64_t(rank_) * part.numel * bytes);
+  }
+
+  void sum(Stream& stream, const Reduction& reduction, const Piece& part, void* shard) {
+    const bool to_fp32 = reduction.out == Dtype::f32;
+    ZERO_REQUIRE(to_fp32 || reduction.out == reduction.in, "reduce_scatter of ",
+                 name_of(reduction.in), " into ", name_of(reduction.out));
+    switch (reduction.in) {
+      case Dtype::f32:
+        return sum_as<float, float>(stream, reduction, part, shard);
+      case Dtype::bf16:
+        return to_fp32 ? sum_as<bf16, float>(stream, reduction, part, shard)
+                       : sum_as<bf16, bf16>(stream, reduction, part, shard);
+      case Dtype::f16:
+        return to_fp32 ? sum_as<f16, float>(stream, reduction, part, shard)
+                       : sum_as<f16, f16>(stream, reduction, part, shard);
+      default:
+        ZERO_REQUIRE(false, "reduce_scatter of ", name_of(reduction.in),
+                     ": sums take fp32, bf16 or fp16");
+    }
+  }
+
+  template <class T, class Out>
+  void sum_as(Stream& stream, const Reduction& reduction, const Piece& part, void* shard) {
+    kernels::stacked_sum<T, Out>(
+        stream, {ranks_, part.numel}, part.numel, reinterpret_cast<const T*>(staging_.data()),
+        static_cast<Out*>(shard) + part.begin, reduction.store == Store::add);
+  }
+
+  static void count(Traffic& verb, int64_t elements, int64_t bytes) {
+    ++verb.calls;
+    verb.elements_sent += elements;
+    verb.bytes_sent += elements * bytes;
+  }
+
+  int rank_, ranks_;
+  ncclComm_t comm_;
+  Arena staging_, word_;
+  Stream own_stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl(const NcclOptions& options) {
+  const World world;
+  require_host_ranks(world.ranks());
+  if (options.staging_bytes < 4 * world.ranks()) {
+    refuse(Exit::kUsage, "staging of ", options.staging_bytes, " bytes for ", world.ranks(),
+           " ranks: need at least ", 4 * world.ranks());
+  }
+  require_own_devices(world);
+  return std::make_unique<Nccl>(world, options.staging_bytes);
+}
+
+}  // namespace zero::comm

@@ -1,0 +1,85 @@
+#include "zero/device/device_choice.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+/// How many ranks have taken each device so far.
+using Taken = std::map<std::string, int>;
+
+int count_of(const Taken& taken, const std::string& device) {
+  const auto found = taken.find(device);
+  return found == taken.end() ? 0 : found->second;
+}
+
+/// The place of the device that the fewest have taken; the first among equals.
+int least_taken(const Taken& taken, const std::vector<std::string>& devices) {
+  const auto fewer = [&](const std::string& a, const std::string& b) {
+    return count_of(taken, a) < count_of(taken, b);
+  };
+  return int(std::min_element(devices.begin(), devices.end(), fewer) - devices.begin());
+}
+
+/// The devices of the node, however many ranks see each.
+size_t device_count(const NodeDevices& node) {
+  std::set<std::string> all;
+  for (const auto& devices : node.of_rank) all.insert(devices.begin(), devices.end());
+  return all.size();
+}
+
+[[noreturn]] void refuse_none(const NodeDevices& node) {
+  refuse(Exit::kUsage, "no usable CUDA device found on ", node.host, " (", node.trouble,
+         ") - this build trains on one GPU a rank: run it where there is one, or build for the "
+         "host (cmake --preset host-release); zeroapp plan works here too");
+}
+
+[[noreturn]] void refuse_few(const NodeDevices& node) {
+  const size_t devices = device_count(node);
+  refuse(Exit::kUsage, node.of_rank.size(), " ranks on ", node.host, ", which shows them ", devices,
+         devices == 1 ? " GPU" : " GPUs", " - start ", devices,
+         " there, or set run.share_device = true: ranks then share GPUs, and what they exchange "
+         "goes through host memory");
+}
+
+/// The place that each rank chooses.
+std::vector<int> choose_all(const NodeDevices& node) {
+  Taken taken;
+  std::vector<int> places;
+  for (const auto& devices : node.of_rank) {
+    if (devices.empty()) {
+      places.push_back(-1);
+      continue;
+    }
+    const int place = least_taken(taken, devices);
+    ++taken[devices[size_t(place)]];
+    places.push_back(place);
+  }
+  return places;
+}
+
+}  // namespace
+
+bool shares_devices(const NodeDevices& node) {
+  const std::vector<int> places = choose_all(node);
+  std::set<std::string> used;
+  for (size_t rank = 0; rank < places.size(); ++rank) {
+    if (places[rank] < 0) continue;
+    if (!used.insert(node.of_rank[rank][size_t(places[rank])]).second) return true;
+  }
+  return false;
+}
+
+int choose_device(const NodeDevices& node, int node_rank) {
+  ZERO_REQUIRE(node_rank >= 0 && size_t(node_rank) < node.of_rank.size(), "rank ", node_rank,
+               " of a node with ", node.of_rank.size());
+  if (node.of_rank[size_t(node_rank)].empty()) refuse_none(node);
+  if (!node.share && shares_devices(node)) refuse_few(node);
+  return choose_all(node)[size_t(node_rank)];
+}
+
+}  // namespace zero

@@ -1,0 +1,106 @@
+#include <atomic>
+#include <cstdio>
+
+#include "src/device/chosen_device.hpp"
+#include "src/device/cuda_status.hpp"
+#include "zero/device/device.hpp"
+
+namespace zero {
+namespace {
+
+/// The least architecture that the build has code for: 90 is Hopper.
+constexpr int kLeastMajor = 9;
+
+// One device a process; written once, before lanes start.
+std::atomic<int> chosen{-1};
+
+/// Parts of one GPU share its place on the bus, but not this.
+std::string name_of(const cudaUUID_t& uuid) {
+  std::string name;
+  for (const char byte : uuid.bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", unsigned(uint8_t(byte)));
+    name += digits;
+  }
+  return name;
+}
+
+DeviceInfo describe(int index) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "asking what a device is");
+  char id[32] = "";
+  check_cuda(cudaDeviceGetPCIBusId(id, int(sizeof id), index), "asking where a device is");
+  return {.name = properties.name,
+          .id = text(id, " ", name_of(properties.uuid)),
+          .bytes = int64_t(properties.totalGlobalMem),
+          .processors = properties.multiProcessorCount,
+          .major = properties.major,
+          .minor = properties.minor};
+}
+
+/// CUDA's numbers of the devices with an architecture that we have code for.
+std::vector<int> usable_numbers() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return {};
+  }
+  std::vector<int> numbers;
+  for (int number = 0; number < count; ++number) {
+    int major = 0;
+    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number),
+               "asking for a device's architecture");
+    if (major >= kLeastMajor) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+void warn_cuda(cudaError_t status, std::string_view what) noexcept {
+  // The driver may go before the last object does; then there is nothing to give back to.
+  if (status == cudaSuccess || status == cudaErrorCudartUnloading) return;
+  std::fprintf(stderr, "zeroapp: warning: %.*s failed in CUDA: %s\n", int(what.size()), what.data(),
+               cudaGetErrorString(status));
+}
+
+bool drives_devices() { return true; }
+const char* device_kind() { return "cuda"; }
+
+std::vector<DeviceInfo> usable_devices() {
+  std::vector<DeviceInfo> devices;
+  for (const int number : usable_numbers()) devices.push_back(describe(number));
+  return devices;
+}
+
+std::string device_trouble() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return cudaGetErrorString(status);
+  }
+  if (count == 0) return "the driver shows no device";
+  return text("none of ", count, " devices is of architecture ", kLeastMajor, ".0 or later");
+}
+
+void use_device(int index) {
+  const std::vector<int> numbers = usable_numbers();
+  ZERO_REQUIRE(index >= 0 && index < int(numbers.size()), "device ", index, " of ", numbers.size());
+  chosen = numbers[size_t(index)];
+  use_chosen_device();
+}
+
+int device_in_use() { return chosen; }
+
+void use_chosen_device() {
+  if (chosen >= 0) check_cuda(cudaSetDevice(chosen), "choosing a device");
+}
+
+int64_t free_device_bytes() {
+  size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
+  return int64_t(free);
+}
+
+}  // namespace zero

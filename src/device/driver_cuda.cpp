@@ -1,0 +1,31 @@
+// Kokkos calls three functions of the driver's library directly, and a program linked with that
+// would not even start where no driver is installed: no word of help, no plan. So these three lead
+// there when they are called, which is when a device has been found.
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+namespace {
+
+template <class Function>
+Function* driver(const char* name) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  return library ? reinterpret_cast<Function*>(dlsym(library, name)) : nullptr;
+}
+
+template <class... Given>
+CUresult call(const char* name, Given... given) {
+  auto* const function = driver<CUresult(Given...)>(name);
+  return function ? function(given...) : CUDA_ERROR_NO_DEVICE;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuCtxGetDevice(CUdevice* device) { return call("cuCtxGetDevice", device); }
+CUresult cuCtxPushCurrent(CUcontext context) { return call("cuCtxPushCurrent_v2", context); }
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  return call("cuStreamGetCtx", stream, context);
+}
+}

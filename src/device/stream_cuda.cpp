@@ -1,0 +1,48 @@
+#include <omp.h>
+
+#include <string>
+
+#include "src/device/chosen_device.hpp"
+#include "src/device/cuda_status.hpp"
+#include "src/device/native_stream.hpp"
+#include "src/device/space.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero {
+namespace {
+
+const std::string kWaitLabel = "zero::Stream::wait";
+
+cudaStream_t make_stream() {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return stream;
+}
+
+std::unique_ptr<Stream::Handle> make_handle(int threads) {
+  ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
+  ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
+  use_chosen_device();
+  // The space owns the stream: Kokkos still fences it when its last copy goes.
+  return std::make_unique<Stream::Handle>(
+      Stream::Handle{Space(make_stream(), Kokkos::Impl::ManageStream::yes), threads});
+}
+
+}  // namespace
+
+Stream::Stream(int threads) : handle_(make_handle(threads)) {}
+
+Stream::~Stream() = default;
+
+int Stream::threads() const { return handle_->threads; }
+
+void Stream::wait() { handle_->space.fence(kWaitLabel); }
+
+cudaStream_t native_stream(const Stream& stream) { return stream.handle().space.cuda_stream(); }
+
+void adopt_threads(const Stream& stream) {
+  omp_set_num_threads(stream.threads());
+  use_chosen_device();
+}
+
+}  // namespace zero

@@ -1,0 +1,86 @@
+// Ranks: 1
+
+#include "zero/device/device_choice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/refusal.hpp"
+
+namespace zero {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A node whose ranks all see the same devices.
+NodeDevices node_of(size_t ranks, const std::vector<std::string>& devices, bool share = false) {
+  return {.host = "n1",
+          .of_rank = std::vector<std::vector<std::string>>(ranks, devices),
+          .trouble = "no driver",
+          .share = share};
+}
+
+std::vector<int> choices(const NodeDevices& node) {
+  std::vector<int> chosen;
+  for (size_t rank = 0; rank < node.of_rank.size(); ++rank)
+    chosen.push_back(choose_device(node, int(rank)));
+  return chosen;
+}
+
+std::string refusal(const NodeDevices& node, int rank) {
+  return testing_support::refusal_of(Exit::kUsage, [&] { choose_device(node, rank); });
+}
+
+TEST(DeviceChoice, RankOfTheNodeNamesTheDevice) {
+  EXPECT_EQ(choices(node_of(1, {"a", "b"})), (std::vector{0}));
+  EXPECT_EQ(choices(node_of(3, {"a", "b", "c", "d"})), (std::vector{0, 1, 2}));
+  EXPECT_FALSE(shares_devices(node_of(3, {"a", "b", "c"})));
+}
+
+TEST(DeviceChoice, ARankThatIsShownOneDeviceGetsThatOne) {
+  NodeDevices node = node_of(3, {});
+  node.of_rank = {{"c"}, {"a"}, {"b"}};
+  EXPECT_EQ(choices(node), (std::vector{0, 0, 0}));
+  EXPECT_FALSE(shares_devices(node));
+}
+
+TEST(DeviceChoice, OverlappingViewsLeadToDifferentDevices) {
+  NodeDevices node = node_of(2, {});
+  node.of_rank = {{"a", "b"}, {"a", "b", "c"}};
+  EXPECT_EQ(choices(node), (std::vector{0, 1}));
+}
+
+TEST(DeviceChoice, FewerDevicesThanRanksAreRefusedUnlessShared) {
+  EXPECT_THAT(refusal(node_of(4, {"a", "b"}), 0),
+              AllOf(HasSubstr("4 ranks on n1"), HasSubstr("2 GPUs"), HasSubstr("start 2 there"),
+                    HasSubstr("run.share_device = true")));
+  EXPECT_EQ(refusal(node_of(4, {"a", "b"}), 0), refusal(node_of(4, {"a", "b"}), 3))
+      << "every rank refuses, with the same words";
+  const NodeDevices shared = node_of(4, {"a", "b"}, true);
+  EXPECT_EQ(choices(shared), (std::vector{0, 1, 0, 1}));
+  EXPECT_TRUE(shares_devices(shared));
+}
+
+TEST(DeviceChoice, LeaveToShareChangesNothingWhereDevicesSuffice) {
+  EXPECT_EQ(choices(node_of(2, {"a", "b"}, true)), (std::vector{0, 1}));
+  EXPECT_FALSE(shares_devices(node_of(2, {"a", "b"}, true)));
+}
+
+TEST(DeviceChoice, OneDeviceShownToTwoRanksIsNotTwoDevices) {
+  NodeDevices node = node_of(2, {"a"});
+  EXPECT_THAT(refusal(node, 1), HasSubstr("1 GPU "));
+  node.share = true;
+  EXPECT_EQ(choices(node), (std::vector{0, 0}));
+}
+
+TEST(DeviceChoice, WithoutADeviceItSaysWhyAndWhatWorks) {
+  for (const bool share : {false, true}) {
+    EXPECT_THAT(refusal(node_of(1, {}, share), 0),
+                AllOf(HasSubstr("no usable CUDA device found on n1 (no driver)"),
+                      HasSubstr("host-release"), HasSubstr("zeroapp plan")));
+  }
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,111 @@
+// Ranks: 1
+
+#include "kernels/vendor/algorithm_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "tests/support/temp_file.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+Algorithm algorithm(int first, float microseconds) {
+  Algorithm made{.description = {}, .microseconds = microseconds};
+  made.description[0] = std::byte(first);
+  made.description[63] = std::byte(0xfe);
+  return made;
+}
+
+/// The first byte of what is kept for a problem; -1: nothing.
+int found(const AlgorithmCache& cache, const std::string& problem) {
+  const std::optional<Algorithm> known = cache.find(problem);
+  return known ? int(known->description[0]) : -1;
+}
+
+TEST(AlgorithmCache, GivesBackWhatAnEarlierProcessKept) {
+  const testing_support::TempFile file("algorithms", "");
+  AlgorithmCache(file.path(), "H200 13.0").keep("64 x 64", algorithm(7, 12.5f));
+  const AlgorithmCache later(file.path(), "H200 13.0");
+  ASSERT_TRUE(later.find("64 x 64").has_value());
+  EXPECT_EQ(later.find("64 x 64")->description, algorithm(7, 0).description);
+  EXPECT_EQ(later.find("64 x 64")->microseconds, 12.5f);
+  EXPECT_EQ(found(later, "64 x 65"), -1);
+}
+
+TEST(AlgorithmCache, KeepsMachinesApartInOneFile) {
+  const testing_support::TempFile file("algorithms", "");
+  AlgorithmCache(file.path(), "H200 13.0").keep("64 x 64", algorithm(1, 1));
+  AlgorithmCache(file.path(), "H200 13.1").keep("64 x 64", algorithm(2, 1));
+  EXPECT_EQ(found(AlgorithmCache(file.path(), "H200 13.0"), "64 x 64"), 1);
+  EXPECT_EQ(found(AlgorithmCache(file.path(), "H200 13.1"), "64 x 64"), 2);
+  EXPECT_EQ(found(AlgorithmCache(file.path(), "H100 13.1"), "64 x 64"), -1);
+}
+
+TEST(AlgorithmCache, TheLastEntryCounts) {
+  const testing_support::TempFile file("algorithms", "");
+  AlgorithmCache cache(file.path(), "m");
+  cache.keep("p", algorithm(1, 9));
+  cache.keep("p", algorithm(2, 8));
+  EXPECT_EQ(found(cache, "p"), 2);
+  EXPECT_EQ(found(AlgorithmCache(file.path(), "m"), "p"), 2);
+}
+
+TEST(AlgorithmCache, PassesOverDamagedLinesAndReadsTheRest) {
+  const testing_support::TempFile file("algorithms", "");
+  AlgorithmCache cache(file.path(), "m");
+  cache.keep("a", algorithm(1, 9));
+  cache.keep("b", algorithm(2, 9));
+  std::string content;
+  std::getline(std::ifstream(file.path()), content, '\0');
+  content[content.find("a\t01") + 2] = '3';             // still a number, but another algorithm
+  std::ofstream(file.path()) << content << "m\tc\t00";  // and a writer that was stopped
+  AlgorithmCache later(file.path(), "m");
+  EXPECT_EQ(found(later, "a"), -1);
+  EXPECT_EQ(found(later, "b"), 2);
+  EXPECT_EQ(later.damaged_lines(), 2);
+  later.keep("d", algorithm(4, 9));
+  EXPECT_EQ(found(AlgorithmCache(file.path(), "m"), "d"), 4) << "behind the torn line";
+}
+
+TEST(AlgorithmCache, TakesLinesFromSeveralWritersAtOnce) {
+  const testing_support::TempFile file("algorithms", "");
+  {
+    std::vector<std::jthread> writers;
+    for (int writer = 0; writer < 4; ++writer) {
+      writers.emplace_back([&file, writer] {
+        AlgorithmCache cache(file.path(), "m");
+        for (int i = 0; i < 50; ++i)
+          cache.keep(std::to_string(writer) + " " + std::to_string(i), algorithm(writer + 1, 1));
+      });
+    }
+  }
+  const AlgorithmCache all(file.path(), "m");
+  EXPECT_EQ(all.damaged_lines(), 0);
+  for (int writer = 0; writer < 4; ++writer)
+    for (int i = 0; i < 50; ++i)
+      EXPECT_EQ(found(all, std::to_string(writer) + " " + std::to_string(i)), writer + 1);
+}
+
+TEST(AlgorithmCache, WithoutAFileItServesThisProcess) {
+  for (const char* path : {"", "/nowhere/at/all"}) {
+    AlgorithmCache cache(path, "m");
+    cache.keep("p", algorithm(5, 1));
+    EXPECT_EQ(found(cache, "p"), 5);
+  }
+}
+
+TEST(AlgorithmCache, StopsGrowingAtItsLimit) {
+  const testing_support::TempFile file("algorithms", "");
+  std::ofstream(file.path()) << std::string(AlgorithmCache::kBytesMost, '\n');
+  AlgorithmCache cache(file.path(), "m");
+  cache.keep("p", algorithm(5, 1));
+  EXPECT_EQ(std::filesystem::file_size(file.path()), AlgorithmCache::kBytesMost);
+}
+
+}  // namespace
+}  // namespace zero::kernels::vendor
