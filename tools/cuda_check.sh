@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Compiles what a build with CUDA has of its own, the Kokkos sources of kernels/ and the twins
-# *_cuda.cpp of all rooms, for sm_90 with nvcc, against the Kokkos of .deps/kokkos-cuda (built
-# at the first call, about two minutes on two cores). Links nothing and needs no GPU. Prints SKIP
-# with its reason where there is no nvcc, and for the twin of NCCL where there is no nccl.h. Objects
-# stay in build/cuda-check until a source, a header it reads or the flags of the compiler change.
+# Compiles what a build with CUDA has of its own: the Kokkos sources of kernels/ and the twins
+# *_cuda.cpp of all rooms, for sm_90 with nvcc what has kernels, as plain C++ what only calls CUDA's
+# libraries. Kokkos is that of .deps/kokkos-cuda, built at the first call, about two minutes on two
+# cores. Links nothing and needs no GPU. Prints SKIP with its reason where there is no nvcc, and for
+# the twin of NCCL where there is no nccl.h. Objects stay in build/cuda-check until a source, a
+# header it reads or the flags of the compiler change.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -32,10 +33,14 @@ launcher=
 if have ccache; then launcher=ccache; fi
 flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr -arch=sm_90 --fmad=false -O1"
 flags+=" -Xcompiler=-fopenmp,-ffp-contract=off $(cuda_flags)"
+toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
+cxx_flags="-std=c++20 -O1 -Wall -Wextra -Wshadow -fopenmp -ffp-contract=off"
+cxx_flags+=" -isystem $toolkit/include $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
 mkdir -p "$root/build/cuda-check"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
-  NVCC="$launcher nvcc" FLAGS="$flags" SOURCES="${sources[*]}"; then
-  say "cuda check: ${#sources[@]} sources compile for sm_90 ($(seconds_since "$start") s)"
+  NVCC="$launcher nvcc" FLAGS="$flags" CXX="$launcher ${CXX:-c++}" CXX_FLAGS="$cxx_flags" \
+  SOURCES="${sources[*]}"; then
+  say "cuda check: ${#sources[@]} sources compile, for sm_90 what has kernels ($(seconds_since "$start") s)"
 else
   fail 1 "a source does not compile for sm_90"
 fi
