@@ -1,6 +1,6 @@
 # Called by tools/cuda_check.sh from the root of the tree, with NVCC, FLAGS, CXX, CXX_FLAGS and
-# SOURCES. As in cmake/room.cmake, nvcc gets what includes Kokkos or has kernels of its own; the rest
-# only calls CUDA's libraries and is plain C++.
+# SOURCES. As in cmake/room.cmake, nvcc gets what includes Kokkos or has kernels of its own; the
+# rest only calls CUDA's libraries and is plain C++.
 folder := build/cuda-check
 objects := $(patsubst %.cpp,$(folder)/%.o,$(SOURCES))
 command := $(NVCC) $(FLAGS) -I. -Iinclude -isystem .deps/kokkos-cuda/include

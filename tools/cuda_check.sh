@@ -40,7 +40,7 @@ mkdir -p "$root/build/cuda-check"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
   NVCC="$launcher nvcc" FLAGS="$flags" CXX="$launcher ${CXX:-c++}" CXX_FLAGS="$cxx_flags" \
   SOURCES="${sources[*]}"; then
-  say "cuda check: ${#sources[@]} sources compile, for sm_90 what has kernels ($(seconds_since "$start") s)"
+  say "cuda check: ${#sources[@]} sources compile, kernels for sm_90 ($(seconds_since "$start") s)"
 else
   fail 1 "a source does not compile for sm_90"
 fi
