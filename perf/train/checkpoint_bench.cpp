@@ -64,7 +64,7 @@ class Rank {
  public:
   Rank(train::Session& session, const ConfigInput& input)
       : session_(session), config_(input.config), rates_(train::learning_rates(config_)) {
-    session_.start_threads(config_.run.threads);
+    session_.start_threads(config_.run.threads, config_.run.share_device);
     build_ = train::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
     parts_ = train::saved_parts(config_.checkpoint.weights_only);
     engine_.emplace(session_, build_, train::rules_of(config_, rates_),
