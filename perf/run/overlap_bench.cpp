@@ -28,7 +28,7 @@ namespace {
 using namespace zero;
 using plan::Tier;
 
-constexpr int kPairs = 12, kPairsWithoutOverlap = 4;
+constexpr int kPairs = 20, kPairsWithoutOverlap = 4;
 constexpr double kSleepShare = 0.6, kAllowed = 0.10, kExposed = 0.40;
 constexpr model::Gpt2 kModel{
     .layers = 24, .width = 192, .heads = 4, .vocabulary = 256, .positions = 256};
@@ -143,7 +143,7 @@ double median(std::vector<double> values) {
 
 /// What the sleeps do to the steps of one plan.
 struct Cost {
-  double step_ms = 0, sleep_ms = 0;
+  double step_ms = 0, sleep_ms = 0;  ///< the sleep of the last pair
   long sleepers = 0;
   double ratio = 0, low = 0, high = 0;  ///< slowed / plain: median and extremes
   bool same = true;
@@ -151,20 +151,25 @@ struct Cost {
 
 Cost cost_of_sleeps(const plan::Plan& plan, const Case& one, const std::string& folder, int pairs) {
   Training plain(plan, one, folder), slowed(plan, one, folder);
-  for (int warm = 0; warm < 2; ++warm) plain.step({}), slowed.step({});
-  const double step = std::min(plain.step({}), slowed.step({}));
+  std::vector<double> ratios, times;
+  for (int warm = 0; warm < 5; ++warm) {
+    slowed.step({});
+    times.push_back(plain.step({}));
+  }
   const auto& ops = plan.bodies[plan::kStep].ops;
   Cost cost{.sleepers = std::count_if(ops.begin(), ops.end(), one.sleeps)};
-  const std::chrono::duration<double> sleep(kSleepShare * step / double(cost.sleepers));
-  std::vector<double> ratios, times;
   for (int pair = 0; pair < pairs; ++pair) {
+    cost.sleep_ms = 1e3 * kSleepShare * median(times) / double(cost.sleepers);
+    const std::chrono::duration<double> sleep(1e-3 * cost.sleep_ms);
+    const bool plain_first = pair % 2 == 0;
+    const double before = plain_first ? 0 : slowed.step(sleep);
     times.push_back(plain.step({}));
-    ratios.push_back(slowed.step(sleep) / times.back());
+    ratios.push_back((plain_first ? slowed.step(sleep) : before) / times.back());
     cost.same = cost.same && plain.loss() == slowed.loss();
   }
   plain.finish(), slowed.finish();
   cost.same = cost.same && slowed.has_states_of(plain);
-  cost.step_ms = 1e3 * median(times), cost.sleep_ms = 1e3 * sleep.count();
+  cost.step_ms = 1e3 * median(times);
   cost.ratio = median(ratios);
   cost.low = *std::min_element(ratios.begin(), ratios.end());
   cost.high = *std::max_element(ratios.begin(), ratios.end());

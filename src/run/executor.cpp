@@ -50,11 +50,6 @@ std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
   return arenas;
 }
 
-/// The lanes whose kernels share the rank's cores; the others wait for memory, a disk or peers.
-bool computes(plan::Lane lane) {
-  return lane == plan::Lane::compute || lane == plan::Lane::host_optimizer;
-}
-
 using LaneSetups = std::array<LaneSetup, kLanes>;
 
 /// The event at the end of what is waited for. Whoever publishes an op that nobody sleeps for saves

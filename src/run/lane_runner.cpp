@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "src/run/prompt_thread.hpp"
 #include "zero/device/region.hpp"
 
 namespace zero::run {
@@ -14,6 +15,10 @@ double seconds_between(Clock::time_point start, Clock::time_point end) {
 }
 
 }  // namespace
+
+bool computes(plan::Lane lane) {
+  return lane == plan::Lane::compute || lane == plan::Lane::host_optimizer;
+}
 
 LaneRunner::LaneRunner(Crew& crew, LaneSetup setup)
     : crew_(crew), setup_(std::move(setup)), stream_(setup_.threads), tallies_(size_t(op_rows())) {}
@@ -30,6 +35,7 @@ void LaneRunner::launch() {
 }
 
 void LaneRunner::serve() {
+  if (!computes(setup_.lane)) wake_promptly();
   for (int32_t turn = 1;; ++turn) {
     begun_.wait_for(turn);
     if (crew_.closing.load()) return;

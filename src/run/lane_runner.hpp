@@ -29,6 +29,9 @@ struct LaneTally {
   int64_t calls = 0;
 };
 
+/// Whether its kernels share the rank's cores; the other lanes wait for memory, a disk or peers.
+bool computes(plan::Lane lane);
+
 struct LaneSetup {
   plan::Lane lane;
   int threads;
