@@ -30,7 +30,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "io"))
-from gpt2_124m import launcher  # noqa: E402
+from runs import launcher  # noqa: E402
 from paired import NOT_JUDGED, compared, judged  # noqa: E402
 
 RAW_RATIO, SAVE_RATIO, DCP_RATIO = 0.95, 0.98, 2.0

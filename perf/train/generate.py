@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import sys
 
-from gpt2_124m import NOT_JUDGED, run_peer, show, spread
+from runs import NOT_JUDGED, run_peer, show, spread
 
 
 def arguments():
@@ -51,7 +51,7 @@ def main():
     ours, peers = [], []
     for pair in range(args.pairs + 1):
         one = decode(args)
-        peer = run_peer(args) if args.peer else None
+        peer = run_peer(args)[0]["tps_med"] if args.peer else None
         if pair > 0:
             ours.append(one)
             peers += [peer] if peer else []

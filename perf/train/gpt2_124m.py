@@ -19,16 +19,14 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from runs import NOT_JUDGED, run_peer, run_program, show, spread, tokens_per_second
+
 PARAMETERS, LAYERS, WIDTH = 124_439_808, 12, 768
 NEAR_PEAK = 0.75  # nobody needs to be faster than this share of the peak
-NOT_JUDGED = 77  # the status of a skipped test
 
 
 def arguments():
@@ -57,51 +55,11 @@ def arguments():
     return args
 
 
-def launcher(ranks):
-    if ranks == 1:
-        return []
-    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", *root]
-
-
-def run_program(args, stage):
-    """The lines of metrics.jsonl and the summary of one run, one sample a rank and step."""
-    with tempfile.TemporaryDirectory() as folder:
-        settings = {
-            "data.train": "synthetic", "data.validation_fraction": 0, "model.dropout": 0,
-            "data.sequence_length": args.length,
-            "train_batch_size": args.ranks, "train_micro_batch_size_per_gpu": 1,
-            "evaluation.interval": 0, "run.steps": args.steps, "run.threads": args.threads,
-            "run.output": f"{folder}/run", "scheduler.warmup_num_steps": 2, "zero.stage": stage,
-            "bf16.enabled": "true" if args.dtype == "bf16" else "false"}
-        command = [*launcher(args.ranks), str(args.build / "src/zeroapp"),
-                   str(ROOT / "inputs/gpt2_124m.toml"), *(f"{k}={v}" for k, v in settings.items())]
-        done = subprocess.run(command, capture_output=True, text=True)
-        summary = pathlib.Path(folder, "run/summary.json")
-        if not summary.exists():
-            words = done.stdout + done.stderr
-            sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{words}")
-        lines = pathlib.Path(folder, "run/metrics.jsonl").read_text().splitlines()
-        return [json.loads(line) for line in lines], json.loads(summary.read_text())
-
-
 def train(args, stage):
     """Tokens/s of one run, and where its time went: {op: ms a step}."""
-    lines, summary = run_program(args, stage)
-    share = {op: 1e3 * row["mean"] / args.steps for op, row in summary["regions"].items()}
-    return statistics.median(line["tokens_per_s"] for line in lines[1:]), share
-
-
-def run_peer(args):
-    names = {"dtype": args.dtype, "length": args.length, "threads": args.threads,
-             "ranks": args.ranks}
-    command = re.sub(r"\{(\w+)\}", lambda found: str(names[found[1]]), args.peer)
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            # Ranks that print at one time may share a line.
-            return json.JSONDecoder().raw_decode(line)[0]["tps_med"]
-    sys.exit(f"{command}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    run = run_program(args, {"zero.stage": stage})
+    share = {op: 1e3 * row["mean"] / args.steps for op, row in run.summary["regions"].items()}
+    return tokens_per_second(run), share
 
 
 def peak(args):
@@ -110,21 +68,13 @@ def peak(args):
     return float(figure.stdout) * args.ranks
 
 
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
-def show(name, row, unit=""):
-    print(f"{name:34s} {row['median']:9.3f} {unit}  ({row['min']:.3f} to {row['max']:.3f})")
-
-
 def main():
     args = arguments()
     peaks, ours, theirs, others, shares = [peak(args)], [], [], [], []
     for pair in range(args.pairs + 1):
         speed, share = train(args, args.stage)
         other = train(args, args.also_stage)[0] if args.also_stage is not None else None
-        peer = run_peer(args) if args.peer else None
+        peer = run_peer(args)[0]["tps_med"] if args.peer else None
         if pair == 0:
             continue
         peaks.append(peak(args))

@@ -11,7 +11,7 @@ import pathlib
 import statistics
 import sys
 
-from gpt2_124m import run_program, show, spread
+from runs import run_program, show, spread
 
 START_SECONDS, FIRST_STEP = 1.5, 1.3
 STEPS = 8
@@ -30,11 +30,11 @@ def measure(args):
     """True if both medians are within their bounds."""
     starts, firsts = [], []
     for run in range(args.runs + 1):
-        lines, summary = run_program(args, stage=0)
+        started = run_program(args, {"zero.stage": 0})
         if run == 0:
             continue
-        steps = [line["step_ms"] for line in lines]
-        starts.append(summary["launch"]["start_seconds"])
+        steps = [line["step_ms"] for line in started.lines]
+        starts.append(started.summary["launch"]["start_seconds"])
         firsts.append(steps[0] / statistics.median(steps[1:]))
     start, first = spread(starts), spread(firsts)
     passed = start["median"] <= START_SECONDS and first["median"] <= FIRST_STEP

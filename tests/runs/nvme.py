@@ -173,10 +173,14 @@ def two_runs_share_a_folder_in_memory(runs):
 
 
 def killed_runs_leave_nothing(runs):
+    """Half of them as they start, half in the middle of steps."""
     draw = random.Random(3)
-    for _ in range(int(os.environ.get("KILLS", "4"))):
-        _, process = runs.start(ENDLESS)
+    for kill in range(int(os.environ.get("KILLS", "4"))):
+        name, process = runs.start(ENDLESS)
+        if kill % 2 > 0:
+            wait_for_a_step(runs, name)
         time.sleep(draw.uniform(0.05, 1))
+        check(process.poll() is None, "the run is killed before it ends")
         process.kill()
         process.communicate()
         check(not os.listdir(runs.program.folder / "disk"), "a killed run leaves nothing")

@@ -1,0 +1,88 @@
+"""Runs of GPT-2 124M and of a peer's command: what they print, and the memory that they take.
+
+Where others share the machine, the variable ALONE may hold a command that runs another one alone,
+such as "flock lock": each run by itself is then started through it.
+"""
+import collections
+import json
+import os
+import pathlib
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOT_JUDGED = 77  # the status of a skipped test
+
+Ended = collections.namedtuple("Ended", "status out err peak_bytes")
+Run = collections.namedtuple("Run", "lines summary peak_bytes")
+
+
+def launcher(ranks):
+    if ranks == 1:
+        return []
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", *root]
+
+
+def finish(command):
+    """Runs it to its end. peak_bytes: the most memory that one of its processes held, shared pages
+    counted in full, by the kernel's account of what it has waited for."""
+    command = [*shlex.split(os.environ.get("ALONE", "")), *command]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for file in (out, err):
+            file.seek(0)
+        return Ended(process.returncode, out.read(), err.read(), 1024 * usage.ru_maxrss)
+
+
+def run_program(args, settings):
+    """A run of args.steps steps of one sample of args.length tokens a rank."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "data.train": "synthetic", "data.validation_fraction": 0, "model.dropout": 0,
+            "data.sequence_length": args.length,
+            "train_batch_size": args.ranks, "train_micro_batch_size_per_gpu": 1,
+            "evaluation.interval": 0, "run.steps": args.steps, "run.threads": args.threads,
+            "run.output": f"{folder}/run", "scheduler.warmup_num_steps": 2,
+            "bf16.enabled": "true" if args.dtype == "bf16" else "false", **settings}
+        command = [*launcher(args.ranks), str(args.build / "src/zeroapp"),
+                   str(ROOT / "inputs/gpt2_124m.toml"), *(f"{k}={v}" for k, v in settings.items())]
+        done = finish(command)
+        summary = pathlib.Path(folder, "run/summary.json")
+        if not summary.exists():
+            sys.exit(f"{' '.join(command)}\nended with {done.status}:\n{done.out}{done.err}")
+        lines = pathlib.Path(folder, "run/metrics.jsonl").read_text().splitlines()
+        return Run([json.loads(line) for line in lines], json.loads(summary.read_text()),
+                   done.peak_bytes)
+
+
+def tokens_per_second(run):
+    """The median of the steps after the first."""
+    return statistics.median(line["tokens_per_s"] for line in run.lines[1:])
+
+
+def run_peer(args):
+    """The JSON line of the peer's command, and its peak_bytes."""
+    names = {"dtype": args.dtype, "length": args.length, "threads": args.threads,
+             "ranks": args.ranks}
+    command = re.sub(r"\{(\w+)\}", lambda found: str(names[found[1]]), args.peer)
+    done = finish(["sh", "-c", command])
+    for line in done.out.splitlines():
+        if line.startswith("{"):
+            # Ranks that print at one time may share a line.
+            return json.JSONDecoder().raw_decode(line)[0], done.peak_bytes
+    sys.exit(f"{command}\nended with {done.status}:\n{done.out}{done.err}")
+
+
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def show(name, row, unit=""):
+    print(f"{name:34s} {row['median']:9.3f} {unit}  ({row['min']:.3f} to {row['max']:.3f})")
