@@ -18,6 +18,7 @@
 #include "zero/config/model_sizes.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/train/decoder.hpp"
+#include "zero/train/session.hpp"
 
 namespace zero::perf {
 namespace {
@@ -137,7 +138,8 @@ bool measure(Dtype compute, int threads, int rounds) {
 }  // namespace zero::perf
 
 int main(int argc, char** argv) {
-  Kokkos::ScopeGuard kokkos(argc, argv);
+  zero::train::prepare_environment(argv);
+  const Kokkos::ScopeGuard kokkos(argc, argv);
   const bool known =
       argc >= 3 && (argv[2] == std::string("fp32") || argv[2] == std::string("bf16"));
   if (!known) {

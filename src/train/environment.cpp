@@ -17,10 +17,17 @@ void prepare_environment(char** argv) {
   if (!may_read_processes()) setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
   // A process without a launcher would else start a daemon of Open MPI's first, and wait for it.
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  const bool ready = std::getenv("OMP_WAIT_POLICY") && std::getenv("OMP_PROC_BIND");
+  struct Setting {
+    const char *name, *value;
+  };
+  constexpr Setting kSettings[] = {
+      {"OMP_WAIT_POLICY", "passive"}, {"OMP_PROC_BIND", "false"}, {"GOMP_SPINCOUNT", kBriefSpin}};
+  bool ready = true;
+  for (const Setting& setting : kSettings) {
+    ready = ready && std::getenv(setting.name) != nullptr;
+    setenv(setting.name, setting.value, 0);
+  }
   if (ready) return;
-  setenv("OMP_WAIT_POLICY", "passive", 0);
-  setenv("OMP_PROC_BIND", "false", 0);
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   if (length < 0) return;

@@ -12,8 +12,13 @@
 
 namespace zero::train {
 
-/// Starts the program again with an environment in which OpenMP threads sleep while they wait, as
-/// neighbours on a shared core need; the library reads it before main() begins. Returns if the
+/// How often an OpenMP thread looks for work before it sleeps: some 30 us, longer than between two
+/// products of a decoder, where waking it would take as long as the product; too short for lanes
+/// and ranks that want its core to miss it.
+inline constexpr const char* kBriefSpin = "2000";
+
+/// Starts the program again with an environment in which OpenMP threads soon sleep while they wait,
+/// as neighbours on a shared core need; the library reads it before main() begins. Returns if the
 /// environment says so already, or if the program cannot be started again. A value that the user
 /// has set stays. Open MPI is told where it may not read its peers' memory, so that it does not say
 /// so for every message, and that a process without a launcher starts none.

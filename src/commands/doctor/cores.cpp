@@ -102,6 +102,7 @@ Findings openmp_findings(const Variable& variable) {
     const char* name;
     std::initializer_list<const char*> values;
     const char* why;
+    const char* harmless = "";
   };
   static const Harm harms[] = {
       {"OMP_WAIT_POLICY", {"active"}, "threads that spin take cores from other lanes and ranks"},
@@ -109,14 +110,17 @@ Findings openmp_findings(const Variable& variable) {
        {"true", "close", "spread", "master", "primary"},
        "the threads of all lanes are then bound to the same cores"},
       {"OMP_DYNAMIC", {"true"}, "the number of threads, and with it the plan, may change"},
-      {"GOMP_SPINCOUNT", {""}, "threads that spin take cores from other lanes and ranks"},
+      {"GOMP_SPINCOUNT",
+       {""},
+       "threads that spin take cores from other lanes and ranks",
+       train::kBriefSpin},
       {"DNNL_MAX_CPU_ISA", {""}, "products may then not use all that the processor can do"},
       {"ONEDNN_MAX_CPU_ISA", {""}, "products may then not use all that the processor can do"},
   };
   Findings findings;
   for (const Harm& harm : harms) {
     const char* value = variable(harm.name);
-    if (!value || !is_word(value, harm.values)) continue;
+    if (!value || value == std::string(harm.harmless) || !is_word(value, harm.values)) continue;
     findings.push_back({.subject = "environment",
                         .verdict = Verdict::warning,
                         .found = text(harm.name, "=", value, ": ", harm.why),

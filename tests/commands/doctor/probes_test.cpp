@@ -47,8 +47,12 @@ TEST(Environment, NamesSettingsThatCostSpeed) {
   ASSERT_EQ(harmful.size(), 2u);
   EXPECT_THAT(harmful[0].found, HasSubstr("OMP_WAIT_POLICY=ACTIVE"));
   EXPECT_THAT(harmful[1].advice, HasSubstr("unset OMP_PROC_BIND"));
-  const Findings fine = openmp_findings(environment(
-      {{"OMP_WAIT_POLICY", "passive"}, {"OMP_PROC_BIND", "false"}, {"OMP_NUM_THREADS", "3"}}));
+  EXPECT_EQ(openmp_findings(environment({{"GOMP_SPINCOUNT", "infinity"}}))[0].verdict,
+            Verdict::warning);
+  const Findings fine = openmp_findings(environment({{"OMP_WAIT_POLICY", "passive"},
+                                                     {"OMP_PROC_BIND", "false"},
+                                                     {"GOMP_SPINCOUNT", train::kBriefSpin},
+                                                     {"OMP_NUM_THREADS", "3"}}));
   ASSERT_EQ(fine.size(), 1u);
   EXPECT_EQ(fine[0].verdict, Verdict::good);
   EXPECT_EQ(fine[0].found, "OMP_NUM_THREADS=3");
