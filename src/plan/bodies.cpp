@@ -18,7 +18,7 @@ class UnitFeed {
   UnitFeed(BodyWriter& writer, ComputeWriter& compute, std::vector<Gather> gathers,
            Updater* updater)
       : writer_(writer), compute_(compute), updater_(updater), gathers_(std::move(gathers)) {
-    updated_.assign(writer.plan().units.size(), updater == nullptr);
+    updated_.assign(writer.plan().units.size(), false);
     buffers_.resize(gathers_.size(), -1);
   }
 
@@ -38,14 +38,20 @@ class UnitFeed {
  private:
   void issue() {
     const int32_t u = gathers_[issued_].unit;
-    Operand weight = writer_.whole(writer_.unit(u).weight, Mode::read);
-    if (!updated_[size_t(u)]) weight = updater_->update(u);
-    updated_[size_t(u)] = true;
+    const Operand weight = weight_of(u);
     if (!writer_.unit(u).is_fetched()) return;
     const bool moves = writer_.tier_of(weight) != Tier::device;
     if (moves) slack_.begin(writer_.size());
     buffers_[issued_] = fetch(u, weight);
     if (moves) slack_.end(writer_.size());
+  }
+
+  /// What this rank owns of it, updated if it was not.
+  Operand weight_of(int32_t u) {
+    if (updater_ == nullptr) return writer_.whole(writer_.unit(u).weight, Mode::read);
+    if (updated_[size_t(u)]) return updater_->weight(u);
+    updated_[size_t(u)] = true;
+    return updater_->update(u);
   }
 
   /// From what this rank owns of the weight to the whole unit on the device, whose buffer is

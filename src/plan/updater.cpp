@@ -56,20 +56,20 @@ void place_copies(Plan& plan) {
 }
 
 Updater::Updater(BodyWriter& writer) : writer_(writer), slack_(staged_units(writer.plan()) - 1) {
-  list_reads();
+  list_units();
+  weights_.resize(is_last_.size());
 }
 
 // As many units are moved at once as have copies. In turns their bytes serve the others, so those
 // of the unit behind the last one's are free first.
-void Updater::list_reads() {
-  std::vector<int32_t> units;
-  size_t moved = 0;
-  for (int32_t u : update_order(writer_.plan())) {
-    if (!writer_.unit(u).is_moved()) continue;
-    if (moved++ < size_t(staged_units(writer_.plan()))) units.push_back(u);
-  }
-  for (size_t i = 0; i < units.size(); ++i) {
-    const int32_t u = units[(moved + i) % units.size()];
+void Updater::list_units() {
+  std::vector<int32_t> moved = update_order(writer_.plan());
+  std::erase_if(moved, [&](int32_t u) { return !writer_.unit(u).is_moved(); });
+  const size_t staged = std::min(moved.size(), size_t(staged_units(writer_.plan())));
+  is_last_.assign(writer_.plan().units.size(), false);
+  for (size_t i = moved.size() - staged; i < moved.size(); ++i) is_last_[size_t(moved[i])] = true;
+  for (size_t i = 0; i < staged; ++i) {
+    const int32_t u = moved[(moved.size() + i) % staged];
     bool begins = true;
     for (int32_t copy : writer_.unit(u).ahead) {
       if (copy < 0) continue;
@@ -107,6 +107,9 @@ Operand Updater::update(int32_t u) {
   for (size_t state = 1; state < staged.size(); ++state) send_home(u, staged[state]);
   if (moves) slack_.end(writer_.size());
   if (unit.optimizer_sharded && !unit.weight_sharded) gather(u);
+  const bool keeps = unit.weight_home == Tier::nvme && writer_.tier_of(weight) == Tier::host &&
+                     is_last_[size_t(u)] && writer_.request().overlap;
+  weights_[size_t(u)] = keeps ? weight : writer_.whole(unit.weight, Mode::read);
   return weight;
 }
 

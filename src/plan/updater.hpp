@@ -19,6 +19,10 @@ class Updater {
   /// What this rank owns of unit u and, at stages 1 and 2, the gather of its weights. Returns where
   /// the new weight can be fetched from soonest, its home or a copy.
   Operand update(int32_t u);
+  /// Where the weight of an updated unit can be fetched from again. On disk it is late where
+  /// a use soon follows: of the last units that are staged a copy in host memory serves the rest of
+  /// the body.
+  Operand weight(int32_t u) const { return weights_[size_t(u)]; }
   /// Behind all updates: reads up to this share of what the next body updates first, in bytes.
   void read_ahead(double share);
   /// After the body's last op: keeps as many units on their way as the request asks for.
@@ -35,7 +39,7 @@ class Updater {
     int32_t unit, copy;
     bool begins_unit;
   };
-  void list_reads();
+  void list_units();
   Staged stage(int32_t u, const Operand& home, int32_t copy);
   /// Returns the copy that is nearest to where weights are used.
   Operand send_home(int32_t u, const Staged& staged);
@@ -46,7 +50,9 @@ class Updater {
   BodyWriter& writer_;
   int32_t host_state_ = -1;  ///< the decision in host memory
   Slack slack_;
-  std::vector<Read> reads_;  ///< ahead of the next body
+  std::vector<bool> is_last_;     ///< [units] whether it is among the last that are staged
+  std::vector<Operand> weights_;  ///< [units] once updated, where weight() has it
+  std::vector<Read> reads_;       ///< ahead of the next body
   int64_t read_bytes_ = 0, ahead_bytes_ = 0;
   size_t read_ = 0;
 };

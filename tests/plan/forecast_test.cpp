@@ -110,6 +110,24 @@ TEST(Forecast, ADiskAsSlowAsComputeHidesWhereHalfOfTheUnitsAreStaged) {
   EXPECT_LT(over_the_longer_one(5), 1.15);
 }
 
+// What is written home last is what backward begins with.
+TEST(Forecast, BackwardDoesNotWaitUntilWeightsAreHomeOnDisk) {
+  testing::TinyModel model;
+  model.gpt2.layers = 20;
+  Request request{.stage = 3, .prefetch_numel = 1, .staged_units = 14};
+  Machine machine{.name = "test",
+                  .product_flops = 1e9,
+                  .memory_bandwidth = 1e9,
+                  .host_bandwidth = 1e12,
+                  .copy_bandwidth = 1e12};
+  const double compute = forecast(testing::tiny_plan(request, model), machine).step_seconds;
+  request.optimizer_home = request.weight_home = Tier::nvme;
+  const Plan plan = testing::tiny_plan(request, model);
+  machine.disk_read_bandwidth = machine.disk_write_bandwidth =
+      double(forecast(plan, machine).disk[kStep].bytes_read) / (0.8 * compute);
+  EXPECT_LT(forecast(plan, machine).step_seconds, 1.03 * compute);
+}
+
 TEST(MachineProfile, ListsTheKnownMachinesWhenItRefuses) {
   const Machine titan = machine_profile("titan_rtx_24g", Dtype::f16);
   EXPECT_EQ(titan.device_bytes / (1 << 20), 24217) << "23.65 GiB";

@@ -144,15 +144,19 @@ TEST(ReadAhead, StatesOfTheFirstUnitsAreReadDuringBackwardAndOthersBeforeTheirUp
 }
 
 // The first gather of a step takes the weight that the optimizer has left in memory, so beside the
-// read for the update there is one for each further gather.
+// read for the update there is one for each further gather. Weights of the last units stay in host
+// memory: backward wants them before they could be back from disk.
 TEST(ReadAhead, NoWeightIsReadAgainBehindItsUpdate) {
   for (int ranks : {1, 2}) {
     const Plan plan = disk_plan(4, ranks);
-    for (const Unit& unit : plan.units) {
+    for (size_t u = 0; u < plan.units.size(); ++u) {
+      const Unit& unit = plan.units[u];
       const auto gathers = std::count_if(
           plan.buffers.begin(), plan.buffers.end(),
           [&](const Buffer& buffer) { return buffer.name.starts_with(unit.name + ".gathered."); });
-      EXPECT_EQ(reads_around(plan, unit.weight, INT32_MAX).first, gathers) << unit.name;
+      EXPECT_GE(gathers, 2) << unit.name;
+      const bool stays = u + 4 >= plan.units.size();
+      EXPECT_EQ(reads_around(plan, unit.weight, INT32_MAX).first, stays ? 1 : gathers) << unit.name;
     }
   }
 }
