@@ -18,7 +18,7 @@ def small_shared_memory():
     if shutil.which("unshare") and subprocess.run([*line, "true"], capture_output=True,
                                                   check=False).returncode == 0:
         return line
-    print("without a small /dev/shm: only an administrator may mount one")
+    print("SKIP a small /dev/shm: only an administrator may mount one")
     return []
 
 

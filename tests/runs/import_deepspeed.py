@@ -111,6 +111,19 @@ def offload_makes_articles_fit_one_card_of_24_gb(program):
     check(plain.status == 6, "and does not without", plain)
 
 
+def two_cards_of_24_gb_hold_batches_of_40(program):
+    # A GPT-2 of t5-large's size stands in for it, with and without the optimizer on the host.
+    imported(program, "fit_more_two_gpus.json", "model.name=gpt2-large", "data.train=synthetic",
+             "run.steps=100", "data.sequence_length=128", "train_micro_batch_size_per_gpu=40")
+    two = ("--machine", "titan_rtx_24g", "--ranks", "2")
+    for home in ("none", "cpu"):
+        plan = planned(program, *two, f"zero.offload_optimizer.device={home}")
+        check(plan.status == 0, f"774 M at stage 2 fits two cards, optimizer home {home}", plan)
+    plain = planned(program, *two, "zero.stage=0", "zero.offload_optimizer.device=none",
+                    "train_micro_batch_size_per_gpu=160")
+    check(plain.status == 6, "four times the batch at stage 0 does not", plain)
+
+
 def buckets_follow_the_width(program):
     imported(program, "accelerate_stage3.json", "model.name=gpt2-xl", *RUN, *BATCH, *CLIPPED)
     text = (program.folder / "imported.toml").read_text()
@@ -170,6 +183,7 @@ def main():
     article_errors_are_named(program)
     articles_fit_their_machines(program)
     offload_makes_articles_fit_one_card_of_24_gb(program)
+    two_cards_of_24_gb_hold_batches_of_40(program)
     buckets_follow_the_width(program)
     imported_runs_train(program)
     open_values_stop_a_run(program)
