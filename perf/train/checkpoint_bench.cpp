@@ -4,13 +4,12 @@
 // beside its plan:
 //   save    until the checkpoint is committed; with checkpoint.async until the state is copied
 //   copy    a memcpy of what a save copies, rank by rank its share, on as many threads
-//   raw     a plain write and fsync of as many bytes
-//   load    every digest checked, then the state filled
+//   raw     as many bytes written through the page cache, and fsync
+//   direct  the same past the page cache
+//   load    every digest checked, then the state filled; its files were read once before, as saves
+//           leave none of them in memory
 //
 // usage: [mpirun -np N] perf_train_checkpoint INPUT.toml [KEY=VALUE ...]
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,12 +24,12 @@
 #include <thread>
 #include <vector>
 
+#include "perf/support/raw_file.hpp"
 #include "src/train/checkpoint_payload.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/io/files/open_file.hpp"
-#include "zero/io/files/output_file.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/train/checkpointer.hpp"
 
 namespace zero::perf {
@@ -39,7 +38,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kPieceBytes = size_t(8) << 20;
+constexpr int64_t kPageBytes = 4096;
+constexpr int64_t kReadBytes = int64_t(1) << 20;
 
 double seconds_of(const std::function<void()>& work) {
   const Clock::time_point begin = Clock::now();
@@ -59,6 +59,30 @@ int64_t status_bytes(const std::string& which) {
 /// From now on the kernel keeps the most of what follows.
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
+/// Leaves a folder's files in memory, as far as it goes.
+void read_all(const fs::path& folder) {
+  std::vector<std::byte> buffer(static_cast<size_t>(kReadBytes));
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file() || entry.is_symlink()) continue;
+    const InputFile file(entry.path());
+    for (int64_t at = 0; at < file.bytes(); at += kReadBytes) {
+      file.read(at, std::span(buffer).first(size_t(std::min(kReadBytes, file.bytes() - at))));
+    }
+  }
+}
+
+/// A new state's moments are all zero, which a disk might notice.
+void fill_moments(const train::StateView& view) {
+  for (const plan::Unit& unit : view.plan->units) {
+    const train::UnitRange held = train::held_range(unit, unit.optimizer_sharded, view.rank);
+    std::vector<float> values(size_t(held.end - held.begin));
+    fill_unalike(std::as_writable_bytes(std::span(values)));
+    for (const auto kind : {train::StateKind::momentum, train::StateKind::variance}) {
+      train::write_state(view, unit, kind, held.begin, values);
+    }
+  }
+}
+
 /// One rank with its state and its checkpoints.
 class Rank {
  public:
@@ -69,6 +93,7 @@ class Rank {
     parts_ = train::saved_parts(config_.checkpoint.weights_only);
     engine_.emplace(session_, build_, train::rules_of(config_, rates_),
                     train::Engine::Options{.seed = 1, .disk = train::disk_settings(config_)});
+    fill_moments(engine_->view());
     checkpointer_.emplace(session_, config_, build_.plan, train::Facts{});
     share_ = train::PayloadCopy::bytes_for(build_.plan, parts_);
     control_.wait_asleep();
@@ -102,10 +127,13 @@ class Rank {
   }
 
   double measure(const std::string& word) {
-    const std::map<std::string, double (Rank::*)()> known = {
-        {"save", &Rank::save}, {"copy", &Rank::copy}, {"raw", &Rank::raw}, {"load", &Rank::load}};
+    const std::map<std::string, double (Rank::*)()> known = {{"save", &Rank::save},
+                                                             {"copy", &Rank::copy},
+                                                             {"raw", &Rank::write_cached},
+                                                             {"direct", &Rank::write_direct},
+                                                             {"load", &Rank::load}};
     const auto found = known.find(word);
-    if (found == known.end()) refuse(Exit::kUsage, word, ": save, copy, raw or load");
+    if (found == known.end()) refuse(Exit::kUsage, word, ": save, copy, raw, direct or load");
     return (this->*found->second)();
   }
 
@@ -117,6 +145,9 @@ class Rank {
   }
 
   double load() {
+    const std::string& from = config_.checkpoint.resume_from;
+    if (session_.is_first()) read_all(from.empty() ? train::checkpoint_root(config_) : from);
+    control_.share("");
     return seconds_of([&] {
       const std::optional<train::Start> start = checkpointer_->find_start();
       if (!start) refuse(Exit::kNoCheckpoint, "load: nothing was saved");
@@ -126,10 +157,11 @@ class Rank {
 
   double copy() {
     if (!to_.data()) {
-      from_ = Arena(share_), to_ = Arena(share_);
-      from_.touch(session_.threads()), to_.touch(session_.threads());
+      from_ = Arena(round_up(share_, kPageBytes)), to_ = Arena(share_);
+      fill_unalike({from_.data(), size_t(from_.bytes())});
+      to_.touch(session_.threads());
     }
-    const int64_t part = round_up(ceil_div(share_, int64_t(session_.threads())), int64_t(4096));
+    const int64_t part = round_up(ceil_div(share_, int64_t(session_.threads())), kPageBytes);
     control_.share("");
     return seconds_of([&] {
       std::vector<std::jthread> team;
@@ -141,18 +173,17 @@ class Rank {
     });
   }
 
-  double raw() {
+  double write_cached() { return write(RawWay::cached); }
+  double write_direct() { return write(RawWay::direct); }
+
+  double write(RawWay way) {
     if (!to_.data()) copy();
     const std::string path = text(config_.run.output, "/raw", session_.rank());
     control_.share("");
     const double seconds = seconds_of([&] {
-      const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
-      for (int64_t at = 0; at < share_; at += int64_t(kPieceBytes)) {
-        const size_t bytes = size_t(std::min(int64_t(kPieceBytes), share_ - at));
-        const std::string_view piece(reinterpret_cast<const char*>(from_.data() + at), bytes);
-        if (const int reason = write_all(file, piece)) refuse(Exit::kIo, std::strerror(reason));
-      }
-      if (fsync(file.descriptor()) != 0) refuse(Exit::kIo, path, ": fsync failed");
+      RawFile file(path, from_.bytes(), way);
+      file.append({from_.data(), size_t(from_.bytes())});
+      file.finish();
     });
     fs::remove(path);
     return seconds;
