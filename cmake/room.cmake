@@ -1,13 +1,15 @@
 # zero_use_nvcc(<sources...>): in a build with CUDA, files that include Kokkos or have kernels of
-# their own are nvcc's. Those that only call CUDA's libraries include cuda_runtime_api.h.
+# their own are nvcc's; nvcc_sources.regex says how such a file is known, here and to
+# tools/cuda_check.sh. Those that only call CUDA's libraries include cuda_runtime_api.h.
 function(zero_use_nvcc)
   if(NOT ZERO_DEVICE STREQUAL "cuda")
     return()
   endif()
+  set(pattern_file ${PROJECT_SOURCE_DIR}/cmake/nvcc_sources.regex)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pattern_file})
+  file(STRINGS ${pattern_file} pattern)
   foreach(source ${ARGN})
-    set(ours "src/device/space|kernels/support/(elements|rows|column_tree)")
-    file(STRINGS ${source} found LIMIT_COUNT 1
-         REGEX "^#include (<(Kokkos_|cuda_runtime\\.h>)|\"(${ours})\\.hpp\")")
+    file(STRINGS ${source} found LIMIT_COUNT 1 REGEX "${pattern}")
     if(found)
       set_source_files_properties(${source} PROPERTIES LANGUAGE CUDA)
     endif()

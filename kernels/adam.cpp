@@ -14,7 +14,7 @@ constexpr int64_t kStripNumel = 32;
 /// How far ahead of the arithmetic a strip's lines are asked for. The host's own prefetcher loses
 /// five arrays at every page, and 16-bit elements fill a page's time with little arithmetic: 0.80
 /// of the stream rate becomes 0.90; with fp32 weights nothing is gained.
-constexpr int64_t kAheadNumel = 192;
+[[maybe_unused]] constexpr int64_t kAheadNumel = 192;
 
 /// Inlined by force: a function that only prefetches looks to GCC like one that does nothing.
 template <class E>

@@ -66,6 +66,27 @@ cuda_flags() {
   if [ "$version" -ge 13 ]; then echo "-include $root/cmake/kokkos_cuda13.hpp"; fi
 }
 
+# What a build with CUDA is checked with on a GPU.
+cuda_folder=$root/build/cuda-release
+gpu_tests=(device_test kernels_test comm_test)
+export cuda_folder gpu_tests
+
+# build_cuda TARGET...: configures build/cuda-release, with its own Kokkos, and builds the targets.
+build_cuda() {
+  local log=$root/build/cuda-build.log
+  find_nvcc || fail 2 "no nvcc: install the CUDA toolkit, or name its folder in CUDA_HOME"
+  "$root/tools/kokkos.sh" cuda
+  use_ccache
+  use_ninja
+  mkdir -p "$root/build"
+  say "building $* for GPUs (log: build/cuda-build.log)"
+  if ! { (cd "$root" && cmake --preset cuda-release) &&
+    cmake --build "$cuda_folder" -j "$jobs" --target "$@"; } > "$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    fail 1 "building for GPUs failed"
+  fi
+}
+
 # mpi_launch RANKS COMMAND...: one node, unbound ranks that share its cores evenly. Sets `launch`,
 # an array, so that a script can print the line it runs.
 mpi_launch() {

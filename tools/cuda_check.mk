@@ -1,12 +1,11 @@
 # Called by tools/cuda_check.sh from the root of the tree, with NVCC, FLAGS, CXX, CXX_FLAGS and
-# SOURCES. As in cmake/room.cmake, nvcc gets what includes Kokkos or has kernels of its own; the
-# rest only calls CUDA's libraries and is plain C++.
+# SOURCES. As in a build, nvcc gets what cmake/nvcc_sources.regex matches; the rest only calls
+# CUDA's libraries and is plain C++.
 folder := build/cuda-check
 objects := $(patsubst %.cpp,$(folder)/%.o,$(SOURCES))
 command := $(NVCC) $(FLAGS) -I. -Iinclude -isystem .deps/kokkos-cuda/include
 plain := $(CXX) $(CXX_FLAGS) -I. -Iinclude
-ours := src/device/space|kernels/support/(elements|rows|column_tree)
-wants_nvcc := ^\#include (<(Kokkos_|cuda_runtime\.h>)|"($(ours))\.hpp")
+wants_nvcc := cmake/nvcc_sources.regex
 
 all: $(objects)
 
@@ -14,9 +13,9 @@ all: $(objects)
 $(folder)/flags: force
 	@echo '$(command) $(plain)' | cmp -s - $@ || echo '$(command) $(plain)' > $@
 
-$(folder)/%.o: %.cpp $(folder)/flags
+$(folder)/%.o: %.cpp $(folder)/flags $(wants_nvcc)
 	@mkdir -p $(@D)
-	@if grep -qE '$(wants_nvcc)' $<; then \
+	@if grep -qEf $(wants_nvcc) $<; then \
 	  echo "nvcc sm_90 $<"; \
 	  $(command) -MMD -MP -MF $(@:.o=.d) -x cu -c $< -o $@; \
 	else \

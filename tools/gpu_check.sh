@@ -1,17 +1,23 @@
 #!/usr/bin/env bash
-# Everything that only a GPU can show: builds with CUDA where that is needed, runs the tests of
-# device, kernels and communicators on the GPU, each against its host reference, and the small ones
-# under compute-sanitizer. Ends with status 77, and runs nothing, where no GPU is found.
-# usage: tools/gpu_check.sh [--minutes N]   (8 by default; what does not fit is named as not run)
+# Everything that only a GPU can show: the tests of device, kernels and communicators, each against
+# its host reference, on 1, 2 and 4 ranks that share the GPU; trainings whose ranks, stages and
+# homes must give the same bits, and whose losses must be the host's; the small kernels under
+# compute-sanitizer; how fast GPT-2 trains. It takes what build/cuda-release has, else a bundle in
+# build/bundle (tools/bundle.sh), for which the machine needs CUDA's libraries and Python alone,
+# else it builds. Ends with status 77, and runs nothing, where no GPU is found.
+# usage: tools/gpu_check.sh [--minutes N] [--out FOLDER]
+#   --minutes  8 by default; what does not fit is named as not run
+#   --out      where the results go as JSON, and all output as gpu_check.log (build/gpu-check)
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-minutes=8
+minutes=8 out=$root/build/gpu-check
 while [ $# -gt 0 ]; do
   case $1 in
     --minutes) minutes=${2:-} && shift ;;
-    *) fail 2 "unknown argument '$1' (usage: tools/gpu_check.sh [--minutes N])" ;;
+    --out) out=${2:-} && shift ;;
+    *) fail 2 "unknown argument '$1' (usage: tools/gpu_check.sh [--minutes N] [--out FOLDER])" ;;
   esac
   shift
 done
@@ -24,36 +30,60 @@ if [ "$gpus" -eq 0 ]; then
   exit 77
 fi
 nvidia-smi --query-gpu=name,driver_version,memory.used,memory.free --format=csv,noheader
+mkdir -p "$out"
+exec > >(tee "$out/gpu_check.log") 2>&1
 
-folder=$root/build/cuda-release
-programs=(device_test kernels_test comm_test)
-built=1
-for program in "${programs[@]}"; do
-  [ -x "$folder/tests/$program" ] || built=0
-done
-if [ $built -eq 0 ]; then
-  find_nvcc || fail 2 "no nvcc, and no tests built beforehand in $folder"
-  phase "building (log: build/cuda-build.log)"
-  "$root/tools/kokkos.sh" cuda
-  use_ccache
-  use_ninja
-  mkdir -p "$root/build"
-  if ! { cd "$root" && cmake --preset cuda-release &&
-    cmake --build "$folder" -j "$jobs" --target zeroapp "${programs[@]}"; } \
-    > "$root/build/cuda-build.log" 2>&1; then
-    tail -n 40 "$root/build/cuda-build.log" >&2
-    fail 1 "building for the GPU failed"
-  fi
+# cuda_folders: where a machine may keep CUDA's libraries, Python's packages last.
+cuda_folders() {
+  local home=${CUDA_HOME:-/usr/local/cuda}
+  printf '%s\n' "$home/lib64" "$home"/targets/*/lib /usr/lib/x86_64-linux-gnu
+  python3 - << 'END' || true
+import importlib.util
+import pathlib
+spec = importlib.util.find_spec("nvidia")
+for place in spec.submodule_search_locations if spec else ():
+    print(*sorted(pathlib.Path(place).glob("*/lib")), sep="\n")
+END
+}
+
+# link_cuda_libraries BUNDLE: what its programs want and the bundle leaves out, found on this
+# machine.
+link_cuda_libraries() {
+  local folders folder library found
+  mkdir -p "$1/cuda"
+  folders=$(cuda_folders)
+  for library in libcublasLt.so.13 libnccl.so.2; do
+    found=
+    for folder in $folders; do
+      if [ -e "$folder/$library" ]; then found=$folder/$library && break; fi
+    done
+    [ -n "$found" ] || fail 2 "no $library in: ${folders//$'\n'/ }; name CUDA's folder in CUDA_HOME"
+    ln -sf "$found" "$1/cuda/$library"
+  done
+}
+
+bundle=$root/build/bundle launcher=mpirun
+zeroapp=$cuda_folder/src/zeroapp tests=$cuda_folder/tests
+if [ ! -x "$zeroapp" ] && [ -x "$bundle/bin/zeroapp" ]; then
+  zeroapp=$bundle/bin/zeroapp tests=$bundle/bin launcher=$bundle/bin/mpirun
+  link_cuda_libraries "$bundle"
+elif [ ! -x "$zeroapp" ]; then
+  build_cuda zeroapp "${gpu_tests[@]}"
 fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONDONTWRITEBYTECODE=1
 
 status=0
+order=()
 declare -A results
 end=$((SECONDS + 60 * minutes))
 
-# check NAME COMMAND...: runs it within what is left of the time.
+# check NAME COMMAND...: runs it within what is left of the time, and at most in a third of all, so
+# that one which hangs leaves the others theirs.
 check() {
-  local name=$1 left=$((end - SECONDS)) code=0
+  local name=$1 left=$((end - SECONDS)) start=$SECONDS code=0
+  if [ $left -gt $((20 * minutes)) ]; then left=$((20 * minutes)); fi
   shift
+  order+=("$name")
   if [ $left -le 5 ]; then
     results[$name]="not run: the $minutes minutes are over"
     return 0
@@ -61,8 +91,8 @@ check() {
   phase "$name"
   timeout "$left" "$@" || code=$?
   case $code in
-    0) results[$name]=passed ;;
-    124) results[$name]="not finished within the $minutes minutes" ;;
+    0) results[$name]="passed in $((SECONDS - start)) s" ;;
+    124) results[$name]="not finished within $left s" status=1 ;;
     *)
       results[$name]="FAILED with status $code"
       status=1
@@ -70,23 +100,65 @@ check() {
   esac
 }
 
-# What OpenMP and MPI count, and what interposes on calls, has no meaning on a device.
-host_only='-Stream.RunsWorkOnItsOwnNumberOfThreads:*Product.*Threads*'
-order=()
-for program in "${programs[@]}"; do
-  order+=("$program")
-  check "$program" "$folder/tests/$program" "--gtest_filter=$host_only" --gtest_brief=1
-done
+# check_test NAME RANKS PROGRAM FILTER: what OpenMP and MPI count, and what interposes on calls, has
+# no meaning on a device. Ranks say themselves whether they passed.
+check_test() {
+  local launch=("$launcher" --oversubscribe --bind-to none -np "$2")
+  if [ "$2" -eq 1 ]; then launch=(); fi
+  check "$1" "${launch[@]}" "$tests/$3" --gtest_brief=1 \
+    "--gtest_filter=$4-Stream.RunsWorkOnItsOwnNumberOfThreads:*Product.*Threads*"
+}
+
+# check_speed MODEL MICRO_BATCH SETTING...
+check_speed() {
+  check "speed of $1 ${*:3}" python3 "$root/tools/gpu_speed.py" "$zeroapp" "$@" \
+    --to "$out/speed.jsonl"
+}
+
+# write_results: one JSON file named after the GPU and the day; prints its name.
+write_results() {
+  python3 - "$out" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)" \
+    "$("$zeroapp" --version)" << 'END'
+import datetime
+import json
+import pathlib
+import re
+import sys
+out, gpu, version = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+day = datetime.date.today().isoformat()
+checks = [re.split(r"  +", line, maxsplit=1) for line in (out / "results.txt").open()]
+speeds = out / "speed.jsonl"
+lines = speeds.read_text().splitlines() if speeds.exists() else []
+path = out / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
+path.write_text(json.dumps({"gpu": gpu, "date": day, "version": version,
+                            "checks": {name: verdict.strip() for name, verdict in checks},
+                            "speeds": [json.loads(line) for line in lines]}, indent=1) + "\n")
+print(path)
+END
+}
+
+rm -f "$out/speed.jsonl"
+check "doctor" "$zeroapp" doctor
+for program in "${gpu_tests[@]}"; do check_test "$program" 1 "$program" '*'; done
+check "losses of the host" python3 "$root/tests/runs/known_losses.py" "$zeroapp" "$launcher"
+for ranks in 2 4; do check_test "comm_test, $ranks ranks" "$ranks" comm_test '*'; done
+check_speed gpt2 16
+check_speed gpt2-xl 4
 if have compute-sanitizer; then
-  order+=("memcheck of small kernels")
-  check "memcheck of small kernels" compute-sanitizer --error-exitcode 9 \
-    "$folder/tests/kernels_test" --gtest_filter='Gelu*:LayerNorm*:Dropout*:StackedSum*' \
-    --gtest_brief=1
+  check "memcheck of small kernels" compute-sanitizer --target-processes all --error-exitcode 9 \
+    "$tests/kernels_test" --gtest_filter='Gelu*:LayerNorm*:Dropout*:StackedSum*' --gtest_brief=1
 else
   say "gpu check: compute-sanitizer is not installed: memcheck was not run"
 fi
+check "without a device" python3 "$root/tests/runs/no_device.py" "$zeroapp" "$launcher"
+check "ranks and stages" python3 "$root/tests/runs/equal_bits.py" "$zeroapp" "$launcher"
+check "homes" python3 "$root/tests/runs/offload.py" "$zeroapp" "$launcher"
+check_speed gpt2-medium 8
+check_speed gpt2-large 8
 
 phase "results"
-for name in "${order[@]}"; do printf '%-28s %s\n' "$name" "${results[$name]}"; done
-say "gpu check: not in this script yet: training, NCCL over several GPUs, measurements"
+for name in "${order[@]}"; do printf '%-36s %s\n' "$name" "${results[$name]}"; done |
+  tee "$out/results.txt"
+say "the same and all speeds: $(write_results)"
+say "gpu check: not in this script yet: NCCL over several GPUs, rates of memory and transfers"
 exit $status

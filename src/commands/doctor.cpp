@@ -5,13 +5,21 @@
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/doctor/report.hpp"
 #include "zero/commands/version.hpp"
+#include "zero/device/device.hpp"
 #include "zero/train/session.hpp"
 
 namespace zero::commands {
 namespace {
 
+/// Whether every rank has something to compute on.
+bool can_compute(train::Session& session) {
+  return session.peers().smallest(!drives_devices() || !usable_devices().empty()) != 0;
+}
+
 /// Every rank comes to each field together, so that what is measured is measured by all at once.
 Findings look(train::Session& session, const CommandLine& line) {
+  const bool computes = can_compute(session);
+  if (computes) session.start_threads(0, true);
   Findings all;
   const auto add = [&](Findings findings) {
     for (Finding& finding : findings) all.push_back(std::move(finding));
@@ -19,7 +27,8 @@ Findings look(train::Session& session, const CommandLine& line) {
   };
   add(mpi_findings(session));
   add(core_findings(session));
-  add(arithmetic_findings(session));
+  add(device_findings(session));
+  if (computes) add(arithmetic_findings(session));
   add(memory_findings(session));
   add(sharing_findings(session));
   add(disk_findings(session, line.scratch));
@@ -51,7 +60,6 @@ int doctor(const CommandLine& line, int& argc, char**& argv) {
   });
   Exit status = Exit::kFinished;
   session.alone([&] {
-    session.start_threads(0, true);
     const std::vector<Line> lines = gather(session, look(session, line));
     status = status_of(lines);
     if (!session.is_first()) return;

@@ -74,6 +74,10 @@ std::vector<DeviceInfo> usable_devices() {
 }
 
 std::string device_trouble() {
+  // Without a driver CUDA only says that its version is too low.
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+    return "no NVIDIA driver is installed";
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
+#include "zero/device/device.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::train {
@@ -50,18 +52,21 @@ class Measurement {
 template <class T>
 double measure(int threads) {
   // The first call also makes the library ready for the shape; a small one tells what it costs.
-  constexpr int64_t kSmall = 256, kLarge = 1024;
-  Measurement<T> small(threads, kSmall);
+  // A GPU shows its rate on larger ones only.
+  const int64_t width = drives_devices() ? 8192 : 1024;
+  const int64_t narrow = drives_devices() ? 1024 : 256;
+  const double times = std::pow(double(width) / double(narrow), 3);
+  Measurement<T> small(threads, narrow);
   small.seconds();
-  if (small.seconds() * (kLarge / kSmall) * (kLarge / kSmall) * (kLarge / kSmall) > 0.04) return 0;
-  Measurement<T> large(threads, kLarge);
+  if (small.seconds() * times > 0.04) return 0;
+  Measurement<T> large(threads, width);
   double best = std::numeric_limits<double>::infinity(), spent = 0;
   for (int i = 0; i < kRepeats && spent < kMostSeconds; ++i) {
     const double seconds = large.seconds();
     best = std::min(best, seconds);
     spent += seconds;
   }
-  return 2.0 * kLarge * kLarge * kLarge / best;
+  return 2 * std::pow(double(width), 3) / best;
 }
 
 }  // namespace

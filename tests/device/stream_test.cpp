@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -17,23 +15,49 @@
 namespace zero {
 namespace {
 
+template <class Work>
+void queue(const Stream& stream, size_t numel, const Work& work) {
+  Kokkos::parallel_for("test", Kokkos::RangePolicy<Space>(stream.handle().space, 0, numel), work);
+}
+
+struct AddOne {
+  int* data;
+  KOKKOS_FUNCTION void operator()(int64_t i) const { data[i] += 1; }
+};
+
 /// Adds 1 to every element, `times` times, on the stream's threads.
 void add_ones(const Stream& stream, std::vector<int>& values, int times) {
-  int* const data = values.data();
-  for (int t = 0; t < times; ++t) {
-    Kokkos::parallel_for("add", Kokkos::RangePolicy<Space>(stream.handle().space, 0, values.size()),
-                         [=](int64_t i) { data[i] += 1; });
-  }
+  for (int t = 0; t < times; ++t) queue(stream, values.size(), AddOne{values.data()});
 }
+
+/// The threads that work, where they are the host's.
+struct CountThreads {
+  int* data;
+  KOKKOS_FUNCTION void operator()([[maybe_unused]] int64_t i) const {
+    KOKKOS_IF_ON_HOST((data[i] = omp_get_num_threads();))
+  }
+};
+
+/// Waits inside the kernel until two have begun, or for a very long time.
+struct Meet {
+  int* begun;
+  int* met;
+  KOKKOS_FUNCTION void operator()(int64_t) const {
+    constexpr int64_t kTurns = 50'000'000;
+    Kokkos::atomic_inc(begun);
+    for (int64_t turn = 0; turn < kTurns && Kokkos::atomic_load(begun) < 2; ++turn) {
+      KOKKOS_IF_ON_HOST((std::this_thread::yield();))
+    }
+    if (Kokkos::atomic_load(begun) == 2) Kokkos::atomic_inc(met);
+  }
+};
 
 TEST(Stream, RunsWorkOnItsOwnNumberOfThreads) {
   for (int threads : {1, 2, 3}) {
     Stream stream(threads);
     EXPECT_EQ(stream.threads(), threads);
     std::vector<int> seen(64, -1);
-    int* const data = seen.data();
-    Kokkos::parallel_for("who", Kokkos::RangePolicy<Space>(stream.handle().space, 0, 64),
-                         [=](int64_t i) { data[i] = omp_get_num_threads(); });
+    queue(stream, seen.size(), CountThreads{seen.data()});
     stream.wait();
     EXPECT_EQ(seen, std::vector<int>(64, threads));
   }
@@ -69,22 +93,15 @@ TEST(Stream, StreamsOfDifferentThreadsWorkAtOnceAndCorrectly) {
 TEST(Stream, TwoStreamsRunAtTheSameTime) {
   // Each waits inside its kernel until the other has begun: streams that took turns would hang, so
   // the wait has an end.
-  std::atomic<int> begun{0};
-  std::atomic<int> met{0};
+  std::vector<int> counts(2, 0);
   const auto meet = [&] {
     Stream stream(1);
-    Kokkos::parallel_for(
-        "meet", Kokkos::RangePolicy<Space>(stream.handle().space, 0, 1), [&](int64_t) {
-          ++begun;
-          const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-          while (begun < 2 && std::chrono::steady_clock::now() < end) {
-            std::this_thread::yield();
-          }
-          met += begun == 2;
-        });
+    adopt_threads(stream);
+    queue(stream, 1, Meet{&counts[0], &counts[1]});
+    stream.wait();
   };
   { std::jthread one(meet), other(meet); }
-  EXPECT_EQ(met, 2);
+  EXPECT_EQ(counts[1], 2);
 }
 
 TEST(AdoptThreads, SetsTheCountOfTheCallingThreadAlone) {

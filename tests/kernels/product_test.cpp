@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "kernels/vendor/gemm_host.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
@@ -183,22 +182,6 @@ TYPED_TEST(Product, GivesTheSameBitsInEveryOrderAndFromEveryThread) {
     for (std::thread& rank : ranks) rank.join();
     for (const auto& other : others) EXPECT_TRUE(same_bits(first, other));
   }
-}
-
-TEST(WidenedProduct, OfBf16AgreesWithTheProcessorsOwnToTheRoundingOfTheOutput) {
-  const ProductSpec spec{.m = 40, .n = 50, .k = 60};
-  const Operands<bf16> in(spec);
-  std::vector<bf16> c = poisoned<bf16>(spec.m * spec.n);
-  vendor::widened_gemm({.m = 40,
-                        .n = 50,
-                        .k = 60,
-                        .lda = 60,
-                        .ldb = 50,
-                        .ldc = 50,
-                        .in = Dtype::bf16,
-                        .out = Dtype::bf16},
-                       {.a = in.a.data(), .b = in.b.data(), .c = c.data()}, 2);
-  EXPECT_LT(testing::relative_error(c, testing::multiply(reference(spec), in.a, in.b)), 0x1p-8);
 }
 
 TYPED_TEST(Product, ColumnSumAddsRowsInFp32AndRoundsOnce) {

@@ -74,6 +74,15 @@ void operator delete(void* place, size_t, std::align_val_t) noexcept { give(plac
 
 namespace zero::testing {
 
+bool has_device() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return true;
+  std::fprintf(stderr, "these tests run on a GPU, and none is here: %s\n",
+               cudaGetErrorString(status));
+  return false;
+}
+
 int with_shared_memory(int (*work)(void*), void* argument) {
   constexpr size_t kStackBytes = size_t(16) << 20;
   void* stack = nullptr;

@@ -26,6 +26,7 @@ class FailurePrinter : public testing::EmptyTestEventListener {
 };
 
 int run_tests(int argc, char** argv, int rank) {
+  if (!zero::testing::has_device()) return 1;
   Kokkos::ScopeGuard kokkos(argc, argv);
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (rank != 0) {

@@ -3,9 +3,10 @@
 
 #include <mpi.h>
 
-#include <Kokkos_Core.hpp>
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <thread>

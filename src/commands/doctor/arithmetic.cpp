@@ -19,7 +19,7 @@ std::string kokkos_words(int threads) {
 Finding products_finding() {
   const std::string library = kernels::product_library();
   Finding finding{.subject = "products", .found = library + ", " + kernels::product_isa()};
-  if (!library.starts_with("oneDNN")) {
+  if (!drives_devices() && !library.starts_with("oneDNN")) {
     finding.verdict = Verdict::warning;
     finding.advice = "far slower than oneDNN: install libdnnl-dev, run cmake and build again";
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/commands/doctor/finding.hpp"
+#include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/train/session.hpp"
 
@@ -33,7 +34,15 @@ Finding binding_finding(const Binding& binding);
 /// Settings of OpenMP, and of libraries over it, that make a run slower.
 Findings openmp_findings(const Variable& variable);
 
+// device.cpp
+/// None on a build that computes on the host.
+Findings device_findings(const train::Session& session);
+/// `devices` are those that a rank may use, and `trouble` says why there are none.
+Finding device_finding(const std::vector<DeviceInfo>& devices, const std::string& trouble,
+                       int node_ranks);
+
 // arithmetic.cpp
+/// Computes where training would.
 Findings arithmetic_findings(const train::Session& session);
 
 // memory.cpp

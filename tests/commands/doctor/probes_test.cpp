@@ -58,6 +58,27 @@ TEST(Environment, NamesSettingsThatCostSpeed) {
   EXPECT_EQ(fine[0].found, "OMP_NUM_THREADS=3");
 }
 
+TEST(Devices, AreNamedAndTheirAbsenceEndsTraining) {
+  const DeviceInfo h200{.name = "NVIDIA H200",
+                        .id = "a",
+                        .bytes = int64_t(140) << 30,
+                        .processors = 132,
+                        .major = 9,
+                        .minor = 0};
+  const Finding none = device_finding({}, "no NVIDIA driver is installed", 1);
+  EXPECT_EQ(none.verdict, Verdict::missing);
+  EXPECT_EQ(none.stops, Exit::kUsage);
+  EXPECT_THAT(none.found, HasSubstr("no NVIDIA driver is installed"));
+  EXPECT_THAT(none.advice, HasSubstr("host-release"));
+  const Finding both = device_finding({h200, h200}, "", 2);
+  EXPECT_EQ(both.verdict, Verdict::good);
+  EXPECT_EQ(both.found, "2 x NVIDIA H200, 140.00 GiB, 132 multiprocessors, architecture 9.0");
+  const Finding few = device_finding({h200}, "", 4);
+  EXPECT_EQ(few.verdict, Verdict::warning);
+  EXPECT_THAT(few.advice, HasSubstr("run.share_device = true"));
+  EXPECT_EQ(few.stops, Exit::kFinished);
+}
+
 TEST(HugePages, AreJudgedByWhatAnArenaGets) {
   HugePages pages{.enabled = "always [madvise] never",
                   .defrag = "always defer [defer+madvise] madvise never",

@@ -1,0 +1,43 @@
+#include "src/commands/doctor/probes.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/train/memory_limit.hpp"
+
+namespace zero::commands {
+namespace {
+
+/// "NVIDIA H200, 139.81 GiB, 132 multiprocessors, architecture 9.0".
+std::string words_of(const DeviceInfo& device) {
+  return text(device.name, ", ", train::bytes_text(double(device.bytes)), ", ",
+              counted(device.processors, "multiprocessor"), ", architecture ", device.major, ".",
+              device.minor);
+}
+
+}  // namespace
+
+Finding device_finding(const std::vector<DeviceInfo>& devices, const std::string& trouble,
+                       int node_ranks) {
+  Finding finding{.subject = "GPU", .found = text(devices.size(), " x ")};
+  if (devices.empty()) {
+    finding.verdict = Verdict::missing;
+    finding.found = text("none that this build can use: ", trouble);
+    finding.advice =
+        "this build trains on one GPU a rank: run it where there is one, or build for the host "
+        "(cmake --preset host-release); zeroapp plan works here too";
+    finding.stops = Exit::kUsage;
+    return finding;
+  }
+  finding.found += words_of(devices.front());
+  if (int(devices.size()) < node_ranks) {
+    finding.verdict = Verdict::warning;
+    finding.advice = text("fewer than the ", counted(node_ranks, "rank"),
+                          " of this node: start as many, or set run.share_device = true");
+  }
+  return finding;
+}
+
+Findings device_findings(const train::Session& session) {
+  if (!drives_devices()) return {};
+  return {device_finding(usable_devices(), device_trouble(), session.node_ranks())};
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Packs what tools/gpu_check.sh runs, for a machine with a GPU, a driver, CUDA's libraries and
+# nothing else installed: zeroapp and the tests of build/cuda-release, stripped, Open MPI with its
+# launcher, and the shared libraries that these load, but for the C and C++ libraries and CUDA's
+# large ones, which the machine has. The bundle runs wherever the tree and it are copied to.
+# usage: tools/bundle.sh   (into build/bundle; at most 60 MB)
+set -euo pipefail
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/common.sh"
+
+most_megabytes=60
+bundle=$root/build/bundle
+# Of the machine: the loader's and compiler's libraries, and what is a part of CUDA or its driver.
+of_machine='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s|cuda|cublasLt|nccl))\.so'
+
+# libraries_of FILE...: the shared libraries that the files load, one path a line.
+libraries_of() {
+  local missing
+  missing=$(ldd "$@" | awk '/=> not found/ { print $1 }' | grep -Ev "$of_machine" | sort -u)
+  if [ -n "$missing" ]; then fail 1 "not found here: ${missing//$'\n'/ }"; fi
+  ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u
+}
+
+add_libraries() {
+  local library
+  for library in $(libraries_of "$@"); do
+    [[ $(basename "$library") =~ $of_machine ]] && continue
+    [ -e "$bundle/lib/$(basename "$library")" ] && continue
+    cp -L "$library" "$bundle/lib/"
+  done
+}
+
+# add_parts FROM TO: of a library's plugins those that want no library which is not here already:
+# the others drive networks and schedulers.
+add_parts() {
+  local part library
+  mkdir -p "$2"
+  for part in "$1"/*.so; do
+    for library in $(libraries_of "$part"); do
+      library=$(basename "$library")
+      [[ $library =~ $of_machine ]] || [ -e "$bundle/lib/$library" ] || continue 2
+    done
+    cp -L "$part" "$2/"
+  done
+}
+
+path_of_mpi() { ompi_info --parsable --path "$1" | sed -n "s/^path:$1://p"; }
+
+add_program() {
+  mkdir -p "$bundle/programs" "$bundle/bin"
+  cp -L "$1" "$bundle/programs/$2"
+  cp "$root/tools/bundle_start.sh" "$bundle/bin/$2"
+  add_libraries "$1"
+}
+
+add_open_mpi() {
+  local parts pmix
+  ompi_info --version 2> /dev/null | grep -q 'Open MPI v4' ||
+    fail 2 "the bundle takes along Open MPI 4 (Debian: openmpi-bin), which is not here"
+  add_program "$(command -v mpirun)" mpirun
+  add_program "$(command -v orted)" orted  # started for a rank that no launcher has
+  parts=$(path_of_mpi pkglibdir)
+  pmix=$(ldd "$parts"/mca_pmix_*.so | awk '/libpmix\.so/ { print $3; exit }')
+  cp -L "$pmix" "$bundle/lib/"
+  add_libraries "$pmix"
+  add_parts "$parts" "$bundle/openmpi/parts"
+  pmix=$(dirname "$(readlink -f "$pmix")")
+  add_parts "$pmix/pmix" "$bundle/pmix/parts"
+  mkdir -p "$bundle/openmpi/texts" "$bundle/pmix/texts"
+  cp "$(path_of_mpi pkgdatadir)"/help-*.txt "$bundle/openmpi/texts/"
+  cp "$pmix"/../share/pmix/help-*.txt "$bundle/pmix/texts/"
+}
+
+if [ $# -gt 0 ]; then fail 2 "usage: tools/bundle.sh"; fi
+build_cuda zeroapp "${gpu_tests[@]}"
+rm -rf "$bundle"
+mkdir -p "$bundle/lib"
+add_program "$cuda_folder/src/zeroapp" zeroapp
+for test in "${gpu_tests[@]}"; do add_program "$cuda_folder/tests/$test" "$test"; done
+add_open_mpi
+find "$bundle" -type f \( -name '*.so*' -o -path '*/programs/*' \) -exec strip --strip-unneeded {} +
+
+"$bundle/bin/zeroapp" --version
+bytes=$(find "$bundle" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+say "bundle: $bundle, $((bytes / 1000000)) MB in $(find "$bundle" -type f | wc -l) files"
+(cd "$bundle" && du -sh --apparent-size programs/* lib openmpi pmix)
+[ "$bytes" -le $((most_megabytes * 1000000)) ] ||
+  fail 1 "the bundle has more than $most_megabytes MB: it would not travel"

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""How fast one GPT-2 trains on one GPU: some steps on synthetic tokens of length 1024.
+
+usage: gpu_speed.py ZEROAPP MODEL MICRO_BATCH [key=value ...] [--steps N] [--to FILE]
+
+Prints tokens/s, the median of the steps behind the first quarter, as a share of the 989 TFLOP/s
+that Hopper's data sheet promises in 16 bits, and what took the device's time; a model costs
+6 N + 6 L C T operations a token (src/model/README.md). --to appends the same as a line of JSON.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PEAK = 989e12
+LENGTH = 1024
+SHAPES = {"gpt2": (12, 768), "gpt2-medium": (24, 1024), "gpt2-large": (36, 1280),
+          "gpt2-xl": (48, 1600), "gpt2_1.5b": (48, 1600)}
+INPUT = """
+train_batch_size = {batch}
+train_micro_batch_size_per_gpu = {micro}
+[model]
+name = "{model}"
+dropout = 0.0
+[data]
+train = "synthetic"
+sequence_length = {length}
+[run]
+steps = {steps}
+output = "run"
+[optimizer]
+lr = 1e-4
+[bf16]
+enabled = true
+"""
+
+
+def train(zeroapp, place, options):
+    """The run's metrics and summary; None with its last words printed where it failed."""
+    path = place / "speed.toml"
+    path.write_text(INPUT.format(batch=options.micro, micro=options.micro, model=options.model,
+                                 length=LENGTH, steps=options.steps))
+    result = subprocess.run([str(zeroapp), str(path), *options.settings], cwd=place, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if result.returncode != 0:
+        print(result.stdout[-2000:])
+        return None
+    metrics = (place / "run" / "metrics.jsonl").read_text().splitlines()
+    return ([json.loads(line) for line in metrics],
+            json.loads((place / "run" / "summary.json").read_text()))
+
+
+def figures(options, metrics, summary):
+    layers, width = SHAPES[options.model]
+    flops = 6 * summary["parameters"] + 6 * layers * width * LENGTH
+    rates = [line["tokens_per_s"] for line in metrics[len(metrics) // 4:]]
+    rate = statistics.median(rates)
+    phases = {name: round(1e3 * spread["mean"] / len(metrics), 3)
+              for name, spread in summary["phases"].items()}
+    return {"model": options.model, "settings": options.settings, "micro_batch": options.micro,
+            "steps": len(metrics), "tokens_per_s": rate, "least": min(rates), "most": max(rates),
+            "mfu": rate * flops / PEAK, "first_loss": metrics[0]["loss"],
+            "last_loss": metrics[-1]["loss"], "ms_a_step": phases,
+            "device_bytes": summary["memory"]["device"]["allocated_bytes"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("zeroapp", type=pathlib.Path)
+    parser.add_argument("model", choices=SHAPES)
+    parser.add_argument("micro", type=int)
+    parser.add_argument("settings", nargs="*")
+    parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--to", type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="gpu-speed-") as place:
+        done = train(options.zeroapp.resolve(), pathlib.Path(place), options)
+    if done is None:
+        sys.exit(1)
+    found = figures(options, *done)
+    print(f"{found['model']} micro-batch {found['micro_batch']} {' '.join(found['settings'])}: "
+          f"{found['tokens_per_s']:.0f} tokens/s ({found['least']:.0f} to {found['most']:.0f}), "
+          f"{100 * found['mfu']:.1f} % of 989 TFLOP/s, loss {found['first_loss']:.3f} to "
+          f"{found['last_loss']:.3f}, ms a step by phase: {found['ms_a_step']}")
+    if options.to:
+        with options.to.open("a") as out:
+            out.write(json.dumps(found) + "\n")
+
+
+main()
