@@ -101,6 +101,16 @@ void use_chosen_device() {
   if (chosen >= 0) check_cuda(cudaSetDevice(chosen), "choosing a device");
 }
 
+std::string device_text() {
+  size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
+  constexpr double kGiB = 1 << 30;
+  char memory[64];
+  std::snprintf(memory, sizeof memory, ", %.2f GiB used, %.2f GiB free",
+                double(total - free) / kGiB, double(free) / kGiB);
+  return describe(chosen).name + memory;
+}
+
 int64_t free_device_bytes() {
   size_t free = 0, total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");

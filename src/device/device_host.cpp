@@ -15,6 +15,8 @@ void use_device(int index) {
 
 int device_in_use() { return -1; }
 
+std::string device_text() { return ""; }
+
 int64_t free_device_bytes() { return -1; }
 
 }  // namespace zero

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "zero/base/counted.hpp"
+#include "zero/device/device.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::train {
@@ -20,6 +21,17 @@ std::string cpuinfo(const std::string& name) {
     if (line.starts_with(name) && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "unknown";
+}
+
+/// A line a rank; none on a build for the host.
+std::string device_lines(Session& session) {
+  std::string lines;
+  if (!drives_devices()) return lines;
+  int rank = 0;
+  for (const std::string& device : session.peers().share(device_text())) {
+    lines += text("device      rank ", rank++, ": ", device, "\n");
+  }
+  return lines;
 }
 
 }  // namespace
@@ -58,11 +70,11 @@ std::string banner(const std::string& version, Session& session, const Build& bu
   return text(
       "zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ", session.node_ranks(),
       " on host ", session.host(), ", ", counted(session.threads(), "thread"),
-      " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\nlibraries   ",
-      libraries_text(), "\nmodel       ", model::parameter_count(build.model), " parameters, ",
-      counted(build.model.layers, "layer"), " of width ", build.model.width, ", ",
-      name_of(request.compute), ", ZeRO stage ", request.stage,
-      request.reproducible ? ", reproducible" : "", "\nbatch       ",
+      " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\n",
+      device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
+      model::parameter_count(build.model), " parameters, ", counted(build.model.layers, "layer"),
+      " of width ", build.model.width, ", ", name_of(request.compute), ", ZeRO stage ",
+      request.stage, request.reproducible ? ", reproducible" : "", "\nbatch       ",
       counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"), " = ",
       batch.micro, " x ", batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
 }

@@ -32,6 +32,10 @@ void use_device(int index);
 /// The number by which Kokkos and CUDA know that device; -1 before, and on a host build.
 int device_in_use();
 
+/// Of the device in use: "NVIDIA H200, 12.30 GiB used, 127.51 GiB free" over all processes; "" on a
+/// host build.
+std::string device_text();
+
 /// Bytes of the device in use that are free now, over all processes; -1 on a host build.
 int64_t free_device_bytes();
 

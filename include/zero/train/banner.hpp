@@ -16,7 +16,8 @@ std::string kokkos_text();
 /// The libraries behind products, threads and messages, with their versions.
 std::string libraries_text();
 
-/// What a run prints first: program, ranks, processor, libraries, model and batch.
+/// What a run prints first: program, ranks, processor, devices, libraries, model and batch.
+/// Collective.
 std::string banner(const std::string& version, Session& session, const Build& build,
                    const std::string& backend);
 
