@@ -69,6 +69,12 @@ hid_t text_type(const std::string& content) {
   return made ? type : -1;
 }
 
+/// HDF5 closes at exit whatever is open then. A file that it could not close, for want of room, it
+/// has half taken down by then, and it would crash. All others are closed here.
+void leave_open_at_exit() {
+  [[maybe_unused]] static const herr_t once = H5dont_atexit();
+}
+
 }  // namespace
 
 void require_hdf5(int64_t status, const std::string& file, const std::string& doing) {
@@ -88,6 +94,7 @@ Hdf5Handle Hdf5File::checked(hid_t id, Hdf5Handle::Close closer, const std::stri
 }
 
 Hdf5File::Hdf5File(int descriptor, const std::string& name) : name_(name) {
+  leave_open_at_exit();
   require(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr), "keeping HDF5 from printing");
   const Hdf5Handle access = checked(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
   require(H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110), "format 1.10");
@@ -158,6 +165,7 @@ void Hdf5File::set_attribute(const Hdf5Handle& object, const std::string& name,
 void Hdf5File::close() { require(file_.close(), "closing the structure"); }
 
 std::string hdf5_version() {
+  leave_open_at_exit();  // the first call decides
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return text(major, ".", minor, ".", release);

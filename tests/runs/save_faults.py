@@ -56,6 +56,14 @@ def some_calls_fail(faults):
     faults.require_nothing_lost(faults.go_on(), "after the last of them")
 
 
+def no_structure_fits(faults):
+    """HDF5 learns that the disk is full when it closes the file, which the third write begins."""
+    calls = faults.calls(0)
+    writes = [n for n in numbers_of(calls, "pwrite") if calls[n - 1][1].endswith(".h5")]
+    for number in writes[2:4]:
+        check(fails(faults, 0, "pwrite", number, errno.ENOSPC), f"call {number}: given up")
+
+
 def rename_has_another_way(faults):
     number = numbers_of(faults.calls(0), "rename")[0]
     check(not fails(faults, 0, "rename", number, errno.EINVAL), "without RENAME_NOREPLACE")
@@ -139,6 +147,7 @@ def main():
         every_call_may_fail(faults)
     else:
         some_calls_fail(faults)
+        no_structure_fits(faults)
     rename_has_another_way(faults)
     room_is_found_later(faults)
     training_may_go_on(faults)
