@@ -71,9 +71,7 @@ hid_t text_type(const std::string& content) {
 
 /// HDF5 closes at exit whatever is open then. A file that it could not close, for want of room, it
 /// has half taken down by then, and it would crash. All others are closed here.
-void leave_open_at_exit() {
-  [[maybe_unused]] static const herr_t once = H5dont_atexit();
-}
+void leave_open_at_exit() { [[maybe_unused]] static const herr_t once = H5dont_atexit(); }
 
 }  // namespace
 
