@@ -77,17 +77,12 @@ class View {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-RunConfig read_input(const CommandLine& line) {
-  const ConfigInput input = read_config_file(line.input, line.overrides);
+ConfigInput read_input(const CommandLine& line) {
+  ConfigInput input = read_config_file(line.input, line.overrides);
   for (const std::string& warning : input.warnings) {
     std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   }
-  if (input.config.train_micro_batch_size_per_gpu == kMicroBatchMax) {
-    refuse(Exit::kUsage, line.input,
-           ": train_micro_batch_size_per_gpu: \"max\" depends on a machine's memory; write "
-           "train_micro_batch_size_per_gpu=N, which zeroapp plan INPUT --max-batch prints");
-  }
-  return input.config;
+  return input;
 }
 
 /// Bytes are all that "bytes" can decode.
@@ -100,10 +95,15 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const TokenSour
   return open_tokenizer(config.data.tokenizer);
 }
 
-View::View(const CommandLine& line) : line_(line), config_(read_input(line)) {
-  batch_ = resolve_batch(config_, line.ranks);
-  data_ = open_data(train::data_options(config_));
-  const std::string warning = resolve_steps(config_, train().samples(), batch_.train);
+View::View(const CommandLine& line) : line_(line) {
+  const ConfigInput input = read_input(line);
+  config_ = input.config;
+  std::string warning;
+  input.locate([&] {
+    batch_ = resolve_batch(config_, line.ranks);
+    data_ = open_data(train::data_options(config_));
+    warning = resolve_steps(config_, train().samples(), batch_.train);
+  });
   if (!warning.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   fingerprint_ = data_.fingerprint();
   if (line.decode) tokenizer_ = tokenizer_of(config_, *data_.train_source);

@@ -182,9 +182,13 @@ int plan(const CommandLine& line) {
     print_largest_batch(config, team, limit);
     return 0;
   }
-  train::resolve_largest(config, team, limit);
-  const train::HomeChoice homes = train::choose_homes(config, team, limit);
-  const train::Build build = train::build(homes.config, team);
+  train::HomeChoice homes;
+  train::Build build;
+  input.locate([&] {
+    train::resolve_largest(config, team, limit);
+    homes = train::choose_homes(config, team, limit);
+    build = train::build(homes.config, team);
+  });
   const train::PlanReport report = train::report_plan(build, target.machine, limit);
   if (!line.json) std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
   if (!line.json) std::fputs(train::homes_text(config, homes).c_str(), stdout);

@@ -8,13 +8,17 @@
 namespace zero {
 namespace {
 
-std::string wrong_type(const TomlValue& value, std::string_view wanted) {
-  std::string what = text(to_text(value), " is ", type_name(value), "; write ", wanted);
+/// A string that would be another value without its quotes.
+bool is_quoted_value(const TomlValue& value) {
   const auto* word = std::get_if<std::string>(&value);
   TomlValue inside;
   std::string ignored;
-  if (word && parse_toml_value(*word, inside, ignored)) what += ", without quotes";
-  return what;
+  return word && parse_toml_value(*word, inside, ignored);
+}
+
+std::string wrong_type(const TomlValue& value, std::string_view wanted) {
+  return text(to_text(value), " is ", type_name(value), "; write ", wanted,
+              is_quoted_value(value) ? ", without quotes" : "");
 }
 
 bool is_word(const TomlValue& value, std::string_view wanted) {
@@ -133,9 +137,9 @@ struct Assign {
     for (const TomlValue& accepted : slot.accepted) {
       if (same_value(value, accepted)) return "";
     }
-    if (value.index() != slot.accepted[0].index())
-      return wrong_type(value, to_text(slot.accepted[0]));
-    return text(to_text(value), " is not done: ", slot.reason);
+    if (could_be_of(slot, value)) return text(to_text(value), " is not done: ", slot.reason);
+    return text(to_text(value), " is ", type_name(value),
+                is_quoted_value(value) ? " (remove the quotes)" : "", ": ", slot.reason);
   }
 };
 
@@ -163,6 +167,13 @@ std::string Assign::operator()(Recompute* out) const {
 }
 
 }  // namespace
+
+bool could_be_of(const Fixed& fixed, const TomlValue& value) {
+  const TomlValue& known = fixed.accepted[0];
+  double number = 0;
+  const bool takes_number = is_auto(known) || as_real(known, number);
+  return known.index() == value.index() || (takes_number && as_real(value, number));
+}
 
 std::string assign(const Field& field, const TomlValue& value) {
   return std::visit(Assign{value}, field.slot);

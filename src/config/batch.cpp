@@ -2,6 +2,7 @@
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/settings_error.hpp"
 
 namespace zero {
 namespace {
@@ -15,8 +16,9 @@ std::string equation(const RunConfig& c, int64_t ranks) {
 }
 
 [[noreturn]] void refuse_batch(const RunConfig& c, int64_t ranks, const std::string& advice) {
-  refuse(Exit::kUsage, equation(c, ranks), ": train = micro x accumulation x ranks does not hold; ",
-         advice);
+  refuse_settings(
+      {"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"},
+      equation(c, ranks), ": train = micro x accumulation x ranks does not hold; ", advice);
 }
 
 /// total / part, which must be whole.
@@ -57,14 +59,14 @@ BatchSizes infer(const RunConfig& c, int64_t ranks) {
 BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
   ZERO_REQUIRE(ranks >= 1, ranks, " ranks");
   if (config.train_batch_size == 0 && config.train_micro_batch_size_per_gpu == 0) {
-    refuse(
-        Exit::kUsage, equation(config, ranks),
+    refuse_settings(
+        {"train_micro_batch_size_per_gpu", "train_batch_size"}, equation(config, ranks),
         ": the batch has no size; write train_micro_batch_size_per_gpu = 1, or train_batch_size");
   }
   if (config.train_micro_batch_size_per_gpu == kMicroBatchMax) {
-    refuse(Exit::kUsage,
-           "train_micro_batch_size_per_gpu = \"max\" is known to training and plan "
-           "alone; write the number that zeroapp plan INPUT --max-batch prints");
+    refuse_settings({"train_micro_batch_size_per_gpu"},
+                    "\"max\" depends on a machine, known to training and plan alone; write "
+                    "the number that zeroapp plan INPUT --max-batch prints");
   }
   return infer(config, ranks);
 }

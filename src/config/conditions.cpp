@@ -150,6 +150,21 @@ std::vector<Condition> engine_conditions() {
        .wanted = "checkpoint.best_metric = \"eval_loss\"",
        .holds = [](const RunConfig& c) { return c.checkpoint.best_metric != BestMetric::none; },
        .example = {"checkpoint.best_metric = \"\""}},
+  };
+}
+
+std::vector<Condition> data_conditions() {
+  return {
+      {.keys = {"data.tokenizer"},
+       .because = {"data.train"},
+       .wanted = "a file as data.train",
+       .holds = [](const RunConfig& c) { return c.data.train != "synthetic"; },
+       .example = {"data.train = \"synthetic\""}},
+      {.keys = {"data.changed"},
+       .because = {"checkpoint.resume"},
+       .wanted = "checkpoint.resume = \"auto\" or \"require\"",
+       .holds = [](const RunConfig& c) { return c.checkpoint.resume != Resume::never; },
+       .example = {"checkpoint.resume = \"never\""}},
       {.keys = {"data.max_validation_samples", "evaluation.interval", "evaluation.micro_batch_size",
                 "evaluation.show_samples", "checkpoint.best_metric"},
        .because = {"data.validation", "data.validation_fraction"},
@@ -162,6 +177,7 @@ std::vector<Condition> engine_conditions() {
 std::vector<Condition> join() {
   std::vector<Condition> all = schedule_conditions();
   for (Condition& condition : engine_conditions()) all.push_back(std::move(condition));
+  for (Condition& condition : data_conditions()) all.push_back(std::move(condition));
   for (Condition& condition : tier_conditions()) all.push_back(std::move(condition));
   return all;
 }

@@ -104,6 +104,13 @@ std::string two_halves(const RunConfig& c) {
   return "fp16 and bf16 exclude each other; set one of them to false";
 }
 
+/// bf16 on the wire is the compute type as it is; nothing is rounded for the way.
+std::string other_type_on_the_wire(const RunConfig& c) {
+  if (c.communication_data_type != CommunicationDtype::bf16 || c.bf16.enabled) return kFine;
+  return text("gradients travel in ", c.fp16.enabled ? "fp16" : "fp32",
+              " here; write \"auto\", or bf16.enabled = true");
+}
+
 std::string low_first_scale(const RunConfig& c) {
   const double first = std::ldexp(1.0, int(c.fp16.initial_scale_power));
   const bool dynamic = c.fp16.enabled && c.fp16.loss_scale == 0;
@@ -338,6 +345,9 @@ std::vector<Rule> number_rules() {
       {.keys = {"fp16.enabled", "bf16.enabled"},
        .broken = two_halves,
        .example = {"fp16.enabled = true", "bf16.enabled = true"}},
+      {.keys = {"communication_data_type", "bf16.enabled", "fp16.enabled"},
+       .broken = other_type_on_the_wire,
+       .example = {"communication_data_type = \"bf16\""}},
       {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
        .broken = low_first_scale,
        .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "src/config/fixed_keys.hpp"
+#include "zero/config/steps.hpp"
 
 namespace zero {
 namespace {
@@ -40,7 +41,7 @@ class Table {
   /// Every key, those of a section side by side, the keys without a member behind the others.
   std::vector<Field> take() {
     for (const FixedKey& fixed : fixed_keys()) {
-      const Fixed slot{fixed.accepted, fixed.reason};
+      const Fixed slot{fixed.accepted, fixed.reason, fixed.warns};
       fields_.push_back({std::string(fixed.key), slot, fixed.standing});
     }
     std::vector<Field> joined;
@@ -115,9 +116,9 @@ void data_fields(Table& table, DataConfig& c) {
 
 void run_fields(Table& table, SessionConfig& c) {
   table.section("run", kOurs);
-  table.integer("steps", c.steps, {.high = 1e12});
+  table.integer("steps", c.steps, {.high = kMostRunSteps});
   table.integer("epochs", c.epochs, {.high = 1e9});
-  table.integer("stop_at", c.stop_at, {.high = 1e12});
+  table.integer("stop_at", c.stop_at, {.high = kMostRunSteps});
   table.word("output", c.output);
   table.integer("seed", c.seed, {});
   table.integer("log_interval", c.log_interval, {.low = 1});

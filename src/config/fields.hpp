@@ -38,6 +38,7 @@ struct Choice {
 struct Fixed {
   std::vector<TomlValue> accepted;
   std::string_view reason;
+  bool warns = false;  ///< an accepted value other than the default does nothing and says so
 };
 
 struct Integer {
@@ -83,6 +84,10 @@ std::vector<Field> fields_of(RunConfig& config);
 
 /// Stores `value`; returns "" or what is wrong with it and what would work.
 std::string assign(const Field& field, const TomlValue& value);
+
+/// Whether a key without a member could mean something by `value`, done or not: it is of the type
+/// of the accepted one, where numbers are of one type, or a number where "auto" is accepted.
+bool could_be_of(const Fixed& fixed, const TomlValue& value);
 
 /// The member as it would stand in a file; of a Fixed key its default.
 TomlValue value_of(const Field& field);

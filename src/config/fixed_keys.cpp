@@ -39,7 +39,8 @@ const FixedKey kTopKeys[] = {
     {"zero3_init_flag",
      {true, false},
      kAlways,
-     "at stage 3 weights are born in shards; write true or false"},
+     "at stage 3 weights are born in shards; write true",
+     true},
     {"disable_allgather",
      {false},
      kRefused,
@@ -173,12 +174,12 @@ const FixedKey kZeroKeys[] = {
 };
 
 constexpr std::string_view kAlwaysPinned =
-    "host memory is pinned wherever there is a device to pin it for; write true or false";
+    "host memory is pinned wherever there is a device to pin it for; write true";
 constexpr std::string_view kAlwaysPiped =
     "disk reads, updates and disk writes always overlap; write true or false";
 
 const FixedKey kTierKeys[] = {
-    {"zero.offload_optimizer.pin_memory", {true, false}, kAlways, kAlwaysPinned},
+    {"zero.offload_optimizer.pin_memory", {true, false}, kAlways, kAlwaysPinned, true},
     {"zero.offload_optimizer.pipeline_read", {false, true}, kAlways, kAlwaysPiped},
     {"zero.offload_optimizer.pipeline_write", {false, true}, kAlways, kAlwaysPiped},
     {"zero.offload_optimizer.fast_init",
@@ -194,7 +195,7 @@ const FixedKey kTierKeys[] = {
      {0.8},
      kRefused,
      "the host's optimizer has as many threads as compute, see run.threads; leave it at 0.8"},
-    {"zero.offload_param.pin_memory", {true, false}, kAlways, kAlwaysPinned},
+    {"zero.offload_param.pin_memory", {true, false}, kAlways, kAlwaysPinned, true},
     {"zero.offload_param.buffer_count",
      {int64_t(5)},
      kRefused,

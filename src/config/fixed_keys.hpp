@@ -11,6 +11,7 @@ struct FixedKey {
   std::vector<TomlValue> accepted;
   Standing standing;
   std::string_view reason;
+  bool warns = false;  ///< of an accepted value that is not the default
 };
 
 /// Every key without a member, those of a section together.

@@ -12,6 +12,7 @@
 #include "src/config/report.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/settings_error.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/config/units.hpp"
 
@@ -54,7 +55,10 @@ class Reader {
     }
   }
 
-  void check_all(const RunConfig& config) { check_rules(config, fields_, report_); }
+  void check_all(const RunConfig& config) {
+    check_rules(config, fields_, report_);
+    for (const auto& [key, what] : vain_) report_.warning(key, what);
+  }
 
   std::map<std::string, std::string> origins() const {
     std::map<std::string, std::string> origins;
@@ -63,6 +67,16 @@ class Reader {
       origins[field.key] = fixed ? "always" : report_.origin_of(field.key);
     }
     return origins;
+  }
+
+  std::map<std::string, Written> written() const {
+    std::map<std::string, Written> written;
+    for (const Field& field : fields_) {
+      const Place place = report_.place_of(field.key);
+      if (place.origin == Place::Origin::nowhere) continue;
+      written[field.key] = {report_.where(place), {int(place.origin), place.line}};
+    }
+    return written;
   }
 
  private:
@@ -91,6 +105,7 @@ class Reader {
     report_.written(key, place);
     const std::string wrong = assign(*field, value);
     if (!wrong.empty()) return report_.error(place, key, wrong);
+    note_vain(*field, value);
     if (!twin) return;
     const Place other = report_.place_of(twin->key);
     if (other.origin == place.origin && value_of(*field) != before) {
@@ -99,6 +114,15 @@ class Reader {
                          ", which is the same setting; keep one"));
     }
     report_.written(twin->key, place);
+  }
+
+  /// A legal value of a key without a member that asks for something else than what is done.
+  void note_vain(const Field& field, const TomlValue& value) {
+    const auto* fixed = std::get_if<Fixed>(&field.slot);
+    if (!fixed || !fixed->warns) return;
+    vain_.erase(field.key);
+    if (value == fixed->accepted[0]) return;
+    vain_[field.key] = text(to_text(value), " changes nothing: ", fixed->reason);
   }
 
   const Field* find(const std::string& key) const {
@@ -151,6 +175,7 @@ class Reader {
   std::set<std::string> sections_;
   std::set<std::string> strange_sections_;
   std::map<std::string, std::string> overrides_;  // as they were typed
+  std::map<std::string, std::string> vain_;       // why a key's value changes nothing
   Report& report_;
   int searches_ = 0;
 };
@@ -205,7 +230,25 @@ ConfigInput read_config(std::string_view text, const std::string& file,
   report.finish();
   input.warnings = report.take_warnings();
   input.origins = reader.origins();
+  input.file = file;
+  input.written = reader.written();
   return input;
+}
+
+void ConfigInput::locate(const std::function<void()>& work) const {
+  try {
+    work();
+  } catch (const SettingsError& error) {
+    std::string key = error.keys().front();
+    Written last{file, {0, 0}};
+    for (const std::string& name : error.keys()) {
+      const auto found = written.find(name);
+      if (found == written.end() || found->second.order < last.order) continue;
+      key = name;
+      last = found->second;
+    }
+    refuse(Exit::kUsage, last.place, ": ", key, ": ", error.problem());
+  }
 }
 
 ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides) {

@@ -32,11 +32,13 @@ std::string Report::origin_of(const std::string& key) const {
   return text(std::filesystem::path(file_).filename().string(), ":", place.line);
 }
 
+std::string Report::where(Place place) const {
+  if (place.origin == Place::Origin::command) return "command line";
+  return place.origin == Place::Origin::file ? text(file_, ":", place.line) : file_;
+}
+
 std::string Report::line_of(Place place, const std::string& key, const std::string& what) const {
-  std::string where = file_;
-  if (place.origin == Place::Origin::file) where = text(file_, ":", place.line);
-  if (place.origin == Place::Origin::command) where = "command line";
-  return text(where, ": ", key, key.empty() ? "" : ": ", what);
+  return text(where(place), ": ", key, key.empty() ? "" : ": ", what);
 }
 
 void Report::error(Place place, const std::string& key, const std::string& what) {

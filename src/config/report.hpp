@@ -32,6 +32,9 @@ class Report {
   /// "default", "train.toml:14", "command line" or "derived from ...".
   std::string origin_of(const std::string& key) const;
 
+  /// "train.toml:14", "command line", or the file alone.
+  std::string where(Place place) const;
+
   /// `key` may be "" where none could be read.
   void error(Place place, const std::string& key, const std::string& what);
 

@@ -2,6 +2,7 @@
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/settings_error.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {
@@ -14,12 +15,12 @@ void check_fits(const RunConfig& config, const std::string& found) {
   const ScheduleType type = config.scheduler.type;
   const bool decays = type == ScheduleType::WarmupDecayLR || type == ScheduleType::WarmupCosineLR;
   if (config.run.stop_at > steps) {
-    refuse(Exit::kUsage, "run.stop_at: the run stops at step ", config.run.stop_at, ", but ", found,
-           "; write at most ", steps, ", or 0");
+    refuse_settings({"run.stop_at"}, "the run stops at step ", config.run.stop_at, ", but ", found,
+                    "; write at most ", steps, ", or 0");
   }
   if (decays && total > 0 && total < steps) {
-    refuse(Exit::kUsage, "scheduler.total_num_steps: the schedule ends at step ", total, ", but ",
-           found, "; write \"auto\" or at least ", steps);
+    refuse_settings({"scheduler.total_num_steps"}, "the schedule ends at step ", total, ", but ",
+                    found, "; write \"auto\" or at least ", steps);
   }
 }
 
@@ -31,9 +32,9 @@ std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batc
   ZERO_REQUIRE(samples >= 1 && train_batch_size >= 1, samples, " samples in batches of ",
                train_batch_size);
   if (samples > kMostVisits / run.epochs) {
-    refuse(Exit::kUsage, "run.epochs: ", counted(run.epochs, "epoch"), " of ",
-           counted(samples, "sample"), " are too many to count; write at most ",
-           kMostVisits / samples);
+    refuse_settings({"run.epochs"}, counted(run.epochs, "epoch"), " of ",
+                    counted(samples, "sample"), " are too many to count; write at most ",
+                    kMostVisits / samples);
   }
   const int64_t visits = samples * run.epochs;
   run.steps = visits / train_batch_size + (visits % train_batch_size != 0);

@@ -1,11 +1,19 @@
 #include <bit>
 
 #include "src/plan/passes.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/settings_error.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/plan/verify.hpp"
 
 namespace zero::plan {
 namespace {
+
+void check_bucket(const char* key, int64_t numel, int ranks) {
+  if (numel >= ranks) return;
+  refuse_settings({key}, "a bucket of ", counted(numel, "element"), " has not one for each of ",
+                  counted(ranks, "rank"), "; write ", ranks, " or more");
+}
 
 void check_request(const Request& r) {
   ZERO_REQUIRE(
@@ -13,16 +21,13 @@ void check_request(const Request& r) {
       "plan of stage ", r.stage, " on ", r.ranks, " ranks with ", r.micro_batches,
       " micro-batches and ", r.threads, " threads");
   if (r.reproducible && !std::has_single_bit(unsigned(r.ranks))) {
-    refuse(Exit::kUsage, "numerics.reproducible = true on ", r.ranks,
-           " ranks: sums are one balanced tree over ranks, so their number must be a power of two; "
-           "start ",
-           std::bit_floor(unsigned(r.ranks)), " ranks or set numerics.reproducible=false");
+    refuse_settings({"numerics.reproducible"}, "sums are one balanced tree over ranks, so their ",
+                    "number must be a power of two and not ", r.ranks, "; start ",
+                    std::bit_floor(unsigned(r.ranks)),
+                    " ranks or write numerics.reproducible = false");
   }
-  if (r.reduce_bucket_numel < r.ranks || r.gather_bucket_numel < r.ranks) {
-    refuse(Exit::kUsage, "zero.reduce_bucket_size = ", r.reduce_bucket_numel,
-           " and zero.allgather_bucket_size = ", r.gather_bucket_numel,
-           ": a bucket needs at least one element of each of ", r.ranks, " ranks");
-  }
+  check_bucket("zero.reduce_bucket_size", r.reduce_bucket_numel, r.ranks);
+  check_bucket("zero.allgather_bucket_size", r.gather_bucket_numel, r.ranks);
 }
 
 /// Homes mean something only for what is sharded: on every rank the same state, or the same

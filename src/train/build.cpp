@@ -3,15 +3,15 @@
 #include <cmath>
 
 #include "src/train/checkpoint_payload.hpp"
+#include "zero/base/settings_error.hpp"
 #include "zero/config/model_sizes.hpp"
 #include "zero/config/schedule.hpp"
+#include "zero/config/steps.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/recompute.hpp"
 
 namespace zero::train {
 namespace {
-
-constexpr int64_t kLargestRateTable = 100'000'000;
 
 std::vector<graph::Recompute> recompute_policy(const Recompute& wanted, size_t units) {
   using Mode = Recompute::Mode;
@@ -87,10 +87,8 @@ void refuse_unless_bf16_travels(const RunConfig& config, const plan::Plan& plan)
   if (config.communication_data_type != CommunicationDtype::bf16) return;
   for (const plan::PlanOp& op : plan.bodies[plan::kStep].ops) {
     if (!sends_gradients(plan, op) || op.in == Dtype::bf16) continue;
-    refuse(Exit::kUsage, "communication_data_type: gradients travel in ", name_of(op.in), " here; ",
-           plan.request.compute == Dtype::bf16
-               ? "write \"auto\", or zero.stage = 2, which sends each micro-batch as it is"
-               : "write \"auto\", or bf16.enabled = true");
+    refuse_settings({"communication_data_type"}, "gradients travel in ", name_of(op.in),
+                    " here; write \"auto\", or zero.stage = 2, which sends single micro-batches");
   }
 }
 
@@ -102,10 +100,11 @@ void refuse_unless_activations_leave(const RunConfig& config, const plan::Plan& 
     if (buffer.use == plan::Use::activations && buffer.tier != plan::Tier::device) return;
   }
   const int64_t ahead = config.offload_activations.buffer_count;
-  refuse(Exit::kUsage, "activation_checkpointing.offload: with activation_checkpointing.",
-         "buffer_count = ", ahead, " the backward pass would bring back at once all that could ",
-         "leave the device; write ",
-         ahead > 1 ? "buffer_count = 1" : "offload = \"none\", or recompute more blocks");
+  refuse_settings({"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing",
+                   "activation_checkpointing.buffer_count", "activation_checkpointing.recompute"},
+                  "with buffer_count = ", ahead, " the backward pass would bring back at once all ",
+                  "that could leave the device; write ",
+                  ahead > 1 ? "buffer_count = 1" : "offload = \"none\", or recompute more blocks");
 }
 
 kernels::LossScaling loss_scaling_of(const RunConfig& config) {
@@ -171,9 +170,9 @@ Build build(const RunConfig& config, const Team& team) {
 }
 
 std::vector<float> learning_rates(const RunConfig& config) {
-  if (config.run.steps > kLargestRateTable) {
-    refuse(Exit::kUsage, "run.steps: ", config.run.steps, " steps; write at most ",
-           kLargestRateTable);
+  if (config.run.steps > kMostRunSteps) {
+    refuse_settings({"run.epochs", "run.steps"}, "these are ", config.run.steps,
+                    " steps, and the most are ", kMostRunSteps, "; write fewer");
   }
   const Schedule schedule = schedule_of(config);
   std::vector<float> rates(size_t(config.run.steps));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "zero/base/settings_error.hpp"
 #include "zero/train/homes.hpp"
 #include "zero/train/plan_report.hpp"
 
@@ -300,10 +301,10 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
 void resolve_largest(RunConfig& config, const Team& team, const MemoryLimit& limit) {
   if (config.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
   if (config.train_batch_size > 0 && config.gradient_accumulation_steps > 0) {
-    refuse(Exit::kUsage,
-           "train_micro_batch_size_per_gpu: train_batch_size and gradient_accumulation_steps leave "
-           "only one size, so none is the largest; write \"auto\" for it or for "
-           "gradient_accumulation_steps");
+    refuse_settings(
+        {"train_micro_batch_size_per_gpu", "train_batch_size", "gradient_accumulation_steps"},
+        "train_batch_size and gradient_accumulation_steps leave only one micro-batch, ",
+        "so none is the largest; write \"auto\" for one of the three");
   }
   const MemoryLimit within = limit_of_largest(config, limit);
   const int64_t largest = largest_micro_batch(config, team, fits_in(within));

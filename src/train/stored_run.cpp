@@ -6,6 +6,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/train/build.hpp"
+#include "zero/train/cheapest_change.hpp"
 
 namespace zero::train {
 namespace {
@@ -36,11 +37,12 @@ std::string composed_input(const ModelDescription& description,
   if (override_of(overrides, "data.sequence_length").empty()) {
     input += text("sequence_length = ", description.sequence_length, "\n");
   }
-  if (override_of(overrides, "data.train").empty()) {
-    const std::string only = override_of(overrides, "data.validation");
-    input += "train = " + to_text(TomlValue(only.empty() ? "synthetic" : only)) + "\n";
-  }
-  if (!description.tokenizer.empty() && override_of(overrides, "data.tokenizer").empty()) {
+  const std::string given = override_of(overrides, "data.train");
+  const std::string only = override_of(overrides, "data.validation");
+  const std::string train = !given.empty() ? given : only.empty() ? "synthetic" : only;
+  if (given.empty()) input += "train = " + to_text(TomlValue(train)) + "\n";
+  const bool reads = train != "synthetic" && !description.tokenizer.empty();
+  if (reads && override_of(overrides, "data.tokenizer").empty()) {
     input += "tokenizer = " + to_text(TomlValue(description.tokenizer)) + "\n";
   }
   if (description.compute == Dtype::bf16) input += "[bf16]\nenabled = true\n";
@@ -48,12 +50,16 @@ std::string composed_input(const ModelDescription& description,
   return input;
 }
 
-/// A file named for this evaluation takes the place of what the run held out.
+/// A file named for this evaluation takes the place of what the run held out, and a compute type
+/// may be named that the run's gradients could not travel in.
 std::vector<std::string> for_this_evaluation(std::span<const std::string> overrides) {
   std::vector<std::string> settings(overrides.begin(), overrides.end());
   const bool file = !override_of(overrides, "data.validation").empty();
   const bool fraction = !override_of(overrides, "data.validation_fraction").empty();
   if (file && !fraction) settings.push_back("data.validation_fraction=0");
+  if (override_of(overrides, "communication_data_type").empty()) {
+    settings.push_back("communication_data_type=auto");
+  }
   return settings;
 }
 
@@ -68,6 +74,9 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
   config.train_micro_batch_size_per_gpu = 1;
   config.gradient_accumulation_steps = 1;
   config.communication_data_type = CommunicationDtype::automatic;
+  for (int64_t* bucket : {&config.zero.reduce_bucket_size, &config.zero.allgather_bucket_size}) {
+    *bucket = std::max<int64_t>(*bucket, kMostRanks);
+  }
   config.numerics = {};
   config.recompute = {};
   config.offload_activations = {};

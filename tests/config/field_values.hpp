@@ -79,12 +79,13 @@ struct OutOfRangeOf {
   Values operator()(const Recompute*) const { return {TomlArray{int64_t(2), int64_t(1)}}; }
   Values operator()(const Fixed& slot) const {
     if (slot.accepted.size() > 1 && std::holds_alternative<bool>(slot.accepted[0])) return {};
-    TomlValue other = slot.accepted[0];
-    if (auto* flag = std::get_if<bool>(&other)) *flag = !*flag;
-    if (auto* number = std::get_if<int64_t>(&other)) *number += 1;
-    if (auto* number = std::get_if<double>(&other)) *number *= 0.5;
-    if (auto* word = std::get_if<std::string>(&other)) *word += "x";
-    return {other};
+    const TomlValue& done = slot.accepted[0];
+    if (const auto* flag = std::get_if<bool>(&done)) return {!*flag};
+    if (const auto* number = std::get_if<int64_t>(&done)) {
+      return {*number + 1, double(*number + 1), double(*number) + 0.5, 1e14};
+    }
+    if (const auto* number = std::get_if<double>(&done)) return {*number * 0.5, int64_t(2), 1e14};
+    return {std::get<std::string>(done) + "x", int64_t(4), 4.0, 1e14};
   }
   Values operator()(const auto&) const { return {}; }  // every value of the type is legal
 };

@@ -17,6 +17,7 @@
 namespace zero {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 /// Calls check(field) with the place of every key.
@@ -120,7 +121,11 @@ TEST(EveryKey, WithoutAMemberSaysWhyAndWhatWorksInstead) {
                 testing::AnyOf(HasSubstr("write "), HasSubstr("leave it"), HasSubstr("remove ")))
         << field.key;
     for (const TomlValue& value : out_of_range_of(field)) {
-      EXPECT_THAT(assign(field, value), HasSubstr(std::string(fixed->reason))) << field.key;
+      EXPECT_EQ(assign(field, value), text(to_text(value), " is not done: ", fixed->reason))
+          << field.key;
+    }
+    for (const TomlValue& value : mistyped_of(field)) {
+      EXPECT_THAT(assign(field, value), EndsWith(text(": ", fixed->reason))) << field.key;
     }
   });
 }

@@ -179,6 +179,14 @@ TEST(ImportDeepSpeed, RefusesWhatIsNotDoneOrLeavesItOut) {
   EXPECT_THAT(import.report, Contains(HasSubstr("left out, unsupported: ")));
 }
 
+TEST(ImportDeepSpeed, SaysWhyANumberIsNotDoneHoweverItIsWritten) {
+  const char* json = R"({"zero_optimization": {"stage": 3, "sub_group_size": 1e14},
+                         "activation_checkpointing": {"number_checkpoints": 4}})";
+  EXPECT_THAT(import_json(json).refused,
+              ElementsAre(HasSubstr("unsupported: 1e+14 is not done: the optimizer runs unit by"),
+                          HasSubstr("unsupported: 4 is not done: recompute says which blocks")));
+}
+
 TEST(ImportDeepSpeed, TakesASectionThatIsSwitchedOffForNothing) {
   const char* json = R"({"sparse_attention": {"enabled": false, "mode": "fixed"}})";
   EXPECT_THAT(import_json(json).refused, IsEmpty());

@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "src/config/fields.hpp"
-#include "src/config/nearest.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/settings_error.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {
@@ -21,6 +21,7 @@ namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+using Words = std::vector<std::string>;
 
 const std::string kRequired =
     "model.name = \"gpt2\"\ndata.train = \"t.txt\"\nrun.steps = 10\n";  // lines 1 to 3
@@ -142,10 +143,26 @@ TEST(ReadConfig, AcceptsOfAFixedKeyOnlyWhatIsDone) {
   EXPECT_EQ(error_of("zero.contiguous_gradients = true\nzero.sub_group_size = 1e9"), "no error");
   EXPECT_THAT(error_of("zero.contiguous_gradients = false"),
               HasSubstr("false is not done: gradients"));
-  EXPECT_THAT(error_of("zero.contiguous_gradients = 1"), HasSubstr("1 is an integer; write true"));
+  EXPECT_EQ(error_of("zero.contiguous_gradients = 1"),
+            "in.toml:4: zero.contiguous_gradients: 1 is an integer: gradients always lie in one "
+            "planned buffer; write true");
+  EXPECT_THAT(error_of("zero.contiguous_gradients = \"true\""),
+              HasSubstr("\"true\" is a string (remove the quotes): gradients"));
   EXPECT_THAT(error_of("zero.cpu_offload = true"), HasSubstr("zero.offload_optimizer.device"));
   EXPECT_THAT(error_of("[zero.offload_optimizer]\nfast_init = true"), HasSubstr("written once"));
   EXPECT_EQ(error_of("activation_checkpointing.contiguous_memory_optimization = true"), "no error");
+}
+
+TEST(ReadConfig, ExplainsAFixedKeyWhateverTheNumberIsWrittenAs) {
+  const std::string unit = " is not done: the optimizer runs unit by unit";
+  EXPECT_THAT(error_of("zero.sub_group_size = 100000000"), HasSubstr("100000000" + unit));
+  EXPECT_THAT(error_of("zero.sub_group_size = 1e8"), HasSubstr("1e+08" + unit));
+  EXPECT_THAT(error_of("gradient_predivide_factor = 2"), HasSubstr("2 is not done: sums of"));
+  EXPECT_EQ(error_of("gradient_predivide_factor = 1\nzero.sub_group_size = 1000000000.0"),
+            "no error");
+  EXPECT_EQ(error_of("", {"activation_checkpointing.number_checkpoints=4"}),
+            "command line: activation_checkpointing.number_checkpoints: 4 is not done: recompute "
+            "says which blocks are recomputed; write \"auto\"");
 }
 
 TEST(ReadConfig, CollectsEveryErrorInTheOrderOfTheFile) {
@@ -278,6 +295,51 @@ TEST(ReadConfig, RefusesAKeyWithoutEffectInOnePlaceAndWarnsAcrossTwo) {
   EXPECT_TRUE(read_config(file, "in.toml").warnings.empty());
 }
 
+TEST(ReadConfig, WarnsOfALegalValueThatChangesNothing) {
+  const std::string file = kRequired + "zero.offload_param.pin_memory = false\n";
+  const ConfigInput input = read_config(file, "in.toml");
+  ASSERT_EQ(input.warnings.size(), 1u);
+  EXPECT_EQ(input.warnings[0],
+            "in.toml:4: zero.offload_param.pin_memory: false changes nothing: host memory is "
+            "pinned wherever there is a device to pin it for; write true");
+  const Words asked = {"zero.offload_param.pin_memory=true"};
+  EXPECT_TRUE(read_config(file, "in.toml", asked).warnings.empty()) << "the last word counts";
+  EXPECT_EQ(read_config(kRequired, "in.toml", Words{"zero3_init_flag=false"}).warnings.size(), 1u);
+}
+
+/// What locate() makes of a refusal of these keys.
+std::string located(const std::string& more, const Words& overrides, const Words& keys) {
+  const ConfigInput input = read_config(kRequired + more, "in.toml", overrides);
+  return testing_support::refusal_of(Exit::kUsage, [&] {
+    input.locate([&] { refuse_settings(keys, "cannot be on ", 3, " ranks"); });
+  });
+}
+
+TEST(Locate, PutsThePlaceOfTheKeyWrittenLastInFront) {
+  const Words keys = {"zero.stage", "run.seed"};
+  EXPECT_EQ(located("zero.stage = 1\nrun.seed = 2", {}, keys),
+            "in.toml:5: run.seed: cannot be on 3 ranks");
+  EXPECT_EQ(located("run.seed = 2\nzero.stage = 1", {}, keys),
+            "in.toml:5: zero.stage: cannot be on 3 ranks");
+  EXPECT_EQ(located("run.seed = 2", {"zero.stage=1"}, keys),
+            "command line: zero.stage: cannot be on 3 ranks");
+  EXPECT_EQ(located("run.seed = 2", {"zero.stage=1", "run.seed=3"}, keys),
+            "command line: run.seed: cannot be on 3 ranks");
+  EXPECT_EQ(located("run.seed = 2", {}, keys), "in.toml:4: run.seed: cannot be on 3 ranks");
+}
+
+TEST(Locate, NamesTheFileAloneOfKeysThatStandNowhere) {
+  EXPECT_EQ(located("", {}, {"zero.stage", "run.seed"}),
+            "in.toml: zero.stage: cannot be on 3 ranks");
+}
+
+TEST(Locate, LeavesOtherErrorsAlone) {
+  const ConfigInput input = read_config(kRequired, "in.toml");
+  EXPECT_EQ(testing_support::refusal_of(Exit::kIo,
+                                        [&] { input.locate([] { refuse(Exit::kIo, "disk"); }); }),
+            "disk");
+}
+
 TEST(ReadConfig, AKeyAtItsDefaultIsNeverWithoutEffect) {
   EXPECT_EQ(error_of("optimizer.max_coeff = 10.0\nfp16.hysteresis = 2"), "no error");
   EXPECT_THAT(error_of("optimizer.max_coeff = 9.0"), HasSubstr("optimizer.type = \"LAMB\""));
@@ -328,20 +390,6 @@ TEST(ReadConfig, AcceptsTheSettingsOfTheArticles) {
       "[zero]\nstage = 3\nsub_group_size = 1e9\nstage3_max_live_parameters = 1e9\n"
       "stage3_max_reuse_distance = 1e9\noverlap_comm = true\ncontiguous_gradients = true\n";
   EXPECT_EQ(error_of(stage3), "no error");
-}
-
-TEST(NearestKey, CountsASwapOfNeighboursOnce) {
-  EXPECT_EQ(edit_distance("stage", "stgae"), 1u);
-  EXPECT_EQ(edit_distance("", "abc"), 3u);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
-}
-
-TEST(NearestKey, StopsCountingWhereNobodyAsks) {
-  EXPECT_EQ(edit_distance("kitten", "sitting", 3), 3u);
-  EXPECT_EQ(edit_distance("kitten", "sitting", 2), 3u);
-  EXPECT_EQ(edit_distance("kitten", "sitting", 0), 1u);
-  EXPECT_EQ(edit_distance("stage", "stgae", 1), 1u) << "a swap reaches back two rows";
-  EXPECT_EQ(edit_distance("abcdef", "zyxwvu", 1), 2u);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// "key = value" with the first legal value that is not the default.
+/// "key = value" with the first legal value that is neither the default nor nothing.
 std::string another_setting(const std::string& key) {
   RunConfig config;
   for (const Field& field : fields_of(config)) {
@@ -21,7 +21,8 @@ std::string another_setting(const std::string& key) {
     const TomlValue unset = value_of(field);
     for (const TomlValue& value : legal_of(field)) {
       assign(field, value);
-      if (value_of(field) != unset) return key + " = " + to_text(value);
+      const TomlValue set = value_of(field);
+      if (set != unset && set != TomlValue("")) return key + " = " + to_text(value);
     }
   }
   ADD_FAILURE() << "no other value of " << key;
@@ -55,6 +56,17 @@ TEST(Contradictions, EveryRowSaysWhatWouldWork) {
   }
 }
 
+TEST(Contradictions, WhatIsDoneInAnyCaseMayBeSaid) {
+  EXPECT_EQ(error_of(complete(
+                {"numerics.gradient_dtype = \"fp32\"", "communication_data_type = \"fp32\""})),
+            "");
+  const std::string bf16 = "communication_data_type = \"bf16\"";
+  EXPECT_EQ(error_of(complete({"bf16.enabled = true", bf16})), "");
+  EXPECT_EQ(error_of(complete({bf16, "fp16.enabled = true"})),
+            "in.toml:5: fp16.enabled: gradients travel in fp16 here; write \"auto\", or "
+            "bf16.enabled = true");
+}
+
 TEST(Conditions, EveryIdleKeyIsRefusedBesideTheKeyThatDisablesIt) {
   for (const Condition& condition : conditions()) {
     for (const std::string& key : condition.keys) {
@@ -68,6 +80,19 @@ TEST(Conditions, EveryIdleKeyIsRefusedBesideTheKeyThatDisablesIt) {
           << key;
     }
   }
+}
+
+TEST(Conditions, ATokenizerReadsFilesAlone) {
+  EXPECT_EQ(error_of(complete({"data.train = \"synthetic\"", "data.tokenizer = \"bpe\""})),
+            "in.toml:4: data.tokenizer: \"bpe\" has no effect: it acts only with a file as "
+            "data.train; remove it or write that");
+  EXPECT_EQ(error_of(complete({"data.tokenizer = \"bpe\""})), "");
+}
+
+TEST(Conditions, OtherDataAreAllowedToAResumeAlone) {
+  EXPECT_THAT(error_of(complete({"checkpoint.resume = \"never\"", "data.changed = true"})),
+              HasSubstr("in.toml:5: data.changed: true has no effect: it acts only with "));
+  EXPECT_EQ(error_of(complete({"checkpoint.resume = \"require\"", "data.changed = true"})), "");
 }
 
 TEST(Conditions, EveryIdleKeyIsAWarningAwayFromTheKeyThatDisablesIt) {

@@ -10,6 +10,7 @@
 
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
+#include "zero/base/settings_error.hpp"
 #include "zero/model/gpt2.hpp"
 
 namespace zero::plan {
@@ -56,10 +57,26 @@ TEST(Compile, RefusesReproducibleSumsOverThreeRanks) {
   try {
     testing::tiny_plan({.ranks = 3, .reproducible = true});
     FAIL() << "three ranks have no balanced tree";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit(), Exit::kUsage);
+  } catch (const SettingsError& error) {
+    EXPECT_EQ(error.keys().front(), "numerics.reproducible");
     EXPECT_NE(std::string(error.what()).find("start 2 ranks"), std::string::npos) << error.what();
   }
+}
+
+TEST(Compile, RefusesABucketOfFewerElementsThanRanks) {
+  const auto key_refused = [](const Request& request) -> std::string {
+    try {
+      testing::tiny_plan(request);
+    } catch (const SettingsError& error) {
+      EXPECT_NE(error.problem().find("write 4 or more"), std::string::npos) << error.what();
+      return error.keys().front();
+    }
+    return "";
+  };
+  EXPECT_EQ(key_refused({.stage = 1, .ranks = 4, .reduce_bucket_numel = 3}),
+            "zero.reduce_bucket_size");
+  EXPECT_EQ(key_refused({.stage = 1, .ranks = 4, .gather_bucket_numel = 3}),
+            "zero.allgather_bucket_size");
 }
 
 /// Both graphs of a text that is continued.

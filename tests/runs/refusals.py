@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the program refuses: one line, one status, nothing touched."""
 import json
+import os
 
 from program import Program, check, check_refused
 
@@ -16,6 +17,53 @@ def wrong_override_names_the_command_line(program):
     check_refused(program.train(2, "run.stepz=3"), 2, "command line: run.stepz")
 
 
+def quoted(setting):
+    key, value = setting.split(" = ")
+    return setting if value.isdigit() or value == "true" else f'{key} = "{value}"'
+
+
+def placed(program, *settings):
+    """Writes the input file of all tests with settings more at the end of its top level, and gives
+    the number of the last one's line."""
+    keys = tuple(setting.split("=")[0] for setting in settings)
+    model = (program.folder / "tiny.toml").read_text()
+    lines = [line for line in model.splitlines() if not line.startswith(keys)]
+    line = lines.index("[model]")
+    lines[line:line] = map(quoted, settings)
+    program.write("placed.toml", "\n".join(lines))
+    return line + len(settings)
+
+
+def what_ranks_make_impossible_has_its_place(program):
+    """In a file and on the command line."""
+    batch, full = "train_batch_size = auto", "activation_checkpointing.recompute = full"
+    for ranks, words, *settings in (
+            (3, "write train_batch_size = 6 or 9", "train_batch_size = 7"),
+            (3, "start 2 ranks", batch, "numerics.reproducible = true"),
+            (3, "write 3 or more", batch, "zero.reduce_bucket_size = 2"),
+            (3, "write 3 or more", batch, "zero.stage = 1", "zero.allgather_bucket_size = 2"),
+            (2, "write \"auto\"", "bf16.enabled = true", "communication_data_type = bf16"),
+            (1, "buffer_count = 1", full, "activation_checkpointing.offload = cpu")):
+        key = settings[-1].split(" = ")[0]
+        typed = [setting.replace(" = ", "=") for setting in settings]
+        refused = program.alone("plan", "tiny.toml", "--ranks", str(ranks), *typed)
+        check_refused(refused, 2, f"command line: {key}: ", words)
+        line = placed(program, *settings)
+        refused = program.alone("plan", "placed.toml", "--ranks", str(ranks))
+        check_refused(refused, 2, f"placed.toml:{line}: {key}: ", words)
+
+
+def every_command_names_the_place(program):
+    check_refused(program.train(2, "train_batch_size=7"), 2,
+                  "] command line: train_batch_size: ")
+    place = f"placed.toml:{placed(program, 'train_batch_size = 7')}: train_batch_size: "
+    check_refused(program.train(2, input_file="placed.toml"), 2, "] " + place)
+    check_refused(program.alone("data", "placed.toml", "--ranks", "2"), 2, place)
+    many = program.train(1, "run.steps=0", "run.epochs=1000000000", "train_batch_size=auto")
+    check_refused(many, 2, "command line: run.epochs: ", "the most are 100000000")
+    check(not (program.folder / "runs").exists(), "a refused configuration makes no folder")
+
+
 def launcher_without_mpi_is_refused(program):
     env = {"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "32"}
     check_refused(program.alone("tiny.toml", env=env), 2,
@@ -23,6 +71,13 @@ def launcher_without_mpi_is_refused(program):
     silent = program.alone("tiny.toml", env=dict(env, SLURM_PROCID="7"))
     check(silent.status == 2 and not silent.error_lines(), "the other tasks stay silent", silent)
     check(not (program.folder / "runs").exists(), "a refused launch makes no folder")
+
+
+def what_changes_nothing_is_one_warning(program):
+    result = program.train(1, "run.share_device=true", "run.steps=1")
+    check(result.status == 0, "devices may be shared", result)
+    told = "zeroapp: warning: command line: run.share_device: true changes nothing" in result.err
+    check(told == ("SHARE_DEVICE" not in os.environ), "which a build for GPUs does not say", result)
 
 
 def missing_data_is_named(program):
@@ -70,11 +125,14 @@ def main():
     unknown_key_names_its_line(program)
     wrong_override_names_the_command_line(program)
     launcher_without_mpi_is_refused(program)
+    what_ranks_make_impossible_has_its_place(program)
+    every_command_names_the_place(program)
     more_ranks_than_the_host_takes_are_neither_planned_nor_advised(program)
     too_little_memory_is_refused_before_training(program)
     missing_data_is_named(program)
     ranks_with_other_settings_disagree(program)
     broken_numbers_end_the_run(program)
+    what_changes_nothing_is_one_warning(program)
     print("all refused")
 
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/refusal.hpp"
+#include "zero/base/settings_error.hpp"
 
 namespace zero::train {
 namespace {
@@ -101,6 +102,45 @@ TEST(Build, SendsBf16WhereSingleMicroBatchesTravel) {
   EXPECT_NO_THROW(build(config, {.ranks = 2}));
 }
 
+/// The key that a refusal names first.
+std::string key_refused(const RunConfig& config, const Team& team) {
+  try {
+    build(config, team);
+  } catch (const SettingsError& error) {
+    return error.keys().front();
+  }
+  return "";
+}
+
+TEST(Build, RefusesByTheKeysWhatRanksMakeImpossible) {
+  RunConfig config = tiny();
+  config.train_batch_size = 7;
+  EXPECT_EQ(key_refused(config, {.ranks = 3}), "train_batch_size");
+  config = tiny();
+  config.bf16.enabled = true;
+  config.communication_data_type = CommunicationDtype::bf16;
+  EXPECT_EQ(key_refused(config, {.ranks = 2}), "communication_data_type");
+  config = tiny();
+  config.model.layers = 1;
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  config.offload_activations = {.offload = Home::cpu, .nvme_path = ""};
+  EXPECT_EQ(key_refused(config, {}), "activation_checkpointing.offload");
+}
+
+TEST(Build, TakesFp32SumsOfAnFp32RunForWhatTheyAre) {
+  RunConfig config = tiny();
+  for (int64_t stage : {0, 1, 2, 3}) {
+    config.zero.stage = stage;
+    config.numerics.gradient_dtype = GradientDtype::compute;
+    const Build compute = build(config, {.ranks = 4});
+    config.numerics.gradient_dtype = GradientDtype::fp32;
+    const Build fp32 = build(config, {.ranks = 4});
+    EXPECT_EQ(fp32.plan.arena_bytes, compute.plan.arena_bytes) << stage;
+    EXPECT_EQ(fp32.plan.bodies[plan::kStep].ops.size(), compute.plan.bodies[plan::kStep].ops.size())
+        << stage;
+  }
+}
+
 TEST(Rules, ScaleIsDynamicConstantOrOne) {
   RunConfig config = tiny();
   const std::vector<float> rates = learning_rates(config);
@@ -118,7 +158,7 @@ TEST(Rules, ScaleIsDynamicConstantOrOne) {
 TEST(Rules, ATableOfRatesHasAnEnd) {
   RunConfig config = tiny();
   config.run.steps = 1'000'000'000'000;
-  EXPECT_THROW(learning_rates(config), Error);
+  EXPECT_THROW(learning_rates(config), SettingsError);
 }
 
 }  // namespace

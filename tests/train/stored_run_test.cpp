@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
+#include "zero/train/cheapest_change.hpp"
 #include "zero/train/model_folder.hpp"
 
 namespace zero::train {
@@ -81,6 +82,17 @@ TEST_F(StoredRun, SettingsOfTheRunComeFirst) {
   EXPECT_EQ(found.evaluation.micro_batch_size, 3) << "the run's, whatever its batch was";
   EXPECT_EQ(found.train_micro_batch_size_per_gpu, 1) << "nothing is trained";
   EXPECT_EQ(config({"evaluation.micro_batch_size=5"}).evaluation.micro_batch_size, 5);
+}
+
+TEST_F(StoredRun, HowGradientsTravelledForbidsNoComputeType) {
+  settings("communication_data_type = \"bf16\"\n" + kSettings);
+  EXPECT_FALSE(config({"bf16.enabled=false"}).bf16.enabled);
+}
+
+TEST_F(StoredRun, NoBucketForbidsARankCount) {
+  settings(kSettings + "reduce_bucket_size = 2\nallgather_bucket_size = 2\n");
+  EXPECT_EQ(config({}).zero.reduce_bucket_size, kMostRanks);
+  EXPECT_EQ(config({}).zero.allgather_bucket_size, kMostRanks);
 }
 
 TEST_F(StoredRun, AFileNamedNowTakesThePlaceOfWhatWasHeldOut) {

@@ -12,7 +12,7 @@ struct BatchSizes {
 };
 
 /// Infers what is "auto" from what is given, as DeepSpeed does: the third from any two, and
-/// accumulation 1 where one is given. Throws Error(kUsage) with the equation and a setting that
+/// accumulation 1 where one is given. Throws SettingsError with the equation and a setting that
 /// works if nothing is given or the numbers do not divide.
 BatchSizes resolve_batch(const RunConfig& config, int64_t ranks);
 

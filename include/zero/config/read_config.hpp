@@ -1,14 +1,22 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "zero/config/run_config.hpp"
 
 namespace zero {
+
+/// Where a key was written.
+struct Written {
+  std::string place;          ///< "runs/train.toml:14" or "command line", as an error names it
+  std::pair<int, int> order;  ///< among the others; the command line comes last
+};
 
 struct ConfigInput {
   RunConfig config;
@@ -16,6 +24,13 @@ struct ConfigInput {
   /// Of every key where its value comes from: "default", "train.toml:14", "command line", "derived
   /// from ..." or, of a key whose value cannot be chosen, "always".
   std::map<std::string, std::string> origins;
+  std::string file;
+  std::map<std::string, Written> written;  ///< by key; none of a key that stands nowhere
+
+  /// Runs `work`, which knows more than the input alone: ranks, memory, data. A SettingsError of it
+  /// becomes Error(kUsage), "file:line: key: what, and what would work", at that of its keys which
+  /// was written last, or the first one's where none was.
+  void locate(const std::function<void()>& work) const;
 };
 
 /// Reads the text of an input file and then "section.key=value" overrides, whose value is parsed as

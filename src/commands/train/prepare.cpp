@@ -7,6 +7,7 @@
 #include "zero/commands/version.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/config/steps.hpp"
+#include "zero/device/device.hpp"
 #include "zero/train/agreement.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/homes.hpp"
@@ -15,12 +16,23 @@
 #include "zero/train/trace.hpp"
 
 namespace zero::commands {
+namespace {
+
+void warn(const std::string& words) {
+  std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
+}
+
+}  // namespace
 
 void Run::read_input() {
   session_.together([&] { input_ = read_config_file(line_.input, line_.overrides); });
   if (session_.is_first()) {
-    for (const std::string& warning : input_.warnings) {
-      std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
+    for (const std::string& warning : input_.warnings) warn(warning);
+    const bool shares = input_.config.run.share_device && !drives_devices();
+    if (shares) {
+      warn(input_.written.at("run.share_device").place +
+           ": run.share_device: true changes nothing: this program is built for the host, where "
+           "ranks share the cores anyway; write false");
     }
   }
   train::require_same(session_, "the program", version());
@@ -42,10 +54,12 @@ void Run::compile_plan() {
   }
   RunConfig asked;
   session_.together([&] {
-    train::resolve_largest(config_, team, limit);
-    asked = config_;
-    choose_homes(team, limit);
-    build_ = train::build(config_, team);
+    input_.locate([&] {
+      train::resolve_largest(config_, team, limit);
+      asked = config_;
+      choose_homes(team, limit);
+      build_ = train::build(config_, team);
+    });
     disk_ = train::disk_settings(config_);
     const plan::Machine machine = plan::machine_profile("host", train::compute_dtype(config_));
     plan_ = train::report_plan(build_, machine, limit);
@@ -66,14 +80,14 @@ void Run::open_data_sets() {
   std::string warning;
   session_.together([&] {
     data_ = open_data(train::data_options(config_));
-    warning = resolve_steps(config_, data_.train->samples(), build_.batch.train);
-    rates_ = train::learning_rates(config_);
+    input_.locate([&] {
+      warning = resolve_steps(config_, data_.train->samples(), build_.batch.train);
+      rates_ = train::learning_rates(config_);
+    });
     // It reads everything, which ranks of one node would find to be the same.
     if (session_.leads_node()) fingerprint_ = text(data_.fingerprint());
   });
-  if (session_.is_first() && !warning.empty()) {
-    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
-  }
+  if (session_.is_first() && !warning.empty()) warn(warning);
   train::require_same(session_, "the data", fingerprint_);
   // From here on a key says what it has come to. Homes may be others for the next launch.
   input_.config = train::with_asked_homes(config_, input_.config);

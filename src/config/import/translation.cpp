@@ -31,15 +31,6 @@ bool same_number(const TomlValue& a, const TomlValue& b) {
   return a == b || (number(a) && number(a) == number(b));
 }
 
-/// Whether `value` could be one of a key without a member, if not today.
-bool has_type_of(const Fixed& fixed, const TomlValue& value) {
-  const auto is_number = [](const TomlValue& x) {
-    return std::holds_alternative<int64_t>(x) || std::holds_alternative<double>(x);
-  };
-  const TomlValue& known = fixed.accepted[0];
-  return known.index() == value.index() || (is_number(known) && is_number(value));
-}
-
 /// The reason of a Fixed key without the advice behind it.
 std::string reason_of(const Fixed& fixed) {
   return std::string(fixed.reason.substr(0, fixed.reason.rfind("; ")));
@@ -142,7 +133,7 @@ void Translation::assign_value(const SourceEntry& entry, const Field& field, con
   const std::string wrong = assign(field, value);
   const auto* fixed = std::get_if<Fixed>(&field.slot);
   const bool choice = std::holds_alternative<Choice>(field.slot);
-  const bool typed = fixed && has_type_of(*fixed, value);
+  const bool typed = fixed && could_be_of(*fixed, value);
   if (wrong.empty()) {
     const bool always = fixed && field.standing != Standing::later;
     keep(field, value, entry.place);
