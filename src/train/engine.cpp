@@ -1,6 +1,8 @@
 #include "zero/train/engine.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -16,6 +18,8 @@
 
 namespace zero::train {
 namespace {
+
+using std::chrono::milliseconds;
 
 bool wants_mpi() {
   const char* wanted = std::getenv("ZERO_COMM");
@@ -35,6 +39,59 @@ void add(comm::Traffic& sum, const comm::Traffic& part) {
   sum.elements_sent += part.elements_sent;
   sum.bytes_sent += part.bytes_sent;
 }
+
+/// Whether a lane is in an op that needs no other rank.
+bool works(std::span<const run::LaneProgress> progress) {
+  for (size_t lane = 0; lane < progress.size(); ++lane) {
+    const bool meets = std::ranges::count(plan::kCollectiveLanes, plan::Lane(lane)) != 0;
+    if (!meets && progress[lane].running.load() >= 0) return true;
+  }
+  return false;
+}
+
+/// Another rank ends all. It has time to tell the launcher its status; which then takes a second or
+/// two over each process that does not end by itself, as SIGTERM does not end one of ours.
+void follow_end() {
+  std::this_thread::sleep_for(milliseconds(500));
+  std::raise(SIGKILL);
+}
+
+/// Ends all ranks and says who is to blame, or leaves that to the first rank that can.
+struct Hang {
+  Session& session;
+  const plan::Plan& plan;
+  std::shared_ptr<Board> board;
+  double patience;
+
+  void operator()(const std::string& at) const {
+    const std::vector<Word> words = board->words(plan);
+    give_way(words, at);
+    board->give_up();
+    std::string what =
+        text("nothing finished for ", patience, " s - rank ", session.rank(), " is at ", at);
+    if (board->shows_all() && words.size() > 1) {
+      what = describe_hang(words, patience);
+      what.insert(what.find('\n'), text(" - rank ", session.rank(), " is at ", at));
+    }
+    session.end_all(std::make_exception_ptr(Error(Exit::kHang, what)));
+  }
+
+  void give_way(std::span<const Word> words, const std::string& at) const {
+    if (!board->shows_all()) {
+      // Every rank that hangs says where, and has the time to do so before the first one ends all.
+      std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session.rank(), at.c_str());
+      std::this_thread::sleep_for(milliseconds(500));
+      return;
+    }
+    const auto first =
+        std::ranges::find_if(words, [&](const Word& word) { return !is_silent(word, patience); });
+    if (first == words.end() || first->rank == session.rank()) return;
+    for (int i = 0; i < 10 && !board->another_gave_up(); ++i) {
+      std::this_thread::sleep_for(milliseconds(100));
+    }
+    if (board->another_gave_up()) follow_end();
+  }
+};
 
 }  // namespace
 
@@ -60,7 +117,10 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const Sessio
 Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
                const Options& options)
     : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
-  session_.alone([&] { comms_ = make_communicators(session_); });
+  session_.alone([&] {
+    comms_ = make_communicators(session_);
+    board_ = std::make_shared<Board>();
+  });
   run::LaneComms lanes{};
   for (size_t i = 0; i < comms_.size(); ++i) {
     lanes[size_t(plan::kCollectiveLanes[i])] = comms_[i].get();
@@ -115,23 +175,27 @@ void Engine::start_watchdog() {
   const auto running = [this, progress] {
     return describe_progress(build_.plan, executor_->body(), progress);
   };
-  watchdog_ = make_watchdog([progress] { return finished_ops(progress); }, running);
+  executor_->set_op_hook([this](plan::Lane, const plan::PlanOp& op) {
+    const plan::BodyId body = executor_->body();
+    board_->begin_op(body, &op - build_.plan.bodies[body].ops.data());
+  });
+  // A rank whose peers still finish ops waits for one that is slow, not for one that hangs.
+  const auto finished = [this, progress] {
+    board_->live(works(progress), finished_ops(progress));
+    if (board_->another_gave_up()) follow_end();
+    return board_->finished_ops();
+  };
+  watchdog_ = make_watchdog(finished, running);
   session_.peers().watch_with(watchdog_.get());
 }
 
 std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finished,
                                                 std::function<std::string()> running) const {
-  const auto on_hang = [&session = session_, seconds = watchdog_seconds_](const std::string& what) {
-    // Every rank that hangs says where, and has the time to do so before the first one ends all.
-    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session.rank(), what.c_str());
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    session.end_all(std::make_exception_ptr(
-        Error(Exit::kHang, text("nothing finished for ", seconds, " s - ", what))));
-  };
-  return std::make_unique<Watchdog>(Watchdog::Options{.timeout_seconds = watchdog_seconds_,
-                                                      .finished = std::move(finished),
-                                                      .running = std::move(running),
-                                                      .on_hang = on_hang});
+  return std::make_unique<Watchdog>(
+      Watchdog::Options{.timeout_seconds = watchdog_seconds_,
+                        .finished = std::move(finished),
+                        .running = std::move(running),
+                        .on_hang = Hang{session_, build_.plan, board_, watchdog_seconds_}});
 }
 
 Engine::~Engine() { session_.peers().watch_with(nullptr); }
@@ -142,6 +206,7 @@ void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   const DiskBytes before = disk_moved();
   {
     const Watchdog::Armed armed(watchdog_.get());
+    board_->begin_step(inputs.step);
     executor_->run(body, inputs);
   }
   disk_of_bodies_.add(disk_moved() - before);

@@ -38,7 +38,7 @@ std::string Watchdog::place() const {
 void Watchdog::watch() {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
-  const Seconds pause(std::min(0.25, options_.timeout_seconds / 8));
+  const Seconds pause(std::min(0.1, options_.timeout_seconds / 8));
   int64_t seen = -1;
   Clock::time_point changed = Clock::now();
   std::unique_lock<std::mutex> lock(mutex_);

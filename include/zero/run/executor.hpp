@@ -132,7 +132,7 @@ class Executor {
   /// What is kept, the oldest first; between runs, and valid until the next one.
   std::vector<TracedBody> trace() const;
 
-  /// Tests: called on the lane's thread before each op; may sleep.
+  /// Called on the lane's thread before each op. In tests it may sleep.
   void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);
 
   /// Called once, on the failing lane's thread, as soon as an op has thrown and before run() waits

@@ -8,6 +8,7 @@
 
 #include "zero/comm/communicator.hpp"
 #include "zero/run/executor.hpp"
+#include "zero/train/board.hpp"
 #include "zero/train/build.hpp"
 #include "zero/train/disk.hpp"
 #include "zero/train/session.hpp"
@@ -89,6 +90,7 @@ class Engine {
   std::array<int64_t, plan::kBodies> runs_{};
   double last_seconds_ = 0;
   double watchdog_seconds_;
+  std::shared_ptr<Board> board_;
   std::unique_ptr<Watchdog> watchdog_;
 };
 

@@ -1,0 +1,142 @@
+#include "zero/train/board.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "src/comm/node_memory.hpp"
+#include "zero/train/progress.hpp"
+
+namespace zero::train {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+/// Of one clock for all processes of a node.
+int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+std::string tenths(double seconds) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.1f s", seconds);
+  return out;
+}
+
+std::string step_of(const Word& word) {
+  return word.step > 0 ? text(", step ", word.step) : std::string();
+}
+
+}  // namespace
+
+bool is_silent(const Word& word, double patience_seconds) {
+  return word.silent_seconds > patience_seconds / 2;
+}
+
+std::string describe_hang(std::span<const Word> words, double patience_seconds) {
+  const auto silent = [&](const Word& word) { return is_silent(word, patience_seconds); };
+  const bool any = std::any_of(words.begin(), words.end(), silent);
+  std::string blamed, lines;
+  for (const Word& word : words) {
+    const std::string last = "last op: " + word.last_op + step_of(word);
+    std::string state = word.works ? "is at work" : "waits";
+    if (silent(word)) {
+      state = "says nothing";
+      blamed += text(blamed.empty() ? "" : "; ", "no word from rank ", word.rank, " for ",
+                     tenths(word.silent_seconds), "; its ", last);
+    } else if (!any && word.works) {
+      blamed += text(blamed.empty() ? "" : "; ", "rank ", word.rank, " lives, but its op does not ",
+                     "end; its ", last);
+    }
+    lines += text("\n  rank ", word.rank, " ", state, ", ", last);
+  }
+  return (blamed.empty() ? "all ranks wait for each other" : blamed) + lines;
+}
+
+struct alignas(64) Board::Line {
+  std::atomic<int64_t> beat_ns{0}, step{0}, finished{0};
+  std::atomic<int64_t> op{0};  ///< body and place in it; 0: none yet
+  std::atomic<bool> works{false}, gave_up{false};
+};
+
+struct Board::Lines {
+  comm::NodeMemory memory{sizeof(Line)};
+
+  Line* of(int rank) const { return reinterpret_cast<Line*>(memory.of(rank)); }
+};
+
+Board::Board() : lines_(std::make_unique<Lines>()) {
+  std::construct_at(&mine());
+  live(false, 0);
+}
+
+Board::~Board() = default;
+
+Board::Line& Board::mine() const { return *lines_->of(rank()); }
+
+int Board::rank() const { return lines_->memory.rank(); }
+
+bool Board::shows_all() const {
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    if (lines_->of(r) == nullptr) return false;
+  }
+  return true;
+}
+
+void Board::begin_step(int64_t step) { mine().step.store(step, kRelaxed); }
+
+void Board::begin_op(plan::BodyId body, int64_t op) {
+  mine().op.store(int64_t(body) << 32 | (op + 1), kRelaxed);
+}
+
+void Board::live(bool works, int64_t finished_ops) {
+  Line& line = mine();
+  line.works.store(works, kRelaxed);
+  line.finished.store(finished_ops, kRelaxed);
+  line.beat_ns.store(now_ns(), kRelaxed);
+}
+
+int64_t Board::finished_ops() const {
+  int64_t sum = 0;
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    if (const Line* line = lines_->of(r)) sum += line->finished.load(kRelaxed);
+  }
+  return sum;
+}
+
+void Board::give_up() { mine().gave_up.store(true); }
+
+bool Board::another_gave_up() const {
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    const Line* line = lines_->of(r);
+    if (r != rank() && line && line->gave_up.load()) return true;
+  }
+  return false;
+}
+
+std::vector<Word> Board::words(const plan::Plan& plan) const {
+  std::vector<Word> words;
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    const Line* line = lines_->of(r);
+    const int64_t beat = line ? line->beat_ns.load(kRelaxed) : 0;
+    if (beat == 0) continue;  // not to be seen, or it has not come so far
+    Word word{.rank = r,
+              .silent_seconds = double(now_ns() - beat) * 1e-9,
+              .works = line->works.load(kRelaxed),
+              .step = line->step.load(kRelaxed),
+              .last_op = "none yet"};
+    const int64_t op = line->op.load(kRelaxed);
+    const int32_t place = int32_t(op & INT32_MAX) - 1;
+    if (place >= 0) {
+      const plan::Body& body = plan.bodies[size_t(op >> 32)];
+      word.last_op = text(describe_op(plan, body, place), " (op ", place, " of ", body.name, ")");
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+}  // namespace zero::train
