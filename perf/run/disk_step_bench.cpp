@@ -2,8 +2,8 @@
 // it: the same step with its states in memory, and the step's bytes alone, read and written at once
 // through a tier of its own on the same disk. The three are taken in turns; ends with status 1 if
 // the median of the ratios, round by round, is above 1.15. A GPT-2 of 12 blocks of width 768, 92 M
-// parameters, 1.8 GB a step; SAMPLES of 128 tokens make compute long or short beside the disk, and
-// STAGED units are on their way at once, of 13.
+// parameters, 1.8 GB a step; SAMPLES of 128 tokens make compute long or short beside the disk.
+// STAGED units are on their way at once, of 13; 0: as many as training takes by itself.
 //   perf_run_disk_step FOLDER SAMPLES [STAGED [THREADS [ROUNDS]]]
 
 #include <Kokkos_Core.hpp>
@@ -19,6 +19,7 @@
 #include "zero/base/error.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/model/gpt2.hpp"
+#include "zero/plan/staging.hpp"
 #include "zero/train/disk.hpp"
 #include "zero/train/timed_steps.hpp"
 
@@ -36,7 +37,7 @@ constexpr model::Gpt2 kModel{
 struct Settings {
   std::string folder;
   int64_t samples = 16;
-  int staged = 4, threads = 2, rounds = 5;
+  int staged = 0, threads = 2, rounds = 5;  ///< 0: as many as training takes by itself
 };
 
 plan::Plan make_plan(const Settings& settings, Tier home) {
@@ -44,12 +45,17 @@ plan::Plan make_plan(const Settings& settings, Tier home) {
       model::gpt2(kModel, {.micro = {.samples = settings.samples, .length = kLength},
                            .compute = Dtype::bf16,
                            .training = true});
-  const plan::Request request{.stage = 1,
-                              .compute = Dtype::bf16,
-                              .threads = settings.threads,
-                              .optimizer_home = home,
-                              .staged_units = settings.staged};
-  return plan::compile(request, graph::differentiate(forward), {});
+  const graph::Graph training = graph::differentiate(forward);
+  plan::Request request{.stage = 1,
+                        .compute = Dtype::bf16,
+                        .threads = settings.threads,
+                        .optimizer_home = home,
+                        .staged_units = settings.staged};
+  if (settings.staged == 0) {
+    const plan::Machine machine = plan::machine_profile("host", request.compute);
+    request.staged_units = plan::staged_units_for(request, training, machine);
+  }
+  return plan::compile(request, training, {});
 }
 
 /// One rank of a plan, with a disk where it needs one.
@@ -165,9 +171,10 @@ bool measure(const Settings& settings) {
       "%lld tokens, %d units staged: compute alone %.0f ms, %.2f GB alone %.0f ms (%.2f GB/s), "
       "step "
       "%.0f ms; step / the longer one %.3f (%.3f to %.3f), allowed %.2f: %s\n",
-      (long long)(settings.samples * kLength), settings.staged, 1e3 * median(computing),
-      transfers.bytes() / 1e9, 1e3 * median(moving), transfers.bytes() / 1e9 / median(moving),
-      1e3 * median(taking), median(ratios), *low, *high, kAllowed, passed ? "passed" : "FAILED");
+      (long long)(settings.samples * kLength), on_disk.plan().request.staged_units,
+      1e3 * median(computing), transfers.bytes() / 1e9, 1e3 * median(moving),
+      transfers.bytes() / 1e9 / median(moving), 1e3 * median(taking), median(ratios), *low, *high,
+      kAllowed, passed ? "passed" : "FAILED");
   return passed;
 }
 
@@ -185,7 +192,7 @@ int main(int argc, char** argv) {
   };
   const zero::perf::Settings settings{.folder = argv[1],
                                       .samples = number(2, 16),
-                                      .staged = number(3, 4),
+                                      .staged = number(3, 0),
                                       .threads = number(4, 2),
                                       .rounds = number(5, 5)};
   const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()

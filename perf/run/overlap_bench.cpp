@@ -18,8 +18,10 @@
 
 #include "zero/comm/thread_group.hpp"
 #include "zero/graph/differentiate.hpp"
+#include "zero/graph/recompute.hpp"
 #include "zero/kernels/decide.hpp"
 #include "zero/model/gpt2.hpp"
+#include "zero/plan/staging.hpp"
 #include "zero/train/disk.hpp"
 #include "zero/train/timed_steps.hpp"
 
@@ -38,6 +40,7 @@ struct Case {
   std::string name;
   plan::Request request;
   bool (*sleeps)(const plan::PlanOp&);
+  bool recomputes = false;
 };
 
 bool is_collective(const plan::PlanOp& op) { return plan::is_collective(op.kind); }
@@ -51,7 +54,12 @@ plan::Plan make_plan(const Case& one, bool overlap) {
   // One unit ahead: what is gathered further ahead than needed would hide more than a large model
   // can afford.
   request.prefetch_numel = 1;
-  return plan::compile(request, graph::differentiate(forward), {});
+  std::vector<graph::Recompute> policy(forward.unit_names.size(), graph::Recompute::none);
+  if (one.recomputes) std::fill(policy.begin() + 1, policy.end(), graph::Recompute::full);
+  const graph::Graph training = graph::recompute(graph::differentiate(forward), policy);
+  const plan::Machine machine = plan::machine_profile("host", Dtype::f32);
+  request.staged_units = plan::staged_units_for(request, training, machine);
+  return plan::compile(request, training, {});
 }
 
 /// All ranks of one training; each step is timed from the start of the first rank to the end of
@@ -209,6 +217,10 @@ std::vector<Case> cases_of_transfers() {
       const std::string where = text(plan::name_of(home), stage == 3 ? ", weights too" : "");
       cases.push_back({text("optimizer on ", where), request, is_transfer});
     }
+  }
+  for (const Tier home : {Tier::host, Tier::nvme}) {
+    const plan::Request request{.activation_home = home};
+    cases.push_back({text("activations on ", plan::name_of(home)), request, is_transfer, true});
   }
   return cases;
 }

@@ -6,6 +6,7 @@
 #include "zero/base/counted.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/train/buffers.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/homes.hpp"
 #include "zero/train/machine_file.hpp"
@@ -183,15 +184,20 @@ int plan(const CommandLine& line) {
     return 0;
   }
   train::HomeChoice homes;
+  RunConfig chosen;
   train::Build build;
   input.locate([&] {
     train::resolve_largest(config, team, limit);
     homes = train::choose_homes(config, team, limit);
-    build = train::build(homes.config, team);
+    chosen = homes.config;
+    chosen.offload_optimizer.buffer_count =
+        train::choose_buffers(chosen, team, limit, target.machine);
+    build = train::build(chosen, team);
   });
   const train::PlanReport report = train::report_plan(build, target.machine, limit);
   if (!line.json) std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
   if (!line.json) std::fputs(train::homes_text(config, homes).c_str(), stdout);
+  if (!line.json) std::fputs(train::buffers_text(config, chosen).c_str(), stdout);
   if (!line.json) std::fputs(length_text(config).c_str(), stdout);
   print_report(report, line.json);
   std::fflush(stdout);

@@ -172,7 +172,8 @@ void tier_fields(Table& table, RunConfig& c) {
   table.section("zero.offload_optimizer", kSame);
   table.choice("device", c.offload_optimizer.device, homes);
   table.word("nvme_path", c.offload_optimizer.nvme_path);
-  table.integer("buffer_count", c.offload_optimizer.buffer_count, {.low = 1, .high = 1024});
+  table.integer("buffer_count", c.offload_optimizer.buffer_count,
+                {.low = 1, .high = 1024, .automatic = true});
   table.real("ratio", c.offload_optimizer.ratio, {.high = 1});
   table.section("zero.offload_param", kSame);
   table.choice("device", c.offload_param.device, homes);

@@ -6,6 +6,10 @@
 
 namespace zero::plan {
 
+/// compile() without its proof, for a forecast alone.
+Plan compile_unproved(const Request& request, const graph::Graph& training,
+                      const graph::Graph& evaluation);
+
 /// Lays each unit's parameters out flat: every tensor at a multiple of 64 elements, the unit padded
 /// to a multiple of ranks * 2048, so that shard borders fall on blocks of the norm and of the disk.
 std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks);

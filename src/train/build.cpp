@@ -9,6 +9,7 @@
 #include "zero/config/steps.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/recompute.hpp"
+#include "zero/plan/staging.hpp"
 
 namespace zero::train {
 namespace {
@@ -50,6 +51,7 @@ plan::Tier tier_of(Home home) {
 
 plan::Request request_of(const RunConfig& config, const Team& team, int64_t micro_batches) {
   const ZeroConfig& zero = config.zero;
+  const int64_t buffers = config.offload_optimizer.buffer_count;
   return {.stage = int(zero.stage),
           .ranks = team.ranks,
           .micro_batches = int(micro_batches),
@@ -70,7 +72,7 @@ plan::Request request_of(const RunConfig& config, const Team& team, int64_t micr
           .optimizer_home = tier_of(config.offload_optimizer.device),
           .weight_home = tier_of(config.offload_param.device),
           .optimizer_share = config.offload_optimizer.ratio,
-          .staged_units = int(config.offload_optimizer.buffer_count),
+          .staged_units = buffers ? int(buffers) : plan::kLeastStagedUnits,
           .activation_home = tier_of(config.offload_activations.home()),
           .staged_activations = int(config.offload_activations.buffer_count)};
 }
@@ -167,6 +169,12 @@ Build build(const RunConfig& config, const Team& team) {
         PayloadCopy::bytes_for(made.plan, saved_parts(config.checkpoint.weights_only));
   }
   return made;
+}
+
+int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
+  const BatchSizes batch = resolve_batch(config, team.ranks);
+  return plan::staged_units_for(request_of(config, team, batch.accumulation),
+                                training_graph(config, model_of(config), batch.micro), machine);
 }
 
 std::vector<float> learning_rates(const RunConfig& config) {

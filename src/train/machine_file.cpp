@@ -219,6 +219,7 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
       or_default(std::min(figures.read, each), machine.disk_read_bandwidth);
   machine.disk_write_bandwidth =
       or_default(std::min(figures.write, each), machine.disk_write_bandwidth);
+  machine.disk_is_measured = figures.mixed > 0;
   return machine;
 }
 

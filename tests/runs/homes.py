@@ -3,6 +3,7 @@
 why, changes no bit, goes on under other limits, and is refused with a change that works."""
 import json
 import os
+import re
 import tempfile
 
 from program import Program, check, check_refused
@@ -117,11 +118,31 @@ def what_does_not_fit_is_refused_with_what_works(program, disk):
     check_refused(absent, 2, "nvme_path", "absent", "nothing is created")
 
 
+def chosen_buffers(result):
+    found = re.search(r'buffer_count = "auto" is (\d+)', result.out)
+    check(result.status == 0 and found, "tells how many buffers", result)
+    return int(found[1])
+
+
+def buffers_are_as_many_as_hide_the_disk_and_fit(program, disk):
+    """With states of seven units on disk."""
+    states = ("zero.stage=1", f"{OPTIMIZER}.device=nvme", f"{OPTIMIZER}.nvme_path={disk}")
+    whole = program.train(2, *MODEL, *states)
+    check(chosen_buffers(whole) > 4, "more than the least where memory is plenty", whole)
+    written = (program.folder / "runs" / "tiny" / "effective.toml").read_text()
+    check(f'= "auto"  # default; chosen: {chosen_buffers(whole)}' in written, written, whole)
+    device, host = bytes_of(program, *states, f"{OPTIMIZER}.buffer_count=2")
+    short = program.train(2, *MODEL, *states, *limits(device, host))
+    check(chosen_buffers(short) == 2, "as many as fit", short)
+    check(outcome(short) == outcome(whole), "their number changes no bit", short)
+
+
 def main():
     program = Program()
     with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix="disk-") as disk:
         tiers_are_filled_from_the_fastest_on(program, disk)
         runs_go_on_under_other_limits(program, disk)
+        buffers_are_as_many_as_hide_the_disk_and_fit(program, disk)
         what_does_not_fit_is_refused_with_what_works(program, disk)
     print("the fastest homes that fit")
 

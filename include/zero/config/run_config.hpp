@@ -127,7 +127,7 @@ struct OffloadOptimizerConfig {
   /// none | cpu | nvme, and the optimizer then runs on the host; auto = the fastest that fits
   Home device = Home::none;
   std::string nvme_path;     ///< the folder of a local disk; required for nvme; auto may take it
-  int64_t buffer_count = 4;  ///< units whose states are on their way at the same time
+  int64_t buffer_count = 0;  ///< units whose states are on their way at the same time; 0: "auto"
   /// Share of the parameters whose states leave the device, 0 to 1; of auto the most that may.
   double ratio = 1;
 

@@ -21,6 +21,7 @@ struct Machine {
   double copy_bandwidth = 1e10;    ///< between host and device, in one direction
   double disk_read_bandwidth = 1.5e9;
   double disk_write_bandwidth = 1.5e9;
+  bool disk_is_measured = false;  ///< else both are a guess
 };
 
 /// host, titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g, h200_141g; Error(kUsage) lists them.

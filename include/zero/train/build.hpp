@@ -7,7 +7,7 @@
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_sets.hpp"
 #include "zero/model/gpt2.hpp"
-#include "zero/plan/plan.hpp"
+#include "zero/plan/forecast.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::train {
@@ -39,6 +39,10 @@ struct Build {
 /// Writes the model's graph, differentiates it, applies the recompute policy, and compiles the
 /// plan. Throws Error(kUsage) where the numbers cannot work together.
 Build build(const RunConfig& config, const Team& team);
+
+/// What zero.offload_optimizer.buffer_count = "auto" should be where memory holds it: see
+/// plan::staged_units_for().
+int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
 
 /// The learning rate of every update of the run; throws Error(kUsage) for more than 100 million.
 std::vector<float> learning_rates(const RunConfig& config);

@@ -9,6 +9,7 @@
 #include "zero/config/steps.hpp"
 #include "zero/device/device.hpp"
 #include "zero/train/agreement.hpp"
+#include "zero/train/buffers.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/homes.hpp"
 #include "zero/train/launches.hpp"
@@ -54,14 +55,15 @@ void Run::compile_plan() {
   }
   RunConfig asked;
   session_.together([&] {
+    const plan::Machine machine = plan::machine_profile("host", train::compute_dtype(config_));
     input_.locate([&] {
       train::resolve_largest(config_, team, limit);
       asked = config_;
       choose_homes(team, limit);
+      choose_buffers(team, limit, machine);
       build_ = train::build(config_, team);
     });
     disk_ = train::disk_settings(config_);
-    const plan::Machine machine = plan::machine_profile("host", train::compute_dtype(config_));
     plan_ = train::report_plan(build_, machine, limit);
   });
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
@@ -74,6 +76,14 @@ void Run::choose_homes(const train::Team& team, const train::MemoryLimit& limit)
   homes_ = train::homes_text(config_, choice);
   train::note_homes(choice, input_);
   config_ = choice.config;
+}
+
+void Run::choose_buffers(const train::Team& team, const train::MemoryLimit& limit,
+                         const plan::Machine& machine) {
+  const RunConfig asked = config_;
+  config_.offload_optimizer.buffer_count = train::choose_buffers(asked, team, limit, machine);
+  homes_ += train::buffers_text(asked, config_);
+  train::note_buffers(config_, input_);
 }
 
 void Run::open_data_sets() {

@@ -1,0 +1,76 @@
+// Ranks: 1
+#include "zero/plan/staging.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_plans.hpp"
+
+namespace zero::plan {
+namespace {
+
+constexpr Request kOnDisk{.stage = 1, .optimizer_home = Tier::nvme};
+
+testing::TinyModel model_of(int layers) {
+  testing::TinyModel model;
+  model.gpt2.layers = layers;
+  return model;
+}
+
+Machine machine_with(double disk_bandwidth) {
+  return {.name = "test",
+          .product_flops = 1e9,
+          .memory_bandwidth = 1e9,
+          .host_bandwidth = 1e12,
+          .copy_bandwidth = 1e12,
+          .disk_read_bandwidth = disk_bandwidth,
+          .disk_write_bandwidth = disk_bandwidth,
+          .disk_is_measured = true};
+}
+
+int units_for(const Request& request, int layers, const Machine& machine) {
+  return staged_units_for(request, testing::tiny_training_graph(model_of(layers), Dtype::f32),
+                          machine);
+}
+
+Forecast made_with(int staged, int layers, const Machine& machine) {
+  Request request = kOnDisk;
+  request.staged_units = staged;
+  return forecast(testing::tiny_plan(request, model_of(layers)), machine);
+}
+
+/// Of which a step's reads and writes take as long as its compute.
+double as_slow_as_compute(int layers) {
+  const Forecast made = made_with(4, layers, machine_with(1));
+  return double(made.disk[kStep].bytes_read) / made.lane_seconds[size_t(Lane::compute)];
+}
+
+TEST(StagedUnits, AreFourWhereADiskIsFast) {
+  EXPECT_EQ(units_for(kOnDisk, 20, machine_with(1e12)), 4);
+}
+
+TEST(StagedUnits, AreAllThatThereAreOfASmallModel) {
+  EXPECT_EQ(units_for(kOnDisk, 1, machine_with(1e12)), 2);
+}
+
+TEST(StagedUnits, AreFewThatHideADiskAsSlowAsCompute) {
+  const Machine machine = machine_with(as_slow_as_compute(20));
+  const int units = units_for(kOnDisk, 20, machine);
+  const auto seconds = [&](int staged) { return made_with(staged, 20, machine).step_seconds; };
+  for (int other = 4; other <= 21; ++other) EXPECT_LE(seconds(units), 1.06 * seconds(other));
+  EXPECT_GT(seconds(units - 3), 1.02 * seconds(units));
+  EXPECT_LT(units, 20);
+}
+
+TEST(StagedUnits, OfADiskThatNobodyHasMeasuredAreThoseOfOneAsSlowAsCompute) {
+  const int slow = units_for(kOnDisk, 20, machine_with(as_slow_as_compute(20)));
+  Machine unknown = machine_with(1e12);
+  unknown.disk_is_measured = false;
+  EXPECT_EQ(units_for(kOnDisk, 20, unknown), slow);
+}
+
+TEST(StagedUnits, OfHostMemoryAreFourWhereCopiesAreFast) {
+  EXPECT_EQ(units_for({.stage = 1, .optimizer_home = Tier::host}, 20, machine_with(1)), 4);
+}
+
+}  // namespace
+}  // namespace zero::plan
