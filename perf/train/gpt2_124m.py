@@ -15,34 +15,22 @@ peer's, our share of the peak, the speed at S2 over that at S and over the peer'
 only the share of the peak decides where R x the peer's speed would be above 75 % of the peak. Ends
 with status 77 if none is below its bound but one could not be judged: one over a peer without one.
 """
-import argparse
 import json
-import os
-import pathlib
 import statistics
 import subprocess
 import sys
 
-from runs import NOT_JUDGED, run_peer, run_program, show, spread, tokens_per_second
+from runs import (NOT_JUDGED, run_parser, run_peer, run_program, show, spread,
+                  tokens_per_second)
 
 PARAMETERS, LAYERS, WIDTH = 124_439_808, 12, 768
 NEAR_PEAK = 0.75  # nobody needs to be faster than this share of the peak
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
-    parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--length", type=int, default=1024)
+    parser = run_parser(__doc__.splitlines()[0], ranks=1, threads=2, length=1024)
     parser.add_argument("--stage", type=int, default=0)
     parser.add_argument("--also-stage", type=int)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--peer", default=os.environ.get("PEER", ""))
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--at-least-peer", type=float)
     parser.add_argument("--at-least-peak", type=float)
     parser.add_argument("--or-peak", action="store_true")
     parser.add_argument("--at-least-stage", type=float)

@@ -13,9 +13,7 @@ round is not counted. Ends with status 1 if the median of our speed over the pee
 with --less-memory if a run on disk does not hold less than one in memory; with 77 if R is given
 but no peer.
 """
-import argparse
 import json
-import os
 import pathlib
 import statistics
 import sys
@@ -23,25 +21,15 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "io"))
 from paired import NOT_JUDGED, compared, judged  # noqa: E402
-from runs import run_peer, run_program, show, spread, tokens_per_second  # noqa: E402
+from runs import run_parser, run_peer, run_program, show, spread, tokens_per_second  # noqa: E402
 
 GIB = 1 << 30
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--length", type=int, default=256)
+    parser = run_parser(__doc__.splitlines()[0], ranks=2, threads=1, length=256)
     parser.add_argument("--folder", type=pathlib.Path)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--peer", default=os.environ.get("PEER", ""))
-    parser.add_argument("--at-least-peer", type=float)
     parser.add_argument("--less-memory", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path)
     return parser.parse_args()
 
 

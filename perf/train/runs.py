@@ -3,6 +3,7 @@
 Where others share the machine, the variable ALONE may hold a command that runs another one alone,
 such as "flock lock": each run by itself is then started through it.
 """
+import argparse
 import collections
 import json
 import os
@@ -19,6 +20,22 @@ NOT_JUDGED = 77  # the status of a skipped test
 
 Ended = collections.namedtuple("Ended", "status out err peak_bytes")
 Run = collections.namedtuple("Run", "lines summary peak_bytes")
+
+
+def run_parser(description, ranks, threads, length):
+    """Of what a run and its peer are, with these defaults."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
+    parser.add_argument("--ranks", type=int, default=ranks)
+    parser.add_argument("--threads", type=int, default=threads)
+    parser.add_argument("--length", type=int, default=length)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--peer", default=os.environ.get("PEER", ""))
+    parser.add_argument("--at-least-peer", type=float)
+    parser.add_argument("--out", type=pathlib.Path)
+    return parser
 
 
 def launcher(ranks):

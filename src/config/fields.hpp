@@ -68,7 +68,6 @@ enum class Standing {
   same,     ///< acts as there
   cap,      ///< an upper limit: the plan may do with less
   always,   ///< always done, or without an effect to choose: its legal values ask for the same
-  later,    ///< another value belongs to a part that is planned; refused with what works meanwhile
   refused,  ///< another value is refused for good
 };
 

@@ -3,8 +3,7 @@
 namespace zero {
 namespace {
 
-constexpr Standing kAlways = Standing::always, kLater = Standing::later,
-                   kRefused = Standing::refused;
+constexpr Standing kAlways = Standing::always, kRefused = Standing::refused;
 
 const FixedKey kTopKeys[] = {
     {"prescale_gradients",

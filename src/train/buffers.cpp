@@ -17,6 +17,10 @@ bool fits_with(RunConfig config, int64_t buffers, const Team& team, const Memory
   return fits(build(config, team), least ? limit : limit_of_largest(config, limit));
 }
 
+bool were_chosen(const RunConfig& asked, const RunConfig& chosen) {
+  return asked.offload_optimizer.buffer_count == 0 && chosen.offload_optimizer.buffer_count != 0;
+}
+
 }  // namespace
 
 bool chooses_buffers(const RunConfig& config) {
@@ -39,14 +43,12 @@ int64_t choose_buffers(const RunConfig& config, const Team& team, const MemoryLi
 }
 
 std::string buffers_text(const RunConfig& asked, const RunConfig& chosen) {
-  if (asked.offload_optimizer.buffer_count != 0 || !chosen.offload_optimizer.buffer_count)
-    return "";
+  if (!were_chosen(asked, chosen)) return "";
   return text(kKey, " = \"auto\" is ", chosen.offload_optimizer.buffer_count, "\n");
 }
 
 void note_buffers(const RunConfig& chosen, ConfigInput& input) {
-  if (input.config.offload_optimizer.buffer_count != 0) return;
-  if (chosen.offload_optimizer.buffer_count == 0) return;
+  if (!were_chosen(input.config, chosen)) return;
   input.origins.at(kKey) += text("; chosen: ", chosen.offload_optimizer.buffer_count);
 }
 

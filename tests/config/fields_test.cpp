@@ -136,7 +136,7 @@ TEST(SectionOf, IsWhatStandsBeforeTheLastPoint) {
 }
 
 std::string name_of(Standing standing) {
-  constexpr const char* kNames[] = {"ours", "same", "cap", "always on", "later", "refused"};
+  constexpr const char* kNames[] = {"ours", "same", "cap", "always on", "refused"};
   return kNames[int(standing)];
 }
 

@@ -82,17 +82,22 @@ TEST(Forecast, OverlapShortensTheStepAndExposesLess) {
   EXPECT_LT(beside.exposed_seconds, serial.exposed_seconds);
 }
 
+/// Memory beside the device is no limit.
+Machine slow_to_compute() {
+  return {.name = "test",
+          .product_flops = 1e9,
+          .memory_bandwidth = 1e9,
+          .host_bandwidth = 1e12,
+          .copy_bandwidth = 1e12};
+}
+
 /// A step whose optimizer is on disk, over the longer one of the same step in memory and of what
 /// the disk moves, where both take about as long.
 double over_the_longer_one(int staged_units) {
   testing::TinyModel model;
   model.gpt2.layers = 8;
   Request request{.stage = 1, .staged_units = staged_units};
-  Machine machine{.name = "test",
-                  .product_flops = 1e9,
-                  .memory_bandwidth = 1e9,
-                  .host_bandwidth = 1e12,
-                  .copy_bandwidth = 1e12};
+  Machine machine = slow_to_compute();
   const double compute = forecast(testing::tiny_plan(request, model), machine).step_seconds;
   request.optimizer_home = Tier::nvme;
   const Plan plan = testing::tiny_plan(request, model);
@@ -115,11 +120,7 @@ TEST(Forecast, BackwardDoesNotWaitUntilWeightsAreHomeOnDisk) {
   testing::TinyModel model;
   model.gpt2.layers = 20;
   Request request{.stage = 3, .prefetch_numel = 1, .staged_units = 14};
-  Machine machine{.name = "test",
-                  .product_flops = 1e9,
-                  .memory_bandwidth = 1e9,
-                  .host_bandwidth = 1e12,
-                  .copy_bandwidth = 1e12};
+  Machine machine = slow_to_compute();
   const double compute = forecast(testing::tiny_plan(request, model), machine).step_seconds;
   request.optimizer_home = request.weight_home = Tier::nvme;
   const Plan plan = testing::tiny_plan(request, model);

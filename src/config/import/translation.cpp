@@ -135,13 +135,9 @@ void Translation::assign_value(const SourceEntry& entry, const Field& field, con
   const bool choice = std::holds_alternative<Choice>(field.slot);
   const bool typed = fixed && could_be_of(*fixed, value);
   if (wrong.empty()) {
-    const bool always = fixed && field.standing != Standing::later;
     keep(field, value, entry.place);
     tell(entry, field.key,
-         always ? text("always so: ", reason_of(*fixed)) : text("mapped to ", field.key));
-  } else if (typed && field.standing == Standing::later) {
-    keep(field, value, entry.place);
-    tell(entry, field.key, text("mapped to ", field.key, ", which a run refuses for now"));
+         fixed ? text("always so: ", reason_of(*fixed)) : text("mapped to ", field.key));
   } else if (typed || (choice && std::holds_alternative<std::string>(value))) {
     unsupported(entry, wrong + (instead.empty() ? "" : "; ") + std::string(instead));
   } else {
