@@ -202,7 +202,8 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
   return bound;
 }
 
-int op_rows() { return int(graph::OpKind::count_) + int(Kind::count_); }
+int op_rows() { return segment_row() + 1; }
+int segment_row() { return int(graph::OpKind::count_) + int(Kind::count_); }
 
 int op_row(const BoundOp& op) {
   if (op.op->kind != Kind::compute) return int(graph::OpKind::count_) + int(op.op->kind);
@@ -212,7 +213,7 @@ int op_row(const BoundOp& op) {
 const char* op_row_name(int row) {
   const int kinds = int(graph::OpKind::count_);
   if (row < kinds) return graph::info(graph::OpKind(row)).name.data();
-  return plan::name_of(Kind(row - kinds));
+  return row == segment_row() ? "recorded segments" : plan::name_of(Kind(row - kinds));
 }
 
 }  // namespace zero::run

@@ -78,6 +78,8 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
 int op_rows();
 /// Compute ops by the graph's kind, others by the plan's kind.
 int op_row(const BoundOp& op);
+/// That of several ops that are timed as one.
+int segment_row();
 const char* op_row_name(int row);
 
 }  // namespace zero::run

@@ -8,6 +8,8 @@
 #include <functional>
 #include <mutex>
 
+#include "zero/device/event.hpp"
+#include "zero/device/moment.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::run {
@@ -69,12 +71,21 @@ struct Crew {
   std::array<LaneTimes, plan::kLanes> times;
   std::array<LaneProgress, plan::kLanes> progress;
   std::array<OpTime*, plan::kLanes> op_times{};  ///< of the running body; null: no trace is kept
+  const Event* inputs_there = nullptr;           ///< every lane's stream holds for it first
+  Moment origin;                                 ///< when the running body began, on the device
+  OpTime::Clock::time_point origin_time;         ///< and on this host
+  std::function<void(Stream&)> at_end;           ///< called when compute has queued all its work
   int64_t step = 0;                              ///< of the running body's inputs
   std::atomic<plan::BodyId> body{plan::kStep};   ///< the running one, or the last
   Failure failure;
   std::atomic<bool> closing{false};
   std::function<void(plan::Lane, const plan::PlanOp&)> op_hook;
   std::function<void()> error_hook;
+
+  OpTime::Clock::time_point time_at(double seconds) const {
+    return origin_time +
+           std::chrono::round<OpTime::Clock::duration>(std::chrono::duration<double>(seconds));
+  }
 };
 
 }  // namespace zero::run

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "src/run/disk_window.hpp"
+#include "src/run/host_mail.hpp"
 #include "src/run/lane_runner.hpp"
 #include "src/run/trace_ring.hpp"
 #include "zero/device/copy.hpp"
@@ -52,33 +53,14 @@ std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
 
 using LaneSetups = std::array<LaneSetup, kLanes>;
 
-/// The event at the end of what is waited for. Whoever publishes an op that nobody sleeps for saves
-/// the call that wakes.
-const Event* end_of(LaneSetups& lanes, const plan::Body& body, size_t id, const plan::Wait& wait) {
-  std::vector<LaneOp>& ops = lanes[size_t(wait.lane)].ops[id];
-  ZERO_REQUIRE(wait.count >= 1 && wait.count <= int32_t(ops.size()), "body ", body.name,
-               " waits for op ", wait.count, " of lane ", plan::name_of(wait.lane), ", which has ",
-               ops.size());
-  std::unique_ptr<Event>& done = ops[size_t(wait.count) - 1].done;
-  if (!done) done = std::make_unique<Event>();
-  return done.get();
-}
-
-void bind_waits(LaneSetups& lanes, const plan::Body& body, size_t id) {
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    for (LaneOp& op : lanes[lane].ops[id]) {
-      for (const plan::Wait& wait : op.bound.op->waits)
-        op.holds.push_back(end_of(lanes, body, id, wait));
-    }
-  }
-}
-
-/// "adam h.3", "linear layer 2". A tool keeps one stack of regions a process, so only the compute
-/// lane has any.
+/// "adam h.3", "linear layer 2"; other lanes' begin with the lane. Where a process has one stack of
+/// regions only the compute lane has any.
 std::string region_of(const BoundOp& bound, int row) {
   const plan::PlanOp& op = *bound.op;
-  if (op.lane != plan::Lane::compute || !tool_listens()) return "";
-  std::string name = op_row_name(row);
+  const bool others = op.lane != plan::Lane::compute;
+  if (!tool_listens() || (others && !regions_are_of_threads())) return "";
+  std::string name = others ? text(plan::name_of(op.lane), ": ") : "";
+  name += op_row_name(row);
   if (op.unit >= 0) name += " " + bound.plan->units.at(size_t(op.unit)).name;
   if (op.graph_op >= 0) name += text(" layer ", bound.graph->ops[size_t(op.graph_op)].layer);
   return name;
@@ -103,7 +85,6 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
                             .phase = phase_of(target.plan, BodyId(id), op),
                             .region = std::move(region)});
   }
-  bind_waits(lanes, body, id);
 }
 
 }  // namespace
@@ -117,6 +98,8 @@ class Executor::Impl {
     for (size_t tier = 0; tier < arenas_.size(); ++tier) memory_.base[tier] = arenas_[tier].data();
     if (uses_disk(plan)) open_window(disks);
     make_lanes(comms, disks);
+    crew.inputs_there = &inputs_there_;
+    if (!arenas_[size_t(plan::Tier::device)].on_host()) open_mail();
   }
 
   void fill_disk() {
@@ -139,6 +122,15 @@ class Executor::Impl {
     run_lanes(body);
   }
 
+  std::span<std::byte> mail_slot(int32_t buffer) {
+    const std::lock_guard lock(copying_);
+    return mail_.slot(buffer, host_stream_);
+  }
+  void send_mail(int32_t buffer, int64_t bytes) {
+    const std::lock_guard lock(copying_);
+    mail_.send(buffer, 0, bytes, host_stream_);
+  }
+
   bool on_host(int32_t buffer) const {
     return !is_on_disk(buffer) && arenas_[size_t(plan_.buffers[size_t(buffer)].tier)].on_host();
   }
@@ -152,6 +144,11 @@ class Executor::Impl {
 
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
     if (is_on_disk(buffer)) return window_->read(buffer, offset, out);
+    if (state_is_up_ && buffer == plan_.step_state) {
+      const auto state = mail_.state().subspan(size_t(offset), out.size());
+      std::copy(state.begin(), state.end(), out.begin());
+      return;
+    }
     const std::span<std::byte> from =
         buffer_bytes(plan_, memory_, buffer).subspan(size_t(offset), out.size());
     if (on_host(buffer)) {
@@ -166,6 +163,7 @@ class Executor::Impl {
       copies_are_true_ = false;
       return window_->write(buffer, offset, in);
     }
+    if (buffer == plan_.step_state) state_is_up_ = false;
     std::byte* const to =
         buffer_bytes(plan_, memory_, buffer).subspan(size_t(offset), in.size()).data();
     if (on_host(buffer)) {
@@ -206,7 +204,14 @@ class Executor::Impl {
     }
   }
 
-  void keep_trace(int bodies) { trace_.emplace(plan_, bodies); }
+  void keep_trace(int bodies) {
+    trace_.emplace(plan_, bodies);
+    if (!Recording::is_possible()) return;
+    std::array<LaneSegments, kLanes> segments = make_segments(plan_, 1);
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      if (lanes_[lane]) lanes_[lane]->set_segments(std::move(segments[lane]));
+    }
+  }
   std::vector<TracedBody> trace() const {
     return trace_ ? trace_->bodies() : std::vector<TracedBody>{};
   }
@@ -247,7 +252,15 @@ class Executor::Impl {
   void set_inputs(BodyId body, const Inputs& inputs) {
     ZERO_REQUIRE(!crew.failure.raised(), "this executor has failed before: make a new one");
     const int32_t place = inputs_buffer(plan_, body, sizeof(inputs));
-    write(place, 0, std::as_bytes(std::span(&inputs, 1)));
+    const std::span<std::byte> slot = mail_slot(place);
+    if (slot.empty()) return write(place, 0, std::as_bytes(std::span(&inputs, 1)));
+    std::memcpy(slot.data(), &inputs, sizeof(inputs));
+    send_mail(place, sizeof(inputs));
+  }
+
+  void open_mail() {
+    mail_ = HostMail(plan_, memory_);
+    crew.at_end = [this](Stream& stream) { mail_.fetch_state(stream); };
   }
 
   /// Every body leaves copies true; the host does not.
@@ -262,6 +275,9 @@ class Executor::Impl {
   void run_lanes(BodyId body) {
     crew.body = body;
     for (Count& count : crew.finished) count.set(0);
+    crew.origin.mark(host_stream_);
+    crew.origin_time = OpTime::Clock::now();
+    inputs_there_.record(host_stream_);
     for (size_t lane = 1; lane < kLanes; ++lane) {
       crew.times[lane] = {};
       if (busy(lane, body)) lanes_[lane]->begin(body);
@@ -269,6 +285,8 @@ class Executor::Impl {
     lanes_[0]->run(body);
     await_other_lanes(body);
     crew.failure.rethrow();
+    mail_.arrived();
+    state_is_up_ = bool(crew.at_end);
   }
 
   bool busy(size_t lane, BodyId body) const {
@@ -297,7 +315,9 @@ class Executor::Impl {
     setups[size_t(plan::Lane::disk_write)].disk = disks.write;
     const BindTarget target{plan_, rules_, memory_};
     for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups);
+    auto segments = make_segments(plan_, Recording::is_possible() ? kRecordedOps : 1);
     for (size_t lane = 0; lane < kLanes; ++lane) {
+      setups[lane].segments = std::move(segments[lane]);
       bool used = lane == 0;
       for (const auto& ops : setups[lane].ops) used = used || !ops.empty();
       if (!used) continue;
@@ -311,6 +331,9 @@ class Executor::Impl {
   std::array<Arena, plan::kTiers> arenas_;
   Arena rates_;
   Stream host_stream_;
+  Event inputs_there_;
+  HostMail mail_;
+  bool state_is_up_ = false;  ///< the mail has what is in device memory
   std::mutex copying_;
   RankMemory memory_;
   std::optional<DiskWindow> window_;
@@ -331,6 +354,8 @@ void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);
 }
 bool Executor::on_host(int32_t buffer) const { return impl_->on_host(buffer); }
+std::span<std::byte> Executor::mail_slot(int32_t buffer) { return impl_->mail_slot(buffer); }
+void Executor::send_mail(int32_t buffer, int64_t bytes) { impl_->send_mail(buffer, bytes); }
 std::span<std::byte> Executor::bytes(int32_t buffer) { return impl_->bytes(buffer); }
 void Executor::read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
   impl_->read(buffer, offset, out);

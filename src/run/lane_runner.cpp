@@ -1,21 +1,11 @@
 #include "src/run/lane_runner.hpp"
 
-#include <chrono>
+#include <algorithm>
 
 #include "src/run/prompt_thread.hpp"
 #include "zero/device/region.hpp"
 
 namespace zero::run {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_between(Clock::time_point start, Clock::time_point end) {
-  return std::chrono::duration<double>(end - start).count();
-}
-
-}  // namespace
-
 bool computes(plan::Lane lane) {
   return lane == plan::Lane::compute || lane == plan::Lane::host_optimizer;
 }
@@ -57,10 +47,12 @@ void LaneRunner::clear_tallies() {
 void LaneRunner::run(plan::BodyId body) noexcept {
   const size_t lane = size_t(setup_.lane);
   crew_.times[lane] = {};
+  settled_ = 0;
   try {
     // The caller's thread may be another one than last time, or have served another executor.
     adopt_threads(stream_);
-    run_ops(body);
+    if (crew_.inputs_there) crew_.inputs_there->hold(stream_);
+    if (run_segments(body)) tell_times(body);
   } catch (...) {
     crew_.failure.report(std::current_exception(), crew_.error_hook);
   }
@@ -68,57 +60,123 @@ void LaneRunner::run(plan::BodyId body) noexcept {
   if (crew_.failure.raised()) crew_.finished[lane].publish(Crew::kStopped);
 }
 
-void LaneRunner::run_ops(plan::BodyId body) {
-  int32_t position = 0;
-  for (const LaneOp& op : setup_.ops[body]) {
-    if (!await(op)) return;
-    run_op(op, ++position);
+/// Whether it came to the end, with all work done.
+bool LaneRunner::run_segments(plan::BodyId body) {
+  std::vector<LaneSegment>& segments = setup_.segments[body];
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (!await(segments[i])) return false;
+    run_segment(body, segments[i]);
+    settle(body, i + 1);
+    const Segment& cut = segments[i].cut;
+    if (cut.awaited) {
+      crew_.finished[size_t(setup_.lane)].publish(cut.end());
+    } else {
+      crew_.finished[size_t(setup_.lane)].set(cut.end());
+    }
+  }
+  if (setup_.lane == plan::Lane::compute && crew_.at_end) crew_.at_end(stream_);
+  while (settled_ < segments.size()) {
+    segments[settled_].end.wait();
+    settle(body, segments.size());
   }
   stream_.wait();
-}
-
-bool LaneRunner::await(const LaneOp& op) {
-  const size_t lane = size_t(setup_.lane);
-  const std::vector<plan::Wait>& waits = op.bound.op->waits;
-  if (!waits.empty()) {
-    crew_.progress[lane].running.store(-1, std::memory_order_relaxed);
-    const Clock::time_point start = Clock::now();
-    for (const plan::Wait& wait : waits) crew_.finished[size_t(wait.lane)].wait_for(wait.count);
-    crew_.times[lane].wait_seconds += seconds_between(start, Clock::now());
-  }
-  if (crew_.failure.raised()) return false;
-  for (const Event* event : op.holds) event->hold(stream_);
   return true;
 }
 
-void LaneRunner::run_op(const LaneOp& op, int32_t position) {
-  const size_t lane = size_t(setup_.lane);
-  LaneProgress& progress = crew_.progress[lane];
-  progress.running.store(op.place, std::memory_order_relaxed);
-  const Clock::time_point start = Clock::now();
-  {
-    const Region region(op.region);
-    if (crew_.op_hook) crew_.op_hook(setup_.lane, *op.bound.op);
-    op.bound.function(
-        op.bound,
-        {.stream = stream_, .comm = setup_.comm, .disk = setup_.disk, .step = crew_.step});
-    if (op.done) op.done->record(stream_);
+/// Whether all that the segment waits for is queued; the stream then holds until it is done.
+bool LaneRunner::await(const LaneSegment& segment) {
+  if (!segment.cut.waits.empty()) {
+    crew_.progress[size_t(setup_.lane)].running.store(-1, std::memory_order_relaxed);
+    for (const plan::Wait& wait : segment.cut.waits)
+      crew_.finished[size_t(wait.lane)].wait_for(wait.count);
   }
-  const Clock::time_point end = Clock::now();
-  if (OpTime* times = crew_.op_times[lane]) times[position - 1] = {start, end};
-  const double seconds = seconds_between(start, end);
+  if (crew_.failure.raised()) return false;
+  for (const Event* event : segment.holds) event->hold(stream_);
+  return true;
+}
 
-  LaneTally& tally = tallies_[size_t(op.row)];
+void LaneRunner::run_segment(plan::BodyId body, LaneSegment& segment) {
+  show(body);
+  segment.begin.mark(stream_);
+  // The mark lies behind all that the segment waits for.
+  if (segment.cut.on_host) segment.begin.wait();
+  queue(segment, ops_of(body, segment));
+  segment.end.mark(stream_);
+  if (segment.done) segment.done->record(stream_);
+}
+
+/// The first time op by op, since libraries then still choose and take memory. The same thread
+/// records it the second time: what a library prepares is a thread's own.
+void LaneRunner::queue(LaneSegment& segment, std::span<const LaneOp> ops) {
+  const auto one_by_one = [&] {
+    for (const LaneOp& op : ops) run_op(op);
+  };
+  if (segment.recording.is_made()) {
+    const Region region(ops.front().region);
+    if (crew_.op_hook) crew_.op_hook(setup_.lane, *ops.front().bound.op);
+    return segment.recording.queue(stream_);
+  }
+  const bool records = Recording::is_possible() && segment.cut.recordable &&
+                       segment.ran_on == std::this_thread::get_id();
+  if (records) {
+    segment.recording.make(stream_, one_by_one);
+    return segment.recording.queue(stream_);
+  }
+  one_by_one();
+  segment.ran_on = std::this_thread::get_id();
+}
+
+void LaneRunner::run_op(const LaneOp& op) {
+  const Region region(op.region);
+  if (crew_.op_hook) crew_.op_hook(setup_.lane, *op.bound.op);
+  op.bound.function(
+      op.bound, {.stream = stream_, .comm = setup_.comm, .disk = setup_.disk, .step = crew_.step});
+}
+
+std::span<const LaneOp> LaneRunner::ops_of(plan::BodyId body, const LaneSegment& segment) const {
+  return std::span(setup_.ops[body]).subspan(size_t(segment.cut.first), size_t(segment.cut.count));
+}
+
+/// The oldest op that may still be at work, for the watchdog.
+void LaneRunner::show(plan::BodyId body) {
+  const std::vector<LaneSegment>& segments = setup_.segments[body];
+  if (settled_ == segments.size()) return;
+  const LaneOp& op = setup_.ops[body][size_t(segments[settled_].cut.first)];
+  crew_.progress[size_t(setup_.lane)].running.store(op.place, std::memory_order_relaxed);
+}
+
+/// Counts those of the queued segments whose work has been done meanwhile.
+void LaneRunner::settle(plan::BodyId body, size_t queued) {
+  const std::vector<LaneSegment>& segments = setup_.segments[body];
+  const size_t before = settled_;
+  LaneProgress& progress = crew_.progress[size_t(setup_.lane)];
+  for (; settled_ < queued && segments[settled_].end.reached(); ++settled_) {
+    progress.finished.fetch_add(segments[settled_].cut.count, std::memory_order_relaxed);
+  }
+  if (settled_ != before && settled_ < queued) show(body);
+}
+
+/// Once all is done: on a device only then are times known.
+void LaneRunner::tell_times(plan::BodyId body) {
+  LaneTimes& times = crew_.times[size_t(setup_.lane)];
+  OpTime* const notes = crew_.op_times[size_t(setup_.lane)];
+  double ended = 0;
+  for (const LaneSegment& segment : setup_.segments[body]) {
+    const double begun = segment.begin.seconds_since(crew_.origin);
+    if (!segment.cut.waits.empty()) times.wait_seconds += std::max(0.0, begun - ended);
+    ended = segment.end.seconds_since(crew_.origin);
+    times.busy_seconds += ended - begun;
+    tell_time(ops_of(body, segment), ended - begun);
+    if (notes) notes[segment.cut.first] = {crew_.time_at(begun), crew_.time_at(ended)};
+  }
+}
+
+void LaneRunner::tell_time(std::span<const LaneOp> ops, double seconds) {
+  const int row = ops.size() == 1 ? ops.front().row : segment_row();
+  LaneTally& tally = tallies_[size_t(row)];
   tally.seconds += seconds;
   ++tally.calls;
-  phase_seconds_[size_t(op.phase)] += seconds;
-  crew_.times[lane].busy_seconds += seconds;
-  progress.finished.fetch_add(1, std::memory_order_relaxed);
-  if (op.done) {
-    crew_.finished[lane].publish(position);
-  } else {
-    crew_.finished[lane].set(position);
-  }
+  phase_seconds_[size_t(ops.front().phase)] += seconds;
 }
 
 }  // namespace zero::run

@@ -2,13 +2,14 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "src/run/bound_op.hpp"
 #include "src/run/crew.hpp"
-#include "zero/device/event.hpp"
+#include "src/run/lane_segments.hpp"
 #include "zero/run/phases.hpp"
 
 namespace zero::run {
@@ -19,9 +20,6 @@ struct LaneOp {
   int32_t row;    ///< of the profile
   Phase phase;
   std::string region = {};  ///< what a tool calls it; "" where none listens
-  /// The end of this op, where another lane waits for exactly it.
-  std::unique_ptr<Event> done = {};
-  std::vector<const Event*> holds = {};  ///< of the ops that this one waits for
 };
 
 struct LaneTally {
@@ -38,6 +36,7 @@ struct LaneSetup {
   comm::Communicator* comm;
   tiers::DiskTier* disk;
   std::array<std::vector<LaneOp>, plan::kBodies> ops;
+  LaneSegments segments;
 };
 
 /// One lane of one executor: its ops of each body, its stream, and, where it does not run on the
@@ -53,8 +52,10 @@ class LaneRunner {
 
   bool has_ops(plan::BodyId body) const { return !setup_.ops[body].empty(); }
 
-  /// Runs a body on the calling thread. Errors go to the crew.
+  /// Runs a body on the calling thread and returns when its work is done. Errors go to the crew.
   void run(plan::BodyId body) noexcept;
+  /// Other cuts of the same ops; no body may be running.
+  void set_segments(LaneSegments segments) { setup_.segments = std::move(segments); }
 
   /// Starts the thread that begin() hands bodies to.
   void launch();
@@ -68,15 +69,23 @@ class LaneRunner {
 
  private:
   void serve();
-  bool await(const LaneOp& op);
-  void run_ops(plan::BodyId body);
-  void run_op(const LaneOp& op, int32_t position);
+  bool run_segments(plan::BodyId body);
+  bool await(const LaneSegment& segment);
+  void run_segment(plan::BodyId body, LaneSegment& segment);
+  void queue(LaneSegment& segment, std::span<const LaneOp> ops);
+  void run_op(const LaneOp& op);
+  std::span<const LaneOp> ops_of(plan::BodyId body, const LaneSegment& segment) const;
+  void show(plan::BodyId body);
+  void settle(plan::BodyId body, size_t queued);
+  void tell_times(plan::BodyId body);
+  void tell_time(std::span<const LaneOp> ops, double seconds);
 
   Crew& crew_;
   LaneSetup setup_;
   Stream stream_;
   std::vector<LaneTally> tallies_;
   PhaseSeconds phase_seconds_{};
+  size_t settled_ = 0;  ///< segments of the running body whose work is done
   std::thread thread_;
   Count begun_, ended_;
   int32_t turn_ = 0;

@@ -20,15 +20,13 @@ std::span<std::byte> pages(const BoundOp& op, size_t operand) {
 
 }  // namespace
 
-// A disk knows no streams: what this lane's stream waits for must have happened.
+// A disk knows no streams: who calls these has waited for what is queued.
 
 void run_disk_read(const BoundOp& op, const LaneTools& tools) {
-  tools.stream.wait();
   tools.disk->read(op.disk_offset, pages(op, 1));
 }
 
 void run_disk_write(const BoundOp& op, const LaneTools& tools) {
-  tools.stream.wait();
   tools.disk->write(op.disk_offset, pages(op, 0), tools.step);
 }
 

@@ -38,12 +38,14 @@ struct LaneDisks {
   tiers::DiskTier* write = nullptr;
 };
 
+/// On a device these are the device's times, from marks in the lanes' queues.
 struct LaneTimes {
   double busy_seconds = 0;
   double wait_seconds = 0;  ///< for other lanes; of compute also until the last one has ended
 };
 
-/// The last thing each lane did, for the watchdog: readable from any thread at any time.
+/// The last thing each lane did, for the watchdog: readable from any thread at any time. On a
+/// device what counts is what it has done, not what is queued there.
 struct LaneProgress {
   std::atomic<int64_t> finished{0};  ///< ops since the start
   std::atomic<int32_t> running{-1};  ///< index into the body's ops; -1: idle or waiting
@@ -55,7 +57,7 @@ struct OpTime {
   Clock::time_point begin, end;
 };
 
-/// One body that ran while a trace was kept.
+/// One body that ran while a trace was kept. On a device the times are the device's.
 struct TracedBody {
   plan::BodyId body;
   int64_t step;  ///< of its inputs
@@ -91,7 +93,8 @@ class Executor {
   /// This rank's bytes of such a buffer: between runs only.
   std::span<std::byte> bytes(int32_t buffer);
   /// A stretch of a buffer on any tier, from `offset` on: between runs only. Thread-safe for
-  /// stretches that do not overlap. Throws Error(kIo) where a disk fails.
+  /// stretches that do not overlap. Throws Error(kIo) where a disk fails. A body brings the step
+  /// state up with it, so that reading it waits for nothing.
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
   template <class T>
@@ -104,6 +107,10 @@ class Executor {
   template <class T, class Fill>
   void fill(int32_t buffer, int64_t numel, const Fill& fill_all) {
     if (on_host(buffer)) return fill_all(values<T>(buffer).first(size_t(numel)));
+    if (const std::span<std::byte> slot = mail_slot(buffer); !slot.empty()) {
+      fill_all(std::span(reinterpret_cast<T*>(slot.data()), size_t(numel)));
+      return send_mail(buffer, numel * int64_t(sizeof(T)));
+    }
     std::vector<T> room(static_cast<size_t>(numel));
     fill_all(std::span(room));
     write(buffer, 0, std::as_bytes(std::span(room)));
@@ -127,7 +134,8 @@ class Executor {
   void clear_profile();
 
   /// From now on keeps when each op of the last `bodies` training bodies ran; takes the memory for
-  /// it at once. Evaluations are not kept.
+  /// it at once. Evaluations are not kept. Between runs. On a device ops are then queued one by
+  /// one.
   void keep_trace(int bodies);
   /// What is kept, the oldest first; between runs, and valid until the next one.
   std::vector<TracedBody> trace() const;
@@ -141,6 +149,9 @@ class Executor {
   void set_error_hook(std::function<void()> hook);
 
  private:
+  std::span<std::byte> mail_slot(int32_t buffer);
+  void send_mail(int32_t buffer, int64_t bytes);
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -1,10 +1,11 @@
-#include "zero/device/region.hpp"
-
 #include <Kokkos_Core.hpp>
+
+#include "zero/device/region.hpp"
 
 namespace zero {
 
 bool tool_listens() { return Kokkos::Tools::profileLibraryLoaded(); }
+bool regions_are_of_threads() { return false; }
 
 void Region::push(const std::string& name) { Kokkos::Tools::pushRegion(name); }
 

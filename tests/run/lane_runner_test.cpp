@@ -1,0 +1,217 @@
+// Ranks: 1
+#include "src/run/lane_runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/support/hand_plan.hpp"
+#include "tests/support/recording_device.hpp"
+#include "tests/support/tiny_plans.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::BodyId;
+using plan::kLanes;
+using plan::kStep;
+using plan::Tier;
+using testing::Forgetting;
+
+/// The lanes of a plan as an executor makes them, on a device that only remembers.
+class Lanes {
+ public:
+  Lanes(const plan::Plan& plan, int32_t most) : Lanes(plan, make_segments(plan, most)) {}
+  Lanes(const plan::Plan& plan, std::array<LaneSegments, kLanes> segments) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      LaneSetup setup{.lane = plan::Lane(lane),
+                      .threads = 1,
+                      .comm = nullptr,
+                      .disk = nullptr,
+                      .ops = {},
+                      .segments = std::move(segments[lane])};
+      for (int body = 0; body < plan::kBodies; ++body) add_ops(plan, BodyId(body), setup);
+      runners_[lane] = std::make_unique<LaneRunner>(crew_, std::move(setup));
+      if (lane != 0) runners_[lane]->launch();
+    }
+  }
+
+  void run(BodyId body) {
+    for (Count& count : crew_.finished) count.set(0);
+    for (size_t lane = 1; lane < kLanes; ++lane) runners_[lane]->begin(body);
+    runners_[0]->run(body);
+    for (size_t lane = 1; lane < kLanes; ++lane) runners_[lane]->finish();
+    crew_.failure.rethrow();
+  }
+  int64_t finished() const {
+    int64_t sum = 0;
+    for (const LaneProgress& lane : crew_.progress) sum += lane.finished;
+    return sum;
+  }
+
+ private:
+  static void add_ops(const plan::Plan& plan, BodyId body, LaneSetup& setup) {
+    const std::vector<plan::PlanOp>& ops = plan.bodies[body].ops;
+    for (size_t place = 0; place < ops.size(); ++place) {
+      if (ops[place].lane != setup.lane) continue;
+      BoundOp bound;
+      bound.function = testing::queue_op;
+      bound.plan = &plan;
+      bound.op = &ops[place];
+      setup.ops[body].push_back({.bound = std::move(bound),
+                                 .place = int32_t(place),
+                                 .row = 0,
+                                 .phase = phase_of(plan, body, ops[place])});
+    }
+  }
+
+  Crew crew_;
+  std::array<std::unique_ptr<LaneRunner>, kLanes> runners_;
+};
+
+std::vector<std::string> faults_of(Lanes& lanes, const plan::Plan& plan, BodyId body, bool records,
+                                   const Forgetting& forgetting = {}) {
+  testing::expect(plan, body, records, forgetting);
+  lanes.run(body);
+  return testing::faults();
+}
+
+/// Every body three times: op by op, recorded, from the recording.
+void expect_no_fault(const plan::Plan& plan, int32_t most) {
+  Lanes lanes(plan, most);
+  for (int body = 0; body < plan::kBodies; ++body) {
+    for (int turn = 0; turn < 3; ++turn) {
+      SCOPED_TRACE(text(plan.bodies[size_t(body)].name, " at most ", most, ", turn ", turn));
+      EXPECT_EQ(faults_of(lanes, plan, BodyId(body), most > 1), std::vector<std::string>{});
+      const testing::DeviceCalls calls = testing::device_calls();
+      EXPECT_TRUE(calls.replayed == 0 || (turn > 0 && most > 1));
+      EXPECT_TRUE(calls.recorded == 0 || turn == 1);
+    }
+  }
+}
+
+plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2) {
+  plan::Request request;
+  request.stage = stage;
+  request.ranks = ranks;
+  request.micro_batches = 2;
+  request.weight_home = weights;
+  request.optimizer_home = optimizer;
+  return testing::tiny_plan(request);
+}
+
+/// One with transfers, a disk and collectives on lanes of their own.
+plan::Plan far_plan() { return plan_of(3, Tier::host, Tier::nvme); }
+
+TEST(LaneRunner, HonoursEveryWaitOfEveryStageAndHome) {
+  for (int stage = 0; stage <= 3; ++stage) {
+    for (const Tier optimizer : {Tier::device, Tier::host, Tier::nvme}) {
+      for (const Tier weights : {Tier::device, Tier::host, Tier::nvme}) {
+        if (stage < 3 && weights != Tier::device) continue;
+        if (stage < 1 && optimizer != Tier::device) continue;
+        for (const int ranks : {1, 2}) {
+          SCOPED_TRACE(text("stage ", stage, ", weights on ", int(weights), ", optimizer on ",
+                            int(optimizer), ", ", ranks, " ranks"));
+          const plan::Plan plan = plan_of(stage, weights, optimizer, ranks);
+          for (const int32_t most : {1, 3, kRecordedOps}) expect_no_fault(plan, most);
+        }
+      }
+    }
+  }
+}
+
+TEST(LaneRunner, HonoursEveryWaitOfPlansDrawnAtRandom) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(text("seed ", seed));
+    const plan::Request request =
+        seed % 2 ? testing::random_tiered_request(seed) : testing::random_request(seed);
+    expect_no_fault(testing::tiny_plan(request, testing::random_model(seed)), kRecordedOps);
+  }
+}
+
+TEST(LaneRunner, ReplaysMostOfAStepFromRecordings) {
+  const plan::Plan plan = plan_of(0, Tier::device, Tier::device, 1);
+  Lanes lanes(plan, kRecordedOps);
+  for (int turn = 0; turn < 3; ++turn) faults_of(lanes, plan, kStep, true);
+  EXPECT_GT(testing::device_calls().replayed, int(plan.bodies[kStep].ops.size()) * 8 / 10);
+  EXPECT_EQ(lanes.finished(), 3 * int64_t(plan.bodies[kStep].ops.size()));
+}
+
+TEST(LaneRunner, RecordsOnTheThreadThatHasRunTheOpsBefore) {
+  const plan::Plan plan = plan_of(0, Tier::device, Tier::device, 1);
+  Lanes lanes(plan, kRecordedOps);
+  faults_of(lanes, plan, kStep, true);
+  std::thread([&] { EXPECT_TRUE(faults_of(lanes, plan, kStep, true).empty()); }).join();
+  EXPECT_EQ(testing::device_calls().recorded, 0);
+}
+
+// From here on: that these tests can fail.
+
+TEST(LaneRunner, AHoldThatIsForgottenIsAFault) {
+  const plan::Plan plan = far_plan();
+  for (const int turns : {0, 2}) {
+    Lanes lanes(plan, kRecordedOps);
+    for (int turn = 0; turn < turns; ++turn) faults_of(lanes, plan, kStep, true);
+    EXPECT_TRUE(faults_of(lanes, plan, kStep, true).empty());
+    const int holds = testing::device_calls().holds;
+    ASSERT_GT(holds, 30);
+    for (int hold = 0; hold < holds; ++hold) {
+      EXPECT_FALSE(faults_of(lanes, plan, kStep, true, {.hold = hold}).empty()) << hold;
+    }
+  }
+}
+
+TEST(LaneRunner, AnEventThatIsNotRecordedIsAFault) {
+  const plan::Plan plan = far_plan();
+  Lanes lanes(plan, kRecordedOps);
+  EXPECT_TRUE(faults_of(lanes, plan, kStep, true).empty());
+  const int records = testing::device_calls().records;
+  ASSERT_GT(records, 30);
+  for (int record = 0; record < records; ++record) {
+    EXPECT_FALSE(faults_of(lanes, plan, kStep, true, {.record = record}).empty()) << record;
+  }
+}
+
+TEST(LaneRunner, ADiskThatDoesNotWaitForTheStreamIsAFault) {
+  const plan::Plan plan = far_plan();
+  std::array<LaneSegments, kLanes> segments = make_segments(plan, kRecordedOps);
+  int waiting = 0;
+  for (LaneSegment& segment : segments[size_t(plan::Lane::disk_write)][kStep]) {
+    waiting += segment.cut.on_host && !segment.holds.empty();
+    segment.cut.on_host = false;
+  }
+  ASSERT_GT(waiting, 0);
+  Lanes lanes(plan, std::move(segments));
+  EXPECT_GE(faults_of(lanes, plan, kStep, true).size(), size_t(waiting));
+}
+
+TEST(LaneRunner, WorkThatNobodyWaitsForIsAFault) {
+  testing::HandPlan hand;
+  hand.clear(hand.keep("a", 8));
+  hand.plan.bodies[kStep].ops[0].index = 0;
+  BoundOp bound;
+  bound.op = &hand.plan.bodies[kStep].ops[0];
+  Stream stream(1);
+  testing::expect(hand.plan, kStep, false);
+  testing::queue_op(bound, {.stream = stream, .comm = nullptr});
+  EXPECT_EQ(testing::faults().size(), 1u);
+  stream.wait();
+  EXPECT_TRUE(testing::faults().empty());
+}
+
+TEST(LaneRunner, ASegmentThatSwallowsAWaitIsAFault) {
+  const plan::Plan plan = far_plan();
+  std::array<LaneSegments, kLanes> segments = make_segments(plan, kRecordedOps);
+  std::vector<LaneSegment>& gather = segments[size_t(plan::Lane::gather)][kStep];
+  const auto waiting = std::find_if(gather.begin() + 1, gather.end(),
+                                    [](const LaneSegment& one) { return !one.cut.waits.empty(); });
+  ASSERT_NE(waiting, gather.end());
+  waiting->cut.waits.clear();
+  waiting->holds.clear();
+  Lanes lanes(plan, std::move(segments));
+  EXPECT_FALSE(faults_of(lanes, plan, kStep, true).empty());
+}
+
+}  // namespace
+}  // namespace zero::run

@@ -1,0 +1,126 @@
+// Ranks: 1
+#include "src/run/segments.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/hand_plan.hpp"
+#include "tests/support/tiny_plans.hpp"
+#include "zero/base/error.hpp"
+#include "zero/run/phases.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::BodyId;
+using plan::Kind;
+using plan::kStep;
+using plan::Lane;
+using plan::Mode;
+using ::testing::ElementsAre;
+
+std::vector<int32_t> counts(const std::vector<Segment>& segments) {
+  std::vector<int32_t> all;
+  for (const Segment& segment : segments) all.push_back(segment.count);
+  return all;
+}
+
+/// Seven clears on compute.
+struct Clears {
+  testing::HandPlan hand;
+  Clears() {
+    const int32_t buffer = hand.keep("b", 8);
+    for (int i = 0; i < 7; ++i) hand.clear(buffer);
+  }
+  plan::PlanOp& operator[](size_t i) { return hand.plan.bodies[kStep].ops[i]; }
+  std::vector<Segment> cut(int32_t most = 64, Lane lane = Lane::compute) const {
+    return segments_of(hand.plan, kStep, lane, most);
+  }
+};
+
+TEST(Segments, JoinWhatHasNothingBetweenUpToTheirMost) {
+  Clears ops;
+  EXPECT_THAT(counts(ops.cut()), ElementsAre(7));
+  EXPECT_TRUE(ops.cut()[0].recordable);
+  EXPECT_THAT(counts(ops.cut(3)), ElementsAre(3, 3, 1));
+  EXPECT_FALSE(ops.cut(3)[2].recordable) << "one op gains nothing";
+  EXPECT_THAT(counts(ops.cut(1)), ElementsAre(1, 1, 1, 1, 1, 1, 1));
+  EXPECT_TRUE(ops.cut(64, Lane::gather).empty());
+}
+
+TEST(Segments, EndBeforeAnOpThatWaitsAndBehindOneThatIsWaitedFor) {
+  Clears ops;
+  ops.hand.clear(0, Lane::reduce).waits = {{Lane::compute, 3}};
+  ops[5].waits = {{Lane::reduce, 1}};
+  const std::vector<Segment> cut = ops.cut();
+  EXPECT_THAT(counts(cut), ElementsAre(3, 2, 2));
+  EXPECT_TRUE(cut[0].awaited);
+  EXPECT_FALSE(cut[1].awaited);
+  EXPECT_THAT(cut[2].waits, ElementsAre(plan::Wait{Lane::reduce, 1}));
+  EXPECT_TRUE(ops.cut(64, Lane::reduce)[0].awaited);
+}
+
+TEST(Segments, KeepCollectivesAndDisksByThemselves) {
+  Clears ops;
+  ops[2].kind = Kind::all_reduce;
+  ops[4].kind = Kind::disk_read;
+  const std::vector<Segment> cut = ops.cut();
+  // Three phases too: a sum of gradients, and what is read from disk.
+  EXPECT_THAT(counts(cut), ElementsAre(2, 1, 1, 1, 2));
+  EXPECT_FALSE(cut[1].recordable);
+  EXPECT_FALSE(cut[1].on_host);
+  EXPECT_TRUE(cut[3].on_host);
+}
+
+TEST(Segments, RefuseAWaitForAnOpThatIsNotThere) {
+  Clears ops;
+  ops.hand.clear(0, Lane::reduce).waits = {{Lane::compute, 8}};
+  EXPECT_THROW(ops.cut(), Error);
+}
+
+/// Why one segment ends and the next begins.
+bool must_part(const plan::Plan& plan, BodyId body, const Segment& before, const Segment& after,
+               const std::vector<const plan::PlanOp*>& ops) {
+  const plan::PlanOp &last = *ops[size_t(before.end()) - 1], &next = *ops[size_t(after.first)];
+  const auto alone = [](const plan::PlanOp& op) {
+    return plan::is_collective(op.kind) || op.kind == Kind::disk_read ||
+           op.kind == Kind::disk_write;
+  };
+  return before.count == kRecordedOps || before.awaited || !after.waits.empty() || alone(last) ||
+         alone(next) || phase_of(plan, body, last) != phase_of(plan, body, next);
+}
+
+void check_lane(const plan::Plan& plan, BodyId body, Lane lane) {
+  std::vector<const plan::PlanOp*> ops;
+  for (const plan::PlanOp& op : plan.bodies[body].ops) {
+    if (op.lane == lane) ops.push_back(&op);
+  }
+  const std::vector<Segment> cut = segments_of(plan, body, lane, kRecordedOps);
+  int32_t place = 0;
+  for (size_t i = 0; i < cut.size(); ++i) {
+    EXPECT_EQ(cut[i].first, place);
+    EXPECT_EQ(cut[i].waits, ops[size_t(place)]->waits);
+    for (++place; place < cut[i].end(); ++place) {
+      EXPECT_TRUE(ops[size_t(place)]->waits.empty());
+      EXPECT_EQ(phase_of(plan, body, *ops[size_t(place)]),
+                phase_of(plan, body, *ops[size_t(cut[i].first)]));
+    }
+    EXPECT_TRUE(i == 0 || must_part(plan, body, cut[i - 1], cut[i], ops));
+  }
+  EXPECT_EQ(place, int32_t(ops.size()));
+}
+
+TEST(Segments, CoverEveryLaneOfAnyPlanAndPartOnlyWhereTheyMust) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(text("seed ", seed));
+    const plan::Request request =
+        seed % 2 ? testing::random_tiered_request(seed) : testing::random_request(seed);
+    const plan::Plan plan = testing::tiny_plan(request, testing::random_model(seed));
+    for (int body = 0; body < plan::kBodies; ++body) {
+      for (int lane = 0; lane < plan::kLanes; ++lane) check_lane(plan, BodyId(body), Lane(lane));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::run

@@ -1,0 +1,248 @@
+#include "tests/support/recording_device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "src/device/space.hpp"
+#include "zero/base/error.hpp"
+#include "zero/device/event.hpp"
+#include "zero/device/moment.hpp"
+#include "zero/device/recording.hpp"
+
+namespace zero {
+namespace testing {
+namespace {
+
+/// How many ops of each lane are known to be done.
+using Clock = std::array<int32_t, plan::kLanes>;
+
+void raise(Clock& clock, const Clock& other) {
+  for (size_t lane = 0; lane < clock.size(); ++lane) {
+    clock[lane] = std::max(clock[lane], other[lane]);
+  }
+}
+
+using Ops = std::vector<const plan::PlanOp*>;
+
+std::string fault(const plan::PlanOp& op, const std::string& what) {
+  return text("op ", op.index, " of ", plan::name_of(op.lane), ": ", what);
+}
+
+struct Device {
+  std::mutex mutex;
+  const plan::Body* body = nullptr;
+  bool records = false;
+  Forgetting forgetting;
+  DeviceCalls calls;
+  std::vector<std::string> faults;
+  std::map<const Stream*, Clock> queued;     ///< before whatever is queued next
+  std::map<std::thread::id, Clock> known;    ///< to a thread of the host
+  std::map<const Stream*, Ops*> recordings;  ///< the streams that record
+  std::set<const plan::PlanOp*> seen;
+
+  Clock& own() { return known[std::this_thread::get_id()]; }
+
+  void blame(const plan::PlanOp& op, const std::string& what) { faults.push_back(fault(op, what)); }
+
+  /// Whatever waits, on a stream that records.
+  void refuse_recording(const Stream& stream, const char* what) {
+    if (recordings.contains(&stream)) faults.push_back(text(what, " while a stream records"));
+  }
+
+  void check(const plan::PlanOp& op, const Clock& before) {
+    if (!seen.insert(&op).second) blame(op, "came twice");
+    if (before[size_t(op.lane)] < op.index) blame(op, "begins before the one before it has ended");
+    for (const plan::Wait& wait : op.waits) {
+      if (before[size_t(wait.lane)] >= wait.count) continue;
+      blame(op, text("does not wait for op ", wait.count, " of ", plan::name_of(wait.lane)));
+    }
+  }
+
+  void queue(const Stream& stream, const plan::PlanOp& op) {
+    Clock& before = queued[&stream];
+    raise(before, own());
+    check(op, before);
+    before[size_t(op.lane)] = op.index + 1;
+  }
+
+  /// What is queued is nothing to it unless somebody has waited.
+  void run_on_host(const plan::PlanOp& op) {
+    check(op, own());
+    own()[size_t(op.lane)] = op.index + 1;
+  }
+};
+
+Device& device() {
+  static Device one;
+  return one;
+}
+
+bool is_on_disk(const plan::PlanOp& op) {
+  return op.kind == plan::Kind::disk_read || op.kind == plan::Kind::disk_write;
+}
+
+}  // namespace
+
+void expect(const plan::Plan& plan, plan::BodyId body, bool records, Forgetting forgetting) {
+  Device& on = device();
+  const std::lock_guard lock(on.mutex);
+  on.body = &plan.bodies[body];
+  on.records = records;
+  on.forgetting = forgetting;
+  on.calls = {};
+  on.faults.clear();
+  on.queued.clear();
+  on.known.clear();
+  on.seen.clear();
+}
+
+std::vector<std::string> faults() {
+  Device& on = device();
+  const std::lock_guard lock(on.mutex);
+  Clock done{};
+  for (const auto& [thread, clock] : on.known) raise(done, clock);
+  std::vector<std::string> all = on.faults;
+  for (const plan::PlanOp& op : on.body->ops) {
+    if (!on.seen.contains(&op)) all.push_back(fault(op, "did not come"));
+    if (done[size_t(op.lane)] <= op.index) all.push_back(fault(op, "was waited for by nobody"));
+  }
+  return all;
+}
+
+DeviceCalls device_calls() { return device().calls; }
+
+void queue_op(const run::BoundOp& bound, const run::LaneTools& tools) {
+  Device& on = device();
+  const std::lock_guard lock(on.mutex);
+  const plan::PlanOp& op = *bound.op;
+  const auto recording = on.recordings.find(&tools.stream);
+  if (recording != on.recordings.end()) {
+    if (is_on_disk(op) || plan::is_collective(op.kind)) on.blame(op, "is recorded");
+    recording->second->push_back(&op);
+  } else if (is_on_disk(op)) {
+    on.run_on_host(op);
+  } else {
+    on.queue(tools.stream, op);
+  }
+}
+
+}  // namespace testing
+
+using testing::device;
+using testing::raise;
+
+Stream::Stream(int threads) : handle_(std::make_unique<Handle>(Handle{Space(threads), threads})) {}
+Stream::~Stream() = default;
+int Stream::threads() const { return handle_->threads; }
+void adopt_threads(const Stream&) {}
+
+void Stream::wait() {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  on.refuse_recording(*this, "a wait of the host");
+  if (on.calls.waits++ == on.forgetting.wait) return;
+  raise(on.own(), on.queued[this]);
+}
+
+struct Event::Mark {
+  testing::Clock before{};
+};
+
+Event::Event() : mark_(std::make_unique<Mark>()) {}
+Event::~Event() = default;
+
+void Event::record(Stream& stream) {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  on.refuse_recording(stream, "an event");
+  mark_->before = {};
+  if (on.calls.records++ == on.forgetting.record) return;
+  mark_->before = on.queued[&stream];
+  raise(mark_->before, on.own());
+}
+
+void Event::hold(Stream& stream) const {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  on.refuse_recording(stream, "a hold");
+  if (on.calls.holds++ == on.forgetting.hold) return;
+  raise(on.queued[&stream], mark_->before);
+}
+
+void Event::wait() const {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  if (on.calls.waits++ == on.forgetting.wait) return;
+  raise(on.own(), mark_->before);
+}
+
+struct Moment::Mark {
+  testing::Clock before{};
+  bool reached = true;
+};
+
+Moment::Moment() : mark_(std::make_unique<Mark>()) {}
+Moment::~Moment() = default;
+
+void Moment::mark(Stream& stream) {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  on.refuse_recording(stream, "a moment");
+  mark_->before = on.queued[&stream];
+  raise(mark_->before, on.own());
+  mark_->reached = false;
+}
+
+bool Moment::reached() const { return mark_->reached; }
+
+void Moment::wait() const {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  mark_->reached = true;
+  if (on.calls.waits++ == on.forgetting.wait) return;
+  raise(on.own(), mark_->before);
+}
+
+double Moment::seconds_since(const Moment&) const { return 0; }
+
+struct Recording::Graph {
+  testing::Ops ops;
+};
+
+Recording::Recording() = default;
+Recording::~Recording() = default;
+bool Recording::is_possible() { return device().records; }
+bool Recording::is_made() const { return graph_ && !graph_->ops.empty(); }
+
+void Recording::begin(Stream& stream) {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  graph_ = std::make_unique<Graph>();
+  on.recordings[&stream] = &graph_->ops;
+}
+
+void Recording::end(Stream& stream) {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  on.recordings.erase(&stream);
+  ++on.calls.recorded;
+}
+
+void Recording::abandon(Stream& stream) noexcept {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  on.recordings.erase(&stream);
+}
+
+void Recording::queue(Stream& stream) const {
+  auto& on = device();
+  const std::lock_guard lock(on.mutex);
+  for (const plan::PlanOp* op : graph_->ops) on.queue(stream, *op);
+  on.calls.replayed += int(graph_->ops.size());
+}
+
+}  // namespace zero
