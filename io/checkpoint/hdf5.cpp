@@ -91,24 +91,37 @@ Hdf5Handle Hdf5File::checked(hid_t id, Hdf5Handle::Close closer, const std::stri
   return {id, closer};
 }
 
-Hdf5File::Hdf5File(int descriptor, const std::string& name) : name_(name) {
+Hdf5Handle Hdf5File::access() const {
   leave_open_at_exit();
   require(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr), "keeping HDF5 from printing");
-  const Hdf5Handle access = checked(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
+  Hdf5Handle access = checked(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
   require(H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110), "format 1.10");
   require(H5Pset_alignment(access.id(), kAlignBytes, kAlignBytes), "alignment");
   require(H5Pset_meta_block_size(access.id(), kMetadataBlockBytes), "blocks of structure");
   require(H5Pset_small_data_block_size(access.id(), 0), "small data in its place");
   require(H5Pset_file_locking(access.id(), false, true), "file locking off");
-  const Hdf5Handle creation = checked(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file creation");
+  return access;
+}
+
+Hdf5Handle Hdf5File::creation() const {
+  Hdf5Handle creation = checked(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file creation");
   // No free space is filled later: what is allocated later lies further back.
   require(H5Pset_file_space_strategy(creation.id(), H5F_FSPACE_STRATEGY_AGGR, false, 1),
           "file space");
+  return creation;
+}
+
+Hdf5File::Hdf5File(int descriptor, const std::string& name, Begin begin) : name_(name) {
+  const Hdf5Handle how = access(), layout = creation();
+  // The default driver asks for the real path of a link, which a file in memory has none of.
+  require(H5Pset_fapl_stdio(how.id()), "the driver");
   links_ = checked(H5Pcreate(H5P_LINK_CREATE), H5Pclose, "link creation");
   require(H5Pset_create_intermediate_group(links_.id(), 1), "groups on the way");
   const std::string path = text("/proc/self/fd/", descriptor);
-  file_ = checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose,
-                  "making the structure");
+  const hid_t file = begin == Begin::empty
+                         ? H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout.id(), how.id())
+                         : H5Fopen(path.c_str(), H5F_ACC_RDWR, how.id());
+  file_ = checked(file, H5Fclose, "making the structure");
 }
 
 Hdf5Handle Hdf5File::make_dataset(const std::string& path, const Dataset& dataset) const {

@@ -41,12 +41,16 @@ class Hdf5Handle {
   Close close_ = nullptr;
 };
 
-/// A file being made through an open descriptor, whose content goes. Everything in it is known by
-/// its path from the root; groups on the way are made.
+/// A file being made. Everything in it is known by its path from the root; groups on the way are
+/// made.
 class Hdf5File {
  public:
-  /// `name` is for messages.
-  Hdf5File(int descriptor, const std::string& name);
+  enum class Begin : uint8_t {
+    empty,     ///< what the descriptor holds goes
+    as_it_is,  ///< what it holds, a file that was closed, is added to
+  };
+  /// Through an open descriptor. `name` is for messages.
+  Hdf5File(int descriptor, const std::string& name, Begin begin = Begin::empty);
 
   struct Dataset {
     Dtype dtype = Dtype::f32;
@@ -73,6 +77,9 @@ class Hdf5File {
   }
 
  private:
+  Hdf5Handle access() const;
+  Hdf5Handle creation() const;
+
   std::string name_;
   Hdf5Handle file_, links_;
 };

@@ -6,8 +6,9 @@
 
 #include "io/checkpoint/file_digest.hpp"
 #include "io/checkpoint/hdf5.hpp"
+#include "io/checkpoint/payload_file.hpp"
 #include "io/checkpoint/row_major.hpp"
-#include "io/checkpoint/structure_file.hpp"
+#include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 
@@ -20,11 +21,27 @@ class Index {
  public:
   Index(const Manifest& manifest, Hdf5File& file) : manifest_(manifest), file_(file) {}
 
-  void write() const {
+  void write_tensors() const {
     std::vector<std::vector<const Slice*>> slices(manifest_.tensors.size());
     for (const Slice& slice : manifest_.slices) slices[size_t(slice.tensor)].push_back(&slice);
     for (size_t i = 0; i < slices.size(); ++i) write_tensor(manifest_.tensors[i], slices[i]);
-    write_state();
+  }
+
+  void write_state() const {
+    const Hdf5Handle state = file_.make_group("state");
+    file_.set_attribute(state, "format_version", {&manifest_.format_version, 1});
+    file_.set_attribute(state, "step", {&manifest_.step, 1});
+    const int64_t ranks = manifest_.ranks;
+    file_.set_attribute(state, "ranks", {&ranks, 1});
+    std::string configuration;
+    for (const auto& [name, value] : manifest_.facts) {
+      if (name == kConfiguration) {
+        configuration = value;
+      } else {
+        file_.set_attribute(state, name, value);
+      }
+    }
+    file_.write_text("config", configuration);
   }
 
  private:
@@ -65,49 +82,41 @@ class Index {
                   "selecting a slice");
   }
 
-  void write_state() const {
-    const Hdf5Handle state = file_.make_group("state");
-    file_.set_attribute(state, "format_version", {&manifest_.format_version, 1});
-    file_.set_attribute(state, "step", {&manifest_.step, 1});
-    const int64_t ranks = manifest_.ranks;
-    file_.set_attribute(state, "ranks", {&ranks, 1});
-    std::string configuration;
-    for (const auto& [name, value] : manifest_.facts) {
-      if (name == kConfiguration) {
-        configuration = value;
-      } else {
-        file_.set_attribute(state, name, value);
-      }
-    }
-    file_.write_text("config", configuration);
-  }
-
   const Manifest& manifest_;
   Hdf5File& file_;
 };
 
-File digest_of(const StructureFile& file, const std::string& name) {
+File digest_of(std::span<const std::byte> content) {
   FileDigest digest;
-  std::vector<std::byte> block(static_cast<size_t>(kDigestBlockBytes));
-  const int64_t end = file.bytes();
-  for (int64_t offset = 0; offset < end; offset += kDigestBlockBytes) {
-    const auto now = std::span(block).first(size_t(std::min(kDigestBlockBytes, end - offset)));
-    file.read(offset, now);
-    digest.add_block(now);
+  while (!content.empty()) {
+    const size_t now = std::min(content.size(), size_t(kDigestBlockBytes));
+    digest.add_block(content.first(now));
+    content = content.subspan(now);
   }
-  return digest.result(name);
+  return digest.result(kIndexName);
 }
 
 }  // namespace
 
-File write_index(int folder, const Manifest& manifest) {
-  StructureFile file(folder, kIndexName);
-  Hdf5File hdf5(file.descriptor(), file.path());
-  Index(manifest, hdf5).write();
+IndexStructure::IndexStructure(const Manifest& manifest) {
+  const StructureMemory memory(kIndexName);
+  Hdf5File file(memory.descriptor(), memory.name());
+  Index(manifest, file).write_tensors();
+  file.close();
+  without_state_ = memory.read(0, memory.bytes());
+}
+
+File IndexStructure::write(int folder, const Manifest& manifest) const {
+  const StructureMemory memory(kIndexName);
+  memory.write(without_state_);
+  Hdf5File hdf5(memory.descriptor(), memory.name(), Hdf5File::Begin::as_it_is);
+  Index(manifest, hdf5).write_state();
   hdf5.close();
-  File entry = digest_of(file, kIndexName);
+  const std::vector<std::byte> content = memory.read(0, memory.bytes());
+  PayloadFile file(folder, kIndexName);
+  file.write(content);
   file.sync();
-  return entry;
+  return digest_of(content);
 }
 
 }  // namespace zero::checkpoint

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
@@ -15,15 +17,27 @@ namespace {
 
 constexpr size_t kPageBytes = 4096;
 
+std::string path_of(int folder, const std::string& name) {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink(text("/proc/self/fd/", folder), error);
+  return error ? name : (path / name).string();
+}
+
 }  // namespace
 
+PayloadFile::PayloadFile(int folder, const std::string& name, int mode)
+    : path_(path_of(folder, name)),
+      file_(openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                   mode)) {
+  if (!file_) refuse(Exit::kIo, path_, ": ", std::strerror(errno), " making the file");
+}
+
 void PayloadFile::begin_payload(int64_t bytes) {
-  // Pages that HDF5 has left in the cache would have to reach the disk before their neighbours.
-  if (ftruncate(descriptor(), 0) != 0) {
-    refuse(Exit::kIo, path(), ": ", std::strerror(errno), " emptying the file");
-  }
   allocate(bytes);
-  if (bytes < kDigestBlockBytes || !goes_past_page_cache()) use_page_cache();
+  if (bytes < kDigestBlockBytes) return;
+  is_direct_ = true;
+  refuses_direct_ = !goes_past_page_cache();
+  if (refuses_direct_) use_page_cache();
 }
 
 void PayloadFile::allocate(int64_t bytes) {
@@ -32,7 +46,7 @@ void PayloadFile::allocate(int64_t bytes) {
     status = fallocate(descriptor(), 0, 0, off_t(bytes));
   } while (status != 0 && errno == EINTR);
   if (status == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return;
-  refuse(Exit::kIo, path(), ": ", std::strerror(errno), " setting ", bytes, " bytes aside");
+  refuse(Exit::kIo, path_, ": ", std::strerror(errno), " setting ", bytes, " bytes aside");
 }
 
 /// Some file systems say that they cannot only when it is tried.
@@ -45,15 +59,28 @@ bool PayloadFile::goes_past_page_cache() {
     wrote = pwrite(descriptor(), kPage, kPageBytes, 0);
   } while (wrote < 0 && errno == EINTR);
   if (wrote < 0 && errno != EINVAL) {
-    refuse(Exit::kIo, path(), ": ", std::strerror(errno), " writing its first page");
+    refuse(Exit::kIo, path_, ": ", std::strerror(errno), " writing its first page");
   }
   return wrote == ssize_t(kPageBytes);
 }
 
 void PayloadFile::use_page_cache() {
+  if (!is_direct_) return;
   const int flags = fcntl(descriptor(), F_GETFL);
   if (flags < 0 || fcntl(descriptor(), F_SETFL, flags & ~O_DIRECT) != 0) {
-    refuse(Exit::kIo, path(), ": ", std::strerror(errno), " turning to the page cache");
+    refuse(Exit::kIo, path_, ": ", std::strerror(errno), " turning to the page cache");
+  }
+  is_direct_ = false;
+}
+
+void PayloadFile::write(std::span<const std::byte> bytes) const {
+  const int reason = write_all(file_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (reason != 0) refuse(Exit::kIo, path_, ": ", std::strerror(reason), " writing it");
+}
+
+void PayloadFile::sync() {
+  if (fsync(descriptor()) != 0) {
+    refuse(Exit::kIo, path_, ": ", std::strerror(errno), " syncing the file");
   }
 }
 

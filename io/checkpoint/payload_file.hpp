@@ -1,27 +1,47 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 
-#include "io/checkpoint/structure_file.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 
-/// A file that, when its structure is read, is written again as a whole: past the page cache where
-/// its file system can, so that saving takes no memory from training and leaves the disk little to
-/// do in fsync.
-class PayloadFile : public StructureFile {
+/// A new file (O_EXCL) in an open folder, for its owner alone unless `mode` says more. It is
+/// written past the page cache where its file system can, so that saving takes no memory from
+/// training and leaves the disk little to do in fsync. Every function throws Error(kIo) naming file
+/// and reason.
+class PayloadFile {
  public:
-  using StructureFile::StructureFile;
+  PayloadFile(int folder, const std::string& name, int mode = 0600);
 
-  /// Forgets what HDF5 has written and sets the room for `bytes` aside. From then on writes must be
-  /// whole pages, of memory and of the file, until use_page_cache(). Throws Error(kIo).
+  int descriptor() const { return file_.descriptor(); }
+  /// For messages: the folder as the system knows it, and the name.
+  const std::string& path() const { return path_; }
+
+  /// Sets the room for `bytes` aside. From then on writes must be whole pages, of memory and of the
+  /// file, until use_page_cache().
   void begin_payload(int64_t bytes);
-  /// For an end that is no whole page. No write is under way. Throws Error(kIo).
+  /// Whether the file system would not have the page cache passed by.
+  bool refuses_direct() const { return refuses_direct_; }
+  /// Whether writes must be whole pages.
+  bool is_direct() const { return is_direct_; }
+  /// For an end that is no whole page. No write is under way.
   void use_page_cache();
+  /// Appends through the page cache, without begin_payload().
+  void write(std::span<const std::byte> bytes) const;
+  /// Once; what a failed fsync has lost no second one brings back.
+  void sync();
 
  private:
   void allocate(int64_t bytes);
   bool goes_past_page_cache();
+
+  std::string path_;
+  OpenFile file_;
+  bool is_direct_ = false, refuses_direct_ = false;
 };
 
 }  // namespace zero::checkpoint

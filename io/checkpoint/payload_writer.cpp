@@ -20,30 +20,19 @@ int64_t payload_offset(const Hdf5File& file, const Hdf5Handle& dataset, const st
   return int64_t(offset);
 }
 
-PayloadWriter::PayloadWriter(PayloadFile& file, std::vector<Extent> extents)
-    : file_(file), extents_(std::move(extents)), file_bytes_(file.bytes()), writer_(file) {
-  read_structure();
-  file_.begin_payload(file_bytes_);
+PayloadWriter::PayloadWriter(PayloadFile& file, std::shared_ptr<const FileStructure> structure)
+    : file_(file), structure_(std::move(structure)), writer_(file) {
+  file_.begin_payload(structure_->file_bytes());
   append_structure();
 }
 
-void PayloadWriter::read_structure() {
-  int64_t begin = 0;
-  for (size_t i = 0; i <= extents_.size(); ++i) {
-    const int64_t end = i < extents_.size() ? extents_[i].offset : file_bytes_;
-    ZERO_REQUIRE(begin <= end, file_.path(), ": HDF5 laid payload ", i, " not before the next one");
-    structure_.emplace_back(size_t(end - begin));
-    file_.read(begin, structure_.back());
-    begin = i < extents_.size() ? end + extents_[i].bytes : end;
-  }
-}
-
-void PayloadWriter::append_structure() { writer_.append(structure_[current_]); }
+void PayloadWriter::append_structure() { writer_.append(structure_->before(current_)); }
 
 /// Bytes that the payload to be appended to still lacks; 0 after the last one.
 int64_t PayloadWriter::left() const {
-  if (current_ == extents_.size()) return 0;
-  return extents_[current_].offset + extents_[current_].bytes - writer_.bytes();
+  if (current_ == structure_->extents().size()) return 0;
+  const auto& [offset, bytes] = structure_->extents()[current_];
+  return offset + bytes - writer_.bytes();
 }
 
 void PayloadWriter::append(std::span<const std::byte> bytes) {
@@ -59,8 +48,9 @@ void PayloadWriter::append(std::span<const std::byte> bytes) {
 }
 
 File PayloadWriter::finish(const std::string& name) {
-  ZERO_REQUIRE(current_ == extents_.size(), file_.path(), ": payload ", current_, " of ",
-               extents_.size(), " lacks ", left(), " bytes");
+  const size_t extents = structure_->extents().size();
+  ZERO_REQUIRE(current_ == extents, file_.path(), ": payload ", current_, " of ", extents,
+               " lacks ", left(), " bytes");
   writer_.finish();
   file_.sync();
   return writer_.digests(name);

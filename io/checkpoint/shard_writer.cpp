@@ -1,13 +1,13 @@
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/payload_writer.hpp"
-#include "io/checkpoint/structure_file.hpp"
+#include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 
 namespace zero::checkpoint {
 namespace {
 
-using Extent = PayloadWriter::Extent;
+using Extent = FileStructure::Extent;
 
 Extent make_slice(const Hdf5File& file, const SlicePlan& slice, const Hdf5Handle& layout) {
   ZERO_REQUIRE(slice.numel > 0 && slice.begin >= 0, slice.tensor.name, ": a slice [", slice.begin,
@@ -21,42 +21,50 @@ Extent make_slice(const Hdf5File& file, const SlicePlan& slice, const Hdf5Handle
           .bytes = slice.numel * int64_t(bytes_of(slice.tensor.dtype))};
 }
 
-std::vector<Extent> write_structure(const StructureFile& file, std::span<const SlicePlan> slices) {
-  Hdf5File hdf5(file.descriptor(), file.path());
+FileStructure structure_of(std::span<const SlicePlan> slices) {
+  const StructureMemory memory("the structure of a rank's file");
+  Hdf5File hdf5(memory.descriptor(), memory.name());
   std::vector<Extent> extents;
   {
     const Hdf5Handle layout = payload_layout(hdf5);
     for (const SlicePlan& slice : slices) extents.push_back(make_slice(hdf5, slice, layout));
   }
   hdf5.close();
-  return extents;
+  return {memory, std::move(extents)};
 }
 
 }  // namespace
 
+ShardStructure::ShardStructure(std::span<const SlicePlan> slices)
+    : structure_(std::make_shared<const FileStructure>(structure_of(slices))) {}
+
 struct ShardWriter::Parts {
-  Parts(int folder, const std::string& file_name, std::span<const SlicePlan> slices)
+  Parts(int folder, const std::string& file_name, std::shared_ptr<const FileStructure> shared)
       : name(file_name),
+        structure(std::move(shared)),
         file(folder, file_name),
-        extents(write_structure(file, slices)),
-        payload(file, extents) {}
+        payload(file, structure) {}
 
   std::string name;
+  std::shared_ptr<const FileStructure> structure;
   PayloadFile file;
-  std::vector<Extent> extents;
   PayloadWriter payload;
 };
 
-ShardWriter::ShardWriter(int folder, const std::string& name, std::span<const SlicePlan> slices)
-    : parts_(std::make_unique<Parts>(folder, name, slices)) {}
+ShardWriter::ShardWriter(int folder, const std::string& name, const ShardStructure& structure)
+    : parts_(std::make_unique<Parts>(folder, name, structure.structure_)) {}
 
 ShardWriter::~ShardWriter() = default;
 
 void ShardWriter::append(std::span<const std::byte> bytes) { parts_->payload.append(bytes); }
 
 ShardWriter::Written ShardWriter::finish() {
-  Written written{.file = parts_->payload.finish(parts_->name), .offsets = {}};
-  for (const Extent& extent : parts_->extents) written.offsets.push_back(extent.offset);
+  Written written{.file = parts_->payload.finish(parts_->name),
+                  .offsets = {},
+                  .refuses_direct = parts_->file.refuses_direct()};
+  for (const Extent& extent : parts_->structure->extents()) {
+    written.offsets.push_back(extent.offset);
+  }
   return written;
 }
 

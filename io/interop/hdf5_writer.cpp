@@ -3,10 +3,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/payload_writer.hpp"
-#include "io/checkpoint/structure_file.hpp"
+#include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/hdf5.hpp"
 
@@ -14,11 +15,12 @@ namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
+using checkpoint::FileStructure;
 using checkpoint::Hdf5File;
 using checkpoint::Hdf5Handle;
 using checkpoint::PayloadFile;
 using checkpoint::PayloadWriter;
-using checkpoint::StructureFile;
+using checkpoint::StructureMemory;
 
 OpenFile folder_of(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
@@ -30,7 +32,7 @@ OpenFile folder_of(const std::string& path) {
 
 using Content = SafetensorsWriter::Content;
 
-PayloadWriter::Extent make_tensor(const Hdf5File& file, const SafetensorsWriter::Tensor& tensor,
+FileStructure::Extent make_tensor(const Hdf5File& file, const SafetensorsWriter::Tensor& tensor,
                                   Dtype dtype, const Hdf5Handle& layout) {
   const Hdf5Handle dataset = file.make_dataset(
       tensor.name, {.dtype = dtype, .shape = tensor.shape, .creation = layout.id()});
@@ -39,10 +41,10 @@ PayloadWriter::Extent make_tensor(const Hdf5File& file, const SafetensorsWriter:
   return {.offset = payload_offset(file, dataset, tensor.name), .bytes = bytes};
 }
 
-std::vector<PayloadWriter::Extent> write_structure(const StructureFile& file,
-                                                   const Content& content) {
-  Hdf5File hdf5(file.descriptor(), file.path());
-  std::vector<PayloadWriter::Extent> extents;
+std::shared_ptr<const FileStructure> structure_of(const std::string& path, const Content& content) {
+  const StructureMemory memory(path);
+  Hdf5File hdf5(memory.descriptor(), memory.name());
+  std::vector<FileStructure::Extent> extents;
   {
     const Hdf5Handle layout = payload_layout(hdf5);
     for (const SafetensorsWriter::Tensor& tensor : content.tensors) {
@@ -52,7 +54,7 @@ std::vector<PayloadWriter::Extent> write_structure(const StructureFile& file,
     for (const auto& [name, value] : content.metadata) hdf5.set_attribute(root, name, value);
   }
   hdf5.close();
-  return extents;
+  return std::make_shared<const FileStructure>(memory, std::move(extents));
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ std::vector<PayloadWriter::Extent> write_structure(const StructureFile& file,
 struct Hdf5Writer::Parts {
   Parts(const std::string& path, const Content& content)
       : file(folder_of(path).descriptor(), fs::path(path).filename().string(), 0644),
-        payload(file, write_structure(file, content)) {}
+        payload(file, structure_of(path, content)) {}
 
   PayloadFile file;
   PayloadWriter payload;

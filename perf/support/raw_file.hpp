@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "zero/base/error.hpp"
@@ -82,6 +84,13 @@ class RawFile {
   std::optional<aio::Ticket> under_way_;
   int64_t bytes_ = 0;
 };
+
+/// Until a disk has done with what was written and removed before. A file system that tells its
+/// disk which room is free does so with a later commit, which would be that of whoever comes next.
+inline void let_disk_rest() {
+  sync();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+}
 
 /// Bytes that are not alike, for a disk that would notice.
 inline void fill_unalike(std::span<std::byte> bytes) {

@@ -30,6 +30,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "io"))
 from runs import launcher  # noqa: E402
@@ -40,6 +41,7 @@ STALL_RATIO = 1 / 1.1
 LOAD_RATE = 2e9
 BESIDE_MIB = 256
 CORES = 2
+REST_SECONDS = 0.5
 INPUT = """
 train_micro_batch_size_per_gpu = 1
 [model]
@@ -116,13 +118,21 @@ class Bench:
         command = re.sub(r"\{(\w+)\}", lambda found: str(names[found[1]]), self.args.peer)
         return self.kept(Partner(command, shell=True))
 
+    def asked(self, partner):
+        """Seconds, on a disk that has done with what was written and removed before: a file system
+        that tells its disk which room is free does so with a later commit, which would be that of
+        whoever comes next."""
+        os.sync()
+        time.sleep(REST_SECONDS)
+        return partner.ask()
+
     def in_turns(self, partners):
         """{name: seconds}, in another order each time, without the first round."""
         names, seconds = list(partners), {name: [] for name in partners}
         for turn in range(self.args.rounds + 1):
             first = turn % len(names)
             for name in names[first:] + names[:first]:
-                seconds[name].append(partners[name].ask())
+                seconds[name].append(self.asked(partners[name]))
         seconds = {name: values[1:] for name, values in seconds.items()}
         for name, values in seconds.items():
             print(f"  {name:24s} {statistics.median(values):7.3f} s "

@@ -138,9 +138,10 @@ class Rank {
   }
 
   double save() {
-    make_way();
+    control_.share("");
     const double seconds = seconds_of([&] { checkpointer_->save(++step_, *engine_); });
     checkpointer_->committed(true);
+    remove_older();
     return seconds;
   }
 
@@ -189,12 +190,12 @@ class Rank {
     return seconds;
   }
 
-  /// The room of an old checkpoint is given back outside of what is measured, for all alike.
-  void make_way() {
-    control_.share("");
+  /// The room of an old checkpoint is given back outside of what is measured, as that of raw files.
+  void remove_older() {
     if (session_.is_first()) {
       for (const auto& entry : fs::directory_iterator(train::checkpoint_root(config_))) {
-        if (entry.is_directory()) fs::remove_all(entry.path());
+        const bool is_newest = entry.path().filename() == checkpoint::Store::folder_of(step_);
+        if (entry.is_directory() && !entry.is_symlink() && !is_newest) fs::remove_all(entry.path());
       }
     }
     control_.share("");

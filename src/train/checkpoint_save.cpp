@@ -1,9 +1,9 @@
 #include "src/train/checkpoint_save.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "src/train/checkpoint_agreement.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
@@ -14,9 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Ranks wait for each other after this many pieces, so that a watchdog can tell a rank that hangs
-/// from a file that is long.
-constexpr size_t kPiecesARound = 16;
 constexpr int64_t kPieceBytesMax = int64_t(4) << 20;
 
 /// Thrown on every rank alike when a save has failed on any.
@@ -26,11 +23,9 @@ struct SaveFailed {
 
 /// What a rank tells of its file; the manifest is written by the first.
 std::string to_text(const checkpoint::ShardWriter::Written& written) {
-  return Json{{"name", written.file.name},
-              {"bytes", written.file.bytes},
-              {"crc32c", written.file.crc32c},
-              {"xxh3", written.file.xxh3},
-              {"offsets", written.offsets}}
+  return Json{{"name", written.file.name},     {"bytes", written.file.bytes},
+              {"crc32c", written.file.crc32c}, {"xxh3", written.file.xxh3},
+              {"offsets", written.offsets},    {"refuses_direct", written.refuses_direct}}
       .dump();
 }
 
@@ -40,7 +35,8 @@ checkpoint::ShardWriter::Written written_of(const std::string& words) {
                    .bytes = json["bytes"],
                    .crc32c = json["crc32c"],
                    .xxh3 = json["xxh3"]},
-          .offsets = json["offsets"]};
+          .offsets = json["offsets"],
+          .refuses_direct = json["refuses_direct"]};
 }
 
 class Save {
@@ -82,27 +78,28 @@ class Save {
     publish(write_shards());
   }
 
-  /// Writes this rank's file. What every rank tells of its own is on rank 0.
+  /// Layouts do not change from save to save.
+  const checkpoint::ShardStructure& structure() const {
+    std::optional<checkpoint::ShardStructure>& kept = order_.kept.structure;
+    if (!kept) kept.emplace(slice_plans(order_.plan, rank_, order_.parts));
+    return *kept;
+  }
+
+  /// Writes this rank's file. What every rank tells of its own is on rank 0. Ranks agree when each
+  /// has room, and when each has its file on the disk; between that no rank waits for another.
   std::vector<std::string> write_shards() {
     OpenFile folder;
     std::unique_ptr<checkpoint::ShardWriter> file;
     agree([&] {
       folder = OpenFile(order_.store.open_folder(temporary_));
       file = std::make_unique<checkpoint::ShardWriter>(
-          folder.descriptor(), checkpoint::rank_file_name(rank_),
-          slice_plans(order_.plan, rank_, order_.parts));
+          folder.descriptor(), checkpoint::rank_file_name(rank_), structure());
     });
-    const size_t rounds = size_t(peers_.largest(int64_t(payload_.pieces() / kPiecesARound))) + 1;
-    for (size_t round = 0; round < rounds; ++round) {
-      agree([&] {
-        const size_t end = std::min(payload_.pieces(), (round + 1) * kPiecesARound);
-        for (size_t i = round * kPiecesARound; i < end; ++i, ++pieces_) {
-          file->append(payload_.piece(i));
-        }
-      });
-    }
     std::string told;
-    agree([&] { told = to_text(file->finish()); });
+    agree([&] {
+      for (size_t i = 0; i < payload_.pieces(); ++i, ++pieces_) file->append(payload_.piece(i));
+      told = to_text(file->finish());
+    });
     return peers_.gather(told);
   }
 
@@ -130,12 +127,23 @@ class Save {
     std::vector<std::vector<int64_t>> offsets;
     for (const std::string& words : written) {
       checkpoint::ShardWriter::Written shard = written_of(words);
+      if (shard.refuses_direct) warn_of_page_cache(shard.file.name);
       manifest.files.push_back(std::move(shard.file));
       offsets.push_back(std::move(shard.offsets));
     }
     describe_slices(order_.plan, offsets, order_.parts, manifest);
-    manifest.files.push_back(checkpoint::write_index(folder.descriptor(), manifest));
+    std::optional<checkpoint::IndexStructure>& index = order_.kept.index;
+    if (!index) index.emplace(manifest);
+    manifest.files.push_back(index->write(folder.descriptor(), manifest));
     order_.store.write_manifest(temporary_, manifest);
+  }
+
+  void warn_of_page_cache(const std::string& file) const {
+    if (std::exchange(order_.kept.has_warned, true)) return;
+    std::fprintf(stderr,
+                 "zeroapp: warning: %s: %s goes through the page cache, which its file system will "
+                 "not have passed by: saves are slower and take memory from others\n",
+                 order_.store.root().c_str(), file.c_str());
   }
 
   /// What cannot be removed costs room, not the run.
@@ -162,7 +170,8 @@ class Save {
   const int rank_ = peers_.rank();
   const bool is_first_ = rank_ == 0;
   const DiskWork disk_ = {.name = "the save of a checkpoint",
-                          .bytes = int64_t(payload_.pieces()) * kPieceBytesMax};
+                          .bytes = int64_t(payload_.pieces()) * kPieceBytesMax,
+                          .moved = &pieces_};
   std::string temporary_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/train/checkpoint_payload.hpp"
@@ -10,6 +11,13 @@
 
 namespace zero::train {
 
+/// What a save leaves to the next ones of its run, of the same parts.
+struct KeptOfSaves {
+  std::optional<checkpoint::ShardStructure> structure;  ///< of this rank's files
+  std::optional<checkpoint::IndexStructure> index;      ///< on rank 0
+  bool has_warned = false;  ///< of a file system that will not have the page cache passed by
+};
+
 struct SaveOrder {
   checkpoint::Store& store;
   const plan::Plan& plan;
@@ -17,6 +25,7 @@ struct SaveOrder {
   int64_t step;
   Facts facts;  ///< of the launch and of the state after the step
   checkpoint::Store::Retention retention;
+  KeptOfSaves& kept;
 };
 
 /// The commit protocol: what is acknowledged, by an empty text, survives a loss of power; then old

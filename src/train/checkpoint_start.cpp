@@ -179,7 +179,9 @@ std::optional<Evaluation> Checkpointer::load_best(int64_t last_step, Engine& eng
 void Checkpointer::fill(const Start& start, Engine& engine) {
   const Asleep asleep(session_.peers());
   session_.together([&] {
-    SignOfLife sign(session_.peers(), {.name = "the loading of a checkpoint"});
+    int64_t bytes = 0;
+    for (const checkpoint::File& file : start.manifest.files) bytes += file.bytes;
+    SignOfLife sign(session_.peers(), {.name = "the loading of a checkpoint", .bytes = bytes});
     load_state(*start.store, start.manifest, engine.view(), session_.threads());
     sign.finish();
     const kernels::StepState fresh = engine.state();

@@ -33,7 +33,11 @@ int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const SavedPart> p
 
 Checkpointer::Checkpointer(Session& session, const RunConfig& config, const plan::Plan& plan,
                            Facts facts)
-    : session_(session), config_(config), plan_(plan), facts_(std::move(facts)) {
+    : session_(session),
+      config_(config),
+      plan_(plan),
+      facts_(std::move(facts)),
+      kept_(std::make_unique<KeptOfSaves>()) {
   open_store();
   require_shared_folder();
   session_.together([&] {
@@ -130,7 +134,8 @@ void Checkpointer::save(int64_t step, Engine& engine) {
                   .facts = std::move(facts),
                   .retention = {.keep = config_.checkpoint.keep,
                                 .keep_every = config_.checkpoint.keep_every,
-                                .best = {}}};
+                                .best = {}},
+                  .kept = *kept_};
   if (best_if_saved_) order.retention.best = best_if_saved_->step;
   saving_ = step;
   if (background_) return background_->begin(live, std::move(order), engine);

@@ -72,7 +72,8 @@ std::span<const std::byte> narrowed(std::span<const float> values, std::vector<s
 
 checkpoint::ShardWriter::Written write_shard(const StoredModel& model, int folder,
                                              const std::vector<SlicePlan>& slices) {
-  checkpoint::ShardWriter file(folder, checkpoint::rank_file_name(0), slices);
+  checkpoint::ShardWriter file(folder, checkpoint::rank_file_name(0),
+                               checkpoint::ShardStructure(slices));
   std::vector<std::byte> room;
   const size_t prefix = text("model/", kStoredPrefix).size();
   for (const SlicePlan& slice : slices) {
@@ -100,7 +101,7 @@ checkpoint::Manifest write_files(const StoredModel& model, int folder, const Fac
                                .numel = slices[i].numel,
                                .offset = written.offsets[i]});
   }
-  manifest.files.push_back(checkpoint::write_index(folder, manifest));
+  manifest.files.push_back(checkpoint::IndexStructure(manifest).write(folder, manifest));
   return manifest;
 }
 

@@ -66,6 +66,8 @@ bool Peers::wait_asleep(bool asleep) { return std::exchange(channel_->asleep, as
 
 void Peers::watch_with(Watchdog* watchdog) { channel_->watchdog = watchdog; }
 
+Watchdog* Peers::watchdog() const { return channel_->watchdog; }
+
 double Peers::patience_seconds() const {
   return channel_->watchdog ? channel_->watchdog->timeout_seconds() : 0;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace zero::train {
 namespace {
@@ -12,8 +13,9 @@ constexpr double kTimesPatience = 20, kSlowestBytesPerSecond = 5e6;
 }  // namespace
 
 SignOfLife::SignOfLife(const Peers& peers, const DiskWork& work) : peers_(peers), work_(work) {
-  if (peers_.ranks() > 1 && peers_.patience_seconds() > 0)
-    thread_ = std::thread([this] { answer(); });
+  if (peers_.patience_seconds() <= 0 || (peers_.ranks() == 1 && work_.bytes == 0)) return;
+  if (work_.moved) seen_ = *work_.moved;
+  thread_ = std::thread([this] { answer(); });
 }
 
 SignOfLife::~SignOfLife() { end(); }
@@ -47,14 +49,26 @@ bool SignOfLife::wait_a_little() {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto ended = [this] { return ended_; };
   changed_.wait_for(lock, kPause, ended);
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  const double seconds = quiet_seconds();
   if (!ended_ && !warned_ && seconds > patience) {
     warned_ = true;
     std::fprintf(stderr, "zeroapp: warning: rank %d has been at %s for %.0f s: its disk is slow\n",
                  peers_.rank(), work_.name, seconds);
   }
-  if (seconds > most) changed_.wait(lock, ended);
+  if (seconds > most) wait_for_movement(lock, most);
   return ended_;
+}
+
+double SignOfLife::quiet_seconds() {
+  const int64_t moved = work_.moved ? work_.moved->load() : 0;
+  if (std::exchange(seen_, moved) != moved) since_ = Clock::now();
+  return std::chrono::duration<double>(Clock::now() - since_).count();
+}
+
+void SignOfLife::wait_for_movement(std::unique_lock<std::mutex>& lock, double most) {
+  // A rank that is alone has nobody who would miss it.
+  const Watchdog::Armed armed(peers_.ranks() == 1 ? peers_.watchdog() : nullptr, work_.name);
+  while (!ended_ && quiet_seconds() > most) changed_.wait_for(lock, kPause);
 }
 
 }  // namespace zero::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -15,12 +16,15 @@ namespace zero::train {
 struct DiskWork {
   const char* name = "a checkpoint";  ///< what a warning calls it
   int64_t bytes = 0;                  ///< that this rank moves, at most
+  /// Rises while it moves them; none where nobody counts.
+  const std::atomic<int64_t>* moved = nullptr;
 };
 
 /// While ranks do such work each without the others, a thread of each tells them again and again
 /// that it is alive: so a watchdog can tell a disk that is slow, which is waited for and reported,
-/// from a rank that hangs. Only for 20 times the watchdog's patience, or the time of the bytes at
-/// 5 MB/s where that is longer: then the others' watchdogs see to it.
+/// from a rank that hangs. Where nothing has moved for 20 times the watchdog's patience, or the
+/// time of the bytes at 5 MB/s where that is longer, it says no more: then the others' watchdogs
+/// see to it, or the own one of a rank that is alone and knows its bytes.
 class SignOfLife {
  public:
   /// Nothing else may communicate over these peers until finish(). Collective.
@@ -38,11 +42,14 @@ class SignOfLife {
 
   void answer();
   bool wait_a_little();
+  double quiet_seconds();
+  void wait_for_movement(std::unique_lock<std::mutex>& lock, double most);
   void end();
 
   const Peers& peers_;
   const DiskWork work_;
-  const Clock::time_point begun_ = Clock::now();
+  Clock::time_point since_ = Clock::now();  ///< it began, or moved for the last time
+  int64_t seen_ = 0;
   bool warned_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -74,6 +74,15 @@ def stopped_rank_moves_no_latest(faults):
     faults.require_nothing_lost(broken, "rank 1 stopped")
 
 
+def lone_rank_ends_too():
+    """One rank, whose disk does not come back from a sync: nobody else is there to miss it."""
+    alone = Faults(ranks=1)
+    broken = alone.run_faulty("run.watchdog=1", ONLY="fsync", CALL=1, ACTION=-100)
+    check(broken.status == 10, f"a lone rank that hangs ends with 10: {broken.status}", broken)
+    check("is at the save of a checkpoint" in broken.error_lines()[0], "and says where", broken)
+    alone.require_nothing_lost(broken, "a lone rank that hangs")
+
+
 def slow_disks_are_waited_for(faults):
     """Each sync of a rank takes longer than the watchdog waits for one that says nothing."""
     for rank, background in ((1, "false"), (0, "true")):
@@ -111,6 +120,7 @@ def main():
     killed_at_calls(faults, everywhere)
     killed_at_moments(faults, 40 if everywhere else 0)
     stopped_rank_moves_no_latest(faults)
+    lone_rank_ends_too()
     slow_disks_are_waited_for(faults)
     interrupt_commits(faults)
     print("no acknowledged checkpoint is lost")

@@ -10,6 +10,7 @@
 ///   FAULT_REPEATS  1: to all later ones too
 ///   FAULT_LOG      gets a line for each call that counts: its number, name and path
 ///   FAULT_NO_URING 1: the kernel knows no io_uring, so that all writes are calls
+///   FAULT_NO_DIRECT 1: no file system can write past the page cache, and says so when it is tried
 ///   FAULT_FREE     bytes that file systems say are free
 
 #include <dlfcn.h>
@@ -123,6 +124,10 @@ ssize_t write(int file, const void* from, size_t bytes) {
   return called("write", Path(file), SYS_write, file, from, bytes);
 }
 ssize_t pwrite64(int file, const void* from, size_t bytes, off64_t offset) {
+  if (setting("FAULT_NO_DIRECT")[0] == '1' && (fcntl(file, F_GETFL) & O_DIRECT)) {
+    errno = EINVAL;
+    return -1;
+  }
   return called("pwrite", Path(file), SYS_pwrite64, file, from, bytes, offset);
 }
 ssize_t pwrite(int file, const void* from, size_t bytes, off_t offset) {

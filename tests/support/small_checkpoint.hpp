@@ -77,7 +77,7 @@ inline std::vector<checkpoint::SlicePlan> small_slices(int rank) {
 inline checkpoint::ShardWriter::Written write_shard(int folder, const std::string& name,
                                                     const std::vector<checkpoint::SlicePlan>& all,
                                                     float added = 0) {
-  checkpoint::ShardWriter writer(folder, name, all);
+  checkpoint::ShardWriter writer(folder, name, checkpoint::ShardStructure(all));
   for (const checkpoint::SlicePlan& slice : all) {
     const std::vector<std::byte> bytes = bytes_of_slice(slice, added);
     for (size_t at = 0; at < bytes.size(); at += 70001) {
@@ -106,7 +106,7 @@ inline checkpoint::Manifest write_small_files(int folder, int64_t step, float ad
     }
     manifest.files.push_back(written.file);
   }
-  manifest.files.push_back(checkpoint::write_index(folder, manifest));
+  manifest.files.push_back(checkpoint::IndexStructure(manifest).write(folder, manifest));
   return manifest;
 }
 

@@ -39,7 +39,8 @@ class CheckpointModels : public ::testing::Test {
       manifest.tensors.push_back(slices[i].tensor);
       manifest.slices.push_back({int32_t(i), 0, 0, slices[i].numel, written.offsets[i]});
     }
-    manifest.files.push_back(checkpoint::write_index(folder.descriptor(), manifest));
+    manifest.files.push_back(
+        checkpoint::IndexStructure(manifest).write(folder.descriptor(), manifest));
     store.write_manifest(temporary, manifest);
     store.publish(temporary, 5);
   }

@@ -184,8 +184,9 @@ class Ranks {
     manifest.ranks = int32_t(held_.size());
     std::vector<std::vector<int64_t>> offsets;
     for (int rank = 0; rank < manifest.ranks; ++rank) {
-      checkpoint::ShardWriter file(folder.descriptor(), checkpoint::rank_file_name(rank),
-                                   slice_plans(plan_, rank, kSavedParts));
+      checkpoint::ShardWriter file(
+          folder.descriptor(), checkpoint::rank_file_name(rank),
+          checkpoint::ShardStructure(slice_plans(plan_, rank, kSavedParts)));
       LivePayload live(held_[size_t(rank)]->view(), kSavedParts);
       for (size_t i = 0; i < live.pieces(); ++i) file.append(live.piece(i));
       auto written = file.finish();
@@ -193,7 +194,8 @@ class Ranks {
       offsets.push_back(std::move(written.offsets));
     }
     describe_slices(plan_, offsets, kSavedParts, manifest);
-    manifest.files.push_back(checkpoint::write_index(folder.descriptor(), manifest));
+    manifest.files.push_back(
+        checkpoint::IndexStructure(manifest).write(folder.descriptor(), manifest));
     store.write_manifest(temporary, manifest);
     store.publish(temporary, 1);
     return manifest;

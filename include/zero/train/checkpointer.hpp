@@ -50,6 +50,8 @@ struct Start {
   std::string folder() const;
 };
 
+struct KeptOfSaves;
+
 /// Saves the state of a run and finds it again: the commit protocol over all ranks, of which
 /// checkpoint::Store is one process's part. What a rank holds is written by that rank; what it
 /// needs it reads, at any number of ranks and any stage, in pieces of at most 4 MiB. Every public
@@ -114,6 +116,7 @@ class Checkpointer {
   const plan::Plan& plan_;
   Facts facts_;
   std::unique_ptr<checkpoint::Store> store_, other_;
+  std::unique_ptr<KeptOfSaves> kept_;
   std::unique_ptr<Background> background_;  ///< of checkpoint.async
   int64_t saving_ = 0;                      ///< the step of the save under way; 0: none is
   int64_t committed_ = 0;

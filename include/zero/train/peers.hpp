@@ -24,6 +24,7 @@ class Peers {
   /// From now on a watchdog, which outlives its use, is armed while a verb waits for other ranks;
   /// none with nullptr.
   void watch_with(Watchdog* watchdog);
+  Watchdog* watchdog() const;
   /// After which it gives up; 0 without one.
   double patience_seconds() const;
 

@@ -17,16 +17,29 @@ struct SlicePlan {
   int64_t begin = 0, numel = 0;
 };
 
-/// One rank's HDF5 file. HDF5 writes the structure: a contiguous, early allocated dataset of
+class FileStructure;
+
+/// What a rank's HDF5 file holds beside its payload: a contiguous, early allocated dataset of
 /// `numel` elements for each slice, named by dataset_name(), with attributes "begin" and "shape";
-/// bf16 as a custom float that h5py reads as float32. The payload goes by our own queue to the
-/// offsets that HDF5 tells, with digests taken from memory on the way. Never opened again after it
-/// is published. HDF5 is done with, and closed, when the constructor returns; it is not safe to
-/// use by two threads.
+/// bf16 as a custom float that h5py reads as float32. HDF5 makes it in memory and is done with when
+/// the constructor returns; it is not safe to use by two threads. Good for any number of files; a
+/// copy is the same structure.
+class ShardStructure {
+ public:
+  /// Throws Error(kIo).
+  explicit ShardStructure(std::span<const SlicePlan> slices);
+
+ private:
+  friend class ShardWriter;
+  std::shared_ptr<const FileStructure> structure_;
+};
+
+/// One rank's HDF5 file. The payload goes by our own queue to the offsets that HDF5 has told, with
+/// digests taken from memory beside it. Never opened again after it is published.
 class ShardWriter {
  public:
   /// Makes `name` (O_EXCL, 0600) in the open folder. Throws Error(kIo).
-  ShardWriter(int folder, const std::string& name, std::span<const SlicePlan> slices);
+  ShardWriter(int folder, const std::string& name, const ShardStructure& structure);
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
@@ -38,6 +51,8 @@ class ShardWriter {
   struct Written {
     File file;
     std::vector<int64_t> offsets;  ///< [slices] of their first byte
+    /// The file system would not have the page cache passed by, which costs time and memory.
+    bool refuses_direct = false;
   };
   /// Everything is on the disk (fsync) when it returns. Requires that all was appended.
   Written finish();
@@ -75,9 +90,20 @@ class ShardReader {
 
 /// checkpoint.h5: one file in which h5py sees whole tensors, virtual datasets over the ranks' files
 /// by relative names, NaN where a file is missing (h5py shows bf16 as float32); "/state" and
-/// "/config" from the facts as attributes and text. Written by one process; returns its entry for
-/// the manifest.
-File write_index(int folder, const Manifest& manifest);
+/// "/config" from the facts as attributes and text. Written by one process. What is the same in
+/// each checkpoint of a run, the tensors, HDF5 makes once. Not safe to use by two threads.
+class IndexStructure {
+ public:
+  /// Of tensors, slices and the names of the files with slices. Throws Error(kIo).
+  explicit IndexStructure(const Manifest& manifest);
+  /// Makes the file (O_EXCL, 0600) in the open folder, with the state and the facts of this
+  /// manifest of the same tensors; on the disk when it returns. Its entry for the manifest. Throws
+  /// Error(kIo).
+  File write(int folder, const Manifest& manifest) const;
+
+ private:
+  std::vector<std::byte> without_state_;  ///< the file
+};
 
 /// "1.10.8": of the library that writes the structure.
 std::string hdf5_version();
