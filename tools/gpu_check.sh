@@ -156,8 +156,29 @@ fi
 check "without a device" python3 "$root/tests/runs/no_device.py" "$zeroapp" "$launcher"
 check "ranks and stages" python3 "$root/tests/runs/equal_bits.py" "$zeroapp" "$launcher"
 check "homes" python3 "$root/tests/runs/offload.py" "$zeroapp" "$launcher"
+full=activation_checkpointing.recompute=full
+host=zero.offload_optimizer.device=cpu
+check_speed gpt2-xl 16 --tokens 131072 "$full"
+check_speed gpt2_10b 16 --tokens 262144 --steps 3 "$full" zero.stage=2 "$host"
 check_speed gpt2-medium 8
 check_speed gpt2-large 8
+check_speed gpt2_1.5b 4
+check_speed gpt2_1.5b 16 "$full"
+check_speed gpt2-xl 4 --fp16
+check_speed gpt2-xl 4 --tokens 262144 --steps 4 zero.stage=2 "$host"
+check_speed gpt2-xl 4 --tokens 16384 zero.stage=2 "$host"
+check_speed gpt2_10b 16 --tokens 16384 --steps 4 "$full" zero.stage=2 "$host"
+check_speed gpt2_10b 16 --tokens 262144 --steps 3 --fp16 "$full" zero.stage=2 "$host"
+# States of 20 B: 10 bytes a parameter, which are written once a step.
+disk=$out/states
+mkdir -p "$disk"
+if [ "$(df --output=avail -B1 "$disk" | tail -n 1)" -gt 300000000000 ]; then
+  check_speed 20b 8 --tokens 262144 --steps 2 "$full" zero.stage=3 \
+    zero.offload_optimizer.device=nvme "zero.offload_optimizer.nvme_path=$disk"
+else
+  say "gpu check: less than 300 GB free for states in $disk: 20b was not run"
+fi
+rm -rf "$disk"
 
 phase "results"
 for name in "${order[@]}"; do printf '%-36s %s\n' "$name" "${results[$name]}"; done |

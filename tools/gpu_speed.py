@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """How fast one GPT-2 trains on one GPU: some steps on synthetic tokens of length 1024.
 
-usage: gpu_speed.py ZEROAPP MODEL MICRO_BATCH [key=value ...] [--steps N] [--to FILE]
+usage: gpu_speed.py ZEROAPP MODEL MICRO_BATCH [key=value ...] [--tokens N] [--fp16] [--steps N]
+                    [--to FILE]
 
 Prints tokens/s, the median of the steps behind the first quarter, as a share of the 989 TFLOP/s
 that Hopper's data sheet promises in 16 bits, and what took the device's time; a model costs
-6 N + 6 L C T operations a token (src/model/README.md). --to appends the same as a line of JSON.
+6 N + 6 L C T operations a token (src/model/README.md). "exposed" is the time a step in which
+compute waited for transfers, disks or peers. --tokens is of a step, by default one micro-batch.
+--to appends the same as a line of JSON.
 """
 import argparse
 import json
@@ -18,12 +21,14 @@ import tempfile
 PEAK = 989e12
 LENGTH = 1024
 SHAPES = {"gpt2": (12, 768), "gpt2-medium": (24, 1024), "gpt2-large": (36, 1280),
-          "gpt2-xl": (48, 1600), "gpt2_1.5b": (48, 1600)}
+          "gpt2-xl": (48, 1600), "gpt2_1.5b": (48, 1600), "gpt2_10b": (50, 4096),
+          "20b": (44, 6144)}
+SIZES = {"20b": "layers = 44\nwidth = 6144\nheads = 48"}
 INPUT = """
 train_batch_size = {batch}
 train_micro_batch_size_per_gpu = {micro}
 [model]
-name = "{model}"
+{size}
 dropout = 0.0
 [data]
 train = "synthetic"
@@ -33,7 +38,7 @@ steps = {steps}
 output = "run"
 [optimizer]
 lr = 1e-4
-[bf16]
+[{dtype}]
 enabled = true
 """
 
@@ -41,8 +46,10 @@ enabled = true
 def train(zeroapp, place, options):
     """The run's metrics and summary; None with its last words printed where it failed."""
     path = place / "speed.toml"
-    path.write_text(INPUT.format(batch=options.micro, micro=options.micro, model=options.model,
-                                 length=LENGTH, steps=options.steps))
+    size = SIZES.get(options.model, f'name = "{options.model}"')
+    batch = max(options.micro, (options.tokens or 0) // LENGTH)
+    path.write_text(INPUT.format(batch=batch, micro=options.micro, size=size, length=LENGTH,
+                                 steps=options.steps, dtype="fp16" if options.fp16 else "bf16"))
     result = subprocess.run([str(zeroapp), str(path), *options.settings], cwd=place, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if result.returncode != 0:
@@ -56,14 +63,19 @@ def train(zeroapp, place, options):
 def figures(options, metrics, summary):
     layers, width = SHAPES[options.model]
     flops = 6 * summary["parameters"] + 6 * layers * width * LENGTH
-    rates = [line["tokens_per_s"] for line in metrics[len(metrics) // 4:]]
+    steady = metrics[len(metrics) // 4:]
+    rates = [line["tokens_per_s"] for line in steady]
     rate = statistics.median(rates)
     phases = {name: round(1e3 * spread["mean"] / len(metrics), 3)
               for name, spread in summary["phases"].items()}
     return {"model": options.model, "settings": options.settings, "micro_batch": options.micro,
-            "steps": len(metrics), "tokens_per_s": rate, "least": min(rates), "most": max(rates),
-            "mfu": rate * flops / PEAK, "first_loss": metrics[0]["loss"],
-            "last_loss": metrics[-1]["loss"], "ms_a_step": phases,
+            "dtype": "fp16" if options.fp16 else "bf16", "tokens_a_step": metrics[-1]["tokens"],
+            "steps": len(metrics), "step_ms": statistics.median(x["step_ms"] for x in steady),
+            "exposed_ms": statistics.median(x["exposed_ms"] for x in steady),
+            "device_bytes_peak": metrics[-1].get("device_bytes_peak"), "tokens_per_s": rate,
+            "least": min(rates), "most": max(rates), "mfu": rate * flops / PEAK,
+            "first_loss": metrics[0]["loss"], "last_loss": metrics[-1]["loss"],
+            "ms_a_step": phases,
             "device_bytes": summary["memory"]["device"]["allocated_bytes"]}
 
 
@@ -74,6 +86,8 @@ def main():
     parser.add_argument("micro", type=int)
     parser.add_argument("settings", nargs="*")
     parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--tokens", type=int)
+    parser.add_argument("--fp16", action="store_true")
     parser.add_argument("--to", type=pathlib.Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as place:
@@ -81,10 +95,13 @@ def main():
     if done is None:
         sys.exit(1)
     found = figures(options, *done)
-    print(f"{found['model']} micro-batch {found['micro_batch']} {' '.join(found['settings'])}: "
+    print(f"{found['model']} {found['dtype']}, {found['tokens_a_step']} tokens a step in "
+          f"micro-batches of {found['micro_batch']} {' '.join(found['settings'])}: "
           f"{found['tokens_per_s']:.0f} tokens/s ({found['least']:.0f} to {found['most']:.0f}), "
-          f"{100 * found['mfu']:.1f} % of 989 TFLOP/s, loss {found['first_loss']:.3f} to "
-          f"{found['last_loss']:.3f}, ms a step by phase: {found['ms_a_step']}")
+          f"{100 * found['mfu']:.1f} % of 989 TFLOP/s, {found['exposed_ms']:.1f} ms exposed of "
+          f"{found['step_ms']:.1f}, peak of {found['device_bytes_peak']} bytes, loss "
+          f"{found['first_loss']:.3f} to {found['last_loss']:.3f}, ms a step by phase: "
+          f"{found['ms_a_step']}")
     if options.to:
         with options.to.open("a") as out:
             out.write(json.dumps(found) + "\n")

@@ -55,6 +55,16 @@ std::vector<int> usable_numbers() {
   return numbers;
 }
 
+struct Memory {
+  size_t free = 0, total = 0;
+};
+
+Memory memory_in_use() {
+  Memory memory;
+  check_cuda(cudaMemGetInfo(&memory.free, &memory.total), "asking for the device's free memory");
+  return memory;
+}
+
 }  // namespace
 
 void warn_cuda(cudaError_t status, std::string_view what) noexcept {
@@ -102,19 +112,19 @@ void use_chosen_device() {
 }
 
 std::string device_text() {
-  size_t free = 0, total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
   constexpr double kGiB = 1 << 30;
-  char memory[64];
-  std::snprintf(memory, sizeof memory, ", %.2f GiB used, %.2f GiB free",
-                double(total - free) / kGiB, double(free) / kGiB);
-  return describe(chosen).name + memory;
+  const Memory memory = memory_in_use();
+  char words[64];
+  std::snprintf(words, sizeof words, ", %.2f GiB used, %.2f GiB free",
+                double(memory.total - memory.free) / kGiB, double(memory.free) / kGiB);
+  return describe(chosen).name + words;
 }
 
-int64_t free_device_bytes() {
-  size_t free = 0, total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
-  return int64_t(free);
+int64_t free_device_bytes() { return int64_t(memory_in_use().free); }
+
+int64_t used_device_bytes() {
+  const Memory memory = memory_in_use();
+  return int64_t(memory.total - memory.free);
 }
 
 }  // namespace zero

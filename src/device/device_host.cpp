@@ -18,5 +18,6 @@ int device_in_use() { return -1; }
 std::string device_text() { return ""; }
 
 int64_t free_device_bytes() { return -1; }
+int64_t used_device_bytes() { return -1; }
 
 }  // namespace zero

@@ -103,11 +103,13 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks) {
           .both = room(optimizer, parameters)};
 }
 
-MemoryLimit device_limit_from(int64_t free, int device_ranks, const MemoryLimit& host) {
+MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks,
+                              const MemoryLimit& host) {
   // Workspaces of products, staging of collectives, and code that is loaded when it is first used.
   constexpr int64_t kLibraryBytes = int64_t(1) << 30;
-  MemoryLimit limit{std::max<int64_t>(1, free / device_ranks - kLibraryBytes),
-                    "free device memory"};
+  MemoryLimit limit{std::max<int64_t>(1, device.free / device_ranks - kLibraryBytes),
+                    text("free device memory, beside ", bytes_text(double(device.used)),
+                         " of contexts and other programs")};
   if (device_ranks > 1) limit.source += text(" / ", device_ranks, " ranks that share it");
   return with_host(limit, host.bytes, host.source);
 }
@@ -115,7 +117,7 @@ MemoryLimit device_limit_from(int64_t free, int device_ranks, const MemoryLimit&
 MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks) {
   const MemoryLimit host = host_limit(config, node_ranks);
   if (!drives_devices() || config.memory.device_limit > 0) return host;
-  return device_limit_from(free_device_bytes(), device_ranks, host);
+  return device_limit_from({free_device_bytes(), used_device_bytes()}, device_ranks, host);
 }
 
 std::string bytes_text(double bytes) {

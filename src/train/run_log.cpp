@@ -108,6 +108,9 @@ void append_metrics_line(std::string& line, const StepRecord& record) {
   for (run::Phase phase : kShownPhases) {
     append(line, ", \"%s_ms\": %.3f", run::name_of(phase), 1e3 * record.phases[size_t(phase)]);
   }
+  if (record.device_bytes_peak >= 0) {
+    append(line, ", \"device_bytes_peak\": %lld", (long long)record.device_bytes_peak);
+  }
   line += "}\n";
 }
 

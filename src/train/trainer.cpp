@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "zero/device/device.hpp"
 #include "zero/train/health.hpp"
 #include "zero/train/stop_signal.hpp"
 
@@ -106,6 +107,9 @@ void Trainer::attempt(int64_t step) {
   pending_->report.step = step;
   pending_->tokens = inputs.counted_tokens;
   pending_->exposed_seconds = parts_.engine.exposed_seconds();
+  // Nothing is given back in between, so the ends of steps show the most.
+  device_bytes_peak_ = std::max(device_bytes_peak_, used_device_bytes());
+  pending_->device_bytes_peak = device_bytes_peak_;
   pending_->phases = parts_.engine.executor().phase_seconds();
   for (size_t i = 0; i < before.size(); ++i) pending_->phases[i] -= before[i];
 }

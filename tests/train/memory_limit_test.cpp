@@ -75,16 +75,18 @@ TEST(MemoryLimit, BytesReadLikeWords) {
 TEST(MemoryLimit, OfADeviceIsWhatIsFreeThereLessWhatLibrariesTake) {
   constexpr int64_t kGiB = int64_t(1) << 30;
   const MemoryLimit host{.bytes = 7, .source = "available memory"};
-  const MemoryLimit alone = device_limit_from(9 * kGiB, 1, host);
+  const MemoryLimit alone = device_limit_from({9 * kGiB, kGiB / 2}, 1, host);
   EXPECT_EQ(alone.bytes, 8 * kGiB);
-  EXPECT_EQ(alone.source, "free device memory");
+  EXPECT_EQ(alone.source, "free device memory, beside 512.00 MiB of contexts and other programs");
   EXPECT_EQ(alone.host_bytes, 7);
   EXPECT_EQ(alone.host_source, "available memory");
   EXPECT_FALSE(alone.of_host);
-  const MemoryLimit shared = device_limit_from(9 * kGiB, 3, host);
+  const MemoryLimit shared = device_limit_from({9 * kGiB, 70 * kGiB}, 3, host);
   EXPECT_EQ(shared.bytes, 2 * kGiB);
-  EXPECT_EQ(shared.source, "free device memory / 3 ranks that share it");
-  EXPECT_EQ(device_limit_from(kGiB / 2, 1, host).bytes, 1) << "0 would be no limit";
+  EXPECT_EQ(shared.source,
+            "free device memory, beside 70.00 GiB of contexts and other programs / 3 ranks that "
+            "share it");
+  EXPECT_EQ(device_limit_from({kGiB / 2, 0}, 1, host).bytes, 1) << "0 would be no limit";
 }
 
 }  // namespace

@@ -65,6 +65,13 @@ TEST(MetricsLine, KeepsTheBitsOfTheLoss) {
             "\"optimizer_ms\": 62.500, \"gather_ms\": 15.625}\n");
 }
 
+TEST(MetricsLine, TellsTheBytesOfADevice) {
+  StepRecord record = quarter();
+  record.device_bytes_peak = 123456;
+  const std::string line = metrics_line(record);
+  EXPECT_TRUE(line.ends_with("\"gather_ms\": 15.625, \"device_bytes_peak\": 123456}\n")) << line;
+}
+
 TEST(MetricsLine, IsJsonEvenWhereNumbersAreNot) {
   StepRecord record = quarter();
   record.report.loss = std::numeric_limits<double>::infinity();

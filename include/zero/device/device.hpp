@@ -36,7 +36,9 @@ int device_in_use();
 /// host build.
 std::string device_text();
 
-/// Bytes of the device in use that are free now, over all processes; -1 on a host build.
+/// Bytes of the device in use that are free now, and those that are not, over all processes; -1 on
+/// a host build.
 int64_t free_device_bytes();
+int64_t used_device_bytes();
 
 }  // namespace zero

@@ -48,8 +48,13 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks);
 /// host_limit() for what lies in host memory.
 MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks);
 
-/// The device's part of it: `free` bytes, and the limit of the host.
-MemoryLimit device_limit_from(int64_t free, int device_ranks, const MemoryLimit& host);
+/// What is free on a device, and what its contexts and other programs use already.
+struct DeviceBytes {
+  int64_t free = 0, used = 0;
+};
+/// The device's part of it, and the limit of the host. The source names the other use, so that a
+/// refusal does.
+MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks, const MemoryLimit& host);
 
 /// The host's share from the bytes available (-1: not known) and the text of a cgroup's memory.max
 /// ("" where there is none).

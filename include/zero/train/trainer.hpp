@@ -26,6 +26,8 @@ struct StepRecord {
                                ///< backward, the ranks' vote
   double exposed_seconds = 0;  ///< compute waited for other lanes
   run::PhaseSeconds phases{};  ///< of this rank's lanes
+  int64_t device_bytes_peak = -1;  ///< the most so far in use on this rank's device, by all that
+                                   ///< use it; -1: the device is the host
 };
 
 /// How a run ended.
@@ -96,6 +98,7 @@ class Trainer {
   Clock::time_point begun_{};          ///< when that attempt did
   std::optional<Evaluation> evaluation_;
   int64_t saved_;  ///< the last step that is known to be committed
+  int64_t device_bytes_peak_ = -1;
 };
 
 }  // namespace zero::train
