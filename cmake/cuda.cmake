@@ -32,6 +32,18 @@ endfunction()
 zero_find_cuda_part(NCCL nccl.h nccl "install NCCL (Debian: libnccl-dev)")
 zero_find_cuda_part(CUBLASLT cublasLt.h cublasLt "install cuBLAS with the CUDA toolkit")
 
+# cuDNN is opened while running; a build needs headers alone, and does without.
+find_path(ZERO_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_path(ZERO_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h
+          PATHS ${PROJECT_SOURCE_DIR}/.deps/cudnn-frontend/include)
+if(ZERO_CUDNN_INCLUDE AND ZERO_CUDNN_FRONTEND_INCLUDE)
+  set(ZERO_ATTENTION cudnn)
+else()
+  set(ZERO_ATTENTION own)
+  message(STATUS "cudnn.h or cudnn_frontend.h not found (tools/cudnn_frontend.sh): attention uses "
+                 "our own kernels, far slower")
+endif()
+
 # Kokkos' package wants every C++ file to go through its wrapper of nvcc. Here a file says itself
 # whether it needs nvcc (zero_use_nvcc), with the flags below.
 set(Kokkos_LAUNCH_COMPILER OFF)

@@ -40,6 +40,19 @@ zero_test_program(nvme 2 "the same bits on every disk")
 zero_test_program(trace 1 "a track a lane")
 if(ZERO_DEVICE STREQUAL "cuda")
   zero_test_program(no_device 1 "nothing of it needs a GPU")
+  # cuDNN's plans for a GPU that is only described, taken by a driver's library that has none.
+  add_library(fake_driver MODULE support/fake_driver.cpp)
+  target_link_options(fake_driver PRIVATE -Wl,-soname,libcuda.so.1)
+  add_executable(attention_plans kernels/attention_plans.cpp)
+  target_include_directories(attention_plans PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(attention_plans PRIVATE zero_kernels ${CMAKE_DL_LIBS})
+  add_dependencies(attention_plans fake_driver)
+  add_test(NAME kernels/attention_plans
+           COMMAND attention_plans $<TARGET_FILE:fake_driver>
+                   ${CMAKE_CURRENT_SOURCE_DIR}/golden/gpu/h200.json)
+  set_tests_properties(kernels/attention_plans PROPERTIES TIMEOUT 300
+                       PASS_REGULAR_EXPRESSION "every attention has its plans"
+                       SKIP_REGULAR_EXPRESSION "SKIP ")
 endif()
 add_library(kokkos_tool MODULE support/kokkos_tool.cpp)
 zero_test_program(tools 1 "regions reach tools" $<TARGET_FILE:kokkos_tool>)

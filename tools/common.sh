@@ -66,6 +66,12 @@ cuda_flags() {
   if [ "$version" -ge 13 ]; then echo "-include $root/cmake/kokkos_cuda13.hpp"; fi
 }
 
+# want_cudnn_frontend: the headers with which attention is cuDNN's; false where they do not come.
+want_cudnn_frontend() {
+  "$root/tools/cudnn_frontend.sh" ||
+    { say "attention will be our own kernels', far slower than cuDNN's" && return 1; }
+}
+
 # What a build with CUDA is checked with on a GPU.
 cuda_folder=$root/build/cuda-release
 gpu_tests=(device_test kernels_test comm_test)
@@ -76,6 +82,7 @@ build_cuda() {
   local log=$root/build/cuda-build.log
   find_nvcc || fail 2 "no nvcc: install the CUDA toolkit, or name its folder in CUDA_HOME"
   "$root/tools/kokkos.sh" cuda
+  want_cudnn_frontend || true
   use_ccache
   use_ninja
   mkdir -p "$root/build"

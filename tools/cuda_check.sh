@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Compiles what a build with CUDA has of its own: the Kokkos sources of kernels/ and the twins
-# *_cuda.cpp of all rooms, for sm_90 with nvcc what has kernels, as plain C++ what only calls CUDA's
-# libraries. Kokkos is that of .deps/kokkos-cuda, built at the first call, about two minutes on two
-# cores. Links nothing and needs no GPU. Prints SKIP with its reason where there is no nvcc, and for
-# the twin of NCCL where there is no nccl.h. Objects stay in build/cuda-check until a source, a
-# header it reads or the flags of the compiler change.
+# Compiles what a build with CUDA has of its own: kernels/ but for its twins of the host, and the
+# twins *_cuda.cpp of all rooms, for sm_90 with nvcc what has kernels, as plain C++ what only calls
+# CUDA's libraries. Kokkos is that of .deps/kokkos-cuda, built at the first call, about two minutes
+# on two cores. Links nothing and needs no GPU. Prints SKIP with its reason where there is no nvcc,
+# and for the twins of NCCL and of cuDNN where their headers are not there. Objects stay in
+# build/cuda-check until a source, a header it reads or the flags of the compiler change.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -20,11 +20,20 @@ has_nccl() {
   echo '#include <nccl.h>' | nvcc -x cu -E - > /dev/null 2>&1
 }
 
+has_cudnn() {
+  want_cudnn_frontend && echo '#include <cudnn.h>' | nvcc -x cu -E - > /dev/null 2>&1
+}
+
 sources=()
-for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*_cuda.cpp "$root"/src/*/*_cuda.cpp; do
+for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/src/*/*_cuda.cpp; do
   [ -e "$source" ] || continue
+  [[ $source =~ _(host|onednn|plain|absent_cuda)\.cpp$ ]] && continue
   if [[ $source == */nccl_cuda.cpp ]] && ! has_nccl; then
     say "cuda check: SKIP src/comm/nccl_cuda.cpp: no nccl.h"
+    continue
+  fi
+  if [[ $source == */cudnn_attention_cuda.cpp ]] && ! has_cudnn; then
+    say "cuda check: SKIP kernels/vendor/cudnn_attention_cuda.cpp: no cudnn.h or cudnn_frontend.h"
     continue
   fi
   sources+=("${source#"$root"/}")
@@ -35,7 +44,8 @@ flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr -arch=sm_90 --fmad=
 flags+=" -Xcompiler=-fopenmp,-ffp-contract=off $(cuda_flags)"
 toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
 cxx_flags="-std=c++20 -O1 -Wall -Wextra -Wshadow -fopenmp -ffp-contract=off"
-cxx_flags+=" -isystem $toolkit/include $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
+cxx_flags+=" -isystem $root/.deps/cudnn-frontend/include -isystem $toolkit/include"
+cxx_flags+=" $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
 mkdir -p "$root/build/cuda-check"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
   NVCC="$launcher nvcc" FLAGS="$flags" CXX="$launcher ${CXX:-c++}" CXX_FLAGS="$cxx_flags" \

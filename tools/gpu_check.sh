@@ -46,6 +46,18 @@ for place in spec.submodule_search_locations if spec else ():
 END
 }
 
+# link_cudnn BUNDLE FOLDER...: all of cuDNN 9, which the programs do without where there is none.
+link_cudnn() {
+  local bundle=$1 folder
+  shift
+  for folder in "$@"; do
+    [ -e "$folder/libcudnn.so.9" ] || continue
+    ln -sf "$folder"/libcudnn*.so.9 "$bundle/cuda/"
+    return 0
+  done
+  say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
+}
+
 # link_cuda_libraries BUNDLE: what its programs want and the bundle leaves out, found on this
 # machine.
 link_cuda_libraries() {
@@ -60,6 +72,9 @@ link_cuda_libraries() {
     [ -n "$found" ] || fail 2 "no $library in: ${folders//$'\n'/ }; name CUDA's folder in CUDA_HOME"
     ln -sf "$found" "$1/cuda/$library"
   done
+  # The list is meant to fall apart into folders.
+  # shellcheck disable=SC2086
+  link_cudnn "$1" $folders
 }
 
 bundle=$root/build/bundle launcher=mpirun
@@ -149,7 +164,8 @@ check_speed gpt2 16
 check_speed gpt2-xl 4
 if have compute-sanitizer; then
   check "memcheck of small kernels" compute-sanitizer --target-processes all --error-exitcode 9 \
-    "$tests/kernels_test" --gtest_filter='Gelu*:LayerNorm*:Dropout*:StackedSum*' --gtest_brief=1
+    "$tests/kernels_test" --gtest_brief=1 \
+    --gtest_filter='Gelu*:LayerNorm*:Dropout*:StackedSum*:HeadPadding*'
 else
   say "gpu check: compute-sanitizer is not installed: memcheck was not run"
 fi

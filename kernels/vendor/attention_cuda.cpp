@@ -1,77 +1,14 @@
-#include <cuda_runtime.h>
+// Which way attention is computed on a GPU, and what the library's way wants around it.
 
-#include <cmath>
-
-#include "kernels/vendor/attention_backward_block.hpp"
-#include "kernels/vendor/attention_block.hpp"
-#include "src/device/cuda_status.hpp"
-#include "src/device/native_stream.hpp"
+#include "kernels/vendor/cudnn_attention_cuda.hpp"
+#include "kernels/vendor/head_padding.hpp"
+#include "kernels/vendor/own_attention_cuda.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/attention.hpp"
 
 namespace zero::kernels {
 namespace vendor {
 namespace {
-
-extern __shared__ float shared_memory[];
-
-/// A thread of a GPU, as kernels/vendor/attention_block.hpp wants it.
-class CudaBlockThread {
- public:
-  __device__ int64_t index() const { return blockIdx.x; }
-  __device__ float* shared() const { return shared_memory; }
-  __device__ int thread() const { return int(threadIdx.x); }
-  __device__ int warp() const { return thread() / kWarpLanes; }
-  __device__ int lane() const { return thread() % kWarpLanes; }
-  __device__ void sync() const { __syncthreads(); }
-  __device__ float shuffle(float value, int source) const {
-    return __shfl_sync(0xffffffffu, value, source);
-  }
-};
-
-template <class T, int kParts>
-__global__ void __launch_bounds__(kAttentionThreads)
-    forward_kernel(AttentionLaunch launch, AttentionArrays<T> arrays) {
-  const CudaBlockThread block;
-  AttentionForward<T, kParts, CudaBlockThread>(block, launch, arrays).run();
-}
-
-template <class T, int kParts>
-__global__ void __launch_bounds__(kAttentionThreads)
-    query_gradient_kernel(AttentionLaunch launch, AttentionGradArrays<T> arrays) {
-  attention_query_gradient<T, kParts>(CudaBlockThread(), launch, arrays);
-}
-
-template <class T, int kParts>
-__global__ void __launch_bounds__(kAttentionThreads)
-    key_gradient_kernel(AttentionLaunch launch, AttentionGradArrays<T> arrays) {
-  attention_key_gradient<T, kParts>(CudaBlockThread(), launch, arrays);
-}
-
-template <class Arrays>
-using Kernel = void (*)(AttentionLaunch, Arrays);
-
-template <class Arrays>
-void start(Stream& stream, Kernel<Arrays> kernel, bool backward, const AttentionLaunch& launch,
-           const Arrays& arrays) {
-  const int64_t numel = attention_shared_numel(launch.extents.head_width, backward);
-  const int bytes = int(numel * int64_t(sizeof(float)));
-  // Beyond 48 KiB a kernel asks for its shared memory; asking costs a microsecond.
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-             "asking for shared memory");
-  kernel<<<unsigned(attention_blocks(launch.extents)), kAttentionThreads, size_t(bytes),
-           native_stream(stream)>>>(launch, arrays);
-  check_cuda(cudaGetLastError(), "starting attention");
-}
-
-/// Calls with<kParts>() for the least number of parts that the head fits.
-template <class With>
-void with_parts(int64_t head_width, const With& with) {
-  if (head_width <= 32) return with.template operator()<1>();
-  if (head_width <= 64) return with.template operator()<2>();
-  if (head_width <= 128) return with.template operator()<4>();
-  with.template operator()<8>();
-}
 
 void check(const AttentionExtents& extents, const DropoutSite& site) {
   ZERO_REQUIRE(
@@ -86,33 +23,115 @@ void check(const AttentionExtents& extents, const DropoutSite& site) {
   }
 }
 
+/// One call of the library, with its pieces of scratch.
+template <class T>
+class LibraryCall {
+ public:
+  LibraryCall(Stream& stream, const AttentionProblem& problem, void* scratch)
+      : stream_(stream),
+        extents_(problem.extents),
+        pads_(needs_padding(problem.extents)),
+        base_(static_cast<std::byte*>(scratch)),
+        at_(library_scratch(problem.extents, problem.dtype)) {}
+
+  const AttentionScratch& at() const { return at_; }
+
+  template <class Array>
+  Array* piece(int64_t offset) const {
+    return reinterpret_cast<Array*>(base_ + offset);
+  }
+
+  /// An array of so many parts that the library reads, as wide as it wants it.
+  const T* widened(const T* array, int64_t parts, int64_t offset) const {
+    if (!pads_) return array;
+    resize_heads(stream_, {head_count(extents_, parts), extents_.head_width, wide()}, array,
+                 piece<T>(offset));
+    return piece<T>(offset);
+  }
+  /// Where the library writes what narrow() brings to `array` afterwards.
+  T* target(T* array, int64_t offset) const { return pads_ ? piece<T>(offset) : array; }
+  void narrow(T* array, int64_t parts, int64_t offset) const {
+    if (!pads_) return;
+    resize_heads<T>(stream_, {head_count(extents_, parts), wide(), extents_.head_width},
+                    piece<T>(offset), array);
+  }
+  const AttentionDropout* dropout(const DropoutSite& site, const StepInputs* inputs) const {
+    if (site.probability == 0.0f) return nullptr;
+    auto* const drawn = piece<AttentionDropout>(at_.dropout);
+    write_dropout(stream_, site, inputs, drawn);
+    return drawn;
+  }
+
+ private:
+  int64_t wide() const { return padded(extents_).head_width; }
+
+  Stream& stream_;
+  AttentionExtents extents_;
+  bool pads_;
+  std::byte* base_;
+  AttentionScratch at_;
+};
+
+template <class T>
+void library_attention(Stream& stream, const AttentionProblem& problem, const DropoutSite& site,
+                       const StepInputs* inputs, const AttentionArrays<T>& arrays) {
+  const LibraryCall<T> call(stream, problem, arrays.scratch);
+  cudnn_attention(stream, problem,
+                  {.qkv = call.widened(arrays.qkv, 3, call.at().qkv),
+                   .y = call.target(arrays.y, call.at().y),
+                   .logsumexp = arrays.logsumexp,
+                   .dropout = call.dropout(site, inputs),
+                   .workspace = call.template piece<void>(call.at().workspace)});
+  call.narrow(arrays.y, 1, call.at().y);
+}
+
+template <class T>
+void library_attention_backward(Stream& stream, const AttentionProblem& problem,
+                                const DropoutSite& site, const StepInputs* inputs,
+                                const AttentionGradArrays<T>& arrays) {
+  const LibraryCall<T> call(stream, problem, arrays.scratch);
+  cudnn_attention_backward(stream, problem,
+                           {.qkv = call.widened(arrays.qkv, 3, call.at().qkv),
+                            .y = call.widened(arrays.y, 1, call.at().y),
+                            .logsumexp = arrays.logsumexp,
+                            .dy = call.widened(arrays.dy, 1, call.at().dy),
+                            .dqkv = call.target(arrays.dqkv, call.at().dqkv),
+                            .dropout = call.dropout(site, inputs),
+                            .workspace = call.template piece<void>(call.at().workspace)});
+  call.narrow(arrays.dqkv, 3, call.at().dqkv);
+}
+
 }  // namespace
 }  // namespace vendor
 
-int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype, int) {
-  return extents.samples * extents.heads * extents.length * int64_t(sizeof(float));
+int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int) {
+  return vendor::either_scratch_bytes(extents, dtype);
 }
+
+const char* attention_library() { return vendor::cudnn_name().c_str(); }
 
 template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                const StepInputs* inputs, const AttentionArrays<T>& arrays) {
   vendor::check(extents, site);
-  vendor::with_parts(extents.head_width, [&]<int kParts>() {
-    vendor::start<AttentionArrays<T>>(stream, vendor::forward_kernel<T, kParts>, false,
-                                      {extents, site, inputs}, arrays);
-  });
+  if constexpr (sizeof(T) == 2) {
+    const vendor::AttentionProblem problem{extents, dtype_of<T>(), site.probability};
+    if (vendor::cudnn_takes(problem))
+      return vendor::library_attention<T>(stream, problem, site, inputs, arrays);
+  }
+  vendor::own_attention<T>(stream, {extents, site, inputs}, arrays);
 }
 
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                         const StepInputs* inputs, const AttentionGradArrays<T>& arrays) {
   vendor::check(extents, site);
-  vendor::with_parts(extents.head_width, [&]<int kParts>() {
-    const vendor::AttentionLaunch launch{extents, site, inputs};
-    using Arrays = AttentionGradArrays<T>;
-    vendor::start<Arrays>(stream, vendor::query_gradient_kernel<T, kParts>, true, launch, arrays);
-    vendor::start<Arrays>(stream, vendor::key_gradient_kernel<T, kParts>, true, launch, arrays);
-  });
+  if constexpr (sizeof(T) == 2) {
+    const vendor::AttentionProblem problem{extents, dtype_of<T>(), site.probability};
+    if (vendor::cudnn_takes(problem))
+      return vendor::library_attention_backward<T>(stream, problem, site, inputs, arrays);
+  }
+  vendor::own_attention_backward<T>(stream, {extents, site, inputs}, arrays);
 }
 
 template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,

@@ -172,6 +172,8 @@ int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, in
                             vendor::backward_slice_bytes(extents, compute));
 }
 
+const char* attention_library() { return ""; }
+
 template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                const StepInputs* inputs, const AttentionArrays<T>& arrays) {

@@ -8,6 +8,7 @@
 
 #include "zero/base/counted.hpp"
 #include "zero/device/device.hpp"
+#include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::train {
@@ -60,7 +61,9 @@ std::string processor_text() {
 }
 
 std::string libraries_text() {
-  return text(kernels::product_library(), ", Kokkos ", kokkos_text(), ", ", mpi_text());
+  const std::string attention = kernels::attention_library();
+  return text(kernels::product_library(), ", ", attention.empty() ? "" : attention + ", ",
+              "Kokkos ", kokkos_text(), ", ", mpi_text());
 }
 
 std::string banner(const std::string& version, Session& session, const Build& build,

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "src/train/format.hpp"
+#include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/train/agreement.hpp"
 
@@ -130,6 +131,13 @@ std::optional<Evaluation> best_in(const Facts& facts) {
   return known ? std::optional(best) : std::nullopt;
 }
 
+/// Where a library computes attention, it is named too.
+std::string arithmetic_text(int threads) {
+  const std::string attention = kernels::attention_library();
+  return text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
+              attention.empty() ? "" : attention + ", ", threads, " threads a rank");
+}
+
 Facts launch_facts(const FactParts& parts) {
   return {{"seed", std::to_string(parts.config.run.seed)},
           {"stage", std::to_string(parts.config.zero.stage)},
@@ -140,8 +148,7 @@ Facts launch_facts(const FactParts& parts) {
           {kDescriptionFact, parts.description},
           {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},
           {kDataFact, parts.data},
-          {"arithmetic", text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
-                              parts.threads, " threads a rank")},
+          {"arithmetic", arithmetic_text(parts.threads)},
           {kConfigurationFact, parts.configuration},
           {"build", parts.program}};
 }

@@ -21,14 +21,19 @@ struct AttentionCase {
                              .reserved = 0,
                              .pending_step = 0,
                              .pending_tokens = 0};
+  /// [samples, heads, length, length], 0 or 1 / (1 - p), where masks are not those of the host.
+  std::vector<double> masks = {};
 
   int64_t width() const { return extents.heads * extents.head_width; }
   int64_t rows() const { return extents.samples * extents.length; }
 };
 
-/// 0 or 1 / (1 - p), from the definition in zero/kernels/dropout.hpp.
+/// 0 or 1 / (1 - p), from the definition in zero/kernels/dropout.hpp; row counts heads and queries.
 inline double attention_mask(const AttentionCase& shape, int64_t sample, int64_t row, int64_t key) {
   if (shape.site.probability == 0.0f) return 1.0;
+  const int64_t rows = shape.extents.heads * shape.extents.length;
+  if (!shape.masks.empty())
+    return shape.masks[size_t((sample * rows + row) * shape.extents.length + key)];
   const int64_t element = row * round_up<int64_t>(shape.extents.length, 4) + key;
   const PhiloxBlock words = kernels::dropout_words(
       shape.inputs.seed, shape.site.site,

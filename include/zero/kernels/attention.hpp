@@ -13,10 +13,17 @@ struct AttentionExtents {
   int64_t length;
   int64_t heads;
   int64_t head_width;  ///< any; width = heads * head_width
+
+  bool operator==(const AttentionExtents&) const = default;
 };
 
-/// Bytes of scratch that either direction wants, for `threads` threads.
+/// Bytes of scratch that either direction wants, for `threads` threads. On a GPU they hold for a
+/// library's way and for our own.
 int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int threads);
+
+/// The library that computes attention where it can, found while running, for the record of
+/// arithmetic choices: "cuDNN 9.19.0"; "" where all of it is our own.
+const char* attention_library();
 
 template <class T>
 struct AttentionArrays {
@@ -30,6 +37,10 @@ struct AttentionArrays {
 /// softmax: no length x length matrix is stored. Dropout acts on the normalised probabilities;
 /// element (head * length + query) * round_up(length, 4) + key of the sample. Statistics in fp32.
 /// Deterministic for the same extents and threads. Asynchronous on `stream`.
+///
+/// Where a library computes it (16-bit dtypes on a GPU) masks are the library's: the same for the
+/// same seed, site, first sample of the micro-batch and extents, so on any number of ranks and when
+/// it is computed again, but not the host's. Addresses are multiples of 16 bytes there.
 /// Source: Dao et al. 2022 (arXiv:2205.14135), algorithm 1; Vaswani et al. 2017, eq. 1.
 template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,

@@ -8,6 +8,7 @@
 #include "zero/config/effective.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/device/device.hpp"
+#include "zero/kernels/attention.hpp"
 #include "zero/train/agreement.hpp"
 #include "zero/train/buffers.hpp"
 #include "zero/train/cheapest_change.hpp"
@@ -69,6 +70,10 @@ void Run::compile_plan() {
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
   session_.together([&] { refuse_unless_fits(plan_, asked, team, {.most = team.ranks}); });
   train::require_same(session_, "the plan", text(build_.plan.hash()));
+  if (!drives_devices()) return;
+  // Where one rank lacks a library, its arithmetic and its masks would be others.
+  const std::string attention = kernels::attention_library();
+  train::require_same(session_, "the library of attention", attention.empty() ? "none" : attention);
 }
 
 void Run::choose_homes(const train::Team& team, const train::MemoryLimit& limit) {

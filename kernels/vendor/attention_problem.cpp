@@ -1,0 +1,67 @@
+#include "kernels/vendor/attention_problem.hpp"
+
+#include <algorithm>
+
+#include "zero/base/error.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+/// Room for what another version of the library might want beside it.
+constexpr int64_t kSpareBytes = int64_t(1) << 20;
+
+/// Places one piece behind the others.
+int64_t place(int64_t& end, int64_t bytes) {
+  const int64_t begin = end;
+  end += round_up(bytes, kExtentAlignBytes);
+  return begin;
+}
+
+}  // namespace
+
+int64_t library_workspace_bytes(const AttentionExtents& extents) {
+  const int64_t heads = extents.samples * extents.heads;
+  const int64_t scores =
+      round_up<int64_t>(extents.length, 64) * round_up<int64_t>(extents.length, 128);
+  return heads * (2 * scores + 4 * extents.length) + kSpareBytes;
+}
+
+AttentionScratch library_scratch(const AttentionExtents& extents, Dtype dtype) {
+  const AttentionExtents wide = padded(extents);
+  const int64_t part = head_count(wide, 1) * wide.head_width * int64_t(bytes_of(dtype));
+  const int64_t copy = needs_padding(extents) ? part : 0;
+  AttentionScratch scratch{};
+  int64_t end = 0;
+  scratch.dropout = place(end, int64_t(sizeof(AttentionDropout)));
+  scratch.qkv = place(end, 3 * copy);
+  scratch.y = place(end, copy);
+  scratch.dy = place(end, copy);
+  scratch.dqkv = place(end, 3 * copy);
+  scratch.workspace = place(end, library_workspace_bytes(wide));
+  scratch.bytes = end;
+  return scratch;
+}
+
+int64_t own_scratch_bytes(const AttentionExtents& extents) {
+  return head_count(extents, 1) * int64_t(sizeof(float));
+}
+
+std::string reason_for_own(const AttentionProblem& problem) {
+  const AttentionExtents& extents = problem.extents;
+  if (problem.dtype == Dtype::f32) return "fp32";
+  if (extents.length == 1) return "samples of one token";
+  if (padded(extents).head_width > kLibraryHeadWidthMost)
+    return text("heads of more than ", kLibraryHeadWidthMost);
+  const int64_t bytes = library_workspace_bytes(padded(extents));
+  if (bytes > kLibraryBytesMost)
+    return text("a gradient of scores of ", bytes, " bytes, more than ", kLibraryBytesMost);
+  return "";
+}
+
+int64_t either_scratch_bytes(const AttentionExtents& extents, Dtype dtype) {
+  const int64_t own = own_scratch_bytes(extents);
+  const bool asked = reason_for_own({.extents = extents, .dtype = dtype, .dropout = 0}).empty();
+  return asked ? std::max(own, library_scratch(extents, dtype).bytes) : own;
+}
+
+}  // namespace zero::kernels::vendor

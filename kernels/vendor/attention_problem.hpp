@@ -1,0 +1,98 @@
+#pragma once
+/// Attention as a library is asked for it, in plain numbers: what its plan holds for, where arrays
+/// lie in scratch and how much of it the library may use. No type of the library is known here: a
+/// plan counts these bytes without a GPU, and tests run on the host.
+
+#include <cstdint>
+#include <string>
+
+#include "zero/base/align.hpp"
+#include "zero/kernels/attention.hpp"
+
+namespace zero::kernels::vendor {
+
+/// What one plan of the library holds for. Ranks with the same one make the same choice.
+struct AttentionProblem {
+  AttentionExtents extents;
+  Dtype dtype;
+  float dropout;  ///< probability of zeroing
+
+  bool operator==(const AttentionProblem&) const = default;
+};
+
+/// The library's heads are multiples of this many elements wide, and their addresses of as many.
+inline constexpr int64_t kHeadUnit = 8;
+/// The widest head that it has a backward pass for.
+inline constexpr int64_t kLibraryHeadWidthMost = 256;
+/// A longer text than this allows costs our own kernels' time rather than memory that grows with
+/// the square of its length.
+inline constexpr int64_t kLibraryBytesMost = int64_t(8) << 30;
+
+/// The same heads as the library sees them. The columns added are zeros: they change no product of
+/// a query and a key, and those of y and of gradients are zeros again.
+constexpr AttentionExtents padded(AttentionExtents extents) {
+  extents.head_width = round_up(extents.head_width, kHeadUnit);
+  return extents;
+}
+constexpr bool needs_padding(const AttentionExtents& extents) {
+  return extents.head_width % kHeadUnit != 0;
+}
+
+/// Elements from one sample, head and row to the next in rows of `parts` times all heads: 3 for
+/// queries, keys and values side by side, 1 for y.
+struct HeadStrides {
+  int64_t sample, head, row;
+};
+constexpr HeadStrides head_strides(const AttentionExtents& extents, int64_t parts) {
+  const int64_t row = parts * extents.heads * extents.head_width;
+  return {.sample = extents.length * row, .head = extents.head_width, .row = row};
+}
+
+/// Heads of all rows of an array with so many parts.
+constexpr int64_t head_count(const AttentionExtents& extents, int64_t parts) {
+  return extents.samples * extents.length * parts * extents.heads;
+}
+
+/// What the library may use for itself, in either direction. Its deterministic gradient keeps the
+/// gradient of all scores in tiles of 64 queries by 128 keys, and y . dy; cuDNN 9.19 asks for 256
+/// bytes more. A plan that wants more than this bound is not taken.
+int64_t library_workspace_bytes(const AttentionExtents& extents);
+
+/// Where the pieces lie in the scratch of a call of the library, in bytes from its beginning; each
+/// begins at a multiple of kExtentAlignBytes. Where heads need no padding the copies have no bytes.
+struct AttentionScratch {
+  int64_t dropout;  ///< AttentionDropout
+  int64_t qkv, y, dy, dqkv;
+  int64_t workspace;
+  int64_t bytes;  ///< of all
+};
+AttentionScratch library_scratch(const AttentionExtents& extents, Dtype dtype);
+
+/// Bytes that our own kernels want: y . dy of every row.
+int64_t own_scratch_bytes(const AttentionExtents& extents);
+
+/// Why the library is not asked for a problem whatever it could do; "" if it is asked.
+std::string reason_for_own(const AttentionProblem& problem);
+
+/// Scratch that holds for either way of computing, since only a GPU shows which one it is.
+int64_t either_scratch_bytes(const AttentionExtents& extents, Dtype dtype);
+
+/// What the library draws its masks from, as it reads it on the device.
+struct AttentionDropout {
+  int64_t seed, offset;
+
+  bool operator==(const AttentionDropout&) const = default;
+};
+
+/// Masks of one micro-batch in one layer. Its first sample, counted over all steps and ranks, says
+/// step and global micro-batch in one number: so masks are the same on any number of ranks, and
+/// again where a forward pass is repeated. The words are those of a block that no element has.
+ZERO_HOST_DEVICE constexpr AttentionDropout attention_dropout(uint64_t seed, uint32_t site,
+                                                              int64_t first_sample) {
+  const PhiloxBlock drawn = dropout_words(seed, site, first_sample, ~uint32_t(0));
+  const uint64_t key = (uint64_t(drawn.word[1]) << 32 | drawn.word[0]) >> 1;
+  // A multiple of 16: the library counts several numbers a thread from it.
+  return {.seed = int64_t(key), .offset = int64_t(drawn.word[2] >> 5) << 4};
+}
+
+}  // namespace zero::kernels::vendor

@@ -1,0 +1,54 @@
+#pragma once
+/// Attention by cuDNN. Twins: cudnn_attention_cuda.cpp where the headers of cudnn-frontend are,
+/// cudnn_attention_absent_cuda.cpp where they are not, which takes no problem.
+
+#include <string>
+
+#include "kernels/vendor/attention_problem.hpp"
+
+namespace zero::kernels::vendor {
+
+/// The library as it was found while running, "cuDNN 9.19.0", or "" where there is none that this
+/// build can use.
+const std::string& cudnn_name();
+
+/// Whether cuDNN computes the problem, in both directions: it has deterministic plans for both that
+/// keep to library_workspace_bytes(). The first call with a problem makes the plans for the device
+/// in use: that takes a second or two, memory of host and device, and no stream that is captured.
+/// No other call does. The answer depends on the problem, the GPU and the library alone, so it is
+/// the same in every launch and on every rank. Where it is no, the first call with that reason says
+/// it on stderr. Thread-safe.
+bool cudnn_takes(const AttentionProblem& problem);
+
+/// Arrays on the device, heads padded, addresses multiples of 16 bytes; dtypes and shapes as in
+/// zero/kernels/attention.hpp. Forward reads qkv and writes y and logsumexp; backward reads all but
+/// dqkv, which it writes.
+struct CudnnArrays {
+  const void* qkv;
+  const void* y;
+  const float* logsumexp;
+  const void* dy = nullptr;
+  void* dqkv = nullptr;
+  const AttentionDropout* dropout;  ///< null where nothing is dropped
+  void* workspace;                  ///< of library_workspace_bytes()
+};
+
+/// For a problem that cudnn_takes(). logsumexp is what our own kernels would write. Masks are
+/// cuDNN's own, a function of *dropout, sample within the micro-batch, head, query and key.
+/// Asynchronous on `stream`.
+void cudnn_attention(Stream& stream, const AttentionProblem& problem, const CudnnArrays& arrays);
+void cudnn_attention_backward(Stream& stream, const AttentionProblem& problem,
+                              const CudnnArrays& arrays);
+
+/// What cuDNN would do on a GPU that it knows from a description alone.
+struct CudnnForecast {
+  std::string refusal;  ///< "" if it takes the problem
+  int64_t forward_bytes = 0, backward_bytes = 0;
+};
+
+/// `machine` is cuDNN's own description of a GPU, JSON, and `architecture` 90 for Hopper. Needs no
+/// GPU but a driver's library, which may be one that knows none: for tests.
+CudnnForecast cudnn_forecast(const std::string& machine, int architecture,
+                             const AttentionProblem& problem);
+
+}  // namespace zero::kernels::vendor

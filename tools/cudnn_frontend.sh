@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Puts the headers of cudnn-frontend 1.32.0 into .deps/cudnn-frontend, for builds with CUDA: with
+# them attention is cuDNN's where it can be. Does nothing where they are. They come out of a Python
+# package that carries them; of it nothing else is used, whatever Python there is here.
+# usage: tools/cudnn_frontend.sh
+set -euo pipefail
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/common.sh"
+
+package=nvidia-cudnn-frontend==1.32.0
+wheel=nvidia_cudnn_frontend-1.32.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl
+sha256=c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0
+prefix=$root/.deps/cudnn-frontend
+
+[ $# -eq 0 ] || fail 2 "usage: tools/cudnn_frontend.sh"
+[ -d "$prefix" ] && exit 0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+say "cudnn-frontend: downloading its headers (12 MB)"
+if ! python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+  --implementation cp --python-version 3.11 --abi cp311 --platform manylinux_2_28_x86_64 \
+  --dest "$scratch" "$package" > "$scratch/pip.log" 2>&1; then
+  tail -n 5 "$scratch/pip.log" >&2
+  fail 2 "cannot download $package with pip; another way: name a folder with cudnn_frontend.h in" \
+    "CMAKE_INCLUDE_PATH"
+fi
+echo "$sha256  $scratch/$wheel" | sha256sum --check --quiet - ||
+  fail 2 "$wheel is not the file it should be (sha256): nothing of it was used"
+python3 -m zipfile -e "$scratch/$wheel" "$scratch/wheel"
+rm -rf "$prefix.new"
+mkdir -p "$prefix.new"
+mv "$scratch/wheel/include" "$prefix.new/include"
+cp "$scratch"/wheel/nvidia_cudnn_frontend-*.dist-info/licenses/LICENSE* "$prefix.new/"
+mv "$prefix.new" "$prefix"
+say "cudnn-frontend: $prefix is ready"
