@@ -1,5 +1,6 @@
 #include "kernels/support/adam_step.hpp"
 #include "kernels/support/elements.hpp"
+#include "kernels/support/host_team.hpp"
 #include "kernels/support/master.hpp"
 #include "zero/kernels/optimizer.hpp"
 
@@ -71,6 +72,17 @@ struct Update {
 };
 
 template <bool kRound, bool kDecoupled, class T, class G>
+void update_piece(Interval piece, const AdamRule& rule, std::span<const OptimizerSegment> segments,
+                  const StepState* state, const OptimizerArrays<T, G>& arrays) {
+  for (const OptimizerSegment& segment : segments) {
+    const int64_t first = std::max(segment.begin, piece.begin);
+    const int64_t last = std::min(segment.end, piece.end);
+    if (first >= last) continue;
+    Update<T, G, kRound, kDecoupled>{rule, segment.weight_decay, state, arrays}(first, last);
+  }
+}
+
+template <bool kRound, bool kDecoupled, class T, class G>
 void update(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
             const StepState* state, const OptimizerArrays<T, G>& arrays) {
   for (const OptimizerSegment& segment : segments) {
@@ -79,17 +91,40 @@ void update(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegme
   }
 }
 
+/// A gradient that is a T already rounds to itself.
+template <class T, class G>
+bool rounds_gradient(const AdamRule& rule) {
+  return rule.round_gradient && !std::is_same_v<T, G>;
+}
+
 }  // namespace
 
 template <class T, class G>
 void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
           const StepState* state, const OptimizerArrays<T, G>& arrays) {
-  // A gradient that is a T already rounds to itself.
-  const bool rounds = rule.round_gradient && !std::is_same_v<T, G>;
+  const bool rounds = rounds_gradient<T, G>(rule);
   const auto chosen = rule.decoupled
                           ? (rounds ? update<true, true, T, G> : update<false, true, T, G>)
                           : (rounds ? update<true, false, T, G> : update<false, false, T, G>);
   chosen(stream, rule, segments, state, arrays);
+}
+
+template <class T, class G>
+void adam_in_pieces(Stream& stream, const AdamRule& rule,
+                    std::span<const OptimizerSegment> segments, const StepState* state,
+                    const OptimizerArrays<T, G>& arrays, int64_t numel,
+                    const AroundPieces& around) {
+  const bool rounds = rounds_gradient<T, G>(rule);
+  const auto chosen =
+      rule.decoupled
+          ? (rounds ? update_piece<true, true, T, G> : update_piece<false, true, T, G>)
+          : (rounds ? update_piece<true, false, T, G> : update_piece<false, false, T, G>);
+  on_threads(stream.threads(), ceil_div(numel, kPieceNumel), [&](int, int64_t i) {
+    const Interval piece{i * kPieceNumel, std::min((i + 1) * kPieceNumel, numel)};
+    around.before(piece.begin, piece.end);
+    chosen(piece, rule, segments, state, arrays);
+    around.after(piece.begin, piece.end);
+  });
 }
 
 using Segments = std::span<const OptimizerSegment>;
@@ -103,5 +138,15 @@ template void adam(Stream&, const AdamRule&, Segments, const StepState*,
                    const OptimizerArrays<f16, f16>&);
 template void adam(Stream&, const AdamRule&, Segments, const StepState*,
                    const OptimizerArrays<f16, float>&);
+template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
+                             const OptimizerArrays<float, float>&, int64_t, const AroundPieces&);
+template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
+                             const OptimizerArrays<bf16, bf16>&, int64_t, const AroundPieces&);
+template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
+                             const OptimizerArrays<bf16, float>&, int64_t, const AroundPieces&);
+template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
+                             const OptimizerArrays<f16, f16>&, int64_t, const AroundPieces&);
+template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
+                             const OptimizerArrays<f16, float>&, int64_t, const AroundPieces&);
 
 }  // namespace zero::kernels

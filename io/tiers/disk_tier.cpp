@@ -50,12 +50,16 @@ DiskTier::DiskTier(const DiskFiles& files, BlockTable& table, std::unique_ptr<ai
       part_bytes_(round_up(std::max(kStripeBytes, options.block_bytes), kDiskBlockBytes)),
       parts_(size_t(options.transfers)) {}
 
-void DiskTier::write(int64_t offset, std::span<std::byte> memory, int64_t step) {
-  move({.direction = aio::Direction::write, .offset = offset, .memory = memory, .step = step});
+void DiskTier::write(int64_t offset, std::span<std::byte> memory, int64_t step, Sums sums) {
+  move({.direction = aio::Direction::write,
+        .offset = offset,
+        .memory = memory,
+        .sums = sums,
+        .step = step});
 }
 
-void DiskTier::read(int64_t offset, std::span<std::byte> memory) {
-  move({.direction = aio::Direction::read, .offset = offset, .memory = memory});
+void DiskTier::read(int64_t offset, std::span<std::byte> memory, Sums sums) {
+  move({.direction = aio::Direction::read, .offset = offset, .memory = memory, .sums = sums});
 }
 
 void DiskTier::move(const Move& asked) {
@@ -69,13 +73,13 @@ void DiskTier::move(const Move& asked) {
   size_t sent = 0, done = 0;
   const auto next = [this](size_t& index) -> Part& { return parts_[index++ % parts_.size()]; };
   for (int64_t begin = 0; begin < bytes && !failure_;) {
-    if (sent - done == parts_.size()) finish(next(done), asked.direction);
+    if (sent - done == parts_.size()) finish(next(done), asked);
     const Part part = start(asked, begin);
     begin += int64_t(part.memory.size());
     next(sent) = part;
   }
   // After a failure too: the memory is the caller's again.
-  while (done < sent) finish(next(done), asked.direction);
+  while (done < sent) finish(next(done), asked);
   if (failure_) std::rethrow_exception(failure_);
 }
 
@@ -83,7 +87,8 @@ DiskTier::Part DiskTier::start(const Move& asked, int64_t begin) {
   const int64_t offset = asked.offset + begin, left = int64_t(asked.memory.size()) - begin;
   const DiskFiles::Piece piece = files_.piece_at(offset, std::min(left, part_bytes_));
   const auto memory = asked.memory.subspan(size_t(begin), size_t(piece.bytes));
-  if (asked.direction == aio::Direction::write) table_.note(offset, memory, asked.step);
+  const bool notes = asked.direction == aio::Direction::write && asked.sums == Sums::here;
+  if (notes) table_.note(offset, memory, asked.step);
   return {.ticket = queue_.submit({.direction = asked.direction,
                                    .file = piece.file,
                                    .offset = piece.offset,
@@ -92,10 +97,11 @@ DiskTier::Part DiskTier::start(const Move& asked, int64_t begin) {
           .memory = memory};
 }
 
-void DiskTier::finish(const Part& part, aio::Direction direction) {
+void DiskTier::finish(const Part& part, const Move& asked) {
   try {
     queue_.wait(part.ticket);
-    if (direction == aio::Direction::read) table_.check(part.offset, part.memory, files_);
+    const bool checks = asked.direction == aio::Direction::read && asked.sums == Sums::here;
+    if (checks) table_.check(part.offset, part.memory, files_);
   } catch (const Error&) {
     if (!failure_) failure_ = std::current_exception();
   }

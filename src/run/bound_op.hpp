@@ -19,8 +19,14 @@ namespace zero::run {
 struct LaneTools {
   Stream& stream;
   comm::Communicator* comm;         ///< null on a lane without collectives
-  tiers::DiskTier* disk = nullptr;  ///< null on a lane without disk ops
+  tiers::DiskTier* disk = nullptr;  ///< null where a lane has nothing to do with one
   int64_t step = 0;                 ///< of the body's inputs: the tag of what is written to disk
+};
+
+/// Where an operand of the optimizer comes from and goes to.
+struct DiskImage {
+  size_t operand;
+  int64_t offset;  ///< on disk
 };
 
 struct BoundOp {
@@ -37,6 +43,8 @@ struct BoundOp {
   int64_t sample_offset = 0;                        ///< Kind::compute
   int64_t unit_begin = 0;                           ///< lamb: where the slice begins in its unit
   int64_t disk_offset = -1;                         ///< disk ops: of the operand without address
+  bool sums_by_user = false;                        ///< disk ops: the optimizer checks and notes
+  std::vector<DiskImage> images;                    ///< adam: what it checks and notes
   std::vector<kernels::OptimizerSegment> segments;  ///< adam, relative to the slice
   std::vector<kernels::LambSegment> lamb_segments;  ///< lamb, relative to the slice
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "src/run/disk_sums.hpp"
 #include "src/run/disk_window.hpp"
 #include "src/run/host_mail.hpp"
 #include "src/run/lane_runner.hpp"
@@ -52,6 +53,16 @@ std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
 }
 
 using LaneSetups = std::array<LaneSetup, kLanes>;
+
+std::vector<BoundOp*> all_ops(LaneSetups& lanes) {
+  std::vector<BoundOp*> all;
+  for (LaneSetup& lane : lanes) {
+    for (std::vector<LaneOp>& ops : lane.ops) {
+      for (LaneOp& op : ops) all.push_back(&op.bound);
+    }
+  }
+  return all;
+}
 
 /// "adam h.3", "linear layer 2"; other lanes' begin with the lane. Where a process has one stack of
 /// regions only the compute lane has any.
@@ -313,8 +324,10 @@ class Executor::Impl {
     }
     setups[size_t(plan::Lane::disk_read)].disk = disks.read;
     setups[size_t(plan::Lane::disk_write)].disk = disks.write;
+    setups[size_t(plan::Lane::host_optimizer)].disk = disks.write;
     const BindTarget target{plan_, rules_, memory_};
     for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups);
+    if (!drives_devices() && uses_disk(plan_)) hand_sums_over(all_ops(setups));
     auto segments = make_segments(plan_, Recording::is_possible() ? kRecordedOps : 1);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       setups[lane].segments = std::move(segments[lane]);

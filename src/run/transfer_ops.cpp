@@ -18,16 +18,20 @@ std::span<std::byte> pages(const BoundOp& op, size_t operand) {
   return {op.operand<std::byte>(operand), size_t(bytes)};
 }
 
+tiers::Sums sums_of(const BoundOp& op) {
+  return op.sums_by_user ? tiers::Sums::by_user : tiers::Sums::here;
+}
+
 }  // namespace
 
 // A disk knows no streams: who calls these has waited for what is queued.
 
 void run_disk_read(const BoundOp& op, const LaneTools& tools) {
-  tools.disk->read(op.disk_offset, pages(op, 1));
+  tools.disk->read(op.disk_offset, pages(op, 1), sums_of(op));
 }
 
 void run_disk_write(const BoundOp& op, const LaneTools& tools) {
-  tools.disk->write(op.disk_offset, pages(op, 0), tools.step);
+  tools.disk->write(op.disk_offset, pages(op, 0), tools.step, sums_of(op));
 }
 
 }  // namespace zero::run

@@ -1,3 +1,4 @@
+#include "src/run/disk_sums.hpp"
 #include "src/run/kind_functions.hpp"
 #include "src/run/with_type.hpp"
 #include "zero/kernels/decide.hpp"
@@ -51,8 +52,15 @@ void run_adam(const BoundOp& op, const LaneTools& tools) {
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    kernels::adam<T, G>(tools.stream, rule, op.segments, op.operand<const StepState>(0),
-                        optimizer_arrays<T, G>(op));
+    const auto* state = op.operand<const StepState>(0);
+    const auto arrays = optimizer_arrays<T, G>(op);
+    if (op.images.empty()) {
+      kernels::adam<T, G>(tools.stream, rule, op.segments, state, arrays);
+    } else {
+      const DiskSums sums(op, tools);
+      kernels::adam_in_pieces<T, G>(tools.stream, rule, op.segments, state, arrays, sums.numel(),
+                                    sums);
+    }
   });
 }
 

@@ -74,6 +74,70 @@ TYPED_TEST(Adam, ShardsAndThreadsDoNotChangeABit) {
   EXPECT_TRUE(threaded.same_bits_as(whole));
 }
 
+/// Counts how often each element is shown before and after its update, with what it is then.
+class Watch final : public AroundPieces {
+ public:
+  explicit Watch(const std::vector<float>& momentum)
+      : momentum_(momentum), before_(momentum.size()), after_(momentum.size()) {}
+
+  void before(int64_t begin, int64_t end) const override {
+    for (int64_t i = begin; i < end; ++i) before_[size_t(i)] += momentum_[size_t(i)] == 0 ? 1 : 100;
+  }
+  void after(int64_t begin, int64_t end) const override {
+    for (int64_t i = begin; i < end; ++i) after_[size_t(i)] += momentum_[size_t(i)] != 0 ? 1 : 100;
+  }
+  bool has_seen_each_once() const {
+    const std::vector<int> once(momentum_.size(), 1);
+    return before_ == once && after_ == once;
+  }
+
+ private:
+  const std::vector<float>& momentum_;
+  mutable std::vector<int> before_, after_;
+};
+
+TYPED_TEST(Adam, PiecesAreShownAroundTheirUpdateAndChangeNoBit) {
+  constexpr int64_t kPieces = 2 * kPieceNumel + 777;
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> whole(kPieces), pieces(kPieces);
+  const std::vector<OptimizerSegment> segments{{0, 40000, 0.1f}, {40000, kPieces, 0.0f}};
+  for (auto* state : {&whole, &pieces}) {
+    state->new_gradient(1);
+    for (auto& g : state->grad)
+      if (float(g) == 0.0f) g = typename TypeParam::G(1.0f);
+  }
+  const StepState step = decision(1, 0.01f);
+  Stream stream(2);
+  adam(stream, AdamRule{}, segments, &step, whole.from(0));
+  const Watch watch(pieces.momentum);
+  adam_in_pieces(stream, AdamRule{}, segments, &step, pieces.from(0), kPieces, watch);
+  stream.wait();
+  EXPECT_TRUE(pieces.same_bits_as(whole));
+  EXPECT_TRUE(watch.has_seen_each_once());
+}
+
+/// Refuses the second piece.
+class Refusing final : public AroundPieces {
+ public:
+  void before(int64_t begin, int64_t) const override {
+    if (begin == kPieceNumel) refuse(Exit::kIo, "not these");
+  }
+  void after(int64_t, int64_t) const override {}
+};
+
+TEST(AdamRules, APieceThatIsRefusedIsNotUpdated) {
+  OptimizerState<float> state(3 * kPieceNumel), before(3 * kPieceNumel);
+  state.new_gradient(1);
+  const std::vector<OptimizerSegment> segments{{0, 3 * kPieceNumel, 0.1f}};
+  const StepState step = decision(1, 0.01f);
+  Stream stream(2);
+  EXPECT_THROW(adam_in_pieces(stream, AdamRule{}, segments, &step, state.from(0), 3 * kPieceNumel,
+                              Refusing()),
+               Error);
+  const auto at = [](const std::vector<float>& all) { return all.begin() + kPieceNumel; };
+  EXPECT_TRUE(std::equal(at(state.weight), at(state.weight) + kPieceNumel, at(before.weight)));
+  EXPECT_NE(state.weight[0], before.weight[0]);
+}
+
 TYPED_TEST(Adam, ASkippedStepKeepsEveryBit) {
   OptimizerState<typename TypeParam::T, typename TypeParam::G> state(kNumel), before(kNumel);
   StepState step = decision(1, 0.01f);

@@ -79,6 +79,26 @@ template <class T, class G>
 void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
           const StepState* state, const OptimizerArrays<T, G>& arrays);
 
+/// What a caller does with each piece of a slice around its update, on the thread that updates it
+/// and while the piece is in that thread's cache. Called by several threads at once.
+class AroundPieces {
+ public:
+  virtual ~AroundPieces() = default;
+  virtual void before(int64_t begin, int64_t end) const = 0;
+  virtual void after(int64_t begin, int64_t end) const = 0;
+};
+
+/// Pieces begin at multiples of this: states of one take half of a core's cache.
+inline constexpr int64_t kPieceNumel = int64_t(1) << 15;
+
+/// As adam(), piece by piece over [0, numel), which also covers what no segment does; `around` is
+/// called where nothing is written too. On the host alone; done when it returns. What `around`
+/// throws first is thrown here, with the piece of a before() as it was.
+template <class T, class G>
+void adam_in_pieces(Stream& stream, const AdamRule& rule,
+                    std::span<const OptimizerSegment> segments, const StepState* state,
+                    const OptimizerArrays<T, G>& arrays, int64_t numel, const AroundPieces& around);
+
 /// A tensor's part of this slice, for LAMB: the segment, and which pair of norms it adds to.
 struct LambSegment {
   int64_t begin;

@@ -116,6 +116,28 @@ TEST(DiskTier, TwoJobsShareAFolder) {
   EXPECT_EQ(back.data()[0], std::byte{1});
 }
 
+TEST(DiskTier, LeavesChecksumsToAUserWhoWantsThem) {
+  const Folder folder;
+  const DiskFiles files({.folders = {folder.path()}, .bytes = kBytes});
+  BlockTable table(files.bytes());
+  DiskTier good(files, table, threads(), {}), bad(files, table, always(Fault::flipped), {});
+  const Arena memory(kStripeBytes);
+  const std::span bytes(memory.data(), size_t(kStripeBytes));
+  const auto block = bytes.subspan(size_t(kDiskBlockBytes), size_t(kDiskBlockBytes));
+  fill(bytes, 1);
+  good.write(0, bytes, 4);
+  bad.read(0, bytes, Sums::by_user);
+  EXPECT_EQ(refusal([&] { good.check(0, bytes); }).exit, Exit::kIo);
+  good.read(0, bytes, Sums::by_user);
+  good.check(0, bytes);
+  fill(bytes, 2);
+  EXPECT_EQ(refusal([&] { good.check(kDiskBlockBytes, block); }).exit, Exit::kIo);
+  good.note(0, bytes, 5);
+  good.write(0, bytes, 5, Sums::by_user);
+  fill(bytes, 3);
+  good.read(0, bytes);
+}
+
 TEST(DiskTier, FindsEveryWayInWhichADiskLies) {
   const Folder folder;
   for (Fault fault : {Fault::flipped, Fault::stale, Fault::misdirected, Fault::torn}) {

@@ -41,8 +41,12 @@ class BlockTable {
   std::vector<Entry> entries_;
 };
 
-/// The disk of a rank, as one lane uses it. Used by one thread at a time; several lanes share files
-/// and table.
+/// Who computes the checksums of what is moved: the lane that moves it, while other bytes move, or
+/// whoever uses the bytes while they are in its cache, by check() and note().
+enum class Sums { here, by_user };
+
+/// The disk of a rank, as one lane uses it. Used by one thread at a time, but for check() and
+/// note(); several lanes share files and table.
 class DiskTier {
  public:
   DiskTier(const DiskFiles& files, BlockTable& table, std::unique_ptr<aio::Engine> engine,
@@ -55,9 +59,19 @@ class DiskTier {
 
   /// Done when they return. `offset` is a multiple of kDiskBlockBytes, `memory` of
   /// files.align_bytes(). Throw Error(kIo) with file, offset, length and reason; read() also for
-  /// bytes that are not those written last. Checksums are computed while other bytes move.
-  void write(int64_t offset, std::span<std::byte> memory, int64_t step);
-  void read(int64_t offset, std::span<std::byte> memory);
+  /// bytes that are not those written last, unless its user checks them.
+  void write(int64_t offset, std::span<std::byte> memory, int64_t step, Sums sums = Sums::here);
+  void read(int64_t offset, std::span<std::byte> memory, Sums sums = Sums::here);
+
+  /// What the user of bytes does with whole blocks of them, on any thread, as long as nobody else
+  /// has to do with these blocks: check() after the read and before they change, which throws as
+  /// read() does; note() when they have changed, before the write.
+  void check(int64_t offset, std::span<const std::byte> memory) const {
+    table_.check(offset, memory, files_);
+  }
+  void note(int64_t offset, std::span<const std::byte> memory, int64_t step) const {
+    table_.note(offset, memory, step);
+  }
 
   /// Whether the block that begins at `offset` was ever written; if not it cannot be read.
   bool is_written(int64_t offset) const { return table_.is_written(offset); }
@@ -69,6 +83,7 @@ class DiskTier {
     aio::Direction direction;
     int64_t offset;
     std::span<std::byte> memory;
+    Sums sums;
     int64_t step = 0;  ///< of a write
   };
   /// A part of a move on its way.
@@ -79,7 +94,7 @@ class DiskTier {
   };
   void move(const Move& asked);
   Part start(const Move& asked, int64_t begin);
-  void finish(const Part& part, aio::Direction direction);
+  void finish(const Part& part, const Move& asked);
 
   const DiskFiles& files_;
   BlockTable& table_;

@@ -1,0 +1,115 @@
+#include "src/run/disk_sums.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "zero/base/align.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
+
+namespace zero::run {
+namespace {
+
+using plan::Kind;
+
+// Of 16-bit elements, the shortest that rest on disk.
+static_assert(kernels::kPieceNumel * 2 % tiers::kDiskBlockBytes == 0, "a piece is whole blocks");
+
+/// The first operands of an optimizer op that may come from disk, and one past the last.
+constexpr size_t kFirstState = 1, kEndOfStates = 5;
+
+/// All ops that touch one buffer.
+struct Uses {
+  std::vector<BoundOp*> moves, updates;
+  size_t writes = 0;
+  size_t operand = 0;  ///< of the updates
+  bool others = false;
+};
+
+bool is_disk_op(const BoundOp& op) {
+  return op.op->kind == Kind::disk_read || op.op->kind == Kind::disk_write;
+}
+
+void add_use(Uses& uses, BoundOp& op, size_t operand) {
+  const bool is_state = operand >= kFirstState && operand < kEndOfStates;
+  if (is_disk_op(op)) {
+    uses.moves.push_back(&op);
+    if (op.op->kind == Kind::disk_write) ++uses.writes;
+  } else if (op.op->kind == Kind::adam && op.op->lane == plan::Lane::host_optimizer && is_state) {
+    uses.others |= !uses.updates.empty() && uses.operand != operand;
+    uses.updates.push_back(&op);
+    uses.operand = operand;
+  } else {
+    uses.others = true;
+  }
+}
+
+std::map<int32_t, Uses> uses_of_buffers(std::span<BoundOp* const> ops) {
+  std::map<int32_t, Uses> uses;
+  for (BoundOp* op : ops) {
+    for (size_t i = 0; i < op->operands.size(); ++i) {
+      if (op->operands[i] != nullptr) add_use(uses[op->op->operands[i].buffer], *op, i);
+    }
+  }
+  return uses;
+}
+
+/// Whether all of them use the same bytes, which come from and go to one place.
+bool agree(const Uses& uses) {
+  const int64_t offset = uses.moves.front()->disk_offset;
+  const plan::Operand& state = uses.updates.front()->op->operands[uses.operand];
+  const auto is_same = [&](const plan::Operand& other) {
+    return other.buffer == state.buffer && other.offset == state.offset &&
+           other.bytes == state.bytes && !other.sharded;
+  };
+  return std::all_of(uses.moves.begin(), uses.moves.end(),
+                     [&](const BoundOp* move) {
+                       const size_t in_memory = move->op->kind == Kind::disk_read ? 1 : 0;
+                       return move->disk_offset == offset && is_same(move->op->operands[in_memory]);
+                     }) &&
+         std::all_of(uses.updates.begin(), uses.updates.end(), [&](const BoundOp* update) {
+           return is_same(update->op->operands[uses.operand]);
+         });
+}
+
+/// Each update must find what was read, and be followed by its write.
+bool can_hand_over(const Uses& uses) {
+  const bool comes_and_goes = uses.writes == uses.updates.size() && uses.moves.size() > uses.writes;
+  return !uses.others && !uses.updates.empty() && comes_and_goes && agree(uses);
+}
+
+}  // namespace
+
+void hand_sums_over(std::span<BoundOp* const> ops) {
+  for (const auto& [buffer, uses] : uses_of_buffers(ops)) {
+    if (!can_hand_over(uses)) continue;
+    for (BoundOp* move : uses.moves) move->sums_by_user = true;
+    for (BoundOp* update : uses.updates) {
+      update->images.push_back({.operand = uses.operand, .offset = uses.moves[0]->disk_offset});
+    }
+  }
+}
+
+void DiskSums::before(int64_t begin, int64_t end) const {
+  for (const DiskImage& image : op_.images) {
+    const Blocks part = blocks(image, begin, end);
+    tools_.disk->check(part.offset, part.memory);
+  }
+}
+
+void DiskSums::after(int64_t begin, int64_t end) const {
+  for (const DiskImage& image : op_.images) {
+    const Blocks part = blocks(image, begin, end);
+    tools_.disk->note(part.offset, part.memory, tools_.step);
+  }
+}
+
+DiskSums::Blocks DiskSums::blocks(const DiskImage& image, int64_t begin, int64_t end) const {
+  const int64_t bytes = op_.operand_bytes(image.operand), each = bytes / numel();
+  // The last page of a buffer is moved whole.
+  const int64_t last = end == numel() ? round_up(bytes, plan::kPageBytes) : end * each;
+  return {
+      image.offset + begin * each,
+      {op_.operand<const std::byte>(image.operand) + begin * each, size_t(last - begin * each)}};
+}
+
+}  // namespace zero::run
