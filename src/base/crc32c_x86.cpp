@@ -3,7 +3,8 @@
 #include <array>
 #include <cstring>
 
-#include "zero/base/crc32c.hpp"
+#include "src/base/crc32c_folded.hpp"
+#include "src/base/crc32c_ways.hpp"
 
 namespace zero {
 namespace {
@@ -67,9 +68,18 @@ __attribute__((target("sse4.2"))) uint32_t crc32c_sse(std::span<const std::byte>
 
 }  // namespace
 
+std::vector<Crc32c> crc32c_ways() {
+  std::vector<Crc32c> ways = {crc32c_plain};
+  if (__builtin_cpu_supports("sse4.2")) ways.push_back(crc32c_sse);
+  const bool folds = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq") &&
+                     __builtin_cpu_supports("pclmul");
+  if (ways.size() == 2 && folds) ways.push_back(crc32c_folded);
+  return ways;
+}
+
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc) {
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2");
-  return has_instruction ? crc32c_sse(bytes, crc) : crc32c_plain(bytes, crc);
+  static const Crc32c fastest = crc32c_ways().back();
+  return fastest(bytes, crc);
 }
 
 }  // namespace zero
