@@ -37,7 +37,7 @@ constexpr model::Gpt2 kModel{
 struct Settings {
   std::string folder;
   int64_t samples = 16;
-  int staged = 0, threads = 2, rounds = 5;  ///< 0: as many as training takes by itself
+  int staged = 0, threads = 2, rounds = 9;  ///< 0: as many as training takes by itself
 };
 
 plan::Plan make_plan(const Settings& settings, Tier home) {
@@ -194,7 +194,7 @@ int main(int argc, char** argv) {
                                       .samples = number(2, 16),
                                       .staged = number(3, 0),
                                       .threads = number(4, 2),
-                                      .rounds = number(5, 5)};
+                                      .rounds = number(5, 9)};
   const Kokkos::ScopeGuard kokkos(Kokkos::InitializationSettings()
                                       .set_num_threads(settings.threads)
                                       .set_disable_warnings(true));

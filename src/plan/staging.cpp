@@ -10,6 +10,8 @@ namespace {
 
 constexpr double kWorthwhile = 1.05;
 constexpr int kTries = 9;
+/// With more units in memory than this share, most of what was to leave it would stay there.
+constexpr double kMostShare = 0.75;
 
 /// Forecasts of one request under different depths.
 class Depths {
@@ -50,7 +52,8 @@ int staged_units_for(const Request& request, const graph::Graph& training, const
   Depths depths(request, training, machine);
   const bool on_disk = request.optimizer_home == Tier::nvme || request.weight_home == Tier::nvme;
   if (on_disk && !machine.disk_is_measured) depths.assume_slow_disk();
-  const int least = std::min(kLeastStagedUnits, depths.all()), more = depths.all() - least;
+  const int least = std::min(kLeastStagedUnits, depths.all());
+  const int more = std::max(least, int(kMostShare * depths.all())) - least;
   const Forecast first = depths.made_with(least);
   std::array<double, kTries> seconds = {first.step_seconds};
   const auto busiest = std::max_element(first.lane_seconds.begin(), first.lane_seconds.end());

@@ -61,6 +61,12 @@ TEST(StagedUnits, AreFewThatHideADiskAsSlowAsCompute) {
   EXPECT_LT(units, 20);
 }
 
+TEST(StagedUnits, AreNeverMoreThanThreeQuartersOfAll) {
+  const Machine machine = machine_with(as_slow_as_compute(10));
+  EXPECT_LT(made_with(11, 10, machine).step_seconds, made_with(5, 10, machine).step_seconds);
+  EXPECT_LE(units_for(kOnDisk, 10, machine), 8) << "of eleven";
+}
+
 TEST(StagedUnits, OfADiskThatNobodyHasMeasuredAreThoseOfOneAsSlowAsCompute) {
   const int slow = units_for(kOnDisk, 20, machine_with(as_slow_as_compute(20)));
   Machine unknown = machine_with(1e12);
