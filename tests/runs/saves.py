@@ -18,6 +18,10 @@ def saved_steps(faults):
     return sorted(int(path.name[4:]) for path in (faults.runs / "tiny/checkpoints").glob("step0*"))
 
 
+def steps_done(faults):
+    return len((faults.runs / "tiny/metrics.jsonl").read_text().splitlines())
+
+
 def ask(faults, name):
     (faults.runs / "tiny" / name).touch()
 
@@ -29,10 +33,10 @@ def requests_are_met(faults):
     process = faults.start(2, "run.steps=1000000", "run.log_interval=1000")
     wait_for_steps(faults, process, 3)
     ask(faults, "checkpoint_now")
-    steps = len((faults.runs / "tiny/metrics.jsonl").read_text().splitlines())
     while (faults.runs / "tiny/checkpoint_now").exists():
-        wait_for_steps(faults, process, steps := steps + 1)
-    wait_for_steps(faults, process, steps + 10)
+        wait_for_steps(faults, process, steps_done(faults) + 1)
+    # Rank 0 has taken it at the end of a step, and all save before the one after the next.
+    wait_for_steps(faults, process, steps_done(faults) + 10)
     first = saved_steps(faults)
     check(len(first) == 1, f"checkpoint_now: one is saved, and training goes on: {first}")
     ask(faults, "stop_now")

@@ -59,7 +59,9 @@ TEST(Board, ShowsEachRanksStepOpsAndSilence) {
     EXPECT_EQ(word.works, word.rank == 0);
     EXPECT_EQ(word.step, 10 + word.rank);
     EXPECT_EQ(word.last_op, "none yet");
-    if (word.rank != 0) EXPECT_GE(word.silent_seconds, 0.3);
+    if (word.rank != 0) {
+      EXPECT_GE(word.silent_seconds, 0.3);
+    }
   }
   EXPECT_LT(words[0].silent_seconds, words.back().silent_seconds + 0.001);
   EXPECT_EQ(board.finished_ops(), 7 + 5 * int64_t(words.size() - 1));
