@@ -57,8 +57,9 @@ fi
 
 # Kokkos gives a kernel of 512 bytes or more by way of one block of constant memory, for which the
 # host waits each time, and which cannot be recorded in a graph.
-for object in "$root"/build/cuda-check/*.o; do
-  if nm "$object" | grep -q 'cuda_parallel_launch_\(constant\|global\)_memory'; then
-    fail 1 "$(basename "$object" .o): a kernel holds 512 bytes or more: give it less by value"
+for source in "${sources[@]}"; do
+  if nm "$root/build/cuda-check/${source%.cpp}.o" |
+    grep 'cuda_parallel_launch_\(constant\|global\)_memory' > /dev/null; then
+    fail 1 "$source: a kernel holds 512 bytes or more: give it less by value"
   fi
 done
