@@ -38,6 +38,7 @@ zero_test_program(largest 1 "the largest that fits")
 zero_test_program(homes 1 "the fastest homes that fit")
 zero_test_program(nvme 2 "the same bits on every disk")
 zero_test_program(trace 1 "a track a lane")
+zero_test_program(product_times 1 "both ways are read")
 if(ZERO_DEVICE STREQUAL "cuda")
   zero_test_program(no_device 1 "nothing of it needs a GPU")
   # cuDNN's plans for a GPU that is only described, taken by a driver's library that has none.

@@ -135,6 +135,7 @@ check_speed() {
 
 # write_results: one JSON file named after the GPU and the day; prints its name.
 write_results() {
+  python3 "$root/tools/product_times.py" --to "$out/products.json" > /dev/null || true
   python3 - "$out" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)" \
     "$("$zeroapp" --version)" << 'END'
 import datetime
@@ -147,21 +148,25 @@ day = datetime.date.today().isoformat()
 checks = [re.split(r"  +", line, maxsplit=1) for line in (out / "results.txt").open()]
 speeds = out / "speed.jsonl"
 lines = speeds.read_text().splitlines() if speeds.exists() else []
+products = out / "products.json"
+times = json.loads(products.read_text()) if products.exists() else []
 path = out / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
 path.write_text(json.dumps({"gpu": gpu, "date": day, "version": version,
                             "checks": {name: verdict.strip() for name, verdict in checks},
-                            "speeds": [json.loads(line) for line in lines]}, indent=1) + "\n")
+                            "speeds": [json.loads(line) for line in lines],
+                            "products": times}, indent=1) + "\n")
 print(path)
 END
 }
 
-rm -f "$out/speed.jsonl"
+rm -f "$out/speed.jsonl" "$out/products.json"
 check "doctor" "$zeroapp" doctor
 for program in "${gpu_tests[@]}"; do check_test "$program" 1 "$program" '*'; done
 check "losses of the host" python3 "$root/tests/runs/known_losses.py" "$zeroapp" "$launcher"
 for ranks in 2 4; do check_test "comm_test, $ranks ranks" "$ranks" comm_test '*'; done
 check_speed gpt2 16
 check_speed gpt2-xl 4
+check "products fused beside apart" python3 "$root/tools/product_times.py"
 if have compute-sanitizer; then
   check "memcheck of small kernels" compute-sanitizer --target-processes all --error-exitcode 9 \
     "$tests/kernels_test" --gtest_brief=1 \

@@ -9,6 +9,14 @@
 
 namespace zero::kernels::vendor {
 
+/// What fused_gemm() does with a product in the same call. `aux` lies as c does.
+enum class Epilogue : uint8_t {
+  none,
+  gelu,           ///< c = gelu(aux), aux = op(a) op(b) + bias
+  gelu_gradient,  ///< c = op(a) op(b) * gelu'(aux)
+  column_sums     ///< beside c: sums[j] = the sum over k of op(b)[k, j]
+};
+
 /// c[m, n] = op(a) op(b) (+ bias over n) (+ c); every leading dimension is given.
 struct GemmSpec {
   int64_t m, n, k;
@@ -18,6 +26,7 @@ struct GemmSpec {
   bool transpose_b = false;  ///< b is stored [n, k]
   bool accumulate = false;   ///< out = f32 and no bias
   bool bias = false;
+  Epilogue epilogue = Epilogue::none;  ///< of fused_gemm() alone
   bool operator==(const GemmSpec&) const = default;
 };
 
@@ -26,6 +35,8 @@ struct GemmOperands {
   const void* b;
   void* c;
   const void* bias = nullptr;  ///< [n] of `in`
+  void* aux = nullptr;         ///< [m, ldc] of `out`; gelu_gradient reads it
+  void* sums = nullptr;        ///< [n] of `out`
 };
 
 /// How a library that offers several algorithms for a product chooses among them.

@@ -38,7 +38,9 @@ struct LtProduct {
 
   LtProduct(const GemmSpec& wanted, int wanted_alignment);
 
-  void set_bias(const void* bias) const;
+  /// The vector and the second matrix of the epilogue; a, b and c are given with each call. The
+  /// library takes their alignment from it when it names algorithms.
+  void set_epilogue_operands(const GemmOperands& operands) const;
   /// What the product is called in the file of algorithms.
   std::string name() const;
 };

@@ -28,6 +28,26 @@ void set(const LtDescription& description, cublasLtMatmulDescAttributes_t which,
            "describing a product");
 }
 
+/// The library's c has our rows as its columns, so its vectors along rows are ours along n, and the
+/// matrix that it sums over k for BGRADA is our b.
+cublasLtEpilogue_t epilogue_of(const GemmSpec& spec, bool fuses_bias) {
+  switch (spec.epilogue) {
+    case Epilogue::gelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case Epilogue::gelu_gradient:
+      return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::column_sums:
+      return CUBLASLT_EPILOGUE_BGRADA;
+    case Epilogue::none:
+      break;
+  }
+  return fuses_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+bool has_aux(const GemmSpec& spec) {
+  return spec.epilogue == Epilogue::gelu || spec.epilogue == Epilogue::gelu_gradient;
+}
+
 LtDescription describe(const GemmSpec& spec, bool fuses_bias) {
   cublasLtMatmulDesc_t made = nullptr;
   // fp32 sums, and no shortened mantissa for fp32 operands.
@@ -35,7 +55,8 @@ LtDescription describe(const GemmSpec& spec, bool fuses_bias) {
   LtDescription description(made);
   set(description, CUBLASLT_MATMUL_DESC_TRANSA, spec.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(description, CUBLASLT_MATMUL_DESC_TRANSB, spec.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (fuses_bias) set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(spec, fuses_bias));
+  if (has_aux(spec)) set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec.ldc);
   return description;
 }
 
@@ -57,22 +78,27 @@ LtProduct::LtProduct(const GemmSpec& wanted, int wanted_alignment)
                    spec.in)),
       out(turned(spec.m, spec.n, spec.ldc, spec.out)) {}
 
-void LtProduct::set_bias(const void* bias) const {
-  if (fuses_bias) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+void LtProduct::set_epilogue_operands(const GemmOperands& operands) const {
+  if (fuses_bias) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  if (has_aux(spec)) set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.aux);
+  if (spec.epilogue == Epilogue::column_sums)
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.sums);
 }
 
 std::string LtProduct::name() const {
+  static constexpr const char* kEpilogues[] = {"", " gelu", " gelu gradient", " column sums"};
   return text(spec.m, "x", spec.n, "x", spec.k, " ld ", spec.lda, " ", spec.ldb, " ", spec.ldc, " ",
               name_of(spec.in), " to ", name_of(spec.out), spec.transpose_a ? " ta" : "",
               spec.transpose_b ? " tb" : "", spec.accumulate ? " add" : "",
-              fuses_bias ? " bias" : "", " align ", alignment);
+              fuses_bias ? " bias" : "", kEpilogues[size_t(spec.epilogue)], " align ", alignment);
 }
 
 int alignment_of(const GemmOperands& operands) {
   constexpr uintptr_t kMost = 256;
   const auto address = [](const void* at) { return reinterpret_cast<uintptr_t>(at); };
   const uintptr_t all = address(operands.a) | address(operands.b) | address(operands.c) |
-                        address(operands.bias) | kMost;
+                        address(operands.bias) | address(operands.aux) | address(operands.sums) |
+                        kMost;
   return int(all & (~all + 1));
 }
 

@@ -67,10 +67,13 @@ kernels::ProductSpec product_spec(const Graph& graph, const Op& op) {
   const Shape& b = graph[op.inputs[1]].shape;
   switch (op.kind) {
     case OpKind::linear:
+    case OpKind::linear_gelu:
       return {.m = a[0], .n = b[1], .k = a[1]};
     case OpKind::linear_input_grad:
+    case OpKind::linear_input_gelu_grad:
       return {.m = a[0], .n = b[0], .k = a[1], .transpose_b = true};
     case OpKind::linear_weight_grad:
+    case OpKind::linear_parameter_grad:
       return {.m = a[1], .n = b[1], .k = a[0], .transpose_a = true};
     default:
       ZERO_REQUIRE(false, "an op of kind ", int(op.kind), " is no product");

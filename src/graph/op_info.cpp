@@ -46,6 +46,12 @@ const OpInfo& info(OpKind kind) {
       return ops::kCachedAttention;
     case OpKind::logits:
       return ops::kLogits;
+    case OpKind::linear_gelu:
+      return ops::kLinearGelu;
+    case OpKind::linear_input_gelu_grad:
+      return ops::kLinearInputGeluGrad;
+    case OpKind::linear_parameter_grad:
+      return ops::kLinearParameterGrad;
     case OpKind::count_:
       break;
   }

@@ -4,6 +4,7 @@
 
 #include "zero/graph/extents.hpp"
 #include "zero/graph/op_info.hpp"
+#include "zero/kernels/fused_product.hpp"
 #include "zero/kernels/gelu.hpp"
 #include "zero/kernels/gradients.hpp"
 
@@ -120,6 +121,33 @@ void gelu_grad(Stream& stream, const OpCall& call) {
 }
 
 template <class T>
+void linear_gelu(Stream& stream, const OpCall& call) {
+  kernels::product_gelu<T>(stream, product_spec(*call.graph, *call.op),
+                           {.a = in<T>(call, 0),
+                            .b = in<T>(call, 1),
+                            .bias = in<T>(call, 2),
+                            .h = out<T>(call, 0),
+                            .y = out<T>(call, 1)});
+}
+
+template <class T>
+void linear_input_gelu_grad(Stream& stream, const OpCall& call) {
+  kernels::product_gelu_backward<T>(
+      stream, product_spec(*call.graph, *call.op),
+      {.a = in<T>(call, 0), .b = in<T>(call, 1), .h = in<T>(call, 2), .dh = out<T>(call, 0)});
+}
+
+template <class T>
+void linear_parameter_grad(Stream& stream, const OpCall& call) {
+  kernels::product_column_sum<T>(stream, product_spec(*call.graph, *call.op),
+                                 {.a = in<T>(call, 0),
+                                  .b = in<T>(call, 1),
+                                  .c = out<T>(call, 0),
+                                  .sum = out<T>(call, 1),
+                                  .scratch = static_cast<float*>(call.scratch)});
+}
+
+template <class T>
 void attention(Stream& stream, const OpCall& call) {
   kernels::attention<T>(stream, attention_extents(*call.graph, *call.op), dropout_site(call),
                         step_inputs(call, 1),
@@ -232,6 +260,9 @@ constexpr std::array<Function, size_t(OpKind::count_)> functions() {
   table[size_t(OpKind::row_linear)] = row_linear<T>;
   table[size_t(OpKind::cached_attention)] = cached_attention<T>;
   table[size_t(OpKind::logits)] = logits<T>;
+  table[size_t(OpKind::linear_gelu)] = linear_gelu<T>;
+  table[size_t(OpKind::linear_input_gelu_grad)] = linear_input_gelu_grad<T>;
+  table[size_t(OpKind::linear_parameter_grad)] = linear_parameter_grad<T>;
   return table;
 }
 

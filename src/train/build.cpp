@@ -8,7 +8,9 @@
 #include "zero/config/schedule.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/graph/differentiate.hpp"
+#include "zero/graph/fuse.hpp"
 #include "zero/graph/recompute.hpp"
+#include "zero/kernels/fused_product.hpp"
 #include "zero/plan/staging.hpp"
 
 namespace zero::train {
@@ -26,20 +28,26 @@ std::vector<graph::Recompute> recompute_policy(const Recompute& wanted, size_t u
   return policy;
 }
 
+graph::Graph fused_where_wanted(const RunConfig& config, graph::Graph graph) {
+  return fuses_products(config, kernels::fuses_products()) ? graph::fuse(graph) : graph;
+}
+
 graph::Graph training_graph(const RunConfig& config, const model::Gpt2& model, int64_t micro) {
   const graph::Graph forward =
       model::gpt2(model, {.micro = {.samples = micro, .length = config.data.sequence_length},
                           .compute = compute_dtype(config),
                           .training = true});
   const auto policy = recompute_policy(config.recompute, forward.unit_names.size());
-  return graph::recompute(graph::differentiate(forward), policy);
+  return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
 }
 
 graph::Graph evaluation_graph(const RunConfig& config, const model::Gpt2& model, int64_t micro) {
   if (micro == 0) return {};
-  return model::gpt2(model, {.micro = {.samples = micro, .length = config.data.sequence_length},
-                             .compute = compute_dtype(config),
-                             .training = false});
+  return fused_where_wanted(
+      config,
+      model::gpt2(model, {.micro = {.samples = micro, .length = config.data.sequence_length},
+                          .compute = compute_dtype(config),
+                          .training = false}));
 }
 
 plan::Tier tier_of(Home home) {
@@ -148,6 +156,10 @@ DataOptions data_options(const RunConfig& config) {
           .max_validation_samples = config.data.max_validation_samples,
           .vocab_size = model_of(config).vocabulary,
           .seed = uint64_t(config.run.seed)};
+}
+
+bool fuses_products(const RunConfig& config, bool library_can) {
+  return library_can && !config.numerics.reproducible;
 }
 
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {

@@ -7,6 +7,7 @@
 
 #include "src/train/format.hpp"
 #include "zero/kernels/attention.hpp"
+#include "zero/kernels/fused_product.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/train/agreement.hpp"
 
@@ -131,11 +132,13 @@ std::optional<Evaluation> best_in(const Facts& facts) {
   return known ? std::optional(best) : std::nullopt;
 }
 
-/// Where a library computes attention, it is named too.
-std::string arithmetic_text(int threads) {
+/// Where a library computes attention, it is named too, and that it fuses what follows products.
+std::string arithmetic_text(const FactParts& parts) {
   const std::string attention = kernels::attention_library();
+  const bool fuses = fuses_products(parts.config, kernels::fuses_products());
   return text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
-              attention.empty() ? "" : attention + ", ", threads, " threads a rank");
+              fuses ? "fused, " : "", attention.empty() ? "" : attention + ", ", parts.threads,
+              " threads a rank");
 }
 
 Facts launch_facts(const FactParts& parts) {
@@ -148,7 +151,7 @@ Facts launch_facts(const FactParts& parts) {
           {kDescriptionFact, parts.description},
           {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},
           {kDataFact, parts.data},
-          {"arithmetic", arithmetic_text(parts.threads)},
+          {"arithmetic", arithmetic_text(parts)},
           {kConfigurationFact, parts.configuration},
           {"build", parts.program}};
 }

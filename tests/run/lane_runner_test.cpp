@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "tests/support/hand_plan.hpp"
@@ -127,6 +128,18 @@ TEST(LaneRunner, HonoursEveryWaitOfPlansDrawnAtRandom) {
     const plan::Request request =
         seed % 2 ? testing::random_tiered_request(seed) : testing::random_request(seed);
     expect_no_fault(testing::tiny_plan(request, testing::random_model(seed)), kRecordedOps);
+  }
+}
+
+TEST(LaneRunner, HonoursEveryWaitOfFusedOps) {
+  for (const auto recompute : {graph::Recompute::none, graph::Recompute::full}) {
+    plan::Request request{.stage = 3, .ranks = 2, .micro_batches = 2};
+    request.weight_home = Tier::host;
+    request.optimizer_home = Tier::nvme;
+    const plan::Plan plan = testing::tiny_plan(request, {.recompute = recompute, .fused = true});
+    const auto& ops = plan.graphs[0].ops;
+    EXPECT_GT(std::ranges::count(ops, graph::OpKind::linear_gelu, &graph::Op::kind), 0);
+    for (const int32_t most : {1, 3, kRecordedOps}) expect_no_fault(plan, most);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "tests/support/golden.hpp"
 #include "zero/graph/differentiate.hpp"
+#include "zero/graph/fuse.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/model/gpt2.hpp"
@@ -30,6 +31,7 @@ struct Case {
   int64_t chunk_rows = 0;
   int64_t positions = 0;  ///< 0: as many as a sample has tokens
   Recompute policy = Recompute::none;
+  bool fused = false;
 };
 
 Graph make_graph(const Case& c) {
@@ -44,7 +46,8 @@ Graph make_graph(const Case& c) {
                           .compute = c.compute,
                           .training = true,
                           .chunk_rows = c.chunk_rows}));
-  return recompute(plain, std::vector<Recompute>(plain.unit_names.size(), c.policy));
+  const Graph graph = recompute(plain, std::vector<Recompute>(plain.unit_names.size(), c.policy));
+  return c.fused ? fuse(graph) : graph;
 }
 
 /// A graph with an executor whose inputs are filled.
@@ -246,6 +249,20 @@ TEST(NaiveExecutor, ComputesTheSameBitsWhateverIsRecomputed) {
     const std::vector<std::byte> kept = with(Recompute::none);
     EXPECT_TRUE(same_bytes(with(Recompute::selective), kept)) << name_of(compute);
     EXPECT_TRUE(same_bytes(with(Recompute::full), kept)) << name_of(compute);
+  }
+}
+
+TEST(NaiveExecutor, ComputesTheSameBitsOneKernelBehindTheOtherAsFused) {
+  const testing::Golden golden = testing::load_golden("gpt2_b");
+  for (Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    for (Recompute policy : {Recompute::none, Recompute::selective, Recompute::full}) {
+      Case c{.golden = golden, .compute = compute, .dropout = 0.1f, .policy = policy};
+      const std::vector<std::byte> apart = gradients(c);
+      const size_t ops = make_graph(c).ops.size();
+      c.fused = true;
+      EXPECT_LT(make_graph(c).ops.size(), ops);
+      EXPECT_TRUE(same_bytes(gradients(c), apart)) << name_of(compute) << " " << int(policy);
+    }
   }
 }
 

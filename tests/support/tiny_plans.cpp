@@ -5,6 +5,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
 #include "zero/graph/differentiate.hpp"
+#include "zero/graph/fuse.hpp"
 #include "zero/graph/recompute.hpp"
 
 namespace zero::testing {
@@ -33,12 +34,15 @@ graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
   std::vector<graph::Recompute> policy(forward.unit_names.size(), model.recompute);
   ZERO_REQUIRE(model.blocks.size() < policy.size(), model.blocks.size(), " choices of recompute");
   std::copy(model.blocks.begin(), model.blocks.end(), policy.begin() + 1);
-  return graph::recompute(graph::differentiate(forward), policy);
+  const graph::Graph graph = graph::recompute(graph::differentiate(forward), policy);
+  return model.fused ? graph::fuse(graph) : graph;
 }
 
 graph::Graph tiny_evaluation_graph(const TinyModel& model, Dtype compute) {
   if (!model.evaluates) return {};
-  return model::gpt2(model.gpt2, {.micro = model.micro, .compute = compute, .training = false});
+  const graph::Graph graph =
+      model::gpt2(model.gpt2, {.micro = model.micro, .compute = compute, .training = false});
+  return model.fused ? graph::fuse(graph) : graph;
 }
 
 plan::Plan tiny_plan(const plan::Request& request, const TinyModel& model) {
@@ -99,6 +103,7 @@ TinyModel random_model(uint64_t seed) {
   model.recompute =
       draw.one_of({graph::Recompute::none, graph::Recompute::selective, graph::Recompute::full});
   model.evaluates = draw.below(3) != 0;
+  model.fused = draw.below(3) == 0;
   return model;
 }
 

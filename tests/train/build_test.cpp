@@ -6,6 +6,7 @@
 
 #include "tests/support/refusal.hpp"
 #include "zero/base/settings_error.hpp"
+#include "zero/kernels/fused_product.hpp"
 
 namespace zero::train {
 namespace {
@@ -70,6 +71,23 @@ TEST(Build, RefusesAHomeOfActivationsWhereNoneWouldLeave) {
   EXPECT_GT(build(config, {}).plan.arena_bytes[size_t(plan::Tier::host)], 0);
   config.model.layers = 1;
   EXPECT_THAT(refusal(), HasSubstr("write offload = \"none\""));
+}
+
+TEST(Build, FusesWhereTheLibraryCanButNotInReproducibleMode) {
+  RunConfig config = tiny();
+  EXPECT_TRUE(fuses_products(config, true));
+  EXPECT_FALSE(fuses_products(config, false));
+  config.numerics.reproducible = true;
+  EXPECT_FALSE(fuses_products(config, true));
+}
+
+TEST(Build, OfAHostHasTheGraphAsItWasDifferentiated) {
+  if (kernels::fuses_products()) GTEST_SKIP() << "products of this build have epilogues";
+  RunConfig config = tiny();
+  config.data.validation_fraction = 0.1;
+  for (const graph::Graph& graph : build(config, {}).plan.graphs) {
+    for (const graph::Op& op : graph.ops) EXPECT_LT(op.kind, graph::OpKind::linear_gelu);
+  }
 }
 
 TEST(Build, PassesThePrecisionOn) {

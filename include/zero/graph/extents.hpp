@@ -24,8 +24,8 @@ kernels::CachedAttentionExtents cached_attention_extents(const Graph& graph, con
 kernels::RowProductExtents row_product_extents(const Graph& graph, const Op& op);
 kernels::ClassifierExtents classifier_extents(const Graph& graph, const Op& op);
 kernels::DropoutExtents dropout_extents(const Graph& graph, const Op& op);
-/// Of linear, linear_input_grad and linear_weight_grad; operands in the order product() wants: x
-/// weight, dy weight, x dy.
+/// Of linear, linear_input_grad, linear_weight_grad and what fuse() makes of them; operands in the
+/// order product() wants: x weight, dy weight, x dy.
 kernels::ProductSpec product_spec(const Graph& graph, const Op& op);
 
 }  // namespace zero::graph

@@ -38,26 +38,29 @@ struct Tensor {
 
 /// One file each under src/graph/ops.
 enum class OpKind : uint8_t {
-  embedding,           ///< tokens, token table, position table -> x
-  embedding_grad,      ///< tokens, dx, dtoken table (updated) -> dtoken table, dposition table
-  layernorm,           ///< x, weight, bias -> y, mean, rstd
-  layernorm_grad,      ///< dy, x, weight, mean, rstd, add | none -> dx, dweight, dbias
-  linear,              ///< x, weight [in, out], bias -> y
-  linear_input_grad,   ///< dy, weight -> dx
-  linear_weight_grad,  ///< x, dy -> dweight
-  linear_bias_grad,    ///< dy -> dbias
-  gelu,                ///< x -> y
-  gelu_grad,           ///< x, dy -> dx
-  attention,           ///< qkv, step inputs -> y, logsumexp
-  attention_grad,      ///< dy, y, qkv, logsumexp, step inputs -> dqkv
-  dropout_add,         ///< x, residual | none, step inputs -> y
-  add,                 ///< a, b -> y
-  embedding_at,        ///< tokens, token table, position table, decode inputs -> x
-  row_linear,          ///< x, weight [in, out] in panels, bias -> y; no row depends on another
-  cached_attention,    ///< qkv, cache (updated), decode inputs -> y, cache
-  logits,              ///< x, table, decode inputs -> logits of the last row that is a token
-  classifier,          ///< x, table, targets, step inputs, step state, sums (updated) -> sums
-                       ///<   [, dx, dtable: the differentiated form]
+  embedding,               ///< tokens, token table, position table -> x
+  embedding_grad,          ///< tokens, dx, dtoken table (updated) -> dtoken table, dposition table
+  layernorm,               ///< x, weight, bias -> y, mean, rstd
+  layernorm_grad,          ///< dy, x, weight, mean, rstd, add | none -> dx, dweight, dbias
+  linear,                  ///< x, weight [in, out], bias -> y
+  linear_input_grad,       ///< dy, weight -> dx
+  linear_weight_grad,      ///< x, dy -> dweight
+  linear_bias_grad,        ///< dy -> dbias
+  gelu,                    ///< x -> y
+  gelu_grad,               ///< x, dy -> dx
+  attention,               ///< qkv, step inputs -> y, logsumexp
+  attention_grad,          ///< dy, y, qkv, logsumexp, step inputs -> dqkv
+  dropout_add,             ///< x, residual | none, step inputs -> y
+  add,                     ///< a, b -> y
+  embedding_at,            ///< tokens, token table, position table, decode inputs -> x
+  row_linear,              ///< x, weight [in, out] in panels, bias -> y; no row depends on another
+  cached_attention,        ///< qkv, cache (updated), decode inputs -> y, cache
+  logits,                  ///< x, table, decode inputs -> logits of the last row that is a token
+  classifier,              ///< x, table, targets, step inputs, step state, sums (updated) -> sums
+                           ///<   [, dx, dtable: the differentiated form]
+  linear_gelu,             ///< x, weight, bias -> h, y = gelu(h); made by fuse(), as the next two
+  linear_input_gelu_grad,  ///< dy, weight, h -> dh: of y = gelu(h) weight
+  linear_parameter_grad,   ///< x, dy -> dweight, dbias
   count_
 };
 

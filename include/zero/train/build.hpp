@@ -27,6 +27,11 @@ DataOptions data_options(const RunConfig& config);
 /// Samples a rank and evaluation micro-batch; 0 if the run has no validation data.
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch);
 
+/// Whether the graphs go through graph::fuse(): a choice of arithmetic that no stage, home or
+/// budget has a part in, so that these still change no bit. In reproducible mode, never: which way
+/// is faster may be measured otherwise on another rank.
+bool fuses_products(const RunConfig& config, bool library_can);
+
 /// What a configuration and a team compile to.
 struct Build {
   model::Gpt2 model;
@@ -36,8 +41,9 @@ struct Build {
   int64_t copy_bytes = 0;  ///< of a rank's host memory, which checkpoint.async saves from
 };
 
-/// Writes the model's graph, differentiates it, applies the recompute policy, and compiles the
-/// plan. Throws Error(kUsage) where the numbers cannot work together.
+/// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
+/// library behind products can, and compiles the plan. Throws Error(kUsage) where the numbers
+/// cannot work together.
 Build build(const RunConfig& config, const Team& team);
 
 /// What zero.offload_optimizer.buffer_count = "auto" should be where memory holds it: see

@@ -31,8 +31,9 @@ double product_flops(const Graph& graph, const Op& op) {
   return 2.0 * double(spec.m) * double(spec.n) * double(spec.k);
 }
 
+/// The last input is dy.
 int64_t bias_scratch(const Graph& graph, const Op& op, int) {
-  const Shape& dy = graph[op.inputs[0]].shape;
+  const Shape& dy = graph[op.inputs.back()].shape;
   return kernels::column_sum_scratch_numel(dy[0], dy[1]) * int64_t(sizeof(float));
 }
 
@@ -42,5 +43,8 @@ const OpInfo kLinear{"linear", product_flops, no_scratch, gradient};
 const OpInfo kLinearInputGrad{"linear_input_grad", product_flops, no_scratch, nullptr};
 const OpInfo kLinearWeightGrad{"linear_weight_grad", product_flops, no_scratch, nullptr};
 const OpInfo kLinearBiasGrad{"linear_bias_grad", no_flops, bias_scratch, nullptr};
+const OpInfo kLinearGelu{"linear_gelu", product_flops, no_scratch, nullptr};
+const OpInfo kLinearInputGeluGrad{"linear_input_gelu_grad", product_flops, no_scratch, nullptr};
+const OpInfo kLinearParameterGrad{"linear_parameter_grad", product_flops, bias_scratch, nullptr};
 
 }  // namespace zero::graph::ops

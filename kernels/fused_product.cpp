@@ -1,0 +1,76 @@
+#include "zero/kernels/fused_product.hpp"
+
+#include "kernels/support/gemm_spec.hpp"
+#include "kernels/vendor/fused_gemm.hpp"
+#include "zero/kernels/gelu.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using vendor::Apart;
+using vendor::Epilogue;
+
+template <class T>
+vendor::GemmSpec fused_spec(const ProductSpec& spec, Epilogue epilogue) {
+  ZERO_REQUIRE(!spec.accumulate && (spec.ldc == 0 || spec.ldc == spec.n),
+               "a fused product writes c whole and dense: no accumulate, no ldc");
+  const bool bias = epilogue == Epilogue::gelu;
+  vendor::GemmSpec made = gemm_spec(spec, dtype_of<T>(), dtype_of<T>(), bias);
+  made.epilogue = epilogue;
+  return made;
+}
+
+}  // namespace
+
+bool fuses_products() { return vendor::has_epilogues(); }
+
+template <class T>
+void product_gelu(Stream& stream, const ProductSpec& spec, const ProductGelu<T>& arrays) {
+  const auto apart = [&] {
+    product<T, T>(stream, spec, arrays.a, arrays.b, arrays.bias, arrays.h);
+    gelu<T>(stream, spec.m * spec.n, arrays.h, arrays.y);
+  };
+  vendor::fused_gemm(
+      stream, fused_spec<T>(spec, Epilogue::gelu),
+      {.a = arrays.a, .b = arrays.b, .c = arrays.y, .bias = arrays.bias, .aux = arrays.h},
+      Apart(apart));
+}
+
+template <class T>
+void product_gelu_backward(Stream& stream, const ProductSpec& spec,
+                           const ProductGeluBackward<T>& arrays) {
+  const auto apart = [&] {
+    product<T, T>(stream, spec, arrays.a, arrays.b, nullptr, arrays.dh);
+    gelu_backward<T>(stream, spec.m * spec.n, arrays.h, arrays.dh, arrays.dh);
+  };
+  vendor::fused_gemm(
+      stream, fused_spec<T>(spec, Epilogue::gelu_gradient),
+      {.a = arrays.a, .b = arrays.b, .c = arrays.dh, .aux = const_cast<T*>(arrays.h)},
+      Apart(apart));
+}
+
+template <class T>
+void product_column_sum(Stream& stream, const ProductSpec& spec,
+                        const ProductColumnSum<T>& arrays) {
+  ZERO_REQUIRE(!spec.transpose_b && (spec.ldb == 0 || spec.ldb == spec.n),
+               "column sums are those of a dense b [k, n]");
+  const auto apart = [&] {
+    product<T, T>(stream, spec, arrays.a, arrays.b, nullptr, arrays.c);
+    column_sum<T>(stream, spec.k, spec.n, arrays.b, arrays.sum, arrays.scratch);
+  };
+  vendor::fused_gemm(stream, fused_spec<T>(spec, Epilogue::column_sums),
+                     {.a = arrays.a, .b = arrays.b, .c = arrays.c, .sums = arrays.sum},
+                     Apart(apart));
+}
+
+template void product_gelu(Stream&, const ProductSpec&, const ProductGelu<float>&);
+template void product_gelu(Stream&, const ProductSpec&, const ProductGelu<bf16>&);
+template void product_gelu(Stream&, const ProductSpec&, const ProductGelu<f16>&);
+template void product_gelu_backward(Stream&, const ProductSpec&, const ProductGeluBackward<float>&);
+template void product_gelu_backward(Stream&, const ProductSpec&, const ProductGeluBackward<bf16>&);
+template void product_gelu_backward(Stream&, const ProductSpec&, const ProductGeluBackward<f16>&);
+template void product_column_sum(Stream&, const ProductSpec&, const ProductColumnSum<float>&);
+template void product_column_sum(Stream&, const ProductSpec&, const ProductColumnSum<bf16>&);
+template void product_column_sum(Stream&, const ProductSpec&, const ProductColumnSum<f16>&);
+
+}  // namespace zero::kernels

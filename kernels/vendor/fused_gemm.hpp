@@ -1,0 +1,29 @@
+#pragma once
+/// A product with an epilogue: twins, fused_gemm_host.cpp and gemm_cuda.cpp.
+
+#include "kernels/vendor/gemm.hpp"
+
+namespace zero::kernels::vendor {
+
+/// A view of the kernels that a fused product stands for: it may run several times.
+class Apart {
+ public:
+  template <class Work>
+  explicit Apart(const Work& work)
+      : work_(&work), call_([](const void* at) { (*static_cast<const Work*>(at))(); }) {}
+  void run() const { call_(work_); }
+
+ private:
+  const void* work_;
+  void (*call_)(const void*);
+};
+
+/// Whether the library has epilogues.
+bool has_epilogues();
+
+/// Does what `apart` does, by one call of the library where that is possible and was measured to be
+/// faster, at the first call with a spec. As gemm(); `spec.epilogue` is one.
+void fused_gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands,
+                const Apart& apart);
+
+}  // namespace zero::kernels::vendor

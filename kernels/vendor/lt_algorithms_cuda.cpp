@@ -1,0 +1,139 @@
+#include "kernels/vendor/lt_algorithms_cuda.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "src/device/cuda_status.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+/// Algorithms that are measured: the best is nearly always among the first few.
+constexpr int kCandidates = 8;
+constexpr int kRepeats = 5;
+
+static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(Algorithm::description));
+
+/// The vendor's handle, one a process; it ends with the process, since the driver may end before.
+cublasLtHandle_t library() {
+  static const cublasLtHandle_t handle = [] {
+    cublasLtHandle_t made = nullptr;
+    check_lt(cublasLtCreate(&made), "starting the library");
+    return made;
+  }();
+  return handle;
+}
+
+template <class Value>
+void prefer(const LtPreference& preference, cublasLtMatmulPreferenceAttributes_t which,
+            Value value) {
+  check_lt(cublasLtMatmulPreferenceSetAttribute(preference.get(), which, &value, sizeof value),
+           "saying what is preferred");
+}
+
+/// Times on the device; the events end with it.
+class Stopwatch {
+ public:
+  explicit Stopwatch(cudaStream_t stream) : stream_(stream) {
+    for (cudaEvent_t& event : events_) check_cuda(cudaEventCreate(&event), "making an event");
+  }
+  ~Stopwatch() {
+    for (cudaEvent_t event : events_) warn_cuda(cudaEventDestroy(event), "giving an event back");
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  float microseconds(const std::function<void()>& work) const {
+    check_cuda(cudaEventRecord(events_[0], stream_), "measuring");
+    work();
+    check_cuda(cudaEventRecord(events_[1], stream_), "measuring");
+    check_cuda(cudaEventSynchronize(events_[1]), "measuring");
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, events_[0], events_[1]), "measuring");
+    return 1000.0f * milliseconds;
+  }
+
+ private:
+  cudaStream_t stream_;
+  std::array<cudaEvent_t, 2> events_{};
+};
+
+}  // namespace
+
+std::string lt_library_name() {
+  int number[3] = {};
+  for (int i = 0; i < 3; ++i)
+    check_lt(cublasLtGetProperty(libraryPropertyType(i), &number[i]), "asking for the version");
+  return text("cuBLASLt ", number[0], ".", number[1], ".", number[2]);
+}
+
+cublasStatus_t run_lt(const LtQueue& queue, const LtProduct& product,
+                      const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& operands) {
+  const float one = 1.0f, before = product.spec.accumulate ? 1.0f : 0.0f;
+  product.set_epilogue_operands(operands);
+  return cublasLtMatmul(library(), product.description.get(), &one, operands.b, product.left.get(),
+                        operands.a, product.right.get(), &before, operands.c, product.out.get(),
+                        operands.c, product.out.get(), &algorithm, queue.workspace.data(),
+                        size_t(kWorkspaceBytes), queue.stream);
+}
+
+std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product) {
+  cublasLtMatmulPreference_t made = nullptr;
+  check_lt(cublasLtMatmulPreferenceCreate(&made), "saying what is preferred");
+  const LtPreference preference(made);
+  prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t(kWorkspaceBytes));
+  for (const auto which :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    prefer(preference, which, uint32_t(product.alignment));
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> named{};
+  int count = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      library(), product.description.get(), product.left.get(), product.right.get(),
+      product.out.get(), product.out.get(), preference.get(), kCandidates, named.data(), &count);
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
+    if (named[size_t(i)].state == CUBLAS_STATUS_SUCCESS)
+      algorithms.push_back(named[size_t(i)].algo);
+  return algorithms;
+}
+
+float least_microseconds(cudaStream_t stream, const std::function<void()>& work) {
+  const Stopwatch watch(stream);
+  float least = std::numeric_limits<float>::infinity();
+  for (int i = 0; i < kRepeats; ++i) least = std::min(least, watch.microseconds(work));
+  return least;
+}
+
+std::optional<Algorithm> measure_lt(const LtQueue& queue, const LtProduct& product,
+                                    const GemmOperands& operands) {
+  std::optional<Algorithm> best;
+  for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product)) {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    const float least = least_microseconds(queue.stream, [&] {
+      if (status == CUBLAS_STATUS_SUCCESS) status = run_lt(queue, product, algorithm, operands);
+    });
+    // What is named may still be refused: then the next one has to do.
+    if (status != CUBLAS_STATUS_SUCCESS || (best && least >= best->microseconds)) continue;
+    best = Algorithm{.description = {}, .microseconds = least};
+    std::memcpy(best->description.data(), &algorithm, sizeof algorithm);
+  }
+  return best;
+}
+
+std::optional<cublasLtMatmulAlgo_t> recall_lt(const LtProduct& product, const Algorithm& kept) {
+  cublasLtMatmulAlgo_t algorithm{};
+  std::memcpy(&algorithm, kept.description.data(), sizeof algorithm);
+  cublasLtMatmulHeuristicResult_t facts{};
+  const cublasStatus_t status = cublasLtMatmulAlgoCheck(
+      library(), product.description.get(), product.left.get(), product.right.get(),
+      product.out.get(), product.out.get(), &algorithm, &facts);
+  const bool takes =
+      status == CUBLAS_STATUS_SUCCESS && facts.workspaceSize <= size_t(kWorkspaceBytes);
+  return takes ? std::optional(algorithm) : std::nullopt;
+}
+
+}  // namespace zero::kernels::vendor

@@ -1,0 +1,163 @@
+// Ranks: 1
+
+#include "zero/graph/fuse.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/support/tiny_graph.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/extents.hpp"
+#include "zero/graph/recompute.hpp"
+#include "zero/model/gpt2.hpp"
+
+namespace zero::graph {
+namespace {
+
+Graph tiny_gpt2(bool training = true) {
+  return model::gpt2(
+      {.layers = 3, .width = 16, .heads = 2, .vocabulary = 61, .positions = 8},
+      {.micro = {.samples = 2, .length = 8}, .compute = Dtype::f32, .training = training});
+}
+
+Graph trained(Recompute policy) {
+  return recompute(differentiate(tiny_gpt2()), std::vector<Recompute>(4, policy));
+}
+
+/// The products of the three kinds that fuse() makes.
+struct Made {
+  int gelu, input_gelu_grad, parameter_grad;
+  bool operator==(const Made&) const = default;
+};
+
+int count(const Graph& graph, OpKind kind) {
+  return int(std::ranges::count(graph.ops, kind, &Op::kind));
+}
+
+Made made(const Graph& graph) {
+  return {count(graph, OpKind::linear_gelu), count(graph, OpKind::linear_input_gelu_grad),
+          count(graph, OpKind::linear_parameter_grad)};
+}
+
+/// Every activation is written before it is read, and written once.
+void expect_order(const Graph& graph) {
+  std::map<TensorId, int> written;
+  for (const Op& op : graph.ops) {
+    for (TensorId input : op.inputs) {
+      if (input == kNone || graph[input].role != Role::activation) continue;
+      EXPECT_EQ(written[input], 1) << graph[input].name << " is read before it is written";
+    }
+    for (TensorId output : op.outputs) {
+      if (graph[output].role != Role::activation) continue;
+      EXPECT_EQ(++written[output], 1) << graph[output].name << " is written twice";
+    }
+  }
+}
+
+TEST(Fuse, OfAGpt2IsOneProductWithGeluBothWaysALayerAndOneWithEachBiasGradient) {
+  const Graph graph = fuse(trained(Recompute::none));
+  EXPECT_EQ(made(graph), (Made{3, 3, 3 * 4}));
+  for (OpKind gone :
+       {OpKind::gelu, OpKind::gelu_grad, OpKind::linear_bias_grad, OpKind::linear_weight_grad}) {
+    EXPECT_EQ(count(graph, gone), 0) << info(gone).name;
+  }
+  EXPECT_EQ(count(graph, OpKind::linear), 3 * 3);
+  EXPECT_EQ(count(graph, OpKind::linear_input_grad), 3 * 3);
+  expect_order(graph);
+}
+
+TEST(Fuse, WhatFullRecomputeRepeatsIsFusedLikeWhatItRepeats) {
+  const Graph graph = fuse(trained(Recompute::full));
+  EXPECT_EQ(made(graph), (Made{2 * 3, 3, 3 * 4}));
+  EXPECT_EQ(count(graph, OpKind::gelu), 0);
+  expect_order(graph);
+}
+
+TEST(Fuse, SelectiveRecomputeStillRepeatsGeluAlone) {
+  const Graph graph = fuse(trained(Recompute::selective));
+  EXPECT_EQ(made(graph), (Made{3, 3, 3 * 4}));
+  EXPECT_EQ(count(graph, OpKind::gelu), 3);
+  for (const Op& op : graph.ops) EXPECT_TRUE(op.kind != OpKind::gelu || op.repeated);
+  expect_order(graph);
+}
+
+TEST(Fuse, OfAnEvaluationHasForwardOpsAlone) {
+  EXPECT_EQ(made(fuse(tiny_gpt2(false))), (Made{3, 0, 0}));
+}
+
+TEST(Fuse, KeepsTheOrderAndWhatDoesNotFit) {
+  // Between the products of this layer lies attention, so its GELU has none in front of it.
+  EXPECT_EQ(kinds(fuse(differentiate(tiny_forward(1, 0.5f)))),
+            "embedding layernorm linear attention gelu linear dropout_add layernorm classifier"
+            " layernorm_grad dropout_add"
+            " linear_parameter_grad linear_input_gelu_grad attention_grad"
+            " linear_parameter_grad linear_input_grad"
+            " layernorm_grad embedding_grad");
+}
+
+TEST(Fuse, ReadsAndWritesWhatTheTwoOpsDid) {
+  const Graph before = trained(Recompute::none), after = fuse(before);
+  const Op& product = first(before, OpKind::linear_input_grad);
+  const Op& slope = first(before, OpKind::gelu_grad);
+  const Op& both = first(after, OpKind::linear_input_gelu_grad);
+  EXPECT_EQ(both.inputs,
+            (std::vector<TensorId>{product.inputs[0], product.inputs[1], slope.inputs[0]}));
+  EXPECT_EQ(both.outputs, slope.outputs);
+  EXPECT_EQ(both.layer, 3);
+  EXPECT_TRUE(both.backward);
+  const Op& up = first(after, OpKind::linear_gelu);
+  EXPECT_EQ(up.inputs.size(), 3u);
+  EXPECT_EQ(after[up.outputs[0]].name, "h.0.mlp.c_fc");
+  EXPECT_EQ(up.outputs[1], first(before, OpKind::gelu).outputs[0]);
+  const Op& weight = first(after, OpKind::linear_parameter_grad);
+  EXPECT_EQ(weight.inputs, first(before, OpKind::linear_weight_grad).inputs);
+  EXPECT_EQ(weight.outputs[0], first(before, OpKind::linear_weight_grad).outputs[0]);
+  EXPECT_EQ(weight.outputs[1], first(before, OpKind::linear_bias_grad).outputs[0]);
+}
+
+TEST(Fuse, CountsOperationsScratchAndExtentsAsTheProductDoes) {
+  const Graph before = trained(Recompute::none), after = fuse(before);
+  const std::pair<OpKind, OpKind> kinds[] = {
+      {OpKind::linear_input_grad, OpKind::linear_input_gelu_grad},
+      {OpKind::linear_weight_grad, OpKind::linear_parameter_grad}};
+  for (const auto& [plain, fused] : kinds) {
+    const Op &a = first(before, plain), &b = first(after, fused);
+    EXPECT_EQ(info(plain).flops(before, a), info(fused).flops(after, b));
+    EXPECT_EQ(product_spec(before, a).k, product_spec(after, b).k);
+    EXPECT_EQ(product_spec(before, a).transpose_a, product_spec(after, b).transpose_a);
+    EXPECT_EQ(product_spec(before, a).transpose_b, product_spec(after, b).transpose_b);
+  }
+  EXPECT_EQ(product_spec(after, first(after, OpKind::linear_gelu)).n, 64);
+  const Op& sums = first(before, OpKind::linear_bias_grad);
+  const Op& both = first(after, OpKind::linear_parameter_grad);
+  EXPECT_EQ(info(both.kind).scratch_bytes(after, both, 2),
+            info(sums.kind).scratch_bytes(before, sums, 2));
+}
+
+TEST(Fuse, LeavesAProductThatAnotherOpReadsToo) {
+  Graph graph = differentiate(tiny_forward(1, 0));
+  const TensorId slope = first(graph, OpKind::linear_input_grad).outputs[0];
+  EXPECT_EQ(made(fuse(graph)).input_gelu_grad, 1);
+  graph.ops.push_back({.kind = OpKind::add, .inputs = {slope, slope}, .outputs = {slope}});
+  EXPECT_EQ(made(fuse(graph)).input_gelu_grad, 0);
+}
+
+TEST(Fuse, LeavesNeighboursOfDifferentUnitsPassesOrTensors) {
+  const Graph graph = trained(Recompute::none);
+  const auto gelus_with = [&](auto change) {
+    Graph changed = graph;
+    const auto gelu = std::ranges::find(changed.ops, OpKind::gelu, &Op::kind);
+    change(*gelu);
+    return made(fuse(changed)).gelu;
+  };
+  EXPECT_EQ(gelus_with([](Op&) {}), 3);
+  EXPECT_EQ(gelus_with([](Op& op) { ++op.layer; }), 2);
+  EXPECT_EQ(gelus_with([](Op& op) { op.backward = true; }), 2);
+  EXPECT_EQ(gelus_with([](Op& op) { op.repeated = true; }), 2);
+  EXPECT_EQ(gelus_with([](Op& op) { --op.inputs[0]; }), 2);
+}
+
+}  // namespace
+}  // namespace zero::graph

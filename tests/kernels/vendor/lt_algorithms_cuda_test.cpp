@@ -1,0 +1,165 @@
+// Ranks: 1
+
+#include "kernels/vendor/lt_algorithms_cuda.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/vendor/epilogue_rules.hpp"
+#include "src/device/native_stream.hpp"
+#include "tests/support/matrix_reference.hpp"
+#include "tests/support/reference.hpp"
+#include "zero/base/error.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+using testing::noise;
+using testing::poisoned;
+using testing::relative_error;
+
+template <class T>
+double bound() {
+  return dtype_of<T>() == Dtype::f16 ? 2e-3 : 1e-2;
+}
+
+/// One product with an epilogue, as training has them: forward, gradient of the input, gradients of
+/// the parameters. Sides are no multiples of a tile.
+template <class T>
+struct Trial {
+  GemmSpec spec;
+  std::vector<T> a, b, bias, h, c, aux, sums;
+
+  explicit Trial(Epilogue epilogue) {
+    constexpr int64_t kM = 200, kN = 136, kK = 264;
+    spec = {.m = kM,
+            .n = kN,
+            .k = kK,
+            .lda = epilogue == Epilogue::column_sums ? kM : kK,
+            .ldb = epilogue == Epilogue::gelu_gradient ? kK : kN,
+            .ldc = kN,
+            .in = dtype_of<T>(),
+            .out = dtype_of<T>(),
+            .transpose_a = epilogue == Epilogue::column_sums,
+            .transpose_b = epilogue == Epilogue::gelu_gradient,
+            .bias = epilogue == Epilogue::gelu,
+            .epilogue = epilogue};
+    a = noise<T>(kM * kK, 1);
+    b = noise<T>(kK * kN, 2, 0.2);
+    bias = noise<T>(kN, 3);
+    h = noise<T>(kM * kN, 4, 3.0);
+    poison();
+  }
+
+  void poison() {
+    c = poisoned<T>(spec.m * spec.n);
+    sums = poisoned<T>(spec.n);
+    aux = spec.epilogue == Epilogue::gelu_gradient ? h : poisoned<T>(spec.m * spec.n);
+  }
+
+  GemmOperands operands() {
+    return {.a = a.data(),
+            .b = b.data(),
+            .c = c.data(),
+            .bias = spec.bias ? bias.data() : nullptr,
+            .aux = spec.epilogue == Epilogue::column_sums ? nullptr : aux.data(),
+            .sums = spec.epilogue == Epilogue::column_sums ? sums.data() : nullptr};
+  }
+
+  std::vector<double> product() const {
+    return testing::multiply({spec.m, spec.n, spec.k, testing::strides(spec.transpose_a, spec.lda),
+                              testing::strides(spec.transpose_b, spec.ldb)},
+                             a, b);
+  }
+
+  void expect_close() const {
+    std::vector<double> x = product(), expected = x, column(size_t(spec.n), 0.0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (spec.bias) x[i] += double(float(bias[i % size_t(spec.n)]));
+      if (spec.epilogue == Epilogue::gelu) expected[i] = testing::gelu(x[i]);
+      if (spec.epilogue == Epilogue::gelu_gradient)
+        expected[i] *= testing::gelu_slope(double(float(h[i])));
+    }
+    EXPECT_LT(relative_error(c, expected), bound<T>());
+    if (spec.epilogue == Epilogue::gelu) {
+      EXPECT_LT(relative_error(aux, x), bound<T>());
+    } else if (spec.epilogue == Epilogue::gelu_gradient) {
+      EXPECT_TRUE(testing::same_bits(aux, h)) << "it is read only";
+    } else {
+      for (size_t i = 0; i < b.size(); ++i) column[i % size_t(spec.n)] += double(float(b[i]));
+      EXPECT_LT(relative_error(sums, column), bound<T>());
+    }
+  }
+};
+
+constexpr Epilogue kEpilogues[] = {Epilogue::gelu, Epilogue::gelu_gradient, Epilogue::column_sums};
+
+template <class T>
+class LtAlgorithms : public ::testing::Test {};
+using Types = ::testing::Types<bf16, f16>;
+TYPED_TEST_SUITE(LtAlgorithms, Types);
+
+/// Runs each algorithm that the library names, looks at what it gave, and says how many could.
+template <class T, class Look>
+int run_all(Trial<T>& trial, const Look& look) {
+  Stream stream(1);
+  adopt_threads(stream);
+  const LtQueue queue{.stream = native_stream(stream)};
+  const LtProduct product(trial.spec, alignment_of(trial.operands()));
+  EXPECT_TRUE(may_fuse(trial.spec, trial.operands()));
+  product.set_epilogue_operands(trial.operands());
+  int ran = 0;
+  for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product)) {
+    trial.poison();
+    const cublasStatus_t status = run_lt(queue, product, algorithm, trial.operands());
+    stream.wait();
+    if (status != CUBLAS_STATUS_SUCCESS) continue;
+    SCOPED_TRACE(text(product.name(), ", algorithm ", ran));
+    look();
+    ++ran;
+  }
+  return ran;
+}
+
+TYPED_TEST(LtAlgorithms, EveryOneThatIsNamedForAnEpilogueAgreesWithDoubleLoops) {
+  for (const Epilogue epilogue : kEpilogues) {
+    Trial<TypeParam> trial(epilogue);
+    const int ran = run_all(trial, [&] { trial.expect_close(); });
+    EXPECT_GT(ran, 0) << "epilogue " << int(epilogue) << " is never fused";
+  }
+}
+
+// The forms are 5e-4 apart at -2.75, where one step in bf16 is 3e-5.
+TYPED_TEST(LtAlgorithms, GeluIsTheTanhFormAndNotThatWithTheErrorFunction) {
+  Trial<TypeParam> trial(Epilogue::gelu);
+  std::ranges::fill(trial.a, TypeParam(0.0f));
+  std::ranges::fill(trial.bias, TypeParam(-2.75f));
+  const double by_tanh = testing::gelu(-2.75);
+  const double by_erf = 0.5 * -2.75 * (1 + std::erf(-2.75 / std::sqrt(2.0)));
+  run_all(trial, [&] {
+    const double got = double(float(trial.c.front()));
+    EXPECT_LT(std::abs(got - by_tanh), std::abs(got - by_erf)) << got;
+  });
+}
+
+TYPED_TEST(LtAlgorithms, TheFastestIsTimedAndRecalled) {
+  Stream stream(1);
+  adopt_threads(stream);
+  const LtQueue queue{.stream = native_stream(stream)};
+  for (const Epilogue epilogue : kEpilogues) {
+    Trial<TypeParam> trial(epilogue);
+    const LtProduct product(trial.spec, alignment_of(trial.operands()));
+    product.set_epilogue_operands(trial.operands());
+    const std::optional<Algorithm> best = measure_lt(queue, product, trial.operands());
+    if (!best) continue;
+    EXPECT_GT(best->microseconds, 0);
+    trial.expect_close();
+    EXPECT_TRUE(recall_lt(product, *best).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels::vendor
