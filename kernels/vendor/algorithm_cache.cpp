@@ -1,13 +1,16 @@
 #include "kernels/vendor/algorithm_cache.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "zero/base/crc32c.hpp"
@@ -71,13 +74,34 @@ AlgorithmCache::AlgorithmCache(std::string path, std::string machine)
     : path_(std::move(path)), machine_(std::move(machine)) {
   ZERO_REQUIRE(machine_.find_first_of("\t\n") == std::string::npos, "a machine named '", machine_,
                "'");
+  read_on();
+}
+
+void AlgorithmCache::read_on() {
   if (path_.empty()) return;
+  const std::lock_guard lock(mutex_);
   std::ifstream file(path_);
-  size_t bytes = 0;
-  for (std::string line; bytes < kBytesMost && std::getline(file, line);) {
-    bytes += line.size() + 1;
+  file.seekg(std::streamoff(read_bytes_));
+  for (std::string line; read_bytes_ < kBytesMost && std::getline(file, line);) {
+    read_bytes_ += line.size() + 1;
     read_line(line);
   }
+}
+
+AlgorithmCache::Turn::Turn(const AlgorithmCache& cache, int milliseconds_most)
+    : file_(cache.path_.empty() ? -1
+                                : open(cache.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+  constexpr int kPause = 5;
+  for (int waited = 0; file_ >= 0; waited += kPause) {
+    alone_ = flock(file_, LOCK_EX | LOCK_NB) == 0;
+    if (alone_ || waited >= milliseconds_most) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPause));
+  }
+}
+
+AlgorithmCache::Turn::~Turn() {
+  // Closing the file gives the lock back; nothing was written through it.
+  if (file_ >= 0) static_cast<void>(close(file_));
 }
 
 void AlgorithmCache::read_line(std::string_view line) {

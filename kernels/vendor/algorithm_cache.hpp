@@ -28,11 +28,32 @@ class AlgorithmCache {
   AlgorithmCache(std::string path, std::string machine);
 
   std::optional<Algorithm> find(const std::string& problem) const;
+  /// Reads what has been added to the file meanwhile.
+  void read_on();
   /// Replaces an entry; the last line of a file counts.
   void keep(const std::string& problem, const Algorithm& algorithm);
 
   /// Lines of the file that were passed over as damaged.
   int damaged_lines() const { return damaged_lines_; }
+
+  /// While it lives no other Turn at the file does, so that ranks which come to a problem together
+  /// measure it once and go on alike. Waits for at most `milliseconds_most`: what may keep another
+  /// one is a peer that waits for this one, and measuring twice costs less than waiting for ever.
+  /// A thread has one at a time.
+  class Turn {
+   public:
+    static constexpr int kMillisecondsMost = 5000;
+    explicit Turn(const AlgorithmCache& cache, int milliseconds_most = kMillisecondsMost);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    /// Whether it is the only one; never without a file that can be locked.
+    bool alone() const { return alone_; }
+
+   private:
+    int file_;
+    bool alone_ = false;
+  };
 
   /// A file that has grown beyond this is neither read on nor added to.
   static constexpr size_t kBytesMost = size_t(4) << 20;
@@ -42,6 +63,7 @@ class AlgorithmCache {
 
   std::string path_, machine_;
   mutable std::mutex mutex_;
+  size_t read_bytes_ = 0;
   std::map<std::string, Algorithm> known_;
   int damaged_lines_ = 0;
 };

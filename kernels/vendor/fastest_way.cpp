@@ -10,9 +10,21 @@ namespace {
 
 constexpr float kNever = std::numeric_limits<float>::infinity();
 
-Algorithm known_or_measured(AlgorithmCache& cache, const Way& way) {
+std::optional<Algorithm> known(const AlgorithmCache& cache, const Way& way) {
   const std::optional<Algorithm> kept = cache.find(way.name);
-  if (kept && (kept->microseconds == kNever || way.takes(*kept))) return *kept;
+  const bool good = kept && (kept->microseconds == kNever || way.takes(*kept));
+  return good ? kept : std::nullopt;
+}
+
+/// Other processes are looked for without a turn first: a rank that has measured may be held up by
+/// one that has not come as far.
+Algorithm known_or_measured(AlgorithmCache& cache, const Way& way) {
+  if (const auto kept = known(cache, way)) return *kept;
+  cache.read_on();
+  if (const auto kept = known(cache, way)) return *kept;
+  const AlgorithmCache::Turn turn(cache);
+  cache.read_on();
+  if (const auto kept = known(cache, way)) return *kept;
   const Algorithm best =
       way.measure().value_or(Algorithm{.description = {}, .microseconds = kNever});
   cache.keep(way.name, best);

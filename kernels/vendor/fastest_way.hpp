@@ -24,8 +24,8 @@ struct FastestWay {
 };
 
 /// The first of the fastest. What `cache` has no time of, or one of an algorithm that is no longer
-/// taken, is measured and kept; that something cannot be done is kept as an infinite time. Throws
-/// Error(kInternal) where nothing can be done.
+/// taken, is measured and kept, by one process of those that share the file; that something cannot
+/// be done is kept as an infinite time. Throws Error(kInternal) where nothing can be done.
 FastestWay fastest_way(AlgorithmCache& cache, std::span<const Way> ways);
 
 }  // namespace zero::kernels::vendor

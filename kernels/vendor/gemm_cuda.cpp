@@ -80,18 +80,22 @@ cublasLtMatmulAlgo_t choose(const StreamState& state, const LtProduct& product,
                             const GemmOperands& operands) {
   product.set_epilogue_operands(operands);
   if (!chooser().rules.measure) return first_named(product);
-  const std::optional<Algorithm> kept = measured().find(product.name());
-  if (const auto algorithm = kept ? recall_lt(product, *kept) : std::nullopt) return *algorithm;
-  // The runs must leave c as it is; for a second one memory may be short.
-  const int64_t bytes = product.spec.m * product.spec.ldc * int64_t(bytes_of(product.spec.out));
-  if (free_device_bytes() < 2 * bytes) return first_named(product);
-  const Arena c(bytes, Place::device);
-  GemmOperands trial = operands;
-  trial.c = c.data();
-  const std::optional<Algorithm> best = measure_lt(state.queue, product, trial);
-  if (!best) return first_named(product);
-  measured().keep(product.name(), *best);
-  return algorithm_of(*best);
+  const GemmSpec& spec = product.spec;
+  // A sum must stay as it is while it is measured; for a second one memory may be short.
+  const int64_t bytes = spec.accumulate ? spec.m * spec.ldc * int64_t(bytes_of(spec.out)) : 0;
+  if (bytes > 0 && free_device_bytes() < 2 * bytes && !measured().find(product.name()))
+    return first_named(product);
+  const Way ways[] = {
+      {.name = product.name(),
+       .takes = [&](const Algorithm& kept) { return recall_lt(product, kept).has_value(); },
+       .measure =
+           [&] {
+             const Arena c = spec.accumulate ? Arena(bytes, Place::device) : Arena();
+             GemmOperands trial = operands;
+             if (spec.accumulate) trial.c = c.data();
+             return measure_lt(state.queue, product, trial);
+           }}};
+  return algorithm_of(fastest_way(measured(), ways).algorithm);
 }
 
 StreamState& state_of(cudaStream_t stream) {
@@ -128,6 +132,8 @@ const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
                               const GemmOperands& operands, const Apart& apart) {
   const int alignment = alignment_of(operands);
   if (const Prepared* const known = find(state, spec, alignment)) return *known;
+  // Its own product is chosen first: who measures has the file's turn, and there is only one.
+  apart.run();
   LtProduct product(spec, alignment);
   product.set_epilogue_operands(operands);
   const Way ways[] = {

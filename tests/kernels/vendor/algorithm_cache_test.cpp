@@ -91,6 +91,36 @@ TEST(AlgorithmCache, TakesLinesFromSeveralWritersAtOnce) {
       EXPECT_EQ(found(all, std::to_string(writer) + " " + std::to_string(i)), writer + 1);
 }
 
+TEST(AlgorithmCache, ReadsOnWhatOthersHaveAdded) {
+  const testing_support::TempFile file("algorithms", "");
+  AlgorithmCache one(file.path(), "m"), other(file.path(), "m");
+  for (int turn = 1; turn < 4; ++turn) {
+    one.keep("p", algorithm(turn, 1));
+    EXPECT_EQ(found(other, "p"), turn == 1 ? -1 : turn - 1);
+    other.read_on();
+    EXPECT_EQ(found(other, "p"), turn);
+  }
+  std::ofstream(file.path(), std::ios::app) << "torn";
+  other.read_on();
+  one.keep("q", algorithm(9, 1));
+  other.read_on();
+  EXPECT_EQ(found(other, "q"), 9) << "behind the torn line";
+  EXPECT_EQ(other.damaged_lines(), 1);
+}
+
+TEST(AlgorithmCache, ATurnIsOfOneAtATimeAndEndsByItself) {
+  const testing_support::TempFile file("algorithms", "");
+  const AlgorithmCache one(file.path(), "m"), other(file.path(), "m");
+  {
+    const AlgorithmCache::Turn turn(one);
+    EXPECT_TRUE(turn.alone());
+    EXPECT_FALSE(AlgorithmCache::Turn(other, 20).alone()) << "goes on after 20 ms";
+  }
+  EXPECT_TRUE(AlgorithmCache::Turn(other, 20).alone());
+  for (const char* path : {"", "/nowhere/at/all"})
+    EXPECT_FALSE(AlgorithmCache::Turn(AlgorithmCache(path, "m")).alone());
+}
+
 TEST(AlgorithmCache, WithoutAFileItServesThisProcess) {
   for (const char* path : {"", "/nowhere/at/all"}) {
     AlgorithmCache cache(path, "m");

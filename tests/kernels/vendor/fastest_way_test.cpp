@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "tests/support/temp_file.hpp"
@@ -67,6 +71,43 @@ TEST(FastestWay, IsKnownToALaterProcess) {
   EXPECT_EQ(later.measured, (std::vector<int>{0, 0}));
   later.choose(other);
   EXPECT_EQ(later.measured, (std::vector<int>{1, 1})) << "another library, measured anew";
+}
+
+TEST(FastestWay, OfRanksThatComeTogetherOneMeasuresAndAllGoOnAlike) {
+  const testing_support::TempFile file("ways", "");
+  std::atomic<int> measured = 0;
+  std::array<std::byte, 4> chosen{};
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      ranks.emplace_back([&, rank] {
+        AlgorithmCache cache(file.path(), "m");
+        const auto measure = [&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          return Algorithm{.description = {std::byte(++measured)}, .microseconds = 5};
+        };
+        const Way way{.name = "p",
+                      .takes = [](const Algorithm&) { return true; },
+                      .measure = [&] { return std::optional(measure()); }};
+        chosen[size_t(rank)] = fastest_way(cache, {&way, 1}).algorithm.description[0];
+      });
+    }
+  }
+  EXPECT_EQ(measured, 1);
+  for (const std::byte one : chosen) EXPECT_EQ(one, std::byte(1));
+}
+
+// A rank that has measured may hold a turn at the next problem and wait there for one that has not.
+TEST(FastestWay, WhatAnotherHasMeasuredNeedsNoTurn) {
+  const testing_support::TempFile file("ways", "");
+  AlgorithmCache late(file.path(), "m"), ahead(file.path(), "m");
+  Trial({9, 4}).choose(ahead);
+  const AlgorithmCache::Turn turn(ahead);
+  Trial trial({9, 4});
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(trial.choose(late).way, 1u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_EQ(trial.measured, (std::vector<int>{0, 0}));
 }
 
 TEST(FastestWay, WhatCannotBeDoneIsAskedOnce) {
