@@ -1,6 +1,9 @@
 #include "io/checkpoint/block_writer.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
 namespace {
@@ -9,54 +12,87 @@ constexpr size_t kPageBytes = 4096;
 
 }  // namespace
 
-BlockWriter::BlockWriter(PayloadFile& file)
+BlockWriter::BlockWriter(PayloadFile& file, std::span<std::byte> staging)
     : payload_(file),
       file_{.descriptor = file.descriptor(), .name = file.path()},
-      memory_(kBlocks * kDigestBlockBytes) {
+      staging_(staging) {
+  ZERO_REQUIRE(int64_t(staging.size()) == kStagingBytes, "staging memory of ", staging.size(),
+               " bytes: ", kStagingBytes, " are needed");
   // Which engine it is changes no byte, and the run has said it of its own queue.
-  aio::EngineChoice choice =
-      aio::make_engine({.depth = kUnderWay, .memory = {memory_.data(), size_t(memory_.bytes())}});
+  aio::EngineChoice choice = aio::make_engine({.depth = kBlocks, .memory = staging_});
   queue_.emplace(std::move(choice.engine),
                  aio::QueueOptions{.block_bytes = kDigestBlockBytes, .transfers = kBlocks});
 }
 
-std::span<std::byte> BlockWriter::block() const {
-  return {memory_.data() + block_ % kBlocks * kDigestBlockBytes, size_t(kDigestBlockBytes)};
+std::span<std::byte> BlockWriter::staged() const {
+  return staging_.subspan(size_t(block_ % kBlocks * kDigestBlockBytes), size_t(kDigestBlockBytes));
 }
 
-void BlockWriter::append(std::span<const std::byte> bytes) {
+/// The first bytes of the block that is filled, wherever they lie.
+std::span<const std::byte> BlockWriter::block(size_t bytes) const {
+  return {in_place_ ? in_place_ : staged().data(), bytes};
+}
+
+void BlockWriter::append(std::span<const std::byte> bytes, bool rests) {
   while (!bytes.empty()) {
-    const size_t filled = size_t(bytes_ % kDigestBlockBytes);
-    if (filled == 0) begin_block();
-    const size_t taken = std::min(bytes.size(), block().size() - filled);
-    std::copy_n(bytes.data(), taken, block().data() + filled);
-    bytes_ += int64_t(taken);
-    bytes = bytes.subspan(taken);
-    if (filled + taken == block().size()) send_block();
+    const size_t left = size_t(kDigestBlockBytes - bytes_ % kDigestBlockBytes);
+    const auto now = bytes.first(std::min(bytes.size(), left));
+    add(now, rests);
+    bytes = bytes.subspan(now.size());
   }
+}
+
+/// No more than the block lacks.
+void BlockWriter::add(std::span<const std::byte> bytes, bool rests) {
+  const size_t filled = size_t(bytes_ % kDigestBlockBytes);
+  if (filled == 0) begin_block();
+  if (rests && goes_on_in_place(bytes, filled)) {
+    if (filled == 0) in_place_ = bytes.data();
+  } else {
+    copy(bytes, filled);
+  }
+  bytes_ += int64_t(bytes.size());
+  if (bytes_ % kDigestBlockBytes == 0) send_block();
+}
+
+bool BlockWriter::goes_on_in_place(std::span<const std::byte> bytes, size_t filled) const {
+  if (filled > 0) return in_place_ && bytes.data() == in_place_ + filled;
+  return reinterpret_cast<uintptr_t>(bytes.data()) % payload_.memory_alignment() == 0;
+}
+
+void BlockWriter::copy(std::span<const std::byte> bytes, size_t filled) {
+  if (const std::byte* from = std::exchange(in_place_, nullptr)) {
+    std::copy_n(from, filled, staged().data());
+  }
+  std::copy_n(bytes.data(), bytes.size(), staged().data() + filled);
 }
 
 /// Where a block was kBlocks ago, which is written and digested then.
 void BlockWriter::begin_block() {
   wait(int(block_ % kBlocks));
   digest_.wait_for(block_ - kBlocks + 1);
+  in_place_ = nullptr;
 }
 
-void BlockWriter::send(int64_t offset, std::span<std::byte> bytes) {
+void BlockWriter::send(int64_t offset, std::span<const std::byte> bytes) {
+  // A write only reads its memory.
+  const std::span memory(const_cast<std::byte*>(bytes.data()), bytes.size());
   tickets_[block_ % kBlocks] = queue_->submit(
-      {.direction = aio::Direction::write, .file = &file_, .offset = offset, .memory = bytes});
+      {.direction = aio::Direction::write, .file = &file_, .offset = offset, .memory = memory});
 }
 
 void BlockWriter::send_block() {
+  const std::span<const std::byte> whole = block(size_t(kDigestBlockBytes));
   // Both only read.
-  send(block_ * kDigestBlockBytes, block());
-  digest_.add_block(block());
+  send(block_ * kDigestBlockBytes, whole);
+  digest_.add_block(whole);
+  if (in_place_) ++blocks_in_place_;
   ++block_;
 }
 
 /// Past the page cache go whole pages; what is left of the last one goes through it.
 void BlockWriter::send_end(size_t bytes) {
-  const std::span<std::byte> end = block().first(bytes);
+  const std::span<const std::byte> end = block(bytes);
   digest_.add_block(end);
   const size_t pages = payload_.is_direct() ? bytes / kPageBytes * kPageBytes : 0;
   const int64_t offset = block_ * kDigestBlockBytes;

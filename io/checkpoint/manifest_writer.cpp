@@ -21,13 +21,42 @@ std::string hex_of(const std::vector<uint32_t>& digests) {
   return out;
 }
 
+std::string list_of(const std::vector<int64_t>& numbers) {
+  std::string out = "[";
+  for (const int64_t number : numbers) {
+    if (out.size() > 1) out += ',';
+    out += std::to_string(number);
+  }
+  return out + "]";
+}
+
+/// Of the thousands of which a manifest may consist; by hand, since a save waits for them.
+std::string entry_of(const Tensor& tensor) {
+  return "{\"name\":" + Json(tensor.name).dump() + ",\"dtype\":\"" +
+         std::string(name_of(tensor.dtype)) + "\",\"shape\":" + list_of(tensor.shape) + "}";
+}
+
+std::string entry_of(const Slice& slice) {
+  return "{\"tensor\":" + std::to_string(slice.tensor) + ",\"file\":" + std::to_string(slice.file) +
+         ",\"begin\":" + std::to_string(slice.begin) + ",\"numel\":" + std::to_string(slice.numel) +
+         ",\"offset\":" + std::to_string(slice.offset) + "}";
+}
+
+std::string entry_of(const File& file) {
+  return Json{{"name", file.name},
+              {"bytes", file.bytes},
+              {"crc32c", hex_of(file.crc32c)},
+              {"xxh3", file.xxh3}}
+      .dump();
+}
+
 /// Each entry on a line of its own, for people who look.
-template <class List, class Entry>
-std::string list_of(const char* name, const List& list, const Entry& entry) {
+template <class List>
+std::string member_of(const char* name, const List& list) {
   std::string out = text(",\n\"", name, "\": [");
   const char* separator = "\n";
   for (const auto& element : list) {
-    out += separator + Json(entry(element)).dump();
+    out += separator + entry_of(element);
     separator = ",\n";
   }
   return out + "]";
@@ -54,23 +83,8 @@ std::string to_text(const Manifest& manifest) {
   } catch (const Json::exception& error) {
     ZERO_REQUIRE(false, "a fact of a checkpoint is no UTF-8: ", error.what());
   }
-  out += list_of("tensors", manifest.tensors, [](const Tensor& tensor) {
-    return Json{{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape}};
-  });
-  out += list_of("slices", manifest.slices, [](const Slice& slice) {
-    return Json{{"tensor", slice.tensor},
-                {"file", slice.file},
-                {"begin", slice.begin},
-                {"numel", slice.numel},
-                {"offset", slice.offset}};
-  });
-  out += list_of("files", manifest.files, [](const File& file) {
-    return Json{{"name", file.name},
-                {"bytes", file.bytes},
-                {"crc32c", hex_of(file.crc32c)},
-                {"xxh3", file.xxh3}};
-  });
-  return sealed(out);
+  return sealed(out + member_of("tensors", manifest.tensors) +
+                member_of("slices", manifest.slices) + member_of("files", manifest.files));
 }
 
 }  // namespace zero::checkpoint

@@ -16,6 +16,8 @@ namespace zero::checkpoint {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
+/// What most disks can begin to read memory at; all can at a page.
+constexpr size_t kSectorBytes = 512;
 
 std::string path_of(int folder, const std::string& name) {
   std::error_code error;
@@ -53,10 +55,19 @@ void PayloadFile::allocate(int64_t bytes) {
 bool PayloadFile::goes_past_page_cache() {
   const int flags = fcntl(descriptor(), F_GETFL);
   if (flags < 0 || fcntl(descriptor(), F_SETFL, flags | O_DIRECT) != 0) return false;
-  alignas(kPageBytes) static constexpr std::byte kPage[kPageBytes] = {};
+  alignas(kPageBytes) static constexpr std::byte kPages[2 * kPageBytes] = {};
+  for (const size_t alignment : {kSectorBytes, kPageBytes}) {
+    memory_alignment_ = alignment;
+    if (takes_page(kPages + alignment)) return true;
+  }
+  return false;
+}
+
+/// As the first one of the file.
+bool PayloadFile::takes_page(const std::byte* page) const {
   ssize_t wrote = 0;
   do {
-    wrote = pwrite(descriptor(), kPage, kPageBytes, 0);
+    wrote = pwrite(descriptor(), page, kPageBytes, 0);
   } while (wrote < 0 && errno == EINTR);
   if (wrote < 0 && errno != EINVAL) {
     refuse(Exit::kIo, path_, ": ", std::strerror(errno), " writing its first page");
@@ -71,6 +82,7 @@ void PayloadFile::use_page_cache() {
     refuse(Exit::kIo, path_, ": ", std::strerror(errno), " turning to the page cache");
   }
   is_direct_ = false;
+  memory_alignment_ = 1;
 }
 
 void PayloadFile::write(std::span<const std::byte> bytes) const {

@@ -20,8 +20,9 @@ int64_t payload_offset(const Hdf5File& file, const Hdf5Handle& dataset, const st
   return int64_t(offset);
 }
 
-PayloadWriter::PayloadWriter(PayloadFile& file, std::shared_ptr<const FileStructure> structure)
-    : file_(file), structure_(std::move(structure)), writer_(file) {
+PayloadWriter::PayloadWriter(PayloadFile& file, std::shared_ptr<const FileStructure> structure,
+                             std::span<std::byte> staging)
+    : file_(file), structure_(std::move(structure)), writer_(file, staging) {
   file_.begin_payload(structure_->file_bytes());
   append_structure();
 }
@@ -36,10 +37,20 @@ int64_t PayloadWriter::left() const {
 }
 
 void PayloadWriter::append(std::span<const std::byte> bytes) {
+  append_to_extents(bytes, [this](std::span<const std::byte> some) { writer_.append(some); });
+}
+
+void PayloadWriter::append_resting(std::span<const std::byte> bytes) {
+  append_to_extents(bytes,
+                    [this](std::span<const std::byte> some) { writer_.append_resting(some); });
+}
+
+template <class Append>
+void PayloadWriter::append_to_extents(std::span<const std::byte> bytes, const Append& append) {
   while (!bytes.empty()) {
     const size_t now = size_t(std::min(left(), int64_t(bytes.size())));
     ZERO_REQUIRE(now > 0, file_.path(), ": ", bytes.size(), " bytes beyond the last payload");
-    writer_.append(bytes.first(now));
+    append(bytes.first(now));
     bytes = bytes.subspan(now);
     if (left() > 0) continue;
     ++current_;

@@ -39,11 +39,12 @@ ShardStructure::ShardStructure(std::span<const SlicePlan> slices)
     : structure_(std::make_shared<const FileStructure>(structure_of(slices))) {}
 
 struct ShardWriter::Parts {
-  Parts(int folder, const std::string& file_name, std::shared_ptr<const FileStructure> shared)
+  Parts(int folder, const std::string& file_name, std::shared_ptr<const FileStructure> shared,
+        std::span<std::byte> staging)
       : name(file_name),
         structure(std::move(shared)),
         file(folder, file_name),
-        payload(file, structure) {}
+        payload(file, structure, staging) {}
 
   std::string name;
   std::shared_ptr<const FileStructure> structure;
@@ -51,12 +52,18 @@ struct ShardWriter::Parts {
   PayloadWriter payload;
 };
 
-ShardWriter::ShardWriter(int folder, const std::string& name, const ShardStructure& structure)
-    : parts_(std::make_unique<Parts>(folder, name, structure.structure_)) {}
+ShardWriter::ShardWriter(int folder, const std::string& name, const ShardStructure& structure,
+                         const Arena& staging)
+    : parts_(std::make_unique<Parts>(folder, name, structure.structure_,
+                                     std::span(staging.data(), size_t(staging.bytes())))) {}
 
 ShardWriter::~ShardWriter() = default;
 
 void ShardWriter::append(std::span<const std::byte> bytes) { parts_->payload.append(bytes); }
+
+void ShardWriter::append_resting(std::span<const std::byte> bytes) {
+  parts_->payload.append_resting(bytes);
+}
 
 ShardWriter::Written ShardWriter::finish() {
   Written written{.file = parts_->payload.finish(parts_->name),

@@ -184,7 +184,6 @@ void Store::write_manifest(const std::string& temporary, const Manifest& manifes
 
 /// Files are made for their owner alone; who may read the root may read them in the end.
 void Store::open_up(const std::string& temporary) const {
-  if (options_.permissions == 0700) return;
   const auto of_files = fs::perms(options_.permissions & 0666);
   std::error_code error;
   fs::directory_iterator entry(path(temporary), error);
@@ -194,14 +193,12 @@ void Store::open_up(const std::string& temporary) const {
   }
   if (!error) fs::permissions(path(temporary), fs::perms(options_.permissions), error);
   if (error) refuse(Exit::kIo, path(temporary), ": ", error.message(), " setting permissions");
+  const OpenFile folder(open_folder(temporary));
+  sync_folder(folder.descriptor(), path(temporary));
 }
 
 void Store::publish(const std::string& temporary, int64_t step) {
-  open_up(temporary);
-  {
-    const OpenFile folder(open_folder(temporary));
-    sync_folder(folder.descriptor(), path(temporary));
-  }
+  if (options_.permissions != 0700) open_up(temporary);
   const std::optional<int64_t> before = latest();
   try {
     rename_new(path(temporary), path(folder_of(step)));

@@ -62,9 +62,11 @@ std::shared_ptr<const FileStructure> structure_of(const std::string& path, const
 struct Hdf5Writer::Parts {
   Parts(const std::string& path, const Content& content)
       : file(folder_of(path).descriptor(), fs::path(path).filename().string(), 0644),
-        payload(file, structure_of(path, content)) {}
+        staging(checkpoint::kStagingBytes),
+        payload(file, structure_of(path, content), {staging.data(), size_t(staging.bytes())}) {}
 
   PayloadFile file;
+  Arena staging;
   PayloadWriter payload;
 };
 

@@ -67,14 +67,14 @@ std::vector<checkpoint::SlicePlan> slices_of(int64_t bytes) {
 }
 
 checkpoint::File save(const Place& place, const checkpoint::ShardStructure& structure,
-                      const std::vector<checkpoint::SlicePlan>& slices,
+                      const Arena& staging, const std::vector<checkpoint::SlicePlan>& slices,
                       std::span<const float> values) {
-  checkpoint::ShardWriter writer(place.folder(), "rank00000.h5", structure);
+  checkpoint::ShardWriter writer(place.folder(), "rank00000.h5", structure, staging);
   for (const checkpoint::SlicePlan& slice : slices) {
     for (int64_t at = 0; at < slice.numel; at += kPieceNumel) {
       const auto piece =
           values.subspan(size_t(at), size_t(std::min(kPieceNumel, slice.numel - at)));
-      writer.append(std::as_bytes(piece));
+      writer.append_resting(std::as_bytes(piece));
     }
   }
   return writer.finish().file;
@@ -117,6 +117,7 @@ bool measure(const Place& place, int64_t bytes, double least_ratio, double least
   const std::span values(reinterpret_cast<float*>(memory.data()), size_t(slices[0].numel));
   fill_unalike(std::as_writable_bytes(values));
   const checkpoint::ShardStructure structure(slices);
+  const Arena staging(checkpoint::kStagingBytes);
   checkpoint::File file;
   std::vector<Turn> turns;
   for (int turn = 0; turn <= kTurns; ++turn) {
@@ -128,9 +129,10 @@ bool measure(const Place& place, int64_t bytes, double least_ratio, double least
       place.clear("raw");
       return seconds;
     };
-    turns.push_back({.ours = seconds_of([&] { file = save(place, structure, slices, values); }),
-                     .cached = raw(RawWay::cached),
-                     .direct = raw(RawWay::direct)});
+    turns.push_back(
+        {.ours = seconds_of([&] { file = save(place, structure, staging, slices, values); }),
+         .cached = raw(RawWay::cached),
+         .direct = raw(RawWay::direct)});
   }
   turns.erase(turns.begin());
   const double cached = median_of(turns, [](const Turn& turn) { return turn.cached; });

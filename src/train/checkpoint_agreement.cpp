@@ -12,6 +12,7 @@ Problem first_problem(const Peers& peers, const DiskWork& disk, const std::funct
   } catch (const Error& error) {
     if (error.exit() == Exit::kInternal) throw;
     mine = text(int(error.exit()), " ", error.what());
+    sign.fail();
   }
   sign.finish();
   const std::vector<std::string> all = peers.share(mine);

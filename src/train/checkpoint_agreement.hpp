@@ -19,7 +19,7 @@ struct Problem {
 
 /// Runs `work`, which must not communicate, on every rank, and tells all the problem of the first
 /// rank that throws Error. Errors of the program itself pass through. A rank whose disk is slow is
-/// waited for. Collective.
+/// waited for; one whose work is in vain may stop. Collective.
 Problem first_problem(const Peers& peers, const DiskWork& disk, const std::function<void()>& work);
 
 }  // namespace zero::train

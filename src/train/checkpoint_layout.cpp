@@ -7,9 +7,6 @@
 namespace zero::train {
 namespace {
 
-/// Of the widest element.
-constexpr int64_t kPieceNumel = 1 << 20;
-
 std::string_view folder_of(SavedPart part) {
   switch (part) {
     case SavedPart::weight:
@@ -96,12 +93,12 @@ std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
   return plans;
 }
 
-std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices) {
+std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices, int64_t numel) {
   std::vector<SavedSlice> pieces;
   for (const auto& [held, part] : slices) {
-    for (int64_t first = 0; first < held.numel(); first += kPieceNumel) {
+    for (int64_t first = 0; first < held.numel(); first += numel) {
       const int64_t begin = held.range.begin + first;
-      const UnitRange range{begin, std::min(held.range.end, begin + kPieceNumel)};
+      const UnitRange range{begin, std::min(held.range.end, begin + numel)};
       pieces.push_back({{held.unit, held.parameter, range, held.begin + first}, part});
     }
   }
@@ -143,27 +140,36 @@ std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& p
   return bytes;
 }
 
-void describe_slices(const plan::Plan& plan, const std::vector<std::vector<int64_t>>& offsets,
-                     std::span<const SavedPart> parts, checkpoint::Manifest& manifest) {
+void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
+                     checkpoint::Manifest& manifest) {
   for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
     for (const SavedPart part : parts) {
       manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
     }
   }
-  for (size_t rank = 0; rank < offsets.size(); ++rank) {
-    const std::vector<SavedSlice> saved = saved_slices(plan, int(rank), parts);
-    ZERO_REQUIRE(offsets[rank].size() == saved.size(), "rank ", rank, " wrote ",
-                 offsets[rank].size(), " slices of ", saved.size());
-    for (size_t i = 0; i < saved.size(); ++i) {
-      const auto& [held, part] = saved[i];
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
       manifest.slices.push_back(
           {.tensor = int32_t(size_t(held.parameter) * parts.size() + size_t(part)),
-           .file = int32_t(rank),
+           .file = rank,
            .begin = held.begin,
-           .numel = held.numel(),
-           .offset = offsets[rank][i]});
+           .numel = held.numel()});
     }
   }
+}
+
+void place_slices(const std::vector<std::vector<int64_t>>& offsets,
+                  checkpoint::Manifest& manifest) {
+  auto slice = manifest.slices.begin();
+  for (size_t rank = 0; rank < offsets.size(); ++rank) {
+    for (const int64_t offset : offsets[rank]) {
+      ZERO_REQUIRE(slice != manifest.slices.end() && size_t(slice->file) == rank, "rank ", rank,
+                   " wrote ", offsets[rank].size(), " slices, more than it holds");
+      (slice++)->offset = offset;
+    }
+  }
+  ZERO_REQUIRE(slice == manifest.slices.end(), manifest.slices.end() - slice, " slices of ",
+               manifest.slices.size(), " were not written");
 }
 
 }  // namespace zero::train

@@ -57,8 +57,10 @@ std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank);
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
                                                std::span<const SavedPart> parts);
 
-/// The slices cut to at most 4 MiB, in the same order.
-std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices);
+/// The slices cut to at most so many elements, 4 MiB of the widest, in the same order.
+inline constexpr int64_t kPieceNumel = 1 << 20;
+std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices,
+                                  int64_t numel = kPieceNumel);
 
 /// Of one element of a part in the file.
 int64_t element_bytes(const plan::Plan& plan, SavedPart part);
@@ -75,10 +77,13 @@ void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::b
 std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
                                       std::vector<float>& room);
 
-/// All tensors of a plan and who wrote what where; `parts` begins as kSavedParts. `offsets`
-/// [ranks][slices of the rank]: of their first bytes in its file, as ShardWriter tells; rank r's
-/// file is number r.
-void describe_slices(const plan::Plan& plan, const std::vector<std::vector<int64_t>>& offsets,
-                     std::span<const SavedPart> parts, checkpoint::Manifest& manifest);
+/// All tensors of a plan and what each of so many ranks writes of them, without its place; rank r's
+/// file is number r. `parts` begins as kSavedParts.
+void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
+                     checkpoint::Manifest& manifest);
+
+/// The places of what was described. `offsets` [ranks][slices of the rank]: of their first bytes in
+/// its file, as ShardWriter tells.
+void place_slices(const std::vector<std::vector<int64_t>>& offsets, checkpoint::Manifest& manifest);
 
 }  // namespace zero::train

@@ -18,6 +18,8 @@ class Payload {
   virtual size_t pieces() const = 0;
   /// Stays until the next call.
   virtual std::span<const std::byte> piece(size_t index) = 0;
+  /// The next piece of a file; what rests in memory stays as it is until the file is finished.
+  virtual void append_to(checkpoint::ShardWriter& file, size_t index) = 0;
 };
 
 /// Out of a state that rests meanwhile.
@@ -26,10 +28,13 @@ class LivePayload final : public Payload {
   LivePayload(StateView view, std::span<const SavedPart> parts);
   size_t pieces() const override { return pieces_.size(); }
   std::span<const std::byte> piece(size_t index) override;
+  void append_to(checkpoint::ShardWriter& file, size_t index) override;
   const StateView& view() const { return view_; }
   const SavedSlice& slice(size_t index) const { return pieces_[index]; }
 
  private:
+  bool is_near(const SavedSlice& piece) const;
+
   StateView view_;
   std::vector<SavedSlice> pieces_;
   std::vector<float> room_;
@@ -49,6 +54,7 @@ class PayloadCopy final : public Payload {
 
   size_t pieces() const override { return places_.size(); }
   std::span<const std::byte> piece(size_t index) override;
+  void append_to(checkpoint::ShardWriter& file, size_t index) override;
 
  private:
   void copy(const LivePayload& live, size_t index);

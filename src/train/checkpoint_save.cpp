@@ -85,6 +85,13 @@ class Save {
     return *kept;
   }
 
+  /// Taken and touched once.
+  const Arena& staging() const {
+    std::optional<Arena>& kept = order_.kept.staging;
+    if (!kept) kept.emplace(checkpoint::kStagingBytes);
+    return *kept;
+  }
+
   /// Writes this rank's file. What every rank tells of its own is on rank 0. Ranks agree when each
   /// has room, and when each has its file on the disk; between that no rank waits for another.
   std::vector<std::string> write_shards() {
@@ -93,11 +100,16 @@ class Save {
     agree([&] {
       folder = OpenFile(order_.store.open_folder(temporary_));
       file = std::make_unique<checkpoint::ShardWriter>(
-          folder.descriptor(), checkpoint::rank_file_name(rank_), structure());
+          folder.descriptor(), checkpoint::rank_file_name(rank_), structure(), staging());
     });
     std::string told;
     agree([&] {
-      for (size_t i = 0; i < payload_.pieces(); ++i, ++pieces_) file->append(payload_.piece(i));
+      for (size_t i = 0; i < payload_.pieces(); ++i, ++pieces_) {
+        if (is_in_vain_) return;
+        payload_.append_to(*file, i);
+      }
+      // While the disk takes the last ones.
+      if (is_first_) write_index(folder);
       told = to_text(file->finish());
     });
     return peers_.gather(told);
@@ -107,7 +119,7 @@ class Save {
     OpenFile folder;
     agree([&] {
       folder = OpenFile(order_.store.open_folder(temporary_));
-      if (is_first_) write_manifest(folder, written);
+      if (is_first_) write_manifest(written);
     });
     agree([&] {
       checkpoint::Store::sync_folder(folder.descriptor(), order_.store.root() + "/" + temporary_);
@@ -117,13 +129,31 @@ class Save {
     });
   }
 
-  void write_manifest(const OpenFile& folder, const std::vector<std::string>& written) {
-    checkpoint::Manifest manifest{.step = order_.step,
-                                  .ranks = peers_.ranks(),
-                                  .facts = order_.facts,
-                                  .tensors = {},
-                                  .slices = {},
-                                  .files = {}};
+  /// What the manifest says before anything is written.
+  checkpoint::Manifest described() const {
+    std::optional<checkpoint::Manifest>& kept = order_.kept.described;
+    if (!kept) describe_slices(order_.plan, peers_.ranks(), order_.parts, kept.emplace());
+    checkpoint::Manifest manifest = *kept;
+    manifest.step = order_.step;
+    manifest.ranks = peers_.ranks();
+    manifest.facts = order_.facts;
+    return manifest;
+  }
+
+  void write_index(const OpenFile& folder) {
+    checkpoint::Manifest manifest = described();
+    std::optional<checkpoint::IndexStructure>& index = order_.kept.index;
+    if (!index) {
+      for (int rank = 0; rank < manifest.ranks; ++rank) {
+        manifest.files.emplace_back().name = checkpoint::rank_file_name(rank);
+      }
+      index.emplace(manifest);
+    }
+    index_ = index->write(folder.descriptor(), manifest);
+  }
+
+  void write_manifest(const std::vector<std::string>& written) {
+    checkpoint::Manifest manifest = described();
     std::vector<std::vector<int64_t>> offsets;
     for (const std::string& words : written) {
       checkpoint::ShardWriter::Written shard = written_of(words);
@@ -131,10 +161,8 @@ class Save {
       manifest.files.push_back(std::move(shard.file));
       offsets.push_back(std::move(shard.offsets));
     }
-    describe_slices(order_.plan, offsets, order_.parts, manifest);
-    std::optional<checkpoint::IndexStructure>& index = order_.kept.index;
-    if (!index) index.emplace(manifest);
-    manifest.files.push_back(index->write(folder.descriptor(), manifest));
+    place_slices(offsets, manifest);
+    manifest.files.push_back(index_);
     order_.store.write_manifest(temporary_, manifest);
   }
 
@@ -169,10 +197,13 @@ class Save {
   std::atomic<int64_t>& pieces_;
   const int rank_ = peers_.rank();
   const bool is_first_ = rank_ == 0;
+  std::atomic<bool> is_in_vain_{false};  ///< another rank has failed
   const DiskWork disk_ = {.name = "the save of a checkpoint",
                           .bytes = int64_t(payload_.pieces()) * kPieceBytesMax,
-                          .moved = &pieces_};
+                          .moved = &pieces_,
+                          .is_in_vain = &is_in_vain_};
   std::string temporary_;
+  checkpoint::File index_;  ///< on rank 0, when it is on the disk
 };
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace zero::train {
 
 /// What a save leaves to the next ones of its run, of the same parts.
 struct KeptOfSaves {
+  std::optional<Arena> staging;                         ///< of kStagingBytes
   std::optional<checkpoint::ShardStructure> structure;  ///< of this rank's files
+  std::optional<checkpoint::Manifest> described;        ///< on rank 0: without places and files
   std::optional<checkpoint::IndexStructure> index;      ///< on rank 0
   bool has_warned = false;  ///< of a file system that will not have the page cache passed by
 };

@@ -72,8 +72,9 @@ std::span<const std::byte> narrowed(std::span<const float> values, std::vector<s
 
 checkpoint::ShardWriter::Written write_shard(const StoredModel& model, int folder,
                                              const std::vector<SlicePlan>& slices) {
+  const Arena staging(checkpoint::kStagingBytes);
   checkpoint::ShardWriter file(folder, checkpoint::rank_file_name(0),
-                               checkpoint::ShardStructure(slices));
+                               checkpoint::ShardStructure(slices), staging);
   std::vector<std::byte> room;
   const size_t prefix = text("model/", kStoredPrefix).size();
   for (const SlicePlan& slice : slices) {

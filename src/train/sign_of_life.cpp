@@ -8,6 +8,8 @@ namespace zero::train {
 namespace {
 
 constexpr std::chrono::milliseconds kPause(250);
+/// What a rank says of its work. Of all ranks' words the smallest is heard.
+constexpr int64_t kFailed = -1, kWorks = 0, kEnded = 1;
 constexpr double kTimesPatience = 20, kSlowestBytesPerSecond = 5e6;
 
 }  // namespace
@@ -19,6 +21,11 @@ SignOfLife::SignOfLife(const Peers& peers, const DiskWork& work) : peers_(peers)
 }
 
 SignOfLife::~SignOfLife() { end(); }
+
+void SignOfLife::fail() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  failed_ = true;
+}
 
 void SignOfLife::finish() {
   end();
@@ -36,13 +43,23 @@ void SignOfLife::end() {
 }
 
 void SignOfLife::answer() try {
-  while (peers_.smallest(wait_a_little()) == 0) continue;
+  for (int64_t heard = kWorks; heard != kEnded;) {
+    heard = peers_.smallest(wait_a_little());
+    if (heard != kFailed) continue;
+    is_told_ = true;
+    if (work_.is_in_vain) *work_.is_in_vain = true;
+  }
 } catch (...) {
   problem_ = std::current_exception();
 }
 
-/// Whether the work has ended.
-bool SignOfLife::wait_a_little() {
+/// Once is enough: then who has failed is one who has ended.
+int64_t SignOfLife::word() const {
+  if (!ended_) return kWorks;
+  return failed_ && !is_told_ ? kFailed : kEnded;
+}
+
+int64_t SignOfLife::wait_a_little() {
   const double patience = peers_.patience_seconds();
   const double most =
       std::max(kTimesPatience * patience, double(work_.bytes) / kSlowestBytesPerSecond);
@@ -56,7 +73,7 @@ bool SignOfLife::wait_a_little() {
                  peers_.rank(), work_.name, seconds);
   }
   if (seconds > most) wait_for_movement(lock, most);
-  return ended_;
+  return word();
 }
 
 double SignOfLife::quiet_seconds() {

@@ -18,6 +18,9 @@ struct DiskWork {
   int64_t bytes = 0;                  ///< that this rank moves, at most
   /// Rises while it moves them; none where nobody counts.
   const std::atomic<int64_t>* moved = nullptr;
+  /// Becomes true where the work of another rank has failed, within half a second: then this one's
+  /// is in vain. None where nobody asks.
+  std::atomic<bool>* is_in_vain = nullptr;
 };
 
 /// While ranks do such work each without the others, a thread of each tells them again and again
@@ -34,6 +37,8 @@ class SignOfLife {
   SignOfLife(const SignOfLife&) = delete;
   SignOfLife& operator=(const SignOfLife&) = delete;
 
+  /// The work has failed here. To be followed by finish().
+  void fail();
   /// The work has ended here. Returns when it has on every rank. Throws as Peers.
   void finish();
 
@@ -41,7 +46,8 @@ class SignOfLife {
   using Clock = std::chrono::steady_clock;
 
   void answer();
-  bool wait_a_little();
+  int64_t wait_a_little();
+  int64_t word() const;
   double quiet_seconds();
   void wait_for_movement(std::unique_lock<std::mutex>& lock, double most);
   void end();
@@ -53,7 +59,8 @@ class SignOfLife {
   bool warned_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ended_ = false;
+  bool ended_ = false, failed_ = false;
+  bool is_told_ = false;  ///< that some rank's work has failed; by all ranks in the same round
   std::exception_ptr problem_;
   std::thread thread_;
 };

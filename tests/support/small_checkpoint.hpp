@@ -77,7 +77,8 @@ inline std::vector<checkpoint::SlicePlan> small_slices(int rank) {
 inline checkpoint::ShardWriter::Written write_shard(int folder, const std::string& name,
                                                     const std::vector<checkpoint::SlicePlan>& all,
                                                     float added = 0) {
-  checkpoint::ShardWriter writer(folder, name, checkpoint::ShardStructure(all));
+  const Arena staging(checkpoint::kStagingBytes);
+  checkpoint::ShardWriter writer(folder, name, checkpoint::ShardStructure(all), staging);
   for (const checkpoint::SlicePlan& slice : all) {
     const std::vector<std::byte> bytes = bytes_of_slice(slice, added);
     for (size_t at = 0; at < bytes.size(); at += 70001) {

@@ -108,6 +108,54 @@ TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
   }
 }
 
+/// In whichever pieces a payload hands them out.
+TEST(CheckpointPayload, FilesHoldItsPieces) {
+  for (const Dtype compute : {Dtype::f32, Dtype::bf16}) {
+    RunConfig config = tiny(2, compute);
+    config.model.vocab_size = 3000;  // 96,000 elements a rank: more than are joined at a time
+    const Build made = build(config, {2, 1});
+    testing::Held held(made.plan, 1);
+    uint32_t value = 0;  // of no period that a piece might have
+    for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
+      for (std::byte& byte : held.view().bytes(int32_t(b))) byte = std::byte(++value % 61);
+    }
+    LivePayload live(held.view(), kSavedParts);
+    const testing_support::TempFolder place("payload");
+    const OpenFile folder = testing_support::opened_folder(place.path());
+    const Arena staging(checkpoint::kStagingBytes);
+    const auto slices = slice_plans(made.plan, 1, kSavedParts);
+    checkpoint::ShardWriter writer(folder.descriptor(), "rank00001.h5",
+                                   checkpoint::ShardStructure(slices), staging);
+    for (size_t i = 0; i < live.pieces(); ++i) live.append_to(writer, i);
+    const auto written = writer.finish();
+    checkpoint::ShardReader reader(folder.descriptor(), place.path(), written.file);
+    ASSERT_EQ(live.pieces(), slices.size()) << "none is longer than a piece";
+    for (size_t i = 0; i < live.pieces(); ++i) {
+      const auto piece = live.piece(i);
+      std::vector<std::byte> found(piece.size());
+      reader.read(written.offsets[i], found);
+      EXPECT_TRUE(std::ranges::equal(found, piece)) << slices[i].tensor.name;
+    }
+  }
+}
+
+TEST(CheckpointLayout, PlacesAreOfTheSlicesThatWereDescribed) {
+  const plan::Plan plan = build_for(3, 2).plan;
+  checkpoint::Manifest manifest;
+  describe_slices(plan, 2, kSavedParts, manifest);
+  std::vector<std::vector<int64_t>> offsets;
+  for (const int rank : {0, 1}) {
+    offsets.emplace_back(saved_slices(plan, rank, kSavedParts).size(), rank + 7);
+  }
+  place_slices(offsets, manifest);
+  for (const checkpoint::Slice& slice : manifest.slices) EXPECT_EQ(slice.offset, slice.file + 7);
+  offsets[0].push_back(1);
+  EXPECT_THROW(place_slices(offsets, manifest), Error);
+  offsets[0].pop_back();
+  offsets[1].pop_back();
+  EXPECT_THROW(place_slices(offsets, manifest), Error);
+}
+
 TEST(CheckpointFacts, TheBestEvaluationComesBackBitForBit) {
   Facts facts;
   EXPECT_FALSE(best_in(facts));
@@ -184,16 +232,17 @@ class Ranks {
     manifest.ranks = int32_t(held_.size());
     std::vector<std::vector<int64_t>> offsets;
     for (int rank = 0; rank < manifest.ranks; ++rank) {
+      LivePayload live(held_[size_t(rank)]->view(), kSavedParts);
       checkpoint::ShardWriter file(
           folder.descriptor(), checkpoint::rank_file_name(rank),
-          checkpoint::ShardStructure(slice_plans(plan_, rank, kSavedParts)));
-      LivePayload live(held_[size_t(rank)]->view(), kSavedParts);
-      for (size_t i = 0; i < live.pieces(); ++i) file.append(live.piece(i));
+          checkpoint::ShardStructure(slice_plans(plan_, rank, kSavedParts)), staging_);
+      for (size_t i = 0; i < live.pieces(); ++i) live.append_to(file, i);
       auto written = file.finish();
       manifest.files.push_back(std::move(written.file));
       offsets.push_back(std::move(written.offsets));
     }
-    describe_slices(plan_, offsets, kSavedParts, manifest);
+    describe_slices(plan_, manifest.ranks, kSavedParts, manifest);
+    place_slices(offsets, manifest);
     manifest.files.push_back(
         checkpoint::IndexStructure(manifest).write(folder.descriptor(), manifest));
     store.write_manifest(temporary, manifest);
@@ -217,6 +266,7 @@ class Ranks {
   }
 
   const plan::Plan& plan_;
+  const Arena staging_{checkpoint::kStagingBytes};
   std::vector<std::unique_ptr<testing::Held>> held_;
 };
 

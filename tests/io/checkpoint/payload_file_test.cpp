@@ -6,10 +6,15 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <functional>
+#include <vector>
+
 #include "io/checkpoint/block_writer.hpp"
+#include "io/checkpoint/file_digest.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
+#include "zero/device/arena.hpp"
 #include "zero/io/files/input_file.hpp"
 
 namespace zero::checkpoint {
@@ -31,8 +36,36 @@ class PayloadFiles : public ::testing::Test {
     return fcntl(file.descriptor(), F_GETFL) & O_DIRECT;
   }
 
+  static void fill(std::span<std::byte> content) {
+    for (size_t i = 0; i < content.size(); ++i) content[i] = std::byte((i * 7 + (i >> 12)) & 0xff);
+  }
+  std::span<std::byte> staging() const { return {staging_.data(), size_t(staging_.bytes())}; }
+  /// Requires that the file that `write` makes of it holds the content, and its digests. Returns
+  /// how many of its blocks were not copied.
+  int64_t blocks_in_place(const std::string& name, std::span<const std::byte> content,
+                          const std::function<void(BlockWriter&)>& write) const {
+    PayloadFile file(folder_.descriptor(), name);
+    file.begin_payload(int64_t(content.size()));
+    BlockWriter writer(file, staging());
+    write(writer);
+    writer.finish();
+    file.sync();
+    const File told = writer.digests(name);
+    const InputFile written(temp_.path() + "/" + name);
+    std::vector<std::byte> found(size_t(written.bytes()));
+    written.read(0, found);
+    EXPECT_TRUE(std::ranges::equal(found, content)) << name;
+    FileDigest digest;
+    for (size_t at = 0; at < content.size(); at += size_t(kMib)) {
+      digest.add_block(content.subspan(at, std::min(content.size() - at, size_t(kMib))));
+    }
+    EXPECT_EQ(told, digest.result(name));
+    return writer.blocks_in_place();
+  }
+
   TempFolder temp_{"payload-file"};
   OpenFile folder_ = opened_folder(temp_.path());
+  Arena staging_{kStagingBytes};
 };
 
 TEST_F(PayloadFiles, HaveTheirLengthBeforeTheyAreWritten) {
@@ -47,28 +80,69 @@ TEST_F(PayloadFiles, OfLessThanABlockStayInThePageCache) {
   EXPECT_FALSE(is_direct(small));
   large.begin_payload(kMib);
   if (!is_direct(large)) GTEST_SKIP() << "this file system knows no other way";
+  EXPECT_EQ(large.memory_alignment() % 512, 0u);
   large.use_page_cache();
   EXPECT_FALSE(is_direct(large));
+  EXPECT_EQ(large.memory_alignment(), 1u);
 }
 
 TEST_F(PayloadFiles, HoldWhatBlocksOfAnyLengthPutThere) {
   for (const int64_t bytes : {int64_t(1), kMib - 1, kMib, 11 * kMib + 4096, 20 * kMib + 17}) {
-    const std::string name = text("bytes", bytes);
-    std::vector<std::byte> content(static_cast<size_t>(bytes));
-    for (size_t i = 0; i < content.size(); ++i) content[i] = std::byte((i * 7 + (i >> 12)) & 0xff);
-    PayloadFile file(folder_.descriptor(), name);
-    file.begin_payload(bytes);
-    BlockWriter writer(file);
-    for (size_t at = 0; at < content.size(); at += 70'001) {
-      writer.append(std::span(content).subspan(at, std::min<size_t>(70'001, content.size() - at)));
-    }
-    writer.finish();
-    file.sync();
-    const InputFile written(temp_.path() + "/" + name);
-    ASSERT_EQ(written.bytes(), bytes);
-    std::vector<std::byte> found(content.size());
-    written.read(0, found);
-    EXPECT_TRUE(found == content) << bytes;
+    std::vector<std::byte> content(static_cast<size_t>(bytes)), piece;
+    fill(content);
+    const auto in_pieces = [&](BlockWriter& writer) {
+      for (size_t at = 0; at < content.size(); at += 70'001) {
+        const auto end = content.begin() + ptrdiff_t(std::min(at + 70'001, content.size()));
+        piece.assign(content.begin() + ptrdiff_t(at), end);
+        writer.append(piece);
+      }
+    };
+    EXPECT_EQ(blocks_in_place(text("bytes", bytes), content, in_pieces), 0);
+  }
+}
+
+TEST_F(PayloadFiles, TakeWholeBlocksThatRestFromWhereTheyLie) {
+  const Arena memory(20 * kMib + 4096);
+  const std::span all(memory.data(), size_t(memory.bytes()));
+  fill(all);
+  // In one go, and in pieces that end anywhere and follow each other in memory.
+  for (const size_t piece : {all.size(), size_t(70'001)}) {
+    const auto in_place = blocks_in_place(text("pieces", piece), all, [&](BlockWriter& writer) {
+      for (size_t at = 0; at < all.size(); at += piece) {
+        writer.append_resting(all.subspan(at, std::min(piece, all.size() - at)));
+      }
+    });
+    EXPECT_EQ(in_place, 20);
+  }
+}
+
+TEST_F(PayloadFiles, CopyBlocksThatRestInMoreThanOnePlace) {
+  const Arena memory(4 * kMib);
+  const std::span all(memory.data(), size_t(memory.bytes()));
+  fill(all);
+  const size_t block = size_t(kMib), begin = block + 1000, end = 2 * block + 3000;
+  std::vector<std::byte> elsewhere(all.begin() + ptrdiff_t(begin), all.begin() + ptrdiff_t(end));
+  for (const bool rests : {true, false}) {
+    const auto in_place = blocks_in_place(text("rests", rests), all, [&](BlockWriter& writer) {
+      writer.append_resting(all.first(begin));
+      rests ? writer.append_resting(elsewhere) : writer.append(elsewhere);
+      writer.append_resting(all.subspan(end));
+    });
+    EXPECT_EQ(in_place, 2) << "the first and the last";
+  }
+}
+
+TEST_F(PayloadFiles, CopyBlocksThatBeginWhereADiskDoesNotReadFrom) {
+  PayloadFile probe(folder_.descriptor(), "probe");
+  probe.begin_payload(kMib);
+  if (!is_direct(probe)) GTEST_SKIP() << "this file system knows no other way";
+  const Arena memory(4 * kMib);
+  fill({memory.data(), size_t(memory.bytes())});
+  for (const size_t away : {size_t(4), probe.memory_alignment() / 2, probe.memory_alignment()}) {
+    const std::span<const std::byte> content(memory.data() + away, size_t(3 * kMib));
+    const auto in_place = blocks_in_place(
+        text("away", away), content, [&](BlockWriter& writer) { writer.append_resting(content); });
+    EXPECT_EQ(in_place, away == probe.memory_alignment() ? 3 : 0);
   }
 }
 

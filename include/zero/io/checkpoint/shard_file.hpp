@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/device/arena.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {
@@ -34,12 +35,17 @@ class ShardStructure {
   std::shared_ptr<const FileStructure> structure_;
 };
 
+/// Of the memory that a file is written out of, but for what lies in whole blocks where it is.
+inline constexpr int64_t kStagingBytes = 16 * kDigestBlockBytes;
+
 /// One rank's HDF5 file. The payload goes by our own queue to the offsets that HDF5 has told, with
 /// digests taken from memory beside it. Never opened again after it is published.
 class ShardWriter {
  public:
-  /// Makes `name` (O_EXCL, 0600) in the open folder. Throws Error(kIo).
-  ShardWriter(int folder, const std::string& name, const ShardStructure& structure);
+  /// Makes `name` (O_EXCL, 0600) in the open folder. `staging`, of kStagingBytes, outlives it: who
+  /// writes file after file takes that memory once. Throws Error(kIo).
+  ShardWriter(int folder, const std::string& name, const ShardStructure& structure,
+              const Arena& staging);
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
@@ -47,6 +53,9 @@ class ShardWriter {
   /// The next elements of the next slice: slices in the order given, each from its first element
   /// on, in pieces of any length. `bytes` may be changed when it returns. Throws Error(kIo).
   void append(std::span<const std::byte> bytes);
+  /// The same of bytes that stay as they are until finish() has returned or this is gone: what can
+  /// goes to the disk from where it lies.
+  void append_resting(std::span<const std::byte> bytes);
 
   struct Written {
     File file;
