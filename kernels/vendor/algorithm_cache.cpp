@@ -74,6 +74,9 @@ AlgorithmCache::AlgorithmCache(std::string path, std::string machine)
     : path_(std::move(path)), machine_(std::move(machine)) {
   ZERO_REQUIRE(machine_.find_first_of("\t\n") == std::string::npos, "a machine named '", machine_,
                "'");
+  // A new user has no folder of caches yet.
+  if (const size_t slash = path_.rfind('/'); slash != std::string::npos && slash > 0)
+    static_cast<void>(mkdir(path_.substr(0, slash).c_str(), 0755));
   read_on();
 }
 

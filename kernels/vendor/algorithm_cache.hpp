@@ -24,7 +24,8 @@ struct Algorithm {
 /// A file that cannot be read or written costs measuring again and nothing else. Thread-safe.
 class AlgorithmCache {
  public:
-  /// `path` "" keeps nothing. `machine` and problems hold no tab and no line feed.
+  /// `path` "" keeps nothing; its folder is made if need be. `machine` and problems hold no tab and
+  /// no line feed.
   AlgorithmCache(std::string path, std::string machine);
 
   std::optional<Algorithm> find(const std::string& problem) const;

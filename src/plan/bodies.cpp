@@ -163,6 +163,7 @@ class MicroBatchWriter {
     for (int32_t unit : uses_.gradients[size_t(op)]) {
       if (uses_.first_gradient[size_t(unit)] != op) continue;
       compute_.set_gradients(unit, reducer_.begin(unit, micro));
+      if (writer_.layout().in_products) compute_.set_sum(unit, reducer_.sum(unit), micro > 0);
     }
   }
   void finish_gradients(int32_t op, int micro) {

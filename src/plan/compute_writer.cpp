@@ -16,6 +16,7 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
       place_[size_t(placement.parameter)] = &placement;
     weights_.push_back(unit.is_fetched() ? -1 : unit.weight);
     gradients_.push_back(-1);
+    sums_.emplace_back();
   }
   data_.assign(to.tensors.size(), -1);
   begin_micro(0);
@@ -43,12 +44,27 @@ void ComputeWriter::emit(int32_t index) {
   for (graph::TensorId tensor : op.outputs) {
     made.operands.push_back(operand(tensor, is_in(op.inputs, tensor) ? Mode::update : Mode::write));
   }
+  write_to_sum(op, made);
   const int64_t scratch = graph::info(op.kind).scratch_bytes(graph, op, writer_.request().threads);
   made.operands.push_back(
       scratch == 0
           ? Operand{}
           : writer_.whole(writer_.transient("scratch", Use::scratch, scratch), Mode::write));
   writer_.emit(std::move(made));
+}
+
+void ComputeWriter::write_to_sum(const graph::Op& op, PlanOp& made) const {
+  if (!adds_in_product(op)) return;
+  const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
+  const size_t parameter = size_t(parameter_of_[size_t(graph[op.outputs[0]].parameter)]);
+  const Sum& sum = sums_[size_t(graph.parameters[parameter].unit)];
+  if (sum.buffer < 0) return;
+  made.sums = true;
+  made.add = sum.add;
+  made.operands[op.inputs.size()] = {.buffer = sum.buffer,
+                                     .offset = place_[parameter]->begin * 4,
+                                     .bytes = place_[parameter]->numel * 4,
+                                     .mode = sum.add ? Mode::update : Mode::write};
 }
 
 Operand ComputeWriter::operand(graph::TensorId tensor, Mode mode) {

@@ -24,6 +24,8 @@ class ComputeWriter {
   void set_weights(int32_t unit, int32_t buffer) { weights_[size_t(unit)] = buffer; }
   /// Unit u's gradients are now written to this whole-unit buffer.
   void set_gradients(int32_t unit, int32_t buffer) { gradients_[size_t(unit)] = buffer; }
+  /// Those of its weights' gradients that products can add now go to this fp32 sum of the unit.
+  void set_sum(int32_t unit, int32_t buffer, bool add) { sums_[size_t(unit)] = {buffer, add}; }
   /// The buffer of an activation of this micro-batch, made where there is none.
   int32_t activation(graph::TensorId tensor);
   /// It is now read from this buffer.
@@ -32,6 +34,12 @@ class ComputeWriter {
   }
 
  private:
+  struct Sum {
+    int32_t buffer = -1;
+    bool add = false;
+  };
+
+  void write_to_sum(const graph::Op& op, PlanOp& made) const;
   Operand operand(graph::TensorId tensor, Mode mode);
   Operand part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers, Mode mode) const;
 
@@ -41,6 +49,7 @@ class ComputeWriter {
   std::vector<const Placement*> place_;  ///< [parameters]
   std::vector<int32_t> weights_;         ///< [units] buffer
   std::vector<int32_t> gradients_;       ///< [units] buffer
+  std::vector<Sum> sums_;                ///< [units]
   std::vector<int32_t> data_;            ///< [tensors] buffer, -1: none
   std::vector<int32_t> activations_;     ///< [tensors] buffer, -1: not made yet
   int32_t micro_ = 0;

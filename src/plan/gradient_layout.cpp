@@ -15,8 +15,14 @@ GradientLayout gradient_layout(const Request& request) {
   layout.element = one_micro_batch || rounded_once ? request.compute : Dtype::f32;
   layout.direct = !several && layout.full && layout.element == request.compute;
   layout.local_sum = several && !layout.counter && layout.full;
+  layout.in_products = layout.local_sum && request.sums_in_products;
   layout.round = layout.element != request.compute && !request.gradient_fp32;
   return layout;
+}
+
+bool adds_in_product(const graph::Op& op) {
+  return op.kind == graph::OpKind::linear_weight_grad ||
+         op.kind == graph::OpKind::linear_parameter_grad;
 }
 
 RestingGradient resting_gradient(const Request& request, Tier site) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "zero/graph/graph.hpp"
 #include "zero/plan/request.hpp"
 
 namespace zero::plan {
@@ -14,11 +15,15 @@ struct GradientLayout {
   bool direct;       ///< backward writes into it; else into a bucket of one micro-batch
   bool counter;      ///< reproducible sums: a binary counter of fp32 shards
   bool local_sum;    ///< micro-batches add locally; ranks reduce after the last (stages 0 and 1)
+  bool in_products;  ///< local sums: products add gradients of weights to them themselves
   bool gather_sums;  ///< stage 0: finished shards are gathered to every rank
   bool round;        ///< the optimizer and the norm round fp32 to the compute dtype
 };
 
 GradientLayout gradient_layout(const Request& request);
+
+/// Whether the op's first output is the gradient of a weight that its product can add to a sum.
+bool adds_in_product(const graph::Op& op);
 
 /// What a finished gradient is where the optimizer runs. It crosses to the host rounded.
 struct RestingGradient {

@@ -8,6 +8,14 @@ Reducer::Reducer(BodyWriter& writer) : writer_(writer) {
   bucket_.assign(writer.plan().units.size(), -1);
   sum_.assign(writer.plan().units.size(), -1);
   counter_.resize(writer.plan().units.size());
+  const graph::Graph& graph = writer.plan().graphs[0];
+  in_products_.assign(graph.parameters.size(), false);
+  if (!writer.layout().in_products) return;
+  const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
+  for (const graph::Op& op : graph.ops) {
+    if (!adds_in_product(op)) continue;
+    in_products_[size_t(parameter_of[size_t(graph[op.outputs[0]].parameter)])] = true;
+  }
 }
 
 Lane Reducer::lane() const { return writer_.request().ranks == 1 ? Lane::compute : Lane::reduce; }
@@ -78,16 +86,38 @@ void Reducer::finish(int32_t u, int32_t micro) {
   slack_.end(writer_.size());
 }
 
+/// Stretches of a unit, in elements, that no product adds to the sum, gaps included.
+std::vector<Reducer::Range> Reducer::ranges_to_sum(int32_t u) {
+  std::vector<Range> ranges;
+  int64_t begin = 0;
+  for (const Placement& place : writer_.unit(u).placements) {
+    if (!in_products_[size_t(place.parameter)]) continue;
+    if (begin < place.begin) ranges.push_back({begin, place.begin});
+    begin = place.begin + place.numel;
+  }
+  if (begin < writer_.unit(u).numel) ranges.push_back({begin, writer_.unit(u).numel});
+  return ranges;
+}
+
 // Stages 0 and 1, default numerics: ranks meet once a step, in fp32.
 void Reducer::sum_locally(int32_t u, int32_t micro) {
   const Unit& unit = writer_.unit(u);
   const int32_t sum = sum_[size_t(u)];
-  writer_.emit({.kind = Kind::accumulate,
-                .unit = u,
-                .in = writer_.request().compute,
-                .add = micro > 0,
-                .operands = {writer_.whole(bucket_[size_t(u)], Mode::read),
-                             writer_.whole(sum, micro > 0 ? Mode::update : Mode::write)}});
+  const auto part = [](int32_t buffer, const Range& range, int64_t element, Mode mode) {
+    return Operand{.buffer = buffer,
+                   .offset = range.begin * element,
+                   .bytes = (range.end - range.begin) * element,
+                   .mode = mode};
+  };
+  const int64_t element = int64_t(bytes_of(writer_.request().compute));
+  for (const Range& range : ranges_to_sum(u)) {
+    writer_.emit({.kind = Kind::accumulate,
+                  .unit = u,
+                  .in = writer_.request().compute,
+                  .add = micro > 0,
+                  .operands = {part(bucket_[size_t(u)], range, element, Mode::read),
+                               part(sum, range, 4, micro > 0 ? Mode::update : Mode::write)}});
+  }
   if (micro < writer_.request().micro_batches - 1 || writer_.request().ranks == 1) return;
   reduce(u, sum, writer_.owned(sum, unit.shard_numel * 4, Mode::write), Dtype::f32, false);
 }

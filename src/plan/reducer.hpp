@@ -16,6 +16,8 @@ class Reducer {
   /// A bucket for the coming micro-batch's gradients of unit u, its gaps zeroed; returns the buffer
   /// that backward writes to.
   int32_t begin(int32_t u, int32_t micro);
+  /// Where the gradients of unit u end up over micro-batches.
+  int32_t sum(int32_t u) const { return sum_[size_t(u)]; }
   /// All gradients of unit u of this micro-batch are written.
   void finish(int32_t u, int32_t micro);
   /// After the body's last op: gives every reduction time until the next unit's bucket is full.
@@ -24,6 +26,10 @@ class Reducer {
  private:
   int32_t make_sum(int32_t u);
   void clear_gaps(int32_t u);
+  struct Range {
+    int64_t begin, end;
+  };
+  std::vector<Range> ranges_to_sum(int32_t u);
   void sum_locally(int32_t u, int32_t micro);
   void reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add);
   void leaf(int32_t u, int32_t to, bool add);
@@ -39,6 +45,7 @@ class Reducer {
   std::vector<int32_t> bucket_;                ///< [units]
   std::vector<int32_t> sum_;                   ///< [units] where the step's gradients end up
   std::vector<std::vector<int32_t>> counter_;  ///< [units][level] fp32 shard, -1: empty
+  std::vector<bool> in_products_;              ///< [parameters] products add its gradient
   Slack slack_{0};                             ///< of each unit's reductions
 };
 

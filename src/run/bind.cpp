@@ -47,6 +47,10 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
   ZERO_REQUIRE(op.operands.size() == tensors || op.operands.size() == tensors + 1,
                graph::info(graph_op.kind).name, " has ", op.operands.size(), " operands, not ",
                tensors, " and scratch");
+  if (op.sums) {
+    const graph::Tensor& gradient = (*bound.graph)[graph_op.outputs.at(0)];
+    Checker(op).bytes(graph_op.inputs.size(), gradient.shape.numel() * int64_t(sizeof(float)));
+  }
   const int64_t batch = int64_t(op.micro) * target.plan.request.ranks + target.memory.rank;
   bound.sample_offset = batch * bound.graph->samples;
 }

@@ -98,8 +98,13 @@ void linear(Stream& stream, const OpCall& call) {
 /// linear_input_grad and linear_weight_grad.
 template <class T>
 void linear_grad(Stream& stream, const OpCall& call) {
-  kernels::product<T, T>(stream, product_spec(*call.graph, *call.op), in<T>(call, 0),
-                         in<T>(call, 1), nullptr, out<T>(call, 0));
+  kernels::ProductSpec spec = product_spec(*call.graph, *call.op);
+  if (call.sums) {
+    spec.accumulate = call.add;
+    return kernels::product<T, float>(stream, spec, in<T>(call, 0), in<T>(call, 1), nullptr,
+                                      out<float>(call, 0));
+  }
+  kernels::product<T, T>(stream, spec, in<T>(call, 0), in<T>(call, 1), nullptr, out<T>(call, 0));
 }
 
 template <class T>
@@ -137,8 +142,15 @@ void linear_input_gelu_grad(Stream& stream, const OpCall& call) {
       {.a = in<T>(call, 0), .b = in<T>(call, 1), .h = in<T>(call, 2), .dh = out<T>(call, 0)});
 }
 
+/// No library adds one of its results and writes the other in another type.
 template <class T>
 void linear_parameter_grad(Stream& stream, const OpCall& call) {
+  if (call.sums) {
+    linear_grad<T>(stream, call);
+    const Shape& dy = input_shape(call, 1);
+    return kernels::column_sum<T>(stream, dy[0], dy[1], in<T>(call, 1), out<T>(call, 1),
+                                  static_cast<float*>(call.scratch));
+  }
   kernels::product_column_sum<T>(stream, product_spec(*call.graph, *call.op),
                                  {.a = in<T>(call, 0),
                                   .b = in<T>(call, 1),
@@ -286,7 +298,11 @@ void call(Stream& stream, const OpCall& call) {
   const size_t operands = call.op->inputs.size() + call.op->outputs.size();
   ZERO_REQUIRE(call.operands.size() == operands, graph::info(call.op->kind).name, " takes ",
                operands, " operands, not ", call.operands.size());
-  function(call.op->kind, compute_dtype(*call.graph, *call.op))(stream, call);
+  const OpKind kind = call.op->kind;
+  ZERO_REQUIRE(
+      !call.sums || kind == OpKind::linear_weight_grad || kind == OpKind::linear_parameter_grad,
+      graph::info(kind).name, " cannot add to a sum");
+  function(kind, compute_dtype(*call.graph, *call.op))(stream, call);
 }
 
 }  // namespace zero::run

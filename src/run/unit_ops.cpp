@@ -38,7 +38,9 @@ void run_compute(const BoundOp& op, const LaneTools& tools) {
                       .op = &graph_op,
                       .operands = std::span<void* const>(op.operands).first(tensors),
                       .scratch = op.operands.size() > tensors ? op.operands[tensors] : nullptr,
-                      .sample_offset = op.sample_offset});
+                      .sample_offset = op.sample_offset,
+                      .sums = op.op->sums,
+                      .add = op.op->add});
 }
 
 void run_decide(const BoundOp& op, const LaneTools& tools) {

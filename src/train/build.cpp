@@ -57,12 +57,12 @@ plan::Tier tier_of(Home home) {
   return home == Home::cpu ? plan::Tier::host : plan::Tier::nvme;
 }
 
-plan::Request request_of(const RunConfig& config, const Team& team, int64_t micro_batches) {
+plan::Request request_of(const RunConfig& config, const Team& team, const BatchSizes& batch) {
   const ZeroConfig& zero = config.zero;
   const int64_t buffers = config.offload_optimizer.buffer_count;
   return {.stage = int(zero.stage),
           .ranks = team.ranks,
-          .micro_batches = int(micro_batches),
+          .micro_batches = int(batch.accumulation),
           .compute = compute_dtype(config),
           .optimizer = config.optimizer.type == OptimizerType::LAMB ? plan::OptimizerKind::lamb
                                                                     : plan::OptimizerKind::adam,
@@ -70,6 +70,9 @@ plan::Request request_of(const RunConfig& config, const Team& team, int64_t micr
           .reproducible = config.numerics.reproducible,
           .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
           .threads = team.threads,
+          .sums_in_products = fuses_products(config, kernels::fuses_products()) &&
+                              sums_pay(compute_dtype(config), model_of(config).width,
+                                       batch.micro * config.data.sequence_length),
           .overlap = zero.overlap_comm,
           .reduce_bucket_numel = zero.reduce_bucket_size,
           .gather_bucket_numel = zero.allgather_bucket_size,
@@ -162,6 +165,10 @@ bool fuses_products(const RunConfig& config, bool library_can) {
   return library_can && !config.numerics.reproducible;
 }
 
+bool sums_pay(Dtype compute, int64_t width, int64_t tokens) {
+  return compute == Dtype::f32 || 9 * tokens < 24 * width;
+}
+
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {
   const bool validates = !config.data.validation.empty() || config.data.validation_fraction > 0;
   if (!validates) return 0;
@@ -171,7 +178,7 @@ int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch)
 Build build(const RunConfig& config, const Team& team) {
   Build made{.model = model_of(config), .batch = resolve_batch(config, team.ranks), .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
-  made.plan = plan::compile(request_of(config, team, made.batch.accumulation),
+  made.plan = plan::compile(request_of(config, team, made.batch),
                             training_graph(config, made.model, made.batch.micro),
                             evaluation_graph(config, made.model, made.evaluation_micro));
   refuse_unless_bf16_travels(config, made.plan);
@@ -185,7 +192,7 @@ Build build(const RunConfig& config, const Team& team) {
 
 int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
   const BatchSizes batch = resolve_batch(config, team.ranks);
-  return plan::staged_units_for(request_of(config, team, batch.accumulation),
+  return plan::staged_units_for(request_of(config, team, batch),
                                 training_graph(config, model_of(config), batch.micro), machine);
 }
 

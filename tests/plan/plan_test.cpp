@@ -79,6 +79,57 @@ TEST(Compile, RefusesABucketOfFewerElementsThanRanks) {
             "zero.allgather_bucket_size");
 }
 
+/// Bytes of a step's fp32 sums that products write or add to, and that other ops do.
+struct Summed {
+  int64_t in_products, apart;
+  bool operator==(const Summed&) const = default;
+};
+
+Summed summed(const Plan& plan) {
+  Summed bytes{};
+  for (const PlanOp& op : plan.bodies[kStep].ops) {
+    if (op.kind != Kind::accumulate && !op.sums) continue;
+    const graph::Graph& graph = plan.graphs[0];
+    const size_t sum = op.sums ? graph.ops[size_t(op.graph_op)].inputs.size() : 1;
+    EXPECT_EQ(op.operands[sum].mode, op.add ? Mode::update : Mode::write);
+    EXPECT_TRUE(!op.sums || op.add == (op.micro > 0)) << "first it is written";
+    (op.sums ? bytes.in_products : bytes.apart) += op.operands[sum].bytes;
+  }
+  return bytes;
+}
+
+TEST(SumsInProducts, CoverEveryMatrixOfABlockAndNothingTwice) {
+  testing::TinyModel model;
+  for (const bool fused : {false, true}) {
+    model.fused = fused;
+    for (const int stage : {0, 1}) {
+      Request request{.stage = stage, .ranks = 2, .micro_batches = 3, .compute = Dtype::bf16};
+      const Plan before = testing::tiny_plan(request, model);
+      request.sums_in_products = true;
+      const Plan plan = testing::tiny_plan(request, model);
+      const int64_t matrices = 2 * 12 * 16 * 16;
+      int64_t all = 0;
+      for (const Unit& unit : plan.units) all += unit.numel;
+      EXPECT_EQ(summed(before), (Summed{0, 3 * 4 * all}));
+      EXPECT_EQ(summed(plan), (Summed{3 * 4 * matrices, 3 * 4 * (all - matrices)}));
+    }
+  }
+}
+
+TEST(SumsInProducts, AreForSeveralMicroBatchesThatARankSumsWholeInDefaultNumerics) {
+  Request request{.stage = 1, .ranks = 2, .micro_batches = 2, .sums_in_products = true};
+  EXPECT_GT(summed(testing::tiny_plan(request)).in_products, 0);
+  Request other = request;
+  other.micro_batches = 1;
+  EXPECT_EQ(summed(testing::tiny_plan(other)).in_products, 0);
+  other = request;
+  other.reproducible = true;
+  EXPECT_EQ(summed(testing::tiny_plan(other)).in_products, 0);
+  other = request;
+  other.stage = 2;
+  EXPECT_EQ(summed(testing::tiny_plan(other)).in_products, 0) << "ranks sum shards";
+}
+
 /// Both graphs of a text that is continued.
 Plan decode_plan(int64_t context_of_chunk, const Request& request = {}) {
   constexpr model::Gpt2 kModel{

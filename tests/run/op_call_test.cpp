@@ -9,6 +9,7 @@
 
 #include "tests/support/tiny_graph.hpp"
 #include "zero/graph/differentiate.hpp"
+#include "zero/graph/fuse.hpp"
 
 namespace zero::run {
 namespace {
@@ -50,6 +51,42 @@ TEST(OpCall, RefusesAWrongNumberOfOperands) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("gelu takes 2 operands, not 1"));
   }
+}
+
+TEST(OpCall, WritesOrAddsTheGradientOfAWeightToASumInFp32) {
+  const graph::Graph plain = graph::differentiate(graph::tiny_forward(1, 0.0f, Dtype::bf16));
+  for (const graph::Graph& graph : {plain, graph::fuse(plain)}) {
+    const bool fused = kinds(graph) != kinds(plain);
+    const graph::Op& op =
+        graph::first(graph, fused ? OpKind::linear_parameter_grad : OpKind::linear_weight_grad);
+    // dy is 6 x 4 of the last product, and x is alike: 6 x 2 x 0.5.
+    std::vector<bf16> x(24, bf16(2.0f)), dy(24, bf16(0.5f)), bias(4);
+    std::vector<float> sum(16, NAN), scratch(1000);
+    std::vector<void*> operands{x.data(), dy.data(), sum.data()};
+    if (fused) operands.push_back(bias.data());
+    Stream stream(1);
+    for (const bool add : {false, true, true}) {
+      call(stream, {.graph = &graph,
+                    .op = &op,
+                    .operands = operands,
+                    .scratch = scratch.data(),
+                    .sums = true,
+                    .add = add});
+    }
+    stream.wait();
+    for (float value : sum) EXPECT_EQ(value, 3 * 6.0f);
+    for (bf16 value : bias) EXPECT_EQ(float(value), fused ? 3.0f : 0.0f);
+  }
+}
+
+TEST(OpCall, RefusesASumOfWhatNoProductAdds) {
+  const graph::Graph graph = graph::tiny_forward(1, 0.0f);
+  const graph::Op& op = graph::first(graph, OpKind::gelu);
+  std::vector<float> x(24), y(24);
+  void* operands[] = {x.data(), y.data()};
+  Stream stream(1);
+  EXPECT_THROW(call(stream, {.graph = &graph, .op = &op, .operands = operands, .sums = true}),
+               Error);
 }
 
 }  // namespace

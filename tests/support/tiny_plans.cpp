@@ -75,6 +75,7 @@ plan::Request random_request(uint64_t seed) {
   request.keep_below_numel = draw.one_of<int64_t>({0, 5000});
   request.keep_distance_numel = draw.one_of<int64_t>({0, 10'000, 1'000'000'000});
   request.live_numel = draw.one_of<int64_t>({15'000, 1'000'000'000});
+  request.sums_in_products = draw.below(2) == 1;
   return request;
 }
 

@@ -118,7 +118,8 @@ struct PlanOp {
   Dtype in = Dtype::f32;   ///< collectives, sums, optimizer: element type read
   Dtype out = Dtype::f32;  ///< reduce_scatter, round_sum: element type written
   bool round = false;      ///< an fp32 gradient is rounded to the compute dtype when read
-  bool add = false;  ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
+  bool add = false;   ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
+  bool sums = false;  ///< compute: the first output is written to an fp32 sum, or added (`add`)
   int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)
   std::vector<Operand> operands = {};  ///< compute: op.inputs, op.outputs, scratch
   std::vector<Wait> waits = {};        ///< beside the lane's own order; set by wait

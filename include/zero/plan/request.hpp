@@ -29,6 +29,9 @@ struct Request {
       false;  ///< one balanced tree over global micro-batches (architecture: numerics)
   bool gradient_fp32 = false;  ///< numerics.gradient_dtype = "fp32": finished sums are not rounded
   int threads = 1;             ///< of the compute lane; sizes scratch
+  /// Products add gradients of weights to the fp32 sum of several micro-batches themselves, where a
+  /// rank holds it whole; not in reproducible mode.
+  bool sums_in_products = false;
 
   bool overlap = true;  ///< collectives run beside compute; false: one at a time
   int64_t reduce_bucket_numel = 500'000'000;

@@ -16,6 +16,8 @@ struct OpCall {
   std::span<void* const> operands;
   void* scratch = nullptr;    ///< info(kind).scratch_bytes bytes
   int64_t sample_offset = 0;  ///< first sample of the micro-batch, counted from the step's first
+  bool sums = false;          ///< the first output is an fp32 sum: gradients of weights alone
+  bool add = false;           ///< ... which is added to
 };
 
 /// Calls the kernel of op.kind: the one place where graph meets arithmetic. Asynchronous on

@@ -121,6 +121,14 @@ TEST(AlgorithmCache, ATurnIsOfOneAtATimeAndEndsByItself) {
     EXPECT_FALSE(AlgorithmCache::Turn(AlgorithmCache(path, "m")).alone());
 }
 
+TEST(AlgorithmCache, MakesTheFolderOfItsFile) {
+  const testing_support::TempFile file("algorithms", "");
+  const std::string path = file.path() + ".cache/products.txt";
+  AlgorithmCache(path, "m").keep("p", algorithm(3, 1));
+  EXPECT_EQ(found(AlgorithmCache(path, "m"), "p"), 3);
+  std::filesystem::remove_all(file.path() + ".cache");
+}
+
 TEST(AlgorithmCache, WithoutAFileItServesThisProcess) {
   for (const char* path : {"", "/nowhere/at/all"}) {
     AlgorithmCache cache(path, "m");
