@@ -20,6 +20,20 @@ have() { command -v "$1" > /dev/null 2>&1; }
 # seconds_since START: whole seconds, START being an earlier value of SECONDS.
 seconds_since() { echo $((SECONDS - $1)); }
 
+# fetch_package FOLDER PACKAGE FILE SHA256 ELSE PIP_OPTIONS...: pip puts the file of a Python
+# package into FOLDER, where it must have the sum. ELSE is what a user can do where that fails.
+fetch_package() {
+  local folder=$1 package=$2 file=$3 sum=$4 else=$5
+  shift 5
+  if ! python3 -m pip download --quiet --disable-pip-version-check --no-deps "$@" \
+    --dest "$folder" "$package" > "$folder/pip.log" 2>&1; then
+    tail -n 5 "$folder/pip.log" >&2
+    fail 2 "cannot download $package with pip; another way: $else"
+  fi
+  echo "$sum  $folder/$file" | sha256sum --check --quiet - ||
+    fail 2 "$file is not the file it should be (sha256): nothing of it was used"
+}
+
 # use_ccache: lets CMake and make compile through ccache where it is installed and not disabled.
 use_ccache() {
   if ! have ccache || [ -n "${CCACHE_DISABLE:-}" ]; then return 0; fi

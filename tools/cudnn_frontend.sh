@@ -17,15 +17,10 @@ prefix=$root/.deps/cudnn-frontend
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 say "cudnn-frontend: downloading its headers (12 MB)"
-if ! python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-  --implementation cp --python-version 3.11 --abi cp311 --platform manylinux_2_28_x86_64 \
-  --dest "$scratch" "$package" > "$scratch/pip.log" 2>&1; then
-  tail -n 5 "$scratch/pip.log" >&2
-  fail 2 "cannot download $package with pip; another way: name a folder with cudnn_frontend.h in" \
-    "CMAKE_INCLUDE_PATH"
-fi
-echo "$sha256  $scratch/$wheel" | sha256sum --check --quiet - ||
-  fail 2 "$wheel is not the file it should be (sha256): nothing of it was used"
+fetch_package "$scratch" "$package" "$wheel" "$sha256" \
+  "name a folder with cudnn_frontend.h in CMAKE_INCLUDE_PATH" \
+  --only-binary :all: --implementation cp --python-version 3.11 --abi cp311 \
+  --platform manylinux_2_28_x86_64
 python3 -m zipfile -e "$scratch/$wheel" "$scratch/wheel"
 rm -rf "$prefix.new"
 mkdir -p "$prefix.new"

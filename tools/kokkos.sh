@@ -18,14 +18,9 @@ fetch_source() {
   # shellcheck disable=SC2064
   trap "rm -rf '$scratch'" EXIT
   say "kokkos: downloading its source (17 MB)"
-  if ! python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary pygenten \
-    --dest "$scratch" "$package" > "$scratch/pip.log" 2>&1; then
-    tail -n 5 "$scratch/pip.log" >&2
-    fail 2 "cannot download $package with pip; another way: install Kokkos 4.5 or later" \
-      "with OpenMP yourself and name its prefix in CMAKE_PREFIX_PATH"
-  fi
-  echo "$sha256  $scratch/$archive" | sha256sum --check --quiet - ||
-    fail 2 "$archive is not the file it should be (sha256): nothing of it was used"
+  fetch_package "$scratch" "$package" "$archive" "$sha256" \
+    "install Kokkos 4.5 or later with OpenMP yourself and name its prefix in CMAKE_PREFIX_PATH" \
+    --no-binary pygenten
   tar -xzf "$scratch/$archive" -C "$scratch" pygenten-0.1.5/tpls/kokkos
   mkdir -p "$(dirname "$source_folder")"
   rm -rf "$source_folder"

@@ -6,12 +6,6 @@
 #include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
-namespace {
-
-constexpr size_t kPageBytes = 4096;
-
-}  // namespace
-
 BlockWriter::BlockWriter(PayloadFile& file, std::span<std::byte> staging)
     : payload_(file),
       file_{.descriptor = file.descriptor(), .name = file.path()},

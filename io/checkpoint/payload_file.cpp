@@ -15,7 +15,6 @@
 namespace zero::checkpoint {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
 /// What most disks can begin to read memory at; all can at a page.
 constexpr size_t kSectorBytes = 512;
 

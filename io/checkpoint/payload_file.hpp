@@ -9,6 +9,9 @@
 
 namespace zero::checkpoint {
 
+/// What goes past the page cache goes in whole pages.
+inline constexpr size_t kPageBytes = 4096;
+
 /// A new file (O_EXCL) in an open folder, for its owner alone unless `mode` says more. It is
 /// written past the page cache where its file system can, so that saving takes no memory from
 /// training and leaves the disk little to do in fsync. Every function throws Error(kIo) naming file

@@ -1,8 +1,6 @@
 #include <immintrin.h>
 
-#include <cstring>
-
-#include "src/base/crc32c_folded.hpp"
+#include "src/base/crc32c_x86.hpp"
 
 // Bytes that are followed by others have the remainder that they would have so many bits later:
 // their polynomial times that power of x. So 16 bytes are carried over any distance by two products
@@ -81,27 +79,12 @@ __attribute__((target("avx512f,vpclmulqdq"))) uint32_t rest_of_turns(const std::
   return rest_of(part[kRegisters - 1]);
 }
 
-__attribute__((target("sse4.2"))) uint32_t rest_of_few(std::span<const std::byte> bytes,
-                                                       uint32_t rest) {
-  uint64_t so_far = rest;
-  size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data() + i, sizeof word);
-    so_far = _mm_crc32_u64(so_far, word);
-  }
-  uint32_t last = uint32_t(so_far);
-  for (; i < bytes.size(); ++i) last = _mm_crc32_u8(last, uint8_t(bytes[i]));
-  return last;
-}
-
 }  // namespace
 
 uint32_t crc32c_folded(std::span<const std::byte> bytes, uint32_t crc) {
   const size_t turns = bytes.size() / kTurnBytes;
-  uint32_t rest = ~crc;
-  if (turns > 0) rest = rest_of_turns(bytes.data(), turns, rest);
-  return ~rest_of_few(bytes.subspan(turns * kTurnBytes), rest);
+  if (turns > 0) crc = ~rest_of_turns(bytes.data(), turns, ~crc);
+  return crc32c_sse(bytes.subspan(turns * kTurnBytes), crc);
 }
 
 }  // namespace zero

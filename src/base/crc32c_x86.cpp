@@ -1,9 +1,10 @@
+#include "src/base/crc32c_x86.hpp"
+
 #include <nmmintrin.h>
 
 #include <array>
 #include <cstring>
 
-#include "src/base/crc32c_folded.hpp"
 #include "src/base/crc32c_ways.hpp"
 
 namespace zero {
@@ -53,6 +54,8 @@ __attribute__((target("sse4.2"))) uint32_t three_lanes(const std::byte* bytes, u
   return skip_lane(skip_lane(a) ^ b) ^ uint32_t(c);
 }
 
+}  // namespace
+
 __attribute__((target("sse4.2"))) uint32_t crc32c_sse(std::span<const std::byte> bytes,
                                                       uint32_t crc) {
   uint64_t rest = uint32_t(~crc);
@@ -65,8 +68,6 @@ __attribute__((target("sse4.2"))) uint32_t crc32c_sse(std::span<const std::byte>
   for (; i < bytes.size(); ++i) last = _mm_crc32_u8(last, uint8_t(bytes[i]));
   return ~last;
 }
-
-}  // namespace
 
 std::vector<Crc32c> crc32c_ways() {
   std::vector<Crc32c> ways = {crc32c_plain};

@@ -1,4 +1,5 @@
 #include "src/device/chosen_device.hpp"
+#include "src/device/cuda_event.hpp"
 #include "src/device/cuda_status.hpp"
 #include "src/device/native_stream.hpp"
 #include "zero/device/moment.hpp"
@@ -6,37 +7,34 @@
 namespace zero {
 
 struct Moment::Mark {
-  cudaEvent_t event = nullptr;
-
-  Mark() {
-    use_chosen_device();
-    // A thread that waits for one sleeps: a step is long, and other lanes want the core.
-    check_cuda(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "making an event");
-  }
-  ~Mark() { warn_cuda(cudaEventDestroy(event), "giving an event back"); }
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
+  // A thread that waits for one sleeps: a step is long, and other lanes want the core.
+  CudaEvent event{cudaEventBlockingSync};
 };
 
-Moment::Moment() : mark_(std::make_unique<Mark>()) {}
+Moment::Moment() {
+  use_chosen_device();
+  mark_ = std::make_unique<Mark>();
+}
 Moment::~Moment() = default;
 
 void Moment::mark(Stream& stream) {
-  check_cuda(cudaEventRecord(mark_->event, native_stream(stream)), "marking a time");
+  check_cuda(cudaEventRecord(mark_->event.get(), native_stream(stream)), "marking a time");
 }
 
 bool Moment::reached() const {
-  const cudaError_t status = cudaEventQuery(mark_->event);
+  const cudaError_t status = cudaEventQuery(mark_->event.get());
   if (status == cudaErrorNotReady) return false;
   check_cuda(status, "asking for work");
   return true;
 }
 
-void Moment::wait() const { check_cuda(cudaEventSynchronize(mark_->event), "waiting for work"); }
+void Moment::wait() const {
+  check_cuda(cudaEventSynchronize(mark_->event.get()), "waiting for work");
+}
 
 double Moment::seconds_since(const Moment& earlier) const {
   float milliseconds = 0;
-  check_cuda(cudaEventElapsedTime(&milliseconds, earlier.mark_->event, mark_->event),
+  check_cuda(cudaEventElapsedTime(&milliseconds, earlier.mark_->event.get(), mark_->event.get()),
              "reading a time");
   return double(milliseconds) * 1e-3;
 }

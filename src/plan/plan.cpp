@@ -57,9 +57,9 @@ Stretch disk_staging(const Plan& plan) {
   return staging.begin < staging.end ? staging : Stretch{};
 }
 
-bool is_transfer(Kind kind) {
-  return kind == Kind::copy || kind == Kind::disk_read || kind == Kind::disk_write;
-}
+bool is_disk_transfer(Kind kind) { return kind == Kind::disk_read || kind == Kind::disk_write; }
+
+bool is_transfer(Kind kind) { return kind == Kind::copy || is_disk_transfer(kind); }
 
 namespace {
 

@@ -25,13 +25,9 @@ struct Uses {
   bool others = false;
 };
 
-bool is_disk_op(const BoundOp& op) {
-  return op.op->kind == Kind::disk_read || op.op->kind == Kind::disk_write;
-}
-
 void add_use(Uses& uses, BoundOp& op, size_t operand) {
   const bool is_state = operand >= kFirstState && operand < kEndOfStates;
-  if (is_disk_op(op)) {
+  if (plan::is_disk_transfer(op.op->kind)) {
     uses.moves.push_back(&op);
     if (op.op->kind == Kind::disk_write) ++uses.writes;
   } else if (op.op->kind == Kind::adam && op.op->lane == plan::Lane::host_optimizer && is_state) {

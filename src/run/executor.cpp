@@ -84,9 +84,8 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
     LaneSetup& lane = lanes[size_t(op.lane)];
     ZERO_REQUIRE(lane.comm != nullptr || !plan::is_collective(op.kind), plan::name_of(op.kind),
                  " on lane ", plan::name_of(op.lane), ", which has no communicator");
-    const bool to_disk = op.kind == plan::Kind::disk_read || op.kind == plan::Kind::disk_write;
-    ZERO_REQUIRE(lane.disk != nullptr || !to_disk, plan::name_of(op.kind), " on lane ",
-                 plan::name_of(op.lane), ", which has no disk");
+    ZERO_REQUIRE(lane.disk != nullptr || !plan::is_disk_transfer(op.kind), plan::name_of(op.kind),
+                 " on lane ", plan::name_of(op.lane), ", which has no disk");
     BoundOp bound = bind(target, body, op);
     const int row = op_row(bound);
     std::string region = region_of(bound, row);

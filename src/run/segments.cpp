@@ -6,16 +6,10 @@
 namespace zero::run {
 namespace {
 
-using plan::Kind;
-
-bool runs_on_host(const plan::PlanOp& op) {
-  return op.kind == Kind::disk_read || op.kind == Kind::disk_write;
-}
-
 /// A collective is queued by itself: through host memory it is no device work at all, and NCCL's
 /// has one launch that every rank must make in one order, recorded or not.
 bool is_device_work(const plan::PlanOp& op) {
-  return !runs_on_host(op) && !plan::is_collective(op.kind);
+  return !plan::is_disk_transfer(op.kind) && !plan::is_collective(op.kind);
 }
 
 /// [ops of the lane] whether another lane waits for the op.
@@ -55,7 +49,7 @@ std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan
     Segment& segment = segments.back();
     ++segment.count;
     segment.awaited = awaited[place];
-    segment.on_host = runs_on_host(*ops[place]);
+    segment.on_host = plan::is_disk_transfer(ops[place]->kind);
     segment.recordable = segment.count > 1;
   }
   return segments;

@@ -81,10 +81,6 @@ Device& device() {
   return one;
 }
 
-bool is_on_disk(const plan::PlanOp& op) {
-  return op.kind == plan::Kind::disk_read || op.kind == plan::Kind::disk_write;
-}
-
 }  // namespace
 
 void expect(const plan::Plan& plan, plan::BodyId body, bool records, Forgetting forgetting) {
@@ -121,9 +117,10 @@ void queue_op(const run::BoundOp& bound, const run::LaneTools& tools) {
   const plan::PlanOp& op = *bound.op;
   const auto recording = on.recordings.find(&tools.stream);
   if (recording != on.recordings.end()) {
-    if (is_on_disk(op) || plan::is_collective(op.kind)) on.blame(op, "is recorded");
+    if (plan::is_disk_transfer(op.kind) || plan::is_collective(op.kind))
+      on.blame(op, "is recorded");
     recording->second->push_back(&op);
-  } else if (is_on_disk(op)) {
+  } else if (plan::is_disk_transfer(op.kind)) {
     on.run_on_host(op);
   } else {
     on.queue(tools.stream, op);

@@ -101,6 +101,8 @@ const char* name_of(Kind kind);
 bool is_collective(Kind kind);
 /// Whether it moves bytes between tiers.
 bool is_transfer(Kind kind);
+/// Whether it moves bytes from or to a disk.
+bool is_disk_transfer(Kind kind);
 
 /// The executor may run the op when lane `lane` has finished `count` ops of this body.
 struct Wait {
