@@ -1,4 +1,4 @@
-# What must be there (MPI, Kokkos, threads, HDF5, xxHash) and what may be (oneDNN, liburing). A
+# What must be there (MPI, Kokkos, threads, HDF5, xxHash), what may be (oneDNN, liburing, hwloc). A
 # missing optional part costs one line here and a plain twin file, never the build.
 
 find_package(Threads REQUIRED)
@@ -50,6 +50,16 @@ elseif(ZERO_DNNL_LIBRARY AND ZERO_DNNL_INCLUDE)
 else()
   set(ZERO_PRODUCTS plain)
   message(STATUS "oneDNN not found (Debian: libdnnl-dev): products use plain loops, far slower")
+endif()
+
+find_library(ZERO_HWLOC_LIBRARY hwloc)
+find_path(ZERO_HWLOC_INCLUDE hwloc.h)
+if(ZERO_HWLOC_LIBRARY AND ZERO_HWLOC_INCLUDE)
+  set(ZERO_HWLOC ON)
+else()
+  set(ZERO_HWLOC OFF)
+  set(ZERO_HWLOC_LIBRARY "")
+  message(STATUS "hwloc not found (Debian: libhwloc-dev): ranks run on cores near and far")
 endif()
 
 find_library(ZERO_URING_LIBRARY uring)

@@ -72,11 +72,12 @@ add_open_mpi() {
 }
 
 if [ $# -gt 0 ]; then fail 2 "usage: tools/bundle.sh"; fi
-build_cuda zeroapp "${gpu_tests[@]}"
+build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
 rm -rf "$bundle"
 mkdir -p "$bundle/lib"
 add_program "$cuda_folder/src/zeroapp" zeroapp
 for test in "${gpu_tests[@]}"; do add_program "$cuda_folder/tests/$test" "$test"; done
+add_program "$cuda_folder/perf/$gpu_rates" "$gpu_rates"
 add_open_mpi
 find "$bundle" -type f \( -name '*.so*' -o -path '*/programs/*' \) -exec strip --strip-unneeded {} +
 

@@ -89,7 +89,8 @@ want_cudnn_frontend() {
 # What a build with CUDA is checked with on a GPU.
 cuda_folder=$root/build/cuda-release
 gpu_tests=(device_test kernels_test comm_test)
-export cuda_folder gpu_tests
+gpu_rates=perf_device_rates
+export cuda_folder gpu_tests gpu_rates
 
 # build_cuda TARGET...: configures build/cuda-release, with its own Kokkos, and builds the targets.
 build_cuda() {

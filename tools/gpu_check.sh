@@ -78,12 +78,13 @@ link_cuda_libraries() {
 }
 
 bundle=$root/build/bundle launcher=mpirun
-zeroapp=$cuda_folder/src/zeroapp tests=$cuda_folder/tests
+zeroapp=$cuda_folder/src/zeroapp tests=$cuda_folder/tests rates=$cuda_folder/perf/$gpu_rates
 if [ ! -x "$zeroapp" ] && [ -x "$bundle/bin/zeroapp" ]; then
-  zeroapp=$bundle/bin/zeroapp tests=$bundle/bin launcher=$bundle/bin/mpirun
+  zeroapp=$bundle/bin/zeroapp tests=$bundle/bin rates=$bundle/bin/$gpu_rates
+  launcher=$bundle/bin/mpirun
   link_cuda_libraries "$bundle"
 elif [ ! -x "$zeroapp" ]; then
-  build_cuda zeroapp "${gpu_tests[@]}"
+  build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONDONTWRITEBYTECODE=1
 # The tests send from memory that a GPU shares, and another process may fail to copy out of it.
@@ -146,20 +147,23 @@ import sys
 out, gpu, version = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 day = datetime.date.today().isoformat()
 checks = [re.split(r"  +", line, maxsplit=1) for line in (out / "results.txt").open()]
-speeds = out / "speed.jsonl"
-lines = speeds.read_text().splitlines() if speeds.exists() else []
+def lines(name):
+    path = out / name
+    return [json.loads(line) for line in path.open()] if path.exists() else []
+machine = out / "machine.toml"
 products = out / "products.json"
-times = json.loads(products.read_text()) if products.exists() else []
 path = out / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
 path.write_text(json.dumps({"gpu": gpu, "date": day, "version": version,
                             "checks": {name: verdict.strip() for name, verdict in checks},
-                            "speeds": [json.loads(line) for line in lines],
-                            "products": times}, indent=1) + "\n")
+                            "machine": machine.read_text() if machine.exists() else None,
+                            "rates": lines("rates.jsonl"),
+                            "products": json.loads(products.read_text()) if products.exists() else [],
+                            "speeds": lines("speed.jsonl")}, indent=1) + "\n")
 print(path)
 END
 }
 
-rm -f "$out/speed.jsonl" "$out/products.json"
+rm -f "$out"/{speed,rates}.jsonl "$out/machine.toml" "$out/products.json"
 check "doctor" "$zeroapp" doctor
 for program in "${gpu_tests[@]}"; do check_test "$program" 1 "$program" '*'; done
 check "losses of the host" python3 "$root/tests/runs/known_losses.py" "$zeroapp" "$launcher"
@@ -167,6 +171,8 @@ for ranks in 2 4; do check_test "comm_test, $ranks ranks" "$ranks" comm_test '*'
 check_speed gpt2 16
 check_speed gpt2-xl 4
 check "products fused beside apart" python3 "$root/tools/product_times.py"
+check "rates of shapes, memory and transfers" "$rates" 8192 "$out/rates.jsonl"
+check "calibrate" "$zeroapp" calibrate --out "$out/machine.toml"
 if have compute-sanitizer; then
   check "memcheck of small kernels" compute-sanitizer --target-processes all --error-exitcode 9 \
     "$tests/kernels_test" --gtest_brief=1 \
@@ -205,5 +211,5 @@ phase "results"
 for name in "${order[@]}"; do printf '%-36s %s\n' "$name" "${results[$name]}"; done |
   tee "$out/results.txt"
 say "the same and all speeds: $(write_results)"
-say "gpu check: not in this script yet: NCCL over several GPUs, rates of memory and transfers"
+say "gpu check: not in this script: NCCL over several GPUs"
 exit $status

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# What a missing optional part costs: one line while configuring, and speed. Builds without oneDNN
-# and liburing, and for a debugger, and runs the tests of what these choose.
+# What a missing optional part costs: one line while configuring, and speed. Builds without oneDNN,
+# liburing and hwloc, and for a debugger, and runs the tests of what these choose.
 # usage: tools/optional_parts.sh
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-tests='^(kernels/(product|attention|classifier)|run/(naive|executor)|io/(aio|tiers)/.*)\.np'
+tests='^(device/near_cores|kernels/(product|attention|classifier)|run/(naive|executor)'
+tests+='|io/(aio|tiers)/.*)\.np'
 
 # build_and_test FOLDER CMAKE-ARGUMENTS...
 build_and_test() {
@@ -14,15 +15,15 @@ build_and_test() {
   shift
   mkdir -p "$folder"
   cmake -S "$root" -B "$folder" -DZERO_PERF=OFF "$@" > "$folder/configure.log" 2>&1
-  cmake --build "$folder" -j "$jobs" --target kernels_test run_test io_test
+  cmake --build "$folder" -j "$jobs" --target device_test kernels_test run_test io_test
   ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" -R "$tests"
 }
 
 use_ccache
 use_ninja
-phase "without oneDNN and liburing"
-build_and_test plain -DZERO_DNNL_LIBRARY=OFF -DZERO_URING_LIBRARY=OFF
-for part in oneDNN liburing; do
+phase "without oneDNN, liburing and hwloc"
+build_and_test plain -DZERO_DNNL_LIBRARY=OFF -DZERO_URING_LIBRARY=OFF -DZERO_HWLOC_LIBRARY=OFF
+for part in oneDNN liburing hwloc; do
   lines=$(grep -c "$part not found" "$root/build/plain/configure.log" || true)
   [ "$lines" -eq 1 ] || fail 1 "$lines lines, and not one, say that $part is missing"
 done

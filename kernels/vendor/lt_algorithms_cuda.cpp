@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "src/device/cuda_event.hpp"
 #include "src/device/cuda_status.hpp"
 #include "zero/base/error.hpp"
 
@@ -37,28 +38,21 @@ void prefer(const LtPreference& preference, cublasLtMatmulPreferenceAttributes_t
 /// Times on the device; the events end with it.
 class Stopwatch {
  public:
-  explicit Stopwatch(cudaStream_t stream) : stream_(stream) {
-    for (cudaEvent_t& event : events_) check_cuda(cudaEventCreate(&event), "making an event");
-  }
-  ~Stopwatch() {
-    for (cudaEvent_t event : events_) warn_cuda(cudaEventDestroy(event), "giving an event back");
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
+  explicit Stopwatch(cudaStream_t stream) : stream_(stream) {}
 
   float microseconds(const std::function<void()>& work) const {
-    check_cuda(cudaEventRecord(events_[0], stream_), "measuring");
+    check_cuda(cudaEventRecord(begin_.get(), stream_), "measuring");
     work();
-    check_cuda(cudaEventRecord(events_[1], stream_), "measuring");
-    check_cuda(cudaEventSynchronize(events_[1]), "measuring");
+    check_cuda(cudaEventRecord(end_.get(), stream_), "measuring");
+    check_cuda(cudaEventSynchronize(end_.get()), "measuring");
     float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, events_[0], events_[1]), "measuring");
+    check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "measuring");
     return 1000.0f * milliseconds;
   }
 
  private:
   cudaStream_t stream_;
-  std::array<cudaEvent_t, 2> events_{};
+  CudaEvent begin_{cudaEventDefault}, end_{cudaEventDefault};
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "src/comm/host_communicator.hpp"
 #include "src/comm/mpi_world.hpp"
@@ -31,7 +32,12 @@ void group(const char* what, const Calls& calls) {
   check_nccl(ncclGroupEnd(), what);
 }
 
+/// From 2.26 on NCCL lets the kernels of several communicators begin in the order in which they
+/// were queued, which is one order on all ranks (needs_one_order()). A user's own word counts.
+void keep_queued_order() { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); }
+
 ncclComm_t join(const World& world) {
+  keep_queued_order();
   ncclUniqueId mine{};
   if (world.rank() == 0) check_nccl(ncclGetUniqueId(&mine), "naming a communicator");
   const ncclUniqueId id = world.gather(mine).front();
@@ -79,6 +85,7 @@ class Nccl final : public Communicator {
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
   std::string_view backend() const override { return "nccl"; }
+  bool needs_one_order() const override { return true; }
 
   void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
                   void* full) override {

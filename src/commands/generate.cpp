@@ -106,7 +106,7 @@ int generate(const CommandLine& line) {
   const auto tokenizer = tokenizer_of(*model);
   const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
   const train::ModelDescription& description = model->description();
-  const int threads = train::allowed_cores().count;
+  const int threads = train::allowed_cores().count();
   const train::KernelThreads kernels(threads);
   train::Decoder decoder(description.model,
                          {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,

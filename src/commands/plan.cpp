@@ -62,7 +62,7 @@ Target target_of(const CommandLine& line, const RunConfig& config) {
     return {.machine = train::machine_of(figures, compute, line.machine),
             .threads = figures.threads};
   }
-  const int64_t here = is_this_host(line) ? train::allowed_cores().count / node_ranks(line) : 1;
+  const int64_t here = is_this_host(line) ? train::allowed_cores().count() / node_ranks(line) : 1;
   return {.machine = plan::machine_profile(line.machine, compute),
           .threads = std::max<int64_t>(1, here)};
 }

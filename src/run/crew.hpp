@@ -68,6 +68,7 @@ struct Crew {
   static constexpr int32_t kStopped = INT32_MAX;
 
   std::array<Count, plan::kLanes> finished;  ///< ops of the running body
+  Count collectives;                         ///< of the running body: queued, where in one order
   std::array<LaneTimes, plan::kLanes> times;
   std::array<LaneProgress, plan::kLanes> progress;
   std::array<OpTime*, plan::kLanes> op_times{};  ///< of the running body; null: no trace is kept
@@ -81,6 +82,17 @@ struct Crew {
   std::atomic<bool> closing{false};
   std::function<void(plan::Lane, const plan::PlanOp&)> op_hook;
   std::function<void()> error_hook;
+
+  void begin(plan::BodyId which) {
+    body = which;
+    for (Count& count : finished) count.set(0);
+    collectives.set(0);
+  }
+  /// Lets whoever waits for the lane go on, and see the failure.
+  void stop(plan::Lane lane) {
+    finished[size_t(lane)].publish(kStopped);
+    collectives.publish(kStopped);
+  }
 
   OpTime::Clock::time_point time_at(double seconds) const {
     return origin_time +

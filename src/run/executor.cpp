@@ -283,8 +283,7 @@ class Executor::Impl {
   }
 
   void run_lanes(BodyId body) {
-    crew.body = body;
-    for (Count& count : crew.finished) count.set(0);
+    crew.begin(body);
     crew.origin.mark(host_stream_);
     crew.origin_time = OpTime::Clock::now();
     inputs_there_.record(host_stream_);

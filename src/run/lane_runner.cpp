@@ -57,7 +57,7 @@ void LaneRunner::run(plan::BodyId body) noexcept {
     crew_.failure.report(std::current_exception(), crew_.error_hook);
   }
   crew_.progress[lane].running.store(-1, std::memory_order_relaxed);
-  if (crew_.failure.raised()) crew_.finished[lane].publish(Crew::kStopped);
+  if (crew_.failure.raised()) crew_.stop(setup_.lane);
 }
 
 /// Whether it came to the end, with all work done.
@@ -66,6 +66,7 @@ bool LaneRunner::run_segments(plan::BodyId body) {
   for (size_t i = 0; i < segments.size(); ++i) {
     if (!await(segments[i])) return false;
     run_segment(body, segments[i]);
+    if (takes_turns(segments[i])) crew_.collectives.publish(segments[i].cut.turn + 1);
     settle(body, i + 1);
     const Segment& cut = segments[i].cut;
     if (cut.awaited) {
@@ -83,12 +84,19 @@ bool LaneRunner::run_segments(plan::BodyId body) {
   return true;
 }
 
+/// Whether it is a collective that every rank must queue behind those before it in the plan.
+bool LaneRunner::takes_turns(const LaneSegment& segment) const {
+  return segment.cut.turn >= 0 && setup_.comm != nullptr && setup_.comm->needs_one_order();
+}
+
 /// Whether all that the segment waits for is queued; the stream then holds until it is done.
 bool LaneRunner::await(const LaneSegment& segment) {
-  if (!segment.cut.waits.empty()) {
+  const bool takes_turn = takes_turns(segment);
+  if (!segment.cut.waits.empty() || takes_turn) {
     crew_.progress[size_t(setup_.lane)].running.store(-1, std::memory_order_relaxed);
     for (const plan::Wait& wait : segment.cut.waits)
       crew_.finished[size_t(wait.lane)].wait_for(wait.count);
+    if (takes_turn) crew_.collectives.wait_for(segment.cut.turn);
   }
   if (crew_.failure.raised()) return false;
   for (const Event* event : segment.holds) event->hold(stream_);

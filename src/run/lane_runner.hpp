@@ -70,6 +70,7 @@ class LaneRunner {
  private:
   void serve();
   bool run_segments(plan::BodyId body);
+  bool takes_turns(const LaneSegment& segment) const;
   bool await(const LaneSegment& segment);
   void run_segment(plan::BodyId body, LaneSegment& segment);
   void queue(LaneSegment& segment, std::span<const LaneOp> ops);

@@ -32,8 +32,14 @@ std::vector<bool> awaited_ops(const plan::Body& body, plan::Lane lane, size_t op
 std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan::Lane lane,
                                  int32_t most) {
   std::vector<const plan::PlanOp*> ops;
+  std::vector<int32_t> collectives_before;
+  int32_t collectives = 0;
   for (const plan::PlanOp& op : plan.bodies[body].ops) {
-    if (op.lane == lane) ops.push_back(&op);
+    if (op.lane == lane) {
+      ops.push_back(&op);
+      collectives_before.push_back(collectives);
+    }
+    if (plan::is_collective(op.kind)) ++collectives;
   }
   const std::vector<bool> awaited = awaited_ops(plan.bodies[body], lane, ops.size());
   const auto joins = [&](const Segment& before, size_t place) {
@@ -51,6 +57,7 @@ std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan
     segment.awaited = awaited[place];
     segment.on_host = plan::is_disk_transfer(ops[place]->kind);
     segment.recordable = segment.count > 1;
+    if (plan::is_collective(ops[place]->kind)) segment.turn = collectives_before[place];
   }
   return segments;
 }

@@ -17,6 +17,7 @@ struct Segment {
   bool awaited = false;                ///< whether another lane waits for its last op
   bool on_host = false;     ///< one op that knows no stream: it needs what is queued to be done
   bool recordable = false;  ///< kernels and copies alone, and several of them
+  int32_t turn = -1;        ///< of a collective: how many of the body's collectives come before it
 
   int32_t end() const { return first + count; }
 };

@@ -29,7 +29,8 @@ std::string device_lines(Session& session) {
   std::string lines;
   if (!drives_devices()) return lines;
   int rank = 0;
-  for (const std::string& device : session.peers().share(device_text())) {
+  const std::string mine = device_text() + "; " + session.cores_text();
+  for (const std::string& device : session.peers().share(mine)) {
     lines += text("device      rank ", rank++, ": ", device, "\n");
   }
   return lines;

@@ -36,6 +36,7 @@ const std::array kLines = {
     Line{"products.bf16", &Figures::bf16},
     Line{"products.fp16", &Figures::fp16},
     Line{"memory.stream", &Figures::stream, kRequired},
+    Line{"memory.host_stream", &Figures::host_stream},
     Line{"steps.fp32", &Figures::step_fp32},
     Line{"steps.bf16", &Figures::step_bf16},
     Line{"steps.fp16", &Figures::step_fp16},
@@ -209,7 +210,7 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
   plan::Machine machine{
       .name = name, .device_bytes = figures.device_bytes, .product_flops = share * flops};
   machine.memory_bandwidth = share * figures.stream;
-  machine.host_bandwidth = figures.stream;
+  machine.host_bandwidth = or_default(figures.host_stream, figures.stream);
   machine.copy_bandwidth = or_default(std::min(figures.h2d, figures.d2h), machine.copy_bandwidth);
   machine.link_bandwidth = or_default(link_of(figures), machine.link_bandwidth);
   machine.link_latency = or_default(figures.latency, machine.link_latency);

@@ -12,8 +12,10 @@
 #include <thread>
 
 #include "src/comm/mpi_world.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/device/device.hpp"
 #include "zero/device/device_choice.hpp"
+#include "zero/device/near_cores.hpp"
 #include "zero/train/launches.hpp"
 
 namespace zero::train {
@@ -43,9 +45,9 @@ Cores allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
-  Cores cores{.count = std::max(1, CPU_COUNT(&set)), .list = {}};
+  Cores cores;
   for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &set)) cores.list += std::to_string(i) + ",";
+    if (CPU_ISSET(i, &set)) cores.numbers.push_back(i);
   }
   return cores;
 }
@@ -55,14 +57,19 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
   comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   threaded_ = provided >= MPI_THREAD_MULTIPLE;
   peers_ = std::make_unique<Peers>();
+  count_sharers();
+}
+
+void Session::count_sharers() {
   const Cores cores = allowed_cores();
-  const std::string mine = host_ + ":" + cores.list;
+  std::string mine = host_ + ":";
+  for (const int core : cores.numbers) mine += text(core, ",");
   const std::vector<std::string> all = peers_->share(mine);
   const auto is_here = [&](const std::string& other) { return other.starts_with(host_ + ":"); };
   sharers_ = int(std::count(all.begin(), all.end(), mine));
   node_ranks_ = int(std::count_if(all.begin(), all.end(), is_here));
   leads_node_ = std::none_of(all.begin(), all.begin() + rank(), is_here);
-  threads_ = std::max(1, cores.count / sharers_);
+  threads_ = std::max(1, cores.count() / sharers_);
 }
 
 Session::~Session() {
@@ -102,8 +109,24 @@ void Session::take_device(bool share) {
     words.erase(words.begin());
     node.of_rank.push_back(std::move(words));
   }
-  together([&] { use_device(choose_device(node, node_rank)); });
+  together([&] {
+    const int device = choose_device(node, node_rank);
+    use_device(device);
+    stay_near(node.of_rank[size_t(node_rank)][size_t(device)]);
+  });
   shares_devices_ = peers_->largest(zero::shares_devices(node)) != 0;
+  count_sharers();
+}
+
+/// For this thread and those that it starts later, and so for the memory that they touch first.
+void Session::stay_near(const std::string& device) {
+  const CoreChoice choice =
+      choose_cores(allowed_cores().numbers, cores_near(device.substr(0, device.find(' '))));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : choice.cores) CPU_SET(core, &set);
+  const bool taken = sched_setaffinity(0, sizeof set, &set) == 0;
+  cores_text_ = taken ? choice.words : counted(allowed_cores().count(), "core");
 }
 
 void Session::start_threads(int64_t wanted, bool share_device) {

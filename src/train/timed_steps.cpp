@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "zero/train/initial_weights.hpp"
 #include "zero/train/state_view.hpp"
@@ -30,11 +31,14 @@ TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& c
                        const run::LaneDisks& disks)
     : plan_(plan), rules_(rules_of(rate_)), executor_(plan, rules_, comms, disks) {
   fill_initial_weights(view_of(plan, rank, executor_), 1, plan.request.threads);
-  executor_.values<kernels::StepState>(plan.step_state)[0] =
-      kernels::initial_step_state(rules_.decide);
+  const kernels::StepState state = kernels::initial_step_state(rules_.decide);
+  executor_.write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
   const int64_t vocabulary = vocabulary_of(plan.graphs[0]);
   const auto count_up = [&](int32_t buffer, int64_t first) {
-    for (int32_t& id : executor_.values<int32_t>(buffer)) id = int32_t(first++ % vocabulary);
+    const int64_t numel = plan.buffers[size_t(buffer)].bytes / int64_t(sizeof(int32_t));
+    executor_.fill<int32_t>(buffer, numel, [&](std::span<int32_t> ids) {
+      for (int32_t& id : ids) id = int32_t(first++ % vocabulary);
+    });
   };
   for (const int32_t buffer : plan.tokens) count_up(buffer, 0);
   for (const int32_t buffer : plan.targets) count_up(buffer, 1);

@@ -20,15 +20,39 @@ using plan::kStep;
 using plan::Tier;
 using testing::Forgetting;
 
+/// One that only says what it needs.
+class OneOrder final : public comm::Communicator {
+ public:
+  int rank() const override { return 0; }
+  int ranks() const override { return 2; }
+  std::string_view backend() const override { return "none"; }
+  bool needs_one_order() const override { return true; }
+  void all_gather(Stream&, Dtype, const comm::Piece&, const void*, void*) override {}
+  void reduce_scatter(Stream&, const Reduction&, const comm::Piece&, const void*, void*) override {}
+  void all_reduce(Stream&, std::span<int64_t>) override {}
+  void broadcast(Stream&, std::span<std::byte>, int) override {}
+  void barrier() override {}
+};
+
+/// Lets the lane that reduces come late.
+void queue_late(const BoundOp& op, const LaneTools& tools) {
+  if (op.op->lane == plan::Lane::reduce) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  testing::queue_op(op, tools);
+}
+
 /// The lanes of a plan as an executor makes them, on a device that only remembers.
 class Lanes {
  public:
   Lanes(const plan::Plan& plan, int32_t most) : Lanes(plan, make_segments(plan, most)) {}
-  Lanes(const plan::Plan& plan, std::array<LaneSegments, kLanes> segments) {
+  Lanes(const plan::Plan& plan, std::array<LaneSegments, kLanes> segments,
+        comm::Communicator* comm = nullptr, BoundOp::Function function = testing::queue_op)
+      : function_(function) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
       LaneSetup setup{.lane = plan::Lane(lane),
                       .threads = 1,
-                      .comm = nullptr,
+                      .comm = comm,
                       .disk = nullptr,
                       .ops = {},
                       .segments = std::move(segments[lane])};
@@ -39,7 +63,7 @@ class Lanes {
   }
 
   void run(BodyId body) {
-    for (Count& count : crew_.finished) count.set(0);
+    crew_.begin(body);
     for (size_t lane = 1; lane < kLanes; ++lane) runners_[lane]->begin(body);
     runners_[0]->run(body);
     for (size_t lane = 1; lane < kLanes; ++lane) runners_[lane]->finish();
@@ -52,12 +76,12 @@ class Lanes {
   }
 
  private:
-  static void add_ops(const plan::Plan& plan, BodyId body, LaneSetup& setup) {
+  void add_ops(const plan::Plan& plan, BodyId body, LaneSetup& setup) const {
     const std::vector<plan::PlanOp>& ops = plan.bodies[body].ops;
     for (size_t place = 0; place < ops.size(); ++place) {
       if (ops[place].lane != setup.lane) continue;
       BoundOp bound;
-      bound.function = testing::queue_op;
+      bound.function = function_;
       bound.plan = &plan;
       bound.op = &ops[place];
       setup.ops[body].push_back({.bound = std::move(bound),
@@ -67,6 +91,7 @@ class Lanes {
     }
   }
 
+  BoundOp::Function function_;
   Crew crew_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> runners_;
 };
@@ -159,7 +184,46 @@ TEST(LaneRunner, RecordsOnTheThreadThatHasRunTheOpsBefore) {
   EXPECT_EQ(testing::device_calls().recorded, 0);
 }
 
+/// Whether the collectives of a step come in the plan's order although one lane is late.
+bool keeps_order(const plan::Plan& plan, comm::Communicator* comm) {
+  Lanes lanes(plan, make_segments(plan, kRecordedOps), comm, queue_late);
+  bool kept = true;
+  for (int turn = 0; turn < 5; ++turn) {
+    EXPECT_EQ(faults_of(lanes, plan, kStep, true), std::vector<std::string>{});
+    const std::vector<int32_t> order = testing::queued_collectives();
+    EXPECT_GT(order.size(), 20u);
+    kept &= std::ranges::is_sorted(order);
+  }
+  return kept;
+}
+
+/// One whose gathers and reductions take turns, as little is gathered ahead.
+plan::Plan mixed_plan(Tier optimizer) {
+  plan::Request request;
+  request.stage = 3;
+  request.ranks = 2;
+  request.optimizer_home = optimizer;
+  request.prefetch_numel = 1;
+  request.live_numel = 15'000;
+  request.reduce_bucket_numel = request.gather_bucket_numel = 1000;
+  testing::TinyModel model;
+  model.gpt2.layers = 6;
+  return testing::tiny_plan(request, model);
+}
+
+TEST(LaneRunner, CollectivesThatCouldWaitForEachOtherComeInThePlansOrder) {
+  OneOrder comm;
+  for (const Tier optimizer : {Tier::device, Tier::host, Tier::nvme}) {
+    SCOPED_TRACE(text("optimizer on ", int(optimizer)));
+    EXPECT_TRUE(keeps_order(mixed_plan(optimizer), &comm));
+  }
+}
+
 // From here on: that these tests can fail.
+
+TEST(LaneRunner, CollectivesInNoOrderAreSeen) {
+  EXPECT_FALSE(keeps_order(mixed_plan(Tier::device), nullptr));
+}
 
 TEST(LaneRunner, AHoldThatIsForgottenIsAFault) {
   const plan::Plan plan = far_plan();

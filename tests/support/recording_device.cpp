@@ -43,6 +43,7 @@ struct Device {
   std::map<std::thread::id, Clock> known;    ///< to a thread of the host
   std::map<const Stream*, Ops*> recordings;  ///< the streams that record
   std::set<const plan::PlanOp*> seen;
+  std::vector<int32_t> collectives;
 
   Clock& own() { return known[std::this_thread::get_id()]; }
 
@@ -67,6 +68,7 @@ struct Device {
     raise(before, own());
     check(op, before);
     before[size_t(op.lane)] = op.index + 1;
+    if (plan::is_collective(op.kind)) collectives.push_back(int32_t(&op - body->ops.data()));
   }
 
   /// What is queued is nothing to it unless somebody has waited.
@@ -94,6 +96,7 @@ void expect(const plan::Plan& plan, plan::BodyId body, bool records, Forgetting 
   on.queued.clear();
   on.known.clear();
   on.seen.clear();
+  on.collectives.clear();
 }
 
 std::vector<std::string> faults() {
@@ -110,6 +113,8 @@ std::vector<std::string> faults() {
 }
 
 DeviceCalls device_calls() { return device().calls; }
+
+std::vector<int32_t> queued_collectives() { return device().collectives; }
 
 void queue_op(const run::BoundOp& bound, const run::LaneTools& tools) {
   Device& on = device();

@@ -31,6 +31,8 @@ void expect(const plan::Plan& plan, plan::BodyId body, bool records, Forgetting 
 /// What was wrong since then, work that nobody has waited for included; empty: nothing.
 std::vector<std::string> faults();
 DeviceCalls device_calls();
+/// The collectives queued since expect(), in that order, as places in the body.
+std::vector<int32_t> queued_collectives();
 
 /// In place of an op's function: queues it, or runs it on the host where a disk does.
 void queue_op(const run::BoundOp& op, const run::LaneTools& tools);

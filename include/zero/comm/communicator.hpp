@@ -44,6 +44,9 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
   virtual std::string_view backend() const = 0;
+  /// Whether every rank must call the verbs of all such communicators that it has in one order,
+  /// also from several threads: those that are queued on a device could wait there for each other.
+  virtual bool needs_one_order() const { return false; }
 
   /// Every rank's piece to every rank.
   ///   shard  this rank's shard, [piece.shard_numel]; may be its place inside `full`

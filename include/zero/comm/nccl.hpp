@@ -11,7 +11,9 @@ struct NcclOptions {
 };
 
 /// One GPU a rank, through NCCL, over all ranks of MPI_COMM_WORLD; a communicator of its own each
-/// time, since one launches in order. Verbs are really asynchronous on their stream.
+/// time, since one launches in order. Verbs are really asynchronous on their stream; the kernels of
+/// several communicators could wait for each other, so that all ranks queue them in one order
+/// (needs_one_order()), in which NCCL 2.26 and later lets them begin.
 ///
 /// A reduce_scatter is an all-to-all of shards and our own tree (kernels/stacked_sum), as on every
 /// other back end: NCCL's own sums are in the dtype that travels. That ranks call the same thing is

@@ -17,6 +17,7 @@ struct MachineFigures {
 
   double fp32 = 0, bf16 = 0, fp16 = 0;  ///< products, in floating-point operations a second
   double stream = 0;                    ///< memory, read and written
+  double host_stream = 0;               ///< the host's, where `stream` is a device's
   double step_fp32 = 0, step_bf16 = 0, step_fp16 = 0;  ///< share of both that a step reaches
   double h2d = 0, d2h = 0;                             ///< copies between host and device
   double all_gather = 0;                               ///< sent by a rank

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "zero/train/failure.hpp"
 #include "zero/train/kernel_threads.hpp"
@@ -51,11 +53,15 @@ class Session {
   /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
   /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos. On a
   /// build that drives devices each rank takes its own (choose_device), or where there are too few
-  /// and `share_device` a part of one; throws Ended, kUsage, otherwise. Collective.
+  /// and `share_device` a part of one, and cores near it; throws Ended, kUsage, otherwise.
+  /// Collective.
   void start_threads(int64_t wanted, bool share_device);
   int threads() const { return threads_; }
   /// Whether any two ranks of a node drive the same device.
   bool shares_devices() const { return shares_devices_; }
+  /// Of a rank that drives a device: "12 cores near it"; a launcher that allows cores only which
+  /// are far from it has its way.
+  const std::string& cores_text() const { return cores_text_; }
 
   /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
   /// rank prints its line and every rank throws Ended. Collective.
@@ -75,12 +81,14 @@ class Session {
 
  private:
   void take_device(bool share);
+  void stay_near(const std::string& device);
+  void count_sharers();
   Failure complete(Failure failure) const;
   /// False where another rank was first.
   bool report(const Failure& failure) const;
 
   std::unique_ptr<Peers> peers_;
-  std::string host_, folder_;
+  std::string host_, folder_, cores_text_;
   int node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
   bool leads_node_ = true, threaded_ = false, shares_devices_ = false;
@@ -89,8 +97,8 @@ class Session {
 
 /// The cores that this process may use.
 struct Cores {
-  int count = 1;
-  std::string list = "unknown";  ///< equal to a sharer's
+  std::vector<int> numbers = {};  ///< the kernel's, ascending; empty: it does not say
+  int count() const { return std::max(1, int(numbers.size())); }
 };
 Cores allowed_cores();
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <span>
 #include <vector>
 
 #include "src/commands/calibrate/step_probe.hpp"
 #include "src/commands/memory_rates.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/device/copy.hpp"
+#include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/train/engine.hpp"
 #include "zero/train/memory_limit.hpp"
@@ -37,12 +38,14 @@ std::string number(double value) {
 class Collective {
  public:
   static constexpr int64_t kShardNumel = int64_t(4) << 20;  ///< 8 MiB of bf16
+  static constexpr int64_t kWords = 64;                     ///< of a small one
 
   explicit Collective(const train::Session& session)
       : comm_(std::move(train::make_communicators(session).front())),
         stream_(1),
-        full_(session.ranks() * kShardNumel * 2),
-        shard_(kShardNumel * 4) {
+        full_(session.ranks() * kShardNumel * 2, Place::device),
+        shard_(kShardNumel * 4, Place::device),
+        words_(kWords * int64_t(sizeof(int64_t)), Place::device) {
     full_.touch(1);
     shard_.touch(1);
   }
@@ -60,7 +63,7 @@ class Collective {
   /// Of a small one.
   double calls_per_second() {
     constexpr int kCalls = 200;
-    std::vector<int64_t> words(64);
+    const std::span words(reinterpret_cast<int64_t*>(words_.data()), size_t(kWords));
     return kCalls / seconds_of([&] {
              for (int i = 0; i < kCalls; ++i) comm_->all_reduce(stream_, words);
              stream_.wait();
@@ -80,7 +83,7 @@ class Collective {
 
   std::unique_ptr<comm::Communicator> comm_;
   Stream stream_;
-  Arena full_, shard_;
+  Arena full_, shard_, words_;
 };
 
 }  // namespace
@@ -89,7 +92,8 @@ Measurements::Measurements(train::Session& session) : session_(session) {
   figures_.host = session.host();
   figures_.ranks = session.ranks();
   figures_.threads = session.threads();
-  const train::MemoryLimit limit = train::host_limit({}, session.node_ranks());
+  const int sharers = session.shares_devices() ? session.node_ranks() : 1;
+  const train::MemoryLimit limit = train::rank_limit({}, session.node_ranks(), sharers);
   figures_.device_bytes = session.peers().smallest(limit.bytes);
   add_row({"memory a rank may use", "GiB", 1}, text(limit.bytes >> 30, " GiB, ", limit.source));
 }
@@ -149,23 +153,37 @@ void Measurements::steps() {
 
 void Measurements::memory() {
   MemoryRates rates(session_.threads());
-  figures_.stream = measure({"memory, triad", "GB/s", kGiga}, [&] { return rates.triad(0.2); });
+  const auto triad = [&] { return rates.triad(0.2); };
+  if (!drives_devices()) {
+    figures_.stream = measure({"memory, triad", "GB/s", kGiga}, triad);
+    return;
+  }
+  // A copy reads and writes.
+  figures_.stream = 2 * copy_rate("copies within the device", Place::device, Place::device);
+  figures_.host_stream = measure({"host memory, triad", "GB/s", kGiga}, triad);
 }
 
-/// The device's memory lies on the host, so that either way is a copy by the thread of one lane.
-void Measurements::copies() {
+double Measurements::copy_rate(const char* what, Place from, Place to) {
   constexpr int64_t kBytes = int64_t(64) << 20;
-  Arena host(kBytes), device(kBytes);
-  host.touch(1);
-  device.touch(1);
-  const auto rate = [&](const Arena& from, const Arena& to) {
-    return double(kBytes) /
-           seconds_of([&] { std::memcpy(to.data(), from.data(), size_t(kBytes)); });
-  };
-  figures_.h2d =
-      measure({"copies, host to device", "GB/s", kGiga, 9}, [&] { return rate(host, device); });
-  figures_.d2h =
-      measure({"copies, device to host", "GB/s", kGiga, 9}, [&] { return rate(device, host); });
+  const int copies = drives_devices() ? 8 : 1;  // enough to be long beside what queueing takes
+  Arena source(kBytes, from), target(kBytes, to);
+  source.touch(1);
+  target.touch(1);
+  Stream stream(1);
+  return measure({what, "GB/s", kGiga, 9}, [&] {
+    return copies * double(kBytes) / seconds_of([&] {
+             for (int i = 0; i < copies; ++i) {
+               copy_bytes(stream, {source.data(), size_t(kBytes)}, target.data());
+             }
+             stream.wait();
+           });
+  });
+}
+
+/// On the host the device's memory is the host's, so that either way is a copy by one thread.
+void Measurements::copies() {
+  figures_.h2d = copy_rate("copies, host to device", Place::pinned, Place::device);
+  figures_.d2h = copy_rate("copies, device to host", Place::device, Place::pinned);
 }
 
 void Measurements::collectives() {

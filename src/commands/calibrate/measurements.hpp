@@ -4,6 +4,7 @@
 #include <string>
 
 #include "zero/base/dtype.hpp"
+#include "zero/device/arena.hpp"
 #include "zero/train/machine_file.hpp"
 #include "zero/train/session.hpp"
 
@@ -16,6 +17,7 @@ class Measurements {
   explicit Measurements(train::Session& session);
 
   void products();
+  /// Of the device, and where that is not the host of its memory too.
   void memory();
   /// Behind products() and memory().
   void steps();
@@ -40,6 +42,7 @@ class Measurements {
   double measure(const Row& row, const std::function<double()>& rate);
   double product_rate(const char* what, Dtype dtype);
   double step_share(const char* what, Dtype dtype);
+  double copy_rate(const char* what, Place from, Place to);
   void add_row(const Row& row, const std::string& words);
 
   train::Session& session_;

@@ -134,7 +134,7 @@ Findings openmp_findings(const Variable& variable) {
 }
 
 Findings core_findings(const train::Session& session) {
-  const int allowed = train::allowed_cores().count;
+  const int allowed = train::allowed_cores().count();
   const int online = int(sysconf(_SC_NPROCESSORS_ONLN));
   Findings findings = {{.subject = "processor", .found = train::processor_text()},
                        binding_finding({.online = online,

@@ -1,0 +1,9 @@
+#include "zero/device/near_cores.hpp"
+
+namespace zero {
+
+std::vector<int> cores_near(const std::string&, const std::string&) { return {}; }
+
+bool knows_machines() { return false; }
+
+}  // namespace zero
