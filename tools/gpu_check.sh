@@ -152,12 +152,13 @@ def lines(name):
     return [json.loads(line) for line in path.open()] if path.exists() else []
 machine = out / "machine.toml"
 products = out / "products.json"
+times = json.loads(products.read_text()) if products.exists() else []
 path = out / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
 path.write_text(json.dumps({"gpu": gpu, "date": day, "version": version,
                             "checks": {name: verdict.strip() for name, verdict in checks},
                             "machine": machine.read_text() if machine.exists() else None,
                             "rates": lines("rates.jsonl"),
-                            "products": json.loads(products.read_text()) if products.exists() else [],
+                            "products": times,
                             "speeds": lines("speed.jsonl")}, indent=1) + "\n")
 print(path)
 END
