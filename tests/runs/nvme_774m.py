@@ -23,7 +23,8 @@ def main():
                for key in ("device=cpu", "nvme_path=")]
     refused = program.alone("plan", INPUT, *SETTINGS, *on_host)
     check_refused(refused, 6, "of host memory a rank of 2.00 GiB (memory.host_limit")
-    with tempfile.TemporaryDirectory(dir=os.environ.get("NVME", "."), prefix="disk-") as disk:
+    folder = os.path.abspath(os.environ.get("NVME", "."))
+    with tempfile.TemporaryDirectory(dir=folder, prefix="disk-") as disk:
         paths = [f"{section}.nvme_path={disk}" for section in (OPTIMIZER, PARAMETERS)]
         line = [*program.launch_line(1), INPUT, *SETTINGS, *paths]
         result = program.wait(program.popen(line), run="gpt2_nvme", timeout=LONGEST)
