@@ -13,7 +13,7 @@ BlockWriter::BlockWriter(PayloadFile& file, std::span<std::byte> staging)
   ZERO_REQUIRE(int64_t(staging.size()) == kStagingBytes, "staging memory of ", staging.size(),
                " bytes: ", kStagingBytes, " are needed");
   // Which engine it is changes no byte, and the run has said it of its own queue.
-  aio::EngineChoice choice = aio::make_engine({.depth = kBlocks, .memory = staging_});
+  aio::EngineChoice choice = aio::make_engine({.depth = kUnderWay, .memory = staging_});
   queue_.emplace(std::move(choice.engine),
                  aio::QueueOptions{.block_bytes = kDigestBlockBytes, .transfers = kBlocks});
 }

@@ -38,8 +38,9 @@ class BlockWriter {
   File digests(const std::string& name) { return digest_.result(name); }
 
  private:
-  /// All of them may be under way: the disk has its next ones while one is filled.
+  /// More than the disk has at a time, so that it has its next ones while one is filled.
   static constexpr int kBlocks = int(kStagingBytes / kDigestBlockBytes);
+  static constexpr int kUnderWay = 8;
 
   void append(std::span<const std::byte> bytes, bool rests);
   std::span<std::byte> staged() const;
