@@ -1,6 +1,7 @@
 #include "zero/kernels/gradients.hpp"
 
 #include <cmath>
+#include <cstring>
 
 #include "kernels/support/rows.hpp"
 
@@ -76,6 +77,11 @@ void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, St
 }
 
 void clear_bytes(Stream& stream, int64_t bytes, void* memory) {
+  if (stream.is_of_host()) {
+    stream.wait();
+    std::memset(memory, 0, size_t(bytes));
+    return;
+  }
   auto* const at = static_cast<unsigned char*>(memory);
   for_each_block(
       stream, kClear, {0, bytes}, KOKKOS_LAMBDA(int64_t first, int64_t last) {

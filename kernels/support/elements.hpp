@@ -12,6 +12,7 @@
 
 #include "src/device/space.hpp"
 #include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
 
 namespace zero::kernels {
 
@@ -19,10 +20,16 @@ inline constexpr bool kHostSpace = std::is_same_v<Space, Kokkos::OpenMP>;
 
 using Items = Kokkos::RangePolicy<Space, Kokkos::IndexType<int64_t>>;
 
+/// Where what is queued on a stream runs. Code of the host alone is no kernel that comes here.
+inline const Space& space_of(const Stream& stream) {
+  ZERO_REQUIRE(kHostSpace || !stream.is_of_host(), "a kernel of the device on the host's stream");
+  return stream.handle().space;
+}
+
 /// Work items [0, count). To choose a chunk size, Kokkos 4 would build a default execution space,
 /// on the heap, at each call; so one is named.
 inline Items items(const Stream& stream, int64_t count) {
-  return Items(stream.handle().space, 0, count, Kokkos::ChunkSize(1));
+  return Items(space_of(stream), 0, count, Kokkos::ChunkSize(1));
 }
 
 /// By value, since device code cannot take the address of a host constant as Kokkos::min does.

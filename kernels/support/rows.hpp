@@ -8,58 +8,18 @@
 #include <type_traits>
 
 #include "kernels/support/elements.hpp"
+#include "kernels/support/host_row.hpp"
 #include "zero/base/exact_sum.hpp"
 
 namespace zero::kernels {
 
-/// A row that one host thread works on.
-struct HostRow {
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION void for_each(int64_t width, const F& f) const {
-#pragma GCC ivdep
-    for (int64_t j = 0; j < width; ++j) f(j);
+/// Adds a finite double to a sum that several threads add to; the sum is exact, so in any order.
+KOKKOS_INLINE_FUNCTION void add_atomically(ExactSum& sum, double finite) {
+  const ExactSum::Digits digits = ExactSum::digits_of(finite);
+  for (int i = 0; i < 3; ++i) {
+    if (digits.part[i] != 0) Kokkos::atomic_add(&sum.limb[digits.first + i], digits.part[i]);
   }
-
-  /// The sum of f(j), of type A, over j in [0, width).
-  template <class A, class F>
-  KOKKOS_FORCEINLINE_FUNCTION A sum(int64_t width, const F& f) const {
-    constexpr int kLanes = 32;
-    A lane[kLanes] = {};
-    const int64_t whole = width / kLanes * kLanes;
-    for (int64_t j = 0; j < whole; j += kLanes) {
-#pragma GCC ivdep
-      for (int l = 0; l < kLanes; ++l) lane[l] += f(j + l);
-    }
-    for (int64_t j = whole; j < width; ++j) lane[j - whole] += f(j);
-    for (int step = kLanes / 2; step > 0; step /= 2) {
-      for (int l = 0; l < step; ++l) lane[l] += lane[l + step];
-    }
-    return lane[0];
-  }
-
-  /// The largest f(j), a float, over j in [0, width); NaN is passed over.
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION float maximum(int64_t width, const F& f) const {
-    constexpr int kLanes = 32;
-    float lane[kLanes];
-    for (float& value : lane) value = -INFINITY;
-    const int64_t whole = width / kLanes * kLanes;
-    for (int64_t j = 0; j < whole; j += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lane[l] = lane[l] < f(j + l) ? f(j + l) : lane[l];
-    }
-    for (int64_t j = whole; j < width; ++j) lane[0] = lane[0] < f(j) ? f(j) : lane[0];
-    for (int l = 1; l < kLanes; ++l) lane[0] = lane[0] < lane[l] ? lane[l] : lane[0];
-    return lane[0];
-  }
-
-  /// f() once.
-  template <class F>
-  KOKKOS_FORCEINLINE_FUNCTION void once(const F& f) const {
-    f();
-  }
-  /// Orders what the row's threads wrote before what they read after.
-  KOKKOS_FORCEINLINE_FUNCTION void barrier() const {}
-};
+}
 
 /// A row that a team of device threads works on.
 struct TeamRow {
@@ -78,6 +38,19 @@ struct TeamRow {
     member.team_reduce(Kokkos::Sum<A>(total));
     return total;
   }
+  /// In the order of HostRow::sum and so of its bits; on the team's first thread alone.
+  template <class A, class F>
+  KOKKOS_INLINE_FUNCTION A sum_as_host(int64_t width, const F& f) const {
+    A total = 0;
+    KOKKOS_IF_ON_DEVICE(({
+      constexpr int kLanes = 32;
+      if (member.team_rank() >= kLanes) return total;
+      for (int64_t j = member.team_rank(); j < width; j += kLanes) total += f(j);
+      for (int step = kLanes / 2; step > 0; step /= 2)
+        total += __shfl_down_sync(0xffffffffu, total, unsigned(step));
+    }))
+    return total;
+  }
   template <class F>
   KOKKOS_INLINE_FUNCTION float maximum(int64_t width, const F& f) const {
     float most = -INFINITY;
@@ -90,6 +63,9 @@ struct TeamRow {
     if (member.team_rank() == 0) f();
   }
   KOKKOS_INLINE_FUNCTION void barrier() const { member.team_barrier(); }
+  KOKKOS_INLINE_FUNCTION static void add(ExactSum& sum, double finite) {
+    add_atomically(sum, finite);
+  }
 };
 
 using Row = std::conditional_t<kHostSpace, HostRow, TeamRow>;
@@ -108,14 +84,6 @@ struct TeamLoop {
   }
 };
 
-/// Adds a finite double to a sum that several threads add to; the sum is exact, so in any order.
-KOKKOS_INLINE_FUNCTION void add_atomically(ExactSum& sum, double finite) {
-  const ExactSum::Digits digits = ExactSum::digits_of(finite);
-  for (int i = 0; i < 3; ++i) {
-    if (digits.part[i] != 0) Kokkos::atomic_add(&sum.limb[digits.first + i], digits.part[i]);
-  }
-}
-
 /// f(row, r) for every r in [0, rows), in any order; f takes a `const Row&`.
 template <class F>
 void for_each_row(const Stream& stream, const std::string& label, int64_t rows, const F& f) {
@@ -123,8 +91,8 @@ void for_each_row(const Stream& stream, const std::string& label, int64_t rows, 
     if (rows == 1) return f(HostRow(), 0);  // waking threads costs more
     Kokkos::parallel_for(label, items(stream, rows), RowLoop<F>{f});
   } else {
-    const Space& space = stream.handle().space;
-    Kokkos::parallel_for(label, Kokkos::TeamPolicy<Space>(space, int(rows), TeamRow::kThreads),
+    Kokkos::parallel_for(label,
+                         Kokkos::TeamPolicy<Space>(space_of(stream), int(rows), TeamRow::kThreads),
                          TeamLoop<F>{f});
   }
 }

@@ -15,11 +15,11 @@ namespace {
 constexpr int kRounds = 9;
 
 void measure(int64_t numel, int threads) {
-  Stream stream(threads);
+  Stream stream(threads), host(threads, Place::host);
   adopt_threads(stream);
   Arrays for_streams(numel, threads), for_adam(numel, threads);
   std::vector<Job> jobs = stream_jobs(stream, for_streams);
-  jobs.push_back(adam_job<bf16, bf16>("adamw", stream, for_adam));
+  jobs.push_back(adam_job<bf16, bf16>("adamw", host, for_adam));
   measure_in_turns(jobs, kRounds);
   const double rate = median(jobs.back().rates);
   const double share = median(shares_of_best(jobs));

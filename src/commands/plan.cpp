@@ -6,10 +6,10 @@
 #include "zero/base/counted.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/train/buffers.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/homes.hpp"
 #include "zero/train/machine_file.hpp"
+#include "zero/train/placement.hpp"
 #include "zero/train/session.hpp"
 
 namespace zero::commands {
@@ -183,22 +183,18 @@ int plan(const CommandLine& line) {
     print_largest_batch(config, team, limit);
     return 0;
   }
-  train::HomeChoice homes;
-  RunConfig chosen;
-  train::Build build;
+  train::Placement placement;
   input.locate([&] {
     train::resolve_largest(config, team, limit);
-    homes = train::choose_homes(config, team, limit);
-    chosen = homes.config;
-    chosen.offload_optimizer.buffer_count =
-        train::choose_buffers(chosen, team, limit, target.machine);
-    build = train::build(chosen, team);
+    placement = train::choose_placement(config, team, limit, target.machine);
   });
+  const train::Build& build = placement.build;
   const train::PlanReport report = train::report_plan(build, target.machine, limit);
-  if (!line.json) std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
-  if (!line.json) std::fputs(train::homes_text(config, homes).c_str(), stdout);
-  if (!line.json) std::fputs(train::buffers_text(config, chosen).c_str(), stdout);
-  if (!line.json) std::fputs(length_text(config).c_str(), stdout);
+  if (!line.json) {
+    std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
+    std::fputs(train::placement_text(config, placement).c_str(), stdout);
+    std::fputs(length_text(config).c_str(), stdout);
+  }
   print_report(report, line.json);
   std::fflush(stdout);
   refuse_unless_fits(

@@ -51,7 +51,7 @@ int64_t available_bytes() {
   return -1;
 }
 
-Arena::Arena(int64_t bytes, Place place) : bytes_(bytes) {
+Arena::Arena(int64_t bytes, Place place, int threads) : bytes_(bytes) {
   ZERO_REQUIRE(bytes >= 0, "arena of ", bytes, " bytes");
   if (bytes == 0) return;
   on_device_ = place == Place::device && has_device_memory();
@@ -63,6 +63,7 @@ Arena::Arena(int64_t bytes, Place place) : bytes_(bytes) {
   if (place == Place::host || !has_device_memory()) return;
   // A constructor that throws leaves no destructor to give the mapping back.
   Arena unpinned(std::move(*this));
+  unpinned.touch(threads);
   pin_memory(unpinned.base_, bytes);
   *this = std::move(unpinned);
   pinned_ = true;
@@ -133,7 +134,7 @@ int64_t Arena::mapped_bytes(const char* which) const {
 
 void Arena::touch(int threads) {
   ZERO_REQUIRE(threads >= 1, "touch with ", threads, " threads: at least 1");
-  if (on_device_) return;
+  if (on_device_ || pinned_) return;
   const int64_t share = round_up(ceil_div(bytes_, int64_t(threads)), kHugeBytes);
   std::vector<std::jthread> workers;
   for (int64_t begin = 0; begin < bytes_; begin += share) {

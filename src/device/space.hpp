@@ -16,6 +16,7 @@ using Space = Kokkos::OpenMP;
 struct Stream::Handle {
   Space space;
   int threads;
+  Place place;
 };
 
 }  // namespace zero

@@ -19,22 +19,24 @@ cudaStream_t make_stream() {
   return stream;
 }
 
-std::unique_ptr<Stream::Handle> make_handle(int threads) {
+std::unique_ptr<Stream::Handle> make_handle(int threads, Place place) {
   ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
+  ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
   ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
   use_chosen_device();
   // The space owns the stream: Kokkos still fences it when its last copy goes.
   return std::make_unique<Stream::Handle>(
-      Stream::Handle{Space(make_stream(), Kokkos::Impl::ManageStream::yes), threads});
+      Stream::Handle{Space(make_stream(), Kokkos::Impl::ManageStream::yes), threads, place});
 }
 
 }  // namespace
 
-Stream::Stream(int threads) : handle_(make_handle(threads)) {}
+Stream::Stream(int threads, Place place) : handle_(make_handle(threads, place)) {}
 
 Stream::~Stream() = default;
 
 int Stream::threads() const { return handle_->threads; }
+bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
 void Stream::wait() { handle_->space.fence(kWaitLabel); }
 

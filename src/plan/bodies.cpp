@@ -101,6 +101,9 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micr
   const bool gathers = request.ranks > 1 && request.stage > 0;
   const bool moves = request.optimizer_home != Tier::device || request.weight_home != Tier::device;
   if (!request.overlap || !(gathers || moves)) prefetch.ahead_numel = 0;
+  // A unit that is updated on the device holds compute up until its states are there.
+  const bool streams = update_sites(writer.plan()).streamed > 0;
+  if (streams && !fetches) prefetch.ahead_numel = gathers ? request.prefetch_numel : 0;
   place_prefetch(units, prefetch, feed);
   return feed;
 }

@@ -51,11 +51,11 @@ void place_unit(Plan& plan, Unit& unit) {
            (full ? unit.numel : unit.shard_numel) * int64_t(bytes_of(gradient.element)), site);
 }
 
-/// Which units' states leave the device: as many as their share of the elements allows, taken
-/// evenly in the order of the graph.
+/// Which units' states leave the device, and which of these come back to be updated: as many as
+/// their shares of the elements allow, taken evenly in the order of the graph.
 void choose_homes(Plan& plan) {
   const Request& request = plan.request;
-  double seen = 0, moved = 0;
+  double seen = 0, moved = 0, streamed = 0;
   for (Unit& unit : plan.units) {
     const double numel = double(unit.numel);
     seen += numel;
@@ -63,6 +63,10 @@ void choose_homes(Plan& plan) {
     if (moved + numel > request.optimizer_share * seen) continue;
     unit.optimizer_home = request.optimizer_home;
     moved += numel;
+    const bool stays = request.optimizer_home == Tier::device;
+    if (stays || streamed + numel > request.streamed_share * moved) continue;
+    unit.streams = true;
+    streamed += numel;
   }
 }
 

@@ -57,6 +57,15 @@ Stretch disk_staging(const Plan& plan) {
   return staging.begin < staging.end ? staging : Stretch{};
 }
 
+UpdateSites update_sites(const Plan& plan) {
+  UpdateSites sites;
+  for (const Unit& unit : plan.units) {
+    if (unit.optimizer_home == Tier::device) continue;
+    ++(unit.streams ? sites.streamed : sites.on_host);
+  }
+  return sites;
+}
+
 bool is_disk_transfer(Kind kind) { return kind == Kind::disk_read || kind == Kind::disk_write; }
 
 bool is_transfer(Kind kind) { return kind == Kind::copy || is_disk_transfer(kind); }

@@ -9,6 +9,7 @@ namespace zero::plan {
 namespace {
 
 constexpr double kWorthwhile = 1.05;
+constexpr double kWorthStreaming = 1.02;
 constexpr int kTries = 9;
 /// With more units in memory than this share, most of what was to leave it would stay there.
 constexpr double kMostShare = 0.75;
@@ -64,6 +65,22 @@ int staged_units_for(const Request& request, const graph::Graph& training, const
   const auto fewest =
       std::find_if(seconds.begin(), seconds.end(), [&](double taken) { return taken <= allowed; });
   return units_of(int(fewest - seconds.begin()));
+}
+
+double streamed_share_for(const Request& request, const graph::Graph& training,
+                          const Machine& machine) {
+  if (request.optimizer_home == Tier::device || !machine.has_memory) return 0;
+  std::array<double, kStreamedParts + 1> seconds;
+  for (int part = 0; part <= kStreamedParts; ++part) {
+    Request tried = request;
+    tried.streamed_share = double(part) / kStreamedParts;
+    const Plan plan = compile_unproved(tried, training, {});
+    seconds[size_t(part)] = forecast(plan, machine).step_seconds;
+  }
+  const double allowed = kWorthStreaming * *std::min_element(seconds.begin(), seconds.end());
+  const auto least =
+      std::find_if(seconds.begin(), seconds.end(), [&](double taken) { return taken <= allowed; });
+  return double(least - seconds.begin()) / kStreamedParts;
 }
 
 }  // namespace zero::plan

@@ -18,6 +18,13 @@ int staged_units(const Plan& plan) {
   return int(std::clamp<ptrdiff_t>(moved, 1, plan.request.staged_units));
 }
 
+/// How many units are brought ahead of the one that is updated. What streams must be on its way
+/// before the results of units in front of it are, or the lanes would take turns: each carries its
+/// ops in one order. Half of those on their way come, half go.
+int units_ahead(const Plan& plan) {
+  return update_sites(plan).streamed > 0 ? staged_units(plan) / 2 : 0;
+}
+
 void copy_states(Plan& plan, Unit& unit) {
   const int32_t states[] = {unit.weight, unit.rest, unit.momentum, unit.variance};
   for (size_t i = 0; i < std::size(states); ++i) {
@@ -55,7 +62,11 @@ void place_copies(Plan& plan) {
   }
 }
 
-Updater::Updater(BodyWriter& writer) : writer_(writer), slack_(staged_units(writer.plan()) - 1) {
+Updater::Updater(BodyWriter& writer)
+    : writer_(writer),
+      order_(update_order(writer.plan())),
+      ahead_(units_ahead(writer.plan())),
+      slack_(staged_units(writer.plan()) - 1 - ahead_) {
   list_units();
   weights_.resize(is_last_.size());
 }
@@ -63,7 +74,7 @@ Updater::Updater(BodyWriter& writer) : writer_(writer), slack_(staged_units(writ
 // As many units are moved at once as have copies. In turns their bytes serve the others, so those
 // of the unit behind the last one's are free first.
 void Updater::list_units() {
-  std::vector<int32_t> moved = update_order(writer_.plan());
+  std::vector<int32_t> moved = order_;
   std::erase_if(moved, [&](int32_t u) { return !writer_.unit(u).is_moved(); });
   const size_t staged = std::min(moved.size(), size_t(staged_units(writer_.plan())));
   is_last_.assign(writer_.plan().units.size(), false);
@@ -93,15 +104,9 @@ void Updater::decide() {
 
 Operand Updater::update(int32_t u) {
   const Unit& unit = writer_.unit(u);
-  const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
-  const int64_t weight_bytes = numel * int64_t(bytes_of(writer_.request().compute));
   const bool moves = unit.is_moved();
   if (moves) slack_.begin(writer_.size());
-  const std::array<Staged, 4> staged = {
-      stage(u, writer_.owned(unit.weight, weight_bytes, Mode::update), unit.ahead[0]),
-      stage(u, writer_.whole(unit.rest, Mode::update), unit.ahead[1]),
-      stage(u, writer_.whole(unit.momentum, Mode::update), unit.ahead[2]),
-      stage(u, writer_.whole(unit.variance, Mode::update), unit.ahead[3])};
+  const States staged = bring(u);
   run(u, {staged[0].here, staged[1].here, staged[2].here, staged[3].here});
   const Operand weight = send_home(u, staged[0]);
   for (size_t state = 1; state < staged.size(); ++state) send_home(u, staged[state]);
@@ -111,6 +116,23 @@ Operand Updater::update(int32_t u) {
                      is_last_[size_t(u)] && writer_.request().overlap;
   weights_[size_t(u)] = keeps ? weight : writer_.whole(unit.weight, Mode::read);
   return weight;
+}
+
+const Updater::States& Updater::bring(int32_t u) {
+  const size_t place = size_t(std::find(order_.begin(), order_.end(), u) - order_.begin());
+  const size_t end = std::min(place + size_t(ahead_) + 1, order_.size());
+  while (states_.size() < end) states_.push_back(stage_unit(order_[states_.size()]));
+  return states_[place];
+}
+
+Updater::States Updater::stage_unit(int32_t u) {
+  const Unit& unit = writer_.unit(u);
+  const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
+  const int64_t weight_bytes = numel * int64_t(bytes_of(writer_.request().compute));
+  return {stage(u, writer_.owned(unit.weight, weight_bytes, Mode::update), unit.ahead[0]),
+          stage(u, writer_.whole(unit.rest, Mode::update), unit.ahead[1]),
+          stage(u, writer_.whole(unit.momentum, Mode::update), unit.ahead[2]),
+          stage(u, writer_.whole(unit.variance, Mode::update), unit.ahead[3])};
 }
 
 Updater::Staged Updater::stage(int32_t u, const Operand& home, int32_t copy) {

@@ -39,7 +39,11 @@ class Updater {
     int32_t unit, copy;
     bool begins_unit;
   };
+  /// Weight, rest, momentum and variance of a unit.
+  using States = std::array<Staged, 4>;
   void list_units();
+  const States& bring(int32_t u);
+  States stage_unit(int32_t u);
   Staged stage(int32_t u, const Operand& home, int32_t copy);
   /// Returns the copy that is nearest to where weights are used.
   Operand send_home(int32_t u, const Staged& staged);
@@ -48,8 +52,11 @@ class Updater {
   void gather(int32_t u);
 
   BodyWriter& writer_;
-  int32_t host_state_ = -1;  ///< the decision in host memory
+  int32_t host_state_ = -1;     ///< the decision in host memory
+  std::vector<int32_t> order_;  ///< of the updates
+  int ahead_;                   ///< units that are brought before one is updated
   Slack slack_;
+  std::vector<States> states_;    ///< of order_, as far as they have been brought
   std::vector<bool> is_last_;     ///< [units] whether it is among the last that are staged
   std::vector<Operand> weights_;  ///< [units] once updated, where weight() has it
   std::vector<Read> reads_;       ///< ahead of the next body

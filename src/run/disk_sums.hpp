@@ -10,8 +10,7 @@
 namespace zero::run {
 
 /// Finds the states that disk ops bring to the host's Adam and take from it, and nobody else
-/// touches on the way, and hands their checksums over to it. `ops`: those of all bodies of a plan
-/// whose device is the host.
+/// touches on the way, and hands their checksums over to it. `ops`: those of all bodies of a plan.
 void hand_sums_over(std::span<BoundOp* const> ops);
 
 /// One call of Adam checks what came from disk before its update and notes what will go there.

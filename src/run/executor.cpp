@@ -46,7 +46,7 @@ std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
   for (size_t tier = 0; tier < arenas.size(); ++tier) {
     if (plan.arena_bytes[tier] == 0 || plan::Tier(tier) == plan::Tier::nvme) continue;
     const Place place = plan::Tier(tier) == plan::Tier::device ? Place::device : Place::pinned;
-    arenas[tier] = Arena(plan.arena_bytes[tier], place);
+    arenas[tier] = Arena(plan.arena_bytes[tier], place, plan.request.threads);
     arenas[tier].touch(plan.request.threads);
   }
   return arenas;
@@ -325,7 +325,7 @@ class Executor::Impl {
     setups[size_t(plan::Lane::host_optimizer)].disk = disks.write;
     const BindTarget target{plan_, rules_, memory_};
     for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups);
-    if (!drives_devices() && uses_disk(plan_)) hand_sums_over(all_ops(setups));
+    if (uses_disk(plan_)) hand_sums_over(all_ops(setups));
     auto segments = make_segments(plan_, Recording::is_possible() ? kRecordedOps : 1);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       setups[lane].segments = std::move(segments[lane]);

@@ -11,7 +11,11 @@ bool computes(plan::Lane lane) {
 }
 
 LaneRunner::LaneRunner(Crew& crew, LaneSetup setup)
-    : crew_(crew), setup_(std::move(setup)), stream_(setup_.threads), tallies_(size_t(op_rows())) {}
+    : crew_(crew),
+      setup_(std::move(setup)),
+      stream_(setup_.threads,
+              setup_.lane == plan::Lane::host_optimizer ? Place::host : Place::device),
+      tallies_(size_t(op_rows())) {}
 
 LaneRunner::~LaneRunner() {
   if (!thread_.joinable()) return;

@@ -6,10 +6,14 @@
 namespace zero::run {
 namespace {
 
+bool runs_on_host(const plan::PlanOp& op) {
+  return op.lane == plan::Lane::host_optimizer || plan::is_disk_transfer(op.kind);
+}
+
 /// A collective is queued by itself: through host memory it is no device work at all, and NCCL's
 /// has one launch that every rank must make in one order, recorded or not.
 bool is_device_work(const plan::PlanOp& op) {
-  return !plan::is_disk_transfer(op.kind) && !plan::is_collective(op.kind);
+  return !runs_on_host(op) && !plan::is_collective(op.kind);
 }
 
 /// [ops of the lane] whether another lane waits for the op.
@@ -55,7 +59,7 @@ std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan
     Segment& segment = segments.back();
     ++segment.count;
     segment.awaited = awaited[place];
-    segment.on_host = plan::is_disk_transfer(ops[place]->kind);
+    segment.on_host = runs_on_host(*ops[place]);
     segment.recordable = segment.count > 1;
     if (plan::is_collective(ops[place]->kind)) segment.turn = collectives_before[place];
   }

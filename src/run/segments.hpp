@@ -15,7 +15,8 @@ struct Segment {
   int32_t first = 0, count = 0;        ///< by place in the lane
   std::vector<plan::Wait> waits = {};  ///< of its first op
   bool awaited = false;                ///< whether another lane waits for its last op
-  bool on_host = false;     ///< one op that knows no stream: it needs what is queued to be done
+  bool on_host =
+      false;  ///< one op of the host's threads or of a disk: what is queued is done first
   bool recordable = false;  ///< kernels and copies alone, and several of them
   int32_t turn = -1;        ///< of a collective: how many of the body's collectives come before it
 

@@ -175,11 +175,12 @@ int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch)
   return config.evaluation.micro_batch_size ? config.evaluation.micro_batch_size : batch.micro;
 }
 
-Build build(const RunConfig& config, const Team& team) {
+Build build(const RunConfig& config, const Team& team, double streamed_share) {
   Build made{.model = model_of(config), .batch = resolve_batch(config, team.ranks), .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
-  made.plan = plan::compile(request_of(config, team, made.batch),
-                            training_graph(config, made.model, made.batch.micro),
+  plan::Request request = request_of(config, team, made.batch);
+  request.streamed_share = streamed_share;
+  made.plan = plan::compile(request, training_graph(config, made.model, made.batch.micro),
                             evaluation_graph(config, made.model, made.evaluation_micro));
   refuse_unless_bf16_travels(config, made.plan);
   refuse_unless_activations_leave(config, made.plan);
@@ -194,6 +195,12 @@ int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machi
   const BatchSizes batch = resolve_batch(config, team.ranks);
   return plan::staged_units_for(request_of(config, team, batch),
                                 training_graph(config, model_of(config), batch.micro), machine);
+}
+
+double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
+  const BatchSizes batch = resolve_batch(config, team.ranks);
+  return plan::streamed_share_for(request_of(config, team, batch),
+                                  training_graph(config, model_of(config), batch.micro), machine);
 }
 
 std::vector<float> learning_rates(const RunConfig& config) {

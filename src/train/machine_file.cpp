@@ -54,7 +54,8 @@ const std::array kLines = {
 /// What stands behind a section's name in the file.
 std::string_view unit_of(std::string_view section) {
   if (section == "products") return "floating-point operations a second";
-  if (section == "memory") return "bytes a second that are read and written";
+  if (section == "memory")
+    return "bytes a second that are read and written; host: of a device's host";
   if (section == "steps") return "share of the rates above that a training step reaches";
   if (section == "copies") return "bytes a second between host and device";
   if (section == "collectives") return "bytes a second that a rank sends; seconds of a small one";
@@ -210,6 +211,7 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
   plan::Machine machine{
       .name = name, .device_bytes = figures.device_bytes, .product_flops = share * flops};
   machine.memory_bandwidth = share * figures.stream;
+  machine.has_memory = figures.host_stream > 0;
   machine.host_bandwidth = or_default(figures.host_stream, figures.stream);
   machine.copy_bandwidth = or_default(std::min(figures.h2d, figures.d2h), machine.copy_bandwidth);
   machine.link_bandwidth = or_default(link_of(figures), machine.link_bandwidth);

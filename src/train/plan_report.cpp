@@ -283,6 +283,8 @@ std::string plan_json(const PlanReport& report) {
   json["homes"] = {{"optimizer", plan::name_of(asked.optimizer_home)},
                    {"optimizer_share", asked.optimizer_share},
                    {"parameters", plan::name_of(asked.weight_home)}};
+  const plan::UpdateSites sites = plan::update_sites(report.build->plan);
+  json["updates"] = {{"on_host", sites.on_host}, {"streamed_to_device", sites.streamed}};
   json["tiers"] = tiers_json(forecast);
   json["checkpoint_copy_bytes"] = report.build->copy_bytes;
   json["formula_bytes"] = {{"weights", formula.weights},

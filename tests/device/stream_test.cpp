@@ -114,6 +114,12 @@ TEST(AdoptThreads, SetsTheCountOfTheCallingThreadAlone) {
   EXPECT_EQ(omp_get_max_threads(), before);
 }
 
+TEST(Stream, SaysWhetherItIsOfTheHostAndRefusesAnyOtherMemory) {
+  EXPECT_FALSE(Stream(1).is_of_host());
+  EXPECT_TRUE(Stream(1, Place::host).is_of_host());
+  EXPECT_THROW(Stream(1, Place::pinned), Error);
+}
+
 TEST(Stream, RefusesToHaveNoThreads) {
   EXPECT_THROW(Stream(0), Error);
   EXPECT_THROW(Stream(-1), Error);

@@ -103,12 +103,14 @@ TEST(SumOfSquares, TheLargestFloatsAreFinite) {
 }
 
 TEST(ClearBytes, ClearsExactlyThose) {
-  std::vector<char> memory(5001, 1);
-  Stream stream(2);
-  clear_bytes(stream, 5000, memory.data());
-  stream.wait();
-  EXPECT_EQ(std::count(memory.begin(), memory.end(), 0), 5000);
-  EXPECT_EQ(memory.back(), 1);
+  for (const Place place : {Place::device, Place::host}) {
+    std::vector<char> memory(5001, 1);
+    Stream stream(2, place);
+    clear_bytes(stream, 5000, memory.data());
+    stream.wait();
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), 0), 5000);
+    EXPECT_EQ(memory.back(), 1);
+  }
 }
 
 }  // namespace

@@ -74,6 +74,35 @@ TYPED_TEST(Adam, ShardsAndThreadsDoNotChangeABit) {
   EXPECT_TRUE(threaded.same_bits_as(whole));
 }
 
+/// Numbers of every size that matters: from where squares are subnormal to where they are large.
+template <class G>
+void spread_gradients(std::vector<G>& grad, uint64_t seed) {
+  grad = testing::noise<G>(int64_t(grad.size()), seed);
+  for (size_t i = 0; i < grad.size(); ++i) {
+    const int exponent = int((i * 2654435761u + seed) % 80) - 70;
+    grad[i] = G(std::ldexp(float(grad[i]), exponent));
+  }
+}
+
+// On a GPU these are two compilers' code on two processors; so the bits are those of the rules.
+TYPED_TEST(Adam, TheHostGivesTheBitsOfTheDevice) {
+  for (const AdamRule& rule : {AdamRule{}, AdamRule{.decoupled = false, .round_gradient = false}}) {
+    OptimizerState<typename TypeParam::T, typename TypeParam::G> device(kNumel), host(kNumel);
+    Stream on_device(1), on_host(2, Place::host);
+    const std::vector<OptimizerSegment> segments{{0, 1001, 0.1f}, {1001, kNumel, 0.0f}};
+    for (int update = 1; update <= 5; ++update) {
+      const StepState step = decision(update, 0.01f, 0.37f);
+      for (auto* state : {&device, &host}) spread_gradients(state->grad, uint64_t(update));
+      adam(on_device, rule, segments, &step, device.from(0));
+      adam(on_host, rule, segments, &step, host.from(0));
+      on_device.wait();
+      ASSERT_TRUE(host.same_bits_as(device)) << "update " << update;
+    }
+    EXPECT_FALSE(
+        host.same_bits_as(OptimizerState<typename TypeParam::T, typename TypeParam::G>(kNumel)));
+  }
+}
+
 /// Counts how often each element is shown before and after its update, with what it is then.
 class Watch final : public AroundPieces {
  public:
@@ -233,8 +262,8 @@ std::vector<LambSegment> tensors_in(int64_t begin, int64_t end) {
 template <class T, class G>
 std::vector<LambNorms> run_lamb(OptimizerState<T, G>& state, const StepState& step,
                                 std::vector<int64_t> begins = {0}, const LambRule& rule = {},
-                                int threads = 1) {
-  Stream stream(threads);
+                                int threads = 1, Place place = Place::device) {
+  Stream stream(threads, place);
   std::vector<LambNorms> norms(2, LambNorms{});
   begins.push_back(kNumel);
   for (size_t r = 0; r + 1 < begins.size(); ++r) {
@@ -300,6 +329,20 @@ TYPED_TEST(Lamb, ShardsAndThreadsDoNotChangeABit) {
   }
   EXPECT_TRUE(cut.same_bits_as(whole));
   EXPECT_TRUE(threaded.same_bits_as(whole));
+}
+
+TYPED_TEST(Lamb, TheHostGivesTheBitsOfTheDevice) {
+  OptimizerState<typename TypeParam::T, typename TypeParam::G> device(kNumel), host(kNumel);
+  for (int update = 1; update <= 5; ++update) {
+    for (auto* state : {&device, &host}) spread_gradients(state->grad, uint64_t(update));
+    const auto norms = run_lamb(device, decision(update, 0.01f));
+    const auto others = run_lamb(host, decision(update, 0.01f), {0, 2048}, {}, 2, Place::host);
+    for (size_t t = 0; t < 2; ++t) {
+      EXPECT_EQ(others[t].weight.value(), norms[t].weight.value());
+      EXPECT_EQ(others[t].update.value(), norms[t].update.value());
+    }
+    ASSERT_TRUE(host.same_bits_as(device)) << "update " << update;
+  }
 }
 
 TYPED_TEST(Lamb, ASkippedStepKeepsEveryBit) {

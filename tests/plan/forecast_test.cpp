@@ -129,6 +129,15 @@ TEST(Forecast, BackwardDoesNotWaitUntilWeightsAreHomeOnDisk) {
   EXPECT_LT(forecast(plan, machine).step_seconds, 1.03 * compute);
 }
 
+TEST(MachineProfile, IsFoundByTheNameOfADevice) {
+  EXPECT_EQ(profile_of("NVIDIA H200, 1.00 GiB used, 138.00 GiB free"), "h200_141g");
+  EXPECT_EQ(profile_of("Tesla V100-SXM2-32GB"), "v100_32g");
+  EXPECT_EQ(profile_of("abacus"), "host");
+  EXPECT_EQ(profile_of(""), "host");
+  EXPECT_TRUE(machine_profile("h200_141g", Dtype::bf16).has_memory);
+  EXPECT_FALSE(machine_profile("host", Dtype::bf16).has_memory);
+}
+
 TEST(MachineProfile, ListsTheKnownMachinesWhenItRefuses) {
   const Machine titan = machine_profile("titan_rtx_24g", Dtype::f16);
   EXPECT_EQ(titan.device_bytes / (1 << 20), 24217) << "23.65 GiB";

@@ -72,6 +72,18 @@ TEST(Segments, KeepCollectivesAndDisksByThemselves) {
   EXPECT_TRUE(cut[3].on_host);
 }
 
+// It runs on the host's threads, which know no stream.
+TEST(Segments, OfTheHostsOptimizerAreOneOpEachOfTheHost) {
+  Clears ops;
+  for (int i = 0; i < 3; ++i) ops.hand.clear(0, Lane::host_optimizer);
+  const std::vector<Segment> cut = ops.cut(64, Lane::host_optimizer);
+  EXPECT_THAT(counts(cut), ElementsAre(1, 1, 1));
+  for (const Segment& segment : cut) {
+    EXPECT_TRUE(segment.on_host);
+    EXPECT_FALSE(segment.recordable);
+  }
+}
+
 TEST(Segments, RefuseAWaitForAnOpThatIsNotThere) {
   Clears ops;
   ops.hand.clear(0, Lane::reduce).waits = {{Lane::compute, 8}};
@@ -83,8 +95,8 @@ bool must_part(const plan::Plan& plan, BodyId body, const Segment& before, const
                const std::vector<const plan::PlanOp*>& ops) {
   const plan::PlanOp &last = *ops[size_t(before.end()) - 1], &next = *ops[size_t(after.first)];
   const auto alone = [](const plan::PlanOp& op) {
-    return plan::is_collective(op.kind) || op.kind == Kind::disk_read ||
-           op.kind == Kind::disk_write;
+    return plan::is_collective(op.kind) || op.lane == Lane::host_optimizer ||
+           op.kind == Kind::disk_read || op.kind == Kind::disk_write;
   };
   return before.count == kRecordedOps || before.awaited || !after.waits.empty() || alone(last) ||
          alone(next) || phase_of(plan, body, last) != phase_of(plan, body, next);

@@ -3,80 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <optional>
 #include <vector>
 
-#include "tests/support/tiny_plans.hpp"
-#include "tests/support/tiny_training.hpp"
+#include "tests/support/one_outcome.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::run {
 namespace {
 
-constexpr int kSteps = 20;
-
-struct Case {
-  plan::Request request;
-  graph::Recompute recompute = graph::Recompute::none;
-  std::vector<graph::Recompute> blocks = {};  ///< as TinyModel has it
-  int steps = kSteps;
-  int64_t layers = 2;
-};
+using testing::Case, testing::OneOutcome;
 
 /// As the list [0] says it: of two blocks only the first.
 const std::vector<graph::Recompute> kFirstBlock = {graph::Recompute::full, graph::Recompute::none};
-
-testing::Outcome train(const Case& c) {
-  testing::TinyModel model;
-  model.recompute = c.recompute;
-  model.blocks = c.blocks;
-  model.gpt2.layers = c.layers;
-  const plan::Plan plan = testing::tiny_plan(c.request, model);
-  EXPECT_EQ(testing::moves_activations(plan), c.request.activation_home != plan::Tier::device);
-  testing::ThreadRanks machine(plan, testing::tiny_rules(c.request.compute));
-  testing::Outcome outcome = testing::train(machine, plan, c.steps);
-  EXPECT_TRUE(testing::padding_is_zero(machine, plan));
-  return outcome;
-}
-
-std::string describe(const Case& c) {
-  return text(name_of(c.request.compute), ", ", c.request.ranks, " ranks, stage ", c.request.stage,
-              ", ", c.request.micro_batches, " micro-batches a rank, recompute ", int(c.recompute),
-              c.blocks.empty() ? "" : ", of the first block",
-              c.request.overlap ? "" : ", no overlap", ", buckets of ",
-              c.request.reduce_bucket_numel, ", prefetch ", c.request.prefetch_numel,
-              ", keeps over ", c.request.keep_distance_numel, ", optimizer on ",
-              plan::name_of(c.request.optimizer_home), ", weights on ",
-              plan::name_of(c.request.weight_home), ", activations on ",
-              plan::name_of(c.request.activation_home));
-}
-
-/// Applied by the last attempt but one.
-int64_t updates_of(const testing::Outcome& outcome) {
-  kernels::StepState last;
-  std::memcpy(&last, outcome.decided.data() + outcome.decided.size() - sizeof last, sizeof last);
-  return last.updates;
-}
-
-/// Every case leaves the same sums and decisions of every step, and the same states and evaluation
-/// after the last.
-class OneOutcome {
- public:
-  void expect(const Case& c) {
-    SCOPED_TRACE(describe(c));
-    testing::Outcome outcome = train(c);
-    EXPECT_GT(updates_of(outcome), 0);
-    if (!first_) first_ = outcome;
-    EXPECT_TRUE(outcome.sums == first_->sums);
-    EXPECT_TRUE(outcome.decided == first_->decided);
-    EXPECT_TRUE(outcome.state == first_->state);
-    EXPECT_EQ(outcome.evaluation, first_->evaluation);
-  }
-
- private:
-  std::optional<testing::Outcome> first_;
-};
 
 plan::Request request_of(Dtype compute, int ranks, int stage, int micro_batches) {
   return {.stage = stage,
@@ -169,9 +107,9 @@ TEST(Reproducible, BucketsPrefetchAndOverlapChangeNoBit) {
 TEST(Reproducible, Fp16SkipsByItselfInThisMatrix) {
   const plan::Plan plan = testing::tiny_plan(request_of(Dtype::f16, 1, 0, 8));
   testing::ThreadRanks machine(plan, testing::tiny_rules(Dtype::f16));
-  testing::train(machine, plan, kSteps);
+  testing::train(machine, plan, testing::kSteps);
   const auto* state = machine.view<kernels::StepState>(0, plan.step_state);
-  EXPECT_LT(state->updates, kSteps);
+  EXPECT_LT(state->updates, testing::kSteps);
   EXPECT_GT(state->updates, 0);
 }
 
@@ -292,6 +230,33 @@ TEST(Homes, SharesStagingAndOverlapChangeNoBit) {
       one.expect(other);
       other.request.overlap = false;
       one.expect(other);
+    }
+  }
+}
+
+/// The request with its states beside the device, all, some or none of them updated on it.
+std::vector<plan::Request> over_sites(const plan::Request& plain) {
+  std::vector<plan::Request> all;
+  for (const plan::Request& request : over_homes(plain)) {
+    if (request.optimizer_home == plan::Tier::device) continue;
+    for (const double share : {0.0, 0.5, 1.0}) {
+      all.push_back(request);
+      all.back().streamed_share = share;
+    }
+  }
+  return all;
+}
+
+TEST(Homes, WhereUnitsAreUpdatedChangesNoBit) {
+  for (Dtype compute : kPrecisions) {
+    for (int stage : {1, 2, 3}) {
+      OneOutcome one;
+      plan::Request plain = request_of(compute, 2, stage, 4);
+      plain.reproducible = false;
+      if (compute == Dtype::f32) plain.optimizer = plan::OptimizerKind::lamb;
+      one.expect({.request = plain, .steps = 12});
+      for (const plan::Request& request : over_sites(plain))
+        one.expect({.request = request, .steps = 12});
     }
   }
 }

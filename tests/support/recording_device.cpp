@@ -83,6 +83,10 @@ Device& device() {
   return one;
 }
 
+bool runs_on_host(const plan::PlanOp& op) {
+  return op.lane == plan::Lane::host_optimizer || plan::is_disk_transfer(op.kind);
+}
+
 }  // namespace
 
 void expect(const plan::Plan& plan, plan::BodyId body, bool records, Forgetting forgetting) {
@@ -122,10 +126,9 @@ void queue_op(const run::BoundOp& bound, const run::LaneTools& tools) {
   const plan::PlanOp& op = *bound.op;
   const auto recording = on.recordings.find(&tools.stream);
   if (recording != on.recordings.end()) {
-    if (plan::is_disk_transfer(op.kind) || plan::is_collective(op.kind))
-      on.blame(op, "is recorded");
+    if (runs_on_host(op) || plan::is_collective(op.kind)) on.blame(op, "is recorded");
     recording->second->push_back(&op);
-  } else if (plan::is_disk_transfer(op.kind)) {
+  } else if (runs_on_host(op)) {
     on.run_on_host(op);
   } else {
     on.queue(tools.stream, op);
@@ -137,9 +140,11 @@ void queue_op(const run::BoundOp& bound, const run::LaneTools& tools) {
 using testing::device;
 using testing::raise;
 
-Stream::Stream(int threads) : handle_(std::make_unique<Handle>(Handle{Space(threads), threads})) {}
+Stream::Stream(int threads, Place place)
+    : handle_(std::make_unique<Handle>(Handle{Space(threads), threads, place})) {}
 Stream::~Stream() = default;
 int Stream::threads() const { return handle_->threads; }
+bool Stream::is_of_host() const { return handle_->place == Place::host; }
 void adopt_threads(const Stream&) {}
 
 void Stream::wait() {

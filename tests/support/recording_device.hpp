@@ -34,7 +34,8 @@ DeviceCalls device_calls();
 /// The collectives queued since expect(), in that order, as places in the body.
 std::vector<int32_t> queued_collectives();
 
-/// In place of an op's function: queues it, or runs it on the host where a disk does.
+/// In place of an op's function: queues it, or runs it on the host where a disk or the host's
+/// optimizer does.
 void queue_op(const run::BoundOp& op, const run::LaneTools& tools);
 
 }  // namespace zero::testing

@@ -83,14 +83,22 @@ TEST(MachineFile, GivesForecastsTheirRates) {
   EXPECT_EQ(machine.product_flops, 2e11) << "half of the rate, as steps reach";
   EXPECT_EQ(machine.memory_bandwidth, 1.5e10);
   EXPECT_EQ(machine.host_bandwidth, 3e10) << "an optimizer streams";
-  MachineFigures apart = figures();
-  apart.host_stream = 2e10;
-  EXPECT_EQ(machine_of(read(machine_text(apart)), Dtype::bf16, "").host_bandwidth, 2e10);
+  EXPECT_FALSE(machine.has_memory);
   EXPECT_EQ(machine.copy_bandwidth, 1e10) << "the slower way";
   EXPECT_DOUBLE_EQ(machine.link_bandwidth, 4e9) << "as much by either verb";
   EXPECT_EQ(machine.link_latency, 2.5e-6);
   EXPECT_EQ(machine.disk_read_bandwidth, 9e8) << "half of what both ways have together";
   EXPECT_EQ(machine.disk_write_bandwidth, 9e8);
+}
+
+TEST(MachineFile, OfADeviceHasItsHostsMemoryToo) {
+  MachineFigures device = figures();
+  device.host_stream = 6e9;
+  EXPECT_EQ(read(machine_text(device)), device);
+  const plan::Machine machine = machine_of(device, Dtype::bf16, "m.toml");
+  EXPECT_TRUE(machine.has_memory);
+  EXPECT_EQ(machine.host_bandwidth, 6e9);
+  EXPECT_EQ(machine.memory_bandwidth, 1.5e10);
 }
 
 TEST(MachineFile, KeepsDefaultsForWhatWasNotMeasuredButProducts) {

@@ -9,3 +9,7 @@
 #define ZERO_HOST_DEVICE
 #define ZERO_DEVICE_ONLY
 #endif
+
+/// For functions that a loop would not vectorise without; a function that only prefetches looks to
+/// GCC like one that does nothing.
+#define ZERO_INLINE __attribute__((always_inline)) inline

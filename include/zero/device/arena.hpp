@@ -4,26 +4,22 @@
 #include <cstdint>
 #include <span>
 
+#include "zero/device/place.hpp"
+
 namespace zero {
 
 /// What the kernel says could be given out on this host now, or -1 where it does not say.
 /// Source: Linux /proc/meminfo, "MemAvailable".
 int64_t available_bytes();
 
-/// Where a block of memory lies. On a host build all three are the host's memory.
-enum class Place : uint8_t {
-  host,
-  pinned,  ///< host memory that the device reaches and copies to and from without a detour
-  device,  ///< not to be touched by the host, see zero/device/copy.hpp
-};
-
 /// One block of memory, taken once and never returned before the end: all that a step touches on
 /// one tier. Page-aligned, zero-filled; on the host in huge pages where the kernel gives them.
 class Arena {
  public:
   Arena() = default;
-  /// Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
-  explicit Arena(int64_t bytes, Place place = Place::host);
+  /// Exactly `bytes`; `threads` touch what is pinned, which by itself would make its pages one by
+  /// one. Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
+  explicit Arena(int64_t bytes, Place place = Place::host, int threads = 1);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -39,7 +35,7 @@ class Arena {
   int64_t resident_bytes() const;
   /// Those of them in huge pages: "AnonHugePages".
   int64_t huge_bytes() const;
-  /// Touches every page, so that the first step pays for no page fault.
+  /// Touches every page that is not pinned, so that the first step pays for no page fault.
   void touch(int threads);
 
  private:

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "zero/device/place.hpp"
+
 namespace zero {
 
 /// An ordered queue of work on this rank's device. Whatever takes a Stream is asynchronous: it is
@@ -11,15 +13,22 @@ namespace zero {
 /// On the host a stream is a Kokkos OpenMP instance with its own number of threads; on a GPU a CUDA
 /// stream, which does not wait for the default one. Streams may be used from different threads at
 /// once; one stream serves one thread at a time.
+///
+/// A stream of Place::host serves work that the host does beside its device, on memory that the
+/// host reaches: kernels that say so wait there for what is queued and run on the host's threads;
+/// all others refuse it where there is a device.
 class Stream {
  public:
-  /// `threads` >= 1; Kokkos must be running. Throws Error(kInternal) otherwise.
-  explicit Stream(int threads);
+  /// `threads` >= 1; `place` is the device or the host; Kokkos must be running. Throws
+  /// Error(kInternal) otherwise.
+  explicit Stream(int threads, Place place = Place::device);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   int threads() const;
+  /// Whether it was made for the host's own work.
+  bool is_of_host() const;
   /// Returns when all work queued so far is done.
   void wait();
 

@@ -24,7 +24,7 @@ void round_sum(Stream& stream, int64_t numel, const float* sum, T* out);
 template <class T, class G>
 void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, StepSums* sums);
 
-/// Writes zeros into `bytes` bytes.
+/// Writes zeros into `bytes` bytes; on a stream of the host into the host's, done when it returns.
 void clear_bytes(Stream& stream, int64_t bytes, void* memory);
 
 }  // namespace zero::kernels

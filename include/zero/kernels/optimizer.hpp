@@ -1,6 +1,10 @@
 #pragma once
 /// AdamW, Adam and LAMB on one rank's slice of one unit. Element i depends on element i only (LAMB:
 /// also on its tensor's norms), so the result is bitwise the same however state is partitioned.
+///
+/// Everything is asynchronous on `stream` and all arrays lie on the device; on a stream of the host
+/// (zero/device/stream.hpp) they lie in the host's memory, its threads work, and all is done when
+/// the call returns. Finite numbers come out as the same bits in both places.
 
 #include <cstdint>
 #include <span>
@@ -44,8 +48,8 @@ ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& rest) {
   return weight;
 }
 
-/// All arrays [numel] on the device. G is T, or float where the sum of several micro-batches rests
-/// in fp32.
+/// All arrays [numel], where the stream's kernels run. G is T, or float where the sum of several
+/// micro-batches rests in fp32.
 template <class T, class G>
 struct OptimizerArrays {
   T* weight;                           ///< updated
@@ -92,8 +96,8 @@ class AroundPieces {
 inline constexpr int64_t kPieceNumel = int64_t(1) << 15;
 
 /// As adam(), piece by piece over [0, numel), which also covers what no segment does; `around` is
-/// called where nothing is written too. On the host alone; done when it returns. What `around`
-/// throws first is thrown here, with the piece of a before() as it was.
+/// called where nothing is written too. On the host alone, whatever the stream; done when it
+/// returns. What `around` throws first is thrown here, with the piece of a before() as it was.
 template <class T, class G>
 void adam_in_pieces(Stream& stream, const AdamRule& rule,
                     std::span<const OptimizerSegment> segments, const StepState* state,

@@ -14,6 +14,7 @@ struct Machine {
   int64_t device_bytes = 0;        ///< that a process sees
   int64_t context_bytes = 0;       ///< of these for its context and libraries, in no plan
   double product_flops = 1e11;     ///< a second, in the compute dtype
+  bool has_memory = false;         ///< its device has a memory of its own, beside the host's
   double memory_bandwidth = 2e10;  ///< bytes a second
   double link_bandwidth = 5e9;     ///< bytes a second that one rank sends
   double link_latency = 2e-5;      ///< seconds a collective
@@ -26,6 +27,9 @@ struct Machine {
 
 /// host, titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g, h200_141g; Error(kUsage) lists them.
 Machine machine_profile(const std::string& name, Dtype compute);
+
+/// The profile of a device by its driver's name for it, "NVIDIA H200"; "host" of one that has none.
+std::string profile_of(const std::string& device);
 
 struct CollectiveForecast {
   int64_t calls = 0;

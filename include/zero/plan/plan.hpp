@@ -159,9 +159,12 @@ struct Unit {
   bool optimizer_sharded = false;      ///< stages 1 to 3
   Tier weight_home = Tier::device;     ///< where `weight` rests
   Tier optimizer_home = Tier::device;  ///< where rest, momentum and variance do
+  bool streams = false;                ///< from there through the device, to be updated on it
 
   /// The tier in whose memory the optimizer runs, and where the gradient waits for it.
-  Tier optimizer_site() const { return optimizer_home == Tier::device ? Tier::device : Tier::host; }
+  Tier optimizer_site() const {
+    return optimizer_home == Tier::device || streams ? Tier::device : Tier::host;
+  }
   /// Whether a whole unit has to be put together on the device before an op can read its weights.
   bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
   /// Whether its optimizer finds anything elsewhere than where it rests.
@@ -203,6 +206,12 @@ struct Stretch {
 };
 /// Of host memory: all that disks are read to and written from lies in it.
 Stretch disk_staging(const Plan& plan);
+
+/// How many of a plan's units are updated where, among those whose states rest beside the device.
+struct UpdateSites {
+  int on_host = 0, streamed = 0;
+};
+UpdateSites update_sites(const Plan& plan);
 
 /// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
 /// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.

@@ -44,6 +44,8 @@ struct Request {
   Tier optimizer_home = Tier::device;  ///< stages 1 to 3: master rest, momentum, variance
   Tier weight_home = Tier::device;     ///< stage 3: weights
   double optimizer_share = 1;          ///< of the units; the others' states stay on the device
+  double streamed_share = 0;           ///< of the units whose states rest elsewhere: updated on the
+                                       ///< device all the same, through which their states stream
   int staged_units = 4;                ///< whose states are on their way at the same time
 
   Tier activation_home = Tier::device;  ///< between the passes, of what recomputation begins with

@@ -47,13 +47,17 @@ struct Build {
 };
 
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
-/// library behind products can, and compiles the plan. Throws Error(kUsage) where the numbers
-/// cannot work together.
-Build build(const RunConfig& config, const Team& team);
+/// library behind products can, and compiles the plan. `streamed_share`:
+/// plan::Request::streamed_share. Throws Error(kUsage) where the numbers cannot work together.
+Build build(const RunConfig& config, const Team& team, double streamed_share = 0);
 
 /// What zero.offload_optimizer.buffer_count = "auto" should be where memory holds it: see
 /// plan::staged_units_for().
 int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
+
+/// Likewise the share of the units whose states rest elsewhere that the device should update: see
+/// plan::streamed_share_for().
+double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
 
 /// The learning rate of every update of the run; throws Error(kUsage) for more than 100 million.
 std::vector<float> learning_rates(const RunConfig& config);

@@ -10,11 +10,10 @@
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/train/agreement.hpp"
-#include "zero/train/buffers.hpp"
 #include "zero/train/cheapest_change.hpp"
-#include "zero/train/homes.hpp"
 #include "zero/train/launches.hpp"
 #include "zero/train/model_export.hpp"
+#include "zero/train/placement.hpp"
 #include "zero/train/trace.hpp"
 
 namespace zero::commands {
@@ -55,14 +54,14 @@ void Run::compile_plan() {
     *room = session_.peers().smallest(*room);
   }
   RunConfig asked;
+  // That of the first rank's device, as all ranks must choose alike.
+  const std::string profile = plan::profile_of(session_.peers().share(device_text())[0]);
   session_.together([&] {
-    const plan::Machine machine = plan::machine_profile("host", train::compute_dtype(config_));
+    const plan::Machine machine = plan::machine_profile(profile, train::compute_dtype(config_));
     input_.locate([&] {
       train::resolve_largest(config_, team, limit);
       asked = config_;
-      choose_homes(team, limit);
-      choose_buffers(team, limit, machine);
-      build_ = train::build(config_, team);
+      place(team, limit, machine);
     });
     disk_ = train::disk_settings(config_);
     plan_ = train::report_plan(build_, machine, limit);
@@ -76,19 +75,13 @@ void Run::compile_plan() {
   train::require_same(session_, "the library of attention", attention.empty() ? "none" : attention);
 }
 
-void Run::choose_homes(const train::Team& team, const train::MemoryLimit& limit) {
-  const train::HomeChoice choice = train::choose_homes(config_, team, limit);
-  homes_ = train::homes_text(config_, choice);
-  train::note_homes(choice, input_);
-  config_ = choice.config;
-}
-
-void Run::choose_buffers(const train::Team& team, const train::MemoryLimit& limit,
-                         const plan::Machine& machine) {
-  const RunConfig asked = config_;
-  config_.offload_optimizer.buffer_count = train::choose_buffers(asked, team, limit, machine);
-  homes_ += train::buffers_text(asked, config_);
-  train::note_buffers(config_, input_);
+void Run::place(const train::Team& team, const train::MemoryLimit& limit,
+                const plan::Machine& machine) {
+  train::Placement placement = train::choose_placement(config_, team, limit, machine);
+  homes_ = train::placement_text(config_, placement);
+  train::note_placement(placement, input_);
+  config_ = placement.config;
+  build_ = std::move(placement.build);
 }
 
 void Run::open_data_sets() {
@@ -211,8 +204,10 @@ void Run::begin_files() {
 }
 
 void Run::make_engine() {
-  // A plan of large products is slow long before it hangs.
-  const double patience = std::max(30.0, 20 * plan_.forecast.step_seconds);
+  // A plan of large products is slow long before it hangs, and the first step on a device measures
+  // what the others use.
+  const double least = drives_devices() ? 300 : 30;
+  const double patience = std::max(least, 20 * plan_.forecast.step_seconds);
   const double seconds = config_.run.watchdog ? double(config_.run.watchdog) : patience;
   engine_.emplace(session_, build_, train::rules_of(config_, rates_),
                   train::Engine::Options{.seed = uint64_t(config_.run.seed),

@@ -48,9 +48,8 @@ class Run {
   Exit exit_status() const;
 
  private:
-  void choose_homes(const train::Team& team, const train::MemoryLimit& limit);
-  void choose_buffers(const train::Team& team, const train::MemoryLimit& limit,
-                      const plan::Machine& machine);
+  void place(const train::Team& team, const train::MemoryLimit& limit,
+             const plan::Machine& machine);
   bool is_saved() const;
   std::optional<train::Trainer::Parts::Saves> saves();
   int64_t done() const { return start_from_ ? start_from_->manifest.step : 0; }

@@ -1,0 +1,68 @@
+#include "kernels/support/host_optimizer.hpp"
+#include "kernels/support/host_row.hpp"
+#include "kernels/support/host_team.hpp"
+#include "kernels/support/lamb_blocks.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using Segments = std::span<const LambSegment>;
+
+/// f(row, block) for every block of a segment.
+template <class F>
+void for_each_block_of(int threads, const LambSegment& segment, const F& f) {
+  const SegmentBlocks blocks{segment.begin, segment.end};
+  on_threads(threads, blocks.count(), [&](int, int64_t block) { f(HostRow(), block); });
+}
+
+template <bool kRound, class T, class G>
+void add_norms(int threads, const LambRule& rule, Segments segments, const StepState* state,
+               const OptimizerArrays<T, G>& arrays, LambNorms* norms) {
+  for (const LambSegment& segment : segments) {
+    for_each_block_of(threads, segment,
+                      NormsOfBlock<T, G, kRound>{rule.adam, segment, state, arrays, norms});
+  }
+}
+
+}  // namespace
+
+template <class T, class G>
+void host_lamb_norms(int threads, const LambRule& rule, Segments segments, const StepState* state,
+                     const OptimizerArrays<T, G>& arrays, LambNorms* norms) {
+  if (rule.adam.round_gradient && !std::is_same_v<T, G>) {
+    add_norms<true>(threads, rule, segments, state, arrays, norms);
+  } else {
+    add_norms<false>(threads, rule, segments, state, arrays, norms);
+  }
+}
+
+template <class T, class G>
+void host_lamb_apply(int threads, const LambRule& rule, Segments segments, const StepState* state,
+                     const OptimizerArrays<T, G>& arrays, const LambNorms* norms) {
+  for (const LambSegment& segment : segments) {
+    for_each_block_of(threads, segment, ApplyToBlock<T, G>{rule, segment, state, arrays, norms});
+  }
+}
+
+template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<float, float>&, LambNorms*);
+template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<bf16, bf16>&, LambNorms*);
+template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<bf16, float>&, LambNorms*);
+template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<f16, f16>&, LambNorms*);
+template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<f16, float>&, LambNorms*);
+template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<float, float>&, const LambNorms*);
+template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<bf16, bf16>&, const LambNorms*);
+template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<bf16, float>&, const LambNorms*);
+template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<f16, f16>&, const LambNorms*);
+template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+                              const OptimizerArrays<f16, float>&, const LambNorms*);
+
+}  // namespace zero::kernels

@@ -1,0 +1,77 @@
+#pragma once
+/// A row that one host thread works on, without Kokkos: host code of a build with CUDA uses it too.
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+
+#include "zero/base/exact_sum.hpp"
+#include "zero/base/portable.hpp"
+
+namespace zero::kernels {
+
+struct HostRow {
+  template <class F>
+  ZERO_HOST_DEVICE ZERO_INLINE void for_each(int64_t width, const F& f) const {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < width; ++j) f(j);
+  }
+
+  /// The sum of f(j), of type A, over j in [0, width).
+  template <class A, class F>
+  ZERO_HOST_DEVICE ZERO_INLINE A sum(int64_t width, const F& f) const {
+    constexpr int kLanes = 32;
+    A lane[kLanes] = {};
+    const int64_t whole = width / kLanes * kLanes;
+    for (int64_t j = 0; j < whole; j += kLanes) {
+#pragma GCC ivdep
+      for (int l = 0; l < kLanes; ++l) lane[l] += f(j + l);
+    }
+    for (int64_t j = whole; j < width; ++j) lane[j - whole] += f(j);
+    for (int step = kLanes / 2; step > 0; step /= 2) {
+      for (int l = 0; l < step; ++l) lane[l] += lane[l + step];
+    }
+    return lane[0];
+  }
+  /// The same: this is the order that others follow where bits must not tell host and device apart.
+  template <class A, class F>
+  ZERO_HOST_DEVICE ZERO_INLINE A sum_as_host(int64_t width, const F& f) const {
+    return sum<A>(width, f);
+  }
+
+  /// The largest f(j), a float, over j in [0, width); NaN is passed over.
+  template <class F>
+  ZERO_HOST_DEVICE ZERO_INLINE float maximum(int64_t width, const F& f) const {
+    constexpr int kLanes = 32;
+    float lane[kLanes];
+    for (float& value : lane) value = -INFINITY;
+    const int64_t whole = width / kLanes * kLanes;
+    for (int64_t j = 0; j < whole; j += kLanes) {
+      for (int l = 0; l < kLanes; ++l) lane[l] = lane[l] < f(j + l) ? f(j + l) : lane[l];
+    }
+    for (int64_t j = whole; j < width; ++j) lane[0] = lane[0] < f(j) ? f(j) : lane[0];
+    for (int l = 1; l < kLanes; ++l) lane[0] = lane[0] < lane[l] ? lane[l] : lane[0];
+    return lane[0];
+  }
+
+  /// f() once.
+  template <class F>
+  ZERO_HOST_DEVICE ZERO_INLINE void once(const F& f) const {
+    f();
+  }
+  /// Orders what the row's threads wrote before what they read after.
+  ZERO_HOST_DEVICE ZERO_INLINE void barrier() const {}
+
+  /// Adds a finite double to a sum that the threads of several rows add to; the sum is exact, so in
+  /// any order.
+  static void add(ExactSum& sum, double finite) {
+    const ExactSum::Digits digits = ExactSum::digits_of(finite);
+    for (int i = 0; i < 3; ++i) {
+      if (digits.part[i] == 0) continue;
+      std::atomic_ref(sum.limb[digits.first + i])
+          .fetch_add(digits.part[i], std::memory_order_relaxed);
+    }
+  }
+};
+
+}  // namespace zero::kernels

@@ -1,0 +1,128 @@
+#pragma once
+/// LAMB's two halves on one block of a tensor's segment, for a row of the host or of the device.
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/support/adam_step.hpp"
+#include "kernels/support/master.hpp"
+#include "zero/base/align.hpp"
+#include "zero/kernels/optimizer.hpp"
+
+namespace zero::kernels {
+
+struct BlockRange {
+  int64_t begin;
+  int64_t end;
+};
+
+/// The part of a segment in one 2048-element block of the slice; slices begin at multiples of
+/// 2048, so it is also the tensor's part in one block of the unit.
+struct SegmentBlocks {
+  int64_t begin;
+  int64_t end;
+
+  ZERO_HOST_DEVICE int64_t first() const { return begin / kBlockNumel; }
+  ZERO_HOST_DEVICE int64_t count() const {
+    return end > begin ? ceil_div(end, kBlockNumel) - first() : 0;
+  }
+  ZERO_HOST_DEVICE BlockRange operator[](int64_t block) const {
+    const int64_t start = (first() + block) * kBlockNumel, stop = start + kBlockNumel;
+    return {begin > start ? begin : start, end < stop ? end : stop};
+  }
+};
+
+/// A slice moved to where one block begins.
+template <class T, class G>
+ZERO_HOST_DEVICE OptimizerArrays<T, G> moved(const OptimizerArrays<T, G>& a, int64_t by) {
+  return {.weight = a.weight + by,
+          .rest = a.rest == nullptr ? nullptr : a.rest + by,
+          .momentum = a.momentum + by,
+          .variance = a.variance + by,
+          .grad = a.grad + by};
+}
+
+/// u = m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon) + decay master, of the updated moments.
+template <class T, class G>
+ZERO_HOST_DEVICE float update_at(const OptimizerArrays<T, G>& a, const AdamStep& step,
+                                 float weight_decay, int64_t i) {
+  return std::fma(weight_decay, load_master(a.weight, a.rest, i),
+                  step.direction(a.momentum[i], a.variance[i]));
+}
+
+template <class T, class G, bool kRound>
+struct NormsOfBlock {
+  AdamRule rule;
+  LambSegment segment;
+  const StepState* state;
+  OptimizerArrays<T, G> arrays;
+  LambNorms* norms;
+
+  template <class Row>
+  ZERO_HOST_DEVICE void operator()(const Row& row, int64_t block) const {
+    if (state->apply == 0) return;
+    const AdamStep step(rule, *state);
+    const BlockRange range = SegmentBlocks{segment.begin, segment.end}[block];
+    const int64_t count = range.end - range.begin;
+    const OptimizerArrays<T, G> a = moved(arrays, range.begin);
+    row.for_each(count, [=](int64_t i) {
+      const float g = gradient_at<T, kRound>(a.grad, i, step);
+      a.momentum[i] = step.momentum(a.momentum[i], g);
+      a.variance[i] = step.variance(a.variance[i], g);
+    });
+    row.barrier();
+    const float decay = segment.weight_decay;
+    const double weight = row.template sum_as_host<double>(count, [=](int64_t i) {
+      const double w = load_master(a.weight, a.rest, i);
+      return w * w;
+    });
+    const double update = row.template sum_as_host<double>(count, [=](int64_t i) {
+      const double u = update_at(a, step, decay, i);
+      return u * u;
+    });
+    row.once([&] {
+      add_if_finite<Row>(norms[segment.tensor].weight, weight);
+      add_if_finite<Row>(norms[segment.tensor].update, update);
+    });
+  }
+
+ private:
+  /// A block with an infinity or a NaN has no squares to add; its elements stay what they are.
+  template <class Row>
+  ZERO_HOST_DEVICE static void add_if_finite(ExactSum& norm, double squares) {
+    if (squares <= 0x1.fffffffffffffp+1023) Row::add(norm, squares);
+  }
+};
+
+ZERO_HOST_DEVICE inline float trust_ratio(const LambRule& rule, const LambNorms& norms) {
+  const double weight = std::sqrt(norms.weight.value()), update = std::sqrt(norms.update.value());
+  if (weight == 0.0 || update == 0.0) return 1.0f;
+  const float ratio = float(weight / update);
+  if (ratio < rule.min_coefficient) return rule.min_coefficient;
+  return rule.max_coefficient < ratio ? rule.max_coefficient : ratio;
+}
+
+template <class T, class G>
+struct ApplyToBlock {
+  LambRule rule;
+  LambSegment segment;
+  const StepState* state;
+  OptimizerArrays<T, G> arrays;
+  const LambNorms* norms;
+
+  template <class Row>
+  ZERO_HOST_DEVICE void operator()(const Row& row, int64_t block) const {
+    if (state->apply == 0) return;
+    const AdamStep step(rule.adam, *state);
+    const BlockRange range = SegmentBlocks{segment.begin, segment.end}[block];
+    const OptimizerArrays<T, G> a = moved(arrays, range.begin);
+    const float rate = step.learning_rate * trust_ratio(rule, norms[segment.tensor]);
+    const float decay = segment.weight_decay;
+    row.for_each(range.end - range.begin, [=](int64_t i) {
+      const float w = load_master(a.weight, a.rest, i);
+      store_master(std::fma(-rate, update_at(a, step, decay, i), w), a.weight, a.rest, i);
+    });
+  }
+};
+
+}  // namespace zero::kernels

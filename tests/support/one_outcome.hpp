@@ -1,0 +1,78 @@
+#pragma once
+/// Small trainings that must all come to the same bits.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "tests/support/tiny_plans.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::testing {
+
+inline constexpr int kSteps = 20;
+
+/// Trained with the tiny model.
+struct Case {
+  plan::Request request;
+  graph::Recompute recompute = graph::Recompute::none;
+  std::vector<graph::Recompute> blocks = {};  ///< as TinyModel has it
+  int steps = kSteps;
+  int64_t layers = 2;
+};
+
+inline Outcome train(const Case& c) {
+  TinyModel model;
+  model.recompute = c.recompute;
+  model.blocks = c.blocks;
+  model.gpt2.layers = c.layers;
+  const plan::Plan plan = tiny_plan(c.request, model);
+  EXPECT_EQ(moves_activations(plan), c.request.activation_home != plan::Tier::device);
+  ThreadRanks machine(plan, tiny_rules(c.request.compute));
+  Outcome outcome = train(machine, plan, c.steps);
+  EXPECT_TRUE(padding_is_zero(machine, plan));
+  return outcome;
+}
+
+inline std::string describe(const Case& c) {
+  return text(name_of(c.request.compute), ", ", c.request.ranks, " ranks, stage ", c.request.stage,
+              ", ", c.request.micro_batches, " micro-batches a rank, recompute ", int(c.recompute),
+              c.blocks.empty() ? "" : ", of the first block",
+              c.request.overlap ? "" : ", no overlap", ", buckets of ",
+              c.request.reduce_bucket_numel, ", prefetch ", c.request.prefetch_numel,
+              ", keeps over ", c.request.keep_distance_numel, ", optimizer on ",
+              plan::name_of(c.request.optimizer_home), ", of which ", c.request.streamed_share,
+              " streams, weights on ", plan::name_of(c.request.weight_home), ", activations on ",
+              plan::name_of(c.request.activation_home));
+}
+
+/// Applied by the last attempt but one.
+inline int64_t updates_of(const Outcome& outcome) {
+  kernels::StepState last;
+  std::memcpy(&last, outcome.decided.data() + outcome.decided.size() - sizeof last, sizeof last);
+  return last.updates;
+}
+
+/// Every case leaves the same sums and decisions of every step, and the same states and evaluation
+/// after the last.
+class OneOutcome {
+ public:
+  void expect(const Case& c) {
+    SCOPED_TRACE(describe(c));
+    Outcome outcome = train(c);
+    EXPECT_GT(updates_of(outcome), 0);
+    if (!first_) first_ = outcome;
+    EXPECT_TRUE(outcome.sums == first_->sums);
+    EXPECT_TRUE(outcome.decided == first_->decided);
+    EXPECT_TRUE(outcome.state == first_->state);
+    EXPECT_EQ(outcome.evaluation, first_->evaluation);
+  }
+
+ private:
+  std::optional<Outcome> first_;
+};
+
+}  // namespace zero::testing
