@@ -27,11 +27,9 @@ void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment
     stream.wait();
     return host_adam(stream.threads(), rule, segments, state, arrays);
   }
-  const bool rounds = rounds_gradient<T, G>(rule);
-  const auto chosen = rule.decoupled
-                          ? (rounds ? update<true, true, T, G> : update<false, true, T, G>)
-                          : (rounds ? update<true, false, T, G> : update<false, false, T, G>);
-  chosen(stream, rule, segments, state, arrays);
+  with_form_of<T, G>(rule, [&](auto rounds, auto decoupled) {
+    update<rounds, decoupled>(stream, rule, segments, state, arrays);
+  });
 }
 
 using Segments = std::span<const OptimizerSegment>;

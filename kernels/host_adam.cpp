@@ -22,12 +22,19 @@ void update_piece(int64_t begin, int64_t end, const AdamRule& rule, Segments seg
   }
 }
 
-template <class T, class G>
-auto piece_function(const AdamRule& rule) {
-  const bool rounds = rounds_gradient<T, G>(rule);
-  if (rule.decoupled)
-    return rounds ? update_piece<true, true, T, G> : update_piece<false, true, T, G>;
-  return rounds ? update_piece<true, false, T, G> : update_piece<false, false, T, G>;
+/// work(begin, end, update) for every piece of [0, numel), by several threads; update(begin, end)
+/// is Adam on it.
+template <class T, class G, class Work>
+void for_each_piece(int threads, int64_t numel, const AdamRule& rule, Segments segments,
+                    const StepState* state, const OptimizerArrays<T, G>& arrays, const Work& work) {
+  with_form_of<T, G>(rule, [&](auto rounds, auto decoupled) {
+    const auto update = [&](int64_t begin, int64_t end) {
+      update_piece<rounds, decoupled>(begin, end, rule, segments, state, arrays);
+    };
+    on_threads(threads, ceil_div(numel, kPieceNumel), [&](int, int64_t i) {
+      work(i * kPieceNumel, std::min((i + 1) * kPieceNumel, numel), update);
+    });
+  });
 }
 
 }  // namespace
@@ -35,12 +42,10 @@ auto piece_function(const AdamRule& rule) {
 template <class T, class G>
 void host_adam(int threads, const AdamRule& rule, Segments segments, const StepState* state,
                const OptimizerArrays<T, G>& arrays) {
-  const auto update = piece_function<T, G>(rule);
   int64_t numel = 0;
   for (const OptimizerSegment& segment : segments) numel = std::max(numel, segment.end);
-  on_threads(threads, ceil_div(numel, kPieceNumel), [&](int, int64_t i) {
-    update(i * kPieceNumel, std::min((i + 1) * kPieceNumel, numel), rule, segments, state, arrays);
-  });
+  for_each_piece(threads, numel, rule, segments, state, arrays,
+                 [](int64_t begin, int64_t end, const auto& update) { update(begin, end); });
 }
 
 template <class T, class G>
@@ -48,13 +53,12 @@ void adam_in_pieces(Stream& stream, const AdamRule& rule, Segments segments, con
                     const OptimizerArrays<T, G>& arrays, int64_t numel,
                     const AroundPieces& around) {
   stream.wait();
-  const auto update = piece_function<T, G>(rule);
-  on_threads(stream.threads(), ceil_div(numel, kPieceNumel), [&](int, int64_t i) {
-    const int64_t begin = i * kPieceNumel, end = std::min((i + 1) * kPieceNumel, numel);
-    around.before(begin, end);
-    update(begin, end, rule, segments, state, arrays);
-    around.after(begin, end);
-  });
+  for_each_piece(stream.threads(), numel, rule, segments, state, arrays,
+                 [&](int64_t begin, int64_t end, const auto& update) {
+                   around.before(begin, end);
+                   update(begin, end);
+                   around.after(begin, end);
+                 });
 }
 
 template void host_adam(int, const AdamRule&, Segments, const StepState*,

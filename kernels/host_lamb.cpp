@@ -29,7 +29,7 @@ void add_norms(int threads, const LambRule& rule, Segments segments, const StepS
 template <class T, class G>
 void host_lamb_norms(int threads, const LambRule& rule, Segments segments, const StepState* state,
                      const OptimizerArrays<T, G>& arrays, LambNorms* norms) {
-  if (rule.adam.round_gradient && !std::is_same_v<T, G>) {
+  if (rounds_gradient<T, G>(rule.adam)) {
     add_norms<true>(threads, rule, segments, state, arrays, norms);
   } else {
     add_norms<false>(threads, rule, segments, state, arrays, norms);

@@ -31,7 +31,7 @@ void lamb_norms(Stream& stream, const LambRule& rule, Segments segments, const S
     stream.wait();
     return host_lamb_norms(stream.threads(), rule, segments, state, arrays, norms);
   }
-  if (rule.adam.round_gradient && !std::is_same_v<T, G>) {
+  if (rounds_gradient<T, G>(rule.adam)) {
     add_norms<true>(stream, rule, segments, state, arrays, norms);
   } else {
     add_norms<false>(stream, rule, segments, state, arrays, norms);

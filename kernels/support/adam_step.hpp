@@ -2,6 +2,7 @@
 /// One element's moments and direction, shared by Adam and both halves of LAMB.
 
 #include <cmath>
+#include <type_traits>
 
 #include "zero/kernels/optimizer.hpp"
 
@@ -42,6 +43,12 @@ template <class T, bool kRound, class G>
 ZERO_HOST_DEVICE float gradient_at(const G* grad, int64_t i, const AdamStep& step) {
   const float g = float(grad[i]);
   return (kRound ? float(T(g)) : g) * step.grad_multiplier;
+}
+
+/// A gradient that is a T already rounds to itself.
+template <class T, class G>
+bool rounds_gradient(const AdamRule& rule) {
+  return rule.round_gradient && !std::is_same_v<T, G>;
 }
 
 }  // namespace zero::kernels

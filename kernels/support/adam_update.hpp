@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/support/adam_step.hpp"
 #include "kernels/support/master.hpp"
@@ -69,10 +70,15 @@ struct AdamUpdate {
   }
 };
 
-/// A gradient that is a T already rounds to itself.
-template <class T, class G>
-bool rounds_gradient(const AdamRule& rule) {
-  return rule.round_gradient && !std::is_same_v<T, G>;
+/// Calls f(rounds, decoupled) with what the rule says, as constants.
+template <class T, class G, class F>
+void with_form_of(const AdamRule& rule, const F& f) {
+  const auto with_rounding = [&](auto decoupled) {
+    if (rounds_gradient<T, G>(rule)) return f(std::true_type(), decoupled);
+    return f(std::false_type(), decoupled);
+  };
+  if (rule.decoupled) return with_rounding(std::true_type());
+  return with_rounding(std::false_type());
 }
 
 }  // namespace zero::kernels
