@@ -104,18 +104,20 @@ def saves_change_no_bit(program):
     check(len(kept) == STEPS, f"all are kept: {kept}")
 
 
-def other_ranks_and_stages(program):
-    wanted = straight(program, 1, *REPRODUCIBLE, "train_micro_batch_size_per_gpu=1")
+def other_ranks_and_stages(program, precision, others):
+    """`others`: ranks, stage and batch of those that go on."""
+    wanted = straight(program, 1, *REPRODUCIBLE, precision, "train_micro_batch_size_per_gpu=1")
     folder = fresh(program)
-    first = train(program, 2, *REPRODUCIBLE, "zero.stage=3", "run.stop_at=5")
+    first = train(program, 2, *REPRODUCIBLE, precision, "zero.stage=3", "run.stop_at=5")
     state = first.summary["state_sha256"]
+    shutil.rmtree(program.folder / "saved", ignore_errors=True)
     shutil.copytree(folder, program.folder / "saved", symlinks=True)
-    for ranks, stage, batch in ((1, 0, 8), (2, 1, 8), (3, 1, 9), (4, 2, 8)):
+    for ranks, stage, batch in others:
         fresh(program)
         shutil.copytree(program.folder / "saved", folder, symlinks=True)
         # Sums of three ranks are no balanced tree.
         sums = f"numerics.reproducible={'false' if ranks == 3 else 'true'}"
-        settings = (sums, f"zero.stage={stage}", f"train_batch_size={batch}")
+        settings = (sums, precision, f"zero.stage={stage}", f"train_batch_size={batch}")
         (folder / "summary.json").unlink()  # so that the end is reached again, without a step
         loaded = train(program, ranks, *settings, "run.stop_at=5")
         check(loaded.finished() and loaded.summary["state_sha256"] == state,
@@ -209,7 +211,9 @@ def main():
     for *case, stop in SHARE:
         goes_on(program, case, (stop,))
     saves_change_no_bit(program)
-    other_ranks_and_stages(program)
+    other_ranks_and_stages(program, "bf16.enabled=false",
+                           ((1, 0, 8), (2, 1, 8), (3, 1, 9), (4, 2, 8)))
+    other_ranks_and_stages(program, "bf16.enabled=true", ((1, 1, 8),))
     killed_run_goes_on(program)
     damaged_checkpoint_is_passed_over(program)
     finished_folder_says_so(program)
