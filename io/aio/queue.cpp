@@ -144,6 +144,7 @@ void Queue::complete(const Completion& completion) {
   const int64_t moved = std::max<int64_t>(0, completion.result);
   ZERO_REQUIRE(moved <= block.bytes, "a block of ", block.bytes, " bytes moved ", moved);
   (block.direction == Direction::read ? traffic_.bytes_read : traffic_.bytes_written) += moved;
+  moved_bytes_.fetch_add(moved, std::memory_order_relaxed);
   block.offset += moved;
   block.memory += moved;
   block.bytes -= moved;

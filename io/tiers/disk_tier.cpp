@@ -70,6 +70,7 @@ void DiskTier::move(const Move& asked) {
                    bytes % align == 0,
                bytes, " bytes for the disk: place and length must be multiples of ", align);
   failure_ = nullptr;
+  is_moving_.store(true, std::memory_order_relaxed);
   size_t sent = 0, done = 0;
   const auto next = [this](size_t& index) -> Part& { return parts_[index++ % parts_.size()]; };
   for (int64_t begin = 0; begin < bytes && !failure_;) {
@@ -80,6 +81,7 @@ void DiskTier::move(const Move& asked) {
   }
   // After a failure too: the memory is the caller's again.
   while (done < sent) finish(next(done), asked);
+  is_moving_.store(false, std::memory_order_relaxed);
   if (failure_) std::rethrow_exception(failure_);
 }
 

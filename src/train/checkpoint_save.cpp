@@ -200,7 +200,7 @@ class Save {
   std::atomic<bool> is_in_vain_{false};  ///< another rank has failed
   const DiskWork disk_ = {.name = "the save of a checkpoint",
                           .bytes = int64_t(payload_.pieces()) * kPieceBytesMax,
-                          .moved = &pieces_,
+                          .moved = [this] { return pieces_.load(); },
                           .is_in_vain = &is_in_vain_};
   std::string temporary_;
   checkpoint::File index_;  ///< on rank 0, when it is on the disk

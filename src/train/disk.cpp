@@ -59,9 +59,7 @@ void Disk::register_memory(std::span<std::byte> memory) {
 }
 
 DiskBytes Disk::moved() const {
-  const aio::QueueTraffic &one = read_.traffic(), &other = write_.traffic();
-  return {.read = one.bytes_read + other.bytes_read,
-          .written = one.bytes_written + other.bytes_written};
+  return {.read = read_.moved_bytes(), .written = write_.moved_bytes()};
 }
 
 DiskBytes operator-(const DiskBytes& a, const DiskBytes& b) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "src/train/sign_of_life.hpp"
 #include "zero/comm/host_staged.hpp"
 #include "zero/comm/mpi.hpp"
 #include "zero/comm/nccl.hpp"
@@ -129,7 +130,7 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
   kernels::set_product_rules(
       {.measure = !build_.plan.request.reproducible, .cache = product_cache()});
   session_.together([&] {
-    const run::LaneDisks disks = open_disk(options.disk);
+    const run::LaneDisks disks = open_disk(options);
     executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
     // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
@@ -140,11 +141,16 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
   start_watchdog();
 }
 
-run::LaneDisks Engine::open_disk(const DiskSettings& settings) {
+run::LaneDisks Engine::open_disk(const Options& options) {
   const int64_t bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
   if (bytes == 0) return {};
   kernel_before_ = process_disk_bytes();
-  disk_ = std::make_unique<Disk>(settings, bytes);
+  disk_ = std::make_unique<Disk>(options.disk, bytes);
+  std::string folders;
+  for (const std::string& folder : options.disk.folders) {
+    folders += (folders.empty() ? "" : ", ") + folder;
+  }
+  pace_.emplace(text("rank ", session_.rank(), ": its disk (", folders, ")"), options.disk_rates);
   return disk_->lanes();
 }
 
@@ -179,14 +185,40 @@ void Engine::start_watchdog() {
     const plan::BodyId body = executor_->body();
     board_->begin_op(body, &op - build_.plan.bodies[body].ops.data());
   });
-  // A rank whose peers still finish ops waits for one that is slow, not for one that hangs.
+  // A rank whose peers still finish ops waits for one that is slow, not for one that hangs. A
+  // single transfer may take a slow disk longer than any patience, but its blocks do not.
   const auto finished = [this, progress] {
-    board_->live(works(progress), finished_ops(progress));
+    const DiskBytes moved = disk_moved();
+    board_->live(works(progress) || (disk_ && disk_->is_moving()),
+                 finished_ops(progress) + moved.read + moved.written);
+    look_at_disk();
     if (board_->another_gave_up()) follow_end();
     return board_->finished_ops();
   };
   watchdog_ = make_watchdog(finished, running);
   session_.peers().watch_with(watchdog_.get());
+}
+
+/// One rank of a node speaks for those that share its disk.
+void Engine::look_at_disk() {
+  if (!pace_ || !session_.leads_node()) return;
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+  const std::string slow = pace_->look(now.count(), disk_->is_moving(), disk_->moved());
+  if (!slow.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", slow.c_str());
+}
+
+void Engine::together_at_disk(const std::string& name, int64_t bytes,
+                              const std::function<void()>& work) {
+  const auto moved = [this] {
+    const DiskBytes both = disk_moved();
+    return both.read + both.written;
+  };
+  const Asleep asleep(session_.peers());
+  session_.together([&] {
+    SignOfLife sign(session_.peers(), {.name = name.c_str(), .bytes = bytes, .moved = moved});
+    work();
+    sign.finish();
+  });
 }
 
 std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finished,

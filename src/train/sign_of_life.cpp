@@ -16,7 +16,7 @@ constexpr double kTimesPatience = 20, kSlowestBytesPerSecond = 5e6;
 
 SignOfLife::SignOfLife(const Peers& peers, const DiskWork& work) : peers_(peers), work_(work) {
   if (peers_.patience_seconds() <= 0 || (peers_.ranks() == 1 && work_.bytes == 0)) return;
-  if (work_.moved) seen_ = *work_.moved;
+  if (work_.moved) seen_ = work_.moved();
   thread_ = std::thread([this] { answer(); });
 }
 
@@ -77,7 +77,7 @@ int64_t SignOfLife::wait_a_little() {
 }
 
 double SignOfLife::quiet_seconds() {
-  const int64_t moved = work_.moved ? work_.moved->load() : 0;
+  const int64_t moved = work_.moved ? work_.moved() : 0;
   if (std::exchange(seen_, moved) != moved) since_ = Clock::now();
   return std::chrono::duration<double>(Clock::now() - since_).count();
 }

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -17,7 +18,7 @@ struct DiskWork {
   const char* name = "a checkpoint";  ///< what a warning calls it
   int64_t bytes = 0;                  ///< that this rank moves, at most
   /// Rises while it moves them; none where nobody counts.
-  const std::atomic<int64_t>* moved = nullptr;
+  std::function<int64_t()> moved = {};
   /// Becomes true where the work of another rank has failed, within half a second: then this one's
   /// is in vain. None where nobody asks.
   std::atomic<bool>* is_in_vain = nullptr;

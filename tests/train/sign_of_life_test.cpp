@@ -43,7 +43,8 @@ TEST_F(LoneDiskWork, ThatMovesNothingIsAHangInTheEnd) {
 
 TEST_F(LoneDiskWork, ThatMovesIsWaitedFor) {
   std::atomic<int64_t> moved{0};
-  SignOfLife sign(peers, {.name = "the save of a checkpoint", .bytes = 1, .moved = &moved});
+  const auto count = [&] { return moved.load(); };
+  SignOfLife sign(peers, {.name = "the save of a checkpoint", .bytes = 1, .moved = count});
   for (int i = 0; i < 10; ++i, ++moved) std::this_thread::sleep_for(milliseconds(200));
   sign.finish();
   EXPECT_EQ(hangs, 0);

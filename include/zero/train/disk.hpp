@@ -43,8 +43,10 @@ class Disk {
   int64_t bytes() const { return files_.bytes(); }
   /// Why it is not as fast as it could be; "" if it is.
   const std::string& warning() const { return warning_; }
-  /// What both lanes have moved.
+  /// What both lanes have moved so far, block by block, and whether one of them is at it: readable
+  /// from any thread at any time.
   DiskBytes moved() const;
+  bool is_moving() const { return read_.is_moving() || write_.is_moving(); }
 
  private:
   std::unique_ptr<aio::Engine> engine(const AioConfig& config);

@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "zero/train/board.hpp"
 #include "zero/train/build.hpp"
 #include "zero/train/disk.hpp"
+#include "zero/train/disk_pace.hpp"
 #include "zero/train/session.hpp"
 #include "zero/train/state_view.hpp"
 #include "zero/train/watchdog.hpp"
@@ -31,6 +33,7 @@ class Engine {
     uint64_t seed = 0;             ///< of the initial weights
     double watchdog_seconds = 30;  ///< without a finished op until all ranks are ended
     DiskSettings disk = {};        ///< of a plan that keeps bytes there
+    DiskRates disk_rates = {};     ///< what that disk is expected to do; slower is warned of
     bool draws_weights = true;     ///< false where a checkpoint is loaded next
   };
   /// Takes the memory and the disk and fills in the step state and the initial weights, which
@@ -51,6 +54,10 @@ class Engine {
   kernels::StepState state() const;
   void set_state(const kernels::StepState& state);
   StateView view();
+
+  /// As Session::together of work that moves up to `bytes` to or from disks, and `name` in a
+  /// warning: a rank whose disk is slower than the others' is waited for. Collective.
+  void together_at_disk(const std::string& name, int64_t bytes, const std::function<void()>& work);
 
   int64_t runs(plan::BodyId body) const {
     return body == plan::kReadAhead ? executor_->reads_ahead() : runs_[body];
@@ -77,14 +84,16 @@ class Engine {
 
  private:
   DiskBytes disk_moved() const { return disk_ ? disk_->moved() : DiskBytes{}; }
-  run::LaneDisks open_disk(const DiskSettings& settings);
+  run::LaneDisks open_disk(const Options& options);
   void register_staging();
   void start_watchdog();
+  void look_at_disk();
 
   Session& session_;
   const Build& build_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::unique_ptr<Disk> disk_;  ///< null where the plan keeps nothing there
+  std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;
   std::unique_ptr<run::Executor> executor_;
   std::array<int64_t, plan::kBodies> runs_{};

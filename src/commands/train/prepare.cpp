@@ -23,6 +23,14 @@ void warn(const std::string& words) {
   std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
 }
 
+/// Nobody has measured a machine that a run finds itself on.
+train::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
+  return {.read = machine.disk_read_bandwidth / node_ranks,
+          .write = machine.disk_write_bandwidth / node_ranks,
+          .slack = 10,
+          .source = "a guess"};
+}
+
 }  // namespace
 
 void Run::read_input() {
@@ -65,6 +73,7 @@ void Run::compile_plan() {
     });
     disk_ = train::disk_settings(config_);
     plan_ = train::report_plan(build_, machine, limit);
+    disk_rates_ = expected_rates(machine, int(nodes_most));
   });
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
   session_.together([&] { refuse_unless_fits(plan_, asked, team, {.most = team.ranks}); });
@@ -213,13 +222,20 @@ void Run::make_engine() {
                   train::Engine::Options{.seed = uint64_t(config_.run.seed),
                                          .watchdog_seconds = seconds,
                                          .disk = disk_,
+                                         .disk_rates = disk_rates_,
                                          .draws_weights = !start_from_});
+  const int64_t disk_bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
   if (start_from_) checkpointer_->load(*start_from_, *engine_);
   if (initial_) {
-    session_.together([&] { train::begin_with_weights(*initial_, engine_->view()); });
+    const int64_t weights = model::parameter_count(build_.model) * int64_t(sizeof(float));
+    engine_->together_at_disk("the weights that it begins with", disk_bytes + weights,
+                              [&] { train::begin_with_weights(*initial_, engine_->view()); });
     initial_.reset();
   }
-  session_.together([&] { engine_->executor().fill_disk(); });
+  if (disk_bytes > 0) {
+    engine_->together_at_disk("the zeros that its disk begins with", disk_bytes,
+                              [&] { engine_->executor().fill_disk(); });
+  }
   if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
 }
 

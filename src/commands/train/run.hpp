@@ -69,6 +69,7 @@ class Run {
   RunConfig config_;
   train::Build build_;
   train::DiskSettings disk_;
+  train::DiskRates disk_rates_;
   train::PlanReport plan_;
   std::string largest_;  ///< what "max" has become
   std::string homes_;    ///< likewise "auto"

@@ -116,6 +116,54 @@ TEST(DiskTier, TwoJobsShareAFolder) {
   EXPECT_EQ(back.data()[0], std::byte{1});
 }
 
+/// Calls `look` whenever blocks may have come back.
+class SeenEngine final : public aio::Engine {
+ public:
+  explicit SeenEngine(std::function<void()> look) : look_(std::move(look)) {}
+  std::string_view name() const override { return "seen"; }
+  int depth() const override { return inner_->depth(); }
+  std::string register_memory(std::span<std::byte>) override { return ""; }
+  void start(const aio::Block& block, uint64_t tag) override { inner_->start(block, tag); }
+  void flush() override { inner_->flush(); }
+  void reap(bool wait, std::vector<aio::Completion>& completed) override {
+    look_();
+    inner_->reap(wait, completed);
+  }
+
+ private:
+  std::function<void()> look_;
+  std::unique_ptr<aio::Engine> inner_ = threads();
+};
+
+TEST(DiskTier, ShowsHowFarAMoveIsBlockByBlock) {
+  const Folder folder;
+  const DiskFiles files({.folders = {folder.path()}, .bytes = kBytes});
+  BlockTable table(files.bytes());
+  std::vector<int64_t> moved;
+  bool always_moving = true;
+  DiskTier* seen = nullptr;
+  auto engine = std::make_unique<SeenEngine>([&] {
+    moved.push_back(seen->moved_bytes());
+    always_moving = always_moving && seen->is_moving();
+  });
+  DiskTier tier(files, table, std::move(engine), {});
+  seen = &tier;
+  const Arena memory(kBytes);
+  EXPECT_FALSE(tier.is_moving());
+  tier.write(0, {memory.data(), size_t(kBytes)}, 1);
+  EXPECT_TRUE(always_moving);
+  EXPECT_FALSE(tier.is_moving());
+  EXPECT_EQ(moved.front(), 0);
+  EXPECT_EQ(tier.moved_bytes(), kBytes);
+  EXPECT_TRUE(std::ranges::any_of(moved, [](int64_t b) { return b > 0 && b < kBytes; }));
+  const auto fails = [&] { tier.read(0, {memory.data(), size_t(kBytes)}); };
+  memory.data()[0] = std::byte{1};
+  table.note(0, {memory.data(), size_t(kDiskBlockBytes)}, 2);
+  EXPECT_EQ(refusal(fails).exit, Exit::kIo);
+  EXPECT_FALSE(tier.is_moving()) << "after a failure too";
+  EXPECT_EQ(tier.moved_bytes(), 2 * kBytes) << "all that was on its way came";
+}
+
 TEST(DiskTier, LeavesChecksumsToAUserWhoWantsThem) {
   const Folder folder;
   const DiskFiles files({.folders = {folder.path()}, .bytes = kBytes});

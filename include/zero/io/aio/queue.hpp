@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,6 +74,8 @@ class Queue {
   void wait(Ticket ticket);
 
   const QueueTraffic& traffic() const { return traffic_; }
+  /// Both directions, block by block: readable from any thread at any time.
+  int64_t moved_bytes() const { return moved_bytes_.load(std::memory_order_relaxed); }
   const Engine& engine() const { return *engine_; }
 
  private:
@@ -107,6 +110,7 @@ class Queue {
   std::unique_ptr<Engine> engine_;
   QueueOptions options_;
   QueueTraffic traffic_;
+  std::atomic<int64_t> moved_bytes_{0};
   std::vector<Slot> slots_;
   std::vector<uint32_t> order_;  ///< slots with bytes left to start, the oldest first
   std::vector<Piece> pieces_;    ///< [depth]

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -77,6 +78,10 @@ class DiskTier {
   bool is_written(int64_t offset) const { return table_.is_written(offset); }
 
   const aio::QueueTraffic& traffic() const { return queue_.traffic(); }
+  /// Whether a read() or write() is under way, and the bytes that all of them have moved so far,
+  /// block by block: readable from any thread at any time.
+  bool is_moving() const { return is_moving_.load(std::memory_order_relaxed); }
+  int64_t moved_bytes() const { return queue_.moved_bytes(); }
 
  private:
   struct Move {
@@ -102,6 +107,7 @@ class DiskTier {
   int64_t part_bytes_;
   std::vector<Part> parts_;     ///< a ring of those on their way
   std::exception_ptr failure_;  ///< the first of a move
+  std::atomic<bool> is_moving_{false};
 };
 
 }  // namespace zero::tiers
