@@ -283,15 +283,21 @@ void Store::retain(const Retention& retention) {
   }
 }
 
+bool Store::is_folder(const std::string& name) const {
+  struct stat status {};
+  if (fstatat(root_.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    return S_ISDIR(status.st_mode);
+  }
+  // It may have gone meanwhile.
+  if (exit_of_open(errno) == Exit::kIo) refuse_path(path(name), "looking at it");
+  return false;
+}
+
 std::vector<int64_t> Store::steps() const {
   std::vector<int64_t> steps;
   for (const std::string& name : names()) {
     const std::optional<int64_t> step = step_in(name);
-    struct stat status {};
-    if (step && fstatat(root_.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(status.st_mode)) {
-      steps.push_back(*step);
-    }
+    if (step && is_folder(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -309,7 +315,9 @@ std::optional<int64_t> Store::latest() const {
 bool Store::verifies(int64_t step, bool whole) const try {
   verify(step, whole);
   return true;
-} catch (const Error&) {
+} catch (const Error& error) {
+  // Who could not look knows nothing of it.
+  if (error.exit() == Exit::kIo) throw;
   return false;
 }
 
@@ -324,11 +332,18 @@ Manifest Store::read_manifest(int folder, int64_t step) const {
   return manifest;
 }
 
+OpenFile Store::open_step(int64_t step) const {
+  const std::string name = folder_of(step);
+  OpenFile folder(
+      openat(root_.descriptor(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder) return folder;
+  const int reason = errno;
+  refuse(exit_of_open(reason), path(name), ": ", std::strerror(reason));
+}
+
 Manifest Store::verify(int64_t step, bool whole) const {
   const std::string name = folder_of(step);
-  const OpenFile folder(
-      openat(root_.descriptor(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder) refuse(Exit::kInput, path(name), ": ", std::strerror(errno));
+  const OpenFile folder = open_step(step);
   Manifest manifest = read_manifest(folder.descriptor(), step);
   for (const File& file : manifest.files) {
     ShardReader reader(folder.descriptor(), path(name), file);

@@ -63,7 +63,7 @@ std::optional<Start> Checkpointer::find_start() {
   // Who has less to check than others leaves them its core.
   const Asleep asleep(session_.peers());
   const CheckpointConfig& wanted = config_.checkpoint;
-  std::optional<Start> start = newest(*store_, store_->steps());
+  std::optional<Start> start = newest(*store_, shared_steps(*store_));
   if (!start && !wanted.resume_from.empty()) {
     const CheckpointPlace place = find_checkpoints(wanted.resume_from);
     session_.together([&] {
@@ -72,7 +72,7 @@ std::optional<Start> Checkpointer::find_start() {
       }
       other_ = std::make_unique<Store>(Store::Options{.root = place.root});
     });
-    start = newest(*other_, place.step ? std::vector{*place.step} : other_->steps());
+    start = newest(*other_, place.step ? std::vector{*place.step} : shared_steps(*other_));
   }
   const bool required = wanted.resume == Resume::require || !wanted.resume_from.empty();
   session_.together([&] {
@@ -89,28 +89,38 @@ std::optional<Start> Checkpointer::find_start() {
 std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& manifest) {
   const DiskWork disk = {.name = "the check of a checkpoint"};
   const Problem problem = first_problem(session_.peers(), disk, [&] {
-    const std::string name = Store::folder_of(step);
     manifest = store.verify(step, false);
-    const OpenFile folder(store.open_folder(name));
+    const OpenFile folder = store.open_step(step);
     for (size_t f = size_t(session_.rank()); f < manifest.files.size();
          f += size_t(session_.ranks())) {
-      checkpoint::ShardReader file(folder.descriptor(), store.root() + "/" + name,
+      checkpoint::ShardReader file(folder.descriptor(), store.root() + "/" + Store::folder_of(step),
                                    manifest.files[f]);
       file.verify(session_.threads());
       file.require_structure(manifest);
     }
   });
-  if (problem.exit != Exit::kNoCheckpoint) return problem.what;
-  session_.together([&] { refuse(Exit::kNoCheckpoint, problem.what); });
+  if (!problem || problem.exit == Exit::kInput) return problem.what;
+  session_.together([&] {
+    if (session_.rank() != problem.rank) return;
+    const bool unread = problem.exit == Exit::kIo;
+    refuse(problem.exit, problem.what,
+           unread ? " - what could not be read may be whole: mend that and start again" : "");
+  });
   return "";
 }
 
-std::optional<Start> Checkpointer::newest(const Store& store, std::vector<int64_t> steps) {
-  // Ranks may see a folder at different moments.
+/// Ranks may see a folder at different moments.
+std::vector<int64_t> Checkpointer::shared_steps(const Store& store) {
   std::string words;
-  for (const int64_t step : steps) words += text(step, " ");
+  session_.together([&] {
+    if (!session_.is_first()) return;
+    for (const int64_t step : store.steps()) words += text(step, " ");
+  });
   std::istringstream listed(session_.peers().share(words)[0]);
-  steps.assign(std::istream_iterator<int64_t>(listed), {});
+  return {std::istream_iterator<int64_t>(listed), {}};
+}
+
+std::optional<Start> Checkpointer::newest(const Store& store, const std::vector<int64_t>& steps) {
   std::string first;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     Start start{.store = &store, .manifest = {}};

@@ -46,12 +46,13 @@ void describe(const Manifest& manifest, StepSurvey& step) {
   step.weights_only = is_weights_only(manifest.facts);
 }
 
-/// Keeps what `work` finds wrong with a step.
+/// Keeps what `work` finds wrong with a step; what it cannot read is no finding.
 template <class Work>
 void note_problem(StepSurvey& step, const Work& work) {
   try {
     work();
   } catch (const Error& error) {
+    if (error.exit() == Exit::kIo) throw;
     step.newer_format |= error.exit() == Exit::kNoCheckpoint;
     step.problems.push_back(error.what());
   }
@@ -63,7 +64,7 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
   step.folder = store.root() + "/" + Store::folder_of(number);
   step.written = written_at(step.folder);
   note_problem(step, [&] {
-    const OpenFile folder(store.open_folder(Store::folder_of(number)));
+    const OpenFile folder = store.open_step(number);
     const Manifest manifest = store.read_manifest(folder.descriptor(), number);
     describe(manifest, step);
     for (const checkpoint::File& file : manifest.files) {

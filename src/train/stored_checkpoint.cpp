@@ -48,7 +48,7 @@ void StoredCheckpoint::open_newest(const std::string& folder) {
       manifest_ = store_->verify(*step, false);
       return;
     } catch (const Error& error) {
-      if (error.exit() == Exit::kNoCheckpoint) throw;
+      if (error.exit() != Exit::kInput) throw;
       if (step == steps.rbegin()) problem = error.what();
     }
   }

@@ -116,6 +116,37 @@ def last_syncs_are_not_repeated(faults):
         check(faults.latest() == "step00000006", f"{what}: the end is saved anew", result)
 
 
+def cannot_read(faults, rank, number, error):
+    """One call fails by which a rank opens or reads the newest checkpoint."""
+    name, path = faults.reading[rank][number - 1]
+    what = f"{name} of {path} on rank {rank} fails with {errno.errorcode[error]}"
+    result = faults.run_faulty(rank=rank, UNDER="step00000004", FROM="", CALL=number, ACTION=error)
+    check(result.status == 5 and len(result.error_lines()) == 1, f"{what}: status 5", result)
+    line = result.error_lines()[0]
+    named = f"[rank {rank} " in line and "step00000004" in line and os.strerror(error) in line
+    check(named, f"{what}: rank, place and reason are named: {line}")
+    left = sorted(path.name for path in (faults.runs / "tiny/checkpoints").glob("*step*"))
+    check(left == ["step00000002", "step00000004"], f"{what}: nothing is renamed: {left}", result)
+    check(faults.latest() == "step00000004", f"{what}: latest points where it did", result)
+
+
+def unread_is_not_damaged(faults, everywhere):
+    """A disk that does not read says nothing of what it holds."""
+    faults.reading = []
+    for rank in range(2):
+        result = faults.run_faulty(rank=rank, UNDER="step00000004", FROM="")
+        check(result.finished(), "a watched run finishes", result)
+        faults.reading.append(faults.logged())
+    for rank, calls in enumerate(faults.reading):
+        opens, reads = numbers_of(calls, "open"), numbers_of(calls, "pread")
+        check(len(opens) >= 4 and len(reads) >= 3, f"rank {rank} opens and reads: {calls}")
+        for number in reads if everywhere else (reads[0], reads[-1]):
+            cannot_read(faults, rank, number, errno.EIO)
+        for number in opens if everywhere else opens[rank:rank + 2]:
+            cannot_read(faults, rank, number, (errno.EMFILE, errno.EACCES)[number % 2])
+    faults.require_nothing_lost(faults.go_on(), "after the last of them")
+
+
 def files_need_no_locks(faults):
     for error in (errno.ENOLCK, errno.EOPNOTSUPP):
         result = faults.run_faulty(FROM="", ONLY="flock", CALL=1, REPEATS=1, ACTION=error)
@@ -154,7 +185,9 @@ def folder_must_be_shared(faults):
 
 def main():
     faults = Faults()
-    if os.environ.get("FAULTS") == "all":
+    everywhere = os.environ.get("FAULTS") == "all"
+    unread_is_not_damaged(faults, everywhere)
+    if everywhere:
         every_call_may_fail(faults)
     else:
         some_calls_fail(faults)

@@ -45,7 +45,8 @@ enum class SurveyDepth {
 };
 
 /// Looks at the checkpoints of a run or a folder of them, or at the one that `folder` is; `on_step`
-/// sees each when it is done. Throws Error(kInput) where there is no such folder.
+/// sees each when it is done. Throws Error(kInput) where there is no such folder, Error(kIo) where
+/// something could not be read, which says nothing of what it holds.
 Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step);
 

@@ -70,7 +70,8 @@ class Checkpointer {
   /// of checkpoint.resume_from; else none. One warning for each that does not verify. Throws Ended,
   /// kNoCheckpoint, where there are checkpoints and none verifies, where none is and one is
   /// required, where the newest does not verify and is required, and where a newer release wrote
-  /// it; kInput where it is of another architecture, tokenizer or data.
+  /// it; kInput where it is of another architecture, tokenizer or data; kIo where one could not be
+  /// read, which says nothing of what it holds.
   std::optional<Start> find_start();
 
   /// Settings of the checkpoint that are others now and change what is computed.
@@ -100,7 +101,8 @@ class Checkpointer {
  private:
   struct Background;
 
-  std::optional<Start> newest(const checkpoint::Store& store, std::vector<int64_t> steps);
+  std::vector<int64_t> shared_steps(const checkpoint::Store& store);
+  std::optional<Start> newest(const checkpoint::Store& store, const std::vector<int64_t>& steps);
   std::string verify(const checkpoint::Store& store, int64_t step, checkpoint::Manifest& manifest);
   void open_store();
   void require_shared_folder();

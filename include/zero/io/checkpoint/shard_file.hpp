@@ -76,7 +76,8 @@ class ShardWriter {
 class ShardReader {
  public:
   /// Opens `file` in the open folder: a regular file with one link, of the size that the manifest
-  /// names. Throws Error(kInput) naming folder, file and what is wrong.
+  /// names. Throws Error(kInput) naming folder, file and what is wrong; Error(kIo) where the
+  /// machine could not open it.
   ShardReader(int folder, const std::string& folder_name, const File& file);
   ~ShardReader();
   ShardReader(const ShardReader&) = delete;
@@ -84,11 +85,11 @@ class ShardReader {
 
   /// Throws Error(kInput) naming file and block where a digest does not hold; Error(kIo).
   void read(int64_t offset, std::span<std::byte> out);
-  /// Checks every block, by so many threads.
+  /// Checks every block, by so many threads. Throws as read().
   void verify(int threads = 1) const;
   /// Requires that HDF5 would see in the file what the manifest says, and nothing else: no links
   /// but hard ones, no storage elsewhere, no other shapes, types or attributes. Few KiB are read.
-  /// Throws Error(kInput) naming file and object.
+  /// Throws Error(kInput) naming file and object; Error(kIo).
   void require_structure(const Manifest& manifest) const;
 
  private:

@@ -34,7 +34,7 @@ class Store {
   /// Makes the temporary folder of a step and returns its name, ".tmp-step00001200-<128-bit id>".
   /// By one rank. A folder of that step that does not verify is moved to
   /// "damaged-step00001200-<id>" and kept; one that does is Error(kIo): a step is never
-  /// overwritten.
+  /// overwritten. Where it cannot be read, Error(kIo), and it stays.
   std::string begin(int64_t step);
 
   /// Makes a temporary folder that no step comes of, and returns its name: where every rank tries
@@ -66,7 +66,8 @@ class Store {
     int64_t keep_every = 0;  ///< and every step that it divides; 0 = none
     std::optional<int64_t> best = {};
   };
-  /// Removes what need not be kept, never the newest that verifies.
+  /// Removes what need not be kept, never the newest that verifies. Throws Error(kIo) where none
+  /// may be removed, as one could not be read.
   void retain(const Retention& retention);
 
   /// Steps with a folder, ascending; nothing is said about what is in them.
@@ -77,8 +78,11 @@ class Store {
   static std::string folder_of(int64_t step);
 
   /// Reads and checks the manifest of a step; with `whole` every block of every file too. Throws
-  /// Error(kInput) naming file and block.
+  /// Error(kInput) naming file and block, Error(kNoCheckpoint) where a newer release wrote it, and
+  /// Error(kIo) where it could not be read, which says nothing of what it holds.
   Manifest verify(int64_t step, bool whole) const;
+  /// The folder of a step. Throws Error(kInput) where there is no such folder, else Error(kIo).
+  OpenFile open_step(int64_t step) const;
   /// The manifest alone, out of the open folder of a step. Throws as verify().
   Manifest read_manifest(int folder, int64_t step) const;
 
@@ -105,6 +109,7 @@ class Store {
   void make_root();
   void collect();
   void finish_publishing();
+  bool is_folder(const std::string& name) const;
   bool verifies(int64_t step, bool whole) const;
   void open_up(const std::string& temporary) const;
   void take_back(const std::string& temporary, int64_t step, std::optional<int64_t> before);
