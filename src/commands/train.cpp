@@ -40,6 +40,7 @@ int train(const CommandLine& line, int& argc, char**& argv) {
     // 7. What came of it.
     run.report();
     run.export_model();
+    run.require_saved();
     run.end();
     status = run.exit_status();
   });

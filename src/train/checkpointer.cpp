@@ -152,22 +152,26 @@ int64_t Checkpointer::committed(bool waits) {
 
 void Checkpointer::conclude(const std::string& problem) {
   const int64_t step = std::exchange(saving_, 0);
-  if (!problem.empty()) return give_up(text("the checkpoint of step ", step, " failed: ", problem));
+  if (!problem.empty()) {
+    problem_ = text("the checkpoint of step ", step, " failed: ", problem);
+    return give_up();
+  }
   committed_ = step;
   best_ = best_if_saved_;
 }
 
-void Checkpointer::give_up(const std::string& problem) {
+void Checkpointer::give_up() {
   if (++failures_ > config_.checkpoint.max_failures) {
     session_.together([&] {
       if (session_.is_first()) {
-        refuse(Exit::kIo, problem, " - mend that; checkpoint.max_failures = ", failures_,
-               " would have let training go on");
+        refuse(Exit::kIo, problem_, " - mend that; checkpoint.max_failures = ", failures_,
+               " would have let the run go on");
       }
     });
   }
   if (!session_.is_first()) return;
-  std::fprintf(stderr, "zeroapp: warning: %s; training goes on\n", problem.c_str());
+  std::fprintf(stderr, "zeroapp: warning: %s; checkpoint.max_failures lets the run go on\n",
+               problem_.c_str());
 }
 
 }  // namespace zero::train

@@ -4,9 +4,11 @@ run ends with 5 or goes on. FAULTS=all in the environment: every call of each ra
 import errno
 import os
 import shutil
+import signal
 
 from faults import Faults
 from program import check, check_refused
+from signals import first_rank, wait_for_steps
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)
 SHORT = (("pwrite", 0, errno.ENOSPC), ("fallocate", 1, errno.ENOSPC), ("fsync", 1, errno.EIO),
@@ -88,12 +90,34 @@ def page_cache_is_another_way(faults):
 def training_may_go_on(faults):
     result = faults.run_faulty("checkpoint.max_failures=1", rank=1, ONLY="fsync", CALL=1,
                                ACTION=errno.EIO)
-    check(result.finished() and "training goes on" in result.err, "one failure is let pass", result)
+    check(result.finished() and "lets the run go on" in result.err, "one failure may be", result)
     check(faults.latest() == "step00000006", "and the end is saved", result)
     result = faults.run_faulty("checkpoint.max_failures=1", rank=1, ONLY="fsync", CALL=1,
                                REPEATS=1, ACTION=errno.EIO)
     check(result.status == 5, "two are not", result)
     check(faults.latest() == "step00000004" and not faults.leftovers(), "and leave nothing", result)
+
+
+def end_must_be_saved(faults):
+    """checkpoint.max_failures is for saves that others follow."""
+    settings = ("checkpoint.max_failures=9", "checkpoint.interval=0")
+    for background in ("false", "true"):
+        result = faults.run_faulty(*settings, f"checkpoint.async={background}", rank=1,
+                                   ONLY="fsync", CALL=1, ACTION=errno.ENOSPC)
+        check_refused(result, 5, "finished step 6 of 6, but the checkpoint of step 6 failed: "
+                      "rank 1: ", "No space left on device syncing the file; step 4 was saved last")
+        check(result.summary["steps"] == 6, "what can be told of the run is told", result)
+        check(faults.latest() == "step00000004" and not faults.leftovers(), "nothing stays", result)
+    faults.require_nothing_lost(result, "the last step was not saved")
+    process = faults.start_faulty(*settings, "run.steps=1000000", "run.log_interval=1000000",
+                                  UNDER="rank00000.h5", FROM=".tmp-step", ONLY="fsync", CALL=2,
+                                  REPEATS=1, ACTION=errno.ENOSPC)
+    wait_for_steps(faults, process, 6)
+    os.kill(first_rank(faults), signal.SIGTERM)
+    result = faults.wait(process)
+    check_refused(result, 5, "stopped by SIGTERM", "after step", "step 4 was saved last")
+    launches = (faults.runs / "tiny/launches.jsonl").read_text().splitlines()
+    check('"ended":"error E0500' in launches[-1], f"the launch's end is told: {launches[-1]}")
 
 
 def last_syncs_are_not_repeated(faults):
@@ -110,7 +134,7 @@ def last_syncs_are_not_repeated(faults):
         what = f"sync {number} of {folder}"
         result = faults.run_faulty("checkpoint.max_failures=1", ONLY="fsync", CALL=number,
                                    ACTION=errno.EIO)
-        check(result.finished() and "training goes on" in result.err, f"{what}: let pass", result)
+        check(result.finished() and "lets the run go on" in result.err, f"{what}: let pass", result)
         check("fsync-again" not in [name for name, _ in faults.logged()],
               f"{what}: no descriptor is asked again", result)
         check(faults.latest() == "step00000006", f"{what}: the end is saved anew", result)
@@ -196,6 +220,7 @@ def main():
     room_is_found_later(faults)
     page_cache_is_another_way(faults)
     training_may_go_on(faults)
+    end_must_be_saved(faults)
     last_syncs_are_not_repeated(faults)
     files_need_no_locks(faults)
     little_room_is_said(faults)

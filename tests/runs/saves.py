@@ -111,7 +111,7 @@ def background_errors_surface(faults):
           result)
     check(faults.latest() == "step00000004" and not faults.leftovers(), "nothing stays", result)
     result = faults.run_faulty(*settings[:2], "checkpoint.max_failures=1", rank=1, **fault)
-    check(result.finished() and "training goes on" in result.err, "or is let pass", result)
+    check(result.finished() and "lets the run go on" in result.err, "or is let pass", result)
     check(faults.latest() == "step00000006", "the end is saved", result)
 
 

@@ -55,7 +55,7 @@ struct KeptOfSaves;
 /// Saves the state of a run and finds it again: the commit protocol over all ranks, of which
 /// checkpoint::Store is one process's part. What a rank holds is written by that rank; what it
 /// needs it reads, at any number of ranks and any stage, in pieces of at most 4 MiB. Every public
-/// function is collective.
+/// function that does not say otherwise is collective.
 class Checkpointer {
  public:
   /// Makes the folder and takes its lock (rank 0), tries whether every rank can write into the same
@@ -93,6 +93,8 @@ class Checkpointer {
   /// save when that has ended on every rank, or waits for it. A save that failed gives one warning
   /// where checkpoint.max_failures allows it; else it throws Ended, kIo.
   int64_t committed(bool waits);
+  /// In words, "the checkpoint of step 6 failed: ..."; "" where none has. Not collective.
+  const std::string& last_failure() const { return problem_; }
 
   /// Where a better checkpoint than that of the last step is known: fills the engine with it and
   /// returns its evaluation. Throws Ended, kNoCheckpoint, where it does not verify any more.
@@ -111,7 +113,7 @@ class Checkpointer {
   void fill(const Start& start, Engine& engine);
   void set_damaged_aside(const Start& start);
   void conclude(const std::string& problem);
-  void give_up(const std::string& problem);
+  void give_up();
 
   Session& session_;
   const RunConfig& config_;
@@ -123,6 +125,7 @@ class Checkpointer {
   int64_t saving_ = 0;                      ///< the step of the save under way; 0: none is
   int64_t committed_ = 0;
   int64_t failures_ = 0;
+  std::string problem_;  ///< of the last of them
   std::optional<Evaluation> noted_, best_, best_if_saved_;
 };
 

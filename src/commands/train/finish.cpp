@@ -129,6 +129,16 @@ std::string Run::ending() const {
   return text("finished step ", place, outcome_.steps < config_.run.steps ? " (run.stop_at)" : "");
 }
 
+void Run::require_saved() {
+  session_.together([&] {
+    const int64_t last = outcome_.saved;
+    if (!session_.is_first() || !checkpointer_ || last == outcome_.steps) return;
+    refuse(Exit::kIo, ending(), ", but ", checkpointer_->last_failure(), "; ",
+           last > 0 ? text("step ", last, " was saved last") : "no step is saved",
+           " - mend that and start again");
+  });
+}
+
 void Run::end() {
   if (folder_ && !train::end_launch(folder_->path(), ending())) {
     std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);

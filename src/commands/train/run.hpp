@@ -42,6 +42,9 @@ class Run {
   void train_steps();
   void report();
   void export_model();
+  /// Throws Ended, kIo, where the last step is not saved: checkpoint.max_failures lets a run go on,
+  /// not its work be lost without a word.
+  void require_saved();
   void end();
   /// kRequeue where something else than the run or its user has ended it, with a checkpoint to go
   /// on from.
