@@ -39,6 +39,8 @@ std::vector<Store::Leftover> Store::leftovers() const {
       add("set aside, as it did not verify", "remove it with rm -r when nobody needs it");
     } else if (!step_in(name)) {
       add("is not of a checkpoint", "move it away if nobody needs it here");
+    } else if (is_empty_folder(name)) {
+      add("a step's name without its files", collected);
     } else if (!holds_manifest(name)) {
       add("a step without a manifest, which no run goes on from", "remove it with rm -r");
     }

@@ -99,8 +99,14 @@ std::vector<std::string> Store::names() const {
 
 void Store::collect() {
   for (const std::string& name : names()) {
-    if (!is_unique_name(name, kMaking) && !is_unique_name(name, kRemoving)) continue;
-    if (const std::string problem = remove(name); !problem.empty()) warnings_.push_back(problem);
+    const bool ours = is_unique_name(name, kMaking) || is_unique_name(name, kRemoving);
+    // A step's name that was taken without RENAME_NOREPLACE, by a process that came no further.
+    const bool taken = step_in(name) && is_empty_folder(name);
+    std::string problem = ours ? remove(name) : "";
+    if (taken && unlinkat(root_.descriptor(), name.c_str(), AT_REMOVEDIR) != 0) {
+      problem = text(path(name), ": ", std::strerror(errno), " removing it");
+    }
+    if (!problem.empty()) warnings_.push_back(problem);
   }
 }
 
@@ -291,6 +297,12 @@ bool Store::is_folder(const std::string& name) const {
   // It may have gone meanwhile.
   if (exit_of_open(errno) == Exit::kIo) refuse_path(path(name), "looking at it");
   return false;
+}
+
+/// Of one that may not be read nothing is known.
+bool Store::is_empty_folder(const std::string& name) const {
+  std::error_code error;
+  return is_folder(name) && fs::is_empty(path(name), error) && !error;
 }
 
 std::vector<int64_t> Store::steps() const {

@@ -21,15 +21,27 @@ constexpr int kMaxInterruptions = 16;  // of one write, without progress
   refuse(Exit::kIo, path, ": is there already and is never overwritten; move it away");
 }
 
-/// A folder may take the place of an empty one, which no two processes can have made. For a file
-/// there is a moment between the look and the rename.
-void reserve_name(const std::string& from, const std::string& to) {
-  if (!std::filesystem::is_directory(from)) {
-    if (std::filesystem::exists(std::filesystem::symlink_status(to))) refuse_taken(to);
-  } else if (mkdir(to.c_str(), 0700) != 0) {
+[[noreturn]] void refuse_rename(const std::string& from, const std::string& to, int reason,
+                                const std::string& left = "") {
+  refuse(Exit::kIo, to, ": ", strerror(reason), " renaming ", from, left);
+}
+
+/// For a file there is a moment between the look and the rename.
+void rename_file(const std::string& from, const std::string& to) {
+  if (std::filesystem::exists(std::filesystem::symlink_status(to))) refuse_taken(to);
+  if (rename(from.c_str(), to.c_str()) != 0) refuse_rename(from, to, errno);
+}
+
+/// A folder may take the place of an empty one, which no two processes can have made.
+void rename_folder(const std::string& from, const std::string& to) {
+  if (mkdir(to.c_str(), 0700) != 0) {
     if (errno == EEXIST) refuse_taken(to);
     refuse(Exit::kIo, to, ": ", strerror(errno), " making the folder");
   }
+  if (rename(from.c_str(), to.c_str()) == 0) return;
+  const int reason = errno;
+  const bool gone = rmdir(to.c_str()) == 0;
+  refuse_rename(from, to, reason, gone ? "" : text("; ", strerror(errno), " removing it again"));
 }
 
 void sync_folder_of(const std::string& path) {
@@ -82,11 +94,8 @@ void rename_new(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno == EEXIST) refuse_taken(to);
     // Some file systems do not know the flag.
-    const bool unknown = errno == EINVAL || errno == ENOSYS;
-    if (unknown) reserve_name(from, to);
-    if (!unknown || rename(from.c_str(), to.c_str()) != 0) {
-      refuse(Exit::kIo, to, ": ", strerror(errno), " renaming ", from);
-    }
+    if (errno != EINVAL && errno != ENOSYS) refuse_rename(from, to, errno);
+    std::filesystem::is_directory(from) ? rename_folder(from, to) : rename_file(from, to);
   }
   sync_folder_of(to);
 }

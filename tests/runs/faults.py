@@ -57,9 +57,9 @@ class Faults(Program):
     def run_faulty(self, *settings, rank=0, **faults):
         return self.wait(self.start_faulty(*settings, rank=rank, **faults))
 
-    def calls(self, rank):
+    def calls(self, rank, *settings, **faults):
         """Names and paths of the calls that a save makes on a rank."""
-        result = self.run_faulty(rank=rank)
+        result = self.run_faulty(*settings, rank=rank, **faults)
         check(result.finished(), "a watched run finishes", result)
         return self.logged()
 

@@ -13,25 +13,46 @@ from program import check
 from signals import children_of, parent_of, wait_for_steps
 
 
-def places(calls, everywhere):
-    """Numbers of calls to be killed at: all, or one amid the writing and one behind a renaming."""
-    if everywhere:
-        return range(1, len(calls) + 1)
+def places(calls):
+    """Numbers of calls to be killed at: one amid the writing and one behind a renaming."""
     renames = [number for number, (name, _) in enumerate(calls, 1) if name == "rename"]
     return [len(calls) // 3, *(number + 1 for number in renames[:1])]
 
 
-def killed_at_calls(faults, everywhere):
+def naming(calls, step="step00000006"):
+    """The call that takes a step's name where RENAME_NOREPLACE is unknown; a renaming follows."""
+    return next(number for number, (name, path) in enumerate(calls, 1)
+                if name == "mkdir" and path.endswith("/" + step))
+
+
+def killed_at_calls(faults, choose, **others):
     killed = 0
     for rank in range(2):
-        calls = faults.calls(rank)
-        for call in places(calls, everywhere):
-            what = f"rank {rank} killed at call {call} of {len(calls)}, {calls[call - 1]}"
-            broken = faults.run_faulty(rank=rank, CALL=call, ACTION="kill")
+        calls = faults.calls(rank, **others)
+        for call in choose(rank, calls):
+            what = f"rank {rank} killed at call {call} of {len(calls)}, {calls[call - 1]}, {others}"
+            broken = faults.run_faulty(rank=rank, CALL=call, ACTION="kill", **others)
             check(not broken.finished(), f"{what}: it is killed", broken)
             faults.require_nothing_lost(broken, what)
             killed += 1
-    print(f"killed at {killed} calls of a save, nothing is lost", flush=True)
+    print(f"killed at {killed} calls of a save, nothing is lost {others or ''}", flush=True)
+
+
+def killed_between_name_and_files(faults):
+    """Where a step has its name before its files, and nobody knows RENAME_NOREPLACE."""
+    between = naming(faults.calls(0, NO_NOREPLACE=1)) + 1
+    broken = faults.run_faulty(CALL=between, ACTION="kill", NO_NOREPLACE=1)
+    check(faults.leftovers().count("step00000006") == 1, "an empty folder has the name", broken)
+    result = faults.go_on("checkpoint.resume=require")
+    check(result.finished() and "going on from step 4" in result.out,
+          "which keeps nobody from what is required", result)
+    first = {"FROM": "step00000002", "NO_NOREPLACE": 1}
+    between = naming(faults.calls(0, "run.output=runs/new", **first), "step00000002") + 1
+    broken = faults.run_faulty("run.output=runs/new", CALL=between, ACTION="kill", **first)
+    check(list((faults.runs / "new/checkpoints").glob("step*")), "so has one of the first", broken)
+    result = faults.wait(faults.start(2, *faults.settings, "run.output=runs/new"), run="new")
+    check(result.finished() and result.summary["state_sha256"] == faults.state,
+          "nor from beginning", result)
 
 
 def acknowledged(result):
@@ -117,7 +138,14 @@ def interrupt_commits(faults):
 def main():
     everywhere = os.environ.get("KILL") == "all"
     faults = Faults()
-    killed_at_calls(faults, everywhere)
+    if everywhere:
+        for others in ({}, {"NO_NOREPLACE": 1}):
+            killed_at_calls(faults, lambda rank, calls: range(1, len(calls) + 1), **others)
+    else:
+        killed_at_calls(faults, lambda rank, calls: places(calls))
+        killed_at_calls(faults, lambda rank, calls: () if rank else
+                        [naming(calls) + i for i in range(3)], NO_NOREPLACE=1)
+    killed_between_name_and_files(faults)
     killed_at_moments(faults, 40 if everywhere else 0)
     stopped_rank_moves_no_latest(faults)
     lone_rank_ends_too()

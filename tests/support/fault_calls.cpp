@@ -10,6 +10,7 @@
 ///   FAULT_REPEATS  1: to all later ones too
 ///   FAULT_LOG      gets a line for each call that counts: its number, name and path
 ///   FAULT_NO_URING 1: the kernel knows no io_uring, so that all writes are calls
+///   FAULT_NO_NOREPLACE 1: no file system knows RENAME_NOREPLACE
 ///   FAULT_NO_DIRECT 1: no file system can write past the page cache, and says so when it is tried
 ///   FAULT_FREE     bytes that file systems say are free
 
@@ -187,6 +188,10 @@ int symlinkat(const char* target, int folder, const char* name) noexcept {
   return int(called("symlink", Path(folder, name), SYS_symlinkat, target, folder, name));
 }
 int renameat2(int from, const char* name, int to, const char* other, unsigned flags) noexcept {
+  if (setting("FAULT_NO_NOREPLACE")[0] == '1' && (flags & RENAME_NOREPLACE)) {
+    errno = EINVAL;
+    return -1;
+  }
   return int(called("rename", Path(from, name), SYS_renameat2, from, name, to, other, flags));
 }
 int renameat(int from, const char* name, int to, const char* other) noexcept {

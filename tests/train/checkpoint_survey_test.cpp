@@ -86,8 +86,8 @@ TEST_F(Surveys, TellWhatElseLiesThereAndWhatRemovesIt) {
   const std::string id(32, 'a'), root = place_.path() + "/";
   for (const std::string& name :
        {".tmp-step00000010-" + id, ".del-step00000001-" + id, "damaged-step00000002-" + id,
-        std::string("step00000008"), std::string("thesis")}) {
-    fs::create_directory(root + name);
+        std::string("step00000008/mine"), std::string("thesis")}) {
+    fs::create_directories(root + name);
   }
   fs::remove(root + "latest");
   fs::create_symlink("../elsewhere", root + "latest");

@@ -295,13 +295,16 @@ TEST_F(Stores, CollectOnlyWhatIsTheirOwn) {
   const std::string id(32, 'a');
   for (const std::string& name :
        {".tmp-step00000002-" + id, ".del-step00000001-" + id, ".tmp-latest-" + id,
-        std::string(".tmp-mine"), std::string(".del-step00000001"), ".tmp-thesis-" + id}) {
-    fs::create_directory(path(name));
+        std::string(".tmp-mine"), std::string(".del-step00000001"), ".tmp-thesis-" + id,
+        std::string("step00000002"), std::string("step00000003/mine")}) {
+    fs::create_directories(path(name));
   }
   writer();
   EXPECT_FALSE(fs::exists(path(".tmp-step00000002-" + id)));
   EXPECT_FALSE(fs::exists(path(".del-step00000001-" + id)));
   EXPECT_FALSE(fs::exists(path(".tmp-latest-" + id)));
+  EXPECT_FALSE(fs::exists(path("step00000002"))) << "empty";
+  EXPECT_TRUE(fs::exists(path("step00000003")));
   EXPECT_TRUE(fs::exists(path(".tmp-mine")));
   EXPECT_TRUE(fs::exists(path(".del-step00000001")));
   EXPECT_TRUE(fs::exists(path(".tmp-thesis-" + id)));
@@ -323,6 +326,7 @@ class Interrupted : public Stores {
     fs::copy(temp_.path() + "/before", root(), kAsTheyAre);
     const pid_t child = fork();
     if (child == 0) {
+      testing_support::without_noreplace = without_noreplace_;
       file_call_plan = {.call = call, .error = error, .status = kEndedBefore};
       _exit(outcome());
     }
@@ -358,22 +362,27 @@ class Interrupted : public Stores {
     EXPECT_EQ(store.latest(), 3) << "the run that comes to step 3 again saves it";
   }
 
+  bool without_noreplace_ = false;
   static constexpr auto kAsTheyAre = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
 };
 
 TEST_F(Interrupted, AtAnyFileSystemCallTheyLoseNothing) {
-  int call = 1, status = kOther;
-  for (; (status = status_of(call, 0)) != kFinished; ++call) {
-    SCOPED_TRACE(text("call ", call));
-    ASSERT_THAT(status, ::testing::AnyOf(kEndedBefore, kEndedAfter));
-    expect_nothing_lost(status == kEndedAfter);
+  for (const bool unknown : {false, true}) {
+    without_noreplace_ = unknown;
+    int call = 1, status = kOther;
+    for (; (status = status_of(call, 0)) != kFinished; ++call) {
+      SCOPED_TRACE(text("call ", call, unknown ? " without RENAME_NOREPLACE" : ""));
+      ASSERT_THAT(status, ::testing::AnyOf(kEndedBefore, kEndedAfter));
+      expect_nothing_lost(status == kEndedAfter);
+    }
+    EXPECT_GT(call, 20) << "calls of one save";
   }
-  EXPECT_GT(call, 20) << "calls of one save";
 }
 
 TEST_F(Interrupted, AnyFailingCallIsReportedAndNothingIsLost) {
   constexpr int kErrors[] = {EIO, ENOSPC, EINVAL, ENOLCK, EOPNOTSUPP};
-  for (const int round : {0, 1}) {
+  for (const int round : {0, 1, 2}) {
+    without_noreplace_ = round == 2;
     int call = 1, status = kOther, error = 0;
     for (; (status = status_of(call, error = kErrors[size_t(2 * call + round) % 5])) != kFinished;
          ++call) {

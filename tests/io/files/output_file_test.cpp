@@ -6,9 +6,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/file_calls.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/input_file.hpp"
 
@@ -55,6 +57,19 @@ TEST_F(OutputFiles, NeverOverwrite) {
   EXPECT_THROW(rename_new(path("old"), path("new")), Error) << "an empty folder stays, too";
   rename_new(path("old"), path("other"));
   EXPECT_TRUE(fs::exists(path("other")));
+}
+
+TEST_F(OutputFiles, GiveANameBackThatWasTakenInVain) {
+  fs::create_directory(path("old"));
+  testing_support::without_noreplace = true;
+  // The first call makes the folder that the second is to replace.
+  testing_support::file_call_plan = {.call = 2, .error = EIO};
+  EXPECT_THROW(rename_new(path("old"), path("new")), Error);
+  EXPECT_FALSE(fs::exists(path("new")));
+  EXPECT_TRUE(fs::exists(path("old")));
+  rename_new(path("old"), path("new"));
+  testing_support::without_noreplace = false;
+  EXPECT_TRUE(fs::exists(path("new")));
 }
 
 TEST_F(OutputFiles, ADiskThatIsFullIsNamedWithThePlace) {

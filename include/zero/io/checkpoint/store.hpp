@@ -19,9 +19,9 @@ namespace zero::checkpoint {
 class Store {
  public:
   /// Where `writes`, makes the folder (0700 or `permissions`), takes its lock, and then mends what
-  /// a killed process left: what is half-made or half-removed goes, and `latest` is moved on to a
-  /// newer step that was whole but not yet pointed at and that verifies. Throws Error(kInUse) with
-  /// the holder's host and pid, Error(kIo).
+  /// a killed process left: what is half-made or half-removed goes, as do empty folders with a
+  /// step's name, and `latest` is moved on to a newer step that was whole but not yet pointed at
+  /// and that verifies. Throws Error(kInUse) with the holder's host and pid, Error(kIo).
   struct Options {
     std::string root;
     bool writes = false;
@@ -110,6 +110,7 @@ class Store {
   void collect();
   void finish_publishing();
   bool is_folder(const std::string& name) const;
+  bool is_empty_folder(const std::string& name) const;
   bool verifies(int64_t step, bool whole) const;
   void open_up(const std::string& temporary) const;
   void take_back(const std::string& temporary, int64_t step, std::optional<int64_t> before);

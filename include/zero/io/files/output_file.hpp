@@ -34,7 +34,8 @@ class OutputFile {
 };
 
 /// Renames a file or folder to a name that nothing has, and syncs the folder around it. Throws
-/// Error(kIo) if the name is taken.
+/// Error(kIo) if the name is taken. Where a file system does not know RENAME_NOREPLACE, a process
+/// that is killed may leave an empty folder of the new name.
 void rename_new(const std::string& from, const std::string& to);
 
 }  // namespace zero
