@@ -324,6 +324,11 @@ std::optional<int64_t> Store::latest() const {
   return step && std::binary_search(all.begin(), all.end(), *step) ? step : std::nullopt;
 }
 
+bool Store::has_lost_all() const {
+  struct stat status {};
+  return steps().empty() && fstatat(root_.descriptor(), kLatest, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 bool Store::verifies(int64_t step, bool whole) const try {
   verify(step, whole);
   return true;

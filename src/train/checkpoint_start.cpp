@@ -13,6 +13,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/files.hpp"
+#include "zero/train/stored_checkpoint.hpp"
 
 namespace zero::train {
 namespace {
@@ -63,6 +64,13 @@ std::optional<Start> Checkpointer::find_start() {
   // Who has less to check than others leaves them its core.
   const Asleep asleep(session_.peers());
   const CheckpointConfig& wanted = config_.checkpoint;
+  session_.together([&] {
+    if (!session_.is_first() || !store_->has_lost_all()) return;
+    const std::string link = store_->root() + "/latest";
+    refuse(Exit::kNoCheckpoint, link,
+           ": points at a checkpoint that is not there, and there is no ",
+           "other - restore one, or remove ", link, " to begin anew");
+  });
   std::optional<Start> start = newest(*store_, shared_steps(*store_));
   if (!start && !wanted.resume_from.empty()) {
     const CheckpointPlace place = find_checkpoints(wanted.resume_from);
@@ -132,9 +140,7 @@ std::optional<Start> Checkpointer::newest(const Store& store, const std::vector<
       refuse(Exit::kNoCheckpoint, problem, " - restore it, or go on from an older one with ",
              "checkpoint.resume = \"auto\"");
     });
-    if (!session_.is_first()) continue;
-    std::fprintf(stderr, "zeroapp: warning: step %lld does not verify and is passed over: %s\n",
-                 (long long)*step, problem.c_str());
+    if (session_.is_first()) warn_passed_over(*step, problem);
   }
   session_.together([&] {
     if (steps.empty()) return;

@@ -126,6 +126,9 @@ Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
     on_step(survey.steps.back());
   }
   choose(survey);
+  if (!place.step && store.has_lost_all()) {
+    survey.why = "latest is all that is left of them: it would end with status 4";
+  }
   if (place.step) return survey;
   for (auto& [name, what, remedy] : store.leftovers()) {
     survey.leftovers.push_back({place.root + "/" + name, what, remedy});

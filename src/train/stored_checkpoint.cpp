@@ -1,5 +1,6 @@
 #include "zero/train/stored_checkpoint.hpp"
 
+#include <cstdio>
 #include <filesystem>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace fs = std::filesystem;
 using checkpoint::Store;
 
 }  // namespace
+
+void warn_passed_over(int64_t step, const std::string& problem) {
+  std::fprintf(stderr, "zeroapp: warning: step %lld does not verify and is passed over: %s\n",
+               (long long)step, problem.c_str());
+}
 
 bool holds_checkpoints(const std::string& folder) {
   const CheckpointPlace place = find_checkpoints(folder);
@@ -49,6 +55,7 @@ void StoredCheckpoint::open_newest(const std::string& folder) {
       return;
     } catch (const Error& error) {
       if (error.exit() != Exit::kInput) throw;
+      warn_passed_over(*step, error.what());
       if (step == steps.rbegin()) problem = error.what();
     }
   }

@@ -102,6 +102,21 @@ def damage_is_named(program):
     check("begin anew" in succeeds(program, "ls", "empty"), "ls of nothing")
 
 
+def passing_over_is_said(program):
+    """By all who take the newest checkpoint of a run, once."""
+    short = program.folder / "short"
+    shutil.copytree(program.folder / run_of("bf16"), short, symlinks=True)
+    (short / "checkpoints/step00000006/rank00001.h5").unlink()
+    begun = program.train(2, "model.init_from=short", "run.output=runs/begun", "run.steps=1")
+    check("beginning with the weights of short/checkpoints/step00000004" in begun.out,
+          "a training begins with an older one", begun)
+    for result in (begun, program.alone("inspect", "short"), program.alone("eval", "short"),
+                   program.alone("export", "short", "short-model")):
+        check(result.status in (0, 1) and not result.error_lines(), "an older one is taken", result)
+        told = result.err.count("warning: step 6 does not verify and is passed over: short/")
+        check(told == 1, f"and the newer one named once, not {told} times", result)
+
+
 def tensors_are_shown(program):
     out = succeeds(program, "inspect", run_of("fp32"))
     for word in ("model/", "optimizer/variance/", "transformer.wte.weight", "[256, 64]", "std"):
@@ -237,6 +252,7 @@ def main():
     trained(program)
     steps_are_listed(program)
     damage_is_named(program)
+    passing_over_is_said(program)
     exports_are_the_weights(program)
     tensors_are_shown(program)
     exports_are_cut(program)

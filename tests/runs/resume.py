@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 
-from program import Program, check
+from program import Program, check, check_refused
 from signals import first_rank, wait_for_steps
 
 EVERYWHERE = os.environ.get("RESUME") == "all"
@@ -163,6 +163,21 @@ def damaged_checkpoint_is_passed_over(program):
           "none verifies: status 4", result)
 
 
+def gone_checkpoints_are_missed(program):
+    """Those that `latest` remembers."""
+    folder = fresh(program)
+    train(program, 1, "run.stop_at=5")
+    shutil.rmtree(folder / "checkpoints/step00000005")
+    link = "runs/tiny/checkpoints/latest"
+    for result in (train(program, 1), program.train(1, "checkpoint.resume=require")):
+        check_refused(result, 4, "not there", f"remove {link} to begin anew")
+    listed = program.alone("ls", "runs/tiny")
+    check("it would end with status 4" in listed.out, "ls says the same", listed)
+    (program.folder / link).unlink()
+    result = train(program, 1)
+    check(result.finished() and "going on" not in result.out, "and what it says works", result)
+
+
 def finished_folder_says_so(program):
     folder = fresh(program)
     train(program, 1)
@@ -216,6 +231,7 @@ def main():
     other_ranks_and_stages(program, "bf16.enabled=true", ((1, 1, 8),))
     killed_run_goes_on(program)
     damaged_checkpoint_is_passed_over(program)
+    gone_checkpoints_are_missed(program)
     finished_folder_says_so(program)
     changes_are_listed_or_refused(program)
     demands_are_met(program)

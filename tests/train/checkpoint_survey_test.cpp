@@ -153,6 +153,8 @@ TEST_F(Surveys, RefuseWhatIsNoFolder) {
   fs::create_directory(place_.path() + "/empty");
   const Survey none = survey(SurveyDepth::blocks, place_.path() + "/empty");
   EXPECT_THAT(none.why, HasSubstr("begin anew"));
+  fs::create_symlink("step00000003", place_.path() + "/empty/latest");
+  EXPECT_THAT(survey(SurveyDepth::blocks, place_.path() + "/empty").why, HasSubstr("status 4"));
 }
 
 }  // namespace

@@ -43,7 +43,11 @@ TEST_F(StoredCheckpoints, OpenTheNewestOrTheOneThatIsNamed) {
 
 TEST_F(StoredCheckpoints, PassOverOneThatIsNotWhole) {
   fs::remove(step(7) + "/rank00001.h5");
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(StoredCheckpoint(place_.path()).manifest().step, 3);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("warning: step 7 does not verify and is passed over: "),
+                    HasSubstr("rank00001.h5: No such file")));
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { StoredCheckpoint open(step(7)); }),
               HasSubstr("rank00001.h5"));
   damage(step(3) + "/MANIFEST.json", 40);

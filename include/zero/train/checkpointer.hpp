@@ -68,10 +68,10 @@ class Checkpointer {
 
   /// The newest checkpoint that verifies, every digest of it checked by one of the ranks; else that
   /// of checkpoint.resume_from; else none. One warning for each that does not verify. Throws Ended,
-  /// kNoCheckpoint, where there are checkpoints and none verifies, where none is and one is
-  /// required, where the newest does not verify and is required, and where a newer release wrote
-  /// it; kInput where it is of another architecture, tokenizer or data; kIo where one could not be
-  /// read, which says nothing of what it holds.
+  /// kNoCheckpoint, where there are checkpoints and none verifies, where `latest` is all that is
+  /// left of them, where none is and one is required, where the newest does not verify and is
+  /// required, and where a newer release wrote it; kInput where it is of another architecture,
+  /// tokenizer or data; kIo where one could not be read, which says nothing of what it holds.
   std::optional<Start> find_start();
 
   /// Settings of the checkpoint that are others now and change what is computed.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,9 @@
 
 namespace zero::train {
 
+/// One warning, of a step in whose place an older one is taken.
+void warn_passed_over(int64_t step, const std::string& problem);
+
 /// Whether `folder` is a run with checkpoints, a folder of checkpoints, or one of them.
 bool holds_checkpoints(const std::string& folder);
 
@@ -15,7 +19,8 @@ bool holds_checkpoints(const std::string& folder);
 /// block is held against its digest when it is read.
 class StoredCheckpoint {
  public:
-  /// Of a run or a folder of checkpoints it is the newest of which this is so. Throws Error(kInput)
+  /// Of a run or a folder of checkpoints it is the newest of which this is so, with a warning of
+  /// each newer one. Throws Error(kInput)
   /// where there is none, naming what is wrong with the newest, Error(kNoCheckpoint) for one of a
   /// newer format, and Error(kIo) for one that could not be read.
   explicit StoredCheckpoint(const std::string& folder);

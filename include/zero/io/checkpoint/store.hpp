@@ -74,6 +74,8 @@ class Store {
   std::vector<int64_t> steps() const;
   /// The step that `latest` points at, if it is well-formed and there.
   std::optional<int64_t> latest() const;
+  /// Whether `latest` is there, and no step: checkpoints that were here have gone.
+  bool has_lost_all() const;
   /// Name of a step's folder, "step00001200".
   static std::string folder_of(int64_t step);
 
