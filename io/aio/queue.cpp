@@ -10,11 +10,12 @@ namespace zero::aio {
 namespace {
 
 constexpr int kMostStalls = 16;
-/// Not an errno: the kernel moved nothing, again and again.
+/// Beyond every errno: the kernel moved nothing, again and again. The last errno is added.
 constexpr int64_t kNoProgress = 1 << 20;
 
 std::string reason(int64_t error) {
   if (error == kNoProgress) return text("no byte moved in ", kMostStalls, " attempts");
+  if (error > kNoProgress) return reason(kNoProgress) + ": " + reason(error - kNoProgress);
   return text(std::strerror(int(error)), " (errno ", error, ")");
 }
 
@@ -27,6 +28,7 @@ Queue::Queue(std::unique_ptr<Engine> engine, const QueueOptions& options)
                " transfers: both must be at least 1");
   const size_t depth = size_t(engine_->depth());
   slots_.resize(size_t(options.transfers));
+  for (size_t slot = slots_.size(); slot > 0; --slot) free_slots_.push_back(uint32_t(slot - 1));
   order_.reserve(slots_.size());
   pieces_.resize(depth);
   again_.reserve(depth);
@@ -47,7 +49,7 @@ Queue::~Queue() {
 Ticket Queue::submit(const Transfer& transfer) {
   ZERO_REQUIRE(transfer.file != nullptr && transfer.offset >= 0, "a transfer at offset ",
                transfer.offset, " needs a file and an offset from 0 on");
-  const uint32_t index = free_slot();
+  const uint32_t index = take_slot();
   Slot& slot = slots_[index];
   slot = {.transfer = transfer, .turn = slot.turn + 1, .taken = true};
   if (!transfer.memory.empty()) order_.push_back(index);
@@ -67,6 +69,7 @@ void Queue::wait(Ticket ticket) {
   ZERO_REQUIRE(slot.turn == ticket.turn && slot.taken, "a ticket is waited for twice");
   while (!ended(slot)) pump(true);
   slot.taken = false;
+  free_slots_.push_back(ticket.slot);
   if (slot.error == 0) return;
   std::erase(order_, ticket.slot);
   refuse_transfer(slot);
@@ -77,12 +80,12 @@ bool Queue::ended(const Slot& slot) const {
   return slot.pieces == 0 && (all_started || slot.error != 0);
 }
 
-uint32_t Queue::free_slot() {
-  const auto is_free = [](const Slot& slot) { return !slot.taken; };
-  const auto found = std::find_if(slots_.begin(), slots_.end(), is_free);
-  ZERO_REQUIRE(found != slots_.end(), slots_.size(),
+uint32_t Queue::take_slot() {
+  ZERO_REQUIRE(!free_slots_.empty(), slots_.size(),
                " transfers are in flight and none was waited for: raise QueueOptions::transfers");
-  return uint32_t(found - slots_.begin());
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
 }
 
 void Queue::pump(bool wait) {
@@ -153,7 +156,9 @@ void Queue::complete(const Completion& completion) {
   const int64_t error = completion.result < 0 ? -completion.result : 0;
   const bool may_go_on = error == 0 || error == EINTR || error == EAGAIN;
   if (!may_go_on) fail(piece, error);
-  if (may_go_on && block.bytes > 0 && piece.stalls >= kMostStalls) fail(piece, kNoProgress);
+  if (may_go_on && block.bytes > 0 && piece.stalls >= kMostStalls) {
+    fail(piece, kNoProgress + error);
+  }
   if (block.bytes > 0 && slots_[piece.slot].error == 0) {
     ++traffic_.resubmitted;
     again_.push_back(index);

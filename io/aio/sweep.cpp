@@ -1,5 +1,6 @@
 #include "zero/io/aio/sweep.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "zero/base/error.hpp"
@@ -26,6 +27,20 @@ Transfer transfer_at(const Sweep& asked, int64_t index, int64_t place) {
                                          size_t(asked.transfer_bytes))};
 }
 
+/// The first place from `after` on, all of which are taken, whose transfer has ended.
+int64_t next_free(Queue& queue, const std::vector<Ticket>& tickets, int64_t after) {
+  const int64_t places = int64_t(tickets.size());
+  while (true) {
+    for (int64_t i = 0; i < places; ++i) {
+      const int64_t place = (after + i) % places;
+      if (!queue.done(tickets[size_t(place)])) continue;
+      queue.wait(tickets[size_t(place)]);
+      return place;
+    }
+    queue.wait_for_block();
+  }
+}
+
 }  // namespace
 
 Swept sweep(Queue& queue, const Sweep& asked) {
@@ -36,13 +51,14 @@ Swept sweep(Queue& queue, const Sweep& asked) {
   const QueueTraffic before = queue.traffic();
   std::vector<Ticket> tickets(size_t(places), Ticket{});
   const Clock::time_point begin = Clock::now();
-  int64_t sent = 0, done = 0;
+  int64_t sent = 0, place = -1;
   while (sent * asked.transfer_bytes < asked.bytes && seconds_since(begin) < asked.most_seconds) {
-    if (sent - done == places) queue.wait(tickets[size_t(done++ % places)]);
-    tickets[size_t(sent % places)] = queue.submit(transfer_at(asked, sent, sent % places));
+    place = sent < places ? sent : next_free(queue, tickets, place + 1);
+    tickets[size_t(place)] = queue.submit(transfer_at(asked, sent, place));
     ++sent;
   }
-  while (done < sent) queue.wait(tickets[size_t(done++ % places)]);
+  tickets.resize(size_t(std::min(sent, places)));
+  for (const Ticket& ticket : tickets) queue.wait(ticket);
   return {.bytes_read = queue.traffic().bytes_read - before.bytes_read,
           .bytes_written = queue.traffic().bytes_written - before.bytes_written,
           .seconds = seconds_since(begin)};

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "zero/base/error.hpp"
 #include "zero/io/aio/engine.hpp"
@@ -13,12 +15,21 @@ namespace {
 /// Of one registered buffer; the kernel's own limit.
 constexpr int64_t kBufferBytes = int64_t(1) << 30;
 constexpr unsigned kFiles = 64;
+/// Results wait for a call of the program and do not interrupt it; since Linux 5.19.
+constexpr unsigned kUninterrupted = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
+/// Attempts at which the kernel takes nothing though it has nothing to finish; pauses before them
+/// begin here and double: one second in all.
+constexpr int kMostStalls = 10;
+constexpr std::chrono::milliseconds kFirstPause{1};
 
 std::string reason(int error) { return text(std::strerror(error), " (errno ", error, ")"); }
 
 class UringEngine final : public Engine {
  public:
-  UringEngine(const io_uring& ring, int depth) : ring_(ring), depth_(depth) {}
+  UringEngine(const io_uring& ring, int depth) : ring_(ring), depth_(depth) {
+    unsent_.reserve(size_t(depth));
+    early_.reserve(size_t(depth));
+  }
   ~UringEngine() override { io_uring_queue_exit(&ring_); }
   UringEngine(const UringEngine&) = delete;
   UringEngine& operator=(const UringEngine&) = delete;
@@ -36,23 +47,23 @@ class UringEngine final : public Engine {
       entry->flags |= IOSQE_FIXED_FILE;
     }
     io_uring_sqe_set_data64(entry, tag);
-    ++in_flight_;
+    unsent_.push_back(tag);
   }
 
   void flush() override {
-    int sent = -EINTR;
-    while (sent == -EINTR || sent == -EAGAIN || sent == -EBUSY) sent = io_uring_submit(&ring_);
-    if (sent < 0) refuse(Exit::kIo, "io_uring takes no requests: ", reason(-sent));
+    while (!unsent_.empty()) {
+      const int status = io_uring_submit(&ring_);
+      note_sent();
+      if (status <= 0 && !may_take_more(status)) take_back(status);
+    }
   }
 
   void reap(bool wait, std::vector<Completion>& completed) override {
-    if (wait && in_flight_ > 0) wait_for_one();
-    io_uring_cqe* entry = nullptr;
-    while (io_uring_peek_cqe(&ring_, &entry) == 0) {
-      completed.push_back({io_uring_cqe_get_data64(entry), entry->res});
-      io_uring_cqe_seen(&ring_, entry);
-      --in_flight_;
-    }
+    const bool waits = wait && early_.empty() && in_kernel_ > 0;
+    completed.insert(completed.end(), early_.begin(), early_.end());
+    early_.clear();
+    if (waits) wait_for_one();
+    collect(completed);
   }
 
   std::string register_memory(std::span<std::byte> memory) override {
@@ -105,6 +116,45 @@ class UringEngine final : public Engine {
     return int(place);
   }
 
+  /// The kernel may have taken the first few alone.
+  void note_sent() {
+    const size_t left = io_uring_sq_ready(&ring_), sent = unsent_.size() - left;
+    unsent_.erase(unsent_.begin(), unsent_.begin() + int64_t(sent));
+    in_kernel_ += int(sent);
+    if (sent > 0) stalls_ = 0;
+  }
+
+  /// After a call by which the kernel took none. It may when it has finished what it has; else time
+  /// alone can help.
+  bool may_take_more(int status) {
+    const bool passes = status == 0 || status == -EINTR || status == -EAGAIN || status == -EBUSY;
+    if (!passes || (in_kernel_ == 0 && stalls_ == kMostStalls)) return false;
+    if (in_kernel_ > 0) {
+      wait_for_one();
+      collect(early_);
+    } else {
+      std::this_thread::sleep_for(kFirstPause * (1 << stalls_++));
+    }
+    return true;
+  }
+
+  /// Blocks that the kernel does not take end with its error, so that nobody waits for them. It
+  /// looks at the ring in calls alone, so its tail may be put back between them.
+  void take_back(int status) {
+    ring_.sq.sqe_head = ring_.sq.sqe_tail = *ring_.sq.ktail = *ring_.sq.khead;
+    for (uint64_t tag : unsent_) early_.push_back({tag, status == 0 ? -EAGAIN : status});
+    unsent_.clear();
+  }
+
+  void collect(std::vector<Completion>& completed) {
+    io_uring_cqe* entry = nullptr;
+    while (io_uring_peek_cqe(&ring_, &entry) == 0) {
+      completed.push_back({io_uring_cqe_get_data64(entry), entry->res});
+      io_uring_cqe_seen(&ring_, entry);
+      --in_kernel_;
+    }
+  }
+
   void wait_for_one() {
     io_uring_cqe* entry = nullptr;
     int status = -EINTR;
@@ -114,7 +164,10 @@ class UringEngine final : public Engine {
 
   io_uring ring_;
   int depth_;
-  int in_flight_ = 0;
+  std::vector<uint64_t> unsent_;   ///< tags of blocks that the kernel has not taken
+  int in_kernel_ = 0;              ///< blocks that it has
+  std::vector<Completion> early_;  ///< for the next reap()
+  int stalls_ = 0;                 ///< in a row
   std::span<std::byte> memory_;
   bool has_files_ = false;
   std::vector<int> files_;  ///< descriptors by their place in the kernel's table
@@ -124,7 +177,8 @@ class UringEngine final : public Engine {
 
 std::unique_ptr<Engine> make_uring_engine(const EngineOptions& options, std::string& why) {
   io_uring ring{};
-  const int status = io_uring_queue_init(unsigned(options.depth), &ring, 0);
+  int status = io_uring_queue_init(unsigned(options.depth), &ring, kUninterrupted);
+  if (status == -EINVAL) status = io_uring_queue_init(unsigned(options.depth), &ring, 0);
   if (status < 0) {
     why = "the kernel refuses io_uring: " + reason(-status);
     return nullptr;

@@ -8,9 +8,6 @@
 namespace zero::tiers {
 namespace {
 
-/// Places in memory beyond the engine's depth, so that it finds work while the oldest is waited
-/// for.
-constexpr int64_t kPlacesPerDepth = 2;
 constexpr int64_t kMemoryBytes = int64_t(64) << 20;
 
 /// A disk may save itself the trouble of bytes that are all alike.
@@ -50,8 +47,8 @@ double DiskProbe::bytes_per_second(const DiskSetting& setting, aio::Pattern patt
 }
 
 aio::Swept DiskProbe::run(const DiskSetting& setting, const aio::Sweep& part) {
-  const int64_t wanted = setting.depth * kPlacesPerDepth;
-  const int64_t places = std::clamp<int64_t>(memory_.bytes() / setting.block_bytes, 1, wanted);
+  const int64_t room = memory_.bytes() / setting.block_bytes;
+  const int64_t places = std::clamp<int64_t>(room, 1, setting.depth);
   const std::span memory(memory_.data(), size_t(places * setting.block_bytes));
   aio::Queue queue(make_engine(setting, memory),
                    {.block_bytes = setting.block_bytes, .transfers = int(places)});

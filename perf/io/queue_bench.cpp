@@ -17,8 +17,7 @@
 namespace zero::perf {
 namespace {
 
-constexpr int kThreads = 4;         ///< of the fallback
-constexpr int kPlacesPerDepth = 2;  ///< transfers in the queue for each block in flight
+constexpr int kThreads = 4;  ///< of the fallback
 
 struct Job {
   std::string path;
@@ -48,20 +47,21 @@ void measure(const Job& job) {
   const OpenFile opened(open(job.path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
   if (!opened) refuse(Exit::kUsage, job.path, ": cannot be opened with O_DIRECT");
   const aio::File file{.descriptor = opened.descriptor(), .name = job.path};
-  const int64_t places = kPlacesPerDepth * job.depth;
-  const Arena arena(places * job.block_bytes);
+  const Arena arena(job.depth * job.block_bytes);
   const std::span memory(arena.data(), size_t(arena.bytes()));
   // Bytes that are not alike, for a disk that would notice.
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = std::byte((i * 2654435761u) >> 13);
   aio::Queue queue(make_engine(job, memory),
-                   {.block_bytes = job.block_bytes, .transfers = int(places)});
+                   {.block_bytes = job.block_bytes, .transfers = job.depth});
   const aio::Swept swept = sweep(queue, {.pattern = job.pattern,
                                          .file = &file,
                                          .region_bytes = job.bytes,
                                          .transfer_bytes = job.block_bytes,
                                          .memory = memory,
                                          .bytes = job.bytes});
-  std::printf("{\"bytes_per_second\": %.0f}\n", swept.bytes_per_second());
+  std::printf("{\"bytes_per_second\": %.0f, \"huge_bytes\": %lld, \"bytes\": %lld}\n",
+              swept.bytes_per_second(), static_cast<long long>(arena.huge_bytes()),
+              static_cast<long long>(arena.bytes()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -49,7 +50,7 @@ struct Done {
   std::vector<std::byte> memory;
 };
 
-/// With room for three transfers, by an engine that takes them in their order.
+/// With room for three transfers.
 Done run(const Parts& parts, Pattern pattern, int64_t bytes,
          double most_seconds = std::numeric_limits<double>::infinity()) {
   Done done{.swept = {}, .memory = std::vector<std::byte>(3 * kPart, std::byte{9})};
@@ -70,10 +71,10 @@ TEST(Sweep, ReadsOnePartBehindTheOtherAndBeginsAnew) {
   EXPECT_EQ(done.swept.bytes_read, 11 * kPart);
   EXPECT_EQ(done.swept.bytes_written, 0);
   EXPECT_GT(done.swept.seconds, 0);
-  // The last three were numbers 8, 9 and 10, which are parts 0, 1 and 2 again.
-  EXPECT_EQ(done.memory[2 * kPart], std::byte{0});
-  EXPECT_EQ(done.memory[0], std::byte{1});
-  EXPECT_EQ(done.memory[kPart], std::byte{2});
+  // The last was number 10, which is part 2 again.
+  const std::vector heads = {done.memory[0], done.memory[kPart], done.memory[2 * kPart]};
+  EXPECT_NE(std::find(heads.begin(), heads.end(), std::byte{2}), heads.end());
+  EXPECT_EQ(std::find(heads.begin(), heads.end(), std::byte{9}), heads.end());
 }
 
 TEST(Sweep, WritesWhatTheMemoryHolds) {

@@ -44,7 +44,8 @@ class Engine {
   /// Takes a block, whose memory must stay until it has completed. Fewer than depth() are in
   /// flight. Nothing moves before flush().
   virtual void start(const Block& block, uint64_t tag) = 0;
-  /// Lets everything started go.
+  /// Lets everything started go. A block that the kernel does not take, however often it is asked
+  /// within a second, completes with its -errno.
   virtual void flush() = 0;
   /// Appends what has completed since; waits for one where `wait` and something is in flight.
   virtual void reap(bool wait, std::vector<Completion>& completed) = 0;

@@ -36,7 +36,7 @@ struct QueueOptions {
   int64_t block_bytes = int64_t(1) << 20;  ///< aio.block_size: a transfer goes in such pieces
   bool single_submit = false;  ///< aio.single_submit: one system call a block, not one a batch
   bool overlap_events = true;  ///< aio.overlap_events: new blocks go before all old ones are back
-  int transfers = 64;          ///< in flight at most; submit() waits beyond it
+  int transfers = 64;          ///< submitted and not waited for, at most
 };
 
 /// What has moved, in bytes and blocks.
@@ -63,6 +63,8 @@ class Queue {
     return engine_->register_memory(memory);
   }
 
+  /// Starts it, or puts it behind those that fill the engine. Never waits; refuses one beyond
+  /// QueueOptions::transfers.
   Ticket submit(const Transfer& transfer);
 
   /// Whether a transfer has ended, well or not. Does not wait. A ticket that was waited for is
@@ -72,6 +74,10 @@ class Queue {
   /// Returns when the transfer has moved all its bytes. Throws Error(kIo) naming file, direction,
   /// offset, length and reason. Each ticket is waited for once; other transfers go on.
   void wait(Ticket ticket);
+
+  /// Returns when a block has completed since, of whichever transfer; at once where none is in
+  /// flight.
+  void wait_for_block() { pump(true); }
 
   const QueueTraffic& traffic() const { return traffic_; }
   /// Both directions, block by block: readable from any thread at any time.
@@ -87,7 +93,7 @@ class Queue {
     int64_t started = 0;  ///< bytes handed out in pieces
     int pieces = 0;       ///< in flight
     int64_t failed_offset = 0, failed_bytes = 0;
-    int64_t error = 0;  ///< errno; kNoProgress
+    int64_t error = 0;  ///< errno; kNoProgress and more
   };
   /// One block in flight, found by its tag.
   struct Piece {
@@ -97,7 +103,7 @@ class Queue {
   };
 
   bool ended(const Slot& slot) const;
-  uint32_t free_slot();
+  uint32_t take_slot();
   void pump(bool wait);
   void start_pieces();
   bool start_piece(uint32_t slot);
@@ -112,6 +118,7 @@ class Queue {
   QueueTraffic traffic_;
   std::atomic<int64_t> moved_bytes_{0};
   std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
   std::vector<uint32_t> order_;  ///< slots with bytes left to start, the oldest first
   std::vector<Piece> pieces_;    ///< [depth]
   std::vector<uint32_t> free_pieces_;

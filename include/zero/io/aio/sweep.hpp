@@ -16,14 +16,14 @@ enum class Pattern : uint8_t {
 };
 
 /// Transfers of one length, one behind the other from the start of a file, to measure its disk.
+/// Each goes as soon as the queue is done with any other.
 struct Sweep {
   Pattern pattern = Pattern::read;
   const File* file = nullptr;
   int64_t region_bytes = 0;  ///< of the file; where it ends, its start follows
   int64_t transfer_bytes = int64_t(1) << 20;
-  /// Room for as many transfers as may wait in the queue at a time: at most its
-  /// QueueOptions::transfers. More than its engine's depth keep the engine busy while the oldest is
-  /// waited for.
+  /// Room for as many transfers as are in the queue at a time: at most its
+  /// QueueOptions::transfers.
   std::span<std::byte> memory = {};
   int64_t bytes = 0;                                              ///< to be moved
   double most_seconds = std::numeric_limits<double>::infinity();  ///< none begins later
