@@ -13,7 +13,7 @@ EngineChoice make_engine(const EngineOptions& options) {
     refuse(Exit::kUsage, "aio.require_uring = true, but ", choice.warning,
            "; write false to move the same bytes by threads");
   }
-  choice.warning += "; threads move the same bytes";
+  choice.warning += "; threads move the same bytes, aio.intra_op_parallelism blocks at a time";
   choice.engine = make_thread_engine(options);
   return choice;
 }

@@ -95,11 +95,12 @@ int64_t free_bytes(const std::vector<std::string>& folders) {
 }
 
 DiskFiles::DiskFiles(const DiskOptions& options)
-    : bytes_(round_up(options.bytes, kDiskBlockBytes)) {
+    : bytes_(round_up(options.bytes, kDiskBlockBytes)),
+      stripe_bytes_(round_up(std::max(kStripeBytes, options.block_bytes), kDiskBlockBytes)) {
   ZERO_REQUIRE(!options.folders.empty(), "files on disk need a folder");
   for (const std::string& folder : options.folders) require_folder(folder);
-  const int64_t stripes = ceil_div(bytes_, kStripeBytes);
-  const int64_t each = ceil_div(stripes, int64_t(options.folders.size())) * kStripeBytes;
+  const int64_t stripes = ceil_div(bytes_, stripe_bytes_);
+  const int64_t each = ceil_div(stripes, int64_t(options.folders.size())) * stripe_bytes_;
   files_.reserve(options.folders.size());
   for (const std::string& folder : options.folders) {
     open_in(folder, options.folders.size() == 1 ? bytes_ : each);
@@ -108,14 +109,13 @@ DiskFiles::DiskFiles(const DiskOptions& options)
 
 void DiskFiles::open_in(const std::string& folder, int64_t bytes) {
   OpenFile file(open_nameless(folder, O_RDWR | O_CLOEXEC | O_DIRECT));
-  if (!file && errno == EINVAL) {
-    direct_ = false;
-    file = OpenFile(open_nameless(folder, O_RDWR | O_CLOEXEC));
-  }
+  const bool direct = bool(file);
+  if (!file && errno == EINVAL) file = OpenFile(open_nameless(folder, O_RDWR | O_CLOEXEC));
   if (!file) refuse(Exit::kIo, folder, ": a file cannot be made there: ", reason());
   if (bytes > 0) allocate(file.descriptor(), folder, bytes);
   files_.push_back({.descriptor = file.descriptor(), .name = folder});
   open_.push_back(std::move(file));
+  if (direct) ++direct_files_;
 }
 
 DiskFiles::Piece DiskFiles::piece_at(int64_t offset, int64_t bytes) const {
@@ -123,10 +123,10 @@ DiskFiles::Piece DiskFiles::piece_at(int64_t offset, int64_t bytes) const {
                offset + bytes, ") of ", bytes_, " on disk");
   const int64_t folders = int64_t(files_.size());
   if (folders == 1) return {&files_[0], offset, bytes};
-  const int64_t stripe = offset / kStripeBytes, inside = offset % kStripeBytes;
+  const int64_t stripe = offset / stripe_bytes_, inside = offset % stripe_bytes_;
   return {.file = &files_[size_t(stripe % folders)],
-          .offset = stripe / folders * kStripeBytes + inside,
-          .bytes = std::min(kStripeBytes - inside, bytes)};
+          .offset = stripe / folders * stripe_bytes_ + inside,
+          .bytes = std::min(stripe_bytes_ - inside, bytes)};
 }
 
 }  // namespace zero::tiers

@@ -18,6 +18,17 @@ void for_each_block(int64_t offset, std::span<const std::byte> memory, const Vis
   }
 }
 
+/// A transfer holds a block at least; as many wait as are under way, while the oldest is waited
+/// for.
+int enough_transfers(const aio::QueueOptions& options, const aio::Engine& engine) {
+  return std::max(options.transfers, 2 * engine.depth());
+}
+
+aio::QueueOptions with_transfers(aio::QueueOptions options, int transfers) {
+  options.transfers = transfers;
+  return options;
+}
+
 }  // namespace
 
 BlockTable::BlockTable(int64_t bytes) : entries_(size_t(ceil_div(bytes, kDiskBlockBytes))) {}
@@ -46,9 +57,10 @@ DiskTier::DiskTier(const DiskFiles& files, BlockTable& table, std::unique_ptr<ai
                    const aio::QueueOptions& options)
     : files_(files),
       table_(table),
-      queue_(std::move(engine), options),
+      transfers_(enough_transfers(options, *engine)),
+      queue_(std::move(engine), with_transfers(options, transfers_)),
       part_bytes_(round_up(std::max(kStripeBytes, options.block_bytes), kDiskBlockBytes)),
-      parts_(size_t(options.transfers)) {}
+      parts_(size_t(transfers_)) {}
 
 void DiskTier::write(int64_t offset, std::span<std::byte> memory, int64_t step, Sums sums) {
   move({.direction = aio::Direction::write,

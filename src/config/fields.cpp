@@ -179,9 +179,13 @@ void tier_fields(Table& table, RunConfig& c) {
   table.choice("device", c.offload_param.device, homes);
   table.word("nvme_path", c.offload_param.nvme_path);
   table.section("aio", kSame);
-  table.integer("block_size", c.aio.block_size, {.low = 4096, .high = 1 << 30});
-  table.integer("queue_depth", c.aio.queue_depth, {.low = 1, .high = 4096});
-  table.integer("intra_op_parallelism", c.aio.intra_op_parallelism, {.low = 1, .high = 64});
+  table.integer("block_size", c.aio.block_size, {.low = 4096, .high = 1 << 30}).note =
+      "several folders take turns after so many bytes, but not below 1 MiB";
+  table.integer("queue_depth", c.aio.queue_depth, {.low = 1, .high = 4096}).note =
+      "for reads and for writes; a unit of fewer blocks keeps no more under way";
+  table.integer("intra_op_parallelism", c.aio.intra_op_parallelism, {.low = 1, .high = 64}).note =
+      "of the threads that take the place of io_uring where the machine has none; beside io_uring "
+      "it does nothing, which a warning says, or an error where require_uring is true";
   table.flag("single_submit", c.aio.single_submit);
   table.flag("overlap_events", c.aio.overlap_events);
   table.flag("require_uring", c.aio.require_uring).standing = kOurs;

@@ -75,7 +75,8 @@ struct Field {
   std::string key;
   Slot slot;
   Standing standing;
-  std::string alias_of = {};  ///< the key whose member this one sets as well
+  std::string alias_of = {};   ///< the key whose member this one sets as well
+  std::string_view note = {};  ///< what inputs/keys.md adds
 };
 
 /// Every key of the input file, once, with the place in `config` that it fills.

@@ -13,6 +13,13 @@ aio::QueueOptions queue_options(const AioConfig& config) {
           .overlap_events = config.overlap_events};
 }
 
+std::string idle_threads(const AioConfig& config) {
+  if (config.intra_op_parallelism == AioConfig().intra_op_parallelism) return "";
+  return text("aio.intra_op_parallelism = ", config.intra_op_parallelism,
+              " does nothing here: io_uring moves the blocks, aio.queue_depth = ",
+              config.queue_depth, " at a time; remove it, and raise that");
+}
+
 void add_folder(const char* key, Home home, const std::string& folder,
                 std::vector<std::string>& folders) {
   if (home != Home::nvme) return;
@@ -38,7 +45,7 @@ DiskSettings disk_settings(const RunConfig& config) {
 }
 
 Disk::Disk(const DiskSettings& settings, int64_t bytes)
-    : files_({.folders = settings.folders, .bytes = bytes}),
+    : files_({.folders = settings.folders, .bytes = bytes, .block_bytes = settings.aio.block_size}),
       table_(files_.bytes()),
       read_(files_, table_, engine(settings.aio), queue_options(settings.aio)),
       write_(files_, table_, engine(settings.aio), queue_options(settings.aio)) {}
@@ -48,6 +55,7 @@ std::unique_ptr<aio::Engine> Disk::engine(const AioConfig& config) {
                                                .threads = int(config.intra_op_parallelism),
                                                .require_uring = config.require_uring});
   warning_ = choice.warning;
+  if (warning_.empty() && choice.engine->name() == "io_uring") warning_ = idle_threads(config);
   return std::move(choice.engine);
 }
 

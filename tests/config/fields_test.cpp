@@ -143,6 +143,7 @@ std::string name_of(Standing standing) {
 std::string row_of(const Field& field) {
   const auto* fixed = std::get_if<Fixed>(&field.slot);
   std::string why = fixed ? std::string(fixed->reason) : "";
+  if (!field.note.empty()) why = field.note;
   if (!field.alias_of.empty()) why = "the same setting as " + field.alias_of;
   return text("| ", field.key, " | ", to_text(value_of(field)), " | ", legal_values(field), " | ",
               name_of(field.standing), " | ", why, " |\n");

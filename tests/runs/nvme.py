@@ -68,6 +68,12 @@ def less_than_the_best_gives_the_same_bits(runs, expected):
     result = runs.run(**without_ring)
     check(outcome(result) == expected, "without io_uring", result)
     check(len(warnings(result)) == 1, f"one warning: {warnings(result)}", result)
+    if ring:
+        result = runs.run("aio.intra_op_parallelism=2")
+        check(outcome(result) == expected, "with threads that nobody needs", result)
+        said = warnings(result)
+        check(len(said) == 1 and "intra_op_parallelism = 2 does nothing" in said[0]
+              and "aio.queue_depth" in said[0], f"one warning: {said}", result)
     result = runs.run("aio.require_uring=true", **without_ring)
     check(result.status == 2 and "aio.require_uring" in result.err, "refused by wish", result)
     result = runs.run(before=forbid_direct)

@@ -1,9 +1,11 @@
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "tests/support/file_calls.hpp"
 
@@ -13,6 +15,8 @@ FileCallPlan file_call_plan;
 int failing_fsync = 0;
 int repeated_fsyncs = 0;
 bool without_noreplace = false;
+RefusedOpen refused_open;
+int failing_fallocate = 0;
 
 namespace {
 
@@ -31,6 +35,12 @@ long called(long number, long a, long b, long c = 0, long d = 0, long e = 0) {
 
 long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
 
+/// All of a flag's bits: O_TMPFILE holds those of O_DIRECTORY.
+bool is_refused(std::string_view path, int flags) {
+  const int refused = refused_open.flags;
+  return refused != 0 && (flags & refused) == refused && path.starts_with(refused_open.folder);
+}
+
 }  // namespace
 }  // namespace zero::testing_support
 
@@ -45,6 +55,25 @@ int fsync(int file) {
   const int status = fails ? -1 : int(called(SYS_fsync, file, 0));
   failed_fsync = status != 0 ? file : failed_fsync;
   return status;
+}
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  const mode_t mode = makes ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  if (is_refused(path, flags)) {
+    errno = refused_open.error;
+    return -1;
+  }
+  return int(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+int fallocate(int file, int mode, off_t offset, off_t bytes) {
+  if (failing_fallocate != 0) {
+    errno = failing_fallocate;
+    return -1;
+  }
+  return int(syscall(SYS_fallocate, file, mode, offset, bytes));
 }
 int close(int file) {
   if (file == failed_fsync) failed_fsync = -1;

@@ -86,14 +86,6 @@ TEST(DiskTier, ReadsBackWhatWasWrittenInOneOrThreeFolders) {
   }
 }
 
-TEST(DiskFiles, OfTwoFoldersOnOneDiskHaveTheRoomOfOne) {
-  const Folder a, b;
-  const int64_t one = free_bytes({a.path()}), both = free_bytes({a.path(), b.path()});
-  EXPECT_GT(one, 0);
-  EXPECT_NEAR(double(both), double(one), 0.1 * double(one)) << "while others write there";
-  EXPECT_THROW(free_bytes({"absent"}), Error);
-}
-
 TEST(DiskTier, LeavesNoFileBehindAndShowsNone) {
   const Folder folder;
   const DiskFiles files({.folders = {folder.path()}, .bytes = kBytes});
@@ -291,6 +283,46 @@ TEST(DiskTier, AbsorbsOrNamesEachOf640Faults) {
   }
 }
 
+/// Moves nothing, and remembers how much it had at a time.
+class CountingEngine final : public aio::Engine {
+ public:
+  CountingEngine(int depth, size_t& most) : depth_(depth), most_(most) {}
+  std::string_view name() const override { return "counting"; }
+  int depth() const override { return depth_; }
+  std::string register_memory(std::span<std::byte>) override { return ""; }
+  void start(const aio::Block& block, uint64_t tag) override {
+    waiting_.push_back({tag, block.bytes});
+    most_ = std::max(most_, waiting_.size());
+  }
+  void flush() override {}
+  void reap(bool wait, std::vector<aio::Completion>& completed) override {
+    if (!wait || waiting_.empty()) return;
+    completed.push_back(waiting_.front());
+    waiting_.erase(waiting_.begin());
+  }
+
+ private:
+  int depth_;
+  size_t& most_;
+  std::vector<aio::Completion> waiting_;
+};
+
+TEST(DiskTier, HasAsManyBlocksUnderWayAsItsEngineTakes) {
+  constexpr int64_t kBlocks = 300;
+  const Folder folder;
+  const DiskFiles files({.folders = {folder.path()}, .bytes = kBlocks * kStripeBytes});
+  BlockTable table(files.bytes());
+  // The bytes are looked at by nobody, and take no memory.
+  const Arena memory(files.bytes());
+  for (const int depth : {1, 8, 100, 250}) {
+    size_t most = 0;
+    DiskTier tier(files, table, std::make_unique<CountingEngine>(depth, most),
+                  {.block_bytes = kStripeBytes});
+    tier.read(0, {memory.data(), size_t(memory.bytes())}, Sums::by_user);
+    EXPECT_EQ(most, size_t(depth));
+  }
+}
+
 using DiskBlock = std::vector<std::byte>;
 
 /// What somebody else may do to block `index` of a file on disk; `old` is what it held before.
@@ -362,22 +394,6 @@ TEST(DiskTier, FindsEachOf200DamagedBlocks) {
                                              ", written in step 2, reads back as other bytes")));
   }
   tier.read(int64_t(kDamaged) * kDiskBlockBytes, block);
-}
-
-TEST(DiskFiles, RefusesFoldersThatAreNoneAndDisksThatAreTooSmall) {
-  const auto refused = [](const std::string& folder, int64_t bytes) {
-    return refusal([&] { const DiskFiles files({.folders = {folder}, .bytes = bytes}); });
-  };
-  EXPECT_EQ(refused("", 1).exit, Exit::kUsage);
-  EXPECT_THAT(refused("", 1).what, HasSubstr("write the folder of a local disk"));
-  EXPECT_EQ(refused("no_such_folder", 1).exit, Exit::kUsage);
-  EXPECT_THAT(refused("no_such_folder", 1).what, HasSubstr("nothing is created"));
-  EXPECT_FALSE(std::filesystem::exists("no_such_folder"));
-  EXPECT_THAT(refused("/proc/self/stat", 1).what, HasSubstr("stat: is no folder"));
-  const Folder folder;
-  const Refusal full = refused(folder.path(), int64_t(1) << 50);
-  EXPECT_EQ(full.exit, Exit::kIo);
-  EXPECT_THAT(full.what, HasSubstr("bytes are needed by this rank"));
 }
 
 }  // namespace

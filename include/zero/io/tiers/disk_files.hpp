@@ -11,12 +11,14 @@ namespace zero::tiers {
 
 /// Buffers on disk begin at multiples of this, and their bytes are checked in blocks of it.
 inline constexpr int64_t kDiskBlockBytes = int64_t(64) << 10;
-/// With several folders, neighbouring stretches of this length lie in different ones.
+/// With several folders, neighbouring stretches of this length at least lie in different ones.
 inline constexpr int64_t kStripeBytes = int64_t(1) << 20;
 
 struct DiskOptions {
   std::vector<std::string> folders = {};  ///< nvme_path; each must exist
   int64_t bytes = 0;                      ///< of this rank
+  /// aio.block_size: with several folders, a longer one than kStripeBytes makes stripes as long.
+  int64_t block_bytes = kStripeBytes;
 };
 
 /// What files striped over these folders can take in all.
@@ -35,10 +37,11 @@ class DiskFiles {
   DiskFiles& operator=(const DiskFiles&) = delete;
 
   int64_t bytes() const { return bytes_; }
-  /// Memory that is moved must begin at, and be a multiple of, so many bytes.
-  int64_t align_bytes() const { return direct_ ? 4096 : 1; }
+  /// Memory that is moved must begin at, and be a multiple of, so many bytes: what the strictest
+  /// folder wants, since stripes of all of them follow each other.
+  int64_t align_bytes() const { return direct_files_ > 0 ? 4096 : 1; }
   /// Whether the page cache is passed by in every folder.
-  bool direct() const { return direct_; }
+  bool direct() const { return direct_files_ == files_.size(); }
 
   struct Piece {
     const aio::File* file;
@@ -52,7 +55,8 @@ class DiskFiles {
   void open_in(const std::string& folder, int64_t bytes);
 
   int64_t bytes_;
-  bool direct_ = true;
+  int64_t stripe_bytes_;
+  size_t direct_files_ = 0;
   std::vector<OpenFile> open_;
   std::vector<aio::File> files_;  ///< the same, with their folders for names
 };

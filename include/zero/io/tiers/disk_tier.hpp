@@ -50,6 +50,7 @@ enum class Sums { here, by_user };
 /// note(); several lanes share files and table.
 class DiskTier {
  public:
+  /// Of `options`, `transfers` is raised to what keeps the engine's depth busy.
   DiskTier(const DiskFiles& files, BlockTable& table, std::unique_ptr<aio::Engine> engine,
            const aio::QueueOptions& options);
 
@@ -103,6 +104,7 @@ class DiskTier {
 
   const DiskFiles& files_;
   BlockTable& table_;
+  int transfers_;
   aio::Queue queue_;
   int64_t part_bytes_;
   std::vector<Part> parts_;     ///< a ring of those on their way
