@@ -53,15 +53,17 @@ def without_huge_pages():
         raise OSError("the kernel gives huge pages to all who ask")
 
 
-def pages(small):
-    """Settings of a process."""
+def settings(small):
+    """Of a process: in a session of its own, as fio is anyway. Kernels with autogroups share the
+    cores out among sessions, and whatever else is busy in this one would slow ours alone."""
     if small:
-        return {"preexec_fn": without_huge_pages}
-    return {"env": dict(os.environ, GLIBC_TUNABLES="glibc.malloc.hugetlb=1")}
+        return {"preexec_fn": without_huge_pages, "start_new_session": True}
+    return {"env": dict(os.environ, GLIBC_TUNABLES="glibc.malloc.hugetlb=1"),
+            "start_new_session": True}
 
 
 def output_of(command, small=False):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **pages(small))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **settings(small))
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\nended with {done.returncode}:\n{done.stderr}")
     return done.stdout
@@ -87,7 +89,7 @@ def huge_bytes_of_fio(args, file, small):
     """At most at a time in a run of a second."""
     command = [*fio(args, file, "read", "libaio"), "--thread", "--time_based", "--runtime=1"]
     found = 0
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, **pages(small)) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, **settings(small)) as process:
         while process.poll() is None:
             try:
                 words = pathlib.Path(f"/proc/{process.pid}/smaps_rollup").read_text().split()
