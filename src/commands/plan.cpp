@@ -134,6 +134,13 @@ std::string disk_advice(RunConfig config, const train::Team& team, train::Memory
   return text("write", keys, " with the folder of a local disk");
 }
 
+/// Whether nothing else is.
+bool is_disk_short(const train::PlanReport& report) {
+  train::MemoryLimit limit = report.limit;
+  limit.disk = {};
+  return !report.fits() && train::fits(*report.build, limit);
+}
+
 std::string advice_for(const train::PlanReport& report, const RunConfig& config,
                        const train::Team& team, const MoreRanks& more) {
   const train::Fits fits = train::fits_in(report.limit);
@@ -145,8 +152,8 @@ std::string advice_for(const train::PlanReport& report, const RunConfig& config,
   const auto change = train::cheapest_change(config, team, fits, more.most);
   if (!change) {
     return text("no batch, recompute, stage or home in host memory on up to ",
-                counted(more.most, "rank"),
-                " makes it fit; use a smaller model, or more ranks on more nodes");
+                counted(more.most, "rank"), " makes it fit; use a smaller model, ",
+                is_disk_short(report) ? "a larger disk, " : "", "or more ranks on more nodes");
   }
   std::string advice = "cheapest change that fits: " + change->text;
   // More ranks on the same node would share the same memory.

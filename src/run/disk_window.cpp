@@ -1,6 +1,7 @@
 #include "src/run/disk_window.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "zero/base/align.hpp"
@@ -25,6 +26,38 @@ void DiskWindow::fill() {
       at += int64_t(stretch.bytes);
     }
   }
+}
+
+DiskTrial DiskWindow::try_out(double most_seconds, bool writes) {
+  const std::lock_guard lock(mutex_);
+  DiskTrial trial;
+  for (const plan::Buffer& buffer : plan_.buffers) {
+    if (buffer.tier != plan::Tier::nvme) continue;
+    for (int64_t at = 0; at < buffer.bytes;) {
+      if (trial.read.seconds + trial.write.seconds >= most_seconds) return trial;
+      const size_t most = std::min(window_.size(), size_t(buffer.bytes - at));
+      const std::span blocks = window_.first(stretch_at(buffer.offset + at, most).bytes);
+      try_out(buffer.offset + at, blocks, writes, trial);
+      at += int64_t(blocks.size());
+    }
+  }
+  return trial;
+}
+
+void DiskWindow::try_out(int64_t place, std::span<std::byte> blocks, bool writes,
+                         DiskTrial& trial) {
+  const auto timed = [&](DiskTrial::Way& way, const auto& move) {
+    const auto start = std::chrono::steady_clock::now();
+    move();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    way.seconds += took.count();
+    way.bytes += int64_t(blocks.size());
+  };
+  const bool written = disks_.read->is_written(place);
+  const auto read = [&] { timed(trial.read, [&] { disks_.read->read(place, blocks); }); };
+  if (written) read();
+  if (writes || !written) timed(trial.write, [&] { disks_.write->write(place, blocks, 0); });
+  if (!written) read();
 }
 
 DiskWindow::Stretch DiskWindow::stretch_at(int64_t place, size_t bytes) const {

@@ -21,6 +21,10 @@ class DiskWindow {
   /// Writes zeros to all that lasts on disk and nobody has written, as an arena begins: blocks are
   /// written once, and an op can read any of them.
   void fill();
+  /// Moves bytes of buffers for about `most_seconds`, to see how fast that goes; they stay what
+  /// they are. Reads all that it comes to; writes back what it has read where `writes`, and what
+  /// nobody has written.
+  DiskTrial try_out(double most_seconds, bool writes);
   /// What nobody has written is read as zeros.
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
@@ -39,6 +43,7 @@ class DiskWindow {
     bool written;
   };
   Stretch stretch_at(int64_t place, size_t bytes) const;
+  void try_out(int64_t place, std::span<std::byte> blocks, bool writes, DiskTrial& trial);
   void load(int64_t place, std::span<std::byte> blocks) const;
   void load_edges(const View& seen) const;
 

@@ -117,6 +117,10 @@ class Executor::Impl {
     filled_ = true;
   }
 
+  DiskTrial try_disk(double most_seconds, bool writes) {
+    return window_ ? window_->try_out(most_seconds, writes) : DiskTrial{};
+  }
+
   void run(BodyId body, const kernels::StepInputs& inputs) {
     fill_disk();
     set_inputs(body, inputs);
@@ -360,6 +364,7 @@ Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& 
 Executor::~Executor() = default;
 
 void Executor::fill_disk() { impl_->fill_disk(); }
+DiskTrial Executor::try_disk(double most, bool writes) { return impl_->try_disk(most, writes); }
 void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
 void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);

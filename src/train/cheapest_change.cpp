@@ -20,6 +20,36 @@ struct Setting {
 /// Settings that are made together; none: as it is.
 using Level = std::vector<Setting>;
 
+/// A folder that nothing goes to any more would have no effect, and be refused.
+std::string without(const std::string& folder, const char* key) {
+  return folder.empty() ? "" : text(" ", key, "=");
+}
+
+Setting optimizer_on_host(const RunConfig& config) {
+  return {"zero.offload_optimizer.device=cpu" +
+              without(config.offload_optimizer.nvme_path, "zero.offload_optimizer.nvme_path"),
+          [](RunConfig& c) {
+            c.offload_optimizer.device = Home::cpu;
+            c.offload_optimizer.nvme_path.clear();
+          }};
+}
+Setting parameters_on_host(const RunConfig& config) {
+  return {"zero.offload_param.device=cpu" +
+              without(config.offload_param.nvme_path, "zero.offload_param.nvme_path"),
+          [](RunConfig& c) {
+            c.offload_param.device = Home::cpu;
+            c.offload_param.nvme_path.clear();
+          }};
+}
+Setting activations_on_host(const RunConfig& config) {
+  return {"activation_checkpointing.offload=cpu" +
+              without(config.offload_activations.nvme_path, "activation_checkpointing.nvme_path"),
+          [](RunConfig& c) {
+            c.offload_activations.offload = Home::cpu;
+            c.offload_activations.nvme_path.clear();
+          }};
+}
+
 std::vector<Level> recompute_levels(const RunConfig& config) {
   using Mode = Recompute::Mode;
   const auto level = [](Mode mode, const char* name) {
@@ -37,8 +67,7 @@ std::vector<Level> recompute_levels(const RunConfig& config) {
 std::vector<Level> activation_levels(const RunConfig& config) {
   std::vector<Level> levels;
   if (config.offload_activations.home() != Home::none) return levels;
-  const Setting offload{"activation_checkpointing.offload=cpu",
-                        [](RunConfig& c) { c.offload_activations.offload = Home::cpu; }};
+  const Setting offload = activations_on_host(config);
   for (Level& level : recompute_levels(config)) {
     if (level.empty() && config.recompute.mode == Recompute::Mode::none) continue;
     level.push_back(offload);
@@ -51,14 +80,25 @@ Setting stage_setting(int64_t stage) {
   return {text("zero.stage=", stage), [stage](RunConfig& c) { c.zero.stage = stage; }};
 }
 
+/// What rests on disk in host memory instead, then also as lean as `leanest` makes it.
+std::vector<Level> levels_off_disk(const RunConfig& config, const Level& leanest) {
+  Level level;
+  if (config.offload_optimizer.device == Home::nvme) level.push_back(optimizer_on_host(config));
+  if (config.offload_param.device == Home::nvme) level.push_back(parameters_on_host(config));
+  if (config.offload_activations.home() == Home::nvme) level.push_back(activations_on_host(config));
+  if (level.empty()) return {};
+  std::vector<Level> levels = {level};
+  if (leanest.empty()) return levels;
+  levels.push_back(leanest);
+  levels.back().insert(levels.back().end(), level.begin(), level.end());
+  return levels;
+}
+
 /// Optimizer states, then also parameters, in host memory: at each stage that has such homes, then
 /// at stage 3 as lean as `leanest` makes it.
 std::vector<Level> host_levels(const RunConfig& config, const Level& leanest) {
-  const Setting optimizer{"zero.offload_optimizer.device=cpu",
-                          [](RunConfig& c) { c.offload_optimizer.device = Home::cpu; }};
-  const Setting parameters{"zero.offload_param.device=cpu",
-                           [](RunConfig& c) { c.offload_param.device = Home::cpu; }};
-  std::vector<Level> levels;
+  const Setting optimizer = optimizer_on_host(config), parameters = parameters_on_host(config);
+  std::vector<Level> levels = levels_off_disk(config, leanest);
   if (config.offload_optimizer.device != Home::none) return levels;
   for (int64_t stage = std::max<int64_t>(1, config.zero.stage); stage <= 3; ++stage) {
     levels.push_back({optimizer});

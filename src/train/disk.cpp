@@ -1,6 +1,7 @@
 #include "zero/train/disk.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -20,27 +21,44 @@ std::string idle_threads(const AioConfig& config) {
               config.queue_depth, " at a time; remove it, and raise that");
 }
 
-void add_folder(const char* key, Home home, const std::string& folder,
-                std::vector<std::string>& folders) {
-  if (home != Home::nvme) return;
-  if (!std::filesystem::is_directory(folder)) {
-    refuse(
-        Exit::kUsage, key, ": ", folder,
-        " is no folder; make it on a local disk, or write another: nothing is created by itself");
-  }
-  if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+/// A folder for one kind of bytes.
+struct Named {
+  const char* key;
+  Home home;
+  const std::string& folder;
+};
+
+std::array<Named, 3> named_folders(const RunConfig& config) {
+  const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
+  const OffloadParamConfig& parameters = config.offload_param;
+  const OffloadActivationsConfig& activations = config.offload_activations;
+  return {{{"zero.offload_optimizer.nvme_path", optimizer.device, optimizer.nvme_path},
+           {"zero.offload_param.nvme_path", parameters.device, parameters.nvme_path},
+           {"activation_checkpointing.nvme_path", activations.home(), activations.nvme_path}}};
+}
+
+bool is_missing(const Named& named) {
+  return named.home == Home::nvme && !std::filesystem::is_directory(named.folder);
 }
 
 }  // namespace
 
+bool has_disk_folders(const RunConfig& config) {
+  return std::ranges::none_of(named_folders(config), is_missing);
+}
+
 DiskSettings disk_settings(const RunConfig& config) {
   DiskSettings settings{.folders = {}, .aio = config.aio};
-  add_folder("zero.offload_optimizer.nvme_path", config.offload_optimizer.device,
-             config.offload_optimizer.nvme_path, settings.folders);
-  add_folder("zero.offload_param.nvme_path", config.offload_param.device,
-             config.offload_param.nvme_path, settings.folders);
-  add_folder("activation_checkpointing.nvme_path", config.offload_activations.home(),
-             config.offload_activations.nvme_path, settings.folders);
+  std::vector<std::string>& folders = settings.folders;
+  for (const Named& named : named_folders(config)) {
+    if (is_missing(named)) {
+      refuse(Exit::kUsage, named.key, ": ", named.folder,
+             " is no folder; make it on a local disk, or write another: nothing is created by "
+             "itself");
+    }
+    const bool is_new = std::ranges::find(folders, named.folder) == folders.end();
+    if (named.home == Home::nvme && is_new) folders.push_back(named.folder);
+  }
   return settings;
 }
 

@@ -21,6 +21,11 @@ namespace zero::train {
 namespace {
 
 using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 bool wants_mpi() {
   const char* wanted = std::getenv("ZERO_COMM");
@@ -146,6 +151,7 @@ run::LaneDisks Engine::open_disk(const Options& options) {
   if (bytes == 0) return {};
   kernel_before_ = process_disk_bytes();
   disk_ = std::make_unique<Disk>(options.disk, bytes);
+  disk_rates_ = options.disk_rates;
   std::string folders;
   for (const std::string& folder : options.disk.folders) {
     folders += (folders.empty() ? "" : ", ") + folder;
@@ -202,7 +208,7 @@ void Engine::start_watchdog() {
 /// One rank of a node speaks for those that share its disk.
 void Engine::look_at_disk() {
   if (!pace_ || !session_.leads_node()) return;
-  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+  const std::chrono::duration<double> now = Clock::now().time_since_epoch();
   const std::string slow = pace_->look(now.count(), disk_->is_moving(), disk_->moved());
   if (!slow.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", slow.c_str());
 }
@@ -221,6 +227,33 @@ void Engine::together_at_disk(const std::string& name, int64_t bytes,
   });
 }
 
+DiskRates Engine::begin_disk() {
+  if (!disk_) return {};
+  run::DiskTrial::Way filled;
+  together_at_disk("the zeros that its disk begins with", disk_->bytes(), [&] {
+    const Clock::time_point start = Clock::now();
+    const int64_t before = disk_->moved().written;
+    executor_->fill_disk();
+    filled = {.bytes = disk_->moved().written - before, .seconds = seconds_since(start)};
+  });
+  together_at_disk("a trial of its disk", disk_->bytes(),
+                   [&] { disk_rates_ = measured_rates(filled); });
+  pace_->expect(disk_rates_);
+  return disk_rates_;
+}
+
+/// What a fill has written says enough, and spares the disk.
+DiskRates Engine::measured_rates(const run::DiskTrial::Way& filled) {
+  constexpr int64_t kEnoughBytes = int64_t(16) << 20;
+  constexpr double kTrialSeconds = 0.25;
+  if (!disk_->is_direct()) return disk_rates_;
+  const bool writes = filled.bytes < kEnoughBytes;
+  const run::DiskTrial trial = executor_->try_disk(kTrialSeconds, writes);
+  const run::DiskTrial::Way& written = writes ? trial.write : filled;
+  if (trial.read.bytes == 0 || written.bytes == 0) return disk_rates_;
+  return {.read = trial.read.rate(), .write = written.rate(), .source = "measured at the start"};
+}
+
 std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finished,
                                                 std::function<std::string()> running) const {
   return std::make_unique<Watchdog>(
@@ -233,7 +266,6 @@ std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finishe
 Engine::~Engine() { session_.peers().watch_with(nullptr); }
 
 void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const DiskBytes before = disk_moved();
   {
@@ -242,7 +274,7 @@ void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
     executor_->run(body, inputs);
   }
   disk_of_bodies_.add(disk_moved() - before);
-  last_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
+  last_seconds_ = seconds_since(start);
   ++runs_[body];
 }
 

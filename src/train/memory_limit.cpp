@@ -83,15 +83,18 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
 }
 
 DiskRoom disk_room(const RunConfig& config, int node_ranks) {
+  const bool chooses = chooses_homes(config);
   const auto room = [&](Home optimizer, Home parameters) {
     RunConfig placed = config;
     placed.offload_optimizer.device = optimizer;
     placed.offload_param.device = parameters;
+    // A plan may be for another machine; a run that opens the folders refuses.
+    if (!chooses && !has_disk_folders(placed)) return DiskRoom::kUnknown;
     const std::vector<std::string> folders = disk_settings(placed).folders;
     if (folders.empty()) return DiskRoom::kUnknown;
-    return tiers::free_bytes(folders) / 16 * 15 / node_ranks;
+    const int64_t free = tiers::free_bytes(folders);
+    return (chooses ? free / 16 * 15 : free) / node_ranks;
   };
-  if (!chooses_homes(config)) return {};
   const auto home = [](Home asked, const std::string& folder) {
     const bool taken = asked == Home::automatic && !folder.empty();
     return taken ? Home::nvme : asked == Home::automatic ? Home::none : asked;
@@ -100,7 +103,9 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks) {
   const Home parameters = home(config.offload_param.device, config.offload_param.nvme_path);
   return {.optimizer = room(optimizer, Home::none),
           .parameters = room(Home::none, parameters),
-          .both = room(optimizer, parameters)};
+          .both = room(optimizer, parameters),
+          .source = text(chooses ? "15/16 of what" : "what", " is free in nvme_path",
+                         shared_by(node_ranks))};
 }
 
 MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks,

@@ -165,8 +165,7 @@ std::string shortage_text(const Build& build, const MemoryLimit& limit) {
   if (limit.host_bytes > 0 && host_bytes(build) > limit.host_bytes) {
     return words(host_bytes(build), " of host memory", limit.host_bytes, limit.host_source);
   }
-  return words(disk_bytes(build), " on disk", room_on_disk(build, limit),
-               "15/16 of what is free in nvme_path, shared by the ranks of the node");
+  return words(disk_bytes(build), " on disk", room_on_disk(build, limit), limit.disk.source);
 }
 
 namespace {
@@ -181,8 +180,12 @@ std::string limit_rows(const PlanReport& report) {
   if (limit.bytes > 0) {
     out = row("limit", limit.bytes, limit.source, counted_bytes(*report.build, limit));
   }
-  if (limit.host_bytes == 0) return out;
-  return out + row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
+  if (limit.host_bytes > 0) {
+    out += row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
+  }
+  const int64_t on_disk = disk_bytes(*report.build), room = room_on_disk(*report.build, limit);
+  if (on_disk == 0 || room == DiskRoom::kUnknown) return out;
+  return out + row("limit of disk", room, limit.disk.source, on_disk);
 }
 
 }  // namespace

@@ -66,6 +66,33 @@ TEST(DiskWindow, ABlockIsWrittenOnceBeforeTheFirstBodyAndNotReadForIt) {
   EXPECT_EQ(all_of(executor, place.state), expected);
 }
 
+TEST(DiskWindow, ATrialReadsEverythingAndWritesOnlyWhereItIsTold) {
+  OnDisk place;
+  testing::RankDisk disk(place.hand.plan);
+  Executor executor(place.hand.plan, {}, {}, disk.lanes());
+  const std::vector<std::byte> part(100, std::byte(7));
+  executor.write(place.state, 5, part);
+  executor.fill_disk();
+  const std::vector<std::byte> before = all_of(executor, place.state);
+  DiskTrial trial = executor.try_disk(60, false);
+  EXPECT_EQ(trial.read.bytes, 2 * OnDisk::kBytes);
+  EXPECT_EQ(trial.write.bytes, 0);
+  EXPECT_GT(trial.read.rate(), 0);
+  trial = executor.try_disk(60, true);
+  EXPECT_EQ(trial.write.bytes, 2 * OnDisk::kBytes);
+  EXPECT_EQ(all_of(executor, place.state), before) << "the same bytes";
+  EXPECT_EQ(executor.try_disk(0, true).read.bytes, 0) << "no time";
+}
+
+TEST(DiskWindow, ATrialWritesFirstWhatNobodyHasWritten) {
+  OnDisk place;
+  testing::RankDisk disk(place.hand.plan);
+  Executor executor(place.hand.plan, {}, {}, disk.lanes());
+  const DiskTrial trial = executor.try_disk(60, false);
+  EXPECT_EQ(trial.write.bytes, 2 * OnDisk::kBytes);
+  EXPECT_EQ(trial.read.bytes, 2 * OnDisk::kBytes);
+}
+
 TEST(DiskWindow, APartOfABlockKeepsTheRestOfIt) {
   OnDisk place;
   testing::RankDisk disk(place.hand.plan);

@@ -6,13 +6,14 @@ KILLS=20 kills more runs. What this machine cannot do is skipped with a line "SK
 """
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
 import time
 
 from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds, unmount
-from program import Program, check
+from program import Program, check, check_refused
 from seccomp import IO_URING_SETUP, forbid, forbid_direct
 
 IN_MEMORY = ("zero.stage=3",)
@@ -205,9 +206,36 @@ def a_full_disk_is_found_at_the_start(runs, place):
     if not mount_image(place / "small.img", 16, folder):
         return skip("a full disk", "no loop device can be mounted")
     result = runs.run(LARGE, disk="small")
-    fails_with_5(result, "small: ", "bytes are needed by this rank", "are free")
-    check(not result.metrics, "before the first step", result)
+    check_refused(result, 6, "the plan needs ", " on disk a rank of ", "free in nvme_path",
+                  "cheapest change that fits: ")
+    check(not (runs.program.folder / "runs" / f"run{runs.count}").exists(), "nothing is written")
+    change = result.error_lines()[0].split("cheapest change that fits: ")[1].split()
+    dry = runs.run(LARGE, "--dry-run", disk="small")
+    check_refused(dry, 6, "cheapest change that fits: " + " ".join(change))
+    check("limit of disk" in dry.out and "does not fit" in dry.out, "the table has it", dry)
+    paths = [f"{section}.nvme_path=small" for section in FOLDERS]
+    changed = {word.split("=")[0] for word in change}
+    kept = [word for word in (*ON_DISK, *paths) if word.split("=")[0] not in changed]
+    fitting = runs.run(LARGE, *change, homes=kept)
+    check(fitting.finished(), f"{change} fits", fitting)
     return None
+
+
+def a_plan_may_be_for_another_machine(runs):
+    result = runs.run("--dry-run", disk="absent")
+    check(result.status == 0 and "limit of disk" not in result.out, "planned", result)
+    check_refused(runs.run(disk="absent"), 2, "nvme_path: absent is no folder")
+
+
+def the_start_tells_what_the_disk_gives(runs):
+    result = runs.run(LARGE)
+    check(result.finished(), "trains to the end", result)
+    needed = result.summary["memory"]["nvme"]["planned_bytes"] / 2 ** 20
+    told = re.search(r"^disk disk: needs ([\d.]+) MiB of [\d.]+ \wiB free; a rank reads "
+                     r"([\d.]+ \wiB)/s, writes ([\d.]+ \wiB)/s \((.*)\)$", result.out, re.M)
+    check(told and abs(float(told[1]) - needed) < 0.02, f"needed {needed} MiB and free", result)
+    check("take a predicted " in result.out, "and how long a step's transfers take", result)
+    print(told[0])
 
 
 def a_disk_full_behind_its_file_system_ends_the_run(runs, place):
@@ -253,6 +281,8 @@ def main():
     else:
         skip("registered memory", "this machine has no io_uring, or little memory to lock")
     the_kernel_counts_what_is_planned(runs)
+    a_plan_may_be_for_another_machine(runs)
+    the_start_tells_what_the_disk_gives(runs)
     two_runs_share_a_folder(runs, expected)
     a_user_without_rights_trains(runs, expected, ring)
     killed_runs_leave_nothing(runs)

@@ -103,6 +103,27 @@ TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {
   EXPECT_EQ(cheapest_change(config, {.ranks = 1}, fits)->text, "--ranks 2") << "none would leave";
 }
 
+TEST(CheapestChange, BringsToTheHostWhatADiskHasNoRoomFor) {
+  RunConfig config = tiny();
+  config.zero.stage = 3;
+  config.offload_optimizer = {.device = Home::nvme, .nvme_path = "disk"};
+  config.offload_param = {.device = Home::nvme, .nvme_path = "disk"};
+  const int64_t whole = build(config, {.ranks = 1}).plan.arena_bytes[size_t(plan::Tier::nvme)];
+  const auto on_disk_within = [](int64_t bytes) {
+    return [=](const Build& build) {
+      return build.plan.arena_bytes[size_t(plan::Tier::nvme)] <= bytes;
+    };
+  };
+  const auto most = cheapest_change(config, {.ranks = 1}, on_disk_within(whole / 2));
+  ASSERT_TRUE(most);
+  EXPECT_EQ(most->text, "zero.offload_optimizer.device=cpu zero.offload_optimizer.nvme_path=");
+  const auto all = cheapest_change(config, {.ranks = 1}, on_disk_within(0));
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->text,
+            "zero.offload_optimizer.device=cpu zero.offload_optimizer.nvme_path= "
+            "zero.offload_param.device=cpu zero.offload_param.nvme_path=");
+}
+
 TEST(CheapestChange, SaysThatNothingFits) {
   EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, [](const Build&) { return false; }));
 }

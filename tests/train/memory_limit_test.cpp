@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "zero/base/error.hpp"
+#include "zero/io/tiers/disk_files.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -30,6 +33,27 @@ TEST(MemoryLimit, TheConfigurationWins) {
   EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 5);
   config.memory.device_limit = 0;
   EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 7);
+}
+
+TEST(DiskRoom, IsARanksShareOfWhatIsFreeWhereStatesGo) {
+  RunConfig config;
+  config.offload_optimizer = {.device = Home::nvme, .nvme_path = "."};
+  const DiskRoom room = disk_room(config, 4);
+  const double free = double(tiers::free_bytes({"."}));
+  EXPECT_NEAR(4 * double(room.optimizer), free, 0.1 * free) << "while others write there";
+  EXPECT_EQ(room.source, "what is free in nvme_path / 4 ranks of the node");
+  EXPECT_EQ(room.parameters, DiskRoom::kUnknown) << "none go there";
+  config.offload_optimizer.device = Home::automatic;
+  EXPECT_EQ(disk_room(config, 4).source,
+            "15/16 of what is free in nvme_path / 4 ranks of the node");
+}
+
+TEST(DiskRoom, OfAFolderThatIsNotHereIsUnknownUnlessItIsForAuto) {
+  RunConfig config;
+  config.offload_param = {.device = Home::nvme, .nvme_path = "absent"};
+  EXPECT_EQ(disk_room(config, 1).parameters, DiskRoom::kUnknown);
+  config.offload_param.device = Home::automatic;
+  EXPECT_THROW(disk_room(config, 1), Error);
 }
 
 TEST(MemoryLimit, OfAMachineIsWhatContextAndLibrariesLeave) {

@@ -38,6 +38,17 @@ struct LaneDisks {
   tiers::DiskTier* write = nullptr;
 };
 
+/// What a disk has moved in some time, by way.
+struct DiskTrial {
+  struct Way {
+    int64_t bytes = 0;
+    double seconds = 0;
+    /// Bytes a second; 0 where nothing moved.
+    double rate() const { return seconds > 0 ? double(bytes) / seconds : 0; }
+  };
+  Way read, write;
+};
+
 /// On a device these are the device's times, from marks in the lanes' queues.
 struct LaneTimes {
   double busy_seconds = 0;
@@ -79,6 +90,10 @@ class Executor {
   /// Writes zeros, as arenas begin with, to what nobody has written on disk. The first run() does
   /// so too; ahead of it, it costs no step.
   void fill_disk();
+
+  /// Reads what lies on disk for about `most_seconds`, to see how fast that goes, and writes back
+  /// the same bytes where `writes`. Behind fill_disk() and between runs; nothing changes.
+  DiskTrial try_disk(double most_seconds, bool writes);
 
   /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first (to
   /// evaluation_inputs for kEvaluate). Before a body that updates, kReadAhead runs by itself where

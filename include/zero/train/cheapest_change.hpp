@@ -28,9 +28,9 @@ struct Change {
 /// The cheapest change of settings under which a refused plan fits, found by compiling. In order of
 /// rising cost: a smaller micro-batch with as many more micro-batches a step, so that
 /// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch;
-/// optimizer states, then also parameters, in host memory; more ranks, doubled up to `most_ranks`.
-/// Nothing that changes the numbers is offered, and no setting that could be left out. None if
-/// nothing fits.
+/// what rests on disk, or else optimizer states, then also parameters, in host memory; more ranks,
+/// doubled up to `most_ranks`. Nothing that changes the numbers is offered, and no setting that
+/// could be left out. None if nothing fits.
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
                                       int most_ranks = kMostRanks);
 

@@ -26,6 +26,9 @@ struct DiskSettings {
   AioConfig aio = {};
 };
 
+/// Whether the folders of all homes nvme exist on this host.
+bool has_disk_folders(const RunConfig& config);
+
 /// Throws Error(kUsage) naming the key of a folder that does not exist.
 DiskSettings disk_settings(const RunConfig& config);
 
@@ -41,6 +44,8 @@ class Disk {
   /// allow; else warning() says so.
   void register_memory(std::span<std::byte> memory);
   int64_t bytes() const { return files_.bytes(); }
+  /// Whether the page cache is passed by.
+  bool is_direct() const { return files_.direct(); }
   /// Why it is not as fast as it could be; "" if it is.
   const std::string& warning() const { return warning_; }
   /// What both lanes have moved so far, block by block, and whether one of them is at it: readable

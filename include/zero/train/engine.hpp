@@ -59,6 +59,11 @@ class Engine {
   /// warning: a rank whose disk is slower than the others' is waited for. Collective.
   void together_at_disk(const std::string& name, int64_t bytes, const std::function<void()>& work);
 
+  /// Fills the disk with zeros where nothing has been written yet, and tries it for a moment.
+  /// Returns what a rank can expect of it, which a warning then goes by: what was measured while
+  /// all ranks did so, or where the page cache stands in between what the options said. Collective.
+  DiskRates begin_disk();
+
   int64_t runs(plan::BodyId body) const {
     return body == plan::kReadAhead ? executor_->reads_ahead() : runs_[body];
   }
@@ -88,11 +93,13 @@ class Engine {
   void register_staging();
   void start_watchdog();
   void look_at_disk();
+  DiskRates measured_rates(const run::DiskTrial::Way& filled);
 
   Session& session_;
   const Build& build_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::unique_ptr<Disk> disk_;  ///< null where the plan keeps nothing there
+  DiskRates disk_rates_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;
   std::unique_ptr<run::Executor> executor_;

@@ -14,6 +14,7 @@ struct DiskRoom {
   int64_t optimizer = kUnknown;   ///< zero.offload_optimizer.nvme_path
   int64_t parameters = kUnknown;  ///< zero.offload_param.nvme_path
   int64_t both = kUnknown;
+  std::string source = {};
 };
 
 /// The bytes that a rank may use, and where the number comes from.
@@ -23,7 +24,7 @@ struct MemoryLimit {
   bool of_host = false;    ///< what lies in host memory counts too
   int64_t host_bytes = 0;  ///< else of what lies there, where that has a limit of its own; 0: none
   std::string host_source = {};
-  DiskRoom disk = {};  ///< looked at where a home is "auto"
+  DiskRoom disk = {};
 };
 
 /// memory.device_limit if it is given; else what a rank of the named machine has, less what its
@@ -38,9 +39,9 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
 /// likewise.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 
-/// A rank's share of 15/16 of what is free where "auto" may keep states, since a disk holds
-/// checkpoints too; all of it unknown where nothing is "auto". Throws Error(kUsage) naming the key
-/// of a folder that does not exist.
+/// A rank's share of what is free where homes are nvme: of 15/16 of it where a home is "auto" and
+/// may be kept there, since a disk holds checkpoints too. Throws Error(kUsage) naming the key of a
+/// folder that does not exist where a home is "auto"; else what that folder has is unknown.
 DiskRoom disk_room(const RunConfig& config, int node_ranks);
 
 /// The same for a rank that is about to train: with devices of their own memory, what is free

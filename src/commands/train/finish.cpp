@@ -37,9 +37,23 @@ void Run::introduce() {
   const double own = train::measure_product_peak(session_.threads(), build_.plan.request.compute);
   const double peak = session_.peers().sum(own);
   if (peak > 0) say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
+  tell_of_disk(own > 0 ? plan_.forecast.flops / own
+                       : plan_.forecast.lane_seconds[size_t(plan::Lane::compute)]);
   session_.together([&] {
     if (folder_) log_.emplace(console_, folder_->path(), log_context(peak));
   });
+}
+
+void Run::tell_of_disk(double compute_seconds) {
+  if (outlook_.places.empty()) return;
+  for (double* rate : {&outlook_.rates.read, &outlook_.rates.write}) {
+    *rate = double(session_.peers().smallest(int64_t(*rate)));
+  }
+  say(train::outlook_text(outlook_));
+  const std::string warning = train::outlook_warning(outlook_, compute_seconds);
+  if (!warning.empty() && session_.is_first()) {
+    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
+  }
 }
 
 void Run::train_steps() {

@@ -73,7 +73,11 @@ void Run::compile_plan() {
     });
     disk_ = train::disk_settings(config_);
     plan_ = train::report_plan(build_, machine, limit);
-    disk_rates_ = expected_rates(machine, int(nodes_most));
+    outlook_ = {
+        .places = train::disk_places(disk_, plan_.forecast.arena_bytes[size_t(plan::Tier::nvme)],
+                                     session_.node_ranks()),
+        .rates = expected_rates(machine, session_.node_ranks()),
+        .step = plan_.forecast.disk[plan::kStep]};
   });
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
   session_.together([&] { refuse_unless_fits(plan_, asked, team, {.most = team.ranks}); });
@@ -222,7 +226,7 @@ void Run::make_engine() {
                   train::Engine::Options{.seed = uint64_t(config_.run.seed),
                                          .watchdog_seconds = seconds,
                                          .disk = disk_,
-                                         .disk_rates = disk_rates_,
+                                         .disk_rates = outlook_.rates,
                                          .draws_weights = !start_from_});
   const int64_t disk_bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
   if (start_from_) checkpointer_->load(*start_from_, *engine_);
@@ -232,10 +236,7 @@ void Run::make_engine() {
                               [&] { train::begin_with_weights(*initial_, engine_->view()); });
     initial_.reset();
   }
-  if (disk_bytes > 0) {
-    engine_->together_at_disk("the zeros that its disk begins with", disk_bytes,
-                              [&] { engine_->executor().fill_disk(); });
-  }
+  outlook_.rates = engine_->begin_disk();
   if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
 }
 

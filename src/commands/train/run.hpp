@@ -11,6 +11,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/console.hpp"
+#include "zero/train/disk_outlook.hpp"
 #include "zero/train/plan_report.hpp"
 #include "zero/train/run_folder.hpp"
 #include "zero/train/run_log.hpp"
@@ -59,6 +60,7 @@ class Run {
   void begin_files();
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
+  void tell_of_disk(double compute_seconds);
   void write_samples();
   std::string ending() const;
   std::string how_to_go_on() const;
@@ -72,7 +74,7 @@ class Run {
   RunConfig config_;
   train::Build build_;
   train::DiskSettings disk_;
-  train::DiskRates disk_rates_;
+  train::DiskOutlook outlook_;
   train::PlanReport plan_;
   std::string largest_;  ///< what "max" has become
   std::string homes_;    ///< likewise "auto"
