@@ -124,6 +124,7 @@ class Executor::Impl {
   void run(BodyId body, const kernels::StepInputs& inputs) {
     fill_disk();
     set_inputs(body, inputs);
+    crew.times = {};  // those of a read ahead are its run's
     crew.step = inputs.step;
     if (body != plan::kEvaluate) read_ahead();
     if (trace_) crew.op_times = trace_->begin(body, inputs.step);
@@ -133,6 +134,7 @@ class Executor::Impl {
 
   void run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
     set_inputs(body, inputs);
+    crew.times = {};
     run_lanes(body);
   }
 
@@ -292,7 +294,6 @@ class Executor::Impl {
     crew.origin_time = OpTime::Clock::now();
     inputs_there_.record(host_stream_);
     for (size_t lane = 1; lane < kLanes; ++lane) {
-      crew.times[lane] = {};
       if (busy(lane, body)) lanes_[lane]->begin(body);
     }
     lanes_[0]->run(body);
@@ -393,8 +394,6 @@ std::vector<TracedBody> Executor::trace() const { return impl_->trace(); }
 void Executor::set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook) {
   impl_->crew.op_hook = std::move(hook);
 }
-void Executor::set_error_hook(std::function<void()> hook) {
-  impl_->crew.error_hook = std::move(hook);
-}
+void Executor::set_error_hook(std::function<void()> h) { impl_->crew.error_hook = std::move(h); }
 
 }  // namespace zero::run

@@ -50,7 +50,6 @@ void LaneRunner::clear_tallies() {
 
 void LaneRunner::run(plan::BodyId body) noexcept {
   const size_t lane = size_t(setup_.lane);
-  crew_.times[lane] = {};
   settled_ = 0;
   try {
     // The caller's thread may be another one than last time, or have served another executor.

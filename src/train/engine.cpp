@@ -143,6 +143,9 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
     if (options.draws_weights) fill_initial_weights(view(), options.seed, session_.threads());
     set_state(kernels::initial_step_state(rules.decide));
   });
+  for (size_t body = 0; body < copied_.size(); ++body) {
+    copied_[body] = copied_bytes(build_.plan.bodies[body]);
+  }
   start_watchdog();
 }
 
@@ -275,7 +278,29 @@ void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   }
   disk_of_bodies_.add(disk_moved() - before);
   last_seconds_ = seconds_since(start);
+  add_times(body);
   ++runs_[body];
+}
+
+void Engine::add_times(plan::BodyId body) {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const run::LaneTimes& times = executor_->times()[lane];
+    lanes_[lane].busy_seconds += times.busy_seconds;
+    lanes_[lane].waited_seconds += times.wait_seconds;
+    lanes_[lane].bytes += copied_[body][lane];
+  }
+}
+
+LaneUses Engine::lanes() const {
+  LaneUses lanes = lanes_;
+  lanes[size_t(plan::Lane::disk_read)].bytes = disk_of_bodies_.read;
+  lanes[size_t(plan::Lane::disk_write)].bytes = disk_of_bodies_.written;
+  for (size_t i = 0; i < comms_.size(); ++i) {
+    const comm::TrafficTable sent = comms_[i]->traffic();
+    lanes[size_t(plan::kCollectiveLanes[i])].bytes =
+        sent.all_gather.bytes_sent + sent.reduce_scatter.bytes_sent + sent.all_reduce.bytes_sent;
+  }
+  return lanes;
 }
 
 kernels::StepState Engine::state() const {

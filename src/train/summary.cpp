@@ -48,6 +48,14 @@ std::string own_report(const SummaryParts& parts) {
   for (const run::Executor::Profile& line : parts.engine.executor().profile()) {
     json["regions"][line.name] = {line.seconds, line.calls};
   }
+  const LaneUses lanes = parts.engine.lanes();
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    const LaneUse& use = lanes[lane];
+    json["lanes"][plan::name_of(plan::Lane(lane))] = {{"busy_seconds", use.busy_seconds},
+                                                      {"waited_seconds", use.waited_seconds},
+                                                      {"bytes", use.bytes},
+                                                      {"bytes_per_second", use.rate()}};
+  }
   const run::PhaseSeconds phases = parts.engine.executor().phase_seconds();
   for (size_t phase = 0; phase < phases.size(); ++phase) {
     json["phases"][run::name_of(run::Phase(phase))] = phases[phase];
@@ -67,6 +75,23 @@ Json region_table(const std::vector<Json>& ranks) {
   for (const auto& [name, region] : regions) {
     json[name] = region.first.json();
     json[name]["calls"] = region.second;
+  }
+  return json;
+}
+
+/// Busy and waiting seconds, bytes and bytes a busy second of every lane that has worked.
+Json lane_json(const std::vector<Json>& ranks) {
+  Json json = Json::object();
+  for (const auto& [lane, line] : ranks.front()["lanes"].items()) {
+    const auto has_worked = [&](const Json& rank) {
+      return rank["lanes"][lane]["busy_seconds"] > 0;
+    };
+    if (std::ranges::none_of(ranks, has_worked)) continue;
+    for (const auto& [name, value] : line.items()) {
+      Spread spread;
+      for (const Json& rank : ranks) spread.add(rank["lanes"][lane][name].get<double>());
+      json[lane][name] = spread.json();
+    }
   }
   return json;
 }
@@ -200,6 +225,7 @@ std::string summary_json(const SummaryParts& parts) {
   json["memory"] = memory_json(parts, ranks);
   json["sent"] = traffic_json(parts);
   json["disk"] = disk_table(parts, disk);
+  json["lanes"] = lane_json(ranks);
   json["phases"] = phase_table(ranks);
   json["regions"] = region_table(ranks);
   return json.dump(2) + "\n";

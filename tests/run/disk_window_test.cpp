@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/support/faulty_engine.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/rank_disk.hpp"
@@ -107,6 +110,23 @@ TEST(DiskWindow, APartOfABlockKeepsTheRestOfIt) {
     std::copy(part.begin(), part.end(), expected.begin() + begin);
     EXPECT_EQ(all_of(executor, place.state), expected) << "from byte " << begin << " on";
   }
+}
+
+TEST(ReadAhead, TakesItsTimeFromTheRunThatNeededIt) {
+  testing::HandPlan hand;
+  hand.clear(hand.keep("ahead", 8), plan::Lane::reduce);
+  hand.plan.bodies[plan::kReadAhead].ops.swap(hand.plan.bodies[plan::kStep].ops);
+  hand.clear(hand.keep("own", 8));
+  Executor executor(hand.plan, {}, {});
+  executor.set_op_hook([](plan::Lane, const plan::PlanOp&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  executor.run(plan::kStep, {});
+  EXPECT_EQ(executor.reads_ahead(), 1);
+  EXPECT_GT(executor.times()[size_t(plan::Lane::reduce)].busy_seconds, 0.04);
+  EXPECT_GT(executor.times()[size_t(plan::Lane::compute)].busy_seconds, 0.04);
+  executor.run(plan::kStep, {});
+  EXPECT_EQ(executor.times()[size_t(plan::Lane::reduce)].busy_seconds, 0) << "there was none";
 }
 
 TEST(DiskWindow, APlanWithBytesOnDiskNeedsOne) {

@@ -126,6 +126,14 @@ def the_kernel_counts_what_is_planned(runs):
     check(0.99 * planned <= start <= planned,
           f"at the start {start} bytes are written, once each of {planned}", result)
     check(disk["written_bytes_a_day"] > disk["steps"]["written_bytes"], "and more a day", result)
+    lanes = result.summary["lanes"]
+    for lane, way in (("disk read", "read_bytes"), ("disk write", "written_bytes")):
+        moved = lanes[lane]["bytes"]["mean"]
+        check(moved == disk["steps"][way], f"{lane} moves {moved} bytes: {disk['steps']}", result)
+        check(0 < lanes[lane]["busy_seconds"]["mean"] < result.summary["train_seconds"] + 1,
+              f"{lane} is busy for a part of the run: {lanes}", result)
+        check(f"  {lane} " in result.out, "the end tells of it", result)
+    check(lanes["compute"]["waited_seconds"]["mean"] > 0, f"compute waits: {lanes}", result)
     check("disk in steps: read " in result.out and "written a day" in result.out, "said", result)
     for way in ("read_bytes", "written_bytes"):
         kernel, ours = disk["kernel"][way], disk["all"][way]

@@ -127,6 +127,10 @@ def check_case(program, case):
     made = (sent["reduce_scatter"]["bytes"], sent["all_gather"]["bytes"])
     expected = tuple(numel * width for numel, width in zip(elements, expected_widths(case)))
     check(made == expected, f"{words}: reduces and gathers {made} bytes, not {expected}")
+    lanes = result.summary["lanes"]
+    for lane, verb in (("gather", "all_gather"), ("reduce", "reduce_scatter")):
+        of_lane = lanes.get(lane, {"bytes": {"mean": 0}})["bytes"]["mean"]
+        check(of_lane == sent[verb]["bytes"], f"{words}: lane {lane} sends {of_lane} of {sent}")
     sums = (sent["all_reduce"]["calls"], sent["all_reduce"]["elements"])
     check(sums == expected_sums(case), f"{words}: sums {sums}, not {expected_sums(case)}")
     if case.env:

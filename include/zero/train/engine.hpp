@@ -13,6 +13,7 @@
 #include "zero/train/build.hpp"
 #include "zero/train/disk.hpp"
 #include "zero/train/disk_pace.hpp"
+#include "zero/train/lane_report.hpp"
 #include "zero/train/session.hpp"
 #include "zero/train/state_view.hpp"
 #include "zero/train/watchdog.hpp"
@@ -74,6 +75,8 @@ class Engine {
 
   /// What compute waited for other lanes in the last run.
   double exposed_seconds() const;
+  /// What each lane has done in all runs, evaluations among them.
+  LaneUses lanes() const;
   /// What all lanes have sent, by verb; and through which back end.
   comm::TrafficTable traffic() const;
   std::string backend() const;
@@ -92,6 +95,7 @@ class Engine {
   run::LaneDisks open_disk(const Options& options);
   void register_staging();
   void start_watchdog();
+  void add_times(plan::BodyId body);
   void look_at_disk();
   DiskRates measured_rates(const run::DiskTrial::Way& filled);
 
@@ -104,6 +108,8 @@ class Engine {
   DiskBytes disk_of_bodies_, kernel_before_;
   std::unique_ptr<run::Executor> executor_;
   std::array<int64_t, plan::kBodies> runs_{};
+  LaneUses lanes_{};  ///< with bytes of copies alone
+  std::array<std::array<int64_t, plan::kLanes>, plan::kBodies> copied_{};  ///< by a run
   double last_seconds_ = 0;
   double watchdog_seconds_;
   std::shared_ptr<Board> board_;

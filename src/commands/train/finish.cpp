@@ -6,6 +6,7 @@
 #include "zero/commands/version.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/disk_report.hpp"
+#include "zero/train/lane_report.hpp"
 #include "zero/train/launches.hpp"
 #include "zero/train/model_export.hpp"
 #include "zero/train/product_peak.hpp"
@@ -118,6 +119,7 @@ void Run::report() {
                            .evaluation_seconds = evaluation_seconds_,
                            .done = done()});
   if (folder_) write_file("summary.json", summary);
+  say(train::lane_table(engine_->lanes()));
   say(train::disk_text(train::disk_report(session_.peers(), *engine_, plan_.forecast),
                        log_ ? log_->seconds() : 0));
   if (config_.evaluation.show_samples > 0 && outcome_.stopped_by.empty()) write_samples();
