@@ -97,6 +97,7 @@ std::vector<Syntax> commands_on_runs() {
        Command::data,
        "INPUT.toml",
        {{"--steps", Word{&CommandLine::steps}},
+        {"--from", Word{&CommandLine::from}},
         {"--ranks", Count{&CommandLine::ranks, 1, 65536, "number of ranks"}},
         {"--decode", Flag{&CommandLine::decode}},
         {"--json", Flag{&CommandLine::json}}}},
@@ -323,6 +324,7 @@ std::string help_text() {
       --json               as one JSON object
   zeroapp data INPUT.toml [key=value ...]             files, formats, samples, fingerprint
       --steps A..B         and what the batches of these steps hold
+      --from DIR           of a run that goes on from there, perhaps with another batch
       --ranks N            among N ranks (1)
       --decode             with their text
       --json               as JSON, one object a sample with all its tokens

@@ -11,6 +11,8 @@
 #include "zero/config/steps.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/train/batch_loader.hpp"
+#include "zero/train/checkpoint_survey.hpp"
+#include "zero/train/checkpointer.hpp"
 
 namespace zero::commands {
 namespace {
@@ -64,14 +66,17 @@ class View {
   void show_micro_batch(int64_t step, int64_t micro_batch, int rank) const;
   void show_sample(const Place& place) const;
   std::vector<int32_t> window(int64_t position) const;
+  /// Samples consumed before a step.
+  int64_t consumed(int64_t step) const { return cursor_before(step, done_, batch_.train).samples; }
   double epochs() const {
-    return double(config_.run.steps) * double(batch_.train) / double(train().samples());
+    return double(consumed(config_.run.steps + 1)) / double(train().samples());
   }
   const Dataset& train() const { return *data_.train; }
 
   const CommandLine& line_;
   RunConfig config_;
   BatchSizes batch_{};
+  DataCursor done_;
   DataSets data_;
   uint64_t fingerprint_ = 0;
   std::unique_ptr<Tokenizer> tokenizer_;
@@ -95,14 +100,29 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const TokenSour
   return open_tokenizer(config.data.tokenizer);
 }
 
+/// What a run has behind it that goes on from the checkpoints in a folder.
+DataCursor cursor_in(const std::string& folder) {
+  const train::Survey survey =
+      train::survey_checkpoints(folder, train::SurveyDepth::manifests, [](const auto&) {});
+  if (!survey.resume) {
+    refuse(Exit::kNoCheckpoint, "command line: --from: ", survey.root, ": ", survey.why);
+  }
+  const checkpoint::Store store({.root = survey.root});
+  const std::string name = checkpoint::Store::folder_of(*survey.resume);
+  const OpenFile place(store.open_folder(name));
+  return train::cursor_of(store.read_manifest(place.descriptor(), *survey.resume),
+                          survey.root + "/" + name);
+}
+
 View::View(const CommandLine& line) : line_(line) {
+  if (!line.from.empty()) done_ = cursor_in(line.from);
   const ConfigInput input = read_input(line);
   config_ = input.config;
   std::string warning;
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
     data_ = open_data(train::data_options(config_));
-    warning = resolve_steps(config_, train().samples(), batch_.train);
+    warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });
   if (!warning.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   fingerprint_ = data_.fingerprint();
@@ -170,6 +190,11 @@ Json View::summary_json() const {
 }
 
 void View::show(const Steps& steps) const {
+  if (steps.first <= done_.steps) {
+    refuse(Exit::kUsage, "command line: --steps: ", steps.first, ": --from ", line_.from,
+           " has it behind it, with a batch that may have been another; write ", done_.steps + 1,
+           " or a later one");
+  }
   const int ranks = int(line_.ranks);
   for (int64_t step = steps.first; step <= steps.last; ++step) {
     for (int64_t number = 0; number < batch_.accumulation * ranks; ++number) {
@@ -179,7 +204,8 @@ void View::show(const Steps& steps) const {
 }
 
 void View::show_micro_batch(int64_t step, int64_t micro_batch, int rank) const {
-  const int64_t first = train::first_position(batch_, int(line_.ranks), step, micro_batch, rank);
+  const int64_t first =
+      train::first_position(batch_, int(line_.ranks), consumed(step), micro_batch, rank);
   for (int64_t i = 0; i < batch_.micro; ++i) {
     show_sample({.step = step, .position = first + i, .micro_batch = micro_batch, .rank = rank});
   }

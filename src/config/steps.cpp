@@ -1,5 +1,7 @@
 #include "zero/config/steps.hpp"
 
+#include <algorithm>
+
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/settings_error.hpp"
@@ -26,7 +28,13 @@ void check_fits(const RunConfig& config, const std::string& found) {
 
 }  // namespace
 
-std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size) {
+DataCursor cursor_before(int64_t step, const DataCursor& done, int64_t train_batch_size) {
+  const int64_t samples = done.samples + (step - 1 - done.steps) * train_batch_size;
+  return {.steps = step - 1, .samples = std::max<int64_t>(samples, 0)};
+}
+
+std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size,
+                          const DataCursor& done) {
   SessionConfig& run = config.run;
   if (run.epochs == 0) return "";
   ZERO_REQUIRE(samples >= 1 && train_batch_size >= 1, samples, " samples in batches of ",
@@ -36,10 +44,11 @@ std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batc
                     counted(samples, "sample"), " are too many to count; write at most ",
                     kMostVisits / samples);
   }
-  const int64_t visits = samples * run.epochs;
-  run.steps = visits / train_batch_size + (visits % train_batch_size != 0);
+  const int64_t visits = std::max<int64_t>(samples * run.epochs - done.samples, 0);
+  run.steps = done.steps + visits / train_batch_size + (visits % train_batch_size != 0);
   check_fits(config, text(counted(run.epochs, "epoch"), " of ", counted(samples, "sample"), " are ",
-                          counted(run.steps, "step"), " of ", train_batch_size));
+                          counted(run.steps, "step"), done.steps ? ", those to come of " : " of ",
+                          train_batch_size));
   // A schedule that says its own length was judged when it was read.
   if (config.scheduler.total_num_steps > 0) return "";
   const std::string warning = long_warmup(config);

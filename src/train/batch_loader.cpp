@@ -11,13 +11,13 @@ void read_samples(const Dataset& data, int64_t first, int64_t samples,
   }
 }
 
-int64_t first_position(const BatchSizes& batch, int ranks, int64_t step, int64_t micro_batch,
+int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int64_t micro_batch,
                        int rank) {
-  return (step - 1) * batch.train + (micro_batch * ranks + rank) * batch.micro;
+  return consumed + (micro_batch * ranks + rank) * batch.micro;
 }
 
 kernels::StepInputs BatchLoader::inputs(int64_t step) const {
-  const int64_t first = (step - 1) * batch.train;
+  const int64_t first = before(step).samples;
   return {.seed = seed,
           .step = step,
           .first_sample = first,
@@ -30,8 +30,9 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
 
 void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
   const plan::Plan& plan = engine.plan();
+  const int64_t consumed = before(step).samples;
   for (size_t j = 0; j < plan.tokens.size(); ++j) {
-    const int64_t first = first_position(batch, plan.request.ranks, step, int64_t(j), rank);
+    const int64_t first = first_position(batch, plan.request.ranks, consumed, int64_t(j), rank);
     load_samples(engine, {.tokens = plan.tokens[j], .targets = plan.targets[j]}, data, first,
                  batch.micro);
   }

@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #include "src/train/format.hpp"
+#include "zero/config/batch.hpp"
+#include "zero/config/toml.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/fused_product.hpp"
 #include "zero/kernels/product.hpp"
@@ -14,6 +16,8 @@
 namespace zero::train {
 namespace {
 
+/// Far from the end of 64 bits, whatever is drawn after them.
+constexpr int64_t kMostSamples = int64_t(1) << 62;
 constexpr const char* kDataFact = "data";
 constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
                      *kBestTokens = "best.eval_tokens";
@@ -92,7 +96,52 @@ const std::string& fact(const Facts& facts, const std::string& name) {
   return found == facts.end() ? kNone : found->second;
 }
 
+/// The batch of a configuration that other rules than today's may have allowed.
+int64_t batch_of(const std::string& configuration, int ranks) {
+  constexpr int64_t kMost = int64_t(1) << 20;  // of which any three may be multiplied
+  RunConfig config;
+  const std::pair<const char*, int64_t*> keys[] = {
+      {"train_batch_size", &config.train_batch_size},
+      {"train_micro_batch_size_per_gpu", &config.train_micro_batch_size_per_gpu},
+      {"gradient_accumulation_steps", &config.gradient_accumulation_steps}};
+  for (const TomlEntry& entry : parse_toml(configuration).entries) {
+    for (const auto& [key, place] : keys) {
+      const int64_t* number = std::get_if<int64_t>(&entry.value);
+      if (entry.key == key && number && *number >= 0 && *number <= kMost) *place = *number;
+    }
+  }
+  return resolve_batch(config, ranks).train;
+}
+
+/// Samples of its steps, as many in each; none where there are too many to count.
+std::optional<int64_t> samples_by_batch(const checkpoint::Manifest& manifest) {
+  int64_t samples = 0;
+  const int64_t batch = batch_of(fact(manifest.facts, kConfigurationFact), manifest.ranks);
+  if (__builtin_mul_overflow(manifest.step, batch, &samples)) return {};
+  return samples;
+}
+
+std::optional<int64_t> samples_in(const checkpoint::Manifest& manifest) {
+  const auto told = manifest.facts.find(kSamplesFact);
+  if (told == manifest.facts.end()) return manifest.step ? samples_by_batch(manifest) : 0;
+  int64_t samples = 0;
+  if (!read_number(told->second, samples)) return {};
+  return samples;
+}
+
 }  // namespace
+
+DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder) {
+  std::string problem;
+  try {
+    const int64_t samples = samples_in(manifest).value_or(-1);
+    if (samples >= 0 && samples <= kMostSamples) return {manifest.step, samples};
+    problem = text("fact \"", kSamplesFact, "\" is no number of samples");
+  } catch (const Error& error) {
+    problem = text("no fact \"", kSamplesFact, "\", and of its batch: ", error.what());
+  }
+  refuse(Exit::kInput, folder, ": ", problem);
+}
 
 bool is_weights_only(const Facts& facts) { return fact(facts, kWeightsOnlyFact) == "true"; }
 

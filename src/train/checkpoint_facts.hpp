@@ -12,7 +12,8 @@ namespace zero::train {
 
 /// Facts that others than a resume ask for.
 inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFact = "tokenizer",
-                            *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only";
+                            *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only",
+                            *kSamplesFact = "samples_consumed";
 
 /// Whether a checkpoint holds weights alone, from which no training goes on.
 bool is_weights_only(const Facts& facts);

@@ -119,9 +119,11 @@ void Checkpointer::note(const Evaluation& evaluation) {
   if (std::isfinite(evaluation.loss)) noted_ = evaluation;
 }
 
-void Checkpointer::save(int64_t step, Engine& engine) {
+void Checkpointer::save(const DataCursor& done, Engine& engine) {
   committed(true);
+  const int64_t step = done.steps;
   Facts facts = facts_;
+  facts[kSamplesFact] = std::to_string(done.samples);
   add_state(engine.state(), facts);
   const bool measured = noted_ && noted_->step == step;
   best_if_saved_ = measured && (!best_ || noted_->loss < best_->loss) ? noted_ : best_;

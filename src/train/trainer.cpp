@@ -38,14 +38,15 @@ Trainer::Trainer(Parts parts)
     : parts_(std::move(parts)),
       loader_{.data = *parts_.data.train,
               .batch = parts_.build.batch,
-              .seed = uint64_t(parts_.config.run.seed)},
-      saved_(parts_.done) {}
+              .seed = uint64_t(parts_.config.run.seed),
+              .done = parts_.done},
+      saved_(parts_.done.steps) {}
 
 Outcome Trainer::run() {
   const StopSignal signals(current_launch().turns_interrupts);
   const int64_t last = last_step(parts_.config);
   Peers& peers = parts_.session.peers();
-  int64_t step = parts_.done;
+  int64_t step = parts_.done.steps;
   int32_t votes = kGoOn;
   while (step < last && votes <= kSaves) {
     parts_.session.set_step(++step);
@@ -54,7 +55,7 @@ Outcome Trainer::run() {
     votes = peers.count_vote();
     leave_step(step, votes);
   }
-  if (step == parts_.done) complete_weights(step);
+  if (step == parts_.done.steps) complete_weights(step);
   finish();
   const bool cut = step < last;
   end(step, cut);
@@ -137,7 +138,7 @@ void Trainer::complete_weights(int64_t step) {
 void Trainer::save(int64_t step) {
   if (!parts_.saves || saved_ == step) return;
   finish();
-  parts_.saves->save(step);
+  parts_.saves->save(loader_.before(step + 1));
 }
 
 void Trainer::hear_of_saves(bool waits) {

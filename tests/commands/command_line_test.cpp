@@ -35,10 +35,11 @@ TEST(CommandLine, PlansForTheRanksAndMachineAskedFor) {
 }
 
 TEST(CommandLine, ShowsTheDataOfSomeSteps) {
-  const CommandLine line =
-      read({"data", "x.toml", "--steps", "1..3", "--ranks", "4", "--decode", "run.seed=2"});
+  const CommandLine line = read({"data", "x.toml", "--steps", "1..3", "--from", "r", "--ranks", "4",
+                                 "--decode", "run.seed=2"});
   EXPECT_EQ(line.command, Command::data);
   EXPECT_EQ(line.steps, "1..3");
+  EXPECT_EQ(line.from, "r");
   EXPECT_EQ(line.ranks, 4);
   EXPECT_TRUE(line.decode);
 }

@@ -41,6 +41,25 @@ TEST(ResolveSteps, CountsTheFewestWholeBatchesThatVisitEverySample) {
   EXPECT_EQ(steps(3, 1), 1);
 }
 
+TEST(ResolveSteps, CountsOnFromWhatABatchOfAnotherSizeHasLeft) {
+  const auto steps = [](const DataCursor& done) {
+    RunConfig config = epochs(2);
+    resolve_steps(config, 10, 4, done);
+    return config.run.steps;
+  };
+  EXPECT_EQ(steps({.steps = 2, .samples = 8}), 5) << "of 4 too";
+  EXPECT_EQ(steps({.steps = 1, .samples = 8}), 4) << "12 samples are left";
+  EXPECT_EQ(steps({.steps = 8, .samples = 8}), 11);
+  EXPECT_EQ(steps({.steps = 3, .samples = 24}), 3) << "all was visited";
+}
+
+TEST(CursorBefore, CountsSamplesOfAllStepsSoFar) {
+  EXPECT_EQ(cursor_before(1, {}, 8), (DataCursor{0, 0}));
+  EXPECT_EQ(cursor_before(5, {}, 8), (DataCursor{4, 32}));
+  EXPECT_EQ(cursor_before(5, {.steps = 4, .samples = 12}, 8), (DataCursor{4, 12}));
+  EXPECT_EQ(cursor_before(7, {.steps = 4, .samples = 12}, 8), (DataCursor{6, 28}));
+}
+
 TEST(ResolveSteps, LeavesARunThatSaysItsSteps) {
   RunConfig config;
   config.run.steps = 77;

@@ -2,10 +2,11 @@
 """What `zeroapp data` shows, every format of tokens, and what is refused of damaged ones."""
 import json
 import re
+import shutil
 
 import damaged_files
 import token_files
-from program import Program, check
+from program import Program, check, check_refused
 
 INPUT = """
 train_batch_size = 8
@@ -27,6 +28,7 @@ resume = "never"
 LENGTH = 8
 IDS = [ord(c) for c in "".join(f"{i} plus {i} is {i + i}.\n" for i in range(40))]
 LONGER = f"data.sequence_length={LENGTH}"
+STILL = (LONGER, "optimizer.lr=0", "model.dropout=0")  # so every step has the first weights
 
 
 def samples(program, *words, steps="1..2"):
@@ -87,20 +89,73 @@ def every_format_trains_alike(program):
 
 
 def shown_samples_are_the_trained_ones(program):
-    still = (LONGER, "optimizer.lr=0", "model.dropout=0")  # so every step has the first weights
-    result = program.wait(program.start(2, *still, "run.steps=3", input_file="data.toml"), "data")
+    result = program.wait(program.start(2, *STILL, "run.steps=3", input_file="data.toml"), "data")
     check(result.finished(), "three steps without a learning rate", result)
     losses = [record["loss"] for record in result.metrics]
     check(min(abs(a - b) for a in losses for b in losses if a is not b) > 1e-5,
           f"batches can be told apart: {losses}")
     for step, loss in enumerate(losses, start=1):
         shown = samples(program, LONGER, "--ranks", "2", steps=str(step))
-        ids = [token for sample in shown for token in sample["tokens"]]
-        write_files(program, "shown", {".bin": token_files.token_file(ids)})
-        alone = trained(program, *still, "data.train=shown.bin", "run.steps=1")
-        check(alone.finished(), f"the samples of step {step} train", alone)
-        found = alone.metrics[0]["loss"]
-        check(abs(found - loss) < 2e-6, f"step {step}: {loss}, its samples alone {found}")
+        require_loss_of(program, shown, loss)
+
+
+def require_loss_of(program, shown, loss):
+    """A step of these samples has this loss, before anything is learnt."""
+    ids = [token for sample in shown for token in sample["tokens"]]
+    write_files(program, "shown", {".bin": token_files.token_file(ids)})
+    alone = trained(program, *STILL, "data.train=shown.bin", "run.steps=1",
+                    f"train_batch_size={len(shown)}")
+    check(alone.finished(), f"{len(shown)} samples train", alone)
+    found = alone.metrics[0]["loss"]
+    check(abs(found - loss) < 2e-6, f"step {shown[0]['step']}: {loss}, its samples alone {found}")
+
+
+def goes_on(program, *settings):
+    settings = ("checkpoint.resume=auto", "run.output=runs/on", *settings)
+    result = program.wait(program.start(2, *settings, input_file="data.toml"), "on")
+    check(result.finished(), f"{settings}", result)
+    return result
+
+
+def samples_follow_on_where_the_batch_changes(program):
+    words, drawn = (*STILL, "run.steps=6"), []
+    goes_on(program, *words, "run.stop_at=2")
+    for batch, first, last in ((16, 3, 4), (4, 5, 6)):
+        setting = f"train_batch_size={batch}"
+        for step in range(first, last + 1):
+            shown = samples(program, LONGER, setting, "--ranks", "2", "--from", "runs/on",
+                            steps=str(step))
+            drawn.append(shown)
+        result = goes_on(program, *words, setting, f"run.stop_at={last}")
+        check("the data go on behind the" in result.out, "it says where", result)
+    positions = [sample["position"] for shown in drawn for sample in shown]
+    check(positions == list(range(16, 16 + 2 * 16 + 2 * 4)), f"all in turn: {positions}")
+    for shown, line in zip(drawn, result.metrics[2:], strict=True):
+        require_loss_of(program, shown, line["loss"])
+    early = program.alone("data", "data.toml", "--from", "runs/on", "--steps", "6")
+    check_refused(early, 2, "write 7 or a later one")
+    absent = program.alone("data", "data.toml", "--from", "runs/none", "--steps", "6")
+    check(absent.status == 3, "no checkpoint to go on from", absent)
+
+
+def epochs_go_on_where_the_batch_changes(program):
+    words = ("run.steps=0", "run.epochs=2", LONGER, "data.max_train_samples=12",
+             "scheduler.type=WarmupDecayLR", "scheduler.warmup_num_steps=2")
+    shutil.rmtree(program.folder / "runs/on")
+    goes_on(program, *words, "run.stop_at=1")
+    words = (*words, "train_batch_size=4")
+    planned = counts(program, *words, "--from", "runs/on")
+    check((planned["steps"], planned["epochs"]) == (5, 2), f"16 samples are left: {planned}")
+    result = goes_on(program, *words)
+    check("finished step 5 of 5" in result.out, "training takes as many steps", result)
+    rates = [line["lr"] for line in result.metrics]
+    # After two of five steps it decays in three.
+    check(abs(rates[4] / rates[3] - 2 / 3) < 1e-3, f"and the schedule ends with them: {rates}")
+    effective = (program.folder / "runs/on/effective.toml").read_text()
+    check("derived from run.epochs: 5" in effective, f"as it says: {effective}")
+    again = program.wait(program.start(2, *words, "checkpoint.resume=auto", "run.output=runs/on",
+                                       input_file="data.toml"), "on")
+    check("step 5 of 5 is reached" in again.out, "nothing is left", again)
 
 
 def texts_are_encoded(program):
@@ -209,6 +264,8 @@ def main():
     damaged_files_are_refused(program)
     what_is_no_file_is_refused(program)
     epochs_become_steps(program)
+    samples_follow_on_where_the_batch_changes(program)
+    epochs_go_on_where_the_batch_changes(program)
     shown_samples_are_the_trained_ones(program)
     every_format_trains_alike(program)
     print("all data read")

@@ -60,8 +60,13 @@ def loads(program, sample):
     with tarfile.open(sample) as packed:
         packed.extractall(folder)
     was = json.loads((folder / "summary.json").read_text())
+    program.write("sample.toml", INPUT)
     result = program.alone("fsck", "runs/sample")
     check(result.status == 0 and "verified" in result.out, f"{sample.name}: verifies", result)
+    counted = program.alone("data", "sample.toml", "train_batch_size=8", "--json", "--steps", "4",
+                            "--from", "runs/sample")
+    position = json.loads(counted.out.splitlines()[0])["position"]
+    check(position == 12, f"{sample.name}: samples of its batch: {position}", counted)
     (folder / "summary.json").unlink()  # so that the end is reached again, without a step
     result = run(program, "zero.stage=3")
     check("step 3 of 3 is reached" in result.out or "going on from step 3" in result.out,

@@ -41,6 +41,7 @@ struct CommandLine {
   bool max_batch = false;
   bool json = false;
   std::string steps;  ///< data: "3" or "1..3"; "" = none
+  std::string from;   ///< data: the checkpoints of a run that goes on; "" = from its first step
   bool decode = false;
   std::string scratch = ".";        ///< doctor
   std::optional<std::string> nvme;  ///< doctor, calibrate: a folder whose disk is measured

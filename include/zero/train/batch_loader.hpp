@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "zero/config/steps.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/train/engine.hpp"
 
@@ -25,17 +26,21 @@ struct BatchPlaces {
 void load_samples(Engine& engine, const BatchPlaces& places, const Dataset& data, int64_t first,
                   int64_t samples);
 
-/// The position in the data of the first sample of micro-batch `micro_batch` of a rank in attempt
-/// `step`: it is number micro_batch x ranks + rank of the step's micro-batches.
-int64_t first_position(const BatchSizes& batch, int ranks, int64_t step, int64_t micro_batch,
+/// The position in the data of the first sample of micro-batch `micro_batch` of a rank, in a step
+/// before which so many were consumed: it is number micro_batch x ranks + rank of the step's
+/// micro-batches.
+int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int64_t micro_batch,
                        int rank);
 
 /// The step inputs of attempt `step`, and this rank's samples of it into the plan's token
-/// buffers.
+/// buffers: steps after `done` draw the samples that follow on those which it has consumed.
 struct BatchLoader {
   const Dataset& data;
   const BatchSizes& batch;
   uint64_t seed;
+  DataCursor done = {};
+
+  DataCursor before(int64_t step) const { return cursor_before(step, done, batch.train); }
 
   kernels::StepInputs inputs(int64_t step) const;
   void load(Engine& engine, int rank, int64_t step) const;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/config/steps.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/train/engine.hpp"
 #include "zero/train/evaluator.hpp"
@@ -40,6 +41,11 @@ CheckpointPlace find_checkpoints(const std::string& folder);
 
 /// The folder of a run's own checkpoints.
 std::string checkpoint_root(const RunConfig& config);
+
+/// What the training of a checkpoint has behind it. Where its release did not say how many samples,
+/// as many as the batch of its configuration makes in its steps. Throws Error(kInput) naming
+/// `folder`.
+DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder);
 
 /// A checkpoint that verifies.
 struct Start {
@@ -74,6 +80,9 @@ class Checkpointer {
   /// tokenizer or data; kIo where one could not be read, which says nothing of what it holds.
   std::optional<Start> find_start();
 
+  /// What the checkpoints to come say of the launch, where a start has changed that.
+  void set_facts(Facts facts) { facts_ = std::move(facts); }
+
   /// Settings of the checkpoint that are others now and change what is computed.
   std::vector<std::string> changes(const Start& start) const;
 
@@ -84,10 +93,10 @@ class Checkpointer {
   /// checkpoint.best_metric says so.
   void note(const Evaluation& evaluation);
 
-  /// Saves the state after `step`, all updates applied. Returns when that is committed or has
-  /// failed; with checkpoint.async when the save before it has ended and the state is copied.
-  /// Throws as committed().
-  void save(int64_t step, Engine& engine);
+  /// Saves the state that has `done` behind it, all updates applied. Returns when that is committed
+  /// or has failed; with checkpoint.async when the save before it has ended and the state is
+  /// copied. Throws as committed().
+  void save(const DataCursor& done, Engine& engine);
 
   /// The last step that this launch has committed; 0: none. With checkpoint.async it hears of a
   /// save when that has ended on every rank, or waits for it. A save that failed gives one warning

@@ -54,11 +54,11 @@ class Trainer {
     TimeLimit time_limit;
     std::function<void(const StepRecord&)> on_step;
     std::function<void(const Evaluation&)> on_evaluation;
-    int64_t done = 0;        ///< steps that the state in the engine has behind it
+    DataCursor done = {};    ///< what the state in the engine has behind it
     Requests requests = {};  ///< of rank 0
     /// What is saved and how; Checkpointer's functions of these names. None: nothing is.
     struct Saves {
-      std::function<void(int64_t step)> save;
+      std::function<void(const DataCursor& done)> save;
       std::function<int64_t(bool waits)> committed;
       std::function<std::optional<Evaluation>(int64_t last_step)> load_best;
     };

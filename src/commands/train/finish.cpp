@@ -77,7 +77,7 @@ void Run::train_steps() {
                              .time_limit = {double(config_.run.walltime), start_},
                              .on_step = on_step,
                              .on_evaluation = on_evaluation,
-                             .done = done(),
+                             .done = cursor_,
                              .requests = requests_,
                              .saves = saves()})
                  .run();
@@ -92,8 +92,8 @@ std::optional<train::Trainer::Parts::Saves> Run::saves() {
     said_committed_ = step;
     return step;
   };
-  const auto save = [this, committed](int64_t step) {
-    checkpointer_->save(step, *engine_);
+  const auto save = [this, committed](const DataCursor& done) {
+    checkpointer_->save(done, *engine_);
     committed(false);
   };
   const auto load_best = [this](int64_t last_step) {

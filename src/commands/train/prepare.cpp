@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "src/commands/train/run.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/commands/plan.hpp"
 #include "zero/commands/version.hpp"
 #include "zero/config/effective.hpp"
@@ -98,18 +99,25 @@ void Run::place(const train::Team& team, const train::MemoryLimit& limit,
 }
 
 void Run::open_data_sets() {
-  std::string warning;
+  session_.together([&] { data_ = open_data(train::data_options(config_)); });
+  resolve_length();
   session_.together([&] {
-    data_ = open_data(train::data_options(config_));
-    input_.locate([&] {
-      warning = resolve_steps(config_, data_.train->samples(), build_.batch.train);
-      rates_ = train::learning_rates(config_);
-    });
     // It reads everything, which ranks of one node would find to be the same.
     if (session_.leads_node()) fingerprint_ = text(data_.fingerprint());
   });
-  if (session_.is_first() && !warning.empty()) warn(warning);
   train::require_same(session_, "the data", fingerprint_);
+}
+
+/// How many steps there are to be, and at which rates.
+void Run::resolve_length() {
+  std::string warning;
+  session_.together([&] {
+    input_.locate([&] {
+      warning = resolve_steps(config_, data_.train->samples(), build_.batch.train, cursor_);
+      rates_ = train::learning_rates(config_);
+    });
+  });
+  if (session_.is_first() && !warning.empty()) warn(warning);
   // From here on a key says what it has come to. Homes may be others for the next launch.
   input_.config = train::with_asked_homes(config_, input_.config);
 }
@@ -129,16 +137,31 @@ void Run::open_folder() {
     if (anew) folder_->make_way(true);
   });
   if (!is_saved()) return;
-  const train::FactParts parts{
-      .config = config_,
-      .build = build_,
-      .configuration = effective_toml(input_),
-      .description = train::description_json(train::describe_model(config_, build_, data_)),
-      .data = session_.peers().share(fingerprint_)[0],
-      .program = version(),
-      .threads = session_.threads()};
-  checkpointer_.emplace(session_, config_, build_.plan, train::launch_facts(parts));
+  fingerprint_ = session_.peers().share(fingerprint_)[0];
+  checkpointer_.emplace(session_, config_, build_.plan, facts());
   if (!anew) start_from_ = checkpointer_->find_start();
+  if (!start_from_) return;
+  session_.together(
+      [&] { cursor_ = train::cursor_of(start_from_->manifest, start_from_->folder()); });
+  // Of batches of other sizes epochs had other numbers of steps.
+  if (is_of_this_batch(cursor_)) return;
+  resolve_length();
+  checkpointer_->set_facts(facts());
+}
+
+bool Run::is_of_this_batch(const DataCursor& done) const {
+  return done == cursor_before(done.steps + 1, {}, build_.batch.train);
+}
+
+train::Facts Run::facts() const {
+  return train::launch_facts(
+      {.config = config_,
+       .build = build_,
+       .configuration = effective_toml(input_),
+       .description = train::description_json(train::describe_model(config_, build_, data_)),
+       .data = fingerprint_,
+       .program = version(),
+       .threads = session_.threads()});
 }
 
 /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
@@ -192,6 +215,10 @@ void Run::begin_files() {
     say(text("going on from step ", done(), ", ", start_from_->folder(), "\n"));
     for (const std::string& change : checkpointer_->changes(*start_from_)) {
       say(text("changed since: ", change, "\n"));
+    }
+    if (!is_of_this_batch(cursor_)) {
+      say(text("the data go on behind the ", counted(cursor_.samples, "sample"),
+               " of its steps\n"));
     }
   } else if (initial_) {
     say(text("beginning with the weights of ", initial_->path(), "\n"));

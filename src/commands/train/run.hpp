@@ -56,7 +56,10 @@ class Run {
              const plan::Machine& machine);
   bool is_saved() const;
   std::optional<train::Trainer::Parts::Saves> saves();
-  int64_t done() const { return start_from_ ? start_from_->manifest.step : 0; }
+  int64_t done() const { return cursor_.steps; }
+  void resolve_length();
+  train::Facts facts() const;
+  bool is_of_this_batch(const DataCursor& done) const;
   void begin_files();
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
@@ -83,6 +86,7 @@ class Run {
   std::optional<train::RunFolder> folder_;
   std::optional<train::Checkpointer> checkpointer_;
   std::optional<train::Start> start_from_;
+  DataCursor cursor_;                            ///< of start_from_
   std::unique_ptr<train::StoredModel> initial_;  ///< of model.init_from, until they are loaded
   train::Requests requests_;
   int64_t said_committed_ = 0;

@@ -59,7 +59,7 @@ struct Manifest {
   int64_t format_version = kFormatVersion;
   int64_t step = 0;
   int32_t ranks = 1;
-  /// What a resume needs or compares, in words: "seed", "samples" (consumed), "stage",
+  /// What a resume needs or compares, in words: "seed", "samples_consumed", "stage",
   /// "architecture", "compute", "data", "configuration" (the TOML text), "arithmetic", "build" ...
   /// Names are printable ASCII of 1 to 128 characters, values UTF-8.
   std::map<std::string, std::string> facts;

@@ -32,8 +32,7 @@ class Dataset {
   /// The sample that stands at a position, counted in the order of the source.
   int64_t sample_at(int64_t position) const;
 
-  /// The sample at a position, which is the count of samples consumed before it by all ranks; of
-  /// step s (from 1), position (s - 1) x train_batch_size + index in the batch.
+  /// The sample at a position, which is the count of samples consumed before it by all ranks.
   /// Fills tokens [T] and targets [T] on the host; a missing token is 0 with target kNotCounted.
   /// Shuffled sets repeat for ever, one permutation an epoch; others are all missing after their
   /// end, so that ranks may read equally many. Allocates nothing; throws as TokenSource::read.
