@@ -14,7 +14,6 @@
 namespace zero::checkpoint {
 namespace {
 
-constexpr size_t kTextBytesMax = size_t(64) << 20;
 constexpr size_t kDimensionsMax = 8;
 constexpr JsonLimits kLimits = {.depth = 4};  // the object, a list, an entry, a shape
 constexpr size_t kDigits = 8;                 // of a block's CRC32C
@@ -227,8 +226,8 @@ class ManifestSink : public JsonSink {
 }  // namespace
 
 Manifest parse_manifest(std::string_view text, const std::string& path) {
-  if (text.size() > kTextBytesMax) {
-    refuse(Exit::kInput, path, ": has ", text.size(), " bytes, at most ", kTextBytesMax,
+  if (int64_t(text.size()) > kManifestBytesMax) {
+    refuse(Exit::kInput, path, ": has ", text.size(), " bytes, at most ", kManifestBytesMax,
            " are read");
   }
   require_seal(text, path);

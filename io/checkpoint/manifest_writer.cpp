@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/manifest_seal.hpp"
@@ -62,6 +63,14 @@ std::string member_of(const char* name, const List& list) {
   return out + "]";
 }
 
+constexpr int64_t kDigestDigits = 8;
+/// What HDF5 puts around a slice and around all of them, amply.
+constexpr int64_t kStructureOfSlice = 8 << 10, kStructureOfFile = 1 << 20;
+
+int64_t bytes_of_digests(int64_t file_bytes) {
+  return kDigestDigits * (file_bytes / kDigestBlockBytes + 1);
+}
+
 }  // namespace
 
 std::string rank_file_name(int rank) {
@@ -85,6 +94,32 @@ std::string to_text(const Manifest& manifest) {
   }
   return sealed(out + member_of("tensors", manifest.tensors) +
                 member_of("slices", manifest.slices) + member_of("files", manifest.files));
+}
+
+int64_t text_bytes_most(const Manifest& described) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kSeparator = 2;
+  Manifest head = described;
+  head.tensors.clear();
+  head.slices.clear();
+  head.files.clear();
+  int64_t bytes = int64_t(to_text(head).size());
+  for (const Tensor& tensor : described.tensors) {
+    bytes += int64_t(entry_of(tensor).size()) + kSeparator;
+  }
+  std::map<int32_t, int64_t> files;
+  for (Slice slice : described.slices) {
+    slice.offset = kMost;
+    bytes += int64_t(entry_of(slice).size()) + kSeparator;
+    const Dtype dtype = described.tensors[size_t(slice.tensor)].dtype;
+    files[slice.file] += slice.numel * int64_t(bytes_of(dtype)) + kStructureOfSlice;
+  }
+  const auto structures = int64_t(described.tensors.size() + described.slices.size());
+  bytes += bytes_of_digests(structures * kStructureOfSlice + kStructureOfFile);
+  for (const auto& [rank, length] : files) bytes += bytes_of_digests(length + kStructureOfFile);
+  const File entry = {
+      .name = kIndexName, .bytes = kMost, .crc32c = {}, .xxh3 = std::string(32, '0')};
+  return bytes + int64_t(files.size() + 1) * (int64_t(entry_of(entry).size()) + kSeparator);
 }
 
 }  // namespace zero::checkpoint

@@ -26,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kManifestBytesMax = int64_t(64) << 20;
 constexpr size_t kTrialBytes = 4096;
 
 [[noreturn]] void refuse_path(const std::string& path, const char* doing) {
@@ -185,7 +184,12 @@ void Store::sync_root() const {
 
 void Store::write_manifest(const std::string& temporary, const Manifest& manifest) {
   const OpenFile folder(open_folder(temporary));
-  write_new(folder, path(temporary) + "/" + kManifestName, to_text(manifest));
+  const std::string name = path(temporary) + "/" + kManifestName, content = to_text(manifest);
+  if (int64_t(content.size()) > kManifestBytesMax) {
+    refuse(Exit::kIo, name, ": would have ", content.size(), " bytes, of which at most ",
+           kManifestBytesMax, " could be read again");
+  }
+  write_new(folder, name, content);
 }
 
 /// Files are made for their owner alone; who may read the root may read them in the end.

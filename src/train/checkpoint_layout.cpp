@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "zero/base/counted.hpp"
+#include "zero/base/error.hpp"
 #include "zero/train/model_folder.hpp"
 
 namespace zero::train {
@@ -156,6 +158,25 @@ void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPar
            .numel = held.numel()});
     }
   }
+}
+
+void require_readable_manifest(const plan::Plan& plan, bool weights_only,
+                               const std::map<std::string, std::string>& facts) {
+  constexpr int64_t kFactsToCome = 4096;  // of the state after a step
+  const auto bytes_with = [&](bool weights_alone) {
+    checkpoint::Manifest manifest;
+    manifest.facts = facts;
+    describe_slices(plan, plan.request.ranks, saved_parts(weights_alone), manifest);
+    return checkpoint::text_bytes_most(manifest) + kFactsToCome;
+  };
+  const int64_t bytes = bytes_with(weights_only);
+  if (bytes <= checkpoint::kManifestBytesMax) return;
+  const bool smaller = !weights_only && bytes_with(true) <= checkpoint::kManifestBytesMax;
+  refuse(Exit::kUsage, "checkpoint: the manifest of a save by ",
+         counted(plan.request.ranks, "rank"), " would have ", bytes, " bytes, of which ",
+         checkpoint::kManifestBytesMax, " are read - ",
+         smaller ? "write checkpoint.weights_only = true, which saves weights alone"
+                 : "take a smaller model, or fewer ranks");
 }
 
 void place_slices(const std::vector<std::vector<int64_t>>& offsets,

@@ -2,6 +2,7 @@
 /// Which elements of which tensors a rank writes into its file, and where they lie in its memory.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,11 @@ std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& p
 /// file is number r. `parts` begins as kSavedParts.
 void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
                      checkpoint::Manifest& manifest);
+
+/// Refuses before training what no program would read: a manifest of such saves and about such
+/// facts that is too long. Throws Error(kUsage) with the numbers and what works.
+void require_readable_manifest(const plan::Plan& plan, bool weights_only,
+                               const std::map<std::string, std::string>& facts);
 
 /// The places of what was described. `offsets` [ranks][slices of the rank]: of their first bytes in
 /// its file, as ShardWriter tells.

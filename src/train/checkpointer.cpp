@@ -42,6 +42,7 @@ Checkpointer::Checkpointer(Session& session, const RunConfig& config, const plan
   require_shared_folder();
   session_.together([&] {
     if (!session_.is_first()) return;
+    require_readable_manifest(plan_, config_.checkpoint.weights_only, facts_);
     warn_of_leftovers(*store_);
     warn_of_little_room();
   });

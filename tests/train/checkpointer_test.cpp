@@ -14,12 +14,14 @@
 #include "src/train/checkpoint_payload.hpp"
 #include "src/train/checkpoint_reader.hpp"
 #include "tests/support/held_state.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 
 namespace zero::train {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::tiny;
 
 Build build_for(int64_t stage, int ranks) { return build(tiny(stage), {ranks, 1}); }
@@ -223,6 +225,9 @@ class Ranks {
     place_slices(offsets, manifest);
     manifest.files.push_back(
         checkpoint::IndexStructure(manifest).write(folder.descriptor(), manifest));
+    checkpoint::Manifest described;
+    describe_slices(plan_, manifest.ranks, kSavedParts, described);
+    EXPECT_GE(checkpoint::text_bytes_most(described), int64_t(to_text(manifest).size()));
     store.write_manifest(temporary, manifest);
     store.publish(temporary, 1);
     return manifest;
@@ -271,6 +276,26 @@ TEST(CheckpointState, OfAnyRanksAndStageFillsAnyOthersBitForBit) {
       }
     }
   }
+}
+
+/// A plan takes no memory: 710 billion parameters of 14 bytes are 9 TiB, their weights 1.3.
+TEST(CheckpointManifest, ThatNoProgramWouldReadIsRefusedBeforeTraining) {
+  RunConfig config = tiny(3, Dtype::bf16);
+  require_readable_manifest(build(config, {2, 1}).plan, false, {});
+  config.model.width = 49152;
+  config.model.heads = 512;
+  config.model.layers = 24;
+  const plan::Plan plan = build(config, {2, 1}).plan;
+  const std::string refused = testing_support::refusal_of(
+      Exit::kUsage, [&] { require_readable_manifest(plan, false, {}); });
+  EXPECT_THAT(refused, HasSubstr("a save by 2 ranks would have 7"));
+  EXPECT_THAT(refused, HasSubstr("bytes, of which 67108864 are read - write "
+                                 "checkpoint.weights_only = true"));
+  require_readable_manifest(plan, true, {});
+  const Facts facts = {{"configuration", std::string(size_t(checkpoint::kManifestBytesMax), 'x')}};
+  EXPECT_THAT(testing_support::refusal_of(Exit::kUsage,
+                                          [&] { require_readable_manifest(plan, true, facts); }),
+              HasSubstr("take a smaller model, or fewer ranks"));
 }
 
 TEST(Checkpoints, AreFoundFromARunTheirRootOrOneOfThem) {

@@ -67,7 +67,8 @@ class Checkpointer {
   /// Makes the folder and takes its lock (rank 0), tries whether every rank can write into the same
   /// one, and warns where its disk has no room for what checkpoint.keep keeps. All arguments
   /// outlive it. Throws Ended: kInUse naming the holder, kIo naming the rank; kUsage where
-  /// checkpoint.resume is "never" and there are checkpoints.
+  /// checkpoint.resume is "never" and there are checkpoints, and where what it would save is too
+  /// much to be read again.
   Checkpointer(Session& session, const RunConfig& config, const plan::Plan& plan, Facts facts);
   /// Waits for a save that is under way.
   ~Checkpointer();

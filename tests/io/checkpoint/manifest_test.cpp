@@ -9,7 +9,10 @@
 #include <functional>
 
 #include "io/checkpoint/manifest_seal.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/checkpoint/store.hpp"
 
 namespace zero::checkpoint {
 namespace {
@@ -68,6 +71,42 @@ TEST(Manifest, IsTheSameAfterItsText) {
   EXPECT_EQ(parse_manifest(to_text(good()), "m"), good());
   Manifest empty;
   EXPECT_EQ(parse_manifest(to_text(empty), "m"), empty);
+}
+
+/// Without what a save fills in.
+Manifest described(Manifest manifest) {
+  for (Slice& slice : manifest.slices) slice.offset = 0;
+  manifest.files.clear();
+  return manifest;
+}
+
+TEST(Manifest, IsNeverLongerThanWasToldBefore) {
+  Manifest manifest = good();
+  EXPECT_GE(text_bytes_most(described(manifest)), int64_t(to_text(manifest).size()));
+  // 9 TiB in one tensor: 8 digits of each MiB are nearly all of it.
+  constexpr int64_t kBlocks = int64_t(9) << 20;
+  manifest.tensors = {{.name = "model/a", .dtype = Dtype::f32, .shape = {kBlocks << 18}}};
+  manifest.slices = {{.tensor = 0, .file = 0, .begin = 0, .numel = kBlocks << 18}};
+  const int64_t bytes = text_bytes_most(described(manifest));
+  EXPECT_GT(bytes, 8 * kBlocks);
+  EXPECT_LT(bytes, 8 * kBlocks + 10'000);
+  EXPECT_GT(bytes, kManifestBytesMax);
+}
+
+TEST(Manifest, ThatNobodyReadsIsNotWritten) {
+  const testing_support::TempFolder folder("manifest");
+  Store store({.root = folder.path() + "/checkpoints", .writes = true});
+  const std::string temporary = store.begin(5);
+  Manifest manifest;
+  manifest.step = 5;
+  manifest.facts["long"] = std::string(size_t(kManifestBytesMax), 'x');
+  const std::string refused =
+      testing_support::refusal_of(Exit::kIo, [&] { store.write_manifest(temporary, manifest); });
+  EXPECT_THAT(refused, HasSubstr("of which at most 67108864 could be read again"));
+  manifest.facts["long"].resize(size_t(kManifestBytesMax) - 1000);
+  store.write_manifest(temporary, manifest);
+  store.publish(temporary, 5);
+  EXPECT_EQ(store.verify(5, true), manifest);
 }
 
 TEST(Manifest, NamesTheFilesOfRanks) {

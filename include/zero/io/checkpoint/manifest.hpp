@@ -15,6 +15,8 @@ namespace zero::checkpoint {
 inline constexpr int64_t kFormatVersion = 1;
 /// Digests are kept for each block of this length.
 inline constexpr int64_t kDigestBlockBytes = int64_t(1) << 20;
+/// Of its text: a longer one is neither written nor read. Digests of about 8 TiB.
+inline constexpr int64_t kManifestBytesMax = int64_t(64) << 20;
 inline constexpr const char* kManifestName = "MANIFEST.json";
 /// The file that only people read.
 inline constexpr const char* kIndexName = "checkpoint.h5";
@@ -73,11 +75,15 @@ struct Manifest {
 /// JSON with a last member that is the SHA-256 of all before it.
 std::string to_text(const Manifest& manifest);
 
+/// At most so long is to_text() when a save has filled in what it lacks: places of slices, which
+/// name their files by rank, and files. Tells before training what kManifestBytesMax forbids.
+int64_t text_bytes_most(const Manifest& described);
+
 /// The reverse, strict: known members of the right types, names that are "rank%05d.h5" or
 /// "checkpoint.h5", slices inside their tensors and files, none over another, every tensor covered
 /// exactly once.
 /// Throws Error(kInput) naming `path`, the place and what is wrong; Error(kNoCheckpoint) for a
-/// newer format version, naming both. At most 64 MiB of text.
+/// newer format version, naming both.
 Manifest parse_manifest(std::string_view text, const std::string& path);
 
 }  // namespace zero::checkpoint

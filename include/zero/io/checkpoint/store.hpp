@@ -50,7 +50,7 @@ class Store {
   static void sync_folder(int folder, const std::string& name);
 
   /// Writes and syncs the manifest into the temporary folder. By one rank, when all files are
-  /// written.
+  /// written. Throws Error(kIo), also where it is longer than what is read.
   void write_manifest(const std::string& temporary, const Manifest& manifest);
 
   /// Renames the temporary folder to its final name, moves `latest`, syncs. By one rank, after
