@@ -9,7 +9,9 @@
 #SBATCH --gpu-bind=none
 #SBATCH --distribution=block:block
 #SBATCH --time=24:00:00
-#SBATCH --signal=TERM@120
+#SBATCH --signal=TERM@300
+#SBATCH --requeue
+#SBATCH --open-mode=append
 #SBATCH --output=gpt2_1.5b-%j.log
 set -euo pipefail
 
@@ -27,5 +29,9 @@ fi
 "$zeroapp" plan "$input" --ranks "${SLURM_NTASKS:-8}" --machine v100_32g "$@"
 
 # pmix: without it srun starts as many programs of one rank each, which zeroapp refuses.
-# The signal above reaches every rank; all stop together after the step in progress.
-exec srun --mpi=pmix "$zeroapp" "$input" "$@"
+# The signal above reaches every rank: all stop together after the step in progress, save, and end
+# with status 85. The job then waits for its next turn, and goes on from there.
+status=0
+srun --mpi=pmix "$zeroapp" "$input" "$@" || status=$?
+if [ "$status" -eq 85 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+exit "$status"

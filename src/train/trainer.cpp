@@ -14,8 +14,8 @@ namespace {
 /// Votes, of which the greatest counts: what ends a run saves it too. Above them are signals.
 constexpr int32_t kGoOn = 0, kSaves = 1, kTimeIsUp = 2, kStops = 3, kSignals = 16;
 
-std::string reason_of(int32_t vote) {
-  if (vote == kTimeIsUp) return "run.walltime";
+std::string reason_of(int32_t vote, const RunConfig& config) {
+  if (vote == kTimeIsUp) return config.run.walltime > 0 ? "run.walltime" : "the job's end";
   return vote == kStops ? name_of(Request::stop) : StopSignal::name_of(vote - kSignals);
 }
 
@@ -61,7 +61,7 @@ Outcome Trainer::run() {
   end(step, cut);
   return {.steps = step,
           .saved = saved_,
-          .stopped_by = cut ? reason_of(votes) : "",
+          .stopped_by = cut ? reason_of(votes, parts_.config) : "",
           .evaluation = evaluation_};
 }
 

@@ -218,8 +218,8 @@ TEST(ImportDeepSpeed, ReadsAnAccelerateFileAndTheFileThatItNames) {
   EXPECT_EQ(config.zero.stage, 3);
   EXPECT_EQ(config.gradient_clipping, 0.25);
   EXPECT_TRUE(config.bf16.enabled);
-  EXPECT_THAT(import.report,
-              Contains("launch: mpirun -n 16 --map-by ppr:8:node ./zeroapp run.toml"));
+  EXPECT_THAT(import.report, Contains("launch: mpirun --mca odls_base_sigkill_timeout 20 -n 16 "
+                                      "--map-by ppr:8:node ./zeroapp run.toml"));
 }
 
 TEST(ImportDeepSpeed, RefusesAccelerateFilesThatContradictOrStartSomethingElse) {

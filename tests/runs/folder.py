@@ -206,6 +206,55 @@ def walltime_ends_a_run_in_time(program):
     check(seconds < 11, f"before the limit and the launcher's own time, not after {seconds:.1f} s")
 
 
+def squeue_that(program, *lines):
+    """A folder for PATH whose squeue notes its words and then does this."""
+    path = program.folder / "slurm/squeue"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(("#!/bin/sh", f'echo "$@" >> {program.folder}/asked', *lines)) + "\n")
+    path.chmod(0o755)
+    (program.folder / "asked").unlink(missing_ok=True)
+    return {"SLURM_JOB_ID": "77", "PATH": f"{path.parent}:{program.env['PATH']}"}
+
+
+def jobs_end_ends_a_run_in_time(program):
+    require_ended_by(program, "squeue", squeue_that(program, "echo '0:07                '"))
+    asked = (program.folder / "asked").read_text()
+    check(asked == "-h -j 77 -O TimeLeft\n", f"one rank asks, once: {asked}")
+    env = squeue_that(program)
+    require_ended_by(program, "SLURM_JOB_END_TIME",
+                     dict(env, SLURM_JOB_END_TIME=str(int(time.time()) + 8)))
+    check(not (program.folder / "asked").exists(), "which need not be asked of squeue")
+
+
+def require_ended_by(program, source, env):
+    fresh(program)
+    started = time.monotonic()
+    result = program.train(2, *ENDLESS, env=env)
+    seconds = time.monotonic() - started
+    check(result.status == 85 and not result.error_lines(), f"{source}: to be requeued", result)
+    check(f"until the job ends ({source})" in result.out, f"{source}: the banner says it", result)
+    check("stopped by the job's end after step" in result.out, f"{source}: it says why", result)
+    check(result.summary["stopped_by"] == "the job's end", f"{source}: so does the summary")
+    check(len(result.metrics) > 10 and seconds < 12, f"{source}: in time: {seconds:.1f} s", result)
+
+
+def other_words_set_no_limit(program):
+    fresh(program)
+    started = time.monotonic()
+    result = program.train(1, env=squeue_that(program, "sleep 30"))
+    check(result.finished() and "\ntime " not in result.out, "a squeue that hangs is given up",
+          result)
+    check(time.monotonic() - started < 15, "soon", result)
+    fresh(program)
+    result = program.train(1, env=squeue_that(program, "echo UNLIMITED"))
+    check(result.finished() and "\ntime " not in result.out, "a job without an end", result)
+    fresh(program)
+    result = program.train(1, "run.walltime=3600", env=squeue_that(program, "echo 0:01"))
+    check(result.finished() and "1 h 00 m from the start (run.walltime)" in result.out,
+          "run.walltime counts over it", result)
+    check(not (program.folder / "asked").exists(), "and nobody is asked")
+
+
 def breakdown_shows_the_phases_of_a_step(program):
     fresh(program)
     result = program.train(2, "zero.stage=3", "wall_clock_breakdown=true", "run.log_interval=3")
@@ -236,6 +285,8 @@ def main():
     disk_that_fills_up_costs_no_training(program)
     closed_console_costs_no_training(program)
     walltime_ends_a_run_in_time(program)
+    jobs_end_ends_a_run_in_time(program)
+    other_words_set_no_limit(program)
     breakdown_shows_the_phases_of_a_step(program)
     print("nothing is lost")
 

@@ -34,8 +34,8 @@ struct StepRecord {
 struct Outcome {
   int64_t steps = 0;                     ///< attempts made by all launches
   int64_t saved = 0;                     ///< the last step with a committed checkpoint; 0: none
-  std::string stopped_by = {};           ///< what cut it short: "SIGTERM", "run.walltime",
-                                         ///< "stop_now"; or ""
+  std::string stopped_by = {};           ///< what cut it short: "SIGTERM", "run.walltime", "the
+                                         ///< job's end", "stop_now"; or ""
   std::optional<Evaluation> evaluation;  ///< the last one
 };
 

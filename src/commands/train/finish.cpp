@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 
 #include "src/commands/train/run.hpp"
 #include "zero/commands/version.hpp"
@@ -32,6 +33,8 @@ train::LogContext Run::log_context(double peak_flops) const {
 
 void Run::introduce() {
   say(train::banner(version(), session_, build_, engine_->backend()));
+  if (session_.is_first() && config_.run.walltime == 0) job_end_ = train::job_end(std::getenv);
+  say(limit_text());
   say(largest_);
   say(homes_);
   say(train::memory_table(plan_));
@@ -57,6 +60,23 @@ void Run::tell_of_disk(double compute_seconds) {
   }
 }
 
+/// A line of the banner, where there is a limit.
+std::string Run::limit_text() const {
+  if (config_.run.walltime > 0) {
+    return text("time        ", train::duration_text(double(config_.run.walltime)),
+                " from the start (run.walltime)\n");
+  }
+  if (!job_end_) return "";
+  return text("time        ", train::duration_text(job_end_->seconds), " until the job ends (",
+              job_end_->source, ")\n");
+}
+
+/// The ranks vote on it, so that one may know for all.
+train::TimeLimit Run::time_limit() const {
+  if (job_end_) return {job_end_->seconds, job_end_->asked};
+  return {double(config_.run.walltime), start_};
+}
+
 void Run::train_steps() {
   start_seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
   const auto on_step = [this](const train::StepRecord& record) {
@@ -74,7 +94,7 @@ void Run::train_steps() {
                              .build = build_,
                              .data = data_,
                              .engine = *engine_,
-                             .time_limit = {double(config_.run.walltime), start_},
+                             .time_limit = time_limit(),
                              .on_step = on_step,
                              .on_evaluation = on_evaluation,
                              .done = cursor_,

@@ -12,6 +12,7 @@
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/console.hpp"
 #include "zero/train/disk_outlook.hpp"
+#include "zero/train/job_end.hpp"
 #include "zero/train/plan_report.hpp"
 #include "zero/train/run_folder.hpp"
 #include "zero/train/run_log.hpp"
@@ -60,6 +61,8 @@ class Run {
   void resolve_length();
   train::Facts facts() const;
   bool is_of_this_batch(const DataCursor& done) const;
+  std::string limit_text() const;
+  train::TimeLimit time_limit() const;
   void begin_files();
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
@@ -89,6 +92,7 @@ class Run {
   DataCursor cursor_;                            ///< of start_from_
   std::unique_ptr<train::StoredModel> initial_;  ///< of model.init_from, until they are loaded
   train::Requests requests_;
+  std::optional<train::JobEnd> job_end_;  ///< on the first rank, where no run.walltime is given
   int64_t said_committed_ = 0;
   std::vector<float> rates_;
   std::optional<train::Engine> engine_;
