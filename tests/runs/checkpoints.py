@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """ls, fsck, inspect, export and import-weights on checkpoints of runs of any ranks and stage."""
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -16,6 +17,9 @@ RUNS = {
     "bf16": (2, ("zero.stage=3", "bf16.enabled=true")),
     "fp16": (4, ("zero.stage=3", "fp16.enabled=true", "fp16.initial_scale_power=4")),
 }
+# Rows of the table of a model that is several times as large as what an export of it may take.
+ROWS = 800_000
+BYTES_MORE = 24 << 20
 HF_TYPES = {"fp32": "F32", "bf16": "BF16", "fp16": "F16"}
 
 
@@ -233,6 +237,47 @@ def mismatches_are_listed(program):
     check(not (program.folder / "in/broken").exists(), "and nothing is made")
 
 
+def large_model(program):
+    """The one of fp32, with more rows: 205 MB, nearly all of them holes of its file."""
+    folder = program.folder / "wide"
+    shutil.copytree(program.folder / "out/fp32", folder)
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"vocab_size": 256', f'"vocab_size": {ROWS}'))
+    header, end = {}, 0
+    for name, (dtype, shape, content) in safetensors(folder / "model.safetensors").items():
+        wide = name == "transformer.wte.weight"
+        begin, end = end, end + (4 * ROWS * shape[1] if wide else len(content))
+        header[name] = {"dtype": dtype, "shape": [ROWS, shape[1]] if wide else shape,
+                        "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    with open(folder / "model.safetensors", "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text)
+        out.truncate(8 + len(text) + end)
+    return folder.name, end
+
+
+def bytes_taken(program, *words):
+    """At most, by a command that succeeds."""
+    process = program.popen([str(program.zeroapp), *words])
+    status, usage = os.wait4(process.pid, 0)[1:]
+    process.returncode = os.waitstatus_to_exitcode(status)
+    check(process.returncode == 0, f"{words}")
+    return 1024 * usage.ru_maxrss
+
+
+def exports_take_little_memory(program):
+    wide, size = large_model(program)
+    kinds = {"st": (), "h5": ("--format", "hdf5"), "bf": ("--dtype", "bf16")}
+    few = bytes_taken(program, "import-weights", "out/fp32", "in/few")
+    many = bytes_taken(program, "import-weights", wide, "in/many")
+    check(many - few < BYTES_MORE < size / 3, f"import-weights takes {many - few} bytes more")
+    for kind, words in kinds.items():
+        few = bytes_taken(program, "export", "in/few", f"out/few_{kind}", *words)
+        many = bytes_taken(program, "export", "in/many", f"out/many_{kind}", *words)
+        check(many - few < BYTES_MORE, f"export {words} of {size} bytes takes {many - few} more")
+        shutil.rmtree(program.folder / f"out/many_{kind}")
+
+
 def h5py_reads_what_safetensors_hold(program):
     python = python_with_h5py()
     if not python:
@@ -258,6 +303,7 @@ def main():
     exports_are_cut(program)
     checkpoints_are_used_as_models(program)
     imports_come_back(program)
+    exports_take_little_memory(program)
     h5py_reads_what_safetensors_hold(program)
     print("looked at, exported, imported")
 
