@@ -168,6 +168,7 @@ rm -f "$out"/{speed,rates}.jsonl "$out/machine.toml" "$out/products.json"
 check "doctor" "$zeroapp" doctor
 for program in "${gpu_tests[@]}"; do check_test "$program" 1 "$program" '*'; done
 check "losses of the host" python3 "$root/tests/runs/known_losses.py" "$zeroapp" "$launcher"
+check "continued texts" python3 "$root/tests/runs/generate.py" "$zeroapp" "$launcher"
 for ranks in 2 4; do check_test "comm_test, $ranks ranks" "$ranks" comm_test '*'; done
 check_speed gpt2 16
 check_speed gpt2-xl 4

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "zero/device/device.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/train/decoder.hpp"
@@ -96,18 +95,13 @@ int generate(const CommandLine& line) {
   // Where a launcher started several, the first speaks for all.
   if (train::current_launch().task > 0) return int(Exit::kFinished);
   require_options_that_act(line);
-  if (drives_devices()) {
-    refuse(Exit::kUsage,
-           "zeroapp generate runs on the host's cores, so far: use a build for it "
-           "(cmake --preset host-release), which reads the same checkpoints");
-  }
   const Clock::time_point start = Clock::now();
+  const int threads = train::allowed_cores().count();
+  const train::KernelThreads kernels(threads);
   const auto model = train::open_model(train::find_model(line.input));
   const auto tokenizer = tokenizer_of(*model);
   const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
   const train::ModelDescription& description = model->description();
-  const int threads = train::allowed_cores().count();
-  const train::KernelThreads kernels(threads);
   train::Decoder decoder(description.model,
                          {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
                           .threads = threads});

@@ -79,7 +79,9 @@ struct Decoder::Parts {
         context(context_of(model, options)),
         plan(compile(model, options)),
         places(find_places(plan)),
-        executor(plan, {}, {}) {}
+        executor(plan, {}, {}) {
+    if (!executor.on_host(plan.logits)) fetched.resize(size_t(vocabulary));
+  }
 
   void require_room(std::span<const int32_t> tokens) const {
     if (int64_t(tokens.size()) > context - position) {
@@ -96,11 +98,18 @@ struct Decoder::Parts {
   /// One body; what is behind the last token of a chunk is not looked at.
   void run(plan::BodyId body, std::span<const int32_t> tokens) {
     const bool one = body == plan::kDecode;
-    const auto place = executor.values<int32_t>(one ? plan.decode_token : plan.prefill_tokens);
-    std::copy(tokens.begin(), tokens.end(), place.begin());
+    executor.fill<int32_t>(
+        one ? plan.decode_token : plan.prefill_tokens, int64_t(tokens.size()),
+        [&](std::span<int32_t> place) { std::ranges::copy(tokens, place.begin()); });
     executor.run_chunk(body,
                        kernels::DecodeInputs{.position = position, .rows = int64_t(tokens.size())});
     position += int64_t(tokens.size());
+  }
+
+  std::span<const float> logits() {
+    if (fetched.empty()) return executor.values<float>(plan.logits);
+    executor.read(plan.logits, 0, std::as_writable_bytes(std::span(fetched)));
+    return fetched;
   }
 
   int64_t vocabulary;
@@ -108,6 +117,7 @@ struct Decoder::Parts {
   plan::Plan plan;
   std::vector<Place> places;
   run::Executor executor;
+  std::vector<float> fetched;  ///< logits of a device; empty where the host reads them in place
   int64_t position = 0;
 };
 
@@ -122,10 +132,7 @@ void Decoder::set_parameter(int32_t index, int64_t first, std::span<const float>
   ZERO_REQUIRE(first >= 0 && first + int64_t(values.size()) <= parameter.real_numel, "elements ",
                first, " + ", values.size(), " of parameter ", graph()[parameter.tensor].name,
                ", which has ", parameter.real_numel);
-  const StateView view{.plan = &parts_->plan, .rank = 0, .bytes = [this](int32_t buffer) {
-                         return parts_->executor.bytes(buffer);
-                       }};
-  store(view, parts_->places[size_t(index)], first, values);
+  store(view_of(parts_->plan, 0, parts_->executor), parts_->places[size_t(index)], first, values);
 }
 
 std::span<const float> Decoder::feed(std::span<const int32_t> tokens) {
@@ -137,7 +144,7 @@ std::span<const float> Decoder::feed(std::span<const int32_t> tokens) {
     parts_->run(count == 1 ? plan::kDecode : plan::kPrefill, tokens.first(count));
     tokens = tokens.subspan(count);
   }
-  return parts_->executor.values<float>(parts_->plan.logits);
+  return parts_->logits();
 }
 
 int64_t Decoder::position() const { return parts_->position; }
