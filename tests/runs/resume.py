@@ -3,6 +3,7 @@
 
 RESUME=all in the environment: of 40 steps each is stopped at, for every model, stage, home and
 number of ranks; else one step of each of a few."""
+import concurrent.futures
 import itertools
 import os
 import shutil
@@ -68,31 +69,57 @@ def home_settings(program, stage, home):
     return (*(f"{section}.device={home}" for section in sections), *paths)
 
 
-def goes_on(program, case, stops):
+def go_on_from(program, ranks, settings, step):
+    result = train(program, ranks, *settings)
+    check(f"going on from step {step}" in result.out, "it says where it goes on", result)
+    return result
+
+
+def stopped_at(result, step):
+    check(result.finished() and f"saved step {step}" in result.out, "the part is saved", result)
+    check("to go on: the same command with run.stop_at=0, or a later step\n" in result.out,
+          "it says how to go on", result)
+
+
+def goes_on(program, case, stops, at_each=False):
+    """Is stopped once, at each of `stops` in turn; with `at_each`, also at each step of one run."""
     stage, ranks, name, home = case
     settings = (f"zero.stage={stage}", *HARD[name], *home_settings(program, stage, home))
     wanted = straight(program, ranks, *settings)
+    what = f"stage {stage}, {ranks} ranks, {name}, {home}"
     for stop in stops:
         fresh(program)
-        first = train(program, ranks, *settings, f"run.stop_at={stop}")
-        check(first.finished() and f"saved step {stop}" in first.out, "the first part is saved",
-              first)
-        check("to go on: the same command with run.stop_at=0, or a later step\n" in first.out,
-              "it says how to go on", first)
-        second = train(program, ranks, *settings)
-        check(f"going on from step {stop}" in second.out, "it says where it goes on", second)
-        require_same(second, wanted, f"stage {stage}, {ranks} ranks, {name}, {home}, {stop}")
+        stopped_at(train(program, ranks, *settings, f"run.stop_at={stop}"), stop)
+        result = go_on_from(program, ranks, settings, stop)
+        require_same(result, wanted, f"{what}, {stop}")
+    if at_each:
+        fresh(program)
+        stopped_at(train(program, ranks, *settings, "run.stop_at=1"), 1)
+        for stop in range(2, STEPS):
+            stopped_at(go_on_from(program, ranks, (*settings, f"run.stop_at={stop}"), stop - 1),
+                       stop)
+        result = go_on_from(program, ranks, settings, STEPS - 1)
+        require_same(result, wanted, f"{what}, each step")
     if name == "fp16 that skips":
         check(any(line["skipped"] for line in wanted.metrics[:5]), "a step is skipped", wanted)
 
 
-def every_stop(program):
+def every_stop():
+    """Cases run side by side, one a core, each in a folder of its own."""
     cases = [case for case in itertools.product(range(4), (1, 2), HARD, ("none", "cpu", "nvme"))
              if case[0] > 0 or case[3] == "none"]
-    for case in cases:
-        goes_on(program, case, range(1, STEPS))
-        print(f"stopped at {STEPS - 1} steps: stage {case[0]}, {case[1]} ranks, {case[2]}, homes "
-              f"{case[3]}", flush=True)
+
+    def one(numbered):
+        number, case = numbered
+        alone = 1 + number % (STEPS - 1)
+        goes_on(Program(), case, (alone, STEPS - alone), at_each=True)
+        print(f"stopped at each of {STEPS - 1} steps of one run, and at {alone} and "
+              f"{STEPS - alone} alone: stage {case[0]}, {case[1]} ranks, {case[2]}, homes {case[3]}",
+              flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, enumerate(cases)))
+    return len(cases)
 
 
 def saves_change_no_bit(program):
@@ -218,11 +245,10 @@ def demands_are_met(program):
 
 
 def main():
-    program = Program()
     if EVERYWHERE:
-        every_stop(program)
-        print("the same bytes after every step")
+        print(f"the same bytes after every step of {every_stop()} runs")
         return
+    program = Program()
     for *case, stop in SHARE:
         goes_on(program, case, (stop,))
     saves_change_no_bit(program)
