@@ -91,17 +91,13 @@ class Nccl final : public Communicator {
                   void* full) override {
     require_piece(piece);
     const int64_t bytes = int64_t(bytes_of(dtype));
-    const auto* const mine = static_cast<const std::byte*>(shard) + piece.begin * bytes;
-    // Pieces of all shards do not lie side by side: each comes from its own root.
-    group("an all_gather", [&] {
-      for (int r = 0; r < ranks_; ++r) {
-        std::byte* const to =
-            static_cast<std::byte*>(full) + (r * piece.shard_numel + piece.begin) * bytes;
-        check_nccl(ncclBroadcast(r == rank_ ? mine : to, to, size_t(piece.numel * bytes), ncclUint8,
-                                 r, comm_, native_stream(stream)),
-                   "an all_gather");
-      }
-    });
+    if (piece.numel == piece.shard_numel) {
+      check_nccl(ncclAllGather(shard, full, size_t(piece.numel * bytes), ncclUint8, comm_,
+                               native_stream(stream)),
+                 "an all_gather");
+    } else {
+      gather_pieces(stream, piece, bytes, shard, full);
+    }
     count(traffic_.all_gather, piece.numel * (ranks_ - 1), bytes);
   }
 
@@ -140,6 +136,21 @@ class Nccl final : public Communicator {
   }
 
  private:
+  /// Pieces of all shards do not lie side by side: each comes from its own root.
+  void gather_pieces(Stream& stream, const Piece& piece, int64_t bytes, const void* shard,
+                     void* full) {
+    const auto* const mine = static_cast<const std::byte*>(shard) + piece.begin * bytes;
+    group("an all_gather", [&] {
+      for (int r = 0; r < ranks_; ++r) {
+        std::byte* const to =
+            static_cast<std::byte*>(full) + (r * piece.shard_numel + piece.begin) * bytes;
+        check_nccl(ncclBroadcast(r == rank_ ? mine : to, to, size_t(piece.numel * bytes), ncclUint8,
+                                 r, comm_, native_stream(stream)),
+                   "an all_gather");
+      }
+    });
+  }
+
   /// Every rank's part of this rank's shard, side by side in the staging, in rank order.
   void exchange(Stream& stream, const Piece& part, int64_t bytes, const std::byte* full) {
     const size_t numel = size_t(part.numel * bytes);
