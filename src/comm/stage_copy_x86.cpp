@@ -8,7 +8,10 @@
 namespace zero::comm {
 namespace {
 
-constexpr int64_t kLine = 64;
+constexpr int64_t kLine = 64, kPage = 4096;
+/// Lines of so many pages by turns: a processor fetches ahead within each, and one alone would not
+/// keep as many loads under way. What a turn takes of a page.
+constexpr int64_t kPages = 4, kTurn = 4 * kLine;
 
 void stream_line(std::byte* to, const std::byte* from) {
   auto* const out = reinterpret_cast<__m128i*>(to);
@@ -21,13 +24,24 @@ void stream_line(std::byte* to, const std::byte* from) {
   _mm_stream_si128(out + 3, d);
 }
 
+void stream_lines(std::byte* to, const std::byte* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLine) stream_line(to + i, from + i);
+}
+
+void stream_pages(std::byte* to, const std::byte* from) {
+  for (int64_t turn = 0; turn < kPage; turn += kTurn) {
+    for (int64_t i = turn; i < kPages * kPage; i += kPage) stream_lines(to + i, from + i, kTurn);
+  }
+}
+
 }  // namespace
 
 void stage_copy(void* to, const void* from, int64_t bytes) {
   auto* const out = static_cast<std::byte*>(to);
   const auto* const in = static_cast<const std::byte*>(from);
-  const int64_t lines = bytes / kLine * kLine;
-  for (int64_t i = 0; i < lines; i += kLine) stream_line(out + i, in + i);
+  const int64_t pages = bytes / (kPages * kPage) * (kPages * kPage), lines = bytes / kLine * kLine;
+  for (int64_t i = 0; i < pages; i += kPages * kPage) stream_pages(out + i, in + i);
+  stream_lines(out + pages, in + pages, lines - pages);
   std::memcpy(out + lines, in + lines, size_t(bytes - lines));
   // Streamed stores are ordered with no other, not even with a release.
   _mm_sfence();

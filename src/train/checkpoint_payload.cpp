@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "src/comm/stage_copy.hpp"
+#include "src/train/stream_join.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/team.hpp"
@@ -72,10 +73,16 @@ void PayloadCopy::copy(const LivePayload& live) {
 
 /// Nobody reads it soon, so that it need not pass through caches.
 void PayloadCopy::copy(const LivePayload& live, size_t index) {
-  const std::span<const std::byte> from = piece_in_memory(live.view(), live.slice(index));
+  const SavedSlice& slice = live.slice(index);
   const std::span<std::byte> to = places_[index];
-  if (from.empty()) return copy_piece(live.view(), live.slice(index), to);
-  comm::stage_copy(to.data(), from.data(), int64_t(from.size()));
+  const std::span<const std::byte> from = piece_in_memory(live.view(), slice);
+  if (!from.empty()) return comm::stage_copy(to.data(), from.data(), int64_t(from.size()));
+  SplitMasters masters;
+  if (slice.part == SavedPart::master) {
+    masters = split_masters_in_memory(live.view(), *slice.held.unit, slice.held.range);
+  }
+  if (masters.weight.empty()) return copy_piece(live.view(), slice, to);
+  stream_join(masters.weight, masters.rest, reinterpret_cast<float*>(to.data()));
 }
 
 std::span<const std::byte> PayloadCopy::piece(size_t index) { return places_[index]; }

@@ -184,6 +184,20 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
                                             size_t(range.end - range.begin));
 }
 
+SplitMasters split_masters_in_memory(const StateView& view, const plan::Unit& unit,
+                                     UnitRange range) {
+  const bool split = view.plan->request.compute == Dtype::bf16;
+  if (!split || view.is_far(unit.weight) || view.is_far(unit.rest)) return {};
+  const UnitRange weights = held_range(unit, unit.weight_sharded, view.rank);
+  const UnitRange rests = held_range(unit, unit.optimizer_sharded, view.rank);
+  require_held(unit, weights, range);
+  require_held(unit, rests, range);
+  const size_t numel = size_t(range.end - range.begin);
+  return {
+      view.values<const bf16>(unit.weight).subspan(size_t(range.begin - weights.begin), numel),
+      view.values<const int16_t>(unit.rest).subspan(size_t(range.begin - rests.begin), numel)};
+}
+
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range) {
   if (view.is_far(unit.weight)) return {};

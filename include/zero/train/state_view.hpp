@@ -73,7 +73,16 @@ void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, 
 std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
                                  UnitRange range);
 
-/// The same of weights; none where they are far.
+/// Both parts of bf16 masters, [elements of the range] each; none where one is far, or masters are
+/// not split.
+struct SplitMasters {
+  std::span<const bf16> weight;
+  std::span<const int16_t> rest;
+};
+SplitMasters split_masters_in_memory(const StateView& view, const plan::Unit& unit,
+                                     UnitRange range);
+
+/// As state_in_memory, of weights; none where they are far.
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range);
 
