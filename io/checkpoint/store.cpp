@@ -20,6 +20,7 @@
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/output_file.hpp"
+#include "zero/io/files/permissions.hpp"
 
 namespace zero::checkpoint {
 namespace {
@@ -64,7 +65,10 @@ Store::Store(const Options& options) : options_(options) {
   root_ = OpenFile(open(options_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root_) refuse_path(options_.root, "opening the folder of checkpoints");
   if (!options_.writes) return;
-  lock_ = LockFile(path(kLock), {.what = options_.root, .remedy = "write to another folder"});
+  lock_ = LockFile(path(kLock), {.what = options_.root,
+                                 .remedy = "write to another folder",
+                                 .permissions = options_.permissions & 0666});
+  open_root();
   collect();
   finish_publishing();
 }
@@ -78,11 +82,24 @@ void Store::make_root() {
     if (errno == EEXIST) return;
     refuse_path(options_.root, "making the folder of checkpoints");
   }
-  // Not by mkdir, whose mode a umask cuts.
-  if (chmod(options_.root.c_str(), mode_t(options_.permissions)) != 0) {
-    refuse_path(options_.root, "setting its permissions");
-  }
   sync_above(options_.root);
+}
+
+/// A folder that was there may be of somebody else, or of other things, which may need others.
+void Store::open_root() {
+  const std::vector<std::string> all = names();
+  const auto ours = [](const std::string& name) {
+    return name == kLock || name == kLatest || name.starts_with(kDamaged) || step_in(name) ||
+           is_unique_name(name, kMaking) || is_unique_name(name, kRemoving);
+  };
+  const std::string problem = std::all_of(all.begin(), all.end(), ours)
+                                  ? give_permissions(root_.descriptor(), options_.permissions)
+                                  : "holds other files, too";
+  // Steps have their own, so nobody sees more of them than is wanted.
+  if (problem.empty() || allows(root_.descriptor(), options_.permissions)) return;
+  warnings_.push_back(text(options_.root, ": does not get checkpoint.permissions = \"",
+                           permissions_text(options_.permissions), "\": ", problem,
+                           " - chmod it, or write another checkpoint.dir"));
 }
 
 std::vector<std::string> Store::names() const {
@@ -105,7 +122,7 @@ void Store::collect() {
     if (taken && unlinkat(root_.descriptor(), name.c_str(), AT_REMOVEDIR) != 0) {
       problem = text(path(name), ": ", std::strerror(errno), " removing it");
     }
-    if (!problem.empty()) warnings_.push_back(problem);
+    if (!problem.empty()) warn_of_remains(problem);
   }
 }
 
@@ -231,7 +248,7 @@ void Store::take_back(const std::string& temporary, int64_t step, std::optional<
     try {
       link_latest_to(*before);
     } catch (const Error& error) {
-      warnings_.push_back(error.what());
+      warn_of_remains(error.what());
     }
   }
   if (renameat(root, folder_of(step).c_str(), root, temporary.c_str()) != 0) {
@@ -240,7 +257,11 @@ void Store::take_back(const std::string& temporary, int64_t step, std::optional<
 }
 
 void Store::warn_of(const std::string& name) {
-  warnings_.push_back(text(path(name), ": ", std::strerror(errno), " taking it back"));
+  warn_of_remains(text(path(name), ": ", std::strerror(errno), " taking it back"));
+}
+
+void Store::warn_of_remains(const std::string& problem) {
+  warnings_.push_back(problem + "; the next start tries again");
 }
 
 void Store::point_latest_at(int64_t step) {
@@ -274,7 +295,7 @@ std::string Store::remove(const std::string& name) const {
 void Store::remove_step(int64_t step) {
   const std::string name = folder_of(step), going = unique_name(kRemoving, name);
   rename_new(path(name), path(going));
-  if (const std::string problem = remove(going); !problem.empty()) warnings_.push_back(problem);
+  if (const std::string problem = remove(going); !problem.empty()) warn_of_remains(problem);
 }
 
 void Store::retain(const Retention& retention) {

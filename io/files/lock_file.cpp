@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "zero/base/error.hpp"
+#include "zero/io/files/permissions.hpp"
 
 namespace zero {
 namespace {
@@ -81,9 +82,12 @@ std::optional<LockHolder> lock_holder(const std::string& path) {
 }
 
 LockFile::LockFile(const std::string& path, const Words& words) {
-  OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                     words.permissions.value_or(0644)));
   if (!file) refuse_path(path, errno, words.remedy);
   lock(file, path, words);
+  // Who could open it may lock it: what others may do is for those who own it to say.
+  if (words.permissions) give_permissions(file.descriptor(), *words.permissions);
   const std::string holder = text("host ", host_name(), " process ", getpid(), "\n");
   if (ftruncate(file.descriptor(), 0) != 0) refuse_path(path, errno, words.remedy);
   if (const int reason = write_all(file, holder)) refuse_path(path, reason, words.remedy);

@@ -210,7 +210,7 @@ class Save {
 
 void warn_of_leftovers(checkpoint::Store& store) {
   for (const std::string& warning : store.take_warnings()) {
-    std::fprintf(stderr, "zeroapp: warning: %s; the next start tries again\n", warning.c_str());
+    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   }
 }
 

@@ -37,7 +37,7 @@ struct SaveOrder {
 std::string save_checkpoint(const SaveOrder& order, const Peers& peers, Payload& payload,
                             std::atomic<int64_t>& pieces);
 
-/// One warning for each removal that has not succeeded since it was last asked.
+/// One warning for each of Store::take_warnings().
 void warn_of_leftovers(checkpoint::Store& store);
 
 }  // namespace zero::train

@@ -18,7 +18,8 @@ namespace zero::checkpoint {
 /// repeated.
 class Store {
  public:
-  /// Where `writes`, makes the folder (0700 or `permissions`), takes its lock, and then mends what
+  /// Where `writes`, makes the folder, takes its lock, gives both `permissions` (to a folder that
+  /// was there if it is this user's and holds nothing else; else it warns), and then mends what
   /// a killed process left: what is half-made or half-removed goes, as do empty folders with a
   /// step's name, and `latest` is moved on to a newer step that was whole but not yet pointed at
   /// and that verifies. Throws Error(kInUse) with the holder's host and pid, Error(kIo).
@@ -100,7 +101,7 @@ class Store {
   int64_t free_bytes() const;
 
   const std::string& root() const { return options_.root; }
-  /// Removals that did not succeed since it was last asked, in words; the next start tries again.
+  /// What did not succeed since it was last asked and is no error, in words: removals, permissions.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
  private:
@@ -109,6 +110,7 @@ class Store {
   std::string make_temporary(const std::string& name) const;
   bool holds_manifest(const std::string& name) const;
   void make_root();
+  void open_root();
   void collect();
   void finish_publishing();
   bool is_folder(const std::string& name) const;
@@ -117,6 +119,7 @@ class Store {
   void open_up(const std::string& temporary) const;
   void take_back(const std::string& temporary, int64_t step, std::optional<int64_t> before);
   void warn_of(const std::string& name);
+  void warn_of_remains(const std::string& problem);
   void point_latest_at(int64_t step);
   void link_latest_to(int64_t step);
   void sync_root() const;
