@@ -81,8 +81,8 @@ void ShardReader::read(int64_t offset, std::span<std::byte> out) {
 /// which takes them in their order.
 class ShardReader::Verification {
  public:
-  explicit Verification(const Parts& parts)
-      : parts_(parts), blocks_(int64_t(parts.file.crc32c.size())) {}
+  Verification(const Parts& parts, std::atomic<int64_t>* checked)
+      : parts_(parts), checked_(checked), blocks_(int64_t(parts.file.crc32c.size())) {}
 
   /// By each thread.
   void work() {
@@ -92,6 +92,7 @@ class ShardReader::Verification {
       const uint32_t digest = read(block, content);
       if (!comes_to(block)) return;
       digest_.add_block(content, digest);
+      if (checked_) ++*checked_;
       pass_on(block + 1);
     }
   }
@@ -124,13 +125,14 @@ class ShardReader::Verification {
   }
 
   const Parts& parts_;
+  std::atomic<int64_t>* const checked_;
   const int64_t blocks_;
   std::atomic<int64_t> next_{0}, turn_{0};
   FileDigest digest_;
 };
 
-void ShardReader::verify(int threads) const {
-  Verification verification(*parts_);
+void ShardReader::verify(int threads, std::atomic<int64_t>* checked) const {
+  Verification verification(*parts_, checked);
   in_team(threads, [&](int) { verification.work(); });
   if (verification.xxh3() != parts_->file.xxh3) {
     refuse(Exit::kInput, parts_->input.path(),

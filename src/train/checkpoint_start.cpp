@@ -1,6 +1,7 @@
 /// The half of Checkpointer that finds a checkpoint and loads it.
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
@@ -34,6 +35,11 @@ std::optional<int64_t> step_of(const std::string& name) {
   return step;
 }
 
+/// The key that says where checkpoints are.
+const char* place_of(const RunConfig& config) {
+  return config.checkpoint.dir.empty() ? "run.output" : "checkpoint.dir";
+}
+
 /// What checkpoint.dir was in a run; "" if `folder` is none, or the run has named nothing.
 std::string named_folder(const std::string& folder) {
   const std::string settings = folder + "/effective.toml";
@@ -56,6 +62,10 @@ CheckpointPlace find_checkpoints(const std::string& folder) {
 
 std::string checkpoint_root(const RunConfig& config) {
   return config.checkpoint.dir.empty() ? config.run.output + "/checkpoints" : config.checkpoint.dir;
+}
+
+std::string to_begin_anew(const RunConfig& config) {
+  return config.checkpoint.dir.empty() ? "checkpoint.resume = \"never\"" : "another checkpoint.dir";
 }
 
 std::string Start::folder() const { return store->root() + "/" + Store::folder_of(manifest.step); }
@@ -95,7 +105,9 @@ std::optional<Start> Checkpointer::find_start() {
 
 /// Files of one checkpoint are checked by all ranks, each file by one.
 std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& manifest) {
-  const DiskWork disk = {.name = "the check of a checkpoint"};
+  std::atomic<int64_t> blocks{0};
+  const DiskWork disk = {.name = "the check of a checkpoint",
+                         .moved = [&] { return blocks.load(); }};
   const Problem problem = first_problem(session_.peers(), disk, [&] {
     manifest = store.verify(step, false);
     const OpenFile folder = store.open_step(step);
@@ -103,7 +115,7 @@ std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& man
          f += size_t(session_.ranks())) {
       checkpoint::ShardReader file(folder.descriptor(), store.root() + "/" + Store::folder_of(step),
                                    manifest.files[f]);
-      file.verify(session_.threads());
+      file.verify(session_.threads(), &blocks);
       file.require_structure(manifest);
     }
   });
@@ -145,7 +157,10 @@ std::optional<Start> Checkpointer::newest(const Store& store, const std::vector<
   session_.together([&] {
     if (steps.empty()) return;
     refuse(Exit::kNoCheckpoint, store.root(), ": none of its checkpoints verifies: ", first,
-           " - restore one, or begin anew with checkpoint.resume = \"never\", which keeps them");
+           " - restore one, or ",
+           &store == other_.get()
+               ? "go on from others with checkpoint.resume_from"
+               : text("begin anew with ", to_begin_anew(config_), ", which keeps them"));
   });
   return {};
 }
@@ -156,13 +171,12 @@ void Checkpointer::require_same_training(const Start& start) {
     if (is_weights_only(facts)) {
       refuse(Exit::kNoCheckpoint, start.folder(), ": holds weights alone, from which no training ",
              "goes on - begin a new one with them: model.init_from = \"", start.folder(),
-             "\" and another run.output");
+             "\" and another ", place_of(config_));
     }
     const std::string refused = changes_since(facts, facts_, config_.data.changed).refused;
     if (refused.empty()) return;
     refuse(Exit::kInput, start.folder(), ": ", refused,
-           " - go on with what it was, write another run.output, or begin anew with "
-           "checkpoint.resume = \"never\"");
+           " - go on with what it was, or begin anew with another ", place_of(config_));
   });
 }
 

@@ -190,6 +190,22 @@ def damaged_checkpoint_is_passed_over(program):
           "none verifies: status 4", result)
 
 
+def advice_works(program):
+    """Where checkpoints lie in a folder of their own, resume = "never" would not begin anew."""
+    fresh(program)
+    shutil.rmtree(program.folder / "kept", ignore_errors=True)
+    result = train(program, 1, "checkpoint.dir=kept")
+    check(result.finished(), "it saves elsewhere", result)
+    again = train(program, 1, "checkpoint.dir=kept")
+    check("begin anew with another checkpoint.dir" in again.out, "it says what works", again)
+    for path in (program.folder / "kept").glob("step*/MANIFEST.json"):
+        path.unlink()
+    check_refused(train(program, 1, "checkpoint.dir=kept"), 4,
+                  "begin anew with another checkpoint.dir, which keeps them")
+    result = train(program, 1, "checkpoint.dir=new")
+    check(result.finished() and "going on" not in result.out, "and it does", result)
+
+
 def gone_checkpoints_are_missed(program):
     """Those that `latest` remembers."""
     folder = fresh(program)
@@ -257,6 +273,7 @@ def main():
     other_ranks_and_stages(program, "bf16.enabled=true", ((1, 1, 8),))
     killed_run_goes_on(program)
     damaged_checkpoint_is_passed_over(program)
+    advice_works(program)
     gone_checkpoints_are_missed(program)
     finished_folder_says_so(program)
     changes_are_listed_or_refused(program)

@@ -327,7 +327,9 @@ TEST(Checkpoints, AreFoundWhereARunHasNamedAFolder) {
 TEST(Checkpoints, LieInTheRunUnlessAFolderIsNamed) {
   RunConfig config = tiny(0);
   EXPECT_EQ(checkpoint_root(config), "runs/tiny/checkpoints");
+  EXPECT_THAT(to_begin_anew(config), HasSubstr("never"));
   config.checkpoint.dir = "/scratch/c";
+  EXPECT_EQ(to_begin_anew(config), "another checkpoint.dir");
   EXPECT_EQ(checkpoint_root(config), "/scratch/c");
 }
 

@@ -42,6 +42,10 @@ CheckpointPlace find_checkpoints(const std::string& folder);
 /// The folder of a run's own checkpoints.
 std::string checkpoint_root(const RunConfig& config);
 
+/// What to write so that a run begins anew and its checkpoints stay; resume = "never" does so only
+/// where the run's folder makes way, with the checkpoints in it.
+std::string to_begin_anew(const RunConfig& config);
+
 /// What the training of a checkpoint has behind it. Where its release did not say how many samples,
 /// as many as the batch of its configuration makes in its steps. Throws Error(kInput) naming
 /// `folder`.

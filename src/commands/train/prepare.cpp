@@ -186,7 +186,7 @@ bool Run::is_finished() {
   const bool stops = config_.run.stop_at > 0 && config_.run.stop_at < config_.run.steps;
   say(text(start_from_->folder(), ": step ", done(), " of ", config_.run.steps, " is reached: ",
            stops ? "go on with run.stop_at=0" : text("train further with run.steps=", 2 * done()),
-           ", or begin anew with checkpoint.resume=never\n"));
+           ", or begin anew with ", train::to_begin_anew(config_), "\n"));
   return true;
 }
 

@@ -92,6 +92,14 @@ TEST_F(ShardFiles, HoldManySmallSlicesInTheirOrder) {
   EXPECT_EQ(refusal(file.file), "");
 }
 
+TEST_F(ShardFiles, CountTheBlocksThatAreChecked) {
+  const ShardWriter::Written file = written();
+  std::atomic<int64_t> checked{5};
+  reader(file.file).verify(2, &checked);
+  ASSERT_GT(file.file.crc32c.size(), 1u);
+  EXPECT_EQ(checked, 5 + int64_t(file.file.crc32c.size()));
+}
+
 TEST_F(ShardFiles, WithoutSlicesAreStillChecked) {
   const auto file = write_shard(folder_.descriptor(), "rank00000.h5", {});
   EXPECT_EQ(refusal(file.file), "");

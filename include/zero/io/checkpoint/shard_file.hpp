@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -85,8 +86,8 @@ class ShardReader {
 
   /// Throws Error(kInput) naming file and block where a digest does not hold; Error(kIo).
   void read(int64_t offset, std::span<std::byte> out);
-  /// Checks every block, by so many threads. Throws as read().
-  void verify(int threads = 1) const;
+  /// Checks every block, by so many threads; `checked` rises by one with each. Throws as read().
+  void verify(int threads = 1, std::atomic<int64_t>* checked = nullptr) const;
   /// Requires that HDF5 would see in the file what the manifest says, and nothing else: no links
   /// but hard ones, no storage elsewhere, no other shapes, types or attributes. Few KiB are read.
   /// Throws Error(kInput) naming file and object; Error(kIo).
