@@ -118,23 +118,7 @@ std::string length_text(const RunConfig& config) {
               ": the steps come from the data; zeroapp data INPUT counts them\n");
 }
 
-/// The words for a disk that "auto" was not allowed to take; "" where it would not help.
-std::string disk_advice(RunConfig config, const train::Team& team, train::MemoryLimit limit) {
-  limit.disk = {};
-  std::string keys;
-  const auto name_folder = [&](const char* section, Home home, std::string& folder) {
-    if (home != Home::automatic || !folder.empty()) return;
-    keys += text(" zero.", section, ".nvme_path=FOLDER");
-    folder = "FOLDER";
-  };
-  name_folder("offload_optimizer", config.offload_optimizer.device,
-              config.offload_optimizer.nvme_path);
-  name_folder("offload_param", config.offload_param.device, config.offload_param.nvme_path);
-  if (keys.empty() || !train::choose_homes(config, team, limit).fits) return "";
-  return text("write", keys, " with the folder of a local disk");
-}
-
-/// Whether nothing else is.
+/// Whether a disk is, and nothing else.
 bool is_disk_short(const train::PlanReport& report) {
   train::MemoryLimit limit = report.limit;
   limit.disk = {};
@@ -144,14 +128,9 @@ bool is_disk_short(const train::PlanReport& report) {
 std::string advice_for(const train::PlanReport& report, const RunConfig& config,
                        const train::Team& team, const MoreRanks& more) {
   const train::Fits fits = train::fits_in(report.limit);
-  // A disk is cheaper than a rank, and dearer than any other change.
-  if (train::chooses_homes(config) && !train::cheapest_change(config, team, fits, team.ranks)) {
-    const std::string advice = disk_advice(config, team, report.limit);
-    if (!advice.empty()) return advice;
-  }
   const auto change = train::cheapest_change(config, team, fits, more.most);
   if (!change) {
-    return text("no batch, recompute, stage or home in host memory on up to ",
+    return text("no batch, recompute, stage or home in host memory or on disk on up to ",
                 counted(more.most, "rank"), " makes it fit; use a smaller model, ",
                 is_disk_short(report) ? "a larger disk, " : "", "or more ranks on more nodes");
   }
@@ -159,6 +138,9 @@ std::string advice_for(const train::PlanReport& report, const RunConfig& config,
   // More ranks on the same node would share the same memory.
   const bool on_more_nodes = change->ranks > team.ranks && more.node_ranks > 0;
   if (on_more_nodes) advice += text(" --ranks-per-node ", more.node_ranks);
+  if (change->names_folder) {
+    advice += text(" (", train::kFolderToName, ": one on a local disk, yours to name)");
+  }
   return advice;
 }
 

@@ -155,15 +155,19 @@ bool fits(const Build& build, const MemoryLimit& limit) {
 
 std::string shortage_text(const Build& build, const MemoryLimit& limit) {
   const int64_t counted = counted_bytes(build, limit);
-  const auto words = [](int64_t needs, const char* what, int64_t has, const std::string& source) {
+  const auto words = [](int64_t needs, const std::string& what, int64_t has,
+                        const std::string& source) {
     return text(bytes_text(double(needs)), what, " a rank of ", bytes_text(double(has)), " (",
                 source, ")");
   };
+  const std::string copy = build.copy_bytes == 0 ? ""
+                                                 : text(", ", bytes_text(double(build.copy_bytes)),
+                                                        " of it for checkpoint.async,");
   if (limit.bytes > 0 && counted > limit.bytes) {
-    return words(counted, "", limit.bytes, limit.source);
+    return words(counted, limit.of_host ? copy : "", limit.bytes, limit.source);
   }
   if (limit.host_bytes > 0 && host_bytes(build) > limit.host_bytes) {
-    return words(host_bytes(build), " of host memory", limit.host_bytes, limit.host_source);
+    return words(host_bytes(build), " of host memory" + copy, limit.host_bytes, limit.host_source);
   }
   return words(disk_bytes(build), " on disk", room_on_disk(build, limit), limit.disk.source);
 }

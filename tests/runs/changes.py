@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Refused plans: the change that is printed makes the plan fit, and no part of it does. Then the
-two models of DeepSpeed's ZeRO tutorial: which stages fit their machines; and GPT-2 XL on one card,
-with offload and without."""
+"""Refused plans, for want of a device's memory or of the host's: the change that is printed makes
+the plan fit, and no part of it does. Then the two models of DeepSpeed's ZeRO tutorial: which stages
+fit their machines; and GPT-2 XL on one card, with offload and without."""
 import itertools
 import json
 import pathlib
@@ -27,17 +27,36 @@ MICRO, ACCUMULATION = "train_micro_batch_size_per_gpu", "gradient_accumulation_s
 EVALUATION, RECOMPUTE = "evaluation.micro_batch_size", "activation_checkpointing.recompute"
 INPUTS = pathlib.Path(__file__).resolve().parents[2] / "inputs"
 PLAN_SECONDS = 5
+# States that exceed the host's memory, with room on the device beside them or hardly any.
+OPTIMIZER, PARAMETERS = "zero.offload_optimizer", "zero.offload_param"
+BUFFERS, RATIO = f"{OPTIMIZER}.buffer_count", f"{OPTIMIZER}.ratio"
+HOST_HOMES = {
+    "optimizer": ("zero.stage=1", f"{OPTIMIZER}.device=cpu"),
+    "parameters": ("zero.stage=3", f"{PARAMETERS}.device=cpu"),
+    "both": ("zero.stage=3", f"{OPTIMIZER}.device=cpu", f"{PARAMETERS}.device=cpu"),
+    "many buffers": ("zero.stage=3", f"{OPTIMIZER}.device=cpu", f"{BUFFERS}=6"),
+    "disk": ("zero.stage=3", f"{OPTIMIZER}.device=nvme", f"{OPTIMIZER}.nvme_path=folder",
+             f"{BUFFERS}=6"),
+    "copy": ("zero.stage=1", f"{OPTIMIZER}.device=cpu", "checkpoint.async=true"),
+}
+HOST_SHARES = (0.95, 0.6, 0.3)
+ROOMS = (1.02, 3)
+LARGE = ("model.layers=12", "model.width=512", "model.heads=8", "bf16.enabled=true")
 
 
 class Plan:
     """The answer of `zeroapp plan` to one question; of equal keys the last counts."""
 
-    def __init__(self, program, settings, ranks):
+    def __init__(self, program, settings, ranks, node_ranks=None):
         unique = {setting.split("=")[0]: setting for setting in settings}
         result = program.alone("plan", "tiny.toml", "--json", "--ranks", str(ranks),
-                               *unique.values())
+                               "--ranks-per-node", str(node_ranks or ranks), *unique.values())
         self.status, self.result = result.status, result
-        self.bytes = json.loads(result.out)["arena_bytes"] if result.out.startswith("{") else None
+        self.bytes = self.host_bytes = None
+        if result.out.startswith("{"):
+            plan = json.loads(result.out)
+            self.bytes = plan["arena_bytes"]
+            self.host_bytes = plan["tiers"]["host"]["arena_bytes"] + plan["checkpoint_copy_bytes"]
 
     def change(self):
         """The settings and ranks of the printed change; None if nothing fits."""
@@ -51,10 +70,10 @@ class Plan:
 
 def parts_of(keys, ranks):
     """The change without one of its settings, and without what this one goes with: the samples of
-    a micro-batch, or the stage that a key is of."""
+    a micro-batch, the folder of a disk, or the stage that a key is of."""
     groups = []
     for key in keys:
-        together = key.startswith((ACCUMULATION, EVALUATION)) and groups
+        together = (key.startswith((ACCUMULATION, EVALUATION)) or ".nvme_path=" in key) and groups
         groups[-1].append(key) if together else groups.append([key])
     for left_out in groups:
         gone = left_out[0].startswith("zero.stage=")
@@ -64,12 +83,23 @@ def parts_of(keys, ranks):
         yield keys, None
 
 
+def weaker_homes(change):
+    """In host memory what is to be on disk; a buffer more, a part less on the device."""
+    for section in (OPTIMIZER, PARAMETERS):
+        if change.get(f"{section}.device") == "nvme":
+            yield {**change, f"{section}.device": "cpu", f"{section}.nvme_path": ""}
+    if BUFFERS in change:
+        yield {**change, BUFFERS: int(change[BUFFERS]) + 1}
+    if float(change.get(RATIO, 1)) < 31 / 32:
+        yield {**change, RATIO: float(change[RATIO]) + 1 / 32}
+
+
 def weaker_forms(keys, ranks, present_ranks):
     """The change with one of its settings a notch weaker but still there, so that a change of a
     single setting has a half as well."""
     change = dict(key.split("=") for key in keys)
     micro, stage = int(change.get(MICRO, MICRO_BATCH)), int(change.get("zero.stage", 0))
-    forms = []
+    forms = list(weaker_homes(change))
     if 2 * micro < MICRO_BATCH:
         sizes = {MICRO: 2 * micro, EVALUATION: 2 * micro,
                  ACCUMULATION: int(change.get(ACCUMULATION, 0)) // 2}
@@ -94,17 +124,40 @@ def check_refusal(program, settings, ranks):
     if change is None:
         return None
     keys, more_ranks = change
-    fitting = Plan(program, [*settings, *keys], more_ranks or ranks)
+    fitting = Plan(program, [*settings, *keys], more_ranks or ranks, ranks)
     check(fitting.status == 0, f"{settings} on {ranks}: {change} fits", fitting.result)
 
     weaker = list(weaker_forms(keys, more_ranks, ranks))
     for part, part_ranks in [*parts_of(keys, more_ranks), *weaker]:
         if not part and not part_ranks:
             continue  # the refused plan itself
-        half = Plan(program, [*settings, *part], part_ranks or ranks)
+        half = Plan(program, [*settings, *part], part_ranks or ranks, ranks)
         check(half.status == 6, f"{settings} on {ranks}: of {change}, {part} on "
               f"{part_ranks or ranks} ranks does not fit", half.result)
     return len(weaker)
+
+
+def check_host_limits(program):
+    """Of how many refusals for want of host memory which keys were the change."""
+    offered = []
+    for (name, homes), share, room in itertools.product(HOST_HOMES.items(), HOST_SHARES, ROOMS):
+        settings = ["train_batch_size=2", f"{MICRO}=1", *LARGE, *homes, "run.threads=1"]
+        need = Plan(program, settings, 1)
+        check(need.host_bytes, f"{name} has a plan in host memory", need.result)
+        limits = (f"memory.device_limit={int(need.bytes * room)}",
+                  f"memory.host_limit={int(need.host_bytes * share)}")
+        refused = Plan(program, [*settings, *limits], 1)
+        check_refused(refused.result, 6, "of host memory", "(memory.host_limit")
+        copy = "of it for checkpoint.async" in refused.result.error_lines()[0]
+        check(copy == (name == "copy"), "the copy is named where there is one", refused.result)
+        if check_refusal(program, [*settings, *limits], 1) is not None:
+            offered.append(" ".join(refused.change()[0]))
+    for word in (f"{OPTIMIZER}.device=nvme {OPTIMIZER}.nvme_path=FOLDER", BUFFERS, RATIO,
+                 f"{PARAMETERS}.device=nvme", f"{PARAMETERS}.device=none",
+                 "checkpoint.async=false"):
+        check(any(word in change for change in offered), f"{word} is offered: {offered}")
+    check(len(offered) >= 30, f"{len(offered)} of 36 refusals have a change: {offered}")
+    print(f"{len(offered)} of 36 refusals for want of host memory have such a change")
 
 
 def tutorial_plan(program, name, ranks, *settings):
@@ -153,8 +206,10 @@ def batch(model, ranks):
 
 def main():
     program = Program()
+    check_host_limits(program)
     check_tutorial(program)
     check_offload_recipe(program)
+    check_host_limits(program)
     judged = []
     for (model, numbers), (kind, flags), ranks in itertools.product(
             MODELS.items(), KINDS.items(), RANKS):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "zero/base/error.hpp"
+#include "zero/train/plan_report.hpp"
 
 namespace zero::train {
 namespace {
@@ -84,6 +85,135 @@ TEST(CheapestChange, MovesStatesToTheHostBeforeItAddsRanks) {
   ASSERT_TRUE(all);
   EXPECT_EQ(all->text,
             "zero.stage=3 zero.offload_optimizer.device=cpu zero.offload_param.device=cpu");
+}
+
+int64_t host(const Build& build) { return host_bytes(build); }
+
+/// States of six units in host memory, with more buffers than need be. The device has room for what
+/// rests there now and a little more.
+RunConfig on_host() {
+  RunConfig config = tiny();
+  config.model.layers = 6;
+  config.model.width = 192;
+  config.zero.stage = 3;
+  config.zero.stage3_max_reuse_distance = 0;
+  config.offload_optimizer.device = Home::cpu;
+  config.offload_param.device = Home::cpu;
+  config.train_batch_size = config.train_micro_batch_size_per_gpu = 1;
+  return config;
+}
+
+Fits within(int64_t device, int64_t memory) {
+  return fits_in(
+      {.bytes = device, .source = "device", .host_bytes = memory, .host_source = "host"});
+}
+
+Fits as_lean_as(const RunConfig& config) {
+  const Build lean = build(config, {});
+  return within(arena(lean), host(lean));
+}
+
+std::string change_text(const RunConfig& config, const Fits& fits) {
+  const auto change = cheapest_change(config, {}, fits, 1);
+  return change ? change->text : "none";
+}
+
+TEST(CheapestChange, MovesStatesFromTheHostToADiskWhoseFolderTheUserNames) {
+  RunConfig disk = on_host();
+  disk.offload_optimizer = {.device = Home::nvme, .nvme_path = "d", .buffer_count = 1};
+  const std::string optimizer =
+      "zero.offload_optimizer.device=nvme zero.offload_optimizer.nvme_path=";
+  const auto change = cheapest_change(on_host(), {}, as_lean_as(disk), 1);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text, optimizer + "FOLDER");
+  EXPECT_TRUE(change->names_folder);
+  EXPECT_EQ(change->config.offload_optimizer.nvme_path, kFolderToName);
+
+  disk.offload_param = {.device = Home::nvme, .nvme_path = "d"};
+  EXPECT_EQ(
+      change_text(on_host(), as_lean_as(disk)),
+      optimizer + "FOLDER zero.offload_param.device=nvme zero.offload_param.nvme_path=FOLDER");
+}
+
+TEST(CheapestChange, TakesTheFolderOfAnotherSection) {
+  RunConfig disk = on_host();
+  disk.offload_param = {.device = Home::nvme, .nvme_path = "/local"};
+  disk.offload_optimizer.buffer_count = 1;
+  const RunConfig asked = disk;
+  disk.offload_optimizer = {.device = Home::nvme, .nvme_path = "/local", .buffer_count = 1};
+  const auto change = cheapest_change(asked, {}, as_lean_as(disk), 1);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text,
+            "zero.offload_optimizer.device=nvme zero.offload_optimizer.nvme_path=/local");
+  EXPECT_FALSE(change->names_folder);
+}
+
+TEST(CheapestChange, GivesAutoADiskWhereMemoryDoesNotDo) {
+  RunConfig open = on_host();
+  open.offload_optimizer.device = open.offload_param.device = Home::automatic;
+  const Fits on_disk = [](const Build& build) {
+    const plan::Request& made = build.plan.request;
+    return made.optimizer_home == plan::Tier::nvme && made.weight_home == plan::Tier::nvme;
+  };
+  EXPECT_EQ(change_text(open, on_disk),
+            "zero.offload_optimizer.nvme_path=FOLDER zero.offload_param.nvme_path=FOLDER");
+  open.offload_optimizer.nvme_path = "/local";
+  EXPECT_EQ(change_text(open, on_disk), "zero.offload_param.nvme_path=/local");
+}
+
+TEST(CheapestChange, BringsNoMoreStatesBackThanTheHostLacksRoomFor) {
+  const RunConfig all = on_host();
+  RunConfig most = all;
+  most.offload_optimizer.ratio = 0.5;
+  most.offload_optimizer.buffer_count = 1;
+  const Fits half = within(int64_t(1) << 40, host(build(most, {})));
+  const auto change = cheapest_change(all, {}, half, 1);
+  ASSERT_TRUE(change);
+  EXPECT_TRUE(change->text.starts_with("zero.offload_optimizer.ratio=0.")) << change->text;
+  RunConfig more = change->config;
+  more.offload_optimizer.buffer_count = 1;
+  EXPECT_TRUE(half(build(more, {})));
+  more.offload_optimizer.ratio += 1.0 / 32;
+  EXPECT_FALSE(half(build(more, {}))) << "a notch more does not fit";
+}
+
+TEST(CheapestChange, BringsParametersBackWhereTheDeviceHasRoom) {
+  RunConfig asked = on_host();
+  asked.offload_optimizer = {};
+  const Fits no_host = within(int64_t(1) << 40, 1);
+  EXPECT_EQ(change_text(asked, no_host), "zero.offload_param.device=none");
+}
+
+TEST(CheapestChange, TakesAsManyBuffersAsFit) {
+  RunConfig asked = on_host();
+  asked.offload_optimizer.buffer_count = 5;
+  const auto at_most = [](int buffers) {
+    return [=](const Build& build) { return build.plan.request.staged_units <= buffers; };
+  };
+  EXPECT_EQ(change_text(asked, at_most(3)), "zero.offload_optimizer.buffer_count=3");
+  EXPECT_EQ(change_text(asked, at_most(1)), "zero.offload_optimizer.buffer_count=1");
+  asked.offload_optimizer.buffer_count = 0;
+  EXPECT_EQ(change_text(asked, at_most(1)), "") << "auto comes to one by itself";
+}
+
+TEST(CheapestChange, KeepsNoCopyForSavesWhereThatIsWhatDoesNotFit) {
+  RunConfig asked = on_host();
+  asked.offload_optimizer.buffer_count = 1;
+  const Fits without_copy = as_lean_as(asked);
+  asked.checkpoint.async = true;
+  EXPECT_EQ(change_text(asked, without_copy), "checkpoint.async=false");
+}
+
+TEST(CheapestChange, MovesActivationsFromTheHostToADisk) {
+  RunConfig config = tiny();
+  config.model.layers = 4;
+  config.recompute.mode = Recompute::Mode::full;
+  config.offload_activations.offload = Home::cpu;
+  EXPECT_EQ(change_text(config,
+                        [](const Build& build) {
+                          return build.plan.request.activation_home == plan::Tier::nvme;
+                        }),
+            "activation_checkpointing.offload=nvme activation_checkpointing.nvme_path=FOLDER");
 }
 
 TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {

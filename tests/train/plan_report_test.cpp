@@ -62,6 +62,23 @@ TEST(PlanReport, SaysWhereActivationsRest) {
   EXPECT_THAT(tables(config, 4), ContainsRegex("activations +[0-9.]+ KiB  8.00 KiB on host"));
 }
 
+TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
+  RunConfig config = tiny(1);
+  config.checkpoint.async = true;
+  const Build made = build(config, {.ranks = 2});
+  ASSERT_GT(made.copy_bytes, 0);
+  const std::string copy = text(bytes_text(double(made.copy_bytes)), " of it for checkpoint.async");
+  const MemoryLimit device{.bytes = 1, .source = "d"};
+  EXPECT_THAT(shortage_text(made, device), Not(HasSubstr(copy)));
+  EXPECT_THAT(shortage_text(made, {.bytes = 1, .source = "d", .of_host = true}), HasSubstr(copy));
+  EXPECT_THAT(shortage_text(made, {.source = "", .host_bytes = 1, .host_source = "h"}),
+              HasSubstr(copy));
+  config.checkpoint.async = false;
+  EXPECT_THAT(shortage_text(build(config, {.ranks = 2}),
+                            {.source = "", .host_bytes = 1, .host_source = "h"}),
+              Not(HasSubstr("checkpoint.async")));
+}
+
 TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {
   RunConfig config = tiny(1);
   config.numerics.reproducible = true;

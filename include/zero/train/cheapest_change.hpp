@@ -10,27 +10,34 @@
 
 namespace zero::train {
 
+/// Stands in a change for the folder of a local disk, where the input names none: the user does.
+inline constexpr const char* kFolderToName = "FOLDER";
+
 /// More are not tried, on any machine.
 inline constexpr int kMostRanks = 1024;
 
 /// Whether what was compiled fits. Called for each change that is tried.
 using Fits = std::function<bool(const Build&)>;
 
-/// Judges by the device arena alone, so that nothing has to be forecast.
+/// Judges by what the plan takes of each memory, so that nothing has to be forecast.
 Fits fits_in(const MemoryLimit& limit);
 
 struct Change {
   std::string text;  ///< as it is typed behind the input file: "zero.stage=2 --ranks 8"
   RunConfig config;  ///< with the change
   int ranks = 1;
+  bool names_folder = false;  ///< whether kFolderToName is in it
 };
 
 /// The cheapest change of settings under which a refused plan fits, found by compiling. In order of
 /// rising cost: a smaller micro-batch with as many more micro-batches a step, so that
 /// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch;
-/// what rests on disk, or else optimizer states, then also parameters, in host memory; more ranks,
-/// doubled up to `most_ranks`. Nothing that changes the numbers is offered, and no setting that
-/// could be left out. None if nothing fits.
+/// back on the device what host memory does not hold; what rests on disk, or else optimizer states,
+/// then also parameters, in host memory; on disk, in a folder that the input names anywhere; what
+/// recomputation begins with likewise; more ranks, doubled up to `most_ranks`. On each of these
+/// ways fewer buffers and checkpoint.async = false come last. Nothing that changes the numbers is
+/// offered, no setting that could be left out, no fewer buffers and no larger share on the device
+/// than needed. None if nothing fits.
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
                                       int most_ranks = kMostRanks);
 
