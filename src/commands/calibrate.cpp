@@ -53,8 +53,8 @@ void print_and_write(const Measurements& made, const std::string& path) {
   OutputFile file(path);
   file.write(train::machine_text(figures));
   file.publish();
-  std::printf("written: %s, for zeroapp plan INPUT.toml --machine %s\n", path.c_str(),
-              path.c_str());
+  std::printf("written: %s, for zeroapp plan INPUT.toml --machine %s, or run.machine = \"%s\"\n",
+              path.c_str(), path.c_str(), path.c_str());
 }
 
 }  // namespace

@@ -319,8 +319,8 @@ std::string help_text() {
   zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
       --ranks N            ranks to plan for (1)
       --ranks-per-node M   of them on one node (all)
-      --machine NAME|FILE  host (default), titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g,
-                           h200_141g, or what calibrate has written
+      --machine NAME|FILE  host (default: with the rates of run.machine), titan_rtx_24g,
+                           rtx_3090_24g, v100_32g, h100_80g, h200_141g, or what calibrate wrote
       --max-batch          the largest train_micro_batch_size_per_gpu that fits
       --json               as one JSON object
   zeroapp data INPUT.toml [key=value ...]             files, formats, samples, fingerprint

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "src/commands/machine_rates.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/homes.hpp"
-#include "zero/train/machine_file.hpp"
 #include "zero/train/placement.hpp"
 #include "zero/train/session.hpp"
 
@@ -22,11 +22,13 @@ int64_t node_ranks(const CommandLine& line) {
          " do not fill nodes of ", node, "; write a divisor");
 }
 
-/// A profile's name has neither a dot nor a slash.
-bool is_file(const std::string& machine) { return machine.find_first_of("./") != machine.npos; }
-bool is_this_host(const CommandLine& line) { return line.machine == "host"; }
+bool is_this_host(const CommandLine& line) {
+  return line.machine.empty() || line.machine == "host";
+}
 /// Whether ranks compute on hosts, this one or a measured one.
-bool is_host(const CommandLine& line) { return is_this_host(line) || is_file(line.machine); }
+bool is_host(const CommandLine& line) {
+  return is_this_host(line) || is_machine_file(line.machine);
+}
 
 /// How many ranks a refusal may advise: no more than the program then takes.
 int most_ranks(const CommandLine& line) {
@@ -44,27 +46,21 @@ void warn(const std::string& words) {
   std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
 }
 
-/// Ranks share a machine: what one has of it depends on their number.
-void warn_of_other_launch(const CommandLine& line, const train::MachineFigures& figures) {
-  if (line.ranks > 1 && figures.all_gather == 0) {
-    warn(line.machine + ": was measured on one rank: the time of collectives is a guess");
-  } else if (line.ranks != figures.ranks) {
-    warn(text(line.machine, ": was measured on ", counted(figures.ranks, "rank"),
-              ", and the plan has ", line.ranks, ": times may be others"));
-  }
+/// A run on this host, where nothing else is asked for, goes by the rates of run.machine.
+MachineRates rates_of(const CommandLine& line, const RunConfig& config) {
+  if (!line.machine.empty()) return rates_of_option(line.machine, config, line.ranks);
+  if (!config.run.machine.empty()) return rates_of_key(config, line.ranks);
+  return rates_of_option("host", config, line.ranks);
 }
 
 Target target_of(const CommandLine& line, const RunConfig& config) {
-  const Dtype compute = train::compute_dtype(config);
-  if (is_file(line.machine)) {
-    const train::MachineFigures figures = train::read_machine_file(line.machine);
-    warn_of_other_launch(line, figures);
-    return {.machine = train::machine_of(figures, compute, line.machine),
-            .threads = figures.threads};
+  const MachineRates rates = rates_of(line, config);
+  if (!rates.warning.empty()) warn(rates.warning);
+  if (!is_this_host(line)) {
+    return {.machine = rates.machine, .threads = std::max<int64_t>(1, rates.threads)};
   }
-  const int64_t here = is_this_host(line) ? train::allowed_cores().count() / node_ranks(line) : 1;
-  return {.machine = plan::machine_profile(line.machine, compute),
-          .threads = std::max<int64_t>(1, here)};
+  const int64_t here = train::allowed_cores().count() / node_ranks(line);
+  return {.machine = rates.machine, .threads = std::max<int64_t>(1, here)};
 }
 
 train::Team team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
@@ -165,7 +161,8 @@ int plan(const CommandLine& line) {
   const ConfigInput input = read_config_file(line.input, line.overrides);
   for (const std::string& warning : input.warnings) warn(warning);
   RunConfig config = input.config;
-  const Target target = target_of(line, config);
+  Target target;
+  input.locate([&] { target = target_of(line, config); });
   const train::Team team = team_of(line, config, target);
   const train::MemoryLimit limit = limit_of(line, config, target.machine);
   if (line.max_batch) {

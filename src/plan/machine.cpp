@@ -66,7 +66,7 @@ Machine machine_profile(const std::string& name, Dtype compute) {
             .host_bandwidth = 1e9 * card.host_gb,
             .copy_bandwidth = 1e9 * card.copy_gb};
   }
-  refuse(Exit::kUsage, "--machine ", name, ": unknown machine; known are ", known);
+  refuse(Exit::kUsage, name, ": unknown machine; known are ", known);
 }
 
 }  // namespace zero::plan

@@ -167,7 +167,8 @@ double link_of(const Figures& figures) {
 std::string machine_text(const Figures& figures) {
   std::string out = text(
       "# Measured by zeroapp calibrate: rates of one rank while all ranks measure.\n"
-      "# zeroapp plan INPUT.toml --machine FILE forecasts with them.\n");
+      "# zeroapp plan INPUT.toml --machine FILE forecasts with them; run.machine = \"FILE\" in an\n"
+      "# input file also has the run choose by them.\n");
   std::string section;
   for (const Line& line : kLines) {
     const TomlValue value = value_of(figures, line);
@@ -188,11 +189,11 @@ MachineFigures read_machine_file(const std::string& path) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   if (error) {
-    refuse(Exit::kUsage, "--machine ", path, ": ", error.message(), "; zeroapp calibrate --out ",
-           path, " measures this machine into it");
+    refuse(Exit::kUsage, path, ": ", error.message(), "; zeroapp calibrate --out ", path,
+           " measures this machine into it");
   }
   if (bytes > kTomlMaxBytes) {
-    refuse(Exit::kUsage, "--machine ", path, ": has ", bytes, " bytes; a machine's file has fewer");
+    refuse(Exit::kUsage, path, ": has ", bytes, " bytes; a machine's file has fewer");
   }
   return Reader(path).read(parse_toml(file_text(path)));
 }
@@ -205,7 +206,7 @@ double product_flops(const Figures& figures, Dtype compute) {
 plan::Machine machine_of(const Figures& figures, Dtype compute, const std::string& name) {
   const double flops = product_flops(figures, compute), share = step_share(figures, compute);
   if (flops == 0) {
-    refuse(Exit::kUsage, "--machine ", name, ": holds no rate of ", name_of(compute),
+    refuse(Exit::kUsage, name, ": holds no rate of ", name_of(compute),
            " products; add it to [products], or plan in another type");
   }
   plan::Machine machine{

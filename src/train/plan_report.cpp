@@ -195,7 +195,10 @@ std::string limit_rows(const PlanReport& report) {
 }  // namespace
 
 PlanReport report_plan(const Build& build, const plan::Machine& machine, const MemoryLimit& limit) {
-  return {.build = &build, .forecast = plan::forecast(build.plan, machine), .limit = limit};
+  return {.build = &build,
+          .forecast = plan::forecast(build.plan, machine),
+          .limit = limit,
+          .machine = machine.name};
 }
 
 std::string memory_table(const PlanReport& report) {
@@ -242,8 +245,9 @@ std::string disk_table(const PlanReport& report) {
 std::string time_table(const PlanReport& report) {
   const plan::Forecast& forecast = report.forecast;
   std::string out =
-      format("forecast of a step  %.1f ms, exposed %.1f ms, %.3g TFLOP\n",
-             1e3 * forecast.step_seconds, 1e3 * forecast.exposed_seconds, 1e-12 * forecast.flops);
+      format("forecast of a step  %.1f ms, exposed %.1f ms, %.3g TFLOP, by the rates of %s\n",
+             1e3 * forecast.step_seconds, 1e3 * forecast.exposed_seconds, 1e-12 * forecast.flops,
+             report.machine.c_str());
   for (int lane = 0; lane < plan::kLanes; ++lane) {
     const bool on_device = lane <= int(plan::Lane::small);
     if (!on_device && forecast.lane_seconds[size_t(lane)] == 0) continue;
@@ -308,7 +312,8 @@ std::string plan_json(const PlanReport& report) {
                   {"written_bytes", forecast.disk[plan::kStep].bytes_written}};
   json["forecast"] = {{"step_seconds", forecast.step_seconds},
                       {"exposed_seconds", forecast.exposed_seconds},
-                      {"flops", forecast.flops}};
+                      {"flops", forecast.flops},
+                      {"machine", report.machine}};
   return json.dump(2) + "\n";
 }
 

@@ -73,7 +73,7 @@ TEST(MachineFile, NamesEverythingThatIsWrongAtOnce) {
   EXPECT_THAT(refusal_of(Exit::kUsage, [] { read("ranks = 1 2\n"); }),
               HasSubstr("machine.toml:1: "));
   EXPECT_THAT(refusal_of(Exit::kUsage, [] { read_machine_file("no_such.toml"); }),
-              HasSubstr("--machine no_such.toml: No such file"));
+              HasSubstr("no_such.toml: No such file"));
 }
 
 TEST(MachineFile, GivesForecastsTheirRates) {

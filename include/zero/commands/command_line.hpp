@@ -37,7 +37,7 @@ struct CommandLine {
   bool dry_run = false;        ///< train: print the plan instead
   int64_t ranks = 1;           ///< plan, data
   int64_t ranks_per_node = 0;  ///< plan; 0 = all on one node
-  std::string machine = "host";
+  std::string machine;         ///< plan: --machine; "" = this host, by the rates of run.machine
   bool max_batch = false;
   bool json = false;
   std::string steps;  ///< data: "3" or "1..3"; "" = none

@@ -62,6 +62,9 @@ struct SessionConfig {
   /// Several ranks of a node may drive one GPU, and exchange through host memory; on a host build
   /// ranks share the cores anyway.
   bool share_device = false;
+  /// Whose rates choose buffers and where units are updated: a machine file of `zeroapp calibrate`
+  /// or a built-in profile; "" = the profile of the device.
+  std::string machine;
 
   bool operator==(const SessionConfig&) const = default;
 };

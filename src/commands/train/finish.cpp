@@ -33,6 +33,7 @@ train::LogContext Run::log_context(double peak_flops) const {
 
 void Run::introduce() {
   say(train::banner(version(), session_, build_, engine_->backend()));
+  say(rates_text_);
   if (session_.is_first() && config_.run.walltime == 0) job_end_ = train::job_end(std::getenv);
   say(limit_text());
   say(largest_);

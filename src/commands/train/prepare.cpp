@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "src/commands/machine_rates.hpp"
 #include "src/commands/train/run.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/commands/plan.hpp"
@@ -63,10 +64,8 @@ void Run::compile_plan() {
     *room = session_.peers().smallest(*room);
   }
   RunConfig asked;
-  // That of the first rank's device, as all ranks must choose alike.
-  const std::string profile = plan::profile_of(session_.peers().share(device_text())[0]);
+  const plan::Machine machine = this->machine();
   session_.together([&] {
-    const plan::Machine machine = plan::machine_profile(profile, train::compute_dtype(config_));
     input_.locate([&] {
       train::resolve_largest(config_, team, limit);
       asked = config_;
@@ -87,6 +86,21 @@ void Run::compile_plan() {
   // Where one rank lacks a library, its arithmetic and its masks would be others.
   const std::string attention = kernels::attention_library();
   train::require_same(session_, "the library of attention", attention.empty() ? "none" : attention);
+}
+
+/// All ranks must choose alike: by one file, or by the profile of the first rank's device.
+plan::Machine Run::machine() {
+  if (config_.run.machine.empty()) {
+    const std::string profile = plan::profile_of(session_.peers().share(device_text())[0]);
+    return plan::machine_profile(profile, train::compute_dtype(config_));
+  }
+  MachineRates rates;
+  session_.together(
+      [&] { input_.locate([&] { rates = rates_of_key(config_, session_.ranks()); }); });
+  train::require_same(session_, text("run.machine: ", config_.run.machine), rates.file);
+  if (session_.is_first() && !rates.warning.empty()) warn(rates.warning);
+  rates_text_ = text("rates       of ", rates.machine.name, ", by which the plan is chosen\n");
+  return rates.machine;
 }
 
 void Run::place(const train::Team& team, const train::MemoryLimit& limit,

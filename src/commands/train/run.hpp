@@ -53,6 +53,7 @@ class Run {
   Exit exit_status() const;
 
  private:
+  plan::Machine machine();
   void place(const train::Team& team, const train::MemoryLimit& limit,
              const plan::Machine& machine);
   bool is_saved() const;
@@ -82,8 +83,9 @@ class Run {
   train::DiskSettings disk_;
   train::DiskOutlook outlook_;
   train::PlanReport plan_;
-  std::string largest_;  ///< what "max" has become
-  std::string homes_;    ///< likewise "auto"
+  std::string largest_;     ///< what "max" has become
+  std::string homes_;       ///< likewise "auto"
+  std::string rates_text_;  ///< of run.machine; "" where it names none
   DataSets data_;
   std::string fingerprint_;  ///< of the data, on the first rank of each node
   std::optional<train::RunFolder> folder_;
