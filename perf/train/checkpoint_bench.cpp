@@ -139,7 +139,8 @@ class Rank {
 
   double save() {
     control_.share("");
-    const double seconds = seconds_of([&] { checkpointer_->save(++step_, *engine_); });
+    const DataCursor done{.steps = ++step_, .samples = step_ * build_.batch.train};
+    const double seconds = seconds_of([&] { checkpointer_->save(done, *engine_); });
     checkpointer_->committed(true);
     remove_older();
     return seconds;
