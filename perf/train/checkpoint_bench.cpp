@@ -95,7 +95,9 @@ class Rank {
                     train::Engine::Options{.seed = 1, .disk = train::disk_settings(config_)});
     fill_moments(engine_->view());
     checkpointer_.emplace(session_, config_, build_.plan, train::Facts{});
-    share_ = train::PayloadCopy::bytes_for(build_.plan, parts_);
+    for (const auto& slice : train::saved_slices(build_.plan, session_.rank(), parts_)) {
+      share_ += train::bytes_of_piece(build_.plan, slice);
+    }
     control_.wait_asleep();
   }
 

@@ -46,7 +46,8 @@ class PayloadCopy final : public Payload {
   /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
   /// Error(kDoesNotFit).
   PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts, int threads = 1);
-  /// What memory a copy takes: the rank's share of these parts, as files hold them.
+  /// What memory a copy takes: the rank's share of these parts, as files hold them but for bf16
+  /// masters, of which it has what is beside their weights.
   static int64_t bytes_for(const plan::Plan& plan, std::span<const SavedPart> parts);
 
   /// Replaces what is there.
@@ -57,11 +58,22 @@ class PayloadCopy final : public Payload {
   void append_to(checkpoint::ShardWriter& file, size_t index) override;
 
  private:
+  /// Where a piece is kept.
+  struct Place {
+    std::span<std::byte> bytes;
+    std::span<const std::byte> weight;  ///< of a split master, whose rest `bytes` are; else none
+
+    size_t numel() const { return weight.size() / sizeof(bf16); }
+  };
+  void lay_out(const LivePayload& live);
   void copy(const LivePayload& live, size_t index);
+  /// Elements [first, first + numel) of a split master, until the next call.
+  std::span<const std::byte> joined(const Place& place, size_t first, size_t numel);
 
   Arena memory_;
   int threads_;
-  std::vector<std::span<std::byte>> places_;
+  std::vector<Place> places_;
+  std::vector<float> room_;
 };
 
 }  // namespace zero::train

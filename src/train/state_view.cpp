@@ -68,7 +68,36 @@ void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
       loaded(view, unit.weight, range.begin - weights.begin, out.size(), weight_room);
   const std::span<const int16_t> rest =
       loaded(view, unit.rest, range.begin - rests.begin, out.size(), rest_room);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = kernels::join_master(weight[i], rest[i]);
+  join_masters(weight, rest, out);
+}
+
+/// Elements of a unit as they lie in one of its buffers.
+struct Lying {
+  int32_t buffer;
+  bool sharded;
+  size_t element_bytes;
+};
+Lying weights_of(const StateView& view, const plan::Unit& unit) {
+  return {unit.weight, unit.weight_sharded, bytes_of(view.plan->request.compute)};
+}
+Lying rests_of(const plan::Unit& unit) {
+  return {unit.rest, unit.optimizer_sharded, sizeof(int16_t)};
+}
+
+/// The first byte of a range that is held.
+int64_t byte_of(const StateView& view, const plan::Unit& unit, const Lying& lying,
+                UnitRange range) {
+  const UnitRange held = held_range(unit, lying.sharded, view.rank);
+  require_held(unit, held, range);
+  return (range.begin - held.begin) * int64_t(lying.element_bytes);
+}
+
+std::span<const std::byte> lying_in_memory(const StateView& view, const plan::Unit& unit,
+                                           const Lying& lying, UnitRange range) {
+  if (view.is_far(lying.buffer)) return {};
+  return view.bytes(lying.buffer)
+      .subspan(size_t(byte_of(view, unit, lying, range)),
+               size_t(range.end - range.begin) * lying.element_bytes);
 }
 
 void read_master(const StateView& view, const plan::Unit& unit, UnitRange range,
@@ -164,10 +193,19 @@ void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
 
 void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
                   std::span<std::byte> out) {
-  const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
-  require_held(unit, held, range);
-  const auto size = int64_t(bytes_of(view.plan->request.compute));
-  load(view, unit.weight, (range.begin - held.begin) * size, out);
+  const Lying lying = weights_of(view, unit);
+  load(view, lying.buffer, byte_of(view, unit, lying, range), out);
+}
+
+void read_rests(const StateView& view, const plan::Unit& unit, UnitRange range,
+                std::span<std::byte> out) {
+  const Lying lying = rests_of(unit);
+  load(view, lying.buffer, byte_of(view, unit, lying, range), out);
+}
+
+void join_masters(std::span<const bf16> weight, std::span<const int16_t> rest,
+                  std::span<float> master) {
+  for (size_t i = 0; i < master.size(); ++i) master[i] = kernels::join_master(weight[i], rest[i]);
 }
 
 std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
@@ -184,28 +222,14 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
                                             size_t(range.end - range.begin));
 }
 
-SplitMasters split_masters_in_memory(const StateView& view, const plan::Unit& unit,
-                                     UnitRange range) {
-  const bool split = view.plan->request.compute == Dtype::bf16;
-  if (!split || view.is_far(unit.weight) || view.is_far(unit.rest)) return {};
-  const UnitRange weights = held_range(unit, unit.weight_sharded, view.rank);
-  const UnitRange rests = held_range(unit, unit.optimizer_sharded, view.rank);
-  require_held(unit, weights, range);
-  require_held(unit, rests, range);
-  const size_t numel = size_t(range.end - range.begin);
-  return {
-      view.values<const bf16>(unit.weight).subspan(size_t(range.begin - weights.begin), numel),
-      view.values<const int16_t>(unit.rest).subspan(size_t(range.begin - rests.begin), numel)};
-}
-
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range) {
-  if (view.is_far(unit.weight)) return {};
-  const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
-  require_held(unit, held, range);
-  const size_t size = bytes_of(view.plan->request.compute);
-  return view.bytes(unit.weight)
-      .subspan(size_t(range.begin - held.begin) * size, size_t(range.end - range.begin) * size);
+  return lying_in_memory(view, unit, weights_of(view, unit), range);
+}
+
+std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
+                                           UnitRange range) {
+  return lying_in_memory(view, unit, rests_of(unit), range);
 }
 
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,

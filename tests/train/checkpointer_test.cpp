@@ -105,6 +105,25 @@ TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
 }
 
 /// In whichever pieces a payload hands them out.
+void require_written(const plan::Plan& plan, LivePayload& live, Payload& payload) {
+  const testing_support::TempFolder place("payload");
+  const OpenFile folder = testing_support::opened_folder(place.path());
+  const Arena staging(checkpoint::kStagingBytes);
+  const auto slices = slice_plans(plan, 1, kSavedParts);
+  checkpoint::ShardWriter writer(folder.descriptor(), "rank00001.h5",
+                                 checkpoint::ShardStructure(slices), staging);
+  for (size_t i = 0; i < payload.pieces(); ++i) payload.append_to(writer, i);
+  const auto written = writer.finish();
+  checkpoint::ShardReader reader(folder.descriptor(), place.path(), written.file);
+  ASSERT_EQ(live.pieces(), slices.size()) << "none is longer than a piece";
+  for (size_t i = 0; i < live.pieces(); ++i) {
+    const auto piece = live.piece(i);
+    std::vector<std::byte> found(piece.size());
+    reader.read(written.offsets[i], found);
+    EXPECT_TRUE(std::ranges::equal(found, piece)) << slices[i].tensor.name;
+  }
+}
+
 TEST(CheckpointPayload, FilesHoldItsPieces) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16}) {
     RunConfig config = tiny(2, compute);
@@ -116,22 +135,10 @@ TEST(CheckpointPayload, FilesHoldItsPieces) {
       for (std::byte& byte : held.view().bytes(int32_t(b))) byte = std::byte(++value % 61);
     }
     LivePayload live(held.view(), kSavedParts);
-    const testing_support::TempFolder place("payload");
-    const OpenFile folder = testing_support::opened_folder(place.path());
-    const Arena staging(checkpoint::kStagingBytes);
-    const auto slices = slice_plans(made.plan, 1, kSavedParts);
-    checkpoint::ShardWriter writer(folder.descriptor(), "rank00001.h5",
-                                   checkpoint::ShardStructure(slices), staging);
-    for (size_t i = 0; i < live.pieces(); ++i) live.append_to(writer, i);
-    const auto written = writer.finish();
-    checkpoint::ShardReader reader(folder.descriptor(), place.path(), written.file);
-    ASSERT_EQ(live.pieces(), slices.size()) << "none is longer than a piece";
-    for (size_t i = 0; i < live.pieces(); ++i) {
-      const auto piece = live.piece(i);
-      std::vector<std::byte> found(piece.size());
-      reader.read(written.offsets[i], found);
-      EXPECT_TRUE(std::ranges::equal(found, piece)) << slices[i].tensor.name;
-    }
+    require_written(made.plan, live, live);
+    PayloadCopy copy(made.plan, kSavedParts);
+    copy.copy(live);
+    require_written(made.plan, live, copy);
   }
 }
 

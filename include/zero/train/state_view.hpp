@@ -62,6 +62,15 @@ void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, U
 void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
                   std::span<std::byte> out);
 
+/// Of bf16 masters, what is beside their weights, from element range.begin of the unit on.
+///   out [end - begin] int16_t
+void read_rests(const StateView& view, const plan::Unit& unit, UnitRange range,
+                std::span<std::byte> out);
+
+/// master[i] = what weight[i] and rest[i] make; all of one length.
+void join_masters(std::span<const bf16> weight, std::span<const int16_t> rest,
+                  std::span<float> master);
+
 /// The reverse of read_state: stores one state from element `begin` of the unit on, of which the
 /// view's rank must hold all.
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
@@ -73,18 +82,12 @@ void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, 
 std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
                                  UnitRange range);
 
-/// Both parts of bf16 masters, [elements of the range] each; none where one is far, or masters are
-/// not split.
-struct SplitMasters {
-  std::span<const bf16> weight;
-  std::span<const int16_t> rest;
-};
-SplitMasters split_masters_in_memory(const StateView& view, const plan::Unit& unit,
-                                     UnitRange range);
-
 /// As state_in_memory, of weights; none where they are far.
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range);
+/// The same of what is beside the weights of bf16 masters.
+std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
+                                           UnitRange range);
 
 /// Stores fp32 masters as weight and rest, of each what this rank holds, from element `begin` of
 /// the unit on.
