@@ -17,8 +17,8 @@ constexpr std::byte kUntouched{0x5a};
 
 class StageCopy : public ::testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Bytes, StageCopy,
-                         ::testing::Values(0, 1, 63, 64, 65, 4096, 16383, 16384, 16385, 16448, 32768,
-                                           kMost - 1));
+                         ::testing::Values(0, 1, 63, 64, 65, 4096, 16383, 16384, 16385, 16448,
+                                           32768, kMost - 1));
 
 TEST_P(StageCopy, CopiesEachByteAndNoneBehindThem) {
   const auto from = testing::noise<float>(kMost / 4 + 1, 1, 1.0);

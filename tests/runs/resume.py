@@ -113,9 +113,9 @@ def every_stop():
         number, case = numbered
         alone = 1 + number % (STEPS - 1)
         goes_on(Program(), case, (alone, STEPS - alone), at_each=True)
-        print(f"stopped at each of {STEPS - 1} steps of one run, and at {alone} and "
-              f"{STEPS - alone} alone: stage {case[0]}, {case[1]} ranks, {case[2]}, homes {case[3]}",
-              flush=True)
+        stage, ranks, name, home = case
+        print(f"stopped at each of {STEPS - 1} steps of one run, at {alone} and {STEPS - alone} "
+              f"alone: stage {stage}, {ranks} ranks, {name}, homes {home}", flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(one, enumerate(cases)))
