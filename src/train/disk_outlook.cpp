@@ -10,8 +10,6 @@ namespace {
 
 constexpr double kFarLonger = 3, kLeastSeconds = 0.5;
 
-std::string rate_text(double bytes_per_second) { return bytes_text(bytes_per_second) + "/s"; }
-
 }  // namespace
 
 std::vector<DiskPlace> disk_places(const DiskSettings& settings, int64_t rank_bytes,
@@ -28,7 +26,7 @@ std::vector<DiskPlace> disk_places(const DiskSettings& settings, int64_t rank_by
 }
 
 double DiskOutlook::step_seconds() const {
-  return double(step.bytes_read) / rates.read + double(step.bytes_written) / rates.write;
+  return rates.seconds_of({.read = step.bytes_read, .written = step.bytes_written});
 }
 
 std::string outlook_text(const DiskOutlook& outlook) {

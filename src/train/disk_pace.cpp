@@ -12,11 +12,11 @@ namespace {
 /// Between two looks; more says that this process was stopped, not its disk.
 constexpr double kMostSeconds = 0.5;
 
-std::string rate_text(double bytes_per_second) { return bytes_text(bytes_per_second) + "/s"; }
-
 bool is_known(const DiskRates& rates) { return rates.read > 0 && rates.write > 0; }
 
 }  // namespace
+
+std::string rate_text(double bytes_per_second) { return bytes_text(bytes_per_second) + "/s"; }
 
 DiskPace::DiskPace(std::string place, DiskRates expected)
     : place_(std::move(place)), expected_(std::move(expected)) {}
@@ -35,21 +35,15 @@ std::string DiskPace::look(double now_seconds, bool is_moving, const DiskBytes& 
   if (before >= 0 && is_moving) moving_seconds_ += std::min(now_seconds - before, kMostSeconds);
   if (moving_seconds_ < kJudgedSeconds || warned_ || !is_known(expected_)) return "";
   const DiskBytes bytes = moved - begun_;
-  warned_ = moving_seconds_ > expected_.slack * expected_seconds(bytes);
+  warned_ = moving_seconds_ > expected_.slack * expected_.seconds_of(bytes);
   const std::string said = warned_ ? warning(bytes) : "";
   moving_seconds_ = 0;
   begun_ = moved;
   return said;
 }
 
-/// Both directions share a disk.
-double DiskPace::expected_seconds(const DiskBytes& bytes) const {
-  return double(bytes.read) / expected_.read + double(bytes.written) / expected_.write;
-}
-
 std::string DiskPace::warning(const DiskBytes& bytes) const {
-  const double sum = double(bytes.read + bytes.written);
-  const double seconds = expected_seconds(bytes);
+  const double sum = double(bytes.sum()), seconds = expected_.seconds_of(bytes);
   const double rate = seconds > 0 ? sum / seconds : expected_.write;
   return text(place_, " is slow: ", rate_text(sum / moving_seconds_), " over the last ",
               format("%.0f s", moving_seconds_), " of its transfers, ", rate_text(rate),

@@ -197,9 +197,8 @@ void Engine::start_watchdog() {
   // A rank whose peers still finish ops waits for one that is slow, not for one that hangs. A
   // single transfer may take a slow disk longer than any patience, but its blocks do not.
   const auto finished = [this, progress] {
-    const DiskBytes moved = disk_moved();
     board_->live(works(progress) || (disk_ && disk_->is_moving()),
-                 finished_ops(progress) + moved.read + moved.written);
+                 finished_ops(progress) + disk_moved().sum());
     look_at_disk();
     if (board_->another_gave_up()) follow_end();
     return board_->finished_ops();
@@ -218,10 +217,7 @@ void Engine::look_at_disk() {
 
 void Engine::together_at_disk(const std::string& name, int64_t bytes,
                               const std::function<void()>& work) {
-  const auto moved = [this] {
-    const DiskBytes both = disk_moved();
-    return both.read + both.written;
-  };
+  const auto moved = [this] { return disk_moved().sum(); };
   const Asleep asleep(session_.peers());
   session_.together([&] {
     SignOfLife sign(session_.peers(), {.name = name.c_str(), .bytes = bytes, .moved = moved});

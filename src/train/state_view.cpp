@@ -92,8 +92,8 @@ int64_t byte_of(const StateView& view, const plan::Unit& unit, const Lying& lyin
   return (range.begin - held.begin) * int64_t(lying.element_bytes);
 }
 
-std::span<const std::byte> lying_in_memory(const StateView& view, const plan::Unit& unit,
-                                           const Lying& lying, UnitRange range) {
+std::span<std::byte> lying_in_memory(const StateView& view, const plan::Unit& unit,
+                                     const Lying& lying, UnitRange range) {
   if (view.is_far(lying.buffer)) return {};
   return view.bytes(lying.buffer)
       .subspan(size_t(byte_of(view, unit, lying, range)),
@@ -213,13 +213,10 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
   const bool is_master = kind == StateKind::master;
   if (is_master && view.plan->request.compute != Dtype::f32) return {};
   const int32_t moment = kind == StateKind::momentum ? unit.momentum : unit.variance;
-  const int32_t buffer = is_master ? unit.weight : moment;
-  if (view.is_far(buffer)) return {};
-  const UnitRange held =
-      held_range(unit, is_master ? unit.weight_sharded : unit.optimizer_sharded, view.rank);
-  require_held(unit, held, range);
-  return view.values<float>(buffer).subspan(size_t(range.begin - held.begin),
-                                            size_t(range.end - range.begin));
+  const Lying lying =
+      is_master ? weights_of(view, unit) : Lying{moment, unit.optimizer_sharded, sizeof(float)};
+  const std::span<std::byte> raw = lying_in_memory(view, unit, lying, range);
+  return {reinterpret_cast<float*>(raw.data()), raw.size() / sizeof(float)};
 }
 
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,

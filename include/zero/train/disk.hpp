@@ -13,6 +13,7 @@ namespace zero::train {
 struct DiskBytes {
   int64_t read = 0, written = 0;
   void add(const DiskBytes& more) { read += more.read, written += more.written; }
+  int64_t sum() const { return read + written; }
 };
 DiskBytes operator-(const DiskBytes& a, const DiskBytes& b);
 

@@ -24,7 +24,6 @@ struct DiskOutlook {
   DiskRates rates;          ///< of the slowest rank
   plan::DiskForecast step;  ///< of a rank
 
-  /// Both directions share a disk.
   double step_seconds() const;
 };
 

@@ -12,7 +12,15 @@ struct DiskRates {
   double read = 0, write = 0;  ///< 0: nothing is expected
   double slack = 4;            ///< so many times slower is worth a warning
   std::string source = {};     ///< where the numbers come from
+
+  /// Of transfers, both directions of which share a disk.
+  double seconds_of(const DiskBytes& bytes) const {
+    return double(bytes.read) / read + double(bytes.written) / write;
+  }
 };
+
+/// "2.04 GiB/s"
+std::string rate_text(double bytes_per_second);
 
 /// Compares what a disk does with what was expected of it. Thread-safe.
 class DiskPace {
@@ -31,7 +39,6 @@ class DiskPace {
   std::string look(double now_seconds, bool is_moving, const DiskBytes& moved);
 
  private:
-  double expected_seconds(const DiskBytes& bytes) const;
   std::string warning(const DiskBytes& bytes) const;
 
   const std::string place_;

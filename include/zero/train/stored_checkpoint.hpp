@@ -20,9 +20,9 @@ bool holds_checkpoints(const std::string& folder);
 class StoredCheckpoint {
  public:
   /// Of a run or a folder of checkpoints it is the newest of which this is so, with a warning of
-  /// each newer one. Throws Error(kInput)
-  /// where there is none, naming what is wrong with the newest, Error(kNoCheckpoint) for one of a
-  /// newer format, and Error(kIo) for one that could not be read.
+  /// each newer one. Throws Error(kInput) where there is none, naming what is wrong with the
+  /// newest, Error(kNoCheckpoint) for one of a newer format, and Error(kIo) for one that could not
+  /// be read.
   explicit StoredCheckpoint(const std::string& folder);
 
   /// "runs/x/checkpoints/step00001200"
