@@ -3,40 +3,81 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <cstring>
+
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/hex.hpp"
 
 namespace zero::checkpoint {
+namespace {
+
+BlockLedger::Digest canonical(XXH128_hash_t hash) {
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, hash);
+  BlockLedger::Digest digest;
+  static_assert(sizeof(digest) == sizeof(bytes.digest));
+  std::memcpy(digest.data(), bytes.digest, sizeof(digest));
+  return digest;
+}
+
+}  // namespace
 
 struct FileDigest::State {
   XXH3_state_t xxh3;
+
+  void update(std::span<const std::byte> bytes) {
+    ZERO_REQUIRE(XXH3_128bits_update(&xxh3, bytes.data(), bytes.size()) == XXH_OK,
+                 "XXH3 does not go on");
+  }
 };
 
-FileDigest::FileDigest() : state_(std::make_unique<State>()) {
+BlockLedger::Digest xxh3_of(std::span<const std::byte> block) {
+  return canonical(XXH3_128bits(block.data(), block.size()));
+}
+
+BlockDigest digest_of(std::span<const std::byte> block) {
+  return {.crc32c = crc32c(block), .xxh3 = xxh3_of(block), .bytes = int64_t(block.size())};
+}
+
+FileDigest::FileDigest(int64_t format_version)
+    : state_(std::make_unique<State>()), format_version_(format_version) {
   ZERO_REQUIRE(XXH3_128bits_reset(&state_->xxh3) == XXH_OK, "XXH3 does not start");
 }
 
 FileDigest::~FileDigest() = default;
 
-void FileDigest::add_block(std::span<const std::byte> block) { add_block(block, crc32c(block)); }
+void FileDigest::add_block(const BlockDigest& block) {
+  ZERO_REQUIRE(format_version_ > kDigestsOfBytesVersion, "format version ", format_version_,
+               " wants the bytes");
+  enter(block.crc32c, block.bytes);
+  state_->update(std::as_bytes(std::span(block.xxh3)));
+}
 
-void FileDigest::add_block(std::span<const std::byte> block, uint32_t crc32c) {
-  ZERO_REQUIRE(file_.bytes % kDigestBlockBytes == 0 && int64_t(block.size()) <= kDigestBlockBytes,
-               "a block of ", block.size(), " bytes after ", file_.bytes);
+void FileDigest::add_block(std::span<const std::byte> block) {
+  if (format_version_ > kDigestsOfBytesVersion) return add_block(digest_of(block));
+  enter(crc32c(block), int64_t(block.size()));
+  state_->update(block);
+}
+
+void FileDigest::enter(uint32_t crc32c, int64_t bytes) {
+  ZERO_REQUIRE(file_.bytes % kDigestBlockBytes == 0 && bytes <= kDigestBlockBytes, "a block of ",
+               bytes, " bytes after ", file_.bytes);
   file_.crc32c.push_back(crc32c);
-  ZERO_REQUIRE(XXH3_128bits_update(&state_->xxh3, block.data(), block.size()) == XXH_OK,
-               "XXH3 does not go on");
-  file_.bytes += int64_t(block.size());
+  file_.bytes += bytes;
 }
 
 File FileDigest::result(const std::string& name) {
-  XXH128_canonical_t bytes;
-  XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(&state_->xxh3));
   File file = file_;
   file.name = name;
-  file.xxh3 = hex_of(bytes.digest);
+  file.xxh3 = hex_of(canonical(XXH3_128bits_digest(&state_->xxh3)));
   return file;
+}
+
+void require_same_digest(const File& found, const File& expected, const std::string& path) {
+  if (found.xxh3 == expected.xxh3) return;
+  refuse(Exit::kInput, path,
+         ": its XXH3 is not the manifest's, though each block's CRC32C is: the file is damaged");
 }
 
 }  // namespace zero::checkpoint

@@ -4,28 +4,44 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
+#include "zero/io/checkpoint/block_ledger.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {
 
-/// The digests of a file from its bytes, from the first to the last.
+/// Of kDigestBlockBytes of a file, or the fewer that end it.
+struct BlockDigest {
+  uint32_t crc32c = 0;
+  BlockLedger::Digest xxh3 = {};
+  int64_t bytes = 0;
+};
+BlockLedger::Digest xxh3_of(std::span<const std::byte> block);
+BlockDigest digest_of(std::span<const std::byte> block);
+
+/// The digests of a file from those of its blocks, from the first to the last: of each its CRC-32C,
+/// of the file as in Manifest.
 class FileDigest {
  public:
-  FileDigest();
+  explicit FileDigest(int64_t format_version = kFormatVersion);
   ~FileDigest();
 
-  /// The next kDigestBlockBytes, or the fewer that end the file.
+  void add_block(const BlockDigest& block);  ///< not up to kDigestsOfBytesVersion
   void add_block(std::span<const std::byte> block);
-  /// The same where its CRC-32C is known.
-  void add_block(std::span<const std::byte> block, uint32_t crc32c);
   /// The entry of the file, which is complete.
   File result(const std::string& name);
 
  private:
+  void enter(uint32_t crc32c, int64_t bytes);
+
   struct State;
   std::unique_ptr<State> state_;
+  int64_t format_version_;
   File file_;
 };
+
+/// Throws Error(kInput) naming `path` where the digests of the whole file differ.
+void require_same_digest(const File& found, const File& expected, const std::string& path);
 
 }  // namespace zero::checkpoint

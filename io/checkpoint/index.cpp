@@ -86,7 +86,7 @@ class Index {
   Hdf5File& file_;
 };
 
-File digest_of(std::span<const std::byte> content) {
+File entry_of(std::span<const std::byte> content) {
   FileDigest digest;
   while (!content.empty()) {
     const size_t now = std::min(content.size(), size_t(kDigestBlockBytes));
@@ -116,7 +116,7 @@ File IndexStructure::write(int folder, const Manifest& manifest) const {
   PayloadFile file(folder, kIndexName);
   file.write(content);
   file.sync();
-  return digest_of(content);
+  return entry_of(content);
 }
 
 }  // namespace zero::checkpoint

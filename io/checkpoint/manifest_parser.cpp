@@ -125,9 +125,9 @@ class ManifestSink : public JsonSink {
 
   /// The version comes first, so that a newer one is named before what it has new.
   void require_known_version() const {
-    if (manifest_.format_version == kFormatVersion) return;
+    if (manifest_.format_version >= 1 && manifest_.format_version <= kFormatVersion) return;
     refuse(Exit::kNoCheckpoint, name_, ": is of format version ", manifest_.format_version,
-           "; this program reads version ", kFormatVersion, " - use a newer program");
+           "; this program reads versions 1 to ", kFormatVersion, " - use a newer program");
   }
 
   void take_extent(Path path, const JsonScalar& value) {

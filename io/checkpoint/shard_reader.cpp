@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "io/checkpoint/file_digest.hpp"
@@ -7,7 +6,6 @@
 #include "io/checkpoint/structure_rules.hpp"
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/team.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/input_file.hpp"
 
@@ -26,14 +24,15 @@ struct ShardReader::Parts {
     return size_t(std::min(kDigestBlockBytes, file.bytes - block * kDigestBlockBytes));
   }
 
-  /// Reads a whole block to `out`, holds it against its digest and returns that.
-  uint32_t read_block(int64_t block, std::span<std::byte> out) const {
+  /// Reads a whole block to `out` and holds it against its digest.
+  void read_block(int64_t block, std::span<std::byte> out) const {
     input.read(block * kDigestBlockBytes, out);
-    const uint32_t digest = crc32c(out);
-    if (digest == file.crc32c[size_t(block)]) return digest;
-    refuse(Exit::kInput, input.path(), ": block ", block, " (bytes ", block * kDigestBlockBytes,
-           " to ", block * kDigestBlockBytes + int64_t(out.size()),
-           "): its CRC32C is not the manifest's: the file is damaged");
+    if (crc32c(out) != file.crc32c[size_t(block)]) {
+      refuse(Exit::kInput, input.path(), ": block ", block, " (bytes ", block * kDigestBlockBytes,
+             " to ", block * kDigestBlockBytes + int64_t(out.size()),
+             "): its CRC32C is not the manifest's: the file is damaged");
+    }
+    if (ledger && !ledger->has(index, block)) ledger->note(index, block, xxh3_of(out));
   }
 
   /// A block of which only a part is wanted; kept, because its neighbour is often wanted next.
@@ -50,6 +49,8 @@ struct ShardReader::Parts {
   InputFile input;
   std::vector<std::byte> buffer = std::vector<std::byte>(size_t(kDigestBlockBytes));
   int64_t kept = -1;
+  BlockLedger* ledger = nullptr;
+  int32_t index = 0;  ///< of the file, in the ledger
 };
 
 ShardReader::ShardReader(int folder, const std::string& folder_name, const File& file)
@@ -77,67 +78,21 @@ void ShardReader::read(int64_t offset, std::span<std::byte> out) {
   }
 }
 
-/// All blocks of a file against their digests, by several threads, and the file against its own,
-/// which takes them in their order.
-class ShardReader::Verification {
- public:
-  Verification(const Parts& parts, std::atomic<int64_t>* checked)
-      : parts_(parts), checked_(checked), blocks_(int64_t(parts.file.crc32c.size())) {}
+void ShardReader::note_in(BlockLedger& ledger, int32_t file) {
+  parts_->ledger = &ledger;
+  parts_->index = file;
+}
 
-  /// By each thread.
-  void work() {
-    std::vector<std::byte> buffer(size_t{kDigestBlockBytes});
-    for (int64_t block = next_++; block < blocks_; block = next_++) {
-      const std::span<std::byte> content = std::span(buffer).first(parts_.block_bytes(block));
-      const uint32_t digest = read(block, content);
-      if (!comes_to(block)) return;
-      digest_.add_block(content, digest);
-      if (checked_) ++*checked_;
-      pass_on(block + 1);
-    }
+void ShardReader::check(int64_t block) { parts_->kept_block(block); }
+
+void ShardReader::verify(int64_t format_version, std::atomic<int64_t>* checked) {
+  const File& file = parts_->file;
+  FileDigest digest(format_version);
+  for (int64_t block = 0; block < int64_t(file.crc32c.size()); ++block) {
+    digest.add_block(parts_->kept_block(block));
+    if (checked) ++*checked;
   }
-
-  std::string xxh3() { return digest_.result(parts_.file.name).xxh3; }
-
- private:
-  static constexpr int64_t kNobody = -1;
-
-  uint32_t read(int64_t block, std::span<std::byte> content) try {
-    return parts_.read_block(block, content);
-  } catch (...) {
-    pass_on(kNobody);
-    throw;
-  }
-
-  /// Waits until it is the block's turn; false if that never comes.
-  bool comes_to(int64_t block) const {
-    int64_t turn = turn_;
-    for (; turn != block && turn != kNobody; turn = turn_) turn_.wait(turn);
-    return turn == block;
-  }
-
-  /// What has failed stays so.
-  void pass_on(int64_t block) {
-    for (int64_t turn = turn_; turn != kNobody;) {
-      if (turn_.compare_exchange_weak(turn, block)) break;
-    }
-    turn_.notify_all();
-  }
-
-  const Parts& parts_;
-  std::atomic<int64_t>* const checked_;
-  const int64_t blocks_;
-  std::atomic<int64_t> next_{0}, turn_{0};
-  FileDigest digest_;
-};
-
-void ShardReader::verify(int threads, std::atomic<int64_t>* checked) const {
-  Verification verification(*parts_, checked);
-  in_team(threads, [&](int) { verification.work(); });
-  if (verification.xxh3() != parts_->file.xxh3) {
-    refuse(Exit::kInput, parts_->input.path(),
-           ": its XXH3 is not the manifest's, though each block's CRC32C is: the file is damaged");
-  }
+  require_same_digest(digest.result(file.name), file, parts_->input.path());
 }
 
 void ShardReader::require_structure(const Manifest& manifest) const {

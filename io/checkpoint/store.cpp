@@ -390,7 +390,7 @@ Manifest Store::verify(int64_t step, bool whole) const {
   for (const File& file : manifest.files) {
     ShardReader reader(folder.descriptor(), path(name), file);
     if (!whole) continue;
-    reader.verify();
+    reader.verify(manifest.format_version);
     reader.require_structure(manifest);
   }
   return manifest;

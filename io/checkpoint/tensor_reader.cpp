@@ -24,6 +24,11 @@ TensorReader::TensorReader(const Store& store, const Manifest& manifest)
   for (const Slice& slice : manifest.slices) slices_[size_t(slice.tensor)].push_back(slice);
 }
 
+TensorReader::TensorReader(const Store& store, const Manifest& manifest, BlockLedger& ledger)
+    : TensorReader(store, manifest) {
+  ledger_ = &ledger;
+}
+
 const Tensor* TensorReader::find(const std::string& name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &manifest_.tensors[size_t(found->second)];
@@ -44,7 +49,11 @@ ShardReader& TensorReader::file(int32_t index) {
   if (!reader) {
     auto opened =
         std::make_unique<ShardReader>(folder_.descriptor(), name_, manifest_.files[size_t(index)]);
-    opened->require_structure(manifest_);
+    if (ledger_) {
+      opened->note_in(*ledger_, index);
+    } else {
+      opened->require_structure(manifest_);
+    }
     reader = std::move(opened);
   }
   return *reader;

@@ -155,7 +155,7 @@ class Rank {
     return seconds_of([&] {
       const std::optional<train::Start> start = checkpointer_->find_start();
       if (!start) refuse(Exit::kNoCheckpoint, "load: nothing was saved");
-      checkpointer_->load(*start, *engine_);
+      if (!checkpointer_->load(*start, *engine_)) refuse(Exit::kInput, "load: it is damaged");
     });
   }
 

@@ -29,11 +29,11 @@ int train(const CommandLine& line, int& argc, char**& argv) {
     // 4. Data, and the folder of the run.
     run.open_data_sets();
     run.open_folder();
+    run.find_start();
     if (run.is_finished()) return;
     run.open_initial_weights();
-    run.begin_folder();
-    // 5. Memory, communicators, initial weights.
-    run.make_engine();
+    // 5. Memory, communicators, the state that it begins with.
+    run.begin();
     run.introduce();
     // 6. The steps.
     run.train_steps();

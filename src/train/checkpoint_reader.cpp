@@ -21,12 +21,12 @@ void load_piece(checkpoint::TensorReader& reader, const StateView& view, const S
 }  // namespace
 
 void load_state(const checkpoint::Store& store, const checkpoint::Manifest& manifest,
-                const StateView& view, int threads) {
+                const StateView& view, int threads, checkpoint::BlockLedger& ledger) {
   const std::vector<SavedSlice> pieces = pieces_of(loaded_slices(*view.plan, view.rank));
   int64_t numel = 0;
   for (const SavedSlice& piece : pieces) numel += piece.held.numel();
   in_team(threads, [&](int member) {
-    checkpoint::TensorReader reader(store, manifest);
+    checkpoint::TensorReader reader(store, manifest, ledger);
     std::vector<float> room;
     // Neighbours in the file by one thread, which finds the block that they share in memory.
     const int64_t first = numel * member / threads, last = numel * (member + 1) / threads;

@@ -6,8 +6,8 @@
 namespace zero::train {
 
 /// Fills the optimizer state and the weights that the view's rank holds of them, by so many
-/// threads. Throws as TensorReader::read.
+/// threads, and notes in the ledger what it reads. Throws as TensorReader::read.
 void load_state(const checkpoint::Store& store, const checkpoint::Manifest& manifest,
-                const StateView& view, int threads);
+                const StateView& view, int threads, checkpoint::BlockLedger& ledger);
 
 }  // namespace zero::train

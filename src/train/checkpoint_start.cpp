@@ -1,17 +1,16 @@
 /// The half of Checkpointer that finds a checkpoint and loads it.
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
 
-#include "src/train/checkpoint_agreement.hpp"
+#include "src/train/checkpoint_check.hpp"
 #include "src/train/checkpoint_facts.hpp"
-#include "src/train/checkpoint_reader.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/files.hpp"
 #include "zero/train/stored_checkpoint.hpp"
@@ -71,7 +70,6 @@ std::string to_begin_anew(const RunConfig& config) {
 std::string Start::folder() const { return store->root() + "/" + Store::folder_of(manifest.step); }
 
 std::optional<Start> Checkpointer::find_start() {
-  // Who has less to check than others leaves them its core.
   const Asleep asleep(session_.peers());
   const CheckpointConfig& wanted = config_.checkpoint;
   session_.together([&] {
@@ -85,6 +83,7 @@ std::optional<Start> Checkpointer::find_start() {
   if (!start && !wanted.resume_from.empty()) {
     const CheckpointPlace place = find_checkpoints(wanted.resume_from);
     session_.together([&] {
+      if (other_) return;
       if (!fs::is_directory(place.root)) {
         refuse(Exit::kNoCheckpoint, "checkpoint.resume_from: ", no_folder_text(wanted.resume_from));
       }
@@ -103,22 +102,28 @@ std::optional<Start> Checkpointer::find_start() {
   return start;
 }
 
-/// Files of one checkpoint are checked by all ranks, each file by one.
-std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& manifest) {
-  std::atomic<int64_t> blocks{0};
-  const DiskWork disk = {.name = "the check of a checkpoint",
-                         .moved = [&] { return blocks.load(); }};
-  const Problem problem = first_problem(session_.peers(), disk, [&] {
-    manifest = store.verify(step, false);
-    const OpenFile folder = store.open_step(step);
-    for (size_t f = size_t(session_.rank()); f < manifest.files.size();
-         f += size_t(session_.ranks())) {
-      checkpoint::ShardReader file(folder.descriptor(), store.root() + "/" + Store::folder_of(step),
-                                   manifest.files[f]);
-      file.verify(session_.threads(), &blocks);
-      file.require_structure(manifest);
+/// Its manifest, and whether its files are there, by each rank some.
+std::string Checkpointer::look_at(Start& start, int64_t step) {
+  const Problem problem = first_problem(session_.peers(), {}, [&] {
+    const OpenFile folder = start.store->open_step(step);
+    start.manifest = start.store->read_manifest(folder.descriptor(), step);
+    const std::vector<checkpoint::File>& files = start.manifest.files;
+    for (size_t f = size_t(session_.rank()); f < files.size(); f += size_t(session_.ranks())) {
+      checkpoint::ShardReader(folder.descriptor(), start.folder(), files[f]);
     }
   });
+  return damage_in(problem);
+}
+
+std::string Checkpointer::problem_of(const Start& start, Engine* engine) {
+  std::optional<StateView> view;
+  if (engine) view = engine->view();
+  return damage_in(check_checkpoint(session_.peers(), session_.threads(), *start.store,
+                                    start.manifest, view ? &*view : nullptr));
+}
+
+/// What is wrong with a checkpoint; "" if nothing is. What could not be read may be whole.
+std::string Checkpointer::damage_in(const Problem& problem) {
   if (!problem || problem.exit == Exit::kInput) return problem.what;
   session_.together([&] {
     if (session_.rank() != problem.rank) return;
@@ -127,6 +132,22 @@ std::string Checkpointer::verify(const Store& store, int64_t step, Manifest& man
            unread ? " - what could not be read may be whole: mend that and start again" : "");
   });
   return "";
+}
+
+bool Checkpointer::verify(const Start& start, Engine* engine) {
+  const std::string problem = problem_of(start, engine);
+  if (!problem.empty()) pass_over(*start.store, start.manifest.step, problem);
+  return problem.empty();
+}
+
+void Checkpointer::pass_over(const Store& store, int64_t step, const std::string& problem) {
+  session_.together([&] {
+    if (config_.checkpoint.resume != Resume::require) return;
+    refuse(Exit::kNoCheckpoint, problem, " - restore it, or go on from an older one with ",
+           "checkpoint.resume = \"auto\"");
+  });
+  if (session_.is_first()) warn_passed_over(step, problem);
+  damaged_[{&store, step}] = problem;
 }
 
 /// Ranks may see a folder at different moments.
@@ -141,22 +162,17 @@ std::vector<int64_t> Checkpointer::shared_steps(const Store& store) {
 }
 
 std::optional<Start> Checkpointer::newest(const Store& store, const std::vector<int64_t>& steps) {
-  std::string first;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (damaged_.contains({&store, *step})) continue;
     Start start{.store = &store, .manifest = {}};
-    const std::string problem = verify(store, *step, start.manifest);
+    const std::string problem = look_at(start, *step);
     if (problem.empty()) return start;
-    if (first.empty()) first = problem;
-    session_.together([&] {
-      if (config_.checkpoint.resume != Resume::require) return;
-      refuse(Exit::kNoCheckpoint, problem, " - restore it, or go on from an older one with ",
-             "checkpoint.resume = \"auto\"");
-    });
-    if (session_.is_first()) warn_passed_over(*step, problem);
+    pass_over(store, *step, problem);
   }
   session_.together([&] {
     if (steps.empty()) return;
-    refuse(Exit::kNoCheckpoint, store.root(), ": none of its checkpoints verifies: ", first,
+    refuse(Exit::kNoCheckpoint, store.root(),
+           ": none of its checkpoints verifies: ", damaged_.at({&store, steps.back()}),
            " - restore one, or ",
            &store == other_.get()
                ? "go on from others with checkpoint.resume_from"
@@ -184,36 +200,36 @@ std::vector<std::string> Checkpointer::changes(const Start& start) const {
   return changes_since(start.manifest.facts, facts_, config_.data.changed).listed;
 }
 
-void Checkpointer::load(const Start& start, Engine& engine) {
-  fill(start, engine);
-  if (start.store != store_.get()) return;
+bool Checkpointer::load(const Start& start, Engine& engine) {
+  // Who has less to read than others leaves them its core.
+  const Asleep asleep(session_.peers());
+  if (!verify(start, &engine)) return false;
+  take_state(start, engine);
+  if (start.store != store_.get()) return true;
   best_ = best_in(start.manifest.facts);
   session_.together([&] {
     if (session_.is_first()) set_damaged_aside(start);
   });
+  return true;
 }
 
 std::optional<Evaluation> Checkpointer::load_best(int64_t last_step, Engine& engine) {
   if (!best_ || best_->step == last_step) return {};
+  const Asleep asleep(session_.peers());
   Start start{.store = store_.get(), .manifest = {}};
-  const std::string problem = verify(*store_, best_->step, start.manifest);
+  std::string problem = look_at(start, best_->step);
+  if (problem.empty()) problem = problem_of(start, &engine);
   session_.together([&] {
     if (problem.empty()) return;
     refuse(Exit::kNoCheckpoint, "checkpoint.load_best_at_end: the best was of step ", best_->step,
            ": ", problem, " - the weights of the last step are saved");
   });
-  fill(start, engine);
+  take_state(start, engine);
   return best_;
 }
 
-void Checkpointer::fill(const Start& start, Engine& engine) {
-  const Asleep asleep(session_.peers());
+void Checkpointer::take_state(const Start& start, Engine& engine) {
   session_.together([&] {
-    int64_t bytes = 0;
-    for (const checkpoint::File& file : start.manifest.files) bytes += file.bytes;
-    SignOfLife sign(session_.peers(), {.name = "the loading of a checkpoint", .bytes = bytes});
-    load_state(*start.store, start.manifest, engine.view(), session_.threads());
-    sign.finish();
     const kernels::StepState fresh = engine.state();
     kernels::StepState state = state_in(start.manifest.facts);
     if (changes_since(start.manifest.facts, facts_, config_.data.changed).other_precision) {

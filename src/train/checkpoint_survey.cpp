@@ -71,7 +71,7 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
       note_problem(step, [&] {
         checkpoint::ShardReader reader(folder.descriptor(), step.folder, file);
         if (depth != SurveyDepth::blocks) return;
-        reader.verify();
+        reader.verify(manifest.format_version);
         reader.require_structure(manifest);
       });
     }

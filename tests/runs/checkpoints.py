@@ -97,6 +97,9 @@ def damage_is_named(program):
     check("warning: step 6 does not verify and is passed over" in resumed.err, "with a warning",
           resumed)
     check(not unfinished.exists(), "and removes what a kill left", resumed)
+    launches = [json.loads(line) for line in (copy / "launches.jsonl").read_text().splitlines()]
+    told = [(one.get("resumed_from_step"), one["ended"]) for one in launches[-2:]]
+    check(told == [(6, "step 6 does not verify"), (4, "finished step 7 of 7")], f"launches: {told}")
     for path in copy.glob("checkpoints/step*/MANIFEST.json"):
         flip(path, 100)
     refused(program, 4, "none of its checkpoints verifies", "fsck", "damaged")

@@ -88,7 +88,7 @@ def versions_to_come_are_refused(program):
     text = json.dumps(members)[:-1]
     digest = hashlib.sha256(text.encode()).hexdigest()
     manifest.write_text(f'{text},\n"sha256": "{digest}"}}\n')
-    words = f"is of format version {ours + 1}; this program reads version {ours}"
+    words = f"is of format version {ours + 1}; this program reads versions 1 to {ours}"
     check_refused(program.alone("export", "runs/sample", "out"), 4, words)
     check_refused(run(program, "run.steps=6"), 4, words)
     listed = program.alone("ls", "runs/sample")

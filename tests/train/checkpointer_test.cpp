@@ -241,7 +241,11 @@ class Ranks {
   }
 
   void load(const checkpoint::Store& store, const checkpoint::Manifest& manifest) {
-    for (const auto& held : held_) load_state(store, manifest, held->view(), 2);
+    for (const auto& held : held_) {
+      checkpoint::BlockLedger ledger(manifest);
+      load_state(store, manifest, held->view(), 2, ledger);
+      EXPECT_GT(ledger.noted(), 0);
+    }
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zero/config/steps.hpp"
@@ -51,7 +52,7 @@ std::string to_begin_anew(const RunConfig& config);
 /// `folder`.
 DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder);
 
-/// A checkpoint that verifies.
+/// A checkpoint to go on from.
 struct Start {
   const checkpoint::Store* store;
   checkpoint::Manifest manifest;
@@ -61,6 +62,7 @@ struct Start {
 };
 
 struct KeptOfSaves;
+struct Problem;
 
 /// Saves the state of a run and finds it again: the commit protocol over all ranks, of which
 /// checkpoint::Store is one process's part. What a rank holds is written by that rank; what it
@@ -77,22 +79,29 @@ class Checkpointer {
   /// Waits for a save that is under way.
   ~Checkpointer();
 
-  /// The newest checkpoint that verifies, every digest of it checked by one of the ranks; else that
-  /// of checkpoint.resume_from; else none. One warning for each that does not verify. Throws Ended,
-  /// kNoCheckpoint, where there are checkpoints and none verifies, where `latest` is all that is
-  /// left of them, where none is and one is required, where the newest does not verify and is
-  /// required, and where a newer release wrote it; kInput where it is of another architecture,
-  /// tokenizer or data; kIo where one could not be read, which says nothing of what it holds.
+  /// The newest checkpoint that is not known to be damaged; else that of checkpoint.resume_from;
+  /// else none. Its manifest verifies and its files are there; what is in them load() or verify()
+  /// finds out. Throws Ended, kNoCheckpoint, where there are checkpoints and none verifies, where
+  /// `latest` is all that is left of them, where none is and one is required, and where a newer
+  /// release wrote it; kInput where it is of another architecture, tokenizer or data; and as
+  /// verify().
   std::optional<Start> find_start();
+
+  /// Whether a start verifies, every digest of it checked by one of the ranks. Where it does not,
+  /// one warning says what is wrong, and find_start() tells the one before it. Throws Ended,
+  /// kNoCheckpoint, where the newest is required; kIo where it could not be read, which says
+  /// nothing of what it holds.
+  bool verify(const Start& start) { return verify(start, nullptr); }
+
+  /// As verify(), and fills the state that this rank holds by the same reads; where it does not
+  /// verify what is held then is of no use. Newer folders that do not verify make way.
+  bool load(const Start& start, Engine& engine);
 
   /// What the checkpoints to come say of the launch, where a start has changed that.
   void set_facts(Facts facts) { facts_ = std::move(facts); }
 
   /// Settings of the checkpoint that are others now and change what is computed.
   std::vector<std::string> changes(const Start& start) const;
-
-  /// Fills the state that this rank holds. Newer folders that do not verify make way. Throws Ended.
-  void load(const Start& start, Engine& engine);
 
   /// The evaluation of a step that is about to be saved: the best one's checkpoint is kept where
   /// checkpoint.best_metric says so.
@@ -119,12 +128,16 @@ class Checkpointer {
 
   std::vector<int64_t> shared_steps(const checkpoint::Store& store);
   std::optional<Start> newest(const checkpoint::Store& store, const std::vector<int64_t>& steps);
-  std::string verify(const checkpoint::Store& store, int64_t step, checkpoint::Manifest& manifest);
+  std::string look_at(Start& start, int64_t step);
+  bool verify(const Start& start, Engine* engine);
+  std::string problem_of(const Start& start, Engine* engine);
+  std::string damage_in(const Problem& problem);
+  void pass_over(const checkpoint::Store& store, int64_t step, const std::string& problem);
   void open_store();
   void require_shared_folder();
   void warn_of_little_room();
   void require_same_training(const Start& start);
-  void fill(const Start& start, Engine& engine);
+  void take_state(const Start& start, Engine& engine);
   void set_damaged_aside(const Start& start);
   void conclude(const std::string& problem);
   void give_up();
@@ -141,6 +154,8 @@ class Checkpointer {
   int64_t failures_ = 0;
   std::string problem_;  ///< of the last of them
   std::optional<Evaluation> noted_, best_, best_if_saved_;
+  /// What is wrong with checkpoints that were passed over.
+  std::map<std::pair<const checkpoint::Store*, int64_t>, std::string> damaged_;
 };
 
 }  // namespace zero::train

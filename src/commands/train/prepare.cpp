@@ -144,21 +144,33 @@ bool Run::is_saved() const {
 }
 
 void Run::open_folder() {
-  const bool anew = !is_saved() || config_.checkpoint.resume == Resume::never;
   session_.together([&] {
     if (!session_.is_first()) return;
     folder_.emplace(config_.run.output);
-    if (anew) folder_->make_way(true);
+    if (begins_anew()) folder_->make_way(true);
   });
   if (!is_saved()) return;
   fingerprint_ = session_.peers().share(fingerprint_)[0];
   checkpointer_.emplace(session_, config_, build_.plan, facts());
-  if (!anew) start_from_ = checkpointer_->find_start();
-  if (!start_from_) return;
+}
+
+bool Run::begins_anew() const { return !is_saved() || config_.checkpoint.resume == Resume::never; }
+
+void Run::find_start() {
+  if (begins_anew()) return;
+  // Where steps are to come a checkpoint is verified as it is loaded.
+  do {
+    start_from_ = checkpointer_->find_start();
+    if (start_from_) count_from_start();
+  } while (start_from_ && has_ended() && !checkpointer_->verify(*start_from_));
+}
+
+void Run::count_from_start() {
   session_.together(
       [&] { cursor_ = train::cursor_of(start_from_->manifest, start_from_->folder()); });
   // Of batches of other sizes epochs had other numbers of steps.
-  if (is_of_this_batch(cursor_)) return;
+  other_batches_ |= !is_of_this_batch(cursor_);
+  if (!other_batches_) return;
   resolve_length();
   checkpointer_->set_facts(facts());
 }
@@ -192,11 +204,15 @@ void Run::open_initial_weights() {
   });
 }
 
-bool Run::is_finished() {
-  const int64_t last = train::last_step(config_);
-  // Without a summary the end itself is yet to come.
+/// Without a summary the end itself is yet to come.
+bool Run::has_ended() {
+  if (done() < train::last_step(config_)) return false;
   const bool ended = folder_ && std::filesystem::exists(folder_->path() + "/summary.json");
-  if (done() < last || session_.peers().largest(ended) == 0) return false;
+  return session_.peers().largest(ended) > 0;
+}
+
+bool Run::is_finished() {
+  if (!start_from_ || !has_ended()) return false;
   const bool stops = config_.run.stop_at > 0 && config_.run.stop_at < config_.run.steps;
   say(text(start_from_->folder(), ": step ", done(), " of ", config_.run.steps, " is reached: ",
            stops ? "go on with run.stop_at=0" : text("train further with run.steps=", 2 * done()),
@@ -257,6 +273,28 @@ void Run::begin_files() {
   write_file("effective.toml", effective_toml(input_));
 }
 
+void Run::begin() {
+  begin_folder();
+  make_engine();
+  while (start_from_ && !checkpointer_->load(*start_from_, *engine_)) begin_from_older();
+  load_initial_weights();
+  outlook_.rates = engine_->begin_disk();
+  if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
+}
+
+/// Once more from the line of the launch on: nothing was done yet with what does not verify.
+void Run::begin_from_older() {
+  const std::string how = text("step ", done(), " does not verify");
+  session_.together([&] {
+    if (folder_ && !train::end_launch(folder_->path(), how)) {
+      warn("launches.jsonl could not be written");
+    }
+  });
+  find_start();
+  begin_folder();
+  make_engine();
+}
+
 void Run::make_engine() {
   // A plan of large products is slow long before it hangs, and the first step on a device measures
   // what the others use.
@@ -269,16 +307,15 @@ void Run::make_engine() {
                                          .disk = disk_,
                                          .disk_rates = outlook_.rates,
                                          .draws_weights = !start_from_});
+}
+
+void Run::load_initial_weights() {
+  if (!initial_) return;
   const int64_t disk_bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
-  if (start_from_) checkpointer_->load(*start_from_, *engine_);
-  if (initial_) {
-    const int64_t weights = model::parameter_count(build_.model) * int64_t(sizeof(float));
-    engine_->together_at_disk("the weights that it begins with", disk_bytes + weights,
-                              [&] { train::begin_with_weights(*initial_, engine_->view()); });
-    initial_.reset();
-  }
-  outlook_.rates = engine_->begin_disk();
-  if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
+  const int64_t weights = model::parameter_count(build_.model) * int64_t(sizeof(float));
+  engine_->together_at_disk("the weights that it begins with", disk_bytes + weights,
+                            [&] { train::begin_with_weights(*initial_, engine_->view()); });
+  initial_.reset();
 }
 
 }  // namespace zero::commands

@@ -35,11 +35,13 @@ class Run {
   void compile_plan();
   void open_data_sets();
   void open_folder();
+  /// The checkpoint to go on from, if there is one.
+  void find_start();
   void open_initial_weights();
   /// Whether an earlier launch has reached the last step already; then it says so.
   bool is_finished();
-  void begin_folder();
-  void make_engine();
+  /// The folder of the run, memory, communicators, and the state that it begins with.
+  void begin();
   void introduce();
   void train_steps();
   void report();
@@ -57,6 +59,13 @@ class Run {
   void place(const train::Team& team, const train::MemoryLimit& limit,
              const plan::Machine& machine);
   bool is_saved() const;
+  bool begins_anew() const;
+  void count_from_start();
+  bool has_ended();
+  void begin_folder();
+  void begin_from_older();
+  void make_engine();
+  void load_initial_weights();
   std::optional<train::Trainer::Parts::Saves> saves();
   int64_t done() const { return cursor_.steps; }
   void resolve_length();
@@ -92,6 +101,7 @@ class Run {
   std::optional<train::Checkpointer> checkpointer_;
   std::optional<train::Start> start_from_;
   DataCursor cursor_;                            ///< of start_from_
+  bool other_batches_ = false;                   ///< were in a checkpoint that was looked at
   std::unique_ptr<train::StoredModel> initial_;  ///< of model.init_from, until they are loaded
   train::Requests requests_;
   std::optional<train::JobEnd> job_end_;  ///< on the first rank, where no run.walltime is given

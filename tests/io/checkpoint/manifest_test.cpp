@@ -126,8 +126,8 @@ TEST(Manifest, EveryFlippedBitAndEveryCutIsFound) {
 
 TEST(Manifest, ANewerVersionIsNamedWithOurs) {
   const std::string said =
-      refusal("\"format_version\": 1,", "\"format_version\": 2, \"new\": {},", Exit::kNoCheckpoint);
-  EXPECT_THAT(said, HasSubstr("format version 2; this program reads version 1"));
+      refusal("\"format_version\": 2,", "\"format_version\": 3, \"new\": {},", Exit::kNoCheckpoint);
+  EXPECT_THAT(said, HasSubstr("format version 3; this program reads versions 1 to 2"));
 }
 
 struct Replacement {

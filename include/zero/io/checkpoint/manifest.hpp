@@ -12,7 +12,9 @@
 namespace zero::checkpoint {
 
 /// Written into every checkpoint. Older versions load; newer ones are refused naming both.
-inline constexpr int64_t kFormatVersion = 1;
+inline constexpr int64_t kFormatVersion = 2;
+/// The last version in which the digest of a file is of its bytes, from the first to the last.
+inline constexpr int64_t kDigestsOfBytesVersion = 1;
 /// Digests are kept for each block of this length.
 inline constexpr int64_t kDigestBlockBytes = int64_t(1) << 20;
 /// Of its text: a longer one is neither written nor read. Digests of about 8 TiB.
@@ -49,7 +51,9 @@ struct File {
   std::string name;  ///< "rank00000.h5", or "checkpoint.h5", which only people read
   int64_t bytes = 0;
   std::vector<uint32_t> crc32c;  ///< of each block of kDigestBlockBytes
-  std::string xxh3;              ///< XXH3-128 of the whole, 32 hexadecimal digits
+  /// XXH3-128 of those of each block, one behind the other, 32 hexadecimal digits; up to
+  /// kDigestsOfBytesVersion of its bytes.
+  std::string xxh3;
 
   bool operator==(const File&) const = default;
 };

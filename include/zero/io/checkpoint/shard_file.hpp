@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zero/device/arena.hpp"
+#include "zero/io/checkpoint/block_ledger.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {
@@ -84,10 +85,16 @@ class ShardReader {
   ShardReader(const ShardReader&) = delete;
   ShardReader& operator=(const ShardReader&) = delete;
 
+  /// From now on what is read is noted there, as of the manifest's file of this index.
+  void note_in(BlockLedger& ledger, int32_t file);
+
   /// Throws Error(kInput) naming file and block where a digest does not hold; Error(kIo).
   void read(int64_t offset, std::span<std::byte> out);
-  /// Checks every block, by so many threads; `checked` rises by one with each. Throws as read().
-  void verify(int threads = 1, std::atomic<int64_t>* checked = nullptr) const;
+  /// Reads a block for its digest alone. Throws as read().
+  void check(int64_t block);
+  /// Checks every block, and then the file's own digest, which a manifest of that format version
+  /// has; `checked` rises by one with each block. Throws as read().
+  void verify(int64_t format_version = kFormatVersion, std::atomic<int64_t>* checked = nullptr);
   /// Requires that HDF5 would see in the file what the manifest says, and nothing else: no links
   /// but hard ones, no storage elsewhere, no other shapes, types or attributes. Few KiB are read.
   /// Throws Error(kInput) naming file and object; Error(kIo).
@@ -95,7 +102,6 @@ class ShardReader {
 
  private:
   struct Parts;
-  class Verification;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -22,6 +22,9 @@ class TensorReader {
  public:
   /// Both outlive it. Throws as Store::open_folder.
   TensorReader(const Store& store, const Manifest& manifest);
+  /// The same for who verifies all of the checkpoint: notes what it reads in the ledger, and leaves
+  /// the structures of files alone.
+  TensorReader(const Store& store, const Manifest& manifest, BlockLedger& ledger);
 
   /// nullptr if the checkpoint has none of the name.
   const Tensor* find(const std::string& name) const;
@@ -38,6 +41,7 @@ class TensorReader {
   ShardReader& file(int32_t index);
 
   const Manifest& manifest_;
+  BlockLedger* ledger_ = nullptr;
   std::string name_;
   OpenFile folder_;
   std::map<std::string, int32_t> tensors_;  ///< by name

@@ -1,0 +1,127 @@
+#include "src/train/checkpoint_check.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "src/train/checkpoint_reader.hpp"
+#include "zero/base/team.hpp"
+#include "zero/io/checkpoint/block_ledger.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+
+namespace zero::train {
+namespace {
+
+using checkpoint::BlockLedger;
+using checkpoint::ShardReader;
+
+/// One rank's part in it.
+class Check {
+ public:
+  Check(const Peers& peers, int threads, const checkpoint::Store& store,
+        const checkpoint::Manifest& manifest)
+      : peers_(peers),
+        threads_(threads),
+        store_(store),
+        manifest_(manifest),
+        name_(store.root() + "/" + checkpoint::Store::folder_of(manifest.step)),
+        ledger_(manifest) {
+    for (const checkpoint::File& file : manifest.files) disk_.bytes += file.bytes;
+    disk_.moved = [this] { return ledger_.noted() + whole_blocks_; };
+  }
+
+  Problem run(const StateView* view) {
+    disk_.name = view ? "the loading of a checkpoint" : "the check of a checkpoint";
+    Problem problem = together([&] {
+      folder_.emplace(store_.open_step(manifest_.step));
+      if (!is_told_by_blocks()) check_whole_files();
+      if (view) load_state(store_, manifest_, *view, threads_, ledger_);
+    });
+    if (!problem && is_told_by_blocks()) problem = check_rest();
+    if (!problem) problem = together([&] { check_files(); });
+    return problem;
+  }
+
+ private:
+  /// Else each file has to be read by one rank from its first byte to its last.
+  bool is_told_by_blocks() const {
+    return manifest_.format_version > checkpoint::kDigestsOfBytesVersion;
+  }
+
+  template <class Work>
+  Problem together(const Work& work) {
+    return first_problem(peers_, disk_, work);
+  }
+
+  /// Of those that are this rank's to look at.
+  template <class Work>
+  void for_each_file(const Work& work) {
+    const auto files = int32_t(manifest_.files.size());
+    for (int32_t file = peers_.rank(); file < files; file += peers_.ranks()) {
+      ShardReader reader(folder_->descriptor(), name_, manifest_.files[size_t(file)]);
+      work(file, reader);
+    }
+  }
+
+  void check_whole_files() {
+    for_each_file(
+        [&](int32_t, ShardReader& file) { file.verify(manifest_.format_version, &whole_blocks_); });
+  }
+
+  /// What no rank's state is made of.
+  Problem check_rest() {
+    const std::vector<int32_t> owners = ledger_.owners(peers_.share(ledger_.bits()));
+    const Problem problem =
+        together([&] { read_all(ledger_.missing(owners, int32_t(peers_.rank()))); });
+    if (problem) return problem;
+    const std::vector<std::string> told =
+        peers_.share(ledger_.digests(owners, int32_t(peers_.rank())));
+    for (size_t rank = 0; rank < told.size(); ++rank) {
+      ledger_.take(owners, int32_t(rank), told[rank]);
+    }
+    return {};
+  }
+
+  void read_all(const std::vector<BlockLedger::Block>& blocks) {
+    in_team(threads_, [&](int member) {
+      std::unique_ptr<ShardReader> reader;
+      int32_t file = -1;
+      const size_t last = blocks.size() * size_t(member + 1) / size_t(threads_);
+      for (size_t i = blocks.size() * size_t(member) / size_t(threads_); i < last; ++i) {
+        if (!reader || blocks[i].file != file) {
+          file = blocks[i].file;
+          reader = std::make_unique<ShardReader>(folder_->descriptor(), name_,
+                                                 manifest_.files[size_t(file)]);
+          reader->note_in(ledger_, file);
+        }
+        reader->check(blocks[i].number);
+      }
+    });
+  }
+
+  void check_files() {
+    for_each_file([&](int32_t index, ShardReader& file) {
+      if (is_told_by_blocks()) ledger_.require_digest(index, name_);
+      file.require_structure(manifest_);
+    });
+  }
+
+  const Peers& peers_;
+  const int threads_;
+  const checkpoint::Store& store_;
+  const checkpoint::Manifest& manifest_;
+  const std::string name_;
+  std::optional<OpenFile> folder_;
+  BlockLedger ledger_;
+  std::atomic<int64_t> whole_blocks_{0};
+  DiskWork disk_;
+};
+
+}  // namespace
+
+Problem check_checkpoint(const Peers& peers, int threads, const checkpoint::Store& store,
+                         const checkpoint::Manifest& manifest, const StateView* view) {
+  return Check(peers, threads, store, manifest).run(view);
+}
+
+}  // namespace zero::train

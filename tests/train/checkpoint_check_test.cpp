@@ -1,0 +1,131 @@
+// Ranks: 1 2 3
+#include "src/train/checkpoint_check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+
+#include "io/checkpoint/file_digest.hpp"
+#include "tests/support/small_checkpoint.hpp"
+#include "zero/io/files/input_file.hpp"
+
+namespace zero::train {
+namespace {
+
+using checkpoint::File;
+using checkpoint::kDigestBlockBytes;
+using checkpoint::Manifest;
+using checkpoint::Store;
+using ::testing::HasSubstr;
+
+/// What this process has asked files for so far.
+int64_t bytes_read() {
+  std::ifstream file("/proc/self/io");
+  std::string word;
+  int64_t bytes = 0;
+  while (file >> word >> bytes) {
+    if (word == "rchar:") return bytes;
+  }
+  ADD_FAILURE() << "/proc/self/io has no rchar";
+  return 0;
+}
+
+/// A checkpoint that all ranks see; the first one has made it.
+class CheckpointChecks : public ::testing::Test {
+ protected:
+  CheckpointChecks() {
+    if (peers.rank() == 0) {
+      folder.emplace("checkpoint-check");
+      writer.emplace(Store::Options{.root = folder->path(), .writes = true});
+      testing_support::save_small(*writer, 1);
+    }
+    root = peers.share(folder ? folder->path() : "")[0];
+    store.emplace(Store::Options{.root = root});
+    manifest = store->verify(1, false);
+  }
+  // Nobody removes what others look at.
+  ~CheckpointChecks() override { peers.share(""); }
+
+  std::string path(const File& file) const { return root + "/step00000001/" + file.name; }
+  void flip(const File& file, int64_t offset) const {
+    if (peers.rank() == 0) {
+      std::fstream content(path(file), std::ios::in | std::ios::out | std::ios::binary);
+      content.seekg(offset);
+      const char byte = char(content.get() ^ 16);
+      content.seekp(offset);
+      content.put(byte);
+    }
+    peers.share("");
+  }
+  Problem check() const { return check_checkpoint(peers, 2, *store, manifest, nullptr); }
+
+  Peers peers;
+  std::optional<testing_support::TempFolder> folder;
+  std::optional<Store> writer, store;
+  std::string root;
+  Manifest manifest;
+};
+
+TEST_F(CheckpointChecks, ReadEachByteOnceOnAllRanksTogether) {
+  int64_t files = 0;
+  for (const File& file : manifest.files) files += file.bytes;
+  const int64_t before = bytes_read();
+  const Problem problem = check();
+  const double read = peers.sum(double(bytes_read() - before));
+  EXPECT_EQ(problem.what, "");
+  // Structures of a few KiB are looked at beside their blocks.
+  EXPECT_GE(read, double(files));
+  EXPECT_LE(read, 1.1 * double(files));
+}
+
+TEST_F(CheckpointChecks, FindAFlippedBitInEachBlockAndTellAll) {
+  for (const File& file : manifest.files) {
+    for (int64_t at = 0; at < file.bytes; at += kDigestBlockBytes) {
+      const int64_t place = std::min(at + 777, file.bytes - 1);
+      flip(file, place);
+      const Problem problem = check();
+      EXPECT_EQ(problem.exit, Exit::kInput);
+      EXPECT_THAT(problem.what, HasSubstr(text(file.name, ": block ", at / kDigestBlockBytes)));
+      flip(file, place);
+    }
+  }
+  EXPECT_EQ(check().what, "");
+}
+
+TEST_F(CheckpointChecks, HoldAFileAgainstItsOwnDigestToo) {
+  for (File& file : manifest.files) {
+    const std::string good = std::exchange(file.xxh3, std::string(32, '0'));
+    const Problem problem = check();
+    EXPECT_EQ(problem.exit, Exit::kInput);
+    EXPECT_THAT(problem.what, HasSubstr(file.name + ": its XXH3 is not the manifest's"));
+    file.xxh3 = good;
+  }
+}
+
+TEST_F(CheckpointChecks, TakeTheDigestsOfTheFirstFormat) {
+  manifest.format_version = 1;
+  EXPECT_THAT(check().what, HasSubstr("its XXH3 is not the manifest's"));
+  for (File& file : manifest.files) {
+    checkpoint::FileDigest digest(1);
+    const std::string content = read_whole(path(file), file.bytes);
+    for (size_t at = 0; at < content.size(); at += size_t(kDigestBlockBytes)) {
+      const std::string block = content.substr(at, size_t(kDigestBlockBytes));
+      digest.add_block(std::as_bytes(std::span(block)));
+    }
+    file = digest.result(file.name);
+  }
+  EXPECT_EQ(check().what, "");
+}
+
+TEST_F(CheckpointChecks, LookAtStructuresBehindDigestsThatHold) {
+  // As whoever forges a file would, who takes its digests again.
+  manifest.tensors[0].name = "model/h.0.bias";
+  const Problem problem = check();
+  EXPECT_EQ(problem.exit, Exit::kInput);
+  EXPECT_THAT(problem.what, HasSubstr(".h5"));
+}
+
+}  // namespace
+}  // namespace zero::train
