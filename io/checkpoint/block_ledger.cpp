@@ -47,6 +47,9 @@ std::string BlockLedger::bits() const {
 }
 
 std::vector<int32_t> BlockLedger::owners(const std::vector<std::string>& bits) const {
+  for (const std::string& of : bits) {
+    ZERO_REQUIRE(of.size() == (digests_.size() + 7) / 8, "ranks have read other manifests");
+  }
   std::vector<int32_t> owners(digests_.size(), kNobody);
   for (size_t i = 0; i < owners.size(); ++i) {
     const auto reader = std::ranges::find_if(bits, [&](const auto& of) { return bit_of(of, i); });

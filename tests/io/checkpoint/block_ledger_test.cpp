@@ -71,6 +71,7 @@ TEST_F(Ledgers, HoldFilesAgainstWhatAllHaveRead) {
   first.require_digest(1, "step");
   EXPECT_THROW(second.require_digest(0, "step"), Error);
   EXPECT_THROW(second.take(owners, 0, "short"), Error);
+  EXPECT_THROW(first.owners({first.bits(), ""}), Error) << "of another manifest";
 
   manifest.files[1].xxh3[5] ^= 1;
   EXPECT_THAT(testing_support::refusal_of(Exit::kInput, [&] { first.require_digest(1, "step"); }),

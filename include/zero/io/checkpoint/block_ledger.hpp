@@ -35,7 +35,8 @@ class BlockLedger {
   /// A bit for each block that is noted, for owners().
   std::string bits() const;
   /// Who answers for each block, from the bits() of all ranks: the first that has noted it; of
-  /// those that nobody has, each rank for as many, neighbours to one.
+  /// those that nobody has, each rank for as many, neighbours to one. Requires that all have read
+  /// the same manifest.
   ///   [blocks]
   std::vector<int32_t> owners(const std::vector<std::string>& bits) const;
 
