@@ -58,13 +58,14 @@ int open_nameless(const std::string& folder, int flags) {
   return file < 0 && unknown ? open_and_unlink(folder, flags) : file;
 }
 
-void allocate(int file, const std::string& folder, int64_t bytes) {
+/// Whether the file system has given the room.
+bool allocate(int file, const std::string& folder, int64_t bytes) {
   const int64_t free = free_bytes(folder);
   int status = 0;
   do {
     status = fallocate(file, 0, 0, bytes);
   } while (status != 0 && errno == EINTR);
-  if (status == 0) return;
+  if (status == 0) return true;
   if (errno == ENOSPC || errno == EFBIG) {
     refuse(Exit::kIo, folder, ": ", bytes, " bytes are needed by this rank, ", free,
            " are free: ", reason());
@@ -73,6 +74,7 @@ void allocate(int file, const std::string& folder, int64_t bytes) {
   if (free < bytes || ftruncate(file, bytes) != 0) {
     refuse(Exit::kIo, folder, ": ", bytes, " bytes are needed by this rank, ", free, " are free");
   }
+  return false;
 }
 
 }  // namespace
@@ -112,7 +114,7 @@ void DiskFiles::open_in(const std::string& folder, int64_t bytes) {
   const bool direct = bool(file);
   if (!file && errno == EINVAL) file = OpenFile(open_nameless(folder, O_RDWR | O_CLOEXEC));
   if (!file) refuse(Exit::kIo, folder, ": a file cannot be made there: ", reason());
-  if (bytes > 0) allocate(file.descriptor(), folder, bytes);
+  if (bytes > 0 && !allocate(file.descriptor(), folder, bytes)) is_reserved_ = false;
   files_.push_back({.descriptor = file.descriptor(), .name = folder});
   open_.push_back(std::move(file));
   if (direct) ++direct_files_;

@@ -53,16 +53,17 @@ void BlockTable::check(int64_t offset, std::span<const std::byte> memory,
   });
 }
 
-DiskTier::DiskTier(const DiskFiles& files, BlockTable& table, std::unique_ptr<aio::Engine> engine,
-                   const aio::QueueOptions& options)
+DiskTier::DiskTier(const DiskFiles& files, const DiskBlocks& blocks,
+                   std::unique_ptr<aio::Engine> engine, const aio::QueueOptions& options)
     : files_(files),
-      table_(table),
+      blocks_(blocks),
       transfers_(enough_transfers(options, *engine)),
       queue_(std::move(engine), with_transfers(options, transfers_)),
       part_bytes_(round_up(std::max(kStripeBytes, options.block_bytes), kDiskBlockBytes)),
       parts_(size_t(transfers_)) {}
 
 void DiskTier::write(int64_t offset, std::span<std::byte> memory, int64_t step, Sums sums) {
+  ZERO_REQUIRE(!blocks_.is_frozen, "what a save reads is written to");
   move({.direction = aio::Direction::write,
         .offset = offset,
         .memory = memory,
@@ -72,6 +73,31 @@ void DiskTier::write(int64_t offset, std::span<std::byte> memory, int64_t step, 
 
 void DiskTier::read(int64_t offset, std::span<std::byte> memory, Sums sums) {
   move({.direction = aio::Direction::read, .offset = offset, .memory = memory, .sums = sums});
+}
+
+/// visit(place in the files, the bytes that lie there in a row)
+template <class Visit>
+void DiskTier::for_each_place(int64_t offset, std::span<const std::byte> memory,
+                              const Visit& visit) const {
+  for (size_t at = 0; at < memory.size();) {
+    const auto left = memory.subspan(at);
+    const DiskExtent place = place_of(offset + int64_t(at), int64_t(left.size()));
+    visit(place.offset, left.first(size_t(place.bytes)));
+    at += size_t(place.bytes);
+  }
+}
+
+void DiskTier::check(int64_t offset, std::span<const std::byte> memory) const {
+  for_each_place(offset, memory, [&](int64_t place, std::span<const std::byte> bytes) {
+    blocks_.table->check(place, bytes, files_);
+  });
+}
+
+void DiskTier::note(int64_t offset, std::span<const std::byte> memory, int64_t step) const {
+  if (blocks_.slots != nullptr) blocks_.slots->claim(offset, int64_t(memory.size()));
+  for_each_place(offset, memory, [&](int64_t place, std::span<const std::byte> bytes) {
+    blocks_.table->note(place, bytes, step);
+  });
 }
 
 void DiskTier::move(const Move& asked) {
@@ -99,15 +125,18 @@ void DiskTier::move(const Move& asked) {
 
 DiskTier::Part DiskTier::start(const Move& asked, int64_t begin) {
   const int64_t offset = asked.offset + begin, left = int64_t(asked.memory.size()) - begin;
-  const DiskFiles::Piece piece = files_.piece_at(offset, std::min(left, part_bytes_));
+  const int64_t most = std::min(left, part_bytes_);
+  const bool writes = asked.direction == aio::Direction::write;
+  if (writes && blocks_.slots != nullptr) blocks_.slots->claim(offset, most);
+  const DiskExtent place = place_of(offset, most);
+  const DiskFiles::Piece piece = files_.piece_at(place.offset, place.bytes);
   const auto memory = asked.memory.subspan(size_t(begin), size_t(piece.bytes));
-  const bool notes = asked.direction == aio::Direction::write && asked.sums == Sums::here;
-  if (notes) table_.note(offset, memory, asked.step);
+  if (writes && asked.sums == Sums::here) blocks_.table->note(place.offset, memory, asked.step);
   return {.ticket = queue_.submit({.direction = asked.direction,
                                    .file = piece.file,
                                    .offset = piece.offset,
                                    .memory = memory}),
-          .offset = offset,
+          .place = place.offset,
           .memory = memory};
 }
 
@@ -115,7 +144,7 @@ void DiskTier::finish(const Part& part, const Move& asked) {
   try {
     queue_.wait(part.ticket);
     const bool checks = asked.direction == aio::Direction::read && asked.sums == Sums::here;
-    if (checks) table_.check(part.offset, part.memory, files_);
+    if (checks) blocks_.table->check(part.place, part.memory, files_);
   } catch (const Error&) {
     if (!failure_) failure_ = std::current_exception();
   }

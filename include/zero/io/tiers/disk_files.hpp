@@ -40,6 +40,9 @@ class DiskFiles {
   /// Memory that is moved must begin at, and be a multiple of, so many bytes: what the strictest
   /// folder wants, since stripes of all of them follow each other.
   int64_t align_bytes() const { return direct_files_ > 0 ? 4096 : 1; }
+  /// Whether every byte has its room; else, where a file system gives none ahead, it is taken by
+  /// writing.
+  bool is_reserved() const { return is_reserved_; }
   /// Whether the page cache is passed by in every folder.
   bool direct() const { return direct_files_ == files_.size(); }
 
@@ -57,6 +60,7 @@ class DiskFiles {
   int64_t bytes_;
   int64_t stripe_bytes_;
   size_t direct_files_ = 0;
+  bool is_reserved_ = true;
   std::vector<OpenFile> open_;
   std::vector<aio::File> files_;  ///< the same, with their folders for names
 };
