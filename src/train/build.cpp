@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/train/checkpoint_payload.hpp"
+#include "src/train/frozen_disk.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/config/model_sizes.hpp"
 #include "zero/config/schedule.hpp"
@@ -185,10 +186,16 @@ Build build(const RunConfig& config, const Team& team, double streamed_share) {
   refuse_unless_bf16_travels(config, made.plan);
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async) {
-    made.copy_bytes =
-        PayloadCopy::bytes_for(made.plan, saved_parts(config.checkpoint.weights_only));
+    const auto parts = saved_parts(config.checkpoint.weights_only);
+    made.slotted = saved_on_disk(made.plan, parts);
+    made.copy_bytes = PayloadCopy::bytes_for(made.plan, parts) +
+                      (made.slotted.empty() ? 0 : FrozenDisk::kWindowBytes);
   }
   return made;
+}
+
+int64_t Build::disk_bytes() const {
+  return plan.arena_bytes[size_t(plan::Tier::nvme)] + tiers::SlotTable::bytes_for(slotted);
 }
 
 int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {

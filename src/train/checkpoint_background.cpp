@@ -6,7 +6,10 @@ Checkpointer::Background::Background(Session& session, const plan::Plan& plan,
                                      std::span<const SavedPart> parts)
     : session_(session) {
   peers_.wait_asleep();
-  session_.together([&] { copy_.emplace(plan, parts, session_.threads()); });
+  session_.together([&] {
+    disk_.emplace(plan, parts);
+    copy_.emplace(plan, parts, session_.threads());
+  });
 }
 
 Checkpointer::Background::~Background() {
@@ -16,7 +19,10 @@ Checkpointer::Background::~Background() {
 
 void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
                                      const Engine& engine) {
-  session_.together([&] { copy_->copy(live); });
+  session_.together([&] {
+    disk_->freeze(engine.disk());
+    copy_->copy(live, disk_->view(session_.rank()));
+  });
   if (!watchdog_) {
     watchdog_ = engine.make_watchdog([this] { return pieces_.load(); },
                                      [] { return std::string("a checkpoint in the background"); });
@@ -35,6 +41,7 @@ void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
 
 std::string Checkpointer::Background::end() {
   thread_.join();
+  disk_->thaw();
   return std::exchange(problem_, "");
 }
 

@@ -6,12 +6,14 @@
 #include <thread>
 
 #include "src/train/checkpoint_save.hpp"
+#include "src/train/frozen_disk.hpp"
 #include "zero/train/session.hpp"
 #include "zero/train/watchdog.hpp"
 
 namespace zero::train {
 
-/// Saves beside training: on a thread and over a channel of its own, from a copy of the state.
+/// Saves beside training: on a thread and over a channel of its own, from a copy of what rests in
+/// memory, and from what is on disk as the save found it.
 struct Checkpointer::Background {
  public:
   /// Takes the memory of the copy. Throws Ended where a rank has not the memory. Collective.
@@ -21,17 +23,18 @@ struct Checkpointer::Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Copies the state and begins; none may be under way. A peer that hangs in the save ends all
-  /// ranks after the engine's patience. Collective.
+  /// Copies and freezes the state and begins; none may be under way. A peer that hangs in the save
+  /// ends all ranks after the engine's patience. Collective.
   void begin(const LivePayload& live, SaveOrder order, const Engine& engine);
   /// Whether the save that was begun is over.
   bool ended() const { return ended_; }
-  /// Waits until it is and returns what failed; "" if nothing did.
+  /// Between bodies: waits until it is and returns what failed; "" if nothing did.
   std::string end();
 
  private:
   Session& session_;
   Peers peers_;
+  std::optional<FrozenDisk> disk_;
   std::optional<PayloadCopy> copy_;
   std::unique_ptr<Watchdog> watchdog_;
   std::atomic<int64_t> pieces_{0};

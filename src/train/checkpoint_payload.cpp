@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/comm/stage_copy.hpp"
+#include "src/train/frozen_disk.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/team.hpp"
@@ -21,6 +22,11 @@ constexpr int64_t kJoinedNumel = 1 << 16;
 /// Copied is only what bf16 masters have beside their weights, which are copied anyway.
 bool is_split(const plan::Plan& plan, SavedPart part) {
   return part == SavedPart::master && plan.request.compute == Dtype::bf16;
+}
+
+/// What rests on disk stays there.
+bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
+  return !is_on_disk(plan, buffer_of(plan, unit, part));
 }
 
 int64_t copied_bytes(const plan::Plan& plan, SavedPart part) {
@@ -40,6 +46,16 @@ void read_copied(const StateView& view, const SavedSlice& piece, std::span<std::
 template <class T>
 std::span<const T> elements(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+/// Elements of a copy from the `first` on; where there is none, read into room as bytes.
+template <class T, class Read>
+std::span<const T> copied_or_read(std::span<const T> copy, int64_t first, int64_t numel,
+                                  std::vector<T>& room, const Read& read) {
+  if (!copy.empty()) return copy.subspan(size_t(first), size_t(numel));
+  room.resize(size_t(numel));
+  read(std::as_writable_bytes(std::span(room)));
+  return room;
 }
 
 }  // namespace
@@ -70,7 +86,9 @@ int64_t PayloadCopy::bytes_for(const plan::Plan& plan, std::span<const SavedPart
   // Parameters begin at multiples of 64 elements in a unit, so what lies between pieces is counted.
   int64_t bytes = 0;
   for (const plan::Unit& unit : plan.units) {
-    for (const SavedPart part : parts) bytes += unit.shard_numel * copied_bytes(plan, part);
+    for (const SavedPart part : parts) {
+      if (is_copied(plan, unit, part)) bytes += unit.shard_numel * copied_bytes(plan, part);
+    }
   }
   return bytes;
 }
@@ -81,7 +99,8 @@ PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> part
   memory_.touch(threads);
 }
 
-void PayloadCopy::copy(const LivePayload& live) {
+void PayloadCopy::copy(const LivePayload& live, StateView frozen) {
+  frozen_ = std::move(frozen);
   lay_out(live);
   std::atomic<size_t> next{0};
   in_team(threads_, [&](int) {
@@ -97,13 +116,17 @@ void PayloadCopy::lay_out(const LivePayload& live) {
   int64_t used = 0;
   for (size_t i = 0; i < live.pieces(); ++i) {
     const auto& [held, part] = live.slice(i);
-    const int64_t bytes = held.numel() * copied_bytes(plan, part);
+    const bool copied = is_copied(plan, *held.unit, part);
+    const int64_t bytes = copied ? held.numel() * copied_bytes(plan, part) : 0;
     ZERO_REQUIRE(used + bytes <= memory_.bytes(), "a copy of ", used + bytes, " bytes in ",
                  memory_.bytes());
-    Place place{.bytes = {memory_.data() + used, size_t(bytes)}, .weight = {}};
+    Place place{.slice = live.slice(i),
+                .bytes = {memory_.data() + used, size_t(bytes)},
+                .weight = {},
+                .is_split = is_split(plan, part)};
     const std::pair key(held.unit, held.range.begin);
     if (part == SavedPart::weight) weights[key] = place.bytes;
-    if (is_split(plan, part)) place.weight = weights.at(key);
+    if (place.is_split) place.weight = weights.at(key);
     places_.push_back(place);
     used = round_up(used + bytes, kPlaceBytes);
   }
@@ -111,30 +134,46 @@ void PayloadCopy::lay_out(const LivePayload& live) {
 
 /// Nobody reads it soon, so that it need not pass through caches.
 void PayloadCopy::copy(const LivePayload& live, size_t index) {
-  const std::span<const std::byte> from = copied_in_memory(live.view(), live.slice(index));
   const std::span<std::byte> to = places_[index].bytes;
+  if (to.empty()) return;
+  const std::span<const std::byte> from = copied_in_memory(live.view(), live.slice(index));
   if (from.empty()) return read_copied(live.view(), live.slice(index), to);
   comm::stage_copy(to.data(), from.data(), int64_t(from.size()));
 }
 
 std::span<const std::byte> PayloadCopy::piece(size_t index) {
   const Place& place = places_[index];
-  if (place.weight.empty()) return place.bytes;
-  return joined(place, 0, place.numel());
+  return place.is_split ? joined(place, 0, place.slice.held.numel()) : whole(place);
+}
+
+std::span<const std::byte> PayloadCopy::whole(const Place& place) {
+  return place.bytes.empty() ? read_piece(frozen_, place.slice, room_) : place.bytes;
 }
 
 void PayloadCopy::append_to(checkpoint::ShardWriter& file, size_t index) {
   const Place& place = places_[index];
-  if (place.weight.empty()) return file.append_resting(place.bytes);
-  for (size_t first = 0; first < place.numel(); first += kJoinedNumel) {
-    file.append(joined(place, first, std::min<size_t>(kJoinedNumel, place.numel() - first)));
+  if (!place.is_split) {
+    return place.bytes.empty() ? file.append(whole(place)) : file.append_resting(place.bytes);
+  }
+  // A disk is asked for much at a time.
+  const bool is_near = !place.bytes.empty() && !place.weight.empty();
+  const int64_t numel = place.slice.held.numel(), most = is_near ? kJoinedNumel : kPieceNumel;
+  for (int64_t first = 0; first < numel; first += most) {
+    file.append(joined(place, first, std::min(most, numel - first)));
   }
 }
 
-std::span<const std::byte> PayloadCopy::joined(const Place& place, size_t first, size_t numel) {
-  room_.resize(numel);
-  join_masters(elements<bf16>(place.weight).subspan(first, numel),
-               elements<int16_t>(place.bytes).subspan(first, numel), room_);
+std::span<const std::byte> PayloadCopy::joined(const Place& place, int64_t first, int64_t numel) {
+  const auto& [unit, parameter, range, begin] = place.slice.held;
+  const UnitRange asked{range.begin + first, range.begin + first + numel};
+  const auto weight =
+      copied_or_read(elements<bf16>(place.weight), first, numel, weight_room_,
+                     [&](std::span<std::byte> room) { read_weights(frozen_, *unit, asked, room); });
+  const auto rest =
+      copied_or_read(elements<int16_t>(place.bytes), first, numel, rest_room_,
+                     [&](std::span<std::byte> room) { read_rests(frozen_, *unit, asked, room); });
+  room_.resize(size_t(numel));
+  join_masters(weight, rest, room_);
   return std::as_bytes(std::span(room_));
 }
 

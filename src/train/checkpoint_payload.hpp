@@ -40,40 +40,47 @@ class LivePayload final : public Payload {
   std::vector<float> room_;
 };
 
-/// Out of a second buffer, so that training may go on.
+/// Out of a second buffer of what rests in memory, and of what is frozen on disk, so that training
+/// may go on.
 class PayloadCopy final : public Payload {
  public:
   /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
   /// Error(kDoesNotFit).
   PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts, int threads = 1);
-  /// What memory a copy takes: the rank's share of these parts, as files hold them but for bf16
-  /// masters, of which it has what is beside their weights.
+  /// What memory a copy takes: the rank's share of those of these parts that are not on disk, as
+  /// files hold them but for bf16 masters, of which it has what is beside their weights.
   static int64_t bytes_for(const plan::Plan& plan, std::span<const SavedPart> parts);
 
-  /// Replaces what is there.
-  void copy(const LivePayload& live);
+  /// Replaces what is there. `frozen` is of what is on disk, which stays there as it is now until
+  /// the last piece is read; unset where nothing is.
+  void copy(const LivePayload& live, StateView frozen = {});
 
   size_t pieces() const override { return places_.size(); }
   std::span<const std::byte> piece(size_t index) override;
   void append_to(checkpoint::ShardWriter& file, size_t index) override;
 
  private:
-  /// Where a piece is kept.
+  /// Where a piece is kept: spans are empty of what is on disk.
   struct Place {
+    SavedSlice slice;
     std::span<std::byte> bytes;
-    std::span<const std::byte> weight;  ///< of a split master, whose rest `bytes` are; else none
-
-    size_t numel() const { return weight.size() / sizeof(bf16); }
+    std::span<const std::byte> weight;  ///< of a split master, whose rest `bytes` are
+    bool is_split;
   };
   void lay_out(const LivePayload& live);
   void copy(const LivePayload& live, size_t index);
+  /// All of a piece that is no split master.
+  std::span<const std::byte> whole(const Place& place);
   /// Elements [first, first + numel) of a split master, until the next call.
-  std::span<const std::byte> joined(const Place& place, size_t first, size_t numel);
+  std::span<const std::byte> joined(const Place& place, int64_t first, int64_t numel);
 
   Arena memory_;
   int threads_;
+  StateView frozen_ = {};
   std::vector<Place> places_;
   std::vector<float> room_;
+  std::vector<bf16> weight_room_;
+  std::vector<int16_t> rest_room_;
 };
 
 }  // namespace zero::train

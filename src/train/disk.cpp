@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "zero/base/align.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -62,11 +64,23 @@ DiskSettings disk_settings(const RunConfig& config) {
   return settings;
 }
 
-Disk::Disk(const DiskSettings& settings, int64_t bytes)
-    : files_({.folders = settings.folders, .bytes = bytes, .block_bytes = settings.aio.block_size}),
+Disk::Disk(const DiskSettings& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved)
+    : files_({.folders = settings.folders,
+              .bytes = bytes + tiers::SlotTable::bytes_for(saved),
+              .block_bytes = settings.aio.block_size}),
       table_(files_.bytes()),
-      read_(files_, table_, engine(settings.aio), queue_options(settings.aio)),
-      write_(files_, table_, engine(settings.aio), queue_options(settings.aio)) {}
+      slots_(saved, round_up(bytes, tiers::kDiskBlockBytes)),
+      read_(files_, blocks(), engine(settings.aio), queue_options(settings.aio)),
+      write_(files_, blocks(), engine(settings.aio), queue_options(settings.aio)) {
+  if (slots_.empty()) return;
+  frozen_.emplace(files_, tiers::DiskBlocks::frozen(table_, slots_), engine(settings.aio),
+                  queue_options(settings.aio));
+}
+
+/// Lanes look for no second slot where there is none.
+tiers::DiskBlocks Disk::blocks() {
+  return slots_.empty() ? tiers::DiskBlocks(table_) : tiers::DiskBlocks(table_, slots_);
+}
 
 std::unique_ptr<aio::Engine> Disk::engine(const AioConfig& config) {
   aio::EngineChoice choice = aio::make_engine({.depth = int(config.queue_depth),

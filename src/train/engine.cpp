@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 
 #include "src/train/sign_of_life.hpp"
@@ -153,7 +154,7 @@ run::LaneDisks Engine::open_disk(const Options& options) {
   const int64_t bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
   if (bytes == 0) return {};
   kernel_before_ = process_disk_bytes();
-  disk_ = std::make_unique<Disk>(options.disk, bytes);
+  disk_ = std::make_shared<Disk>(options.disk, bytes, build_.slotted);
   disk_rates_ = options.disk_rates;
   std::string folders;
   for (const std::string& folder : options.disk.folders) {
@@ -176,6 +177,12 @@ void Engine::register_staging() {
 int64_t Engine::allocated_bytes(plan::Tier tier) const {
   if (tier == plan::Tier::nvme) return disk_ ? disk_->bytes() : 0;
   return executor_->arena(tier).bytes();
+}
+
+DiskBytes Engine::disk_moved() const {
+  DiskBytes moved = moved_by_lanes();
+  if (disk_) moved.add(disk_->moved_frozen());
+  return moved;
 }
 
 Engine::DiskTraffic Engine::disk_traffic() const {
@@ -211,7 +218,7 @@ void Engine::start_watchdog() {
 void Engine::look_at_disk() {
   if (!pace_ || !session_.leads_node()) return;
   const std::chrono::duration<double> now = Clock::now().time_since_epoch();
-  const std::string slow = pace_->look(now.count(), disk_->is_moving(), disk_->moved());
+  const std::string slow = pace_->look(now.count(), disk_->is_moving(), disk_moved());
   if (!slow.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", slow.c_str());
 }
 
@@ -234,11 +241,21 @@ DiskRates Engine::begin_disk() {
     const int64_t before = disk_->moved().written;
     executor_->fill_disk();
     filled = {.bytes = disk_->moved().written - before, .seconds = seconds_since(start)};
+    take_second_slots();
   });
   together_at_disk("a trial of its disk", disk_->bytes(),
                    [&] { disk_rates_ = measured_rates(filled); });
   pace_->expect(disk_rates_);
   return disk_rates_;
+}
+
+/// A disk that is too small is found now and not by a step: what was written goes to the other
+/// slot, too.
+void Engine::take_second_slots() {
+  if (!disk_->has_unreserved_slots()) return;
+  disk_->freeze();
+  executor_->try_disk(std::numeric_limits<double>::infinity(), true);
+  disk_->thaw();
 }
 
 /// What a fill has written says enough, and spares the disk.
@@ -266,13 +283,13 @@ Engine::~Engine() { session_.peers().watch_with(nullptr); }
 
 void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   const Clock::time_point start = Clock::now();
-  const DiskBytes before = disk_moved();
+  const DiskBytes before = moved_by_lanes();
   {
     const Watchdog::Armed armed(watchdog_.get());
     board_->begin_step(inputs.step);
     executor_->run(body, inputs);
   }
-  disk_of_bodies_.add(disk_moved() - before);
+  disk_of_bodies_.add(moved_by_lanes() - before);
   last_seconds_ = seconds_since(start);
   add_times(body);
   ++runs_[body];

@@ -128,7 +128,7 @@ std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t 
                      .otherwise = verb == 0 ? why_fewer_gathered(asked) : kUnexplained});
 }
 
-int64_t disk_bytes(const Build& build) { return build.plan.arena_bytes[size_t(plan::Tier::nvme)]; }
+int64_t slot_bytes(const Build& build) { return tiers::SlotTable::bytes_for(build.slotted); }
 
 int64_t room_on_disk(const Build& build, const MemoryLimit& limit) {
   const plan::Request& made = build.plan.request;
@@ -150,7 +150,7 @@ int64_t host_bytes(const Build& build) {
 bool fits(const Build& build, const MemoryLimit& limit) {
   const bool in_device = limit.bytes == 0 || counted_bytes(build, limit) <= limit.bytes;
   const bool in_host = limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes;
-  return in_device && in_host && disk_bytes(build) <= room_on_disk(build, limit);
+  return in_device && in_host && build.disk_bytes() <= room_on_disk(build, limit);
 }
 
 std::string shortage_text(const Build& build, const MemoryLimit& limit) {
@@ -160,16 +160,18 @@ std::string shortage_text(const Build& build, const MemoryLimit& limit) {
     return text(bytes_text(double(needs)), what, " a rank of ", bytes_text(double(has)), " (",
                 source, ")");
   };
-  const std::string copy = build.copy_bytes == 0 ? ""
-                                                 : text(", ", bytes_text(double(build.copy_bytes)),
-                                                        " of it for checkpoint.async,");
+  const auto of_saves = [](int64_t bytes) {
+    return bytes == 0 ? "" : text(", ", bytes_text(double(bytes)), " of it for checkpoint.async,");
+  };
+  const std::string copy = of_saves(build.copy_bytes);
   if (limit.bytes > 0 && counted > limit.bytes) {
     return words(counted, limit.of_host ? copy : "", limit.bytes, limit.source);
   }
   if (limit.host_bytes > 0 && host_bytes(build) > limit.host_bytes) {
     return words(host_bytes(build), " of host memory" + copy, limit.host_bytes, limit.host_source);
   }
-  return words(disk_bytes(build), " on disk", room_on_disk(build, limit), limit.disk.source);
+  return words(build.disk_bytes(), " on disk" + of_saves(slot_bytes(build)),
+               room_on_disk(build, limit), limit.disk.source);
 }
 
 namespace {
@@ -187,7 +189,7 @@ std::string limit_rows(const PlanReport& report) {
   if (limit.host_bytes > 0) {
     out += row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
   }
-  const int64_t on_disk = disk_bytes(*report.build), room = room_on_disk(*report.build, limit);
+  const int64_t on_disk = report.build->disk_bytes(), room = room_on_disk(*report.build, limit);
   if (on_disk == 0 || room == DiskRoom::kUnknown) return out;
   return out + row("limit of disk", room, limit.disk.source, on_disk);
 }
@@ -216,6 +218,9 @@ std::string memory_table(const PlanReport& report) {
   }
   if (const int64_t copy = report.build->copy_bytes) {
     out += memory_row("checkpoint copy", copy) + "   host memory, of checkpoint.async\n";
+  }
+  if (const int64_t slots = slot_bytes(*report.build)) {
+    out += memory_row("second slots", slots) + "   on nvme, of checkpoint.async\n";
   }
   return out + limit_rows(report);
 }
@@ -298,6 +303,7 @@ std::string plan_json(const PlanReport& report) {
   json["updates"] = {{"on_host", sites.on_host}, {"streamed_to_device", sites.streamed}};
   json["tiers"] = tiers_json(forecast);
   json["checkpoint_copy_bytes"] = report.build->copy_bytes;
+  json["checkpoint_slot_bytes"] = slot_bytes(*report.build);
   json["formula_bytes"] = {{"weights", formula.weights},
                            {"gradients", formula.gradients},
                            {"optimizer state", formula.optimizer}};

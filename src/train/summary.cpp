@@ -112,9 +112,12 @@ Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
   for (size_t tier = 0; tier < plan::kTiers; ++tier) {
     Spread resident;
     for (const Json& rank : ranks) resident.add(rank["resident"][kTiers[tier]].get<double>());
-    json[kTiers[tier]] = {{"planned_bytes", parts.engine.plan().arena_bytes[tier]},
-                          {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},
-                          {"resident_bytes", resident.json()}};
+    const bool on_disk = plan::Tier(tier) == plan::Tier::nvme;
+    const Build& build = *parts.plan.build;
+    json[kTiers[tier]] = {
+        {"planned_bytes", on_disk ? build.disk_bytes() : build.plan.arena_bytes[tier]},
+        {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},
+        {"resident_bytes", resident.json()}};
   }
   Spread pss;
   for (const Json& rank : ranks) pss.add(rank["pss"].get<double>());

@@ -65,7 +65,7 @@ def background_saves_are_the_same(faults):
 
 
 def background_saves_know_homes(faults):
-    """States in host memory and on disk, which are copied too."""
+    """States in host memory, which are copied, and on disk, which are not."""
     swap = faults.folder / "swap"
     swap.mkdir(exist_ok=True)
     for device in ("cpu", "nvme"):

@@ -105,6 +105,15 @@ long called(const char* name, const Path& path, long number, Arguments... argume
   return syscall(number, arguments...);
 }
 
+int told_free(int result, struct statvfs* status) {
+  const char* free = setting("FAULT_FREE");
+  if (result == 0 && free[0]) {
+    status->f_frsize = 1;
+    status->f_bavail = fsblkcnt_t(std::atoll(free));
+  }
+  return result;
+}
+
 }  // namespace
 
 // Named as the library names them.
@@ -213,12 +222,12 @@ int flock(int file, int operation) noexcept {
 int fstatvfs64(int file, struct statvfs64* status) noexcept;
 int fstatvfs(int file, struct statvfs* status) noexcept {
   const int result = fstatvfs64(file, reinterpret_cast<struct statvfs64*>(status));
-  const char* free = setting("FAULT_FREE");
-  if (result == 0 && free[0]) {
-    status->f_frsize = 1;
-    status->f_bavail = fsblkcnt_t(std::atoll(free));
-  }
-  return result;
+  return told_free(result, status);
+}
+int statvfs64(const char* path, struct statvfs64* status) noexcept;
+int statvfs(const char* path, struct statvfs* status) noexcept {
+  const int result = statvfs64(path, reinterpret_cast<struct statvfs64*>(status));
+  return told_free(result, status);
 }
 
 int io_uring_queue_init(unsigned entries, struct io_uring* ring, unsigned flags) {

@@ -79,6 +79,26 @@ TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
               Not(HasSubstr("checkpoint.async")));
 }
 
+TEST(PlanReport, NamesTheSecondSlotsOfSavesInAShortageOfTheDisk) {
+  RunConfig config = tiny(1);
+  config.offload_optimizer.device = Home::nvme;
+  config.checkpoint.async = true;
+  const Build made = build(config, {.ranks = 2});
+  const int64_t one = made.plan.arena_bytes[size_t(plan::Tier::nvme)];
+  MemoryLimit limit{.source = ""};
+  limit.disk = {.optimizer = 2 * one, .source = "free"};
+  EXPECT_TRUE(fits(made, limit));
+  limit.disk.optimizer = 2 * one - 1;
+  EXPECT_FALSE(fits(made, limit));
+  EXPECT_THAT(shortage_text(made, limit),
+              HasSubstr(text(bytes_text(double(2 * one)), " on disk, ", bytes_text(double(one)),
+                             " of it for checkpoint.async, a rank of ")));
+  EXPECT_THAT(tables(config, 2),
+              ContainsRegex(text("second slots +", bytes_text(double(one)), "   on nvme")));
+  config.checkpoint.async = false;
+  EXPECT_TRUE(fits(build(config, {.ranks = 2}), limit));
+}
+
 TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {
   RunConfig config = tiny(1);
   config.numerics.reproducible = true;

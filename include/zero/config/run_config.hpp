@@ -258,7 +258,7 @@ struct CheckpointConfig {
   int64_t keep_every = 0;             ///< and every step that this divides; 0 = none
   Resume resume = Resume::automatic;  ///< auto | require | never
   std::string resume_from;            ///< a run, its checkpoints or one: begins there; "" = anew
-  bool async = false;                 ///< written beside the steps, from a copy of the state
+  bool async = false;                 ///< written beside the steps
   BestMetric best_metric = BestMetric::none;  ///< whose checkpoint is kept too; "" | "eval_loss"
   bool load_best_at_end = false;              ///< what is exported then has the best weights
   int64_t max_failures = 0;                   ///< saves that may fail before training is given up

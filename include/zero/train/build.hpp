@@ -6,6 +6,7 @@
 #include "zero/config/batch.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_sets.hpp"
+#include "zero/io/tiers/slot_table.hpp"
 #include "zero/model/gpt2.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/run/executor.hpp"
@@ -43,7 +44,12 @@ struct Build {
   BatchSizes batch;
   int64_t evaluation_micro = 0;
   plan::Plan plan;
-  int64_t copy_bytes = 0;  ///< of a rank's host memory, which checkpoint.async saves from
+  // What checkpoint.async saves from.
+  int64_t copy_bytes = 0;                       ///< of a rank's host memory
+  std::vector<tiers::DiskExtent> slotted = {};  ///< on a rank's disk, with two slots each
+
+  /// A rank's, second slots included.
+  int64_t disk_bytes() const;
 };
 
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the

@@ -109,12 +109,12 @@ class Checkpointer {
 
   /// Saves the state that has `done` behind it, all updates applied. Returns when that is committed
   /// or has failed; with checkpoint.async when the save before it has ended and the state is
-  /// copied. Throws as committed().
+  /// copied, what of it is on disk frozen there. Between bodies. Throws as committed().
   void save(const DataCursor& done, Engine& engine);
 
-  /// The last step that this launch has committed; 0: none. With checkpoint.async it hears of a
-  /// save when that has ended on every rank, or waits for it. A save that failed gives one warning
-  /// where checkpoint.max_failures allows it; else it throws Ended, kIo.
+  /// The last step that this launch has committed; 0: none. With checkpoint.async, between bodies,
+  /// it hears of a save when that has ended on every rank, or waits for it. A save that failed
+  /// gives one warning where checkpoint.max_failures allows it; else it throws Ended, kIo.
   int64_t committed(bool waits);
   /// In words, "the checkpoint of step 6 failed: ..."; "" where none has. Not collective.
   const std::string& last_failure() const { return problem_; }

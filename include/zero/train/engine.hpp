@@ -55,6 +55,8 @@ class Engine {
   kernels::StepState state() const;
   void set_state(const kernels::StepState& state);
   StateView view();
+  /// Which may outlive the engine; null where the plan keeps nothing there.
+  const std::shared_ptr<Disk>& disk() const { return disk_; }
 
   /// As Session::together of work that moves up to `bytes` to or from disks, and `name` in a
   /// warning: a rank whose disk is slower than the others' is waited for. Collective.
@@ -87,22 +89,24 @@ class Engine {
     DiskBytes bodies, all, kernel;
   };
   DiskTraffic disk_traffic() const;
-  /// Bytes taken on a tier: as the plan says, on disk in whole blocks.
+  /// Bytes taken on a tier: as the plan says, on disk in whole blocks and with second slots.
   int64_t allocated_bytes(plan::Tier tier) const;
 
  private:
-  DiskBytes disk_moved() const { return disk_ ? disk_->moved() : DiskBytes{}; }
+  DiskBytes moved_by_lanes() const { return disk_ ? disk_->moved() : DiskBytes{}; }
+  DiskBytes disk_moved() const;
   run::LaneDisks open_disk(const Options& options);
   void register_staging();
   void start_watchdog();
   void add_times(plan::BodyId body);
   void look_at_disk();
+  void take_second_slots();
   DiskRates measured_rates(const run::DiskTrial::Way& filled);
 
   Session& session_;
   const Build& build_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
-  std::unique_ptr<Disk> disk_;  ///< null where the plan keeps nothing there
+  std::shared_ptr<Disk> disk_;
   DiskRates disk_rates_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;

@@ -73,11 +73,9 @@ void Run::compile_plan() {
     });
     disk_ = train::disk_settings(config_);
     plan_ = train::report_plan(build_, machine, limit);
-    outlook_ = {
-        .places = train::disk_places(disk_, plan_.forecast.arena_bytes[size_t(plan::Tier::nvme)],
-                                     session_.node_ranks()),
-        .rates = expected_rates(machine, session_.node_ranks()),
-        .step = plan_.forecast.disk[plan::kStep]};
+    outlook_ = {.places = train::disk_places(disk_, build_.disk_bytes(), session_.node_ranks()),
+                .rates = expected_rates(machine, session_.node_ranks()),
+                .step = plan_.forecast.disk[plan::kStep]};
   });
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
   session_.together([&] { refuse_unless_fits(plan_, asked, team, {.most = team.ranks}); });

@@ -1,0 +1,74 @@
+#include "src/train/frozen_disk.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "zero/base/align.hpp"
+
+namespace zero::train {
+
+int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
+  switch (part) {
+    case SavedPart::weight:
+      return unit.weight;
+    case SavedPart::master:
+      return plan.request.compute == Dtype::f32 ? unit.weight : unit.rest;
+    case SavedPart::momentum:
+      return unit.momentum;
+    case SavedPart::variance:
+      return unit.variance;
+  }
+  ZERO_REQUIRE(false, "part ", int(part), " of a checkpoint");
+}
+
+bool is_on_disk(const plan::Plan& plan, int32_t buffer) {
+  return buffer >= 0 && plan.buffers[size_t(buffer)].tier == plan::Tier::nvme;
+}
+
+std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
+                                             std::span<const SavedPart> parts) {
+  std::set<int32_t> buffers;
+  for (const plan::Unit& unit : plan.units) {
+    for (const SavedPart part : parts) {
+      const int32_t buffer = buffer_of(plan, unit, part);
+      if (is_on_disk(plan, buffer)) buffers.insert(buffer);
+    }
+  }
+  std::vector<tiers::DiskExtent> extents;
+  for (const int32_t index : buffers) {
+    const plan::Buffer& buffer = plan.buffers[size_t(index)];
+    extents.push_back({buffer.offset, round_up(buffer.bytes, tiers::kDiskBlockBytes)});
+  }
+  std::ranges::sort(extents, {}, &tiers::DiskExtent::offset);
+  return extents;
+}
+
+FrozenDisk::FrozenDisk(const plan::Plan& plan, std::span<const SavedPart> parts) : plan_(plan) {
+  if (saved_on_disk(plan, parts).empty()) return;
+  memory_ = Arena(kWindowBytes);
+  memory_.touch(1);
+}
+
+void FrozenDisk::freeze(std::shared_ptr<Disk> disk) {
+  if (memory_.bytes() == 0) return;
+  disk->freeze();
+  disk_ = std::move(disk);
+  window_.emplace(plan_, run::LaneDisks{.read = &disk_->frozen()},
+                  std::span(memory_.data(), size_t(memory_.bytes())));
+}
+
+void FrozenDisk::thaw() {
+  window_.reset();
+  if (disk_) disk_->thaw();
+  disk_.reset();
+}
+
+StateView FrozenDisk::view(int rank) {
+  StateView view{.plan = &plan_, .rank = rank, .bytes = {}};
+  view.read_far = [this](int32_t buffer, int64_t offset, std::span<std::byte> out) {
+    window_->read(buffer, offset, out);
+  };
+  return view;
+}
+
+}  // namespace zero::train

@@ -1,0 +1,52 @@
+#pragma once
+/// What a save beside training reads of the states that rest on disk: they stay there, as they were
+/// when it began, while steps write to their second slots.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/run/disk_window.hpp"
+#include "src/train/checkpoint_layout.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/train/disk.hpp"
+
+namespace zero::train {
+
+/// The buffer that a part of a unit is made of beside its weight, or is; -1 where there is none.
+int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part);
+bool is_on_disk(const plan::Plan& plan, int32_t buffer);
+
+/// Where buffers that these parts are read from rest on a rank's disk, in ascending order.
+std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
+                                             std::span<const SavedPart> parts);
+
+/// A rank's disk for the thread that saves.
+class FrozenDisk {
+ public:
+  /// Memory that bytes come through: what a piece of 4 MiB may touch.
+  static constexpr int64_t kWindowBytes =
+      kPieceNumel * int64_t(sizeof(float)) + 2 * tiers::kDiskBlockBytes;
+
+  /// Takes that memory where the plan, which outlives it, has any of these parts on disk. Throws
+  /// Error(kDoesNotFit).
+  FrozenDisk(const plan::Plan& plan, std::span<const SavedPart> parts);
+  ~FrozenDisk() { thaw(); }
+  FrozenDisk(const FrozenDisk&) = delete;
+  FrozenDisk& operator=(const FrozenDisk&) = delete;
+
+  /// Between bodies, and not twice without thaw(). Nothing where no part is on the disk.
+  void freeze(std::shared_ptr<Disk> disk);
+  void thaw();
+  /// Of what is on disk alone, as freeze() has found it, for one thread; until thaw().
+  StateView view(int rank);
+
+ private:
+  const plan::Plan& plan_;
+  Arena memory_;
+  std::shared_ptr<Disk> disk_;  ///< while it is frozen
+  std::optional<run::DiskWindow> window_;
+};
+
+}  // namespace zero::train

@@ -1,0 +1,152 @@
+// Ranks: 1
+#include "src/train/frozen_disk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/train/checkpoint_payload.hpp"
+#include "tests/support/held_state.hpp"
+#include "tests/support/small_checkpoint.hpp"
+#include "zero/base/align.hpp"
+
+namespace zero::train {
+namespace {
+
+using testing::tiny;
+
+struct Homes {
+  Home states, parameters;
+};
+constexpr Homes kAll = {Home::nvme, Home::nvme}, kStates = {Home::nvme, Home::none},
+                kParameters = {Home::cpu, Home::nvme}, kNone = {Home::cpu, Home::none};
+
+RunConfig config_of(Homes homes, Dtype compute) {
+  RunConfig config = tiny(3, compute);
+  config.model.vocab_size = 3000;  // pieces of many blocks
+  config.zero.stage3_param_persistence_threshold = 0;
+  config.offload_optimizer.device = homes.states;
+  config.offload_param.device = homes.parameters;
+  config.checkpoint.async = true;
+  return config;
+}
+
+Build build_of(Homes homes, Dtype compute) { return build(config_of(homes, compute), {2, 1}); }
+
+TEST(FrozenDisk, HasTwoSlotsOfWhatASaveReadsThere) {
+  for (const Homes homes : {kAll, kStates, kParameters}) {
+    const Build made = build_of(homes, Dtype::bf16);
+    const int64_t on_disk = made.plan.arena_bytes[size_t(plan::Tier::nvme)];
+    EXPECT_EQ(tiers::SlotTable::bytes_for(made.slotted), on_disk);
+    EXPECT_EQ(made.disk_bytes(), 2 * on_disk);
+  }
+  const Build made = build_of(kNone, Dtype::bf16);
+  EXPECT_TRUE(made.slotted.empty());
+  EXPECT_EQ(made.disk_bytes(), 0);
+}
+
+TEST(FrozenDisk, HasOneSlotOfWhatNoSaveReads) {
+  RunConfig config = config_of(kAll, Dtype::bf16);
+  config.checkpoint.weights_only = true;
+  const Build weights = build(config, {2, 1});
+  int64_t bytes = 0;
+  for (const plan::Unit& unit : weights.plan.units) {
+    bytes += round_up(2 * unit.shard_numel, tiers::kDiskBlockBytes);
+  }
+  EXPECT_EQ(tiers::SlotTable::bytes_for(weights.slotted), bytes);
+  config.checkpoint.async = false;
+  EXPECT_TRUE(build(config, {2, 1}).slotted.empty());
+}
+
+TEST(FrozenDisk, LeavesHostMemoryAWindow) {
+  EXPECT_EQ(build_of(kAll, Dtype::bf16).copy_bytes, FrozenDisk::kWindowBytes);
+  const Build states = build_of(kStates, Dtype::bf16), none = build_of(kNone, Dtype::bf16);
+  int64_t numel = 0;
+  for (const plan::Unit& unit : states.plan.units) numel += unit.shard_numel;
+  EXPECT_EQ(states.copy_bytes, 2 * numel + FrozenDisk::kWindowBytes) << "weights";
+  EXPECT_EQ(none.copy_bytes, 12 * numel);
+}
+
+/// The state of one rank, in memory and on a disk of its own.
+class Rank {
+ public:
+  explicit Rank(const plan::Plan& plan)
+      : plan_(plan),
+        held_(plan, 1),
+        disk_(std::make_shared<Disk>(DiskSettings{.folders = {place_.path()}},
+                                     plan.arena_bytes[size_t(plan::Tier::nvme)],
+                                     saved_on_disk(plan, kSavedParts))),
+        window_(plan, disk_->lanes(), std::span(memory_.data(), size_t(memory_.bytes()))) {}
+
+  const std::shared_ptr<Disk>& disk() const { return disk_; }
+  StateView view() {
+    StateView view = held_.view();
+    view.read_far = [this](int32_t buffer, int64_t offset, std::span<std::byte> out) {
+      window_.read(buffer, offset, out);
+    };
+    return view;
+  }
+  /// Finite numbers in every state, others for another salt.
+  void fill(uint32_t salt) {
+    std::vector<std::byte> bytes;
+    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+      const plan::Buffer& buffer = plan_.buffers[b];
+      if (!buffer.persistent) continue;
+      bytes.resize(size_t(buffer.bytes));
+      for (std::byte& byte : bytes) byte = std::byte(salt++ % 61);
+      if (is_on_disk(plan_, int32_t(b))) {
+        window_.write(int32_t(b), 0, bytes);
+      } else {
+        std::ranges::copy(bytes, held_.view().bytes(int32_t(b)).begin());
+      }
+    }
+  }
+
+ private:
+  const plan::Plan& plan_;
+  testing::Held held_;
+  testing_support::TempFolder place_{"frozen"};
+  std::shared_ptr<Disk> disk_;
+  Arena memory_{int64_t(1) << 20};
+  run::DiskWindow window_;
+};
+
+std::vector<std::vector<std::byte>> pieces_of(Payload& payload) {
+  std::vector<std::vector<std::byte>> pieces;
+  for (size_t i = 0; i < payload.pieces(); ++i) {
+    const auto piece = payload.piece(i);
+    pieces.emplace_back(piece.begin(), piece.end());
+  }
+  return pieces;
+}
+
+TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
+  for (const Homes homes : {kAll, kStates, kParameters}) {
+    for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+      const Build made = build_of(homes, compute);
+      Rank rank(made.plan);
+      FrozenDisk frozen(made.plan, kSavedParts);
+      PayloadCopy copy(made.plan, kSavedParts);
+      for (const uint32_t save : {1, 2, 3}) {
+        rank.fill(save);
+        LivePayload live(rank.view(), kSavedParts);
+        const auto found = pieces_of(live);
+        frozen.freeze(rank.disk());
+        copy.copy(live, frozen.view(1));
+        rank.fill(save + 20);
+        EXPECT_NE(pieces_of(live), found);
+        EXPECT_EQ(pieces_of(copy), found) << name_of(compute) << " save " << save;
+        frozen.thaw();
+      }
+    }
+  }
+}
+
+TEST(FrozenDisk, LetsGoOfTheDiskWhenItEnds) {
+  const Build made = build_of(kAll, Dtype::f32);
+  Rank rank(made.plan);
+  for (int i = 0; i < 2; ++i) FrozenDisk(made.plan, kSavedParts).freeze(rank.disk());
+  EXPECT_EQ(rank.disk().use_count(), 1);
+}
+
+}  // namespace
+}  // namespace zero::train
