@@ -7,16 +7,6 @@
 #include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
-namespace {
-
-constexpr int32_t kNobody = -1;
-
-bool bit_of(const std::string& bits, size_t number) {
-  return (uint8_t(bits[number / 8]) >> number % 8 & 1) != 0;
-}
-
-}  // namespace
-
 BlockLedger::BlockLedger(const Manifest& manifest) : manifest_(manifest), first_{0} {
   for (const File& file : manifest.files) {
     first_.push_back(first_.back() + int64_t(file.crc32c.size()));
@@ -38,29 +28,21 @@ void BlockLedger::note(int64_t number, const Digest& digest) {
   noted_.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string BlockLedger::bits() const {
-  std::string bits((digests_.size() + 7) / 8, '\0');
-  for (size_t i = 0; i < digests_.size(); ++i) {
-    if (has(int64_t(i))) bits[i / 8] = char(uint8_t(bits[i / 8]) | 1u << i % 8);
+std::vector<int32_t> BlockLedger::claims(int32_t rank) const {
+  std::vector<int32_t> claims(digests_.size(), kNobody);
+  for (size_t i = 0; i < claims.size(); ++i) {
+    if (has(int64_t(i))) claims[i] = rank;
   }
-  return bits;
+  return claims;
 }
 
-std::vector<int32_t> BlockLedger::owners(const std::vector<std::string>& bits) const {
-  for (const std::string& of : bits) {
-    ZERO_REQUIRE(of.size() == (digests_.size() + 7) / 8, "ranks have read other manifests");
-  }
-  std::vector<int32_t> owners(digests_.size(), kNobody);
-  for (size_t i = 0; i < owners.size(); ++i) {
-    const auto reader = std::ranges::find_if(bits, [&](const auto& of) { return bit_of(of, i); });
-    if (reader != bits.end()) owners[i] = int32_t(reader - bits.begin());
-  }
-  const auto ranks = int64_t(bits.size()), unread = std::ranges::count(owners, kNobody);
+std::vector<int32_t> BlockLedger::owners(std::vector<int32_t> claims, int32_t ranks) {
+  const int64_t unread = std::ranges::count(claims, kNobody);
   int64_t given = 0;
-  for (int32_t& owner : owners) {
+  for (int32_t& owner : claims) {
     if (owner == kNobody) owner = int32_t(given++ * ranks / unread);
   }
-  return owners;
+  return claims;
 }
 
 std::vector<BlockLedger::Block> BlockLedger::missing(const std::vector<int32_t>& owners,
@@ -74,27 +56,29 @@ std::vector<BlockLedger::Block> BlockLedger::missing(const std::vector<int32_t>&
   return found;
 }
 
-std::string BlockLedger::digests(const std::vector<int32_t>& owners, int32_t rank) const {
+std::string BlockLedger::digests(const std::vector<int32_t>& owners, int32_t rank,
+                                 int32_t file) const {
   std::string text;
-  for (size_t i = 0; i < owners.size(); ++i) {
-    if (owners[i] != rank) continue;
-    ZERO_REQUIRE(has(int64_t(i)), "block ", i, " was not read");
-    text.append(reinterpret_cast<const char*>(digests_[i].data()), sizeof(Digest));
+  for (int64_t i = first_[size_t(file)]; i < first_[size_t(file) + 1]; ++i) {
+    if (owners[size_t(i)] != rank) continue;
+    ZERO_REQUIRE(has(i), "block ", i, " was not read");
+    text.append(reinterpret_cast<const char*>(digests_[size_t(i)].data()), sizeof(Digest));
   }
   return text;
 }
 
-void BlockLedger::take(const std::vector<int32_t>& owners, int32_t rank,
-                       const std::string& digests) {
+size_t BlockLedger::take(const std::vector<int32_t>& owners, int32_t rank, int32_t file,
+                         std::string_view digests) {
   size_t at = 0;
-  for (size_t i = 0; i < owners.size(); ++i) {
-    if (owners[i] != rank) continue;
+  for (int64_t i = first_[size_t(file)]; i < first_[size_t(file) + 1]; ++i) {
+    if (owners[size_t(i)] != rank) continue;
     ZERO_REQUIRE(at + sizeof(Digest) <= digests.size(), "rank ", rank, " told too few digests");
     Digest digest;
     std::memcpy(digest.data(), digests.data() + at, sizeof(Digest));
-    note(int64_t(i), digest);
+    note(i, digest);
     at += sizeof(Digest);
   }
+  return at;
 }
 
 void BlockLedger::require_digest(int32_t file, const std::string& folder) const {

@@ -48,6 +48,8 @@ class Check {
     return manifest_.format_version > checkpoint::kDigestsOfBytesVersion;
   }
 
+  int32_t files() const { return int32_t(manifest_.files.size()); }
+
   template <class Work>
   Problem together(const Work& work) {
     return first_problem(peers_, disk_, work);
@@ -56,8 +58,7 @@ class Check {
   /// Of those that are this rank's to look at.
   template <class Work>
   void for_each_file(const Work& work) {
-    const auto files = int32_t(manifest_.files.size());
-    for (int32_t file = peers_.rank(); file < files; file += peers_.ranks()) {
+    for (int32_t file = peers_.rank(); file < files(); file += peers_.ranks()) {
       ShardReader reader(folder_->descriptor(), name_, manifest_.files[size_t(file)]);
       work(file, reader);
     }
@@ -70,16 +71,29 @@ class Check {
 
   /// What no rank's state is made of.
   Problem check_rest() {
-    const std::vector<int32_t> owners = ledger_.owners(peers_.share(ledger_.bits()));
-    const Problem problem =
-        together([&] { read_all(ledger_.missing(owners, int32_t(peers_.rank()))); });
-    if (problem) return problem;
-    const std::vector<std::string> told =
-        peers_.share(ledger_.digests(owners, int32_t(peers_.rank())));
-    for (size_t rank = 0; rank < told.size(); ++rank) {
-      ledger_.take(owners, int32_t(rank), told[rank]);
+    const auto rank = int32_t(peers_.rank());
+    std::vector<int32_t> claims = ledger_.claims(rank);
+    peers_.smallest(claims);
+    const std::vector<int32_t> owners = BlockLedger::owners(std::move(claims), peers_.ranks());
+    const Problem problem = together([&] { read_all(ledger_.missing(owners, rank)); });
+    if (!problem) exchange_digests(owners);
+    return problem;
+  }
+
+  /// Each rank hears of the files that are its to look at.
+  void exchange_digests(const std::vector<int32_t>& owners) {
+    const auto rank = int32_t(peers_.rank()), ranks = int32_t(peers_.ranks());
+    std::vector<std::string> told(size_t(ranks), "");
+    for (int32_t file = 0; file < files(); ++file) {
+      told[size_t(file % ranks)] += ledger_.digests(owners, rank, file);
     }
-    return {};
+    const std::vector<std::string> heard = peers_.exchange(told);
+    for (int32_t from = 0; from < ranks; ++from) {
+      std::string_view rest = heard[size_t(from)];
+      for (int32_t file = rank; file < files(); file += ranks) {
+        rest.remove_prefix(ledger_.take(owners, from, file, rest));
+      }
+    }
   }
 
   void read_all(const std::vector<BlockLedger::Block>& blocks) {

@@ -1,6 +1,8 @@
 #include "src/train/checkpoint_layout.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
@@ -177,6 +179,21 @@ void require_readable_manifest(const plan::Plan& plan, bool weights_only,
          checkpoint::kManifestBytesMax, " are read - ",
          smaller ? "write checkpoint.weights_only = true, which saves weights alone"
                  : "take a smaller model, or fewer ranks");
+}
+
+void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manifest,
+                      const std::string& folder) {
+  std::map<std::string_view, const checkpoint::Tensor*> known;
+  for (const checkpoint::Tensor& tensor : manifest.tensors) known[tensor.name] = &tensor;
+  for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
+    for (const SavedPart part : kLoadedParts) {
+      const checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
+      const auto found = known.find(wanted.name);
+      if (found == known.end()) refuse(Exit::kInput, folder, ": holds no ", wanted.name);
+      if (*found->second == wanted) continue;
+      refuse(Exit::kInput, folder, ": ", wanted.name, " has other extents than this model's");
+    }
+  }
 }
 
 void place_slices(const std::vector<std::vector<int64_t>>& offsets,

@@ -88,6 +88,11 @@ void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPar
 void require_readable_manifest(const plan::Plan& plan, bool weights_only,
                                const std::map<std::string, std::string>& facts);
 
+/// Requires that a checkpoint has the tensors that this plan loads. Throws Error(kInput) naming
+/// `folder` and the first that it lacks or has with other extents.
+void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manifest,
+                      const std::string& folder);
+
 /// The places of what was described. `offsets` [ranks][slices of the rank]: of their first bytes in
 /// its file, as ShardWriter tells.
 void place_slices(const std::vector<std::vector<int64_t>>& offsets, checkpoint::Manifest& manifest);

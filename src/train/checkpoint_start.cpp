@@ -9,6 +9,7 @@
 
 #include "src/train/checkpoint_check.hpp"
 #include "src/train/checkpoint_facts.hpp"
+#include "src/train/checkpoint_layout.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/train/checkpointer.hpp"
@@ -116,20 +117,22 @@ std::string Checkpointer::look_at(Start& start, int64_t step) {
 }
 
 std::string Checkpointer::problem_of(const Start& start, Engine* engine) {
+  // Who has less to read than others leaves them its core.
+  const Asleep asleep(session_.peers());
   std::optional<StateView> view;
   if (engine) view = engine->view();
   return damage_in(check_checkpoint(session_.peers(), session_.threads(), *start.store,
                                     start.manifest, view ? &*view : nullptr));
 }
 
-/// What is wrong with a checkpoint; "" if nothing is. What could not be read may be whole.
+/// What is wrong with a checkpoint; "" if nothing is.
 std::string Checkpointer::damage_in(const Problem& problem) {
   if (!problem || problem.exit == Exit::kInput) return problem.what;
   session_.together([&] {
     if (session_.rank() != problem.rank) return;
-    const bool unread = problem.exit == Exit::kIo;
+    const bool unread = problem.exit == Exit::kIo;  // or a disk that is filled from it fails
     refuse(problem.exit, problem.what,
-           unread ? " - what could not be read may be whole: mend that and start again" : "");
+           unread ? " - mend that and start again: the checkpoint may be whole" : "");
   });
   return "";
 }
@@ -190,9 +193,11 @@ void Checkpointer::require_same_training(const Start& start) {
              "\" and another ", place_of(config_));
     }
     const std::string refused = changes_since(facts, facts_, config_.data.changed).refused;
-    if (refused.empty()) return;
-    refuse(Exit::kInput, start.folder(), ": ", refused,
-           " - go on with what it was, or begin anew with another ", place_of(config_));
+    if (!refused.empty()) {
+      refuse(Exit::kInput, start.folder(), ": ", refused,
+             " - go on with what it was, or begin anew with another ", place_of(config_));
+    }
+    require_loadable(plan_, start.manifest, start.folder());
   });
 }
 
@@ -201,8 +206,6 @@ std::vector<std::string> Checkpointer::changes(const Start& start) const {
 }
 
 bool Checkpointer::load(const Start& start, Engine& engine) {
-  // Who has less to read than others leaves them its core.
-  const Asleep asleep(session_.peers());
   if (!verify(start, &engine)) return false;
   take_state(start, engine);
   if (start.store != store_.get()) return true;
@@ -215,7 +218,6 @@ bool Checkpointer::load(const Start& start, Engine& engine) {
 
 std::optional<Evaluation> Checkpointer::load_best(int64_t last_step, Engine& engine) {
   if (!best_ || best_->step == last_step) return {};
-  const Asleep asleep(session_.peers());
   Start start{.store = store_.get(), .manifest = {}};
   std::string problem = look_at(start, best_->step);
   if (problem.empty()) problem = problem_of(start, &engine);

@@ -3,13 +3,41 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <climits>
 #include <numeric>
 #include <thread>
 #include <utility>
 
 #include "src/comm/mpi_world.hpp"
+#include "zero/base/error.hpp"
 
 namespace zero::train {
+namespace {
+
+/// One of each rank, one behind the other.
+struct Texts {
+  explicit Texts(int ranks) : lengths(size_t(ranks), 0), begins(size_t(ranks), 0) {}
+
+  /// By their lengths.
+  void lay_out() {
+    const int64_t all = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+    ZERO_REQUIRE(all <= INT_MAX, "texts of ", all, " bytes of all ranks");
+    std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
+    bytes.resize(size_t(all));
+  }
+  std::vector<std::string> texts() const {
+    std::vector<std::string> found;
+    for (size_t r = 0; r < lengths.size(); ++r) {
+      found.push_back(bytes.substr(size_t(begins[r]), size_t(lengths[r])));
+    }
+    return found;
+  }
+
+  std::vector<int> lengths, begins;  ///< [ranks]
+  std::string bytes;
+};
+
+}  // namespace
 
 struct Peers::Channel {
   MPI_Comm comm = MPI_COMM_NULL;
@@ -80,23 +108,44 @@ int64_t Peers::smallest(int64_t value) const {
 }
 double Peers::sum(double value) const { return channel_->reduce(value, MPI_DOUBLE, MPI_SUM); }
 
+void Peers::smallest(std::span<int32_t> values) const {
+  channel_->wait("MPI_Allreduce of all ranks", [&] {
+    return MPI_Allreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_INT32_T, MPI_MIN,
+                         channel_->comm);
+  });
+}
+
 std::vector<std::string> Peers::share(const std::string& text) const {
   const int length = int(text.size());
-  std::vector<int> lengths(size_t(ranks()), 0), begins(size_t(ranks()), 0);
+  Texts all(ranks());
   channel_->wait("MPI_Allgather of all ranks", [&] {
-    return MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, channel_->comm);
+    return MPI_Allgather(&length, 1, MPI_INT, all.lengths.data(), 1, MPI_INT, channel_->comm);
   });
-  std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
-  std::string all(size_t(begins.back() + lengths.back()), '\0');
+  all.lay_out();
   channel_->wait("MPI_Allgatherv of all ranks", [&] {
-    return MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(),
-                          MPI_CHAR, channel_->comm);
+    return MPI_Allgatherv(text.data(), length, MPI_CHAR, all.bytes.data(), all.lengths.data(),
+                          all.begins.data(), MPI_CHAR, channel_->comm);
   });
-  std::vector<std::string> texts;
-  for (size_t r = 0; r < lengths.size(); ++r) {
-    texts.push_back(all.substr(size_t(begins[r]), size_t(lengths[r])));
-  }
-  return texts;
+  return all.texts();
+}
+
+std::vector<std::string> Peers::exchange(const std::vector<std::string>& texts) const {
+  Texts sent(ranks()), received(ranks());
+  for (size_t r = 0; r < texts.size(); ++r) sent.lengths[r] = int(texts[r].size());
+  sent.lay_out();
+  for (size_t r = 0; r < texts.size(); ++r)
+    texts[r].copy(sent.bytes.data() + sent.begins[r], texts[r].size());
+  channel_->wait("MPI_Alltoall of all ranks", [&] {
+    return MPI_Alltoall(sent.lengths.data(), 1, MPI_INT, received.lengths.data(), 1, MPI_INT,
+                        channel_->comm);
+  });
+  received.lay_out();
+  channel_->wait("MPI_Alltoallv of all ranks", [&] {
+    return MPI_Alltoallv(sent.bytes.data(), sent.lengths.data(), sent.begins.data(), MPI_CHAR,
+                         received.bytes.data(), received.lengths.data(), received.begins.data(),
+                         MPI_CHAR, channel_->comm);
+  });
+  return received.texts();
 }
 
 std::vector<std::string> Peers::gather(const std::string& text) const {

@@ -66,13 +66,17 @@ void RunFolder::make_way(bool with_checkpoints) {
   if (!outputs.empty()) move_away(outputs);
 }
 
+void RunFolder::remove(const char* name) const {
+  const std::string path = path_ + "/" + name;
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) refuse_path(path, errno);
+}
+
+// How launches ended is on their record.
+void RunFolder::forget_error() { remove("error.json"); }
+
 void RunFolder::go_on() {
-  // What is true of an end only, which is yet to come; how launches ended is on their record.
-  for (const char* name : {"summary.json", "error.json"}) {
-    if (unlink((path_ + "/" + name).c_str()) != 0 && errno != ENOENT) {
-      refuse_path(path_ + "/" + name, errno);
-    }
-  }
+  // What is true of an end only, which is yet to come.
+  remove("summary.json");
   constexpr const char* kOfAnEarlierEnd[] = {"sample.txt", "trace.json", "model"};
   const std::vector<std::string> outputs = present(kOfAnEarlierEnd);
   if (!outputs.empty()) move_away(outputs);

@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "io/checkpoint/file_digest.hpp"
+#include "tests/support/rank_states.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/io/files/input_file.hpp"
+#include "zero/train/build.hpp"
 
 namespace zero::train {
 namespace {
@@ -32,21 +34,28 @@ int64_t bytes_read() {
   return 0;
 }
 
-/// A checkpoint that all ranks see; the first one has made it.
+/// A checkpoint of step 1 that all ranks see; the first one makes it.
 class CheckpointChecks : public ::testing::Test {
  protected:
-  CheckpointChecks() {
+  void SetUp() override {
+    save_once([](Store& to) { testing_support::save_small(to, 1); });
+  }
+  // Nobody removes what others look at.
+  ~CheckpointChecks() override { peers.share(""); }
+
+  template <class Save>
+  void save_once(const Save& save) {
+    peers.share("");
     if (peers.rank() == 0) {
+      writer.reset();
       folder.emplace("checkpoint-check");
       writer.emplace(Store::Options{.root = folder->path(), .writes = true});
-      testing_support::save_small(*writer, 1);
+      save(*writer);
     }
     root = peers.share(folder ? folder->path() : "")[0];
     store.emplace(Store::Options{.root = root});
     manifest = store->verify(1, false);
   }
-  // Nobody removes what others look at.
-  ~CheckpointChecks() override { peers.share(""); }
 
   std::string path(const File& file) const { return root + "/step00000001/" + file.name; }
   void flip(const File& file, int64_t offset) const {
@@ -59,6 +68,11 @@ class CheckpointChecks : public ::testing::Test {
     }
     peers.share("");
   }
+  int64_t bytes_of_files() const {
+    int64_t bytes = 0;
+    for (const File& file : manifest.files) bytes += file.bytes;
+    return bytes;
+  }
   Problem check() const { return check_checkpoint(peers, 2, *store, manifest, nullptr); }
 
   Peers peers;
@@ -69,15 +83,39 @@ class CheckpointChecks : public ::testing::Test {
 };
 
 TEST_F(CheckpointChecks, ReadEachByteOnceOnAllRanksTogether) {
-  int64_t files = 0;
-  for (const File& file : manifest.files) files += file.bytes;
-  const int64_t before = bytes_read();
+  const int64_t files = bytes_of_files(), before = bytes_read();
   const Problem problem = check();
   const double read = peers.sum(double(bytes_read() - before));
   EXPECT_EQ(problem.what, "");
   // Structures of a few KiB are looked at beside their blocks.
   EXPECT_GE(read, double(files));
   EXPECT_LE(read, 1.1 * double(files));
+}
+
+/// At stage 3, where no rank holds what another does, by as many ranks as have saved.
+TEST_F(CheckpointChecks, FillStatesByTheSameReads) {
+  RunConfig config = testing::tiny(3, Dtype::bf16);
+  config.model.vocab_size = 40000;
+  const Build made = build(config, {peers.ranks(), 1});
+  save_once([&](Store& to) {
+    testing::RankStates saved(made.plan);
+    saved.fill();
+    saved.save(to);
+  });
+  testing::RankStates loaded(made.plan);
+  const StateView view = loaded.view(peers.rank());
+  const int64_t before = bytes_read();
+  const Problem problem = check_checkpoint(peers, 1, *store, manifest, &view);
+  const double read = peers.sum(double(bytes_read() - before));
+  EXPECT_EQ(problem.what, "");
+  EXPECT_EQ(loaded.wrong_elements(peers.rank()), 0);
+  EXPECT_LE(read, 1.05 * double(bytes_of_files()));
+
+  // What no state is made of counts as well.
+  const checkpoint::Slice& weights = manifest.slices.front();
+  ASSERT_EQ(manifest.tensors[size_t(weights.tensor)].name, "model/transformer.wte.weight");
+  flip(manifest.files[size_t(weights.file)], weights.offset + 3 * kDigestBlockBytes);
+  EXPECT_THAT(check_checkpoint(peers, 1, *store, manifest, &view).what, HasSubstr(": block "));
 }
 
 TEST_F(CheckpointChecks, FindAFlippedBitInEachBlockAndTellAll) {

@@ -26,6 +26,26 @@ TEST(Peers, ShareTextsOfDifferentLengthsByRank) {
   EXPECT_EQ(peers.gather("t").size(), peers.rank() == 0 ? all.size() : 0);
 }
 
+TEST(Peers, AgreeOnTheSmallestOfEachValue) {
+  const Peers peers;
+  std::vector<int32_t> values = {peers.rank(), 7 - peers.rank(), INT32_MAX};
+  peers.smallest(values);
+  EXPECT_EQ(values, (std::vector<int32_t>{0, 8 - peers.ranks(), INT32_MAX}));
+}
+
+TEST(Peers, ExchangeTextsOfDifferentLengths) {
+  const Peers peers;
+  std::vector<std::string> texts;
+  for (int to = 0; to < peers.ranks(); ++to) {
+    texts.push_back(std::string(size_t(to), char('a' + peers.rank())));
+  }
+  const std::vector<std::string> received = peers.exchange(texts);
+  ASSERT_EQ(received.size(), texts.size());
+  for (size_t from = 0; from < received.size(); ++from) {
+    EXPECT_EQ(received[from], std::string(size_t(peers.rank()), char('a' + from)));
+  }
+}
+
 TEST(Peers, OneVoteIsHeardByAll) {
   Peers peers;
   peers.cast_vote(peers.rank() == peers.ranks() - 1 ? 15 : 0);

@@ -90,7 +90,15 @@ TEST(RunFolder, ARunThatGoesOnKeepsItsRecordAndLosesWhatAnEndHasLeft) {
   for (const char* name : {"metrics.jsonl", "launches.jsonl", "summary.json", "error.json"}) {
     std::ofstream(path + "/" + name) << "{}";
   }
-  RunFolder(path).go_on();
+  {
+    RunFolder folder(path);
+    folder.forget_error();
+    for (const char* name : {"metrics.jsonl", "launches.jsonl", "summary.json", "model"}) {
+      EXPECT_TRUE(fs::exists(path + "/" + name)) << name;
+    }
+    EXPECT_FALSE(fs::exists(path + "/error.json"));
+    folder.go_on();
+  }
   for (const char* name : {"metrics.jsonl", "launches.jsonl", "old-1/model"}) {
     EXPECT_TRUE(fs::exists(path + "/" + name)) << name;
   }

@@ -39,11 +39,15 @@ class Peers {
   int64_t largest(int64_t value) const;
   int64_t smallest(int64_t value) const;
   double sum(double value) const;
+  /// The smallest of each value, in place; all ranks have as many, at most 2^31 - 1.
+  void smallest(std::span<int32_t> values) const;
 
   /// The text of every rank, by rank, on rank 0; empty elsewhere.
   std::vector<std::string> gather(const std::string& text) const;
   /// The same, on every rank.
   std::vector<std::string> share(const std::string& text) const;
+  /// texts[r] goes to rank r; returns what each rank has sent to this one. At most 2 GiB each way.
+  std::vector<std::string> exchange(const std::vector<std::string>& texts) const;
 
   void send(std::span<const float> values, int to) const;
   void receive(std::span<float> values, int from) const;

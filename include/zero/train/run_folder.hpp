@@ -23,8 +23,10 @@ class RunFolder {
   /// Of an earlier run there is nothing to go on from, or it is not wanted: its files, and its
   /// checkpoints if asked for, move to old-<n>/. Throws Error(kIo).
   void make_way(bool with_checkpoints);
-  /// An earlier run goes on: its metrics and launches stay, its summary and error are removed, and
-  /// what it has written at an end, such as model/, moves to old-<n>/. Throws Error(kIo).
+  /// This launch may fail, too: an earlier one's error is removed. Throws Error(kIo).
+  void forget_error();
+  /// An earlier run goes on: its metrics and launches stay, its summary is removed, and what it has
+  /// written at an end, such as model/, moves to old-<n>/. Throws Error(kIo).
   void go_on();
 
   const std::string& path() const { return path_; }
@@ -35,6 +37,7 @@ class RunFolder {
 
  private:
   void try_disk() const;
+  void remove(const char* name) const;
   std::vector<std::string> present(std::span<const char* const> names) const;
   void move_away(const std::vector<std::string>& names);
 

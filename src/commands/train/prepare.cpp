@@ -218,48 +218,42 @@ bool Run::is_finished() {
   return true;
 }
 
-void Run::begin_folder() {
+void Run::begin() {
+  begin_launch();
+  if (!start_from_) introduce_start();
+  make_engine();
+  if (start_from_) {
+    while (!checkpointer_->load(*start_from_, *engine_)) take_older_start();
+    introduce_start();
+  }
+  load_initial_weights();
+  outlook_.rates = engine_->begin_disk();
+  if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
+}
+
+/// Of what an earlier launch has left in the folder only its error goes before a checkpoint is
+/// found to verify.
+void Run::begin_launch() {
   session_.together([&] {
     if (!folder_) return;
     if (start_from_) {
-      folder_->go_on();
+      folder_->forget_error();
     } else {
       folder_->make_way(false);
     }
   });
   session_.record_failures_in(config_.run.output);
   session_.together([&] {
-    if (folder_) begin_files();
+    if (!folder_) return;
+    requests_ = train::Requests(folder_->path());
+    for (const std::string& name : requests_.forget()) {
+      say(text(name, " was for an earlier launch and is removed\n"));
+    }
+    record_launch();
   });
 }
 
-void Run::begin_files() {
-  requests_ = train::Requests(folder_->path());
-  for (const std::string& name : requests_.forget()) {
-    say(text(name, " was for an earlier launch and is removed\n"));
-  }
-  const std::string& ended = folder_->earlier_end();
-  if (start_from_) {
-    say(text("going on from step ", done(), ", ", start_from_->folder(), "\n"));
-    for (const std::string& change : checkpointer_->changes(*start_from_)) {
-      say(text("changed since: ", change, "\n"));
-    }
-    if (!is_of_this_batch(cursor_)) {
-      say(text("the data go on behind the ", counted(cursor_.samples, "sample"),
-               " of its steps\n"));
-    }
-  } else if (initial_) {
-    say(text("beginning with the weights of ", initial_->path(), "\n"));
-  }
-  if (start_from_ && !folder_->moved_to().empty()) {
-    say(text("what the earlier end left moved to ", folder_->moved_to(), "\n"));
-  }
-  if (!start_from_ && !folder_->moved_to().empty()) {
-    say(text(
-        "earlier run here: ", ended, ended.empty() ? "" : ", ",
-        config_.checkpoint.resume == Resume::never ? "not to go on" : "no checkpoint to go on from",
-        "; its files moved to ", folder_->moved_to(), "\n"));
-  }
+void Run::record_launch() {
   std::vector<std::string> command = {"zeroapp", line_.input};
   command.insert(command.end(), line_.overrides.begin(), line_.overrides.end());
   train::begin_launch(folder_->path(), {.host = session_.host(),
@@ -268,29 +262,50 @@ void Run::begin_files() {
                                         .version = version(),
                                         .command = command,
                                         .resumed_from = done()});
-  write_file("effective.toml", effective_toml(input_));
 }
 
-void Run::begin() {
-  begin_folder();
-  make_engine();
-  while (start_from_ && !checkpointer_->load(*start_from_, *engine_)) begin_from_older();
-  load_initial_weights();
-  outlook_.rates = engine_->begin_disk();
-  if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
-}
-
-/// Once more from the line of the launch on: nothing was done yet with what does not verify.
-void Run::begin_from_older() {
+void Run::take_older_start() {
   const std::string how = text("step ", done(), " does not verify");
-  session_.together([&] {
-    if (folder_ && !train::end_launch(folder_->path(), how)) {
-      warn("launches.jsonl could not be written");
-    }
-  });
   find_start();
-  begin_folder();
+  session_.together([&] {
+    if (!folder_) return;
+    if (!train::end_launch(folder_->path(), how)) warn("launches.jsonl could not be written");
+    record_launch();
+  });
   make_engine();
+}
+
+void Run::introduce_start() {
+  session_.together([&] {
+    if (!folder_) return;
+    if (start_from_) folder_->go_on();
+    say(start_text());
+    write_file("effective.toml", effective_toml(input_));
+  });
+}
+
+std::string Run::start_text() const {
+  std::string words;
+  const std::string& moved_to = folder_->moved_to();
+  if (start_from_) {
+    words += text("going on from step ", done(), ", ", start_from_->folder(), "\n");
+    for (const std::string& change : checkpointer_->changes(*start_from_)) {
+      words += text("changed since: ", change, "\n");
+    }
+    if (!is_of_this_batch(cursor_)) {
+      words +=
+          text("the data go on behind the ", counted(cursor_.samples, "sample"), " of its steps\n");
+    }
+    if (!moved_to.empty()) words += text("what the earlier end left moved to ", moved_to, "\n");
+    return words;
+  }
+  if (initial_) words += text("beginning with the weights of ", initial_->path(), "\n");
+  if (moved_to.empty()) return words;
+  const std::string& ended = folder_->earlier_end();
+  const bool unwanted = config_.checkpoint.resume == Resume::never;
+  return words + text("earlier run here: ", ended, ended.empty() ? "" : ", ",
+                      unwanted ? "not to go on" : "no checkpoint to go on from",
+                      "; its files moved to ", moved_to, "\n");
 }
 
 void Run::make_engine() {

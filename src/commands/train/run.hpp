@@ -62,8 +62,11 @@ class Run {
   bool begins_anew() const;
   void count_from_start();
   bool has_ended();
-  void begin_folder();
-  void begin_from_older();
+  void begin_launch();
+  void record_launch();
+  void take_older_start();
+  void introduce_start();
+  std::string start_text() const;
   void make_engine();
   void load_initial_weights();
   std::optional<train::Trainer::Parts::Saves> saves();
@@ -73,7 +76,6 @@ class Run {
   bool is_of_this_batch(const DataCursor& done) const;
   std::string limit_text() const;
   train::TimeLimit time_limit() const;
-  void begin_files();
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
   void tell_of_disk(double compute_seconds);

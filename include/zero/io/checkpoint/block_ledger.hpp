@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
@@ -32,13 +33,14 @@ class BlockLedger {
   /// Keeps what is there already.
   void note(int32_t file, int64_t block, const Digest& digest);
 
-  /// A bit for each block that is noted, for owners().
-  std::string bits() const;
-  /// Who answers for each block, from the bits() of all ranks: the first that has noted it; of
-  /// those that nobody has, each rank for as many, neighbours to one. Requires that all have read
-  /// the same manifest.
+  static constexpr int32_t kNobody = INT32_MAX;
+  /// `rank` for each block that is noted, else kNobody.
   ///   [blocks]
-  std::vector<int32_t> owners(const std::vector<std::string>& bits) const;
+  std::vector<int32_t> claims(int32_t rank) const;
+  /// Who answers for each block, from the smallest of all ranks' claims: the first that has noted
+  /// it; of those that nobody has, each rank for as many, neighbours to one.
+  ///   [blocks]
+  static std::vector<int32_t> owners(std::vector<int32_t> claims, int32_t ranks);
 
   struct Block {
     int32_t file;
@@ -47,10 +49,12 @@ class BlockLedger {
   /// What a rank has to read yet of what it answers for.
   std::vector<Block> missing(const std::vector<int32_t>& owners, int32_t rank) const;
 
-  /// The digests of what a rank answers for, all of it noted.
-  std::string digests(const std::vector<int32_t>& owners, int32_t rank) const;
-  /// Notes those of another rank, as its digests() are.
-  void take(const std::vector<int32_t>& owners, int32_t rank, const std::string& digests);
+  /// The digests of what a rank answers for in one file, all of it noted.
+  std::string digests(const std::vector<int32_t>& owners, int32_t rank, int32_t file) const;
+  /// Notes those of another rank, as its digests() are, and returns how many bytes of them there
+  /// were; others may follow.
+  size_t take(const std::vector<int32_t>& owners, int32_t rank, int32_t file,
+              std::string_view digests);
 
   /// All blocks of a file noted: its own digest is theirs. Not up to kDigestsOfBytesVersion. Throws
   /// Error(kInput) naming `folder` and file.
