@@ -28,14 +28,27 @@ void DiskWindow::fill() {
   }
 }
 
+void DiskWindow::rewrite() {
+  const std::lock_guard lock(mutex_);
+  for (const plan::Buffer& buffer : plan_.buffers) {
+    if (buffer.tier != plan::Tier::nvme || !buffer.persistent) continue;
+    for (int64_t at = 0; at < buffer.bytes; at += int64_t(window_.size())) {
+      const size_t bytes = std::min(window_.size(), size_t(buffer.bytes - at));
+      disks_.read->read(buffer.offset + at, window_.first(bytes));
+      disks_.write->write(buffer.offset + at, window_.first(bytes), 0);
+    }
+  }
+}
+
 DiskTrial DiskWindow::try_out(double most_seconds, bool writes) {
   const std::lock_guard lock(mutex_);
   DiskTrial trial;
   for (const plan::Buffer& buffer : plan_.buffers) {
     if (buffer.tier != plan::Tier::nvme) continue;
-    for (int64_t at = 0; at < buffer.bytes;) {
+    const int64_t bytes = round_up(buffer.bytes, plan::kPageBytes);  // as ops move it
+    for (int64_t at = 0; at < bytes;) {
       if (trial.read.seconds + trial.write.seconds >= most_seconds) return trial;
-      const size_t most = std::min(window_.size(), size_t(buffer.bytes - at));
+      const size_t most = std::min(window_.size(), size_t(bytes - at));
       const std::span blocks = window_.first(stretch_at(buffer.offset + at, most).bytes);
       try_out(buffer.offset + at, blocks, writes, trial);
       at += int64_t(blocks.size());

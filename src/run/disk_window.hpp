@@ -25,6 +25,8 @@ class DiskWindow {
   /// they are. Reads all that it comes to; writes back what it has read where `writes`, and what
   /// nobody has written.
   DiskTrial try_out(double most_seconds, bool writes);
+  /// Writes what lasts on disk once more, as it is: behind fill().
+  void rewrite();
   /// What nobody has written is read as zeros.
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);

@@ -113,12 +113,8 @@ class Executor::Impl {
   }
 
   void fill_disk() {
-    if (window_ && !filled_) window_->fill();
+    if (window && !filled_) window->fill();
     filled_ = true;
-  }
-
-  DiskTrial try_disk(double most_seconds, bool writes) {
-    return window_ ? window_->try_out(most_seconds, writes) : DiskTrial{};
   }
 
   void run(BodyId body, const kernels::StepInputs& inputs) {
@@ -159,7 +155,7 @@ class Executor::Impl {
   const Arena& arena(plan::Tier tier) const { return arenas_[size_t(tier)]; }
 
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
-    if (is_on_disk(buffer)) return window_->read(buffer, offset, out);
+    if (is_on_disk(buffer)) return window->read(buffer, offset, out);
     if (state_is_up_ && buffer == plan_.step_state) {
       const auto state = mail_.state().subspan(size_t(offset), out.size());
       std::copy(state.begin(), state.end(), out.begin());
@@ -177,7 +173,7 @@ class Executor::Impl {
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) {
     if (is_on_disk(buffer)) {
       copies_are_true_ = false;
-      return window_->write(buffer, offset, in);
+      return window->write(buffer, offset, in);
     }
     if (buffer == plan_.step_state) state_is_up_ = false;
     std::byte* const to =
@@ -233,6 +229,7 @@ class Executor::Impl {
   }
 
   Crew crew;
+  std::optional<DiskWindow> window;  ///< where the plan keeps something on disk
   int64_t reads_ahead = 0;
 
  private:
@@ -261,7 +258,7 @@ class Executor::Impl {
     ZERO_REQUIRE(disks.read != nullptr && disks.write != nullptr && plan_.disk_window >= 0,
                  "a plan with ", plan_.arena_bytes[size_t(plan::Tier::nvme)],
                  " bytes on disk needs one");
-    window_.emplace(plan_, disks, bytes(plan_.disk_window));
+    window.emplace(plan_, disks, bytes(plan_.disk_window));
   }
 
   template <class Inputs>
@@ -352,7 +349,6 @@ class Executor::Impl {
   bool state_is_up_ = false;  ///< the mail has what is in device memory
   std::mutex copying_;
   RankMemory memory_;
-  std::optional<DiskWindow> window_;
   bool filled_ = false;
   std::optional<TraceRing> trace_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
@@ -365,7 +361,12 @@ Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& 
 Executor::~Executor() = default;
 
 void Executor::fill_disk() { impl_->fill_disk(); }
-DiskTrial Executor::try_disk(double most, bool writes) { return impl_->try_disk(most, writes); }
+void Executor::rewrite_disk() {
+  if (impl_->window) impl_->window->rewrite();
+}
+DiskTrial Executor::try_disk(double most, bool writes) {
+  return impl_->window ? impl_->window->try_out(most, writes) : DiskTrial{};
+}
 void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
 void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);

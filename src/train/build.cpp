@@ -176,6 +176,12 @@ int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch)
   return config.evaluation.micro_batch_size ? config.evaluation.micro_batch_size : batch.micro;
 }
 
+bool is_saved(const RunConfig& config) {
+  const CheckpointConfig& wanted = config.checkpoint;
+  return config.data.train != "synthetic" || wanted.interval > 0 ||
+         wanted.resume == Resume::require || !wanted.resume_from.empty();
+}
+
 Build build(const RunConfig& config, const Team& team, double streamed_share) {
   Build made{.model = model_of(config), .batch = resolve_batch(config, team.ranks), .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
@@ -185,11 +191,11 @@ Build build(const RunConfig& config, const Team& team, double streamed_share) {
                             evaluation_graph(config, made.model, made.evaluation_micro));
   refuse_unless_bf16_travels(config, made.plan);
   refuse_unless_activations_leave(config, made.plan);
-  if (config.checkpoint.async) {
+  if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(config.checkpoint.weights_only);
     made.slotted = saved_on_disk(made.plan, parts);
     made.copy_bytes = PayloadCopy::bytes_for(made.plan, parts) +
-                      (made.slotted.empty() ? 0 : FrozenDisk::kWindowBytes);
+                      (made.slotted.empty() ? 0 : FrozenDisk::kWindowBytes + kRoomBytes);
   }
   return made;
 }

@@ -21,7 +21,9 @@ void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
                                      const Engine& engine) {
   session_.together([&] {
     disk_->freeze(engine.disk());
-    copy_->copy(live, disk_->view(session_.rank()));
+    copy_->copy(live, disk_->view(session_.rank(), [this](const std::exception_ptr& error) {
+      session_.end_all(error);
+    }));
   });
   if (!watchdog_) {
     watchdog_ = engine.make_watchdog([this] { return pieces_.load(); },

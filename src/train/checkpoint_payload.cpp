@@ -97,6 +97,10 @@ PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> part
     : memory_(bytes_for(plan, parts)), threads_(threads) {
   // Training waits for copies, and not the first one for page faults.
   memory_.touch(threads);
+  if (saved_on_disk(plan, parts).empty()) return;
+  room_.reserve(size_t(kPieceNumel));
+  weight_room_.reserve(size_t(kPieceNumel));
+  rest_room_.reserve(size_t(kPieceNumel));
 }
 
 void PayloadCopy::copy(const LivePayload& live, StateView frozen) {

@@ -40,6 +40,9 @@ class LivePayload final : public Payload {
   std::vector<float> room_;
 };
 
+/// At most, of what a copy joins and reads from disk, beside it.
+inline constexpr int64_t kRoomBytes = kPieceNumel * 8;
+
 /// Out of a second buffer of what rests in memory, and of what is frozen on disk, so that training
 /// may go on.
 class PayloadCopy final : public Payload {

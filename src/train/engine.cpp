@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <thread>
 
 #include "src/train/sign_of_life.hpp"
@@ -205,7 +204,7 @@ void Engine::start_watchdog() {
   // single transfer may take a slow disk longer than any patience, but its blocks do not.
   const auto finished = [this, progress] {
     board_->live(works(progress) || (disk_ && disk_->is_moving()),
-                 finished_ops(progress) + disk_moved().sum());
+                 finished_ops(progress) + moved_by_lanes().sum());
     look_at_disk();
     if (board_->another_gave_up()) follow_end();
     return board_->finished_ops();
@@ -218,7 +217,7 @@ void Engine::start_watchdog() {
 void Engine::look_at_disk() {
   if (!pace_ || !session_.leads_node()) return;
   const std::chrono::duration<double> now = Clock::now().time_since_epoch();
-  const std::string slow = pace_->look(now.count(), disk_->is_moving(), disk_moved());
+  const std::string slow = pace_->look(now.count(), disk_->is_moving(), moved_by_lanes());
   if (!slow.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", slow.c_str());
 }
 
@@ -249,12 +248,12 @@ DiskRates Engine::begin_disk() {
   return disk_rates_;
 }
 
-/// A disk that is too small is found now and not by a step: what was written goes to the other
-/// slot, too.
+/// A disk that is too small is found now and not by a step: what has two slots is written to the
+/// other one, too.
 void Engine::take_second_slots() {
   if (!disk_->has_unreserved_slots()) return;
   disk_->freeze();
-  executor_->try_disk(std::numeric_limits<double>::infinity(), true);
+  executor_->rewrite_disk();
   disk_->thaw();
 }
 

@@ -63,10 +63,15 @@ void FrozenDisk::thaw() {
   disk_.reset();
 }
 
-StateView FrozenDisk::view(int rank) {
+StateView FrozenDisk::view(int rank, Failed failed) {
   StateView view{.plan = &plan_, .rank = rank, .bytes = {}};
-  view.read_far = [this](int32_t buffer, int64_t offset, std::span<std::byte> out) {
-    window_->read(buffer, offset, out);
+  view.read_far = [this, failed = std::move(failed)](int32_t buffer, int64_t offset,
+                                                     std::span<std::byte> out) {
+    try {
+      window_->read(buffer, offset, out);
+    } catch (const Error&) {
+      failed(std::current_exception());
+    }
   };
   return view;
 }

@@ -2,6 +2,8 @@
 /// What a save beside training reads of the states that rest on disk: they stay there, as they were
 /// when it began, while steps write to their second slots.
 
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,7 +42,10 @@ class FrozenDisk {
   void freeze(std::shared_ptr<Disk> disk);
   void thaw();
   /// Of what is on disk alone, as freeze() has found it, for one thread; until thaw().
-  StateView view(int rank);
+  /// What could not be read, or reads back as other bytes, goes to `failed`, which does not return:
+  /// a disk to be trusted no more is no failure of a save.
+  using Failed = std::function<void(const std::exception_ptr&)>;
+  StateView view(int rank, Failed failed);
 
  private:
   const plan::Plan& plan_;

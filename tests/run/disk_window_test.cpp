@@ -87,6 +87,19 @@ TEST(DiskWindow, ATrialReadsEverythingAndWritesOnlyWhereItIsTold) {
   EXPECT_EQ(executor.try_disk(0, true).read.bytes, 0) << "no time";
 }
 
+TEST(DiskWindow, IsWrittenOnceMoreAsItIs) {
+  OnDisk place;
+  testing::RankDisk disk(place.hand.plan);
+  Executor executor(place.hand.plan, {}, {}, disk.lanes());
+  executor.write(place.state, 5, std::vector<std::byte>(100, std::byte(7)));
+  executor.fill_disk();
+  const std::vector<std::byte> before = all_of(executor, place.state);
+  const int64_t written = disk.lanes().write->traffic().bytes_written;
+  executor.rewrite_disk();
+  EXPECT_EQ(disk.lanes().write->traffic().bytes_written, written + 2 * OnDisk::kBytes);
+  EXPECT_EQ(all_of(executor, place.state), before);
+}
+
 TEST(DiskWindow, ATrialWritesFirstWhatNobodyHasWritten) {
   OnDisk place;
   testing::RankDisk disk(place.hand.plan);

@@ -121,7 +121,7 @@ def planned(program, *settings):
 
 
 def disks_have_room_for_two(program):
-    """Of what a save reads there; of host memory a save takes no more than a window."""
+    """Of what a save reads there; of host memory a save takes a window of some MiB."""
     for homes, precision in itertools.product(HOMES, PRECISIONS):
         case = f"{homes}, {precision}"
         settings = settings_of(homes, precision)
@@ -133,7 +133,7 @@ def disks_have_room_for_two(program):
         check(two["checkpoint_slot_bytes"] == on_disk and "second slots" in more,
               f"{case}: two slots of {on_disk} bytes: {more}")
         if homes == "all":
-            check(0 < two["checkpoint_copy_bytes"] < 5 << 20, f"{case}: no copy: {more}")
+            check(0 < two["checkpoint_copy_bytes"] < 13 << 20, f"{case}: no copy: {more}")
 
 
 def host_memory_holds_no_copy(program):

@@ -6,6 +6,7 @@
 
 #include "src/train/checkpoint_payload.hpp"
 #include "tests/support/held_state.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/align.hpp"
 
@@ -27,6 +28,7 @@ RunConfig config_of(Homes homes, Dtype compute) {
   config.offload_optimizer.device = homes.states;
   config.offload_param.device = homes.parameters;
   config.checkpoint.async = true;
+  config.checkpoint.interval = 1;  // else synthetic data save nothing
   return config;
 }
 
@@ -58,11 +60,12 @@ TEST(FrozenDisk, HasOneSlotOfWhatNoSaveReads) {
 }
 
 TEST(FrozenDisk, LeavesHostMemoryAWindow) {
-  EXPECT_EQ(build_of(kAll, Dtype::bf16).copy_bytes, FrozenDisk::kWindowBytes);
+  constexpr int64_t kBeside = FrozenDisk::kWindowBytes + kRoomBytes;
+  EXPECT_EQ(build_of(kAll, Dtype::bf16).copy_bytes, kBeside);
   const Build states = build_of(kStates, Dtype::bf16), none = build_of(kNone, Dtype::bf16);
   int64_t numel = 0;
   for (const plan::Unit& unit : states.plan.units) numel += unit.shard_numel;
-  EXPECT_EQ(states.copy_bytes, 2 * numel + FrozenDisk::kWindowBytes) << "weights";
+  EXPECT_EQ(states.copy_bytes, 2 * numel + kBeside) << "weights";
   EXPECT_EQ(none.copy_bytes, 12 * numel);
 }
 
@@ -119,6 +122,8 @@ std::vector<std::vector<std::byte>> pieces_of(Payload& payload) {
   return pieces;
 }
 
+void rethrown(const std::exception_ptr& error) { std::rethrow_exception(error); }
+
 TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
   for (const Homes homes : {kAll, kStates, kParameters}) {
     for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
@@ -131,7 +136,7 @@ TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
         LivePayload live(rank.view(), kSavedParts);
         const auto found = pieces_of(live);
         frozen.freeze(rank.disk());
-        copy.copy(live, frozen.view(1));
+        copy.copy(live, frozen.view(1, rethrown));
         rank.fill(save + 20);
         EXPECT_NE(pieces_of(live), found);
         EXPECT_EQ(pieces_of(copy), found) << name_of(compute) << " save " << save;
@@ -139,6 +144,25 @@ TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
       }
     }
   }
+}
+
+TEST(FrozenDisk, TellsOfADiskThatIsToBeTrustedNoMore) {
+  const Build made = build_of(kAll, Dtype::f32);
+  Rank rank(made.plan);
+  rank.fill(1);
+  const int32_t moments = made.plan.units[0].momentum;
+  const plan::Buffer& buffer = made.plan.buffers[size_t(moments)];
+  const std::vector<std::byte> other(size_t(std::min(buffer.bytes, tiers::kDiskBlockBytes)));
+  rank.disk()->lanes().write->note(buffer.offset, other, 7);
+  FrozenDisk frozen(made.plan, kSavedParts);
+  frozen.freeze(rank.disk());
+  std::string told;
+  const StateView view = frozen.view(1, [&](const std::exception_ptr& error) {
+    told = testing_support::refusal_of(Exit::kIo, [&] { rethrown(error); });
+  });
+  std::vector<std::byte> out(16);
+  view.read_far(moments, 0, out);
+  EXPECT_NE(told.find("written in step 7, reads back as other bytes"), told.npos) << told;
 }
 
 TEST(FrozenDisk, LetsGoOfTheDiskWhenItEnds) {

@@ -65,6 +65,7 @@ TEST(PlanReport, SaysWhereActivationsRest) {
 TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
   RunConfig config = tiny(1);
   config.checkpoint.async = true;
+  config.checkpoint.interval = 1;  // else synthetic data save nothing
   const Build made = build(config, {.ranks = 2});
   ASSERT_GT(made.copy_bytes, 0);
   const std::string copy = text(bytes_text(double(made.copy_bytes)), " of it for checkpoint.async");
@@ -83,6 +84,7 @@ TEST(PlanReport, NamesTheSecondSlotsOfSavesInAShortageOfTheDisk) {
   RunConfig config = tiny(1);
   config.offload_optimizer.device = Home::nvme;
   config.checkpoint.async = true;
+  config.checkpoint.interval = 1;  // else synthetic data save nothing
   const Build made = build(config, {.ranks = 2});
   const int64_t one = made.plan.arena_bytes[size_t(plan::Tier::nvme)];
   MemoryLimit limit{.source = ""};

@@ -95,6 +95,10 @@ class Executor {
   /// the same bytes where `writes`. Behind fill_disk() and between runs; nothing changes.
   DiskTrial try_disk(double most_seconds, bool writes);
 
+  /// Writes what lasts on disk once more, as it is, so that it has come to where it goes next.
+  /// Behind fill_disk() and between runs.
+  void rewrite_disk();
+
   /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first (to
   /// evaluation_inputs for kEvaluate). Before a body that updates, kReadAhead runs by itself where
   /// write() has changed what copies are of. An error on a lane is rethrown here, after the other

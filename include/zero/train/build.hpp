@@ -52,6 +52,10 @@ struct Build {
   int64_t disk_bytes() const;
 };
 
+/// Whether a run saves its state: synthetic data teach nothing that could be lost, unless saves or
+/// checkpoints are asked for.
+bool is_saved(const RunConfig& config);
+
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
 /// library behind products can, and compiles the plan. `streamed_share`:
 /// plan::Request::streamed_share. Throws Error(kUsage) where the numbers cannot work together.

@@ -134,25 +134,20 @@ void Run::resolve_length() {
   input_.config = train::with_asked_homes(config_, input_.config);
 }
 
-/// Synthetic data teach nothing that could be lost.
-bool Run::is_saved() const {
-  const CheckpointConfig& wanted = config_.checkpoint;
-  return !data_.synthetic || wanted.interval > 0 || wanted.resume == Resume::require ||
-         !wanted.resume_from.empty();
-}
-
 void Run::open_folder() {
   session_.together([&] {
     if (!session_.is_first()) return;
     folder_.emplace(config_.run.output);
     if (begins_anew()) folder_->make_way(true);
   });
-  if (!is_saved()) return;
+  if (!train::is_saved(config_)) return;
   fingerprint_ = session_.peers().share(fingerprint_)[0];
   checkpointer_.emplace(session_, config_, build_.plan, facts());
 }
 
-bool Run::begins_anew() const { return !is_saved() || config_.checkpoint.resume == Resume::never; }
+bool Run::begins_anew() const {
+  return !train::is_saved(config_) || config_.checkpoint.resume == Resume::never;
+}
 
 void Run::find_start() {
   if (begins_anew()) return;

@@ -58,7 +58,6 @@ class Run {
   plan::Machine machine();
   void place(const train::Team& team, const train::MemoryLimit& limit,
              const plan::Machine& machine);
-  bool is_saved() const;
   bool begins_anew() const;
   void count_from_start();
   bool has_ended();

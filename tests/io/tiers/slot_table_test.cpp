@@ -6,6 +6,8 @@
 
 #include <array>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/support/faulty_engine.hpp"
 #include "tests/support/refusal.hpp"
@@ -179,6 +181,21 @@ TEST(SlotTable, KeepsWhatASaveReadsWhileALaneWrites) {
       EXPECT_TRUE(disk.reads(disk.lane, 0, disk.filled(100 * save))) << save;
     }
   }
+}
+
+/// As a thread that saves does beside a lane: the thread sanitizer would tell.
+TEST(SlotTable, IsReadByASaveWhileALaneWrites) {
+  const TempFolder folder("slots");
+  Slotted disk({folder.path()});
+  const size_t bytes = size_t(Slotted::kSaved.bytes);
+  disk.lane.write(0, disk.filled(1).first(bytes), 1);
+  const std::vector<std::byte> old(disk.filled(1).data(), disk.filled(1).data() + bytes);
+  disk.slots.freeze();
+  std::thread save([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(disk.reads(disk.save, 0, old));
+  });
+  for (int i = 0; i < 20; ++i) disk.lane.write(0, disk.filled(10 + i).first(bytes), 2 + i);
+  save.join();
 }
 
 TEST(SlotTable, KeepsChecksumsOfBothSlots) {
