@@ -98,6 +98,7 @@ class Place:
 def measure(place):
     """[(forecast, step)] in seconds, configuration by configuration."""
     for ranks in sorted({ranks for ranks, _ in CONFIGURATIONS}):
+        (place.folder / f"ranks{ranks}.toml").unlink(missing_ok=True)
         print(place.run(ranks, "calibrate", "--nvme", ".", "--out", f"ranks{ranks}.toml"))
     pairs = []
     for ranks, settings in CONFIGURATIONS:
