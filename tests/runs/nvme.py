@@ -261,7 +261,7 @@ def a_disk_that_loses_sectors_ends_the_run(runs, place):
         return skip("a disk that loses sectors", "no loop device can be mounted")
     started = runs.start(LARGE, ENDLESS, disk="lossy")
     wait_for_a_step(runs, started[0])
-    # Once is not always enough: for a moment all that is lost may be in memory, about to be written.
+    # Once may not be enough: for a moment all that is lost can be in memory, about to be written.
     deadline = time.monotonic() + 60
     while started[1].poll() is None and time.monotonic() < deadline:
         os.truncate(image, 4 << 20)
