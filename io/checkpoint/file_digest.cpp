@@ -36,10 +36,6 @@ BlockLedger::Digest xxh3_of(std::span<const std::byte> block) {
   return canonical(XXH3_128bits(block.data(), block.size()));
 }
 
-BlockDigest digest_of(std::span<const std::byte> block) {
-  return {.crc32c = crc32c(block), .xxh3 = xxh3_of(block), .bytes = int64_t(block.size())};
-}
-
 FileDigest::FileDigest(int64_t format_version)
     : state_(std::make_unique<State>()), format_version_(format_version) {
   ZERO_REQUIRE(XXH3_128bits_reset(&state_->xxh3) == XXH_OK, "XXH3 does not start");
@@ -54,9 +50,14 @@ void FileDigest::add_block(const BlockDigest& block) {
   state_->update(std::as_bytes(std::span(block.xxh3)));
 }
 
-void FileDigest::add_block(std::span<const std::byte> block) {
-  if (format_version_ > kDigestsOfBytesVersion) return add_block(digest_of(block));
-  enter(crc32c(block), int64_t(block.size()));
+void FileDigest::add_block(std::span<const std::byte> block) { add_block(block, crc32c(block)); }
+
+void FileDigest::add_block(std::span<const std::byte> block, uint32_t crc32c) {
+  const int64_t bytes = int64_t(block.size());
+  if (format_version_ > kDigestsOfBytesVersion) {
+    return add_block({.crc32c = crc32c, .xxh3 = xxh3_of(block), .bytes = bytes});
+  }
+  enter(crc32c, bytes);
   state_->update(block);
 }
 

@@ -18,7 +18,6 @@ struct BlockDigest {
   int64_t bytes = 0;
 };
 BlockLedger::Digest xxh3_of(std::span<const std::byte> block);
-BlockDigest digest_of(std::span<const std::byte> block);
 
 /// The digests of a file from those of its blocks, from the first to the last: of each its CRC-32C,
 /// of the file as in Manifest.
@@ -29,6 +28,8 @@ class FileDigest {
 
   void add_block(const BlockDigest& block);  ///< not up to kDigestsOfBytesVersion
   void add_block(std::span<const std::byte> block);
+  /// The same where its CRC-32C is known.
+  void add_block(std::span<const std::byte> block, uint32_t crc32c);
   /// The entry of the file, which is complete.
   File result(const std::string& name);
 

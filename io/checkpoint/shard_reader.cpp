@@ -89,7 +89,7 @@ void ShardReader::verify(int64_t format_version, std::atomic<int64_t>* checked) 
   const File& file = parts_->file;
   FileDigest digest(format_version);
   for (int64_t block = 0; block < int64_t(file.crc32c.size()); ++block) {
-    digest.add_block(parts_->kept_block(block));
+    digest.add_block(parts_->kept_block(block), file.crc32c[size_t(block)]);
     if (checked) ++*checked;
   }
   require_same_digest(digest.result(file.name), file, parts_->input.path());
