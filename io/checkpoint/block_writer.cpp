@@ -6,20 +6,21 @@
 #include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
-BlockWriter::BlockWriter(PayloadFile& file, std::span<std::byte> staging)
+BlockWriter::BlockWriter(PayloadFile& file, std::span<std::byte> staging, const DigestForm& digests)
     : payload_(file),
       file_{.descriptor = file.descriptor(), .name = file.path()},
-      staging_(staging) {
+      staging_(staging),
+      digest_(digests) {
   ZERO_REQUIRE(int64_t(staging.size()) == kStagingBytes, "staging memory of ", staging.size(),
                " bytes: ", kStagingBytes, " are needed");
   // Which engine it is changes no byte, and the run has said it of its own queue.
   aio::EngineChoice choice = aio::make_engine({.depth = kUnderWay, .memory = staging_});
   queue_.emplace(std::move(choice.engine),
-                 aio::QueueOptions{.block_bytes = kDigestBlockBytes, .transfers = kBlocks});
+                 aio::QueueOptions{.block_bytes = kBlockBytes, .transfers = kBlocks});
 }
 
 std::span<std::byte> BlockWriter::staged() const {
-  return staging_.subspan(size_t(block_ % kBlocks * kDigestBlockBytes), size_t(kDigestBlockBytes));
+  return staging_.subspan(size_t(block_ % kBlocks * kBlockBytes), size_t(kBlockBytes));
 }
 
 /// The first bytes of the block that is filled, wherever they lie.
@@ -29,7 +30,7 @@ std::span<const std::byte> BlockWriter::block(size_t bytes) const {
 
 void BlockWriter::append(std::span<const std::byte> bytes, bool rests) {
   while (!bytes.empty()) {
-    const size_t left = size_t(kDigestBlockBytes - bytes_ % kDigestBlockBytes);
+    const size_t left = size_t(kBlockBytes - bytes_ % kBlockBytes);
     const auto now = bytes.first(std::min(bytes.size(), left));
     add(now, rests);
     bytes = bytes.subspan(now.size());
@@ -38,7 +39,7 @@ void BlockWriter::append(std::span<const std::byte> bytes, bool rests) {
 
 /// No more than the block lacks.
 void BlockWriter::add(std::span<const std::byte> bytes, bool rests) {
-  const size_t filled = size_t(bytes_ % kDigestBlockBytes);
+  const size_t filled = size_t(bytes_ % kBlockBytes);
   if (filled == 0) begin_block();
   if (rests && goes_on_in_place(bytes, filled)) {
     if (filled == 0) in_place_ = bytes.data();
@@ -46,7 +47,7 @@ void BlockWriter::add(std::span<const std::byte> bytes, bool rests) {
     copy(bytes, filled);
   }
   bytes_ += int64_t(bytes.size());
-  if (bytes_ % kDigestBlockBytes == 0) send_block();
+  if (bytes_ % kBlockBytes == 0) send_block();
 }
 
 bool BlockWriter::goes_on_in_place(std::span<const std::byte> bytes, size_t filled) const {
@@ -76,10 +77,10 @@ void BlockWriter::send(int64_t offset, std::span<const std::byte> bytes) {
 }
 
 void BlockWriter::send_block() {
-  const std::span<const std::byte> whole = block(size_t(kDigestBlockBytes));
+  const std::span<const std::byte> whole = block(size_t(kBlockBytes));
   // Both only read.
-  send(block_ * kDigestBlockBytes, whole);
-  digest_.add_block(whole);
+  send(block_ * kBlockBytes, whole);
+  digest_.add(whole);
   if (in_place_) ++blocks_in_place_;
   ++block_;
 }
@@ -87,9 +88,9 @@ void BlockWriter::send_block() {
 /// Past the page cache go whole pages; what is left of the last one goes through it.
 void BlockWriter::send_end(size_t bytes) {
   const std::span<const std::byte> end = block(bytes);
-  digest_.add_block(end);
+  digest_.add(end);
   const size_t pages = payload_.is_direct() ? bytes / kPageBytes * kPageBytes : 0;
-  const int64_t offset = block_ * kDigestBlockBytes;
+  const int64_t offset = block_ * kBlockBytes;
   if (pages > 0) send(offset, end.first(pages));
   wait_for_all();
   if (pages == bytes) return;
@@ -109,7 +110,7 @@ void BlockWriter::wait_for_all() {
 }
 
 void BlockWriter::finish() {
-  if (const size_t rest = size_t(bytes_ % kDigestBlockBytes)) send_end(rest);
+  if (const size_t rest = size_t(bytes_ % kBlockBytes)) send_end(rest);
   wait_for_all();
 }
 

@@ -13,12 +13,12 @@
 
 namespace zero::checkpoint {
 
-/// Writes a file from its first byte to its last, in blocks of kDigestBlockBytes: while the next is
+/// Writes a file from its first byte to its last, in blocks of kBlockBytes: while the next is
 /// filled, the disk takes those before it, and a thread their digests from memory.
 class BlockWriter {
  public:
   /// `file` and `staging`, of kStagingBytes, outlive it.
-  BlockWriter(PayloadFile& file, std::span<std::byte> staging);
+  BlockWriter(PayloadFile& file, std::span<std::byte> staging, const DigestForm& digests = {});
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
 
@@ -38,8 +38,11 @@ class BlockWriter {
   File digests(const std::string& name) { return digest_.result(name); }
 
  private:
+  /// As long as a disk wants them.
+  static constexpr int64_t kBlockBytes = int64_t(1) << 20;
+  static_assert(kBlockBytes % kShortBlockBytes == 0 && kBlockBytes % kLongBlockBytes == 0);
   /// More than the disk has at a time, so that it has its next ones while one is filled.
-  static constexpr int kBlocks = int(kStagingBytes / kDigestBlockBytes);
+  static constexpr int kBlocks = int(kStagingBytes / kBlockBytes);
   static constexpr int kUnderWay = 8;
 
   void append(std::span<const std::byte> bytes, bool rests);
@@ -57,7 +60,7 @@ class BlockWriter {
 
   PayloadFile& payload_;
   aio::File file_;
-  std::span<std::byte> staging_;     // [kBlocks][kDigestBlockBytes]
+  std::span<std::byte> staging_;     // [kBlocks][kBlockBytes]
   DigestThread digest_;              // ends before the memory does
   std::optional<aio::Queue> queue_;  // and so does this
   std::optional<aio::Ticket> tickets_[kBlocks];

@@ -11,23 +11,23 @@ DigestThread::~DigestThread() {
   thread_.join();
 }
 
-void DigestThread::add_block(std::span<const std::byte> block) {
+void DigestThread::add(std::span<const std::byte> part) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(block);
-    ++blocks_;
+    waiting_.push_back(part);
+    ++parts_;
   }
   added_.notify_one();
 }
 
-void DigestThread::wait_for(int64_t blocks) {
+void DigestThread::wait_for(int64_t parts) {
   std::unique_lock lock(mutex_);
-  taken_.wait(lock, [&] { return done_ >= blocks || problem_; });
+  taken_.wait(lock, [&] { return done_ >= parts || problem_; });
   if (problem_) std::rethrow_exception(problem_);
 }
 
 File DigestThread::result(const std::string& name) {
-  wait_for(blocks_);
+  wait_for(parts_);
   return digest_.result(name);
 }
 
@@ -44,12 +44,12 @@ void DigestThread::work() {
 
 /// The lock is not held while it works.
 void DigestThread::take(std::unique_lock<std::mutex>& lock) {
-  const std::span<const std::byte> block = waiting_.front();
+  const std::span<const std::byte> part = waiting_.front();
   waiting_.pop_front();
   lock.unlock();
   std::exception_ptr problem;
   try {
-    digest_.add_block(block);
+    digest_.add(part);
   } catch (...) {
     problem = std::current_exception();
   }

@@ -14,21 +14,21 @@
 
 namespace zero::checkpoint {
 
-/// Takes the digests of a file on a thread of its own, while its owner fills the next blocks and
+/// Takes the digests of a file on a thread of its own, while its owner fills the next part and
 /// the disk takes this one. Used by one thread.
 class DigestThread {
  public:
-  DigestThread() : thread_([this] { work(); }) {}
+  explicit DigestThread(const DigestForm& form = {}) : digest_(form), thread_([this] { work(); }) {}
   /// Leaves what is not done.
   ~DigestThread();
   DigestThread(const DigestThread&) = delete;
   DigestThread& operator=(const DigestThread&) = delete;
 
-  /// The next block of the file, as FileDigest::add_block; it stays until wait_for() has returned.
-  void add_block(std::span<const std::byte> block);
-  /// Returns when so many blocks, of those that were added, are done with. Throws what failed.
-  void wait_for(int64_t blocks);
-  /// After all blocks. The entry of the file.
+  /// The next part of the file, as FileDigest::add; it stays until wait_for() has returned.
+  void add(std::span<const std::byte> part);
+  /// Returns when so many parts, of those that were added, are done with. Throws what failed.
+  void wait_for(int64_t parts);
+  /// After all parts. The entry of the file.
   File result(const std::string& name);
 
  private:
@@ -39,7 +39,7 @@ class DigestThread {
   std::mutex mutex_;
   std::condition_variable added_, taken_;
   std::deque<std::span<const std::byte>> waiting_;
-  int64_t blocks_ = 0, done_ = 0;
+  int64_t parts_ = 0, done_ = 0;
   bool closing_ = false;
   std::exception_ptr problem_;
   std::thread thread_;

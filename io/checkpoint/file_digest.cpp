@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "zero/base/crc32c.hpp"
@@ -36,25 +37,29 @@ BlockLedger::Digest xxh3_of(std::span<const std::byte> block) {
   return canonical(XXH3_128bits(block.data(), block.size()));
 }
 
-FileDigest::FileDigest(int64_t format_version)
-    : state_(std::make_unique<State>()), format_version_(format_version) {
+FileDigest::FileDigest(const DigestForm& form) : state_(std::make_unique<State>()), form_(form) {
   ZERO_REQUIRE(XXH3_128bits_reset(&state_->xxh3) == XXH_OK, "XXH3 does not start");
 }
 
 FileDigest::~FileDigest() = default;
 
 void FileDigest::add_block(const BlockDigest& block) {
-  ZERO_REQUIRE(format_version_ > kDigestsOfBytesVersion, "format version ", format_version_,
-               " wants the bytes");
+  ZERO_REQUIRE(!form_.file_is_of_bytes, "the digest of the file is of its bytes");
   enter(block.crc32c, block.bytes);
   state_->update(std::as_bytes(std::span(block.xxh3)));
 }
 
-void FileDigest::add_block(std::span<const std::byte> block) { add_block(block, crc32c(block)); }
+void FileDigest::add(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto block = bytes.first(std::min(bytes.size(), size_t(form_.block_bytes)));
+    add_block(block, crc32c(block));
+    bytes = bytes.subspan(block.size());
+  }
+}
 
 void FileDigest::add_block(std::span<const std::byte> block, uint32_t crc32c) {
   const int64_t bytes = int64_t(block.size());
-  if (format_version_ > kDigestsOfBytesVersion) {
+  if (!form_.file_is_of_bytes) {
     return add_block({.crc32c = crc32c, .xxh3 = xxh3_of(block), .bytes = bytes});
   }
   enter(crc32c, bytes);
@@ -62,7 +67,7 @@ void FileDigest::add_block(std::span<const std::byte> block, uint32_t crc32c) {
 }
 
 void FileDigest::enter(uint32_t crc32c, int64_t bytes) {
-  ZERO_REQUIRE(file_.bytes % kDigestBlockBytes == 0 && bytes <= kDigestBlockBytes, "a block of ",
+  ZERO_REQUIRE(file_.bytes % form_.block_bytes == 0 && bytes <= form_.block_bytes, "a block of ",
                bytes, " bytes after ", file_.bytes);
   file_.crc32c.push_back(crc32c);
   file_.bytes += bytes;

@@ -11,7 +11,7 @@
 
 namespace zero::checkpoint {
 
-/// Of kDigestBlockBytes of a file, or the fewer that end it.
+/// Of a block of a file, or of the fewer bytes that end it.
 struct BlockDigest {
   uint32_t crc32c = 0;
   BlockLedger::Digest xxh3 = {};
@@ -23,13 +23,14 @@ BlockLedger::Digest xxh3_of(std::span<const std::byte> block);
 /// of the file as in Manifest.
 class FileDigest {
  public:
-  explicit FileDigest(int64_t format_version = kFormatVersion);
+  explicit FileDigest(const DigestForm& form = {});
   ~FileDigest();
 
-  void add_block(const BlockDigest& block);  ///< not up to kDigestsOfBytesVersion
-  void add_block(std::span<const std::byte> block);
-  /// The same where its CRC-32C is known.
+  /// The next bytes of the file: whole blocks, but for those that end it.
+  void add(std::span<const std::byte> bytes);
+  /// The next block, whose CRC-32C is known.
   void add_block(std::span<const std::byte> block, uint32_t crc32c);
+  void add_block(const BlockDigest& block);  ///< where it need not be of bytes
   /// The entry of the file, which is complete.
   File result(const std::string& name);
 
@@ -38,7 +39,7 @@ class FileDigest {
 
   struct State;
   std::unique_ptr<State> state_;
-  int64_t format_version_;
+  DigestForm form_;
   File file_;
 };
 

@@ -86,13 +86,9 @@ class Index {
   Hdf5File& file_;
 };
 
-File entry_of(std::span<const std::byte> content) {
-  FileDigest digest;
-  while (!content.empty()) {
-    const size_t now = std::min(content.size(), size_t(kDigestBlockBytes));
-    digest.add_block(content.first(now));
-    content = content.subspan(now);
-  }
+File entry_of(std::span<const std::byte> content, const DigestForm& digests) {
+  FileDigest digest(digests);
+  digest.add(content);
   return digest.result(kIndexName);
 }
 
@@ -116,7 +112,7 @@ File IndexStructure::write(int folder, const Manifest& manifest) const {
   PayloadFile file(folder, kIndexName);
   file.write(content);
   file.sync();
-  return entry_of(content);
+  return entry_of(content, digest_form(manifest));
 }
 
 }  // namespace zero::checkpoint

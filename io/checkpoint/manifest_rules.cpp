@@ -58,8 +58,8 @@ class Rules {
         fail("facts: \"", shown(name), "\" is no name");
       }
     }
-    require_files();
     require_tensors();
+    require_files();
     for (size_t i = 0; i < manifest_.slices.size(); ++i) require_slice(i);
     require_cover();
     require_apart();
@@ -85,13 +85,14 @@ class Rules {
 
   void require_files() const {
     std::unordered_set<std::string_view> names;
+    const int64_t block = digest_form(manifest_).block_bytes;
     for (const File& file : manifest_.files) {
       if (!is_file_name(file.name)) {
         fail("files: \"", shown(file.name), "\" is no rank%05d.h5 of ", manifest_.ranks,
              " ranks and not ", kIndexName);
       }
       if (!names.insert(file.name).second) fail("files: ", file.name, " stands twice");
-      const int64_t blocks = file.bytes / kDigestBlockBytes + (file.bytes % kDigestBlockBytes > 0);
+      const int64_t blocks = file.bytes / block + (file.bytes % block > 0);
       if (int64_t(file.crc32c.size()) != blocks) {
         fail("files: ", file.name, ": ", file.crc32c.size(), " digests of ", blocks, " blocks");
       }

@@ -67,8 +67,8 @@ constexpr int64_t kDigestDigits = 8;
 /// What HDF5 puts around a slice and around all of them, amply.
 constexpr int64_t kStructureOfSlice = 8 << 10, kStructureOfFile = 1 << 20;
 
-int64_t bytes_of_digests(int64_t file_bytes) {
-  return kDigestDigits * (file_bytes / kDigestBlockBytes + 1);
+int64_t bytes_of_digests(int64_t file_bytes, int64_t block_bytes) {
+  return kDigestDigits * (file_bytes / block_bytes + 1);
 }
 
 }  // namespace
@@ -81,6 +81,20 @@ std::string rank_file_name(int rank) {
 
 std::string dataset_name(const std::string& tensor, int64_t begin) {
   return begin == 0 ? tensor : text(tensor, "@", begin);
+}
+
+DigestForm digest_form(const Manifest& manifest) {
+  // Nobody may have held them against any rules yet; exact up to far more than the bound.
+  double bytes = 0;
+  for (const Tensor& tensor : manifest.tensors) {
+    double product = double(bytes_of(tensor.dtype));
+    for (const int64_t extent : tensor.shape) product *= double(extent);
+    bytes += product;
+  }
+  const bool are_long =
+      manifest.format_version <= kLongBlocksVersion || bytes > double(kShortBlocksMost);
+  return {.block_bytes = are_long ? kLongBlockBytes : kShortBlockBytes,
+          .file_is_of_bytes = manifest.format_version <= kDigestsOfBytesVersion};
 }
 
 std::string to_text(const Manifest& manifest) {
@@ -114,9 +128,12 @@ int64_t text_bytes_most(const Manifest& described) {
     const Dtype dtype = described.tensors[size_t(slice.tensor)].dtype;
     files[slice.file] += slice.numel * int64_t(bytes_of(dtype)) + kStructureOfSlice;
   }
+  const int64_t block = digest_form(described).block_bytes;
   const auto structures = int64_t(described.tensors.size() + described.slices.size());
-  bytes += bytes_of_digests(structures * kStructureOfSlice + kStructureOfFile);
-  for (const auto& [rank, length] : files) bytes += bytes_of_digests(length + kStructureOfFile);
+  bytes += bytes_of_digests(structures * kStructureOfSlice + kStructureOfFile, block);
+  for (const auto& [rank, length] : files) {
+    bytes += bytes_of_digests(length + kStructureOfFile, block);
+  }
   const File entry = {
       .name = kIndexName, .bytes = kMost, .crc32c = {}, .xxh3 = std::string(32, '0')};
   return bytes + int64_t(files.size() + 1) * (int64_t(entry_of(entry).size()) + kSeparator);

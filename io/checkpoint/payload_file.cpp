@@ -10,13 +10,14 @@
 #include <system_error>
 
 #include "zero/base/error.hpp"
-#include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {
 namespace {
 
 /// What most disks can begin to read memory at; all can at a page.
 constexpr size_t kSectorBytes = 512;
+/// Less is as fast through the page cache.
+constexpr int64_t kDirectBytesMin = int64_t(1) << 20;
 
 std::string path_of(int folder, const std::string& name) {
   std::error_code error;
@@ -35,7 +36,7 @@ PayloadFile::PayloadFile(int folder, const std::string& name, int mode)
 
 void PayloadFile::begin_payload(int64_t bytes) {
   allocate(bytes);
-  if (bytes < kDigestBlockBytes) return;
+  if (bytes < kDirectBytesMin) return;
   is_direct_ = true;
   refuses_direct_ = !goes_past_page_cache();
   if (refuses_direct_) use_page_cache();

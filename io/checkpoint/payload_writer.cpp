@@ -21,8 +21,8 @@ int64_t payload_offset(const Hdf5File& file, const Hdf5Handle& dataset, const st
 }
 
 PayloadWriter::PayloadWriter(PayloadFile& file, std::shared_ptr<const FileStructure> structure,
-                             std::span<std::byte> staging)
-    : file_(file), structure_(std::move(structure)), writer_(file, staging) {
+                             std::span<std::byte> staging, const DigestForm& digests)
+    : file_(file), structure_(std::move(structure)), writer_(file, staging, digests) {
   file_.begin_payload(structure_->file_bytes());
   append_structure();
 }

@@ -12,24 +12,29 @@
 namespace zero::checkpoint {
 
 struct ShardReader::Parts {
-  Parts(int folder, const std::string& folder_name, const File& entry)
-      : file(entry), input(open_plain(folder, folder_name, entry.name)) {
+  Parts(int folder, const std::string& folder_name, const File& entry, const DigestForm& digests)
+      : file(entry),
+        input(open_plain(folder, folder_name, entry.name)),
+        form(digests),
+        buffer(size_t(form.block_bytes)) {
     if (input.bytes() != file.bytes) {
       refuse(Exit::kInput, input.path(), ": has ", input.bytes(), " bytes, the manifest says ",
              file.bytes);
     }
   }
 
-  size_t block_bytes(int64_t block) const {
-    return size_t(std::min(kDigestBlockBytes, file.bytes - block * kDigestBlockBytes));
+  /// The last one is shorter.
+  size_t bytes_of_block(int64_t block) const {
+    return size_t(std::min(form.block_bytes, file.bytes - block * form.block_bytes));
   }
 
   /// Reads a whole block to `out` and holds it against its digest.
   void read_block(int64_t block, std::span<std::byte> out) const {
-    input.read(block * kDigestBlockBytes, out);
+    const int64_t begin = block * form.block_bytes;
+    input.read(begin, out);
     if (crc32c(out) != file.crc32c[size_t(block)]) {
-      refuse(Exit::kInput, input.path(), ": block ", block, " (bytes ", block * kDigestBlockBytes,
-             " to ", block * kDigestBlockBytes + int64_t(out.size()),
+      refuse(Exit::kInput, input.path(), ": block ", block, " (bytes ", begin, " to ",
+             begin + int64_t(out.size()),
              "): its CRC32C is not the manifest's: the file is damaged");
     }
     if (ledger && !ledger->has(index, block)) ledger->note(index, block, xxh3_of(out));
@@ -37,7 +42,7 @@ struct ShardReader::Parts {
 
   /// A block of which only a part is wanted; kept, because its neighbour is often wanted next.
   std::span<const std::byte> kept_block(int64_t block) {
-    const std::span<std::byte> content = std::span(buffer).first(block_bytes(block));
+    const std::span<std::byte> content = std::span(buffer).first(bytes_of_block(block));
     if (kept == block) return content;
     kept = -1;
     read_block(block, content);
@@ -47,14 +52,16 @@ struct ShardReader::Parts {
 
   File file;
   InputFile input;
-  std::vector<std::byte> buffer = std::vector<std::byte>(size_t(kDigestBlockBytes));
+  const DigestForm form;
+  std::vector<std::byte> buffer;
   int64_t kept = -1;
   BlockLedger* ledger = nullptr;
   int32_t index = 0;  ///< of the file, in the ledger
 };
 
-ShardReader::ShardReader(int folder, const std::string& folder_name, const File& file)
-    : parts_(std::make_unique<Parts>(folder, folder_name, file)) {}
+ShardReader::ShardReader(int folder, const std::string& folder_name, const File& file,
+                         const DigestForm& digests)
+    : parts_(std::make_unique<Parts>(folder, folder_name, file, digests)) {}
 
 ShardReader::~ShardReader() = default;
 
@@ -65,8 +72,9 @@ void ShardReader::read(int64_t offset, std::span<std::byte> out) {
       parts.input.path(), ": ", out.size(), " bytes from ", offset, " on are not all in ",
       parts.file.bytes);
   while (!out.empty()) {
-    const int64_t block = offset / kDigestBlockBytes;
-    const size_t inside = size_t(offset % kDigestBlockBytes), whole = parts.block_bytes(block);
+    const int64_t block = offset / parts.form.block_bytes;
+    const size_t inside = size_t(offset % parts.form.block_bytes),
+                 whole = parts.bytes_of_block(block);
     const size_t now = std::min(whole - inside, out.size());
     if (now == whole) {
       parts.read_block(block, out.first(now));
@@ -85,9 +93,9 @@ void ShardReader::note_in(BlockLedger& ledger, int32_t file) {
 
 void ShardReader::check(int64_t block) { parts_->kept_block(block); }
 
-void ShardReader::verify(int64_t format_version, std::atomic<int64_t>* checked) {
+void ShardReader::verify(std::atomic<int64_t>* checked) {
   const File& file = parts_->file;
-  FileDigest digest(format_version);
+  FileDigest digest(parts_->form);
   for (int64_t block = 0; block < int64_t(file.crc32c.size()); ++block) {
     digest.add_block(parts_->kept_block(block), file.crc32c[size_t(block)]);
     if (checked) ++*checked;

@@ -40,11 +40,11 @@ ShardStructure::ShardStructure(std::span<const SlicePlan> slices)
 
 struct ShardWriter::Parts {
   Parts(int folder, const std::string& file_name, std::shared_ptr<const FileStructure> shared,
-        std::span<std::byte> staging)
+        std::span<std::byte> staging, const DigestForm& digests)
       : name(file_name),
         structure(std::move(shared)),
         file(folder, file_name),
-        payload(file, structure, staging) {}
+        payload(file, structure, staging, digests) {}
 
   std::string name;
   std::shared_ptr<const FileStructure> structure;
@@ -53,9 +53,10 @@ struct ShardWriter::Parts {
 };
 
 ShardWriter::ShardWriter(int folder, const std::string& name, const ShardStructure& structure,
-                         const Arena& staging)
+                         const Arena& staging, const DigestForm& digests)
     : parts_(std::make_unique<Parts>(folder, name, structure.structure_,
-                                     std::span(staging.data(), size_t(staging.bytes())))) {}
+                                     std::span(staging.data(), size_t(staging.bytes())), digests)) {
+}
 
 ShardWriter::~ShardWriter() = default;
 

@@ -388,9 +388,9 @@ Manifest Store::verify(int64_t step, bool whole) const {
   const OpenFile folder = open_step(step);
   Manifest manifest = read_manifest(folder.descriptor(), step);
   for (const File& file : manifest.files) {
-    ShardReader reader(folder.descriptor(), path(name), file);
+    ShardReader reader(folder.descriptor(), path(name), file, digest_form(manifest));
     if (!whole) continue;
-    reader.verify(manifest.format_version);
+    reader.verify();
     reader.require_structure(manifest);
   }
   return manifest;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/checkpoint/row_major.hpp"
+#include "io/checkpoint/structure_heap.hpp"
 #include "io/checkpoint/structure_reader.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/json.hpp"
@@ -19,8 +20,6 @@ using Message = StructureMessage;
 using Messages = std::vector<StructureMessage>;
 
 constexpr uint64_t kContiguous = 1, kVirtual = 3;
-constexpr uint64_t kHeapHeadBytes = 16, kObjectHeadBytes = 16;
-constexpr size_t kHeapObjectsMax = 65536;
 
 const char* name_of_layout(uint64_t layout) {
   constexpr const char* kNames[] = {"compact", "contiguous", "chunked", "virtual"};
@@ -152,44 +151,6 @@ void require_mapping(StructureCursor& at, std::initializer_list<std::string> fil
     at.take(at.number(4));
   }
 }
-
-/// What stands in a heap under each number; each dataset of an index keeps there where it looks.
-class GlobalHeap {
- public:
-  GlobalHeap(const StructureReader& reader, const std::string& object)
-      : reader_(reader), object_(object) {}
-
-  std::vector<std::byte> find(uint64_t collection, uint64_t wanted) const {
-    const std::vector<std::byte> head = reader_.read(collection, kHeapHeadBytes, object_);
-    StructureCursor at = reader_.cursor(head, object_);
-    at.expect("GCOL");
-    at.expect(1, 1, "version of its heap");
-    at.take(3);
-    const uint64_t bytes = at.number(8);
-    if (bytes < kHeapHeadBytes || bytes > reader_.bytes() - collection) {
-      reader_.fail(object_, "its heap has ", bytes, " bytes");
-    }
-    return find_between(collection + kHeapHeadBytes, collection + bytes, wanted);
-  }
-
- private:
-  std::vector<std::byte> find_between(uint64_t begin, uint64_t end, uint64_t wanted) const {
-    for (size_t i = 0; i < kHeapObjectsMax && end - begin >= kObjectHeadBytes; ++i) {
-      const std::vector<std::byte> head = reader_.read(begin, kObjectHeadBytes, object_);
-      StructureCursor at = reader_.cursor(head, object_);
-      const uint64_t number = at.number(2);
-      at.take(2 + 4);
-      const uint64_t bytes = at.number(8), room = end - begin - kObjectHeadBytes;
-      if (number == 0 || bytes > room) break;
-      if (number == wanted) return reader_.read(begin + kObjectHeadBytes, bytes, object_);
-      begin += kObjectHeadBytes + std::min(room, (bytes + 7) / 8 * 8);
-    }
-    reader_.fail(object_, "its heap has no object ", wanted);
-  }
-
-  const StructureReader& reader_;
-  const std::string& object_;
-};
 
 class Rules {
  public:
@@ -345,10 +306,10 @@ class Rules {
   /// A virtual dataset names the slices' files and datasets in their order, as often as it takes
   /// boxes to describe each.
   void require_joined(StructureCursor at, const std::vector<const Slice*>& slices,
-                      const std::string& object) const {
+                      const std::string& object) {
     require_layout(at, kVirtual);
-    const uint64_t collection = at.number(8);
-    const std::vector<std::byte> block = GlobalHeap(reader_, object).find(collection, at.number(4));
+    const uint64_t collection = at.number(8), number = at.number(4);
+    const std::vector<std::byte> block = heap_.find(collection, number, object);
     StructureCursor mappings = reader_.cursor(block, object);
     mappings.expect(0, 1, "version of its mappings");
     const uint64_t count = mappings.number(8);
@@ -366,6 +327,7 @@ class Rules {
   }
 
   StructureReader reader_;
+  GlobalHeap heap_{reader_};
   const Manifest& manifest_;
   bool is_index_;
   std::map<std::string, std::vector<const Slice*>> slices_;  ///< by the path of a dataset

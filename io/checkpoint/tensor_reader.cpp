@@ -47,8 +47,8 @@ ShardReader& TensorReader::file(int32_t index) {
   if (files_.size() >= kOpenFilesMax && !files_.contains(index)) files_.clear();
   std::unique_ptr<ShardReader>& reader = files_[index];
   if (!reader) {
-    auto opened =
-        std::make_unique<ShardReader>(folder_.descriptor(), name_, manifest_.files[size_t(index)]);
+    auto opened = std::make_unique<ShardReader>(
+        folder_.descriptor(), name_, manifest_.files[size_t(index)], digest_form(manifest_));
     if (ledger_) {
       opened->note_in(*ledger_, index);
     } else {

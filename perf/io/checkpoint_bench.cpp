@@ -97,7 +97,7 @@ double median_of(const Turns& turns, const Value& value) {
 
 /// Bytes/s of every byte read and every digest checked.
 double load_rate(const Place& place, const checkpoint::File& file) {
-  checkpoint::ShardReader reader(place.folder(), place.path(), file);
+  checkpoint::ShardReader reader(place.folder(), place.path(), file, {});
   return double(file.bytes) / best_seconds(3, [&] { reader.verify(); });
 }
 

@@ -44,9 +44,7 @@ class Check {
 
  private:
   /// Else each file has to be read by one rank from its first byte to its last.
-  bool is_told_by_blocks() const {
-    return manifest_.format_version > checkpoint::kDigestsOfBytesVersion;
-  }
+  bool is_told_by_blocks() const { return !digests_.file_is_of_bytes; }
 
   int32_t files() const { return int32_t(manifest_.files.size()); }
 
@@ -59,14 +57,13 @@ class Check {
   template <class Work>
   void for_each_file(const Work& work) {
     for (int32_t file = peers_.rank(); file < files(); file += peers_.ranks()) {
-      ShardReader reader(folder_->descriptor(), name_, manifest_.files[size_t(file)]);
+      ShardReader reader(folder_->descriptor(), name_, manifest_.files[size_t(file)], digests_);
       work(file, reader);
     }
   }
 
   void check_whole_files() {
-    for_each_file(
-        [&](int32_t, ShardReader& file) { file.verify(manifest_.format_version, &whole_blocks_); });
+    for_each_file([&](int32_t, ShardReader& file) { file.verify(&whole_blocks_); });
   }
 
   /// What no rank's state is made of.
@@ -105,7 +102,7 @@ class Check {
         if (!reader || blocks[i].file != file) {
           file = blocks[i].file;
           reader = std::make_unique<ShardReader>(folder_->descriptor(), name_,
-                                                 manifest_.files[size_t(file)]);
+                                                 manifest_.files[size_t(file)], digests_);
           reader->note_in(ledger_, file);
         }
         reader->check(blocks[i].number);
@@ -125,6 +122,7 @@ class Check {
   const checkpoint::Store& store_;
   const checkpoint::Manifest& manifest_;
   const std::string name_;
+  const checkpoint::DigestForm digests_ = digest_form(manifest_);
   std::optional<OpenFile> folder_;
   BlockLedger ledger_;
   std::atomic<int64_t> whole_blocks_{0};

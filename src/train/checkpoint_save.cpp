@@ -99,8 +99,9 @@ class Save {
     std::unique_ptr<checkpoint::ShardWriter> file;
     agree([&] {
       folder = OpenFile(order_.store.open_folder(temporary_));
-      file = std::make_unique<checkpoint::ShardWriter>(
-          folder.descriptor(), checkpoint::rank_file_name(rank_), structure(), staging());
+      file = std::make_unique<checkpoint::ShardWriter>(folder.descriptor(),
+                                                       checkpoint::rank_file_name(rank_),
+                                                       structure(), staging(), digests());
     });
     std::string told;
     agree([&] {
@@ -127,6 +128,16 @@ class Save {
     agree([&] {
       if (is_first_) order_.store.publish(temporary_, order_.step);
     });
+  }
+
+  const checkpoint::DigestForm& digests() const {
+    std::optional<checkpoint::DigestForm>& kept = order_.kept.digests;
+    if (!kept) {
+      checkpoint::Manifest manifest;
+      describe_slices(order_.plan, peers_.ranks(), order_.parts, manifest);
+      kept = digest_form(manifest);
+    }
+    return *kept;
   }
 
   /// What the manifest says before anything is written.

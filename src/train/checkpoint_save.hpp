@@ -15,6 +15,7 @@ namespace zero::train {
 struct KeptOfSaves {
   std::optional<Arena> staging;                         ///< of kStagingBytes
   std::optional<checkpoint::ShardStructure> structure;  ///< of this rank's files
+  std::optional<checkpoint::DigestForm> digests;        ///< of all ranks' files
   std::optional<checkpoint::Manifest> described;        ///< on rank 0: without places and files
   std::optional<checkpoint::IndexStructure> index;      ///< on rank 0
   bool has_warned = false;  ///< of a file system that will not have the page cache passed by

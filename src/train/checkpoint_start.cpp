@@ -109,8 +109,9 @@ std::string Checkpointer::look_at(Start& start, int64_t step) {
     const OpenFile folder = start.store->open_step(step);
     start.manifest = start.store->read_manifest(folder.descriptor(), step);
     const std::vector<checkpoint::File>& files = start.manifest.files;
+    const checkpoint::DigestForm digests = digest_form(start.manifest);
     for (size_t f = size_t(session_.rank()); f < files.size(); f += size_t(session_.ranks())) {
-      checkpoint::ShardReader(folder.descriptor(), start.folder(), files[f]);
+      checkpoint::ShardReader(folder.descriptor(), start.folder(), files[f], digests);
     }
   });
   return damage_in(problem);

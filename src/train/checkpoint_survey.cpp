@@ -69,9 +69,10 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
     describe(manifest, step);
     for (const checkpoint::File& file : manifest.files) {
       note_problem(step, [&] {
-        checkpoint::ShardReader reader(folder.descriptor(), step.folder, file);
+        checkpoint::ShardReader reader(folder.descriptor(), step.folder, file,
+                                       digest_form(manifest));
         if (depth != SurveyDepth::blocks) return;
-        reader.verify(manifest.format_version);
+        reader.verify();
         reader.require_structure(manifest);
       });
     }

@@ -71,10 +71,11 @@ std::span<const std::byte> narrowed(std::span<const float> values, std::vector<s
 }
 
 checkpoint::ShardWriter::Written write_shard(const StoredModel& model, int folder,
-                                             const std::vector<SlicePlan>& slices) {
+                                             const std::vector<SlicePlan>& slices,
+                                             const checkpoint::DigestForm& digests) {
   const Arena staging(checkpoint::kStagingBytes);
   checkpoint::ShardWriter file(folder, checkpoint::rank_file_name(0),
-                               checkpoint::ShardStructure(slices), staging);
+                               checkpoint::ShardStructure(slices), staging, digests);
   std::vector<std::byte> room;
   const size_t prefix = text("model/", kStoredPrefix).size();
   for (const SlicePlan& slice : slices) {
@@ -91,11 +92,13 @@ checkpoint::ShardWriter::Written write_shard(const StoredModel& model, int folde
 
 checkpoint::Manifest write_files(const StoredModel& model, int folder, const Facts& facts) {
   const std::vector<SlicePlan> slices = slices_of(model);
-  const checkpoint::ShardWriter::Written written = write_shard(model, folder, slices);
   checkpoint::Manifest manifest{
-      .step = 0, .ranks = 1, .facts = facts, .tensors = {}, .slices = {}, .files = {written.file}};
+      .step = 0, .ranks = 1, .facts = facts, .tensors = {}, .slices = {}, .files = {}};
+  for (const SlicePlan& slice : slices) manifest.tensors.push_back(slice.tensor);
+  const checkpoint::ShardWriter::Written written =
+      write_shard(model, folder, slices, digest_form(manifest));
+  manifest.files.push_back(written.file);
   for (size_t i = 0; i < slices.size(); ++i) {
-    manifest.tensors.push_back(slices[i].tensor);
     manifest.slices.push_back({.tensor = int32_t(i),
                                .file = 0,
                                .begin = 0,

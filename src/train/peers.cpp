@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <numeric>
@@ -13,6 +14,9 @@
 
 namespace zero::train {
 namespace {
+
+/// Of who waits asleep: short at first, as ranks with equal work come soon after each other.
+constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{250};
 
 /// One of each rank, one behind the other.
 struct Texts {
@@ -47,20 +51,21 @@ struct Peers::Channel {
   Watchdog* watchdog = nullptr;
   bool asleep = false;
 
-  /// A call of MPI that returns when other ranks have come.
-  template <class Call>
-  void wait(const char* name, const Call& call) const {
+  /// Begins what ends when other ranks have come, and waits for its end.
+  template <class Start>
+  void wait(const char* name, const Start& start) const {
     const Watchdog::Armed armed(watchdog, name);
-    if (asleep) sleep_until_all_have_come();
-    comm::check_mpi(call(), name);
+    MPI_Request request = MPI_REQUEST_NULL;
+    comm::check_mpi(start(&request), name);
+    wait_for(request, name);
   }
 
-  void sleep_until_all_have_come() const {
-    MPI_Request request = MPI_REQUEST_NULL;
-    comm::check_mpi(MPI_Ibarrier(comm, &request), "MPI_Ibarrier");
-    for (int come = 0; !come;) {
-      comm::check_mpi(MPI_Test(&request, &come, MPI_STATUS_IGNORE), "MPI_Test");
-      if (!come) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  void wait_for(MPI_Request& request, const char* name) const {
+    if (!asleep) return comm::check_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE), name);
+    std::chrono::microseconds nap = kShortestNap;
+    for (int ended = 0; !ended; nap = std::min(2 * nap, kLongestNap)) {
+      comm::check_mpi(MPI_Test(&request, &ended, MPI_STATUS_IGNORE), name);
+      if (!ended) std::this_thread::sleep_for(nap);
     }
   }
 
@@ -68,7 +73,7 @@ struct Peers::Channel {
   T reduce(T value, MPI_Datatype type, MPI_Op op) const {
     T result = 0;
     wait("MPI_Allreduce of all ranks",
-         [&] { return MPI_Allreduce(&value, &result, 1, type, op, comm); });
+         [&](MPI_Request* r) { return MPI_Iallreduce(&value, &result, 1, type, op, comm, r); });
     return result;
   }
 };
@@ -109,22 +114,23 @@ int64_t Peers::smallest(int64_t value) const {
 double Peers::sum(double value) const { return channel_->reduce(value, MPI_DOUBLE, MPI_SUM); }
 
 void Peers::smallest(std::span<int32_t> values) const {
-  channel_->wait("MPI_Allreduce of all ranks", [&] {
-    return MPI_Allreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_INT32_T, MPI_MIN,
-                         channel_->comm);
+  channel_->wait("MPI_Allreduce of all ranks", [&](MPI_Request* r) {
+    return MPI_Iallreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_INT32_T, MPI_MIN,
+                          channel_->comm, r);
   });
 }
 
 std::vector<std::string> Peers::share(const std::string& text) const {
   const int length = int(text.size());
   Texts all(ranks());
-  channel_->wait("MPI_Allgather of all ranks", [&] {
-    return MPI_Allgather(&length, 1, MPI_INT, all.lengths.data(), 1, MPI_INT, channel_->comm);
+  channel_->wait("MPI_Allgather of all ranks", [&](MPI_Request* r) {
+    return MPI_Iallgather(&length, 1, MPI_INT, all.lengths.data(), 1, MPI_INT, channel_->comm, r);
   });
   all.lay_out();
-  channel_->wait("MPI_Allgatherv of all ranks", [&] {
-    return MPI_Allgatherv(text.data(), length, MPI_CHAR, all.bytes.data(), all.lengths.data(),
-                          all.begins.data(), MPI_CHAR, channel_->comm);
+  if (all.bytes.empty()) return all.texts();
+  channel_->wait("MPI_Allgatherv of all ranks", [&](MPI_Request* r) {
+    return MPI_Iallgatherv(text.data(), length, MPI_CHAR, all.bytes.data(), all.lengths.data(),
+                           all.begins.data(), MPI_CHAR, channel_->comm, r);
   });
   return all.texts();
 }
@@ -135,15 +141,15 @@ std::vector<std::string> Peers::exchange(const std::vector<std::string>& texts) 
   sent.lay_out();
   for (size_t r = 0; r < texts.size(); ++r)
     texts[r].copy(sent.bytes.data() + sent.begins[r], texts[r].size());
-  channel_->wait("MPI_Alltoall of all ranks", [&] {
-    return MPI_Alltoall(sent.lengths.data(), 1, MPI_INT, received.lengths.data(), 1, MPI_INT,
-                        channel_->comm);
+  channel_->wait("MPI_Alltoall of all ranks", [&](MPI_Request* r) {
+    return MPI_Ialltoall(sent.lengths.data(), 1, MPI_INT, received.lengths.data(), 1, MPI_INT,
+                         channel_->comm, r);
   });
   received.lay_out();
-  channel_->wait("MPI_Alltoallv of all ranks", [&] {
-    return MPI_Alltoallv(sent.bytes.data(), sent.lengths.data(), sent.begins.data(), MPI_CHAR,
-                         received.bytes.data(), received.lengths.data(), received.begins.data(),
-                         MPI_CHAR, channel_->comm);
+  channel_->wait("MPI_Alltoallv of all ranks", [&](MPI_Request* r) {
+    return MPI_Ialltoallv(sent.bytes.data(), sent.lengths.data(), sent.begins.data(), MPI_CHAR,
+                          received.bytes.data(), received.lengths.data(), received.begins.data(),
+                          MPI_CHAR, channel_->comm, r);
   });
   return received.texts();
 }
@@ -155,15 +161,14 @@ std::vector<std::string> Peers::gather(const std::string& text) const {
 }
 
 void Peers::send(std::span<const float> values, int to) const {
-  channel_->wait("MPI_Send to another rank", [&] {
-    return MPI_Send(values.data(), int(values.size()), MPI_FLOAT, to, 0, channel_->comm);
+  channel_->wait("MPI_Send to another rank", [&](MPI_Request* r) {
+    return MPI_Isend(values.data(), int(values.size()), MPI_FLOAT, to, 0, channel_->comm, r);
   });
 }
 
 void Peers::receive(std::span<float> values, int from) const {
-  channel_->wait("MPI_Recv from another rank", [&] {
-    return MPI_Recv(values.data(), int(values.size()), MPI_FLOAT, from, 0, channel_->comm,
-                    MPI_STATUS_IGNORE);
+  channel_->wait("MPI_Recv from another rank", [&](MPI_Request* r) {
+    return MPI_Irecv(values.data(), int(values.size()), MPI_FLOAT, from, 0, channel_->comm, r);
   });
 }
 
@@ -175,8 +180,9 @@ void Peers::cast_vote(int32_t value) {
 }
 
 int32_t Peers::count_vote() {
-  channel_->wait("the ranks' vote about stopping",
-                 [&] { return MPI_Wait(&channel_->vote, MPI_STATUS_IGNORE); });
+  constexpr const char* kName = "the ranks' vote about stopping";
+  const Watchdog::Armed armed(channel_->watchdog, kName);
+  channel_->wait_for(channel_->vote, kName);
   return channel_->counted;
 }
 

@@ -40,18 +40,16 @@ class Folder {
   OpenFile folder_;
 };
 
-File entry_of(const std::string& name, const std::string& content) {
-  FileDigest digest;
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(content));
-  for (size_t at = 0; at < bytes.size(); at += size_t(kDigestBlockBytes)) {
-    digest.add_block(bytes.subspan(at, std::min(size_t(kDigestBlockBytes), bytes.size() - at)));
-  }
+File entry_of(const DigestForm& form, const std::string& name, const std::string& content) {
+  FileDigest digest(form);
+  digest.add(std::as_bytes(std::span(content)));
   return digest.result(name);
 }
 
 void read_slices(const Folder& folder, const Manifest& manifest, const std::string& content) {
   for (const Slice& slice : manifest.slices) {
-    ShardReader reader(folder.descriptor(), "folder", manifest.files[size_t(slice.file)]);
+    ShardReader reader(folder.descriptor(), "folder", manifest.files[size_t(slice.file)],
+                       digest_form(manifest));
     reader.verify();
     const size_t element = bytes_of(manifest.tensors[size_t(slice.tensor)].dtype);
     std::string read(size_t(slice.numel) * element, '\0');
@@ -63,7 +61,7 @@ void read_slices(const Folder& folder, const Manifest& manifest, const std::stri
 void check(const Folder& folder, const std::string& members, const std::string& content) {
   Manifest manifest = parse_manifest(sealed(members), "manifest");
   // Whoever forges a file forges its digests too.
-  for (File& file : manifest.files) file = entry_of(file.name, content);
+  for (File& file : manifest.files) file = entry_of(digest_form(manifest), file.name, content);
   manifest = parse_manifest(to_text(manifest), "forged");
   for (const File& file : manifest.files) folder.put(file.name, content);
   try {

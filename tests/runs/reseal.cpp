@@ -3,10 +3,10 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <vector>
+#include <span>
+#include <string>
 
 #include "io/checkpoint/file_digest.hpp"
 #include "zero/base/error.hpp"
@@ -17,22 +17,19 @@ namespace {
 
 constexpr int64_t kManifestBytesMax = int64_t(1) << 20;
 
-File entry_of(const std::string& folder, const std::string& name) {
+File entry_of(const DigestForm& form, const std::string& folder, const std::string& name) {
   const InputFile file(folder + "/" + name);
-  FileDigest digest;
-  std::vector<std::byte> block;
-  for (int64_t at = 0; at < file.bytes(); at += kDigestBlockBytes) {
-    block.resize(size_t(std::min(kDigestBlockBytes, file.bytes() - at)));
-    file.read(at, block);
-    digest.add_block(block);
-  }
+  FileDigest digest(form);
+  const std::string content = read_whole(file, file.bytes());
+  digest.add(std::as_bytes(std::span(content)));
   return digest.result(name);
 }
 
 void reseal(const std::string& folder) {
   const std::string path = folder + "/" + kManifestName;
   Manifest manifest = parse_manifest(read_whole(path, kManifestBytesMax), path);
-  for (File& file : manifest.files) file = entry_of(folder, file.name);
+  const DigestForm form = digest_form(manifest);
+  for (File& file : manifest.files) file = entry_of(form, folder, file.name);
   std::ofstream(path) << to_text(manifest);
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 
@@ -17,7 +18,7 @@ namespace zero::train {
 namespace {
 
 using checkpoint::File;
-using checkpoint::kDigestBlockBytes;
+using checkpoint::kShortBlockBytes;
 using checkpoint::Manifest;
 using checkpoint::Store;
 using ::testing::HasSubstr;
@@ -114,18 +115,18 @@ TEST_F(CheckpointChecks, FillStatesByTheSameReads) {
   // What no state is made of counts as well.
   const checkpoint::Slice& weights = manifest.slices.front();
   ASSERT_EQ(manifest.tensors[size_t(weights.tensor)].name, "model/transformer.wte.weight");
-  flip(manifest.files[size_t(weights.file)], weights.offset + 3 * kDigestBlockBytes);
+  flip(manifest.files[size_t(weights.file)], weights.offset + 3 * kShortBlockBytes);
   EXPECT_THAT(check_checkpoint(peers, 1, *store, manifest, &view).what, HasSubstr(": block "));
 }
 
 TEST_F(CheckpointChecks, FindAFlippedBitInEachBlockAndTellAll) {
   for (const File& file : manifest.files) {
-    for (int64_t at = 0; at < file.bytes; at += kDigestBlockBytes) {
+    for (int64_t at = 0; at < file.bytes; at += kShortBlockBytes) {
       const int64_t place = std::min(at + 777, file.bytes - 1);
       flip(file, place);
       const Problem problem = check();
       EXPECT_EQ(problem.exit, Exit::kInput);
-      EXPECT_THAT(problem.what, HasSubstr(text(file.name, ": block ", at / kDigestBlockBytes)));
+      EXPECT_THAT(problem.what, HasSubstr(text(file.name, ": block ", at / kShortBlockBytes)));
       flip(file, place);
     }
   }
@@ -142,19 +143,25 @@ TEST_F(CheckpointChecks, HoldAFileAgainstItsOwnDigestToo) {
   }
 }
 
-TEST_F(CheckpointChecks, TakeTheDigestsOfTheFirstFormat) {
-  manifest.format_version = 1;
-  EXPECT_THAT(check().what, HasSubstr("its XXH3 is not the manifest's"));
-  for (File& file : manifest.files) {
-    checkpoint::FileDigest digest(1);
-    const std::string content = read_whole(path(file), file.bytes);
-    for (size_t at = 0; at < content.size(); at += size_t(kDigestBlockBytes)) {
-      const std::string block = content.substr(at, size_t(kDigestBlockBytes));
-      digest.add_block(std::as_bytes(std::span(block)));
+TEST_F(CheckpointChecks, TakeTheDigestsOfOlderFormats) {
+  for (const int64_t version : {1, 2}) {
+    manifest.format_version = version;
+    for (File& file : manifest.files) {
+      checkpoint::FileDigest digest(digest_form(manifest));
+      const std::string content = read_whole(path(file), file.bytes);
+      digest.add(std::as_bytes(std::span(content)));
+      file = digest.result(file.name);
     }
-    file = digest.result(file.name);
+    EXPECT_EQ(check().what, "");
+    const File& file = *std::ranges::max_element(manifest.files, {}, &File::bytes);
+    ASSERT_GT(file.crc32c.size(), 1u);
+    flip(file, file.bytes - 1);
+    EXPECT_THAT(check().what,
+                HasSubstr(text(file.name, ": block ", file.crc32c.size() - 1, " (bytes ")));
+    flip(file, file.bytes - 1);
+    manifest.format_version = 3 - version;
+    EXPECT_THAT(check().what, HasSubstr("its XXH3 is not the manifest's")) << "of blocks, of bytes";
   }
-  EXPECT_EQ(check().what, "");
 }
 
 TEST_F(CheckpointChecks, LookAtStructuresBehindDigestsThatHold) {

@@ -56,7 +56,7 @@ TEST_F(Surveys, TellWhatIsThere) {
 }
 
 TEST_F(Surveys, NameEachDamagedFileAndPassItsStepOver) {
-  const int64_t block = 1 << 20;
+  const int64_t block = checkpoint::kShortBlockBytes;
   damage(file(9, "rank00000.h5"), block + 5);
   damage(file(9, "rank00001.h5"), 100);
   const Survey found = survey();

@@ -115,7 +115,7 @@ void require_written(const plan::Plan& plan, LivePayload& live, Payload& payload
                                  checkpoint::ShardStructure(slices), staging);
   for (size_t i = 0; i < payload.pieces(); ++i) payload.append_to(writer, i);
   const auto written = writer.finish();
-  checkpoint::ShardReader reader(folder.descriptor(), place.path(), written.file);
+  checkpoint::ShardReader reader(folder.descriptor(), place.path(), written.file, {});
   ASSERT_EQ(live.pieces(), slices.size()) << "none is longer than a piece";
   for (size_t i = 0; i < live.pieces(); ++i) {
     const auto piece = live.piece(i);

@@ -28,9 +28,9 @@ class Peers {
   /// After which it gives up; 0 without one.
   double patience_seconds() const;
 
-  /// From now on a verb sleeps until the other ranks have come, a millisecond at a time, instead of
-  /// taking a core from those that work; or no longer. Returns what it did before. All ranks do the
-  /// same.
+  /// From now on a verb sleeps until the other ranks have come, up to a quarter of a millisecond at
+  /// a time, instead of taking a core from those that work; or no longer. Returns what it did
+  /// before.
   bool wait_asleep(bool asleep = true);
 
   int rank() const;

@@ -29,7 +29,7 @@ class Ledgers : public ::testing::Test {
     const bool last = block + 1 == file;
     return {.crc32c = uint32_t(block),
             .xxh3 = {uint8_t(file), uint8_t(block), 7},
-            .bytes = last ? 100 : kDigestBlockBytes};
+            .bytes = last ? 100 : kShortBlockBytes};
   }
   void note(BlockLedger& ledger, int32_t file, int64_t block) const {
     ledger.note(file, block,
@@ -106,26 +106,29 @@ TEST_F(Ledgers, AreWrittenBySeveralThreads) {
 }
 
 TEST(FileDigests, OfTheFirstFormatAreOfBytesSinceOfBlocks) {
-  std::vector<std::byte> content(size_t(kDigestBlockBytes + 10));
+  std::vector<std::byte> content(size_t(kShortBlockBytes + 10));
   for (size_t i = 0; i < content.size(); ++i) content[i] = std::byte(i % 251);
   const auto entry = [&](int64_t version) {
-    FileDigest digest(version);
-    digest.add_block(std::span(content).first(size_t(kDigestBlockBytes)));
-    digest.add_block(std::span(content).subspan(size_t(kDigestBlockBytes)));
+    Manifest written;
+    written.format_version = version;
+    FileDigest digest(digest_form(written));
+    digest.add(content);
     return digest.result("a");
   };
   EXPECT_EQ(entry(1).crc32c, entry(2).crc32c);
-  const auto first = std::span(content).first(size_t(kDigestBlockBytes));
-  const auto rest = std::span(content).subspan(size_t(kDigestBlockBytes));
+  EXPECT_EQ(entry(2).crc32c.size(), 1u) << "blocks of 1 MiB";
+  EXPECT_EQ(entry(3).crc32c.size(), 2u);
+  const auto first = std::span(content).first(size_t(kShortBlockBytes));
+  const auto rest = std::span(content).subspan(size_t(kShortBlockBytes));
   std::vector<std::byte> digests;
   for (const auto& block : {first, rest}) {
     const BlockLedger::Digest digest = xxh3_of(block);
     for (const uint8_t byte : digest) digests.push_back(std::byte(byte));
   }
-  FileDigest whole(1);
-  whole.add_block(std::span(digests));
-  EXPECT_EQ(entry(2).xxh3, whole.result("a").xxh3) << "of the digests, one behind the other";
-  FileDigest bytes(1);
+  FileDigest whole({.file_is_of_bytes = true});
+  whole.add(digests);
+  EXPECT_EQ(entry(3).xxh3, whole.result("a").xxh3) << "of the digests, one behind the other";
+  FileDigest bytes({.file_is_of_bytes = true});
   EXPECT_THROW(bytes.add_block(BlockDigest{}), Error) << "which wants the bytes";
 }
 

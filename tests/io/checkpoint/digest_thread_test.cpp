@@ -5,21 +5,22 @@
 
 #include <vector>
 
+#include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
 namespace {
 
 TEST(DigestThreads, GiveTheDigestsOfBlocksInTheirOrder) {
-  std::vector<std::byte> content(size_t(5 * kDigestBlockBytes + 17));
+  std::vector<std::byte> content(size_t(5 * kShortBlockBytes + 17));
   for (size_t i = 0; i < content.size(); ++i) content[i] = std::byte((i * 7 + (i >> 12)) & 0xff);
   FileDigest expected;
   DigestThread thread;
-  for (size_t at = 0; at < content.size(); at += size_t(kDigestBlockBytes)) {
+  for (size_t at = 0; at < content.size(); at += size_t(kShortBlockBytes)) {
     const auto block =
-        std::span(content).subspan(at, std::min(size_t(kDigestBlockBytes), content.size() - at));
-    expected.add_block(block);
-    thread.add_block(block);
+        std::span(content).subspan(at, std::min(size_t(kShortBlockBytes), content.size() - at));
+    expected.add_block(block, crc32c(block));
+    thread.add(block);
   }
   thread.wait_for(3);
   const File file = thread.result("a"), same = expected.result("a");
@@ -34,10 +35,10 @@ TEST(DigestThreads, OfNothingAreThoseOfAnEmptyFile) {
 }
 
 TEST(DigestThreads, TellWhatFailed) {
-  const std::vector<std::byte> part(100), block(static_cast<size_t>(kDigestBlockBytes));
+  const std::vector<std::byte> part(100), block(static_cast<size_t>(kShortBlockBytes));
   DigestThread thread;
-  thread.add_block(part);
-  thread.add_block(block);
+  thread.add(part);
+  thread.add(block);
   EXPECT_THROW(thread.wait_for(2), Error) << "nothing follows what is no whole block";
 }
 

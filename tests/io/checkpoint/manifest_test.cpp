@@ -33,7 +33,7 @@ Manifest good() {
   const std::string xxh3(32, 'a');
   manifest.files = {{.name = "rank00000.h5", .bytes = 4096, .crc32c = {1}, .xxh3 = xxh3},
                     {.name = "rank00001.h5",
-                     .bytes = kDigestBlockBytes + 1,
+                     .bytes = kShortBlockBytes + 1,
                      .crc32c = {0xffffffff, 0x12345678},
                      .xxh3 = xxh3},
                     {.name = "checkpoint.h5", .bytes = 10, .crc32c = {7}, .xxh3 = xxh3}};
@@ -124,10 +124,28 @@ TEST(Manifest, EveryFlippedBitAndEveryCutIsFound) {
   }
 }
 
+TEST(Manifest, TellsWhatDigestsAreOf) {
+  Manifest manifest;
+  const auto block_bytes = [&](int64_t version, std::vector<int64_t> shape) {
+    manifest.format_version = version;
+    manifest.tensors = {{.name = "model/a", .dtype = Dtype::bf16, .shape = {1 << 10}},
+                        {.name = "model/b", .dtype = Dtype::f32, .shape = std::move(shape)}};
+    return digest_form(manifest).block_bytes;
+  };
+  const int64_t most = (kShortBlocksMost - (2 << 10)) / 4;
+  EXPECT_EQ(block_bytes(3, {most}), kShortBlockBytes);
+  EXPECT_EQ(block_bytes(3, {most + 1}), kLongBlockBytes);
+  EXPECT_EQ(block_bytes(3, {INT64_MAX, INT64_MAX, INT64_MAX}), kLongBlockBytes);
+  EXPECT_EQ(block_bytes(2, {1}), kLongBlockBytes);
+  EXPECT_FALSE(digest_form(manifest).file_is_of_bytes);
+  EXPECT_EQ(block_bytes(1, {1}), kLongBlockBytes);
+  EXPECT_TRUE(digest_form(manifest).file_is_of_bytes);
+}
+
 TEST(Manifest, ANewerVersionIsNamedWithOurs) {
   const std::string said =
-      refusal("\"format_version\": 2,", "\"format_version\": 3, \"new\": {},", Exit::kNoCheckpoint);
-  EXPECT_THAT(said, HasSubstr("format version 3; this program reads versions 1 to 2"));
+      refusal("\"format_version\": 3,", "\"format_version\": 4, \"new\": {},", Exit::kNoCheckpoint);
+  EXPECT_THAT(said, HasSubstr("format version 4; this program reads versions 1 to 3"));
 }
 
 struct Replacement {
@@ -204,7 +222,7 @@ TEST(Manifest, PartsThatDoNotFitTogetherAreRefused) {
       {[](Manifest& m) { m.files[1].name = "rank00000.h5"; }, "stands twice"},
       {[](Manifest& m) { m.tensors[1].name = "model/a"; }, "stands twice"},
       {[](Manifest& m) { m.files[1].crc32c.pop_back(); }, "1 digests of 2 blocks"},
-      {[](Manifest& m) { m.files[0].bytes = INT64_MAX; }, "digests of 8796093022208 blocks"},
+      {[](Manifest& m) { m.files[0].bytes = INT64_MAX; }, "digests of 35184372088832 blocks"},
       {[](Manifest& m) { m.files[0].xxh3 = "aa"; }, "32 hexadecimal digits"},
       {[](Manifest& m) { m.files[0].xxh3[3] = 'A'; }, "32 hexadecimal digits"},
       {[](Manifest& m) { m.tensors[0].shape = {}; }, "its shape is empty"},

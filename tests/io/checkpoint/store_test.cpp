@@ -154,12 +154,14 @@ TEST_F(Stores, FindEveryDamage) {
     return said;
   };
   for (const std::string file : {"rank00000.h5", "rank00001.h5", "checkpoint.h5"}) {
-    const auto flip = [](const std::string& name) {
+    const int64_t third = int64_t(fs::file_size(step + file)) / 3;
+    const auto flip = [&](const std::string& name) {
       std::fstream stream(name, std::ios::in | std::ios::out | std::ios::binary);
-      stream.seekp(int64_t(fs::file_size(name) / 3));
+      stream.seekp(third);
       stream.put('?');
     };
-    EXPECT_THAT(with(file, flip), HasSubstr("step00000002/" + file + ": block 0 "));
+    EXPECT_THAT(with(file, flip),
+                HasSubstr(text("step00000002/", file, ": block ", third / kShortBlockBytes, " ")));
     EXPECT_THAT(with(file, [](const std::string& name) { fs::remove(name); }),
                 HasSubstr(file + ": No such file"));
     EXPECT_THAT(with(file, [](const std::string& name) { fs::resize_file(name, 4096); }),

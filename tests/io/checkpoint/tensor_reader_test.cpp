@@ -67,13 +67,13 @@ TEST_F(TensorReaders, RefuseADamagedBlockAndReadTheOthers) {
   const std::string path = folder_.path() + "/step00000003/rank00000.h5";
   const Slice& slice = manifest_.slices[1];
   ASSERT_EQ(manifest_.tensors[size_t(slice.tensor)], kMatrix);
-  const int64_t at = slice.offset + kDigestBlockBytes;
+  const int64_t at = slice.offset + kShortBlockBytes;
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(at);
   file.put('!');
   file.close();
-  EXPECT_THAT(refusal(kMatrix, kDigestBlockBytes / 4, 1),
-              HasSubstr(text("block ", at / kDigestBlockBytes)));
+  EXPECT_THAT(refusal(kMatrix, kShortBlockBytes / 4, 1),
+              HasSubstr(text("block ", at / kShortBlockBytes)));
   EXPECT_THAT(read(kVector, 4, 1), ElementsAre(1)) << "in the other rank's file";
 }
 

@@ -56,7 +56,7 @@ class BlockLedger {
   size_t take(const std::vector<int32_t>& owners, int32_t rank, int32_t file,
               std::string_view digests);
 
-  /// All blocks of a file noted: its own digest is theirs. Not up to kDigestsOfBytesVersion. Throws
+  /// All blocks of a file noted: its own digest is theirs, and must not be of its bytes. Throws
   /// Error(kInput) naming `folder` and file.
   void require_digest(int32_t file, const std::string& folder) const;
 

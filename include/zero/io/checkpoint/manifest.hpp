@@ -12,11 +12,16 @@
 namespace zero::checkpoint {
 
 /// Written into every checkpoint. Older versions load; newer ones are refused naming both.
-inline constexpr int64_t kFormatVersion = 2;
+inline constexpr int64_t kFormatVersion = 3;
 /// The last version in which the digest of a file is of its bytes, from the first to the last.
 inline constexpr int64_t kDigestsOfBytesVersion = 1;
-/// Digests are kept for each block of this length.
-inline constexpr int64_t kDigestBlockBytes = int64_t(1) << 20;
+/// The last version in which all blocks are long.
+inline constexpr int64_t kLongBlocksVersion = 2;
+/// Digests are kept for each block of a file. Short ones, as ranks whose slices share a block both
+/// read it, and as it stays in a core's cache between its digests; long ones where tensors are more
+/// than kShortBlocksMost bytes, whose manifest would be too long.
+inline constexpr int64_t kShortBlockBytes = int64_t(256) << 10, kLongBlockBytes = int64_t(1) << 20;
+inline constexpr int64_t kShortBlocksMost = int64_t(1) << 40;
 /// Of its text: a longer one is neither written nor read. Digests of about 8 TiB.
 inline constexpr int64_t kManifestBytesMax = int64_t(64) << 20;
 inline constexpr const char* kManifestName = "MANIFEST.json";
@@ -50,9 +55,9 @@ struct Slice {
 struct File {
   std::string name;  ///< "rank00000.h5", or "checkpoint.h5", which only people read
   int64_t bytes = 0;
-  std::vector<uint32_t> crc32c;  ///< of each block of kDigestBlockBytes
-  /// XXH3-128 of those of each block, one behind the other, 32 hexadecimal digits; up to
-  /// kDigestsOfBytesVersion of its bytes.
+  std::vector<uint32_t> crc32c;  ///< of each of its blocks
+  /// XXH3-128, 32 hexadecimal digits: of those of each block, one behind the other, or of its
+  /// bytes.
   std::string xxh3;
 
   bool operator==(const File&) const = default;
@@ -75,6 +80,14 @@ struct Manifest {
 
   bool operator==(const Manifest&) const = default;
 };
+
+/// What the digests of a checkpoint's files are of.
+struct DigestForm {
+  int64_t block_bytes = kShortBlockBytes;
+  bool file_is_of_bytes = false;  ///< its XXH3, else of its blocks' digests
+};
+/// By format version and tensors.
+DigestForm digest_form(const Manifest& manifest);
 
 /// JSON with a last member that is the SHA-256 of all before it.
 std::string to_text(const Manifest& manifest);

@@ -38,7 +38,7 @@ class ShardStructure {
 };
 
 /// Of the memory that a file is written out of, but for what lies in whole blocks where it is.
-inline constexpr int64_t kStagingBytes = 16 * kDigestBlockBytes;
+inline constexpr int64_t kStagingBytes = int64_t(16) << 20;
 
 /// One rank's HDF5 file. The payload goes by our own queue to the offsets that HDF5 has told, with
 /// digests taken from memory beside it. Never opened again after it is published.
@@ -47,7 +47,7 @@ class ShardWriter {
   /// Makes `name` (O_EXCL, 0600) in the open folder. `staging`, of kStagingBytes, outlives it: who
   /// writes file after file takes that memory once. Throws Error(kIo).
   ShardWriter(int folder, const std::string& name, const ShardStructure& structure,
-              const Arena& staging);
+              const Arena& staging, const DigestForm& digests = {});
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
@@ -77,10 +77,11 @@ class ShardWriter {
 /// they are used; HDF5 is not involved.
 class ShardReader {
  public:
-  /// Opens `file` in the open folder: a regular file with one link, of the size that the manifest
-  /// names. Throws Error(kInput) naming folder, file and what is wrong; Error(kIo) where the
-  /// machine could not open it.
-  ShardReader(int folder, const std::string& folder_name, const File& file);
+  /// Opens `file`, of a manifest with digests of that form, in the open folder: a regular file with
+  /// one link, of the size that the manifest names. Throws Error(kInput) naming folder, file and
+  /// what is wrong; Error(kIo) where the machine could not open it.
+  ShardReader(int folder, const std::string& folder_name, const File& file,
+              const DigestForm& digests);
   ~ShardReader();
   ShardReader(const ShardReader&) = delete;
   ShardReader& operator=(const ShardReader&) = delete;
@@ -92,9 +93,9 @@ class ShardReader {
   void read(int64_t offset, std::span<std::byte> out);
   /// Reads a block for its digest alone. Throws as read().
   void check(int64_t block);
-  /// Checks every block, and then the file's own digest, which a manifest of that format version
-  /// has; `checked` rises by one with each block. Throws as read().
-  void verify(int64_t format_version = kFormatVersion, std::atomic<int64_t>* checked = nullptr);
+  /// Checks every block, and then the file's own digest; `checked` rises by one with each block.
+  /// Throws as read().
+  void verify(std::atomic<int64_t>* checked = nullptr);
   /// Requires that HDF5 would see in the file what the manifest says, and nothing else: no links
   /// but hard ones, no storage elsewhere, no other shapes, types or attributes. Few KiB are read.
   /// Throws Error(kInput) naming file and object; Error(kIo).
