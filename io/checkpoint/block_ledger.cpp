@@ -7,7 +7,8 @@
 #include "zero/base/error.hpp"
 
 namespace zero::checkpoint {
-BlockLedger::BlockLedger(const Manifest& manifest) : manifest_(manifest), first_{0} {
+BlockLedger::BlockLedger(const Manifest& manifest)
+    : manifest_(manifest), form_(digest_form(manifest)), first_{0} {
   for (const File& file : manifest.files) {
     first_.push_back(first_.back() + int64_t(file.crc32c.size()));
   }
@@ -83,15 +84,14 @@ size_t BlockLedger::take(const std::vector<int32_t>& owners, int32_t rank, int32
 
 void BlockLedger::require_digest(int32_t file, const std::string& folder) const {
   const File& expected = manifest_.files[size_t(file)];
-  const DigestForm form = digest_form(manifest_);
-  FileDigest whole(form);
+  FileDigest whole(form_);
   for (size_t block = 0; block < expected.crc32c.size(); ++block) {
     const int64_t i = number(file, int64_t(block));
     ZERO_REQUIRE(has(i), expected.name, ": block ", block, " was not read");
-    const int64_t rest = expected.bytes - int64_t(block) * form.block_bytes;
+    const int64_t rest = expected.bytes - int64_t(block) * form_.block_bytes;
     whole.add_block({.crc32c = expected.crc32c[block],
                      .xxh3 = digests_[size_t(i)],
-                     .bytes = std::min(form.block_bytes, rest)});
+                     .bytes = std::min(form_.block_bytes, rest)});
   }
   require_same_digest(whole.result(expected.name), expected, folder + "/" + expected.name);
 }

@@ -18,7 +18,7 @@ namespace zero::checkpoint {
 class BlockWriter {
  public:
   /// `file` and `staging`, of kStagingBytes, outlive it.
-  BlockWriter(PayloadFile& file, std::span<std::byte> staging, const DigestForm& digests = {});
+  BlockWriter(PayloadFile& file, std::span<std::byte> staging, const DigestForm& digests);
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
 

@@ -18,7 +18,7 @@ namespace zero::checkpoint {
 /// the disk takes this one. Used by one thread.
 class DigestThread {
  public:
-  explicit DigestThread(const DigestForm& form = {}) : digest_(form), thread_([this] { work(); }) {}
+  explicit DigestThread(const DigestForm& form) : digest_(form), thread_([this] { work(); }) {}
   /// Leaves what is not done.
   ~DigestThread();
   DigestThread(const DigestThread&) = delete;

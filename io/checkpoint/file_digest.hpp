@@ -23,7 +23,7 @@ BlockLedger::Digest xxh3_of(std::span<const std::byte> block);
 /// of the file as in Manifest.
 class FileDigest {
  public:
-  explicit FileDigest(const DigestForm& form = {});
+  explicit FileDigest(const DigestForm& form);
   ~FileDigest();
 
   /// The next bytes of the file: whole blocks, but for those that end it.

@@ -24,7 +24,7 @@ class PayloadWriter {
  public:
   /// `file` and `staging`, of kStagingBytes, outlive it.
   PayloadWriter(PayloadFile& file, std::shared_ptr<const FileStructure> structure,
-                std::span<std::byte> staging, const DigestForm& digests = {});
+                std::span<std::byte> staging, const DigestForm& digests);
 
   /// The next bytes of the next extent, which may be changed when it returns. Throws Error(kIo).
   void append(std::span<const std::byte> bytes);

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "io/checkpoint/manifest_rules.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "io/checkpoint/step_names.hpp"
 #include "zero/base/error.hpp"
@@ -206,6 +207,7 @@ void Store::write_manifest(const std::string& temporary, const Manifest& manifes
     refuse(Exit::kIo, name, ": would have ", content.size(), " bytes, of which at most ",
            kManifestBytesMax, " could be read again");
   }
+  require_rules(manifest, name);
   write_new(folder, name, content);
 }
 
@@ -292,28 +294,6 @@ std::string Store::remove(const std::string& name) const {
   return error ? text(path(name), ": ", error.message(), " removing it") : "";
 }
 
-void Store::remove_step(int64_t step) {
-  const std::string name = folder_of(step), going = unique_name(kRemoving, name);
-  rename_new(path(name), path(going));
-  if (const std::string problem = remove(going); !problem.empty()) warn_of_remains(problem);
-}
-
-void Store::retain(const Retention& retention) {
-  ZERO_REQUIRE(retention.keep == 0 || retention.keep >= 2, "keep ", retention.keep,
-               " checkpoints: at least 2, or 0 for all");
-  if (retention.keep == 0) return;
-  const std::vector<int64_t> all = steps();
-  if (int64_t(all.size()) <= retention.keep) return;
-  const auto newest =
-      std::find_if(all.rbegin(), all.rend(), [&](int64_t step) { return verifies(step, false); });
-  for (size_t i = 0; i + size_t(retention.keep) < all.size(); ++i) {
-    const int64_t step = all[i];
-    const bool periodic = retention.keep_every > 0 && step % retention.keep_every == 0;
-    const bool needed = (newest != all.rend() && step == *newest) || step == latest();
-    if (!periodic && !needed && step != retention.best) remove_step(step);
-  }
-}
-
 bool Store::is_folder(const std::string& name) const {
   struct stat status {};
   if (fstatat(root_.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -387,8 +367,9 @@ Manifest Store::verify(int64_t step, bool whole) const {
   const std::string name = folder_of(step);
   const OpenFile folder = open_step(step);
   Manifest manifest = read_manifest(folder.descriptor(), step);
+  const DigestForm digests = digest_form(manifest);
   for (const File& file : manifest.files) {
-    ShardReader reader(folder.descriptor(), path(name), file, digest_form(manifest));
+    ShardReader reader(folder.descriptor(), path(name), file, digests);
     if (!whole) continue;
     reader.verify();
     reader.require_structure(manifest);

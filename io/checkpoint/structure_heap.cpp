@@ -16,7 +16,10 @@ std::vector<std::byte> GlobalHeap::find(uint64_t collection, uint64_t number,
   if (noted_.insert(collection).second) note_collection(collection, object);
   const auto found = objects_.find({collection, number});
   if (found == objects_.end()) reader_.fail(object, "its heap has no object ", number);
-  return reader_.read(found->second.offset, found->second.bytes, object);
+  const auto [offset, bytes] = found->second;
+  read_ += bytes;
+  if (read_ > reader_.bytes()) reader_.fail(object, "its heap's objects are read more than once");
+  return reader_.read(offset, bytes, object);
 }
 
 uint64_t GlobalHeap::end_of(uint64_t address, const std::string& object) const {

@@ -13,7 +13,8 @@
 
 namespace zero::checkpoint {
 
-/// Many objects share a collection, so that each is gone through once, for all who look there.
+/// Many objects share a collection, so that each is gone through once, for all who look there. No
+/// two look for the same: objects of more bytes than the file has are not read.
 class GlobalHeap {
  public:
   /// Outlived by `reader`.
@@ -35,6 +36,7 @@ class GlobalHeap {
   std::set<uint64_t> noted_;                                ///< addresses of collections
   std::map<std::pair<uint64_t, uint64_t>, Place> objects_;  ///< by collection and number
   size_t heads_ = 0;
+  uint64_t read_ = 0;  ///< bytes of objects
 };
 
 }  // namespace zero::checkpoint

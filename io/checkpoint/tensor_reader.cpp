@@ -15,6 +15,7 @@ constexpr size_t kPieceNumel = size_t(1) << 16;
 
 TensorReader::TensorReader(const Store& store, const Manifest& manifest)
     : manifest_(manifest),
+      digests_(digest_form(manifest)),
       name_(store.root() + "/" + Store::folder_of(manifest.step)),
       folder_(store.open_folder(Store::folder_of(manifest.step))),
       slices_(manifest.tensors.size()) {
@@ -47,8 +48,8 @@ ShardReader& TensorReader::file(int32_t index) {
   if (files_.size() >= kOpenFilesMax && !files_.contains(index)) files_.clear();
   std::unique_ptr<ShardReader>& reader = files_[index];
   if (!reader) {
-    auto opened = std::make_unique<ShardReader>(
-        folder_.descriptor(), name_, manifest_.files[size_t(index)], digest_form(manifest_));
+    auto opened = std::make_unique<ShardReader>(folder_.descriptor(), name_,
+                                                manifest_.files[size_t(index)], digests_);
     if (ledger_) {
       opened->note_in(*ledger_, index);
     } else {

@@ -63,7 +63,7 @@ struct Hdf5Writer::Parts {
   Parts(const std::string& path, const Content& content)
       : file(folder_of(path).descriptor(), fs::path(path).filename().string(), 0644),
         staging(checkpoint::kStagingBytes),
-        payload(file, structure_of(path, content), {staging.data(), size_t(staging.bytes())}) {}
+        payload(file, structure_of(path, content), {staging.data(), size_t(staging.bytes())}, {}) {}
 
   PayloadFile file;
   Arena staging;

@@ -69,7 +69,7 @@ std::vector<checkpoint::SlicePlan> slices_of(int64_t bytes) {
 checkpoint::File save(const Place& place, const checkpoint::ShardStructure& structure,
                       const Arena& staging, const std::vector<checkpoint::SlicePlan>& slices,
                       std::span<const float> values) {
-  checkpoint::ShardWriter writer(place.folder(), "rank00000.h5", structure, staging);
+  checkpoint::ShardWriter writer(place.folder(), "rank00000.h5", structure, staging, {});
   for (const checkpoint::SlicePlan& slice : slices) {
     for (int64_t at = 0; at < slice.numel; at += kPieceNumel) {
       const auto piece =

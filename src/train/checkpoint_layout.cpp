@@ -144,13 +144,18 @@ std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& p
   return bytes;
 }
 
-void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
-                     checkpoint::Manifest& manifest) {
+void describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
+                      checkpoint::Manifest& manifest) {
   for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
     for (const SavedPart part : parts) {
       manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
     }
   }
+}
+
+void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
+                     checkpoint::Manifest& manifest) {
+  describe_tensors(plan, parts, manifest);
   for (int rank = 0; rank < ranks; ++rank) {
     for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
       manifest.slices.push_back(

@@ -78,6 +78,10 @@ void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::b
 std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
                                       std::vector<float>& room);
 
+/// All tensors of a plan. `parts` begins as kSavedParts.
+void describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
+                      checkpoint::Manifest& manifest);
+
 /// All tensors of a plan and what each of so many ranks writes of them, without its place; rank r's
 /// file is number r. `parts` begins as kSavedParts.
 void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,

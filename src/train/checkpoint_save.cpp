@@ -134,7 +134,7 @@ class Save {
     std::optional<checkpoint::DigestForm>& kept = order_.kept.digests;
     if (!kept) {
       checkpoint::Manifest manifest;
-      describe_slices(order_.plan, peers_.ranks(), order_.parts, manifest);
+      describe_tensors(order_.plan, order_.parts, manifest);
       kept = digest_form(manifest);
     }
     return *kept;
@@ -191,7 +191,9 @@ class Save {
     try {
       order_.store.retain(order_.retention);
     } catch (const Error& error) {
-      std::fprintf(stderr, "zeroapp: warning: old checkpoints stay: %s\n", error.what());
+      std::fprintf(stderr,
+                   "zeroapp: warning: old checkpoints stay: %s; the next save tries again\n",
+                   error.what());
     }
     warn_of_leftovers(order_.store);
   }

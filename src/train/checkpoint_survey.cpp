@@ -15,6 +15,9 @@
 namespace zero::train {
 namespace {
 
+/// Of one step that are listed.
+constexpr size_t kProblemsMost = 1000;
+
 namespace fs = std::filesystem;
 using checkpoint::Manifest;
 using checkpoint::Store;
@@ -67,10 +70,14 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
     const OpenFile folder = store.open_step(number);
     const Manifest manifest = store.read_manifest(folder.descriptor(), number);
     describe(manifest, step);
+    const checkpoint::DigestForm digests = digest_form(manifest);
     for (const checkpoint::File& file : manifest.files) {
+      if (step.problems.size() == kProblemsMost) {
+        step.problems.push_back("and more, at which nobody has looked");
+        return;
+      }
       note_problem(step, [&] {
-        checkpoint::ShardReader reader(folder.descriptor(), step.folder, file,
-                                       digest_form(manifest));
+        checkpoint::ShardReader reader(folder.descriptor(), step.folder, file, digests);
         if (depth != SurveyDepth::blocks) return;
         reader.verify();
         reader.require_structure(manifest);

@@ -4,7 +4,7 @@ is refused and leaves all that earlier launches have written as it was."""
 import json
 import shutil
 
-from program import Program, check, check_refused
+from program import BLOCK_BYTES, Program, check, check_refused
 
 SETTINGS = ("checkpoint.interval=2", "checkpoint.keep=0", "zero.stage=1", "export.at_end=true")
 KEPT = ("summary.json", "effective.toml", "metrics.jsonl", "model/model.safetensors")
@@ -21,10 +21,12 @@ def files_of(program, step):
 
 
 def flip(path, share):
-    """The bit at this share of a file."""
+    """The bit at this share of a file; the number of its block."""
     content = bytearray(path.read_bytes())
-    content[int(share * len(content))] ^= 8
+    place = int(share * len(content))
+    content[place] ^= 8
     path.write_bytes(content)
+    return place // BLOCK_BYTES
 
 
 def kept(program):
@@ -49,9 +51,10 @@ def whole_run(program):
 
 def what_is_refused_leaves_all_as_it_was(program):
     before = kept(program)
-    flip(files_of(program, 6)[1], 0.7)
+    block = flip(files_of(program, 6)[1], 0.7)
     result = train(program, "run.steps=9", resume="require")
-    check_refused(result, 4, "step00000006/rank00001.h5: block ", 'checkpoint.resume = "auto"')
+    check_refused(result, 4, f"step00000006/rank00001.h5: block {block} ",
+                  'checkpoint.resume = "auto"')
     check(kept(program) == before, "required: nothing was touched", result)
     check([how for _, how in last_launches(program, 1)] == ["error E0400"],
           f"and the launch is on record: {last_launches(program, 2)}", result)
@@ -70,7 +73,7 @@ def what_is_refused_leaves_all_as_it_was(program):
 def an_older_one_is_gone_on_from(program, wanted):
     """Also where the end was reached already, and wherever the damage is."""
     pristine = program.folder / "pristine"
-    flip(files_of(program, 6)[1], 0.7)
+    block = flip(files_of(program, 6)[1], 0.7)
     shutil.copytree(program.folder / "runs/damaged", pristine, symlinks=True)
     for rank, share in ((0, 0.001), (0, 0.3), (1, 0.5), (1, 0.999)):
         shutil.rmtree(program.folder / "runs/damaged")

@@ -201,6 +201,20 @@ def many_slices(manifest):
     manifest["slices"] += manifest["slices"][-1:] * 100000
 
 
+def much_of_all(manifest, count=20000):
+    """Tensors of one element each in a file that is not there, and as many more such files."""
+    tensor = len(manifest["tensors"])
+    manifest["ranks"] = count
+    # In front of the index.
+    manifest["files"][1:1] = [{"name": f"rank{i:05d}.h5", "bytes": 4 * count if i == 1 else 0,
+                               "crc32c": "00000001" if i == 1 else "", "xxh3": "0" * 32}
+                              for i in range(1, count)]
+    manifest["tensors"] += [{"name": f"model/{i}", "dtype": "fp32", "shape": [1]}
+                            for i in range(count)]
+    manifest["slices"] += [{"tensor": tensor + i, "file": 1, "begin": 0, "numel": 1,
+                            "offset": 4 * i} for i in range(count)]
+
+
 # name: words of the refusal, what is done to a manifest
 MANIFESTS = {
     "a folder above": ("is no rank%05d.h5", named("../" + RANK)),

@@ -127,18 +127,24 @@ def sealed(manifest):
     return text + SEAL.format(hashlib.sha256(text.encode()).hexdigest())
 
 
+def forge_manifest(program, case, change):
+    path = program.copy(case) / STEP / "MANIFEST.json"
+    manifest = json.loads(path.read_text())
+    del manifest["sha256"]
+    change(manifest)
+    path.write_text(sealed(manifest))
+
+
 def manifests_are_refused(program):
     """Names that lead elsewhere, numbers beyond the files."""
     for case, (_, change) in forge.MANIFESTS.items():
-        path = program.copy(case) / STEP / "MANIFEST.json"
-        manifest = json.loads(path.read_text())
-        del manifest["sha256"]
-        change(manifest)
-        path.write_text(sealed(manifest))
+        forge_manifest(program, case, change)
+    forge_manifest(program, "much of all", forge.much_of_all)
     sparse = program.copy("sparse manifest") / STEP / "MANIFEST.json"
     os.truncate(sparse, 1 << 40)
     for case, (words, _) in forge.MANIFESTS.items():
         yield case, [f"{STEP}/MANIFEST.json: ", words], tuple(COMMANDS)
+    yield "much of all", [f"{STEP}/rank00001.h5: ", "No such file"], tuple(COMMANDS)
     yield "sparse manifest", ["has 1099511627776 bytes"], tuple(COMMANDS)
 
 

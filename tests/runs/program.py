@@ -36,6 +36,10 @@ resume = "never"
 """
 
 
+# Of which a checkpoint's manifest keeps digests.
+BLOCK_BYTES = 256 << 10
+
+
 class Result:
     """One finished run: status, words and files; without them metrics is [] and summary None."""
 

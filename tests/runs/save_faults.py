@@ -31,7 +31,10 @@ def fails(faults, rank, call, number, error, **others):
     result = faults.run_faulty(rank=rank, CALL=number, ACTION=error, **others)
     names = [name for name, _ in faults.logged()]
     check("fsync-again" not in names, f"{what}: no fsync is repeated", result)
-    check(not faults.leftovers(), f"{what}: nothing stays: {faults.leftovers()}", result)
+    left = faults.leftovers()
+    if result.finished() and "warning: old checkpoints stay: " in result.err:
+        left = [name for name in left if not name.startswith(".del-")]
+    check(not left, f"{what}: nothing stays: {left}", result)
     if result.finished():
         check(faults.latest() == "step00000006", f"{what}: another way was found", result)
         return False
@@ -49,7 +52,9 @@ def every_call_may_fail(faults, **others):
         for number, (name, _) in enumerate(calls, 1):
             for error in ERRORS if name in SAVING else ():
                 given_up += fails(faults, rank, name, number, error, **others)
-                faults.require_nothing_lost(faults.go_on(), f"{name} {number} on rank {rank}")
+                what = f"{name} {number} on rank {rank}"
+                faults.require_nothing_lost(faults.go_on(), what)
+                check(not faults.leftovers(), f"{what}: nothing stays: {faults.leftovers()}")
     print(f"{given_up} saves were given up", flush=True)
 
 

@@ -69,7 +69,7 @@ class RankStates {
       LivePayload live(held_[size_t(rank)]->view(), kSavedParts);
       checkpoint::ShardWriter file(
           folder.descriptor(), checkpoint::rank_file_name(rank),
-          checkpoint::ShardStructure(slice_plans(plan_, rank, kSavedParts)), staging_);
+          checkpoint::ShardStructure(slice_plans(plan_, rank, kSavedParts)), staging_, {});
       for (size_t i = 0; i < live.pieces(); ++i) live.append_to(file, i);
       auto written = file.finish();
       manifest.files.push_back(std::move(written.file));

@@ -78,7 +78,7 @@ inline checkpoint::ShardWriter::Written write_shard(int folder, const std::strin
                                                     const std::vector<checkpoint::SlicePlan>& all,
                                                     float added = 0) {
   const Arena staging(checkpoint::kStagingBytes);
-  checkpoint::ShardWriter writer(folder, name, checkpoint::ShardStructure(all), staging);
+  checkpoint::ShardWriter writer(folder, name, checkpoint::ShardStructure(all), staging, {});
   for (const checkpoint::SlicePlan& slice : all) {
     const std::vector<std::byte> bytes = bytes_of_slice(slice, added);
     for (size_t at = 0; at < bytes.size(); at += 70001) {

@@ -126,7 +126,7 @@ TEST_F(CheckpointChecks, FindAFlippedBitInEachBlockAndTellAll) {
       flip(file, place);
       const Problem problem = check();
       EXPECT_EQ(problem.exit, Exit::kInput);
-      EXPECT_THAT(problem.what, HasSubstr(text(file.name, ": block ", at / kShortBlockBytes)));
+      EXPECT_THAT(problem.what, HasSubstr(text(file.name, ": block ", at / kShortBlockBytes, " ")));
       flip(file, place);
     }
   }

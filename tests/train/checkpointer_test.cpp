@@ -112,7 +112,7 @@ void require_written(const plan::Plan& plan, LivePayload& live, Payload& payload
   const Arena staging(checkpoint::kStagingBytes);
   const auto slices = slice_plans(plan, 1, kSavedParts);
   checkpoint::ShardWriter writer(folder.descriptor(), "rank00001.h5",
-                                 checkpoint::ShardStructure(slices), staging);
+                                 checkpoint::ShardStructure(slices), staging, {});
   for (size_t i = 0; i < payload.pieces(); ++i) payload.append_to(writer, i);
   const auto written = writer.finish();
   checkpoint::ShardReader reader(folder.descriptor(), place.path(), written.file, {});

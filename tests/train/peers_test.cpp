@@ -8,6 +8,8 @@
 #include <ctime>
 #include <thread>
 
+#include "zero/base/error.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -24,6 +26,11 @@ TEST(Peers, ShareTextsOfDifferentLengthsByRank) {
   ASSERT_EQ(all.size(), size_t(peers.ranks()));
   for (size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], std::string(rank, 'x'));
   EXPECT_EQ(peers.gather("t").size(), peers.rank() == 0 ? all.size() : 0);
+}
+
+TEST(Peers, ShareWhatNobodySays) {
+  const Peers peers;
+  EXPECT_EQ(peers.share(""), std::vector<std::string>(size_t(peers.ranks())));
 }
 
 TEST(Peers, AgreeOnTheSmallestOfEachValue) {
@@ -94,6 +101,32 @@ TEST(Peers, WhoWaitsAsleepTakesNoCore) {
     EXPECT_TRUE(peers.wait_asleep());
   }
   EXPECT_FALSE(peers.wait_asleep(false)) << "no longer";
+}
+
+TEST(Peers, DoTheSameAsleep) {
+  Peers peers;
+  const Asleep asleep(peers);
+  const int rank = peers.rank(), last = peers.ranks() - 1;
+  const auto be_late = [&] {
+    if (rank == last) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  peers.cast_vote(rank == last ? 3 : 0);
+  be_late();
+  EXPECT_EQ(peers.share(text(rank)).back(), text(last));
+  be_late();
+  const std::vector<std::string> texts(size_t(peers.ranks()), text("of ", rank));
+  EXPECT_EQ(peers.exchange(texts).back(), text("of ", last));
+  be_late();
+  EXPECT_EQ(peers.count_vote(), 3);
+  if (last == 0) return;
+  // From the last one, who is late, to the first; the others are not asked.
+  std::vector<float> values(1000, float(rank));
+  be_late();
+  if (rank == last) peers.send(values, 0);
+  if (rank == 0) {
+    peers.receive(values, last);
+    EXPECT_EQ(values, std::vector<float>(1000, float(last)));
+  }
 }
 
 }  // namespace

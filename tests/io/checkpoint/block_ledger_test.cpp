@@ -20,7 +20,7 @@ class Ledgers : public ::testing::Test {
  protected:
   Ledgers() {
     for (const int64_t blocks : {3, 2}) {
-      FileDigest digest;
+      FileDigest digest({});
       for (int64_t block = 0; block < blocks; ++block) digest.add_block(digest_of(blocks, block));
       manifest.files.push_back(digest.result(rank_file_name(int(manifest.files.size()))));
     }

@@ -14,8 +14,8 @@ namespace {
 TEST(DigestThreads, GiveTheDigestsOfBlocksInTheirOrder) {
   std::vector<std::byte> content(size_t(5 * kShortBlockBytes + 17));
   for (size_t i = 0; i < content.size(); ++i) content[i] = std::byte((i * 7 + (i >> 12)) & 0xff);
-  FileDigest expected;
-  DigestThread thread;
+  FileDigest expected({});
+  DigestThread thread({});
   for (size_t at = 0; at < content.size(); at += size_t(kShortBlockBytes)) {
     const auto block =
         std::span(content).subspan(at, std::min(size_t(kShortBlockBytes), content.size() - at));
@@ -30,13 +30,13 @@ TEST(DigestThreads, GiveTheDigestsOfBlocksInTheirOrder) {
 }
 
 TEST(DigestThreads, OfNothingAreThoseOfAnEmptyFile) {
-  DigestThread thread;
-  EXPECT_EQ(thread.result("a").xxh3, FileDigest().result("a").xxh3);
+  DigestThread thread({});
+  EXPECT_EQ(thread.result("a").xxh3, FileDigest({}).result("a").xxh3);
 }
 
 TEST(DigestThreads, TellWhatFailed) {
   const std::vector<std::byte> part(100), block(static_cast<size_t>(kShortBlockBytes));
-  DigestThread thread;
+  DigestThread thread({});
   thread.add(part);
   thread.add(block);
   EXPECT_THROW(thread.wait_for(2), Error) << "nothing follows what is no whole block";

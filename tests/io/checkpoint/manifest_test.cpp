@@ -142,6 +142,18 @@ TEST(Manifest, TellsWhatDigestsAreOf) {
   EXPECT_TRUE(digest_form(manifest).file_is_of_bytes);
 }
 
+TEST(Manifest, OfOlderVersionsHasDigestsOfLongBlocks) {
+  for (const int64_t version : {1, 2, 3}) {
+    Manifest manifest = good();
+    manifest.format_version = version;
+    manifest.files[1].bytes = (256 << 10) + 1;
+    manifest.files[1].crc32c.resize(1);
+    const std::string said = refusal_of_text(to_text(manifest));
+    EXPECT_THAT(said, version == 3 ? HasSubstr("1 digests of 2 blocks") : HasSubstr(""));
+    EXPECT_EQ(said.empty(), version < 3) << said;
+  }
+}
+
 TEST(Manifest, ANewerVersionIsNamedWithOurs) {
   const std::string said =
       refusal("\"format_version\": 3,", "\"format_version\": 4, \"new\": {},", Exit::kNoCheckpoint);

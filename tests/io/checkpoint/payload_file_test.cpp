@@ -46,7 +46,7 @@ class PayloadFiles : public ::testing::Test {
                           const std::function<void(BlockWriter&)>& write) const {
     PayloadFile file(folder_.descriptor(), name);
     file.begin_payload(int64_t(content.size()));
-    BlockWriter writer(file, staging());
+    BlockWriter writer(file, staging(), {});
     write(writer);
     writer.finish();
     file.sync();
@@ -55,7 +55,7 @@ class PayloadFiles : public ::testing::Test {
     std::vector<std::byte> found(size_t(written.bytes()));
     written.read(0, found);
     EXPECT_TRUE(std::ranges::equal(found, content)) << name;
-    FileDigest digest;
+    FileDigest digest({});
     digest.add(content);
     EXPECT_EQ(told, digest.result(name));
     return writer.blocks_in_place();

@@ -183,7 +183,7 @@ TEST_F(ShardFiles, OfAnotherLengthOrKindAreRefused) {
 TEST_F(ShardFiles, DoNotTakeMoreOrFewerBytesThanTheirSlices) {
   const std::vector<SlicePlan> slices = {{.tensor = testing_support::kVector, .numel = 3}};
   const Arena staging(kStagingBytes);
-  ShardWriter writer(folder_.descriptor(), "rank00000.h5", ShardStructure(slices), staging);
+  ShardWriter writer(folder_.descriptor(), "rank00000.h5", ShardStructure(slices), staging, {});
   EXPECT_THROW(writer.finish(), Error);
   EXPECT_THROW(writer.append(std::vector<std::byte>(13)), Error);
 }

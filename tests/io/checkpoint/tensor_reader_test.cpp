@@ -73,7 +73,7 @@ TEST_F(TensorReaders, RefuseADamagedBlockAndReadTheOthers) {
   file.put('!');
   file.close();
   EXPECT_THAT(refusal(kMatrix, kShortBlockBytes / 4, 1),
-              HasSubstr(text("block ", at / kShortBlockBytes)));
+              HasSubstr(text("block ", at / kShortBlockBytes, " ")));
   EXPECT_THAT(read(kVector, 4, 1), ElementsAre(1)) << "in the other rank's file";
 }
 

@@ -69,6 +69,7 @@ class BlockLedger {
 
   enum State : uint8_t { kUnknown, kTaken, kNoted };
   const Manifest& manifest_;
+  const DigestForm form_;
   std::vector<int64_t> first_;  ///< [files + 1] number of their first block
   std::vector<Digest> digests_;
   std::unique_ptr<std::atomic<uint8_t>[]> states_;

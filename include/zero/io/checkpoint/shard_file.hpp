@@ -47,7 +47,7 @@ class ShardWriter {
   /// Makes `name` (O_EXCL, 0600) in the open folder. `staging`, of kStagingBytes, outlives it: who
   /// writes file after file takes that memory once. Throws Error(kIo).
   ShardWriter(int folder, const std::string& name, const ShardStructure& structure,
-              const Arena& staging, const DigestForm& digests = {});
+              const Arena& staging, const DigestForm& digests);
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;

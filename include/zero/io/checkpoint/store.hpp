@@ -67,8 +67,9 @@ class Store {
     int64_t keep_every = 0;  ///< and every step that it divides; 0 = none
     std::optional<int64_t> best = {};
   };
-  /// Removes what need not be kept, never the newest that verifies. Throws Error(kIo) where none
-  /// may be removed, as one could not be read.
+  /// Removes what need not be kept, never the newest that verifies, and what an earlier call could
+  /// not remove. Throws Error(kIo) where none may be removed, as one could not be read or a sync
+  /// has failed.
   void retain(const Retention& retention);
 
   /// Steps with a folder, ascending; nothing is said about what is in them.
@@ -124,6 +125,7 @@ class Store {
   void link_latest_to(int64_t step);
   void sync_root() const;
   void remove_step(int64_t step);
+  void finish_removing();
   std::string remove(const std::string& name) const;
 
   Options options_;

@@ -41,6 +41,7 @@ class TensorReader {
   ShardReader& file(int32_t index);
 
   const Manifest& manifest_;
+  const DigestForm digests_;
   BlockLedger* ledger_ = nullptr;
   std::string name_;
   OpenFile folder_;
