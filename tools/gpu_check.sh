@@ -5,19 +5,22 @@
 # compute-sanitizer; how fast GPT-2 trains. It takes what build/cuda-release has, else a bundle in
 # build/bundle (tools/bundle.sh), for which the machine needs CUDA's libraries and Python alone,
 # else it builds. Ends with status 77, and runs nothing, where no GPU is found.
-# usage: tools/gpu_check.sh [--minutes N] [--out FOLDER]
+# usage: tools/gpu_check.sh [--minutes N] [--out FOLDER] [--only PATTERN]
 #   --minutes  8 by default; what does not fit is named as not run
 #   --out      where the results go as JSON, and all output as gpu_check.log (build/gpu-check)
+#   --only     of the checks those whose names match, as "speed|rates" does; they may take all of
+#              the time, and what the folder holds of others stays
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-minutes=8 out=$root/build/gpu-check
+minutes=8 out=$root/build/gpu-check only=
 while [ $# -gt 0 ]; do
   case $1 in
     --minutes) minutes=${2:-} && shift ;;
     --out) out=${2:-} && shift ;;
-    *) fail 2 "unknown argument '$1' (usage: tools/gpu_check.sh [--minutes N] [--out FOLDER])" ;;
+    --only) only=${2:-} && shift ;;
+    *) fail 2 "unknown argument '$1'; known are --minutes N, --out FOLDER, --only PATTERN" ;;
   esac
   shift
 done
@@ -31,7 +34,7 @@ if [ "$gpus" -eq 0 ]; then
 fi
 nvidia-smi --query-gpu=name,driver_version,memory.used,memory.free --format=csv,noheader
 mkdir -p "$out"
-exec > >(tee "$out/gpu_check.log") 2>&1
+exec > >(tee -a "$out/gpu_check.log") 2>&1
 
 # cuda_folders: where a machine may keep CUDA's libraries, Python's packages last.
 cuda_folders() {
@@ -46,6 +49,18 @@ for place in spec.submodule_search_locations if spec else ():
 END
 }
 
+# link_nvrtc BUNDLE FOLDER...: the compiler that cuDNN calls for plans of its own.
+link_nvrtc() {
+  local bundle=$1 folder
+  shift
+  for folder in "$@"; do
+    [ -e "$folder/libnvrtc.so.13" ] || continue
+    ln -sf "$folder"/libnvrtc*.so.* "$bundle/cuda/"
+    return 0
+  done
+  say "gpu check: no libnvrtc.so.13: cuDNN may have no plan for attention"
+}
+
 # link_cudnn BUNDLE FOLDER...: all of cuDNN 9, which the programs do without where there is none.
 link_cudnn() {
   local bundle=$1 folder
@@ -53,6 +68,7 @@ link_cudnn() {
   for folder in "$@"; do
     [ -e "$folder/libcudnn.so.9" ] || continue
     ln -sf "$folder"/libcudnn*.so.9 "$bundle/cuda/"
+    link_nvrtc "$bundle" "$@"
     return 0
   done
   say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
@@ -100,7 +116,8 @@ end=$((SECONDS + 60 * minutes))
 # that one which hangs leaves the others theirs.
 check() {
   local name=$1 left=$((end - SECONDS)) start=$SECONDS code=0
-  if [ $left -gt $((20 * minutes)) ]; then left=$((20 * minutes)); fi
+  [[ -z $only || $name =~ $only ]] || return 0
+  if [ -z "$only" ] && [ $left -gt $((20 * minutes)) ]; then left=$((20 * minutes)); fi
   shift
   order+=("$name")
   if [ $left -le 5 ]; then
@@ -146,7 +163,7 @@ import re
 import sys
 out, gpu, version = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 day = datetime.date.today().isoformat()
-checks = [re.split(r"  +", line, maxsplit=1) for line in (out / "results.txt").open()]
+checks = dict(line.rstrip("\n").split("\t") for line in (out / "results.tsv").open())
 def lines(name):
     path = out / name
     return [json.loads(line) for line in path.open()] if path.exists() else []
@@ -155,7 +172,7 @@ products = out / "products.json"
 times = json.loads(products.read_text()) if products.exists() else []
 path = out / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
 path.write_text(json.dumps({"gpu": gpu, "date": day, "version": version,
-                            "checks": {name: verdict.strip() for name, verdict in checks},
+                            "checks": checks,
                             "machine": machine.read_text() if machine.exists() else None,
                             "rates": lines("rates.jsonl"),
                             "products": times,
@@ -164,7 +181,9 @@ print(path)
 END
 }
 
-rm -f "$out"/{speed,rates}.jsonl "$out/machine.toml" "$out/products.json"
+if [ -z "$only" ]; then
+  rm -f "$out"/{speed,rates}.jsonl "$out/machine.toml" "$out"/{products.json,results.tsv}
+fi
 check "doctor" "$zeroapp" doctor
 for program in "${gpu_tests[@]}"; do check_test "$program" 1 "$program" '*'; done
 check "losses of the host" python3 "$root/tests/runs/known_losses.py" "$zeroapp" "$launcher"
@@ -210,8 +229,17 @@ fi
 rm -rf "$disk"
 
 phase "results"
-for name in "${order[@]}"; do printf '%-36s %s\n' "$name" "${results[$name]}"; done |
-  tee "$out/results.txt"
+[ ${#order[@]} -gt 0 ] || fail 2 "--only '$only': no check has such a name"
+for name in "${order[@]}"; do
+  printf '%s\t%s\n' "$name" "${results[$name]}"
+done > "$out/results.now"
+# What other calls have found stays.
+touch "$out/results.tsv"
+awk -F '\t' 'NR == FNR { now[$1] = 1; print; next } !($1 in now)' "$out/results.now" \
+  "$out/results.tsv" > "$out/results.all"
+mv "$out/results.all" "$out/results.tsv"
+awk -F '\t' '{ printf "%-60s %s\n", $1, $2 }' "$out/results.now"
+rm "$out/results.now"
 say "the same and all speeds: $(write_results)"
 say "gpu check: not in this script: NCCL over several GPUs"
 exit $status

@@ -89,7 +89,7 @@ def main():
     parser.add_argument("--tokens", type=int)
     parser.add_argument("--fp16", action="store_true")
     parser.add_argument("--to", type=pathlib.Path)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as place:
         done = train(options.zeroapp.resolve(), pathlib.Path(place), options)
     if done is None:

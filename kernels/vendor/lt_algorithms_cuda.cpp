@@ -79,6 +79,9 @@ std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product) {
   check_lt(cublasLtMatmulPreferenceCreate(&made), "saying what is preferred");
   const LtPreference preference(made);
   prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t(kWorkspaceBytes));
+  // Parts of a sum meet in fp32: the result is rounded once.
+  prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (const auto which :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})

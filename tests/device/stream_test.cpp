@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -94,13 +95,18 @@ TEST(Stream, TwoStreamsRunAtTheSameTime) {
   // Each waits inside its kernel until the other has begun: streams that took turns would hang, so
   // the wait has an end.
   std::vector<int> counts(2, 0);
-  const auto meet = [&] {
-    Stream stream(1);
+  // Made beforehand, as a device may finish all its work first to give a stream its memory.
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < 2; ++i) streams.push_back(std::make_unique<Stream>(1));
+  const auto meet = [&](Stream& stream) {
     adopt_threads(stream);
     queue(stream, 1, Meet{&counts[0], &counts[1]});
     stream.wait();
   };
-  { std::jthread one(meet), other(meet); }
+  {
+    std::jthread one([&] { meet(*streams[0]); });
+    std::jthread other([&] { meet(*streams[1]); });
+  }
   EXPECT_EQ(counts[1], 2);
 }
 

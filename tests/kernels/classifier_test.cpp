@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
 #include <thread>
 
 #include "tests/support/classifier_reference.hpp"
@@ -41,6 +42,12 @@ struct Result {
   StepSums sums{};
 };
 
+struct Call {
+  StepInputs inputs{};
+  StepState state{};
+  StepSums sums{};
+};
+
 template <class T>
 Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradient = true,
               int threads = 1) {
@@ -50,19 +57,20 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
                 poisoned<T>(extents.padded_vocabulary * extents.width)};
   const int64_t bytes = classifier_scratch_bytes(extents, dtype_of<T>(), gradient);
   auto scratch = poisoned<int64_t>(bytes / 8 + 1);
-  StepInputs inputs{};
-  inputs.counted_tokens = in.counted_tokens;
-  StepState state{};
-  state.loss_scale = in.loss_scale;
-  classifier<T>(stream, extents, &inputs, &state,
+  // On the heap, which a device can read where a thread's stack is not.
+  const auto call = std::make_unique<Call>();
+  call->inputs.counted_tokens = in.counted_tokens;
+  call->state.loss_scale = in.loss_scale;
+  classifier<T>(stream, extents, &call->inputs, &call->state,
                 {.x = in.x.data(),
                  .table = in.table.data(),
                  .targets = in.targets.data(),
                  .dx = gradient ? out.dx.data() : nullptr,
                  .dtable = gradient ? out.dtable.data() : nullptr,
                  .scratch = scratch.data()},
-                &out.sums);
+                &call->sums);
   stream.wait();
+  out.sums = call->sums;
   EXPECT_EQ(scratch.back(), -1);
   return out;
 }

@@ -15,13 +15,13 @@ namespace {
 
 using testing::noise, testing::same_bits;
 
-constexpr StepInputs inputs_of(uint64_t seed, int64_t first_sample) {
+/// On the heap or the stack of who asks, which a device can read.
+StepInputs inputs_of(uint64_t seed, int64_t first_sample) {
   StepInputs inputs{};
   inputs.seed = seed;
   inputs.first_sample = first_sample;
   return inputs;
 }
-constexpr StepInputs kInputs = inputs_of(99, 40);
 
 constexpr DropoutSite site_with(float probability) { return {probability, 3, 0}; }
 
@@ -35,7 +35,8 @@ template <class T>
 std::vector<T> dropped(const Use& use, const std::vector<T>& x, const T* residual = nullptr) {
   Stream stream(use.threads);
   std::vector<T> out(x.size());
-  dropout_add(stream, use.site, use.extents, &kInputs, x.data(), residual, out.data());
+  const StepInputs inputs = inputs_of(99, 40);
+  dropout_add(stream, use.site, use.extents, &inputs, x.data(), residual, out.data());
   stream.wait();
   return out;
 }
@@ -76,8 +77,9 @@ TYPED_TEST(Dropout, MayWriteOverXOrTheResidual) {
   const auto expected = dropped(use, x, residual.data());
   auto y = x;
   Stream stream(2);
-  dropout_add(stream, use.site, use.extents, &kInputs, y.data(), residual.data(), y.data());
-  dropout_add(stream, use.site, use.extents, &kInputs, x.data(), residual.data(), residual.data());
+  const StepInputs inputs = inputs_of(99, 40);
+  dropout_add(stream, use.site, use.extents, &inputs, y.data(), residual.data(), y.data());
+  dropout_add(stream, use.site, use.extents, &inputs, x.data(), residual.data(), residual.data());
   stream.wait();
   EXPECT_TRUE(same_bits(y, expected));
   EXPECT_TRUE(same_bits(residual, expected));

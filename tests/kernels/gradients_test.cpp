@@ -92,6 +92,7 @@ TEST(SumOfSquares, AddsToWhatIsThere) {
   const std::vector<float> grad{3.0f, 4.0f};
   sum_of_squares<float>(stream, 2, grad.data(), true, &sums);
   sum_of_squares<float>(stream, 2, grad.data(), true, &sums);
+  stream.wait();
   EXPECT_EQ(sums.grad_squares.value(), 50.0);
 }
 

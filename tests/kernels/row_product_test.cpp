@@ -118,6 +118,8 @@ TYPED_TEST(TableProduct, AgreesWithDoubleLoopsOnAnyThreads) {
     Stream alone(1), team(3);
     table_product<TypeParam>(alone, kClasses, width, x.data(), table.data(), one.data());
     table_product<TypeParam>(team, kClasses, width, x.data(), table.data(), three.data());
+    alone.wait();
+    team.wait();
     EXPECT_LT(relative_error(one, expected), 1e-6) << "width " << width;
     EXPECT_TRUE(same_bits(one, three));
   }

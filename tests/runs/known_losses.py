@@ -13,8 +13,9 @@ COMMON = ("run.steps=20", "numerics.reproducible=true", "optimizer.lr=1e-3")
 CASES = {
     "fp32": ((), 1e-5, 1e-3),
     "fp32 without dropout": (("model.dropout=0",), 1e-5, 1e-3),
-    "bf16": (("bf16.enabled=true",), 1e-2, 1e-2),
-    "fp16": (("fp16.enabled=true", "fp16.initial_scale_power=10"), 1e-2, 1e-2),
+    # A vendor's attention of 16 bits drops other elements than the host.
+    "bf16": (("bf16.enabled=true", "model.dropout=0"), 1e-2, 1e-2),
+    "fp16": (("fp16.enabled=true", "fp16.initial_scale_power=10", "model.dropout=0"), 1e-2, 1e-2),
 }
 
 

@@ -1,47 +1,100 @@
-// Test programs of a build with CUDA: the heap is managed memory from with_shared_memory() on, and
-// what runs there has its stack in managed memory too.
+// Test programs of a build with CUDA: from with_shared_memory() on the heap, and the stack of what
+// runs there, lie in one stretch of host memory that the device can reach. To ask the driver for
+// each block would take most of a test's time, and is not allowed while a stream is recorded.
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 
 #include "tests/support/device_memory.hpp"
 
 namespace {
 
+constexpr size_t kPoolBytes = size_t(3) << 30, kStackBytes = size_t(16) << 20;
+
+/// Blocks of powers of two; what is given back waits in a list of its size.
+class Pool {
+ public:
+  /// Once. The first bytes are the stack.
+  bool open() {
+    void* const all = mmap(nullptr, kPoolBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return false;
+    if (cudaHostRegister(all, kPoolBytes, cudaHostRegisterPortable | cudaHostRegisterMapped) !=
+        cudaSuccess) {
+      return false;
+    }
+    used_ = kStackBytes;
+    begin_ = static_cast<std::byte*>(all);
+    return true;
+  }
+  void* stack() const { return begin_; }
+
+  bool has(const void* block) const {
+    const std::byte* const begin = begin_;
+    return begin && block >= begin && block < begin + kPoolBytes;
+  }
+
+  void* take(int order) {
+    const std::lock_guard lock(mutex_);
+    if (void* const block = free_[size_t(order)]) {
+      free_[size_t(order)] = *static_cast<void**>(block);
+      return block;
+    }
+    const size_t bytes = size_t(1) << order;
+    if (bytes > kPoolBytes - used_) return nullptr;
+    used_ += bytes;
+    return begin_ + (used_ - bytes);
+  }
+
+  void give(void* block, int order) {
+    const std::lock_guard lock(mutex_);
+    *static_cast<void**>(block) = free_[size_t(order)];
+    free_[size_t(order)] = block;
+  }
+
+ private:
+  std::atomic<std::byte*> begin_{nullptr};
+  size_t used_ = 0;
+  std::array<void*, 64> free_{};  ///< by binary logarithm of their bytes
+  std::mutex mutex_;
+};
+constinit Pool pool;
 std::atomic<bool> shares{false};
 
 /// What lies in front of a block, so that it is given back to where it came from.
 struct alignas(64) Header {
   void* block;
-  bool managed;
+  int order;
 };
 
 void* take(size_t bytes, size_t alignment) {
   const size_t most = bytes + sizeof(Header) + alignment;
-  void* block = nullptr;
-  const bool managed =
-      shares && cudaMallocManaged(&block, most, cudaMemAttachGlobal) == cudaSuccess;
-  if (!managed) block = std::malloc(most);
-  if (block == nullptr) throw std::bad_alloc();
+  const int order = int(std::bit_width(most - 1));
+  void* const block = shares ? pool.take(order) : std::malloc(most);
+  if (block == nullptr) {
+    std::fprintf(stderr, "test memory: %zu bytes more than there are\n", bytes);
+    throw std::bad_alloc();
+  }
   const uintptr_t first = reinterpret_cast<uintptr_t>(block) + sizeof(Header);
   const uintptr_t place = (first + alignment - 1) / alignment * alignment;
-  *(reinterpret_cast<Header*>(place) - 1) = {block, managed};
+  *(reinterpret_cast<Header*>(place) - 1) = {block, order};
   return reinterpret_cast<void*>(place);
 }
 
 void give(void* place) noexcept {
   if (place == nullptr) return;
   const Header header = *(static_cast<Header*>(place) - 1);
-  if (header.managed) {
-    static_cast<void>(cudaFree(header.block));
-  } else {
-    std::free(header.block);
-  }
+  if (pool.has(header.block)) return pool.give(header.block, header.order);
+  std::free(header.block);
 }
 
 struct Task {
@@ -84,16 +137,13 @@ bool has_device() {
 }
 
 int with_shared_memory(int (*work)(void*), void* argument) {
-  constexpr size_t kStackBytes = size_t(16) << 20;
-  void* stack = nullptr;
   pthread_attr_t attributes;
   pthread_t thread{};
   Task task{work, argument, 1};
   const bool ready =
-      succeeds(cudaMallocManaged(&stack, kStackBytes, cudaMemAttachGlobal) == cudaSuccess,
-               "managed memory") &&
+      succeeds(pool.open(), "host memory that the device reaches") &&
       succeeds(pthread_attr_init(&attributes) == 0 &&
-                   pthread_attr_setstack(&attributes, stack, kStackBytes) == 0,
+                   pthread_attr_setstack(&attributes, pool.stack(), kStackBytes) == 0,
                "a stack of it");
   if (!ready) return 1;
   shares = true;
