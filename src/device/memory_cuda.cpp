@@ -2,6 +2,20 @@
 #include "src/device/memory.hpp"
 
 namespace zero {
+namespace {
+
+/// On a stream of its own: to wait for all of the device would spoil what another thread records.
+void clear(void* block, int64_t bytes) {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "clearing device memory");
+  const cudaError_t queued = cudaMemsetAsync(block, 0, size_t(bytes), stream);
+  const cudaError_t done = cudaStreamSynchronize(stream);
+  warn_cuda(cudaStreamDestroy(stream), "ending a stream");
+  check_cuda(queued, "clearing device memory");
+  check_cuda(done, "clearing device memory");
+}
+
+}  // namespace
 
 bool has_device_memory() { return true; }
 
@@ -16,8 +30,7 @@ std::byte* take_device_memory(int64_t bytes) {
            " bytes of the device are free");
   }
   check_cuda(status, "taking device memory");
-  check_cuda(cudaMemset(block, 0, size_t(bytes)), "clearing device memory");
-  check_cuda(cudaDeviceSynchronize(), "clearing device memory");
+  clear(block, bytes);
   return static_cast<std::byte*>(block);
 }
 
