@@ -15,12 +15,14 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 minutes=8 out=$root/build/gpu-check only=
+known="--minutes N, --out FOLDER, --only PATTERN"
 while [ $# -gt 0 ]; do
+  [ $# -ge 2 ] || fail 2 "'$1' lacks its value, or is unknown; known are $known"
   case $1 in
     --minutes) minutes=${2:-} && shift ;;
     --out) out=${2:-} && shift ;;
     --only) only=${2:-} && shift ;;
-    *) fail 2 "unknown argument '$1'; known are --minutes N, --out FOLDER, --only PATTERN" ;;
+    *) fail 2 "unknown argument '$1'; known are $known" ;;
   esac
   shift
 done
@@ -112,11 +114,14 @@ order=()
 declare -A results
 end=$((SECONDS + 60 * minutes))
 
+# is_wanted NAME
+is_wanted() { [[ -z $only || $1 =~ $only ]]; }
+
 # check NAME COMMAND...: runs it within what is left of the time, and at most in a third of all, so
 # that one which hangs leaves the others theirs.
 check() {
   local name=$1 left=$((end - SECONDS)) start=$SECONDS code=0
-  [[ -z $only || $name =~ $only ]] || return 0
+  is_wanted "$name" || return 0
   if [ -z "$only" ] && [ $left -gt $((20 * minutes)) ]; then left=$((20 * minutes)); fi
   shift
   order+=("$name")
@@ -170,20 +175,21 @@ def lines(name):
 machine = out / "machine.toml"
 products = out / "products.json"
 times = json.loads(products.read_text()) if products.exists() else []
+# Of a speed that was measured again the last one.
+known_by = ("model", "settings", "dtype", "micro_batch", "tokens_a_step")
+speeds = {str([line[key] for key in known_by]): line for line in lines("speed.jsonl")}
 path = out / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
 path.write_text(json.dumps({"gpu": gpu, "date": day, "version": version,
                             "checks": checks,
                             "machine": machine.read_text() if machine.exists() else None,
                             "rates": lines("rates.jsonl"),
                             "products": times,
-                            "speeds": lines("speed.jsonl")}, indent=1) + "\n")
+                            "speeds": list(speeds.values())}, indent=1) + "\n")
 print(path)
 END
 }
 
-if [ -z "$only" ]; then
-  rm -f "$out"/{speed,rates}.jsonl "$out/machine.toml" "$out"/{products.json,results.tsv}
-fi
+if [ -z "$only" ]; then rm -f "$out"/{speed,rates}.jsonl "$out"/{products.json,results.tsv}; fi
 check "doctor" "$zeroapp" doctor
 for program in "${gpu_tests[@]}"; do check_test "$program" 1 "$program" '*'; done
 check "losses of the host" python3 "$root/tests/runs/known_losses.py" "$zeroapp" "$launcher"
@@ -192,7 +198,10 @@ for ranks in 2 4; do check_test "comm_test, $ranks ranks" "$ranks" comm_test '*'
 check_speed gpt2 16
 check_speed gpt2-xl 4
 check "products fused beside apart" python3 "$root/tools/product_times.py"
-check "rates of shapes, memory and transfers" "$rates" 8192 "$out/rates.jsonl"
+rates_name="rates of shapes, memory and transfers"
+if is_wanted "$rates_name"; then rm -f "$out/rates.jsonl"; fi
+check "$rates_name" "$rates" 8192 "$out/rates.jsonl"
+if is_wanted "calibrate"; then rm -f "$out/machine.toml"; fi
 check "calibrate" "$zeroapp" calibrate --out "$out/machine.toml"
 if have compute-sanitizer; then
   check "memcheck of small kernels" compute-sanitizer --target-processes all --error-exitcode 9 \

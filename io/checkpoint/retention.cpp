@@ -29,7 +29,12 @@ void Store::retain(const Retention& retention) {
 void Store::remove_step(int64_t step) {
   const std::string name = folder_of(step), going = unique_name(kRemoving, name);
   rename_new(path(name), path(going));
-  if (const std::string problem = remove(going); !problem.empty()) warn_of_remains(problem);
+  remove_now_or_later(going);
+}
+
+void Store::remove_now_or_later(const std::string& name) {
+  const std::string problem = remove(name);
+  if (!problem.empty()) warnings_.push_back(problem + "; the next save or start tries again");
 }
 
 /// Of an earlier time, where a sync or a removal has failed. Before a step loses its files no loss
@@ -38,7 +43,7 @@ void Store::finish_removing() {
   for (const std::string& name : names()) {
     if (!is_unique_name(name, kRemoving)) continue;
     sync_root();
-    if (const std::string problem = remove(name); !problem.empty()) warn_of_remains(problem);
+    remove_now_or_later(name);
   }
 }
 

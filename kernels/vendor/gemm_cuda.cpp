@@ -21,14 +21,14 @@ namespace {
 /// More distinct products than any model here has; beyond it a thread starts its cache afresh.
 constexpr size_t kPreparedMax = 1024;
 
-/// What measured times hold for: the GPU and the library.
+/// What measured times hold for: the GPU, the library and what of it is asked.
 std::string machine_name() {
   int number = 0;
   cudaDeviceProp properties{};
   check_cuda(cudaGetDevice(&number), "asking for the device");
   check_cuda(cudaGetDeviceProperties(&properties, number), "asking what a device is");
   return text(properties.name, " sm", properties.major, properties.minor, " x ",
-              properties.multiProcessorCount, ", ", lt_library_name());
+              properties.multiProcessorCount, ", ", lt_library_name(), ", parts summed in fp32");
 }
 
 struct Chooser {

@@ -73,7 +73,7 @@ def what_is_refused_leaves_all_as_it_was(program):
 def an_older_one_is_gone_on_from(program, wanted):
     """Also where the end was reached already, and wherever the damage is."""
     pristine = program.folder / "pristine"
-    block = flip(files_of(program, 6)[1], 0.7)
+    flip(files_of(program, 6)[1], 0.7)
     shutil.copytree(program.folder / "runs/damaged", pristine, symlinks=True)
     for rank, share in ((0, 0.001), (0, 0.3), (1, 0.5), (1, 0.999)):
         shutil.rmtree(program.folder / "runs/damaged")

@@ -83,7 +83,7 @@ TEST_F(Heaps, ThatReachBeyondTheirRoomAreRefused) {
   EXPECT_THAT(refusal(0, 1), HasSubstr("its heap has 4096 bytes"));
   put(collection("", 15));
   EXPECT_THAT(refusal(0, 1), HasSubstr("its heap has 15 bytes"));
-  put(collection(object(1, "one", 9) + object(2, "two", uint64_t(-8))));
+  put(collection(object(1, "one") + object(2, "two", uint64_t(-8))));
   EXPECT_THAT(refusal(0, 2), HasSubstr("its heap has no object 2"));
   EXPECT_THAT(refusal(1, 1), HasSubstr("does not begin with GCOL"));
   EXPECT_THAT(refusal(uint64_t(-1), 1), HasSubstr("are not all in the file's"));

@@ -126,6 +126,7 @@ class Store {
   void sync_root() const;
   void remove_step(int64_t step);
   void finish_removing();
+  void remove_now_or_later(const std::string& name);
   std::string remove(const std::string& name) const;
 
   Options options_;
