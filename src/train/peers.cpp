@@ -162,7 +162,7 @@ std::vector<std::string> Peers::gather(const std::string& text) const {
 
 void Peers::send(std::span<const float> values, int to) const {
   channel_->wait("MPI_Send to another rank", [&](MPI_Request* r) {
-    return MPI_Isend(values.data(), int(values.size()), MPI_FLOAT, to, 0, channel_->comm, r);
+    return MPI_Issend(values.data(), int(values.size()), MPI_FLOAT, to, 0, channel_->comm, r);
   });
 }
 

@@ -94,7 +94,10 @@ def registered_buffers(pid):
     """Of each ring of a process, how many stretches of memory the kernel keeps mapped for it."""
     counts = []
     for link in os.listdir(f"/proc/{pid}/fd"):
-        if os.readlink(f"/proc/{pid}/fd/{link}") != "anon_inode:[io_uring]":
+        try:
+            if os.readlink(f"/proc/{pid}/fd/{link}") != "anon_inode:[io_uring]":
+                continue
+        except FileNotFoundError:  # closed meanwhile
             continue
         with open(f"/proc/{pid}/fdinfo/{link}", encoding="ascii") as lines:
             counts += [int(line.split()[1]) for line in lines if line.startswith("UserBufs:")]

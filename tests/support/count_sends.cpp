@@ -1,6 +1,7 @@
 // A library to be loaded ahead of the program (LD_PRELOAD): counts the elements that a rank hands
-// to MPI_Isend and, for every peer, to MPI_Iallreduce of 64-bit integers, as the profiling
-// interface of MPI (section 15.2 of the standard) sees them. Writes at MPI_Finalize to
+// to MPI_Isend and, for every peer, to MPI_Iallreduce for sums of 64-bit integers, as the profiling
+// interface of MPI (section 15.2 of the standard) sees them: what ranks tell each other outside of
+// a step goes by other calls. Writes at MPI_Finalize to
 // COUNT_FILE.<rank>
 //   <elements sent> <elements summed>
 #include <mpi.h>
@@ -28,7 +29,7 @@ int MPI_Iallreduce(const void* mine, void* all, int numel, MPI_Datatype type, MP
                    MPI_Comm comm, MPI_Request* request) {
   int ranks = 0;
   PMPI_Comm_size(comm, &ranks);
-  if (type == MPI_INT64_T) summed += int64_t(numel) * (ranks - 1);
+  if (type == MPI_INT64_T && op == MPI_SUM) summed += int64_t(numel) * (ranks - 1);
   return PMPI_Iallreduce(mine, all, numel, type, op, comm, request);
 }
 

@@ -49,6 +49,7 @@ class Peers {
   /// texts[r] goes to rank r; returns what each rank has sent to this one. At most 2 GiB each way.
   std::vector<std::string> exchange(const std::vector<std::string>& texts) const;
 
+  /// Ends when the receiver has come.
   void send(std::span<const float> values, int to) const;
   void receive(std::span<float> values, int from) const;
 
