@@ -119,7 +119,7 @@ struct SoftmaxCrossEntropy {
 
 /// In row order, on one thread; the sum is exact, so the order is free.
 void add_losses(const Stream& stream, int64_t count, const double* losses, StepSums* sums) {
-  Kokkos::parallel_for(
+  launch(
       kAddLosses, items(stream, 1), KOKKOS_LAMBDA(int64_t) {
         for (int64_t r = 0; r < count; ++r) {
           if (Kokkos::isfinite(losses[r]))

@@ -7,6 +7,7 @@
 /// of the file, because Kokkos takes strings and one made per call would allocate inside a step.
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <type_traits>
 
@@ -17,6 +18,8 @@
 namespace zero::kernels {
 
 inline constexpr bool kHostSpace = std::is_same_v<Space, Kokkos::OpenMP>;
+
+inline std::mutex launch_turn;
 
 using Items = Kokkos::RangePolicy<Space, Kokkos::IndexType<int64_t>>;
 
@@ -30,6 +33,15 @@ inline const Space& space_of(const Stream& stream) {
 /// on the heap, at each call; so one is named.
 inline Items items(const Stream& stream, int64_t count) {
   return Items(space_of(stream), 0, count, Kokkos::ChunkSize(1));
+}
+
+/// Queues a kernel. Kokkos looks a kernel's attributes up in a map without a lock when it launches
+/// it, so that on a device one thread at a time does. Steps replay recordings and come here once.
+template <class Policy, class F>
+void launch(const std::string& label, const Policy& policy, const F& f) {
+  std::unique_lock turn(launch_turn, std::defer_lock);
+  if (!kHostSpace) turn.lock();
+  Kokkos::parallel_for(label, policy, f);
 }
 
 /// By value, since device code cannot take the address of a host constant as Kokkos::min does.
@@ -61,7 +73,7 @@ void for_each_piece(const Stream& stream, const std::string& label, Interval all
     if (pieces == 1) loop(0);
     return;
   }
-  Kokkos::parallel_for(label, items(stream, pieces), loop);
+  launch(label, items(stream, pieces), loop);
 }
 
 /// As for_each_piece, in pieces that suit the machine.

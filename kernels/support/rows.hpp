@@ -89,11 +89,10 @@ template <class F>
 void for_each_row(const Stream& stream, const std::string& label, int64_t rows, const F& f) {
   if constexpr (kHostSpace) {
     if (rows == 1) return f(HostRow(), 0);  // waking threads costs more
-    Kokkos::parallel_for(label, items(stream, rows), RowLoop<F>{f});
+    launch(label, items(stream, rows), RowLoop<F>{f});
   } else {
-    Kokkos::parallel_for(label,
-                         Kokkos::TeamPolicy<Space>(space_of(stream), int(rows), TeamRow::kThreads),
-                         TeamLoop<F>{f});
+    launch(label, Kokkos::TeamPolicy<Space>(space_of(stream), int(rows), TeamRow::kThreads),
+           TeamLoop<F>{f});
   }
 }
 

@@ -1,11 +1,14 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "src/comm/host_communicator.hpp"
 #include "src/comm/mpi_world.hpp"
 #include "src/device/cuda_status.hpp"
+#include "src/device/memory.hpp"
 #include "src/device/native_stream.hpp"
 #include "zero/base/error.hpp"
 #include "zero/comm/nccl.hpp"
@@ -67,18 +70,56 @@ void require_own_devices(const World& world) {
   }
 }
 
+void give_shared_memory(std::byte* block) noexcept {
+  const ncclResult_t status = ncclMemFree(block);
+  if (status == ncclSuccess) return;
+  std::fprintf(stderr, "zeroapp: warning: giving device memory back failed in NCCL: %s\n",
+               ncclGetErrorString(status));
+}
+
+/// Memory that other devices can map; whole pages of the device, of 2 MiB.
+Arena take_shared_arena(int64_t bytes) {
+  void* taken = nullptr;
+  if (const ncclResult_t status = ncclMemAlloc(&taken, size_t(bytes)); status != ncclSuccess) {
+    static_cast<void>(cudaGetLastError());
+    size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
+    refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", free, " of ", total,
+           " bytes of the device are free (NCCL: ", ncclGetErrorString(status), ")");
+  }
+  Arena arena(static_cast<std::byte*>(taken), bytes, &give_shared_memory);
+  clear_device_memory(arena.data(), bytes);
+  return arena;
+}
+
+class NcclWindow final : public Window {
+ public:
+  NcclWindow(ncclComm_t comm, ncclWindow_t window) : comm_(comm), window_(window) {}
+  NcclWindow(const NcclWindow&) = delete;
+  NcclWindow& operator=(const NcclWindow&) = delete;
+  ~NcclWindow() override { static_cast<void>(ncclCommWindowDeregister(comm_, window_)); }
+
+ private:
+  ncclComm_t comm_;
+  ncclWindow_t window_;
+};
+
 class Nccl final : public Communicator {
  public:
   Nccl(const World& world, int64_t staging_bytes)
       : rank_(world.rank()),
         ranks_(world.ranks()),
         comm_(join(world)),
-        staging_(staging_bytes, Place::device),
+        staging_(ranks_ > 1 ? take_shared_arena(staging_bytes)
+                            : Arena(staging_bytes, Place::device)),
         word_(sizeof(int64_t), Place::device),
-        own_stream_(1) {}
+        own_stream_(1) {
+    if (ranks_ > 1) staging_window_ = open_window(staging_);
+  }
 
   ~Nccl() override {
     // The lanes have ended, or a peer has failed; then nobody would come to a proper farewell.
+    staging_window_.reset();
     static_cast<void>(ncclCommAbort(comm_));
   }
 
@@ -86,6 +127,26 @@ class Nccl final : public Communicator {
   int ranks() const override { return ranks_; }
   std::string_view backend() const override { return "nccl"; }
   bool needs_one_order() const override { return true; }
+
+  Arena take_arena(int64_t bytes) const override { return take_shared_arena(bytes); }
+
+  /// Whatever NCCL can make of it: kernels that read peers' memory within one NVLink domain, sends
+  /// without staging, or nothing. Either all ranks have a window or none.
+  std::unique_ptr<Window> open_window(const Arena& block) override {
+    ncclWindow_t made = nullptr;
+    const ncclResult_t status = ncclCommWindowRegister(comm_, block.data(), size_t(block.bytes()),
+                                                       &made, NCCL_WIN_COLL_SYMMETRIC);
+    std::unique_ptr<Window> window;
+    if (made != nullptr) window = std::make_unique<NcclWindow>(comm_, made);
+    if (World().all(status == ncclSuccess)) return window;
+    if (rank_ == 0) {
+      std::fprintf(stderr,
+                   "zeroapp: warning: NCCL opens no window over %lld bytes (rank 0: %s): exchanges "
+                   "take copies of their own\n",
+                   static_cast<long long>(block.bytes()), ncclGetErrorString(status));
+    }
+    return nullptr;
+  }
 
   void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
                   void* full) override {
@@ -203,6 +264,7 @@ class Nccl final : public Communicator {
   int rank_, ranks_;
   ncclComm_t comm_;
   Arena staging_, word_;
+  std::unique_ptr<Window> staging_window_;
   Stream own_stream_;
 };
 

@@ -54,9 +54,8 @@ int64_t available_bytes() {
 Arena::Arena(int64_t bytes, Place place, int threads) : bytes_(bytes) {
   ZERO_REQUIRE(bytes >= 0, "arena of ", bytes, " bytes");
   if (bytes == 0) return;
-  on_device_ = place == Place::device && has_device_memory();
-  if (on_device_) {
-    base_ = take_device_memory(bytes);
+  if (place == Place::device && has_device_memory()) {
+    *this = Arena(take_device_memory(bytes), bytes, &give_device_memory);
     return;
   }
   map(bytes);
@@ -68,6 +67,9 @@ Arena::Arena(int64_t bytes, Place place, int threads) : bytes_(bytes) {
   *this = std::move(unpinned);
   pinned_ = true;
 }
+
+Arena::Arena(std::byte* taken, int64_t bytes, void (*give_back)(std::byte*) noexcept)
+    : base_(taken), bytes_(bytes), give_back_(give_back) {}
 
 void Arena::map(int64_t bytes) {
   const int64_t available = available_bytes();
@@ -89,8 +91,8 @@ void Arena::map(int64_t bytes) {
 Arena::~Arena() {
   if (base_ == nullptr) return;
   if (pinned_) unpin_memory(base_);
-  if (on_device_) {
-    give_device_memory(base_);
+  if (give_back_ != nullptr) {
+    give_back_(base_);
   } else {
     munmap(reserved_, size_t(reserved_bytes(bytes_)));
   }
@@ -101,14 +103,14 @@ Arena::Arena(Arena&& other) noexcept
       reserved_(std::exchange(other.reserved_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
       pinned_(std::exchange(other.pinned_, false)),
-      on_device_(std::exchange(other.on_device_, false)) {}
+      give_back_(std::exchange(other.give_back_, nullptr)) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(reserved_, other.reserved_);
   std::swap(bytes_, other.bytes_);
   std::swap(pinned_, other.pinned_);
-  std::swap(on_device_, other.on_device_);
+  std::swap(give_back_, other.give_back_);
   return *this;
 }
 
@@ -117,7 +119,7 @@ int64_t Arena::huge_bytes() const { return mapped_bytes("AnonHugePages:"); }
 
 int64_t Arena::mapped_bytes(const char* which) const {
   if (base_ == nullptr) return 0;
-  if (on_device_) return bytes_;
+  if (!on_host()) return bytes_;
   std::ifstream smaps("/proc/self/smaps");
   const uintptr_t base = reinterpret_cast<uintptr_t>(base_);
   bool inside = false;
@@ -134,7 +136,7 @@ int64_t Arena::mapped_bytes(const char* which) const {
 
 void Arena::touch(int threads) {
   ZERO_REQUIRE(threads >= 1, "touch with ", threads, " threads: at least 1");
-  if (on_device_ || pinned_) return;
+  if (!on_host() || pinned_) return;
   const int64_t share = round_up(ceil_div(bytes_, int64_t(threads)), kHugeBytes);
   std::vector<std::jthread> workers;
   for (int64_t begin = 0; begin < bytes_; begin += share) {

@@ -2,20 +2,6 @@
 #include "src/device/memory.hpp"
 
 namespace zero {
-namespace {
-
-/// On a stream of its own: to wait for all of the device would spoil what another thread records.
-void clear(void* block, int64_t bytes) {
-  cudaStream_t stream = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "clearing device memory");
-  const cudaError_t queued = cudaMemsetAsync(block, 0, size_t(bytes), stream);
-  const cudaError_t done = cudaStreamSynchronize(stream);
-  warn_cuda(cudaStreamDestroy(stream), "ending a stream");
-  check_cuda(queued, "clearing device memory");
-  check_cuda(done, "clearing device memory");
-}
-
-}  // namespace
 
 bool has_device_memory() { return true; }
 
@@ -30,8 +16,19 @@ std::byte* take_device_memory(int64_t bytes) {
            " bytes of the device are free");
   }
   check_cuda(status, "taking device memory");
-  clear(block, bytes);
+  clear_device_memory(static_cast<std::byte*>(block), bytes);
   return static_cast<std::byte*>(block);
+}
+
+/// On a stream of its own: to wait for all of the device would spoil what another thread records.
+void clear_device_memory(std::byte* block, int64_t bytes) {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "clearing device memory");
+  const cudaError_t queued = cudaMemsetAsync(block, 0, size_t(bytes), stream);
+  const cudaError_t done = cudaStreamSynchronize(stream);
+  warn_cuda(cudaStreamDestroy(stream), "ending a stream");
+  check_cuda(queued, "clearing device memory");
+  check_cuda(done, "clearing device memory");
 }
 
 void give_device_memory(std::byte* block) noexcept {

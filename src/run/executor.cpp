@@ -11,6 +11,7 @@
 #include "src/run/disk_window.hpp"
 #include "src/run/host_mail.hpp"
 #include "src/run/lane_runner.hpp"
+#include "src/run/tier_arenas.hpp"
 #include "src/run/trace_ring.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
@@ -39,18 +40,6 @@ int rank_of(const plan::Plan& plan, const LaneComms& comms) {
 }
 
 bool uses_disk(const plan::Plan& plan) { return plan.arena_bytes[size_t(plan::Tier::nvme)] > 0; }
-
-/// None for the disk, whose bytes lie in files.
-std::array<Arena, plan::kTiers> take_arenas(const plan::Plan& plan) {
-  std::array<Arena, plan::kTiers> arenas;
-  for (size_t tier = 0; tier < arenas.size(); ++tier) {
-    if (plan.arena_bytes[tier] == 0 || plan::Tier(tier) == plan::Tier::nvme) continue;
-    const Place place = plan::Tier(tier) == plan::Tier::device ? Place::device : Place::pinned;
-    arenas[tier] = Arena(plan.arena_bytes[tier], place, plan.request.threads);
-    arenas[tier].touch(plan.request.threads);
-  }
-  return arenas;
-}
 
 using LaneSetups = std::array<LaneSetup, kLanes>;
 
@@ -102,15 +91,19 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
 class Executor::Impl {
  public:
   Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks)
-      : plan_(plan), rules_(rules), arenas_(take_arenas(plan)), host_stream_(1) {
+      : plan_(plan), rules_(rules), arenas_(plan, comms), host_stream_(1) {
     lend_rates_to_device();
     memory_.rank = rank_of(plan, comms);
-    for (size_t tier = 0; tier < arenas_.size(); ++tier) memory_.base[tier] = arenas_[tier].data();
+    for (int tier = 0; tier < plan::kTiers; ++tier) {
+      memory_.base[size_t(tier)] = arena(plan::Tier(tier)).data();
+    }
     if (uses_disk(plan)) open_window(disks);
     make_lanes(comms, disks);
     crew.inputs_there = &inputs_there_;
-    if (!arenas_[size_t(plan::Tier::device)].on_host()) open_mail();
+    if (!arena(plan::Tier::device).on_host()) open_mail();
   }
+
+  void open_windows() { arenas_.open_windows(); }
 
   void fill_disk() {
     if (window && !filled_) window->fill();
@@ -144,7 +137,7 @@ class Executor::Impl {
   }
 
   bool on_host(int32_t buffer) const {
-    return !is_on_disk(buffer) && arenas_[size_t(plan_.buffers[size_t(buffer)].tier)].on_host();
+    return !is_on_disk(buffer) && arena(plan_.buffers[size_t(buffer)].tier).on_host();
   }
 
   std::span<std::byte> bytes(int32_t buffer) {
@@ -152,7 +145,7 @@ class Executor::Impl {
                  plan_.buffers.at(size_t(buffer)).name, " lies in device memory");
     return buffer_bytes(plan_, memory_, buffer);
   }
-  const Arena& arena(plan::Tier tier) const { return arenas_[size_t(tier)]; }
+  const Arena& arena(plan::Tier tier) const { return arenas_.of(tier); }
 
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
     if (is_on_disk(buffer)) return window->read(buffer, offset, out);
@@ -341,7 +334,7 @@ class Executor::Impl {
 
   const plan::Plan& plan_;
   Rules rules_;
-  std::array<Arena, plan::kTiers> arenas_;
+  TierArenas arenas_;
   Arena rates_;
   Stream host_stream_;
   Event inputs_there_;
@@ -360,6 +353,7 @@ Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& 
     : impl_(std::make_unique<Impl>(plan, rules, comms, disks)) {}
 Executor::~Executor() = default;
 
+void Executor::open_windows() { impl_->open_windows(); }
 void Executor::fill_disk() { impl_->fill_disk(); }
 void Executor::rewrite_disk() {
   if (impl_->window) impl_->window->rewrite();

@@ -139,6 +139,9 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
     executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
     // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
+  });
+  session_.alone([&] { executor_->open_windows(); });
+  session_.together([&] {
     register_staging();
     if (options.draws_weights) fill_initial_weights(view(), options.seed, session_.threads());
     set_state(kernels::initial_step_state(rules.decide));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/refusal.hpp"
+#include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
 
 namespace zero::comm {
@@ -55,6 +56,32 @@ TEST(Nccl, GathersAndSumsOverOneRankInPiecesOfTheStaging) {
     ASSERT_EQ(gathered[i], expected) << i;
     ASSERT_EQ(sums[i], expected) << i;
   }
+}
+
+TEST(Nccl, GathersAndSumsInMemoryThatPeersCouldReach) {
+  const auto comm = alone_on_a_device();
+  if (!comm) GTEST_SKIP() << "one rank on a device of its own";
+  constexpr int64_t kNumel = 1000;
+  const Arena arena = comm->take_arena(3 * kNumel * int64_t(sizeof(float)));
+  EXPECT_EQ(arena.bytes(), 3 * kNumel * int64_t(sizeof(float)));
+  EXPECT_FALSE(arena.on_host());
+  std::vector<float> held(3 * kNumel, -1.0f);
+  Stream stream(1);
+  copy_bytes(stream, std::as_bytes(std::span(arena.data(), size_t(arena.bytes()))),
+             reinterpret_cast<std::byte*>(held.data()));
+  stream.wait();
+  EXPECT_THAT(held, ::testing::Each(0.0f)) << "an arena begins with zeros";
+  const auto window = comm->open_window(arena);
+  for (int64_t i = 0; i < kNumel; ++i) held[size_t(i)] = float(i);
+  copy_bytes(stream, std::as_bytes(std::span(held)), arena.data());
+  const auto at = [&](int64_t i) { return reinterpret_cast<float*>(arena.data()) + i * kNumel; };
+  constexpr Piece kWhole{.shard_numel = kNumel, .begin = 0, .numel = kNumel};
+  comm->all_gather(stream, Dtype::f32, kWhole, at(0), at(1));
+  comm->reduce_scatter(stream, {.in = Dtype::f32, .out = Dtype::f32}, kWhole, at(1), at(2));
+  copy_bytes(stream, std::as_bytes(std::span(arena.data(), size_t(arena.bytes()))),
+             reinterpret_cast<std::byte*>(held.data()));
+  stream.wait();
+  for (int64_t i = 0; i < 3 * kNumel; ++i) ASSERT_EQ(held[size_t(i)], float(i % kNumel)) << i;
 }
 
 TEST(Nccl, LeavesWordsAndBytesOfOneRankAsTheyAre) {

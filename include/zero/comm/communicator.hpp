@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "zero/base/dtype.hpp"
+#include "zero/device/arena.hpp"
 #include "zero/device/stream.hpp"
 
 namespace zero::comm {
@@ -33,6 +34,12 @@ struct TrafficTable {
   Traffic broadcast;
 };
 
+/// Memory that peers' devices reach. It ends before the memory and before the communicator do.
+class Window {
+ public:
+  virtual ~Window() = default;
+};
+
 /// The ranks that train one model, on one lane. Every verb is collective: all ranks call it with
 /// the same sizes in the same order. Verbs are asynchronous on `stream`; a verb is complete locally
 /// only when no peer still reads this rank's buffers. A lane owns its communicator, so the
@@ -47,6 +54,17 @@ class Communicator {
   /// Whether every rank must call the verbs of all such communicators that it has in one order,
   /// also from several threads: those that are queued on a device could wait there for each other.
   virtual bool needs_one_order() const { return false; }
+
+  /// Device memory to keep what verbs move, zero-filled: of the kind that peers' devices can reach
+  /// where the back end knows one. Throws Error(kDoesNotFit).
+  virtual Arena take_arena(int64_t bytes) const { return Arena(bytes, Place::device); }
+  /// Lets peers' devices reach a block of take_arena(), so that verbs need no copies of their own.
+  /// Collective; all ranks' blocks have the same size, and verbs then use the same places of them
+  /// on every rank. Null where the back end has no use for it.
+  virtual std::unique_ptr<Window> open_window(const Arena& block) {
+    static_cast<void>(block);
+    return nullptr;
+  }
 
   /// Every rank's piece to every rank.
   ///   shard  this rank's shard, [piece.shard_numel]; may be its place inside `full`

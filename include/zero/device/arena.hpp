@@ -20,6 +20,8 @@ class Arena {
   /// Exactly `bytes`; `threads` touch what is pinned, which by itself would make its pages one by
   /// one. Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
   explicit Arena(int64_t bytes, Place place = Place::host, int threads = 1);
+  /// Device memory that somebody else took, zero-filled; `give_back` ends it.
+  Arena(std::byte* taken, int64_t bytes, void (*give_back)(std::byte*) noexcept);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -27,7 +29,7 @@ class Arena {
   std::byte* data() const { return base_; }
   int64_t bytes() const { return bytes_; }
   /// Whether the host may read and write it.
-  bool on_host() const { return !on_device_; }
+  bool on_host() const { return give_back_ == nullptr; }
 
   /// Bytes that the kernel says are resident in this block now: what the plan's figure is checked
   /// against. Source: Linux /proc/self/smaps, "Rss" of the block's own mapping.
@@ -46,7 +48,7 @@ class Arena {
   void* reserved_ = nullptr;  // address space around the block, given back with it
   int64_t bytes_ = 0;
   bool pinned_ = false;
-  bool on_device_ = false;
+  void (*give_back_)(std::byte*) noexcept = nullptr;  // of device memory alone
 };
 
 }  // namespace zero

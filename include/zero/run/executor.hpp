@@ -87,6 +87,10 @@ class Executor {
            const LaneDisks& disks = {});
   ~Executor();
 
+  /// Lets collectives of several ranks reach the device's memory without copies of their own, where
+  /// they can (comm::Communicator::open_window). Collective; before the first run.
+  void open_windows();
+
   /// Writes zeros, as arenas begin with, to what nobody has written on disk. The first run() does
   /// so too; ahead of it, it costs no step.
   void fill_disk();

@@ -1,0 +1,38 @@
+#include "src/run/tier_arenas.hpp"
+
+namespace zero::run {
+namespace {
+
+/// Nobody needs to reach the memory of a rank that is alone.
+bool has_peers(const comm::Communicator* comm) { return comm != nullptr && comm->ranks() > 1; }
+
+Arena take_device_arena(int64_t bytes, const LaneComms& comms) {
+  for (const comm::Communicator* const comm : comms) {
+    if (has_peers(comm)) return comm->take_arena(bytes);
+  }
+  return Arena(bytes, Place::device);
+}
+
+}  // namespace
+
+/// None for the disk, whose bytes lie in files.
+TierArenas::TierArenas(const plan::Plan& plan, const LaneComms& comms) : comms_(comms) {
+  const int threads = plan.request.threads;
+  for (size_t tier = 0; tier < arenas_.size(); ++tier) {
+    const int64_t bytes = plan.arena_bytes[tier];
+    if (bytes == 0 || plan::Tier(tier) == plan::Tier::nvme) continue;
+    arenas_[tier] = plan::Tier(tier) == plan::Tier::device ? take_device_arena(bytes, comms)
+                                                           : Arena(bytes, Place::pinned, threads);
+    arenas_[tier].touch(threads);
+  }
+}
+
+void TierArenas::open_windows() {
+  const Arena& device = of(plan::Tier::device);
+  if (device.bytes() == 0) return;
+  for (comm::Communicator* const comm : comms_) {
+    if (has_peers(comm)) windows_.push_back(comm->open_window(device));
+  }
+}
+
+}  // namespace zero::run
