@@ -4,15 +4,18 @@
 usage: gpu_speed.py ZEROAPP MODEL MICRO_BATCH [key=value ...] [--tokens N] [--fp16] [--steps N]
                     [--to FILE]
 
-Prints tokens/s, the median of the steps behind the first quarter, as a share of the 989 TFLOP/s
-that Hopper's data sheet promises in 16 bits, and what took the device's time; a model costs
-6 N + 6 L C T operations a token (src/model/README.md). "exposed" is the time a step in which
-compute waited for transfers, disks or peers. --tokens is of a step, by default one micro-batch.
---to appends the same as a line of JSON.
+MODEL is a name that zeroapp knows, or layers x width x heads, as 16x4096x32. Prints tokens/s, the
+median of the steps behind the first quarter, as a share of the 989 TFLOP/s that Hopper's data sheet
+promises in 16 bits, and what took the device's time; a model costs 6 N + 6 L C T operations a token
+(src/model/README.md). The first two steps never count: the first measures products op by op, the
+second is recorded. "exposed" is the time a step in which compute waited for transfers, disks or
+peers. --tokens is of a step, by default one micro-batch. --to appends the same as a line of JSON.
 """
 import argparse
 import json
 import pathlib
+import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -20,10 +23,9 @@ import tempfile
 
 PEAK = 989e12
 LENGTH = 1024
+COLD_STEPS = 2
 SHAPES = {"gpt2": (12, 768), "gpt2-medium": (24, 1024), "gpt2-large": (36, 1280),
-          "gpt2-xl": (48, 1600), "gpt2_1.5b": (48, 1600), "gpt2_10b": (50, 4096),
-          "20b": (44, 6144)}
-SIZES = {"20b": "layers = 44\nwidth = 6144\nheads = 48"}
+          "gpt2-xl": (48, 1600), "gpt2_1.5b": (48, 1600), "gpt2_10b": (50, 4096)}
 INPUT = """
 train_batch_size = {batch}
 train_micro_batch_size_per_gpu = {micro}
@@ -43,13 +45,25 @@ enabled = true
 """
 
 
+def shape_of(model):
+    """Its layers and width, and the lines that name it in an input file."""
+    if model in SHAPES:
+        return *SHAPES[model], f'name = "{model}"'
+    extents = re.fullmatch(r"(\d+)x(\d+)x(\d+)", model)
+    if not extents:
+        sys.exit(f"gpu_speed.py: model '{model}': layers x width x heads, or of {', '.join(SHAPES)}")
+    layers, width, heads = map(int, extents.groups())
+    return (layers, width,
+            f"layers = {layers}\nwidth = {width}\nheads = {heads}\nvocab_size = 50304")
+
+
 def train(zeroapp, place, options):
     """The run's metrics and summary; None with its last words printed where it failed."""
     path = place / "speed.toml"
-    size = SIZES.get(options.model, f'name = "{options.model}"')
     batch = max(options.micro, (options.tokens or 0) // LENGTH)
-    path.write_text(INPUT.format(batch=batch, micro=options.micro, size=size, length=LENGTH,
-                                 steps=options.steps, dtype="fp16" if options.fp16 else "bf16"))
+    path.write_text(INPUT.format(batch=batch, micro=options.micro, size=shape_of(options.model)[2],
+                                 length=LENGTH, steps=options.steps,
+                                 dtype="fp16" if options.fp16 else "bf16"))
     result = subprocess.run([str(zeroapp), str(path), *options.settings], cwd=place, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if result.returncode != 0:
@@ -60,29 +74,38 @@ def train(zeroapp, place, options):
             json.loads((place / "run" / "summary.json").read_text()))
 
 
+def memory_of(metrics, summary):
+    """Bytes of the device: those of the plan, what was in use before them, and the most of all."""
+    device = summary["memory"]["device"]
+    before = device["used_before_bytes"]
+    return {"planned": device["planned_bytes"], "allocated": device["allocated_bytes"],
+            "before": before and int(before["max"]),
+            "peak": metrics[-1].get("device_bytes_peak")}
+
+
 def figures(options, metrics, summary):
-    layers, width = SHAPES[options.model]
+    layers, width, _ = shape_of(options.model)
     flops = 6 * summary["parameters"] + 6 * layers * width * LENGTH
-    steady = metrics[len(metrics) // 4:]
+    steady = metrics[max(COLD_STEPS, len(metrics) // 4):]
     rates = [line["tokens_per_s"] for line in steady]
     rate = statistics.median(rates)
     phases = {name: round(1e3 * spread["mean"] / len(metrics), 3)
               for name, spread in summary["phases"].items()}
     return {"model": options.model, "settings": options.settings, "micro_batch": options.micro,
             "dtype": "fp16" if options.fp16 else "bf16", "tokens_a_step": metrics[-1]["tokens"],
-            "steps": len(metrics), "step_ms": statistics.median(x["step_ms"] for x in steady),
+            "steps": len(metrics), "steps_counted": len(steady),
+            "step_ms": statistics.median(x["step_ms"] for x in steady),
             "exposed_ms": statistics.median(x["exposed_ms"] for x in steady),
-            "device_bytes_peak": metrics[-1].get("device_bytes_peak"), "tokens_per_s": rate,
-            "least": min(rates), "most": max(rates), "mfu": rate * flops / PEAK,
-            "first_loss": metrics[0]["loss"], "last_loss": metrics[-1]["loss"],
-            "ms_a_step": phases,
-            "device_bytes": summary["memory"]["device"]["allocated_bytes"]}
+            "tokens_per_s": rate, "least": min(rates), "most": max(rates),
+            "mfu": rate * flops / PEAK, "first_loss": metrics[0]["loss"],
+            "last_loss": metrics[-1]["loss"], "ms_a_step": phases,
+            "device_bytes": memory_of(metrics, summary)}
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("zeroapp", type=pathlib.Path)
-    parser.add_argument("model", choices=SHAPES)
+    parser.add_argument("model")
     parser.add_argument("micro", type=int)
     parser.add_argument("settings", nargs="*")
     parser.add_argument("--steps", type=int, default=16)
@@ -90,6 +113,16 @@ def main():
     parser.add_argument("--fp16", action="store_true")
     parser.add_argument("--to", type=pathlib.Path)
     options = parser.parse_intermixed_args()
+    if options.steps <= COLD_STEPS:
+        parser.error(f"--steps {options.steps}: the first {COLD_STEPS} do not count; at least "
+                     f"{COLD_STEPS + 1} give a figure")
+    return options
+
+
+def main():
+    options = parse()
+    # The training ends with this one: a check that is cut leaves the GPU to the next.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as place:
         done = train(options.zeroapp.resolve(), pathlib.Path(place), options)
     if done is None:
@@ -97,9 +130,10 @@ def main():
     found = figures(options, *done)
     print(f"{found['model']} {found['dtype']}, {found['tokens_a_step']} tokens a step in "
           f"micro-batches of {found['micro_batch']} {' '.join(found['settings'])}: "
-          f"{found['tokens_per_s']:.0f} tokens/s ({found['least']:.0f} to {found['most']:.0f}), "
+          f"{found['tokens_per_s']:.0f} tokens/s ({found['least']:.0f} to {found['most']:.0f} in "
+          f"{found['steps_counted']} steps), "
           f"{100 * found['mfu']:.1f} % of 989 TFLOP/s, {found['exposed_ms']:.1f} ms exposed of "
-          f"{found['step_ms']:.1f}, peak of {found['device_bytes_peak']} bytes, loss "
+          f"{found['step_ms']:.1f}, bytes of the device {found['device_bytes']}, loss "
           f"{found['first_loss']:.3f} to {found['last_loss']:.3f}, ms a step by phase: "
           f"{found['ms_a_step']}")
     if options.to:

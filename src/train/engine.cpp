@@ -135,6 +135,7 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
   kernels::set_product_rules(
       {.measure = !build_.plan.request.reproducible, .cache = product_cache()});
   session_.together([&] {
+    device_bytes_before_ = used_device_bytes();
     const run::LaneDisks disks = open_disk(options);
     executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
     // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.

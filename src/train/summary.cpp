@@ -40,7 +40,7 @@ Json disk_json(const DiskBytes& bytes) {
 
 /// What one rank alone knows, as text to be sent to rank 0.
 std::string own_report(const SummaryParts& parts) {
-  Json json = {{"pss", parts.peak_pss_bytes}};
+  Json json = {{"pss", parts.peak_pss_bytes}, {"used_before", parts.engine.device_bytes_before()}};
   for (size_t tier = 0; tier < plan::kTiers; ++tier) {
     const Arena& arena = parts.engine.executor().arena(plan::Tier(tier));
     json["resident"][kTiers[tier]] = arena.bytes() > 0 ? arena.resident_bytes() : 0;
@@ -107,6 +107,13 @@ Json phase_table(const std::vector<Json>& ranks) {
   return json;
 }
 
+/// What was in use of the ranks' devices before their arenas; null where the device is the host.
+Json used_before_json(const std::vector<Json>& ranks) {
+  Spread used;
+  for (const Json& rank : ranks) used.add(rank["used_before"].get<double>());
+  return used.least < 0 ? Json() : used.json();
+}
+
 Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
   Json json;
   for (size_t tier = 0; tier < plan::kTiers; ++tier) {
@@ -119,6 +126,7 @@ Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
         {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},
         {"resident_bytes", resident.json()}};
   }
+  json["device"]["used_before_bytes"] = used_before_json(ranks);
   Spread pss;
   for (const Json& rank : ranks) pss.add(rank["pss"].get<double>());
   json["peak_pss_bytes"] = pss.json();

@@ -81,6 +81,7 @@ def check_run(program, stage):
     device, pss = memory["device"], memory["peak_pss_bytes"]
     arena = device["allocated_bytes"]
     check(device["planned_bytes"] == arena, f"stage {stage}: allocated as planned: {device}")
+    check(device["used_before_bytes"] is None, f"a host holds no contexts: {device}")
     # The mapping ends with its last small page, and a huge page never lies across a mapping's end.
     page = os.sysconf("SC_PAGESIZE")
     resident = {-(-arena // page) * page}

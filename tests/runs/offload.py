@@ -1,9 +1,17 @@
 #!/usr/bin/env python3
 """Homes of optimizer states and parameters, of whole runs: they change no bit, leave nothing on the
-disk, take the bytes that are planned, and are refused by name where they cannot work."""
+disk, take the bytes that are planned, and are refused by name where they cannot work.
+
+usage: offload.py ZEROAPP MPIEXEC [PRECISION RANKS | others]
+
+With a precision and ranks: every stage with every home there, in reproducible mode, all with the
+bits of stage 0 on one rank. With "others": all but that and the pairs of homes. Where SHARE_DEVICE
+is set all is reproducible, since products of a GPU otherwise go by what was measured.
+"""
 import itertools
 import json
 import os
+import sys
 import tempfile
 
 from program import Program, check, check_refused
@@ -16,6 +24,8 @@ PRECISIONS = {
 }
 OPTIMIZER, PARAMETERS = "zero.offload_optimizer", "zero.offload_param"
 ACTIVATIONS = "activation_checkpointing"
+HOMES = ("none", "cpu", "nvme")
+REPRODUCIBLE = "numerics.reproducible=true"
 
 
 def home(section, device, disk):
@@ -42,6 +52,9 @@ def check_memory(case, result, *homes):
         check(planned == allocated, f"{case}: {tier} takes {allocated} bytes of {planned}", result)
     uses_disk = "nvme" in homes
     check((memory["nvme"]["planned_bytes"] > 0) == uses_disk, f"{case}: {memory['nvme']}", result)
+    on_gpu = "device_bytes_peak" in result.metrics[-1]
+    before = memory["device"]["used_before_bytes"]
+    check((before is not None) == on_gpu, f"{case}: before the arenas {before} bytes", result)
     return memory["device"]["planned_bytes"]
 
 
@@ -49,7 +62,7 @@ def homes_change_no_bit(program, disk):
     """Stage 3 with every pair of homes at two ranks, a few at one, and every precision once."""
     for name, settings in PRECISIONS.items():
         expected = {}
-        pairs = itertools.product(("none", "cpu", "nvme"), repeat=2)
+        pairs = itertools.product(HOMES, repeat=2)
         for optimizer, parameters in pairs:
             for ranks, stage in ((2, 3), (1, 3), (2, 1), (2, 2)):
                 if (ranks, stage) != (2, 3) and name != "bf16":
@@ -68,6 +81,28 @@ def homes_change_no_bit(program, disk):
                 check(not os.listdir(disk), f"{case}: nothing is left in {disk}")
         if name == "fp16":
             check(any(line["skipped"] for line in result.metrics), "fp16 skips by itself", result)
+
+
+def places(homes):
+    """(stage, home of the optimizer states, home of the parameters)"""
+    yield 0, "none", "none"
+    yield from itertools.product((1, 2), homes, ("none",))
+    yield from itertools.product((3,), homes, homes)
+
+
+def stages_and_homes_change_no_bit(program, disk, precision, ranks, homes=HOMES):
+    common = (*PRECISIONS[precision], f"run.steps={STEPS}", REPRODUCIBLE)
+    first = program.train(1, *common)
+    check(first.finished(), f"{precision}: one rank trains to the end", first)
+    for stage, optimizer, parameters in places(homes):
+        case = f"{precision}, {ranks} ranks, stage {stage}, {optimizer}, {parameters}"
+        result = program.train(ranks, *common, f"zero.stage={stage}",
+                               *home(OPTIMIZER, optimizer, disk),
+                               *home(PARAMETERS, parameters, disk))
+        check(result.finished(), f"{case}: trains to the end", result)
+        check(outcome(result) == outcome(first), f"{case}: the bits of one rank", result)
+        check_memory(case, result, optimizer, parameters)
+        check(not os.listdir(disk), f"{case}: nothing is left in {disk}")
 
 
 def activations_change_no_bit(program, disk):
@@ -147,15 +182,35 @@ def what_cannot_work_is_refused_by_name(program, disk):
                   f"{ACTIVATIONS}.offload", "write buffer_count = 1")
 
 
+def check_others(program, disk):
+    what_cannot_work_is_refused_by_name(program, disk)
+    activations_change_no_bit(program, disk)
+    a_share_of_the_units_moves(program, disk)
+    a_model_from_homes_is_evaluated_without_them(program, disk)
+    runs_go_on_under_other_homes(program, disk)
+
+
+def check_all(program, disk):
+    check_others(program, disk)
+    homes_change_no_bit(program, disk)
+    stages_and_homes_change_no_bit(program, disk, "bf16", 4, homes=("nvme",))
+
+
 def main():
+    chosen = sys.argv[3:]
+    del sys.argv[3:]
     program = Program()
+    if os.environ.get("SHARE_DEVICE"):
+        tiny = (program.folder / "tiny.toml").read_text()
+        program.write("tiny.toml", f"{tiny}\n[numerics]\nreproducible = true\n")
     with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix="disk-") as disk:
-        what_cannot_work_is_refused_by_name(program, disk)
-        homes_change_no_bit(program, disk)
-        activations_change_no_bit(program, disk)
-        a_share_of_the_units_moves(program, disk)
-        a_model_from_homes_is_evaluated_without_them(program, disk)
-        runs_go_on_under_other_homes(program, disk)
+        if not chosen:
+            check_all(program, disk)
+        elif chosen == ["others"]:
+            check_others(program, disk)
+        else:
+            precision, ranks = chosen
+            stages_and_homes_change_no_bit(program, disk, precision, int(ranks))
     print("every home the same bytes")
 
 

@@ -89,6 +89,9 @@ class Engine {
     DiskBytes bodies, all, kernel;
   };
   DiskTraffic disk_traffic() const;
+  /// In use on this rank's device before this engine took any of it, by all that use it: contexts,
+  /// code, communicators; -1: the device is the host.
+  int64_t device_bytes_before() const { return device_bytes_before_; }
   /// Bytes taken on a tier: as the plan says, on disk in whole blocks and with second slots.
   int64_t allocated_bytes(plan::Tier tier) const;
 
@@ -110,6 +113,7 @@ class Engine {
   DiskRates disk_rates_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;
+  int64_t device_bytes_before_ = -1;
   std::unique_ptr<run::Executor> executor_;
   std::array<int64_t, plan::kBodies> runs_{};
   LaneUses lanes_{};  ///< with bytes of copies alone

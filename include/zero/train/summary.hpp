@@ -24,10 +24,10 @@ struct SummaryParts {
   int64_t done = 0;  ///< the step that this launch began behind
 };
 
-/// summary.json: planned and allocated bytes, peak PSS, traffic to peers and disks beside its
-/// forecast, times and bytes of each lane and times of each region over ranks, state_sha256. steps,
-/// updates and train_seconds are of all launches together, the rest is of this one. Collective; the
-/// text is on rank 0, "" elsewhere.
+/// summary.json: planned and allocated bytes, what was in use of a device before them, peak PSS,
+/// traffic to peers and disks beside its forecast, times and bytes of each lane and times of each
+/// region over ranks, state_sha256. steps, updates and train_seconds are of all launches together,
+/// the rest is of this one. Collective; the text is on rank 0, "" elsewhere.
 std::string summary_json(const SummaryParts& parts);
 
 }  // namespace zero::train
