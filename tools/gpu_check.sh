@@ -1,254 +1,220 @@
 #!/usr/bin/env bash
 # Everything that only a GPU can show: the tests of device, kernels and communicators, each against
 # its host reference, on 1, 2 and 4 ranks that share the GPU; trainings whose ranks, stages and
-# homes must give the same bits, and whose losses must be the host's; the small kernels under
-# compute-sanitizer; how fast GPT-2 trains. It takes what build/cuda-release has, else a bundle in
-# build/bundle (tools/bundle.sh), for which the machine needs CUDA's libraries and Python alone,
-# else it builds. Ends with status 77, and runs nothing, where no GPU is found.
-# usage: tools/gpu_check.sh [--minutes N] [--out FOLDER] [--only PATTERN]
-#   --minutes  8 by default; what does not fit is named as not run
-#   --out      where the results go as JSON, and all output as gpu_check.log (build/gpu-check)
-#   --only     of the checks those whose names match, as "speed|rates" does; they may take all of
-#              the time, and what the folder holds of others stays
+# homes must give the same bits, and whose losses must be the host's; the tests of kernels under
+# compute-sanitizer; how fast GPT-2 trains, with and without offload, and in how much memory. It
+# takes what build/cuda-release has, else a bundle in build/bundle (tools/bundle.sh), for which the
+# machine needs CUDA's libraries and Python alone, else it builds. The status is 1 where a check has
+# failed, else 3 where one was cut for its time, else 0; 77, with nothing run, where no GPU is.
+# usage: tools/gpu_check.sh [--minutes N] [--out FOLDER] [--only PATTERN | --part N] [--list]
+#   --minutes  8 by default, about 120 for all; what does not fit is named as not run
+#   --out      where output and results go; by default build/gpu-check, and the results, as
+#              <gpu>-<date>.json, perf/results
+#   --only     of the checks those whose names match, as "speed|rates" does; each may take all of
+#              the time that is left, and what the folder holds of others stays
+#   --part     --minutes 9 --only the N-th line of tools/gpu_parts.txt; none of them holds the model
+#              of 20 billion parameters, which wants --minutes 60 --only 44x6144
+#   --list     runs nothing: the seconds that each check may take, and its name
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-minutes=8 out=$root/build/gpu-check only=
-known="--minutes N, --out FOLDER, --only PATTERN"
+minutes=8 out=$root/build/gpu-check to=$root/perf/results only='' lists=''
+known="--minutes N, --out FOLDER, --only PATTERN, --part N, --list"
 while [ $# -gt 0 ]; do
+  if [ "$1" = --list ]; then lists=yes && shift && continue; fi
   [ $# -ge 2 ] || fail 2 "'$1' lacks its value, or is unknown; known are $known"
   case $1 in
     --minutes) minutes=${2:-} && shift ;;
-    --out) out=${2:-} && shift ;;
+    --out) out=${2:-} to=${2:-} && shift ;;
     --only) only=${2:-} && shift ;;
+    --part)
+      only=$(sed -n "${2}p" "$root/tools/gpu_parts.txt") minutes=9
+      [ -n "$only" ] || fail 2 "--part '$2': a line of tools/gpu_parts.txt"
+      shift
+      ;;
     *) fail 2 "unknown argument '$1'; known are $known" ;;
   esac
   shift
 done
 [[ $minutes =~ ^[1-9][0-9]{0,3}$ ]] || fail 2 "--minutes '$minutes': a number of minutes"
 
-gpus=0
-if have nvidia-smi; then gpus=$(nvidia-smi --list-gpus 2> /dev/null | grep -c '^GPU' || true); fi
+gpus=0 gpu=''
+if [ -n "$lists" ]; then
+  gpus=1 out=$(mktemp -d)
+  trap 'rm -rf "$out"' EXIT
+elif have nvidia-smi; then gpus=$(nvidia-smi --list-gpus 2> /dev/null | grep -c '^GPU' || true); fi
 if [ "$gpus" -eq 0 ]; then
   say "gpu check: no GPU found: nothing was run"
   exit 77
 fi
-nvidia-smi --query-gpu=name,driver_version,memory.used,memory.free --format=csv,noheader
-mkdir -p "$out"
-exec > >(tee -a "$out/gpu_check.log") 2>&1
+if [ -z "$lists" ]; then
+  gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
+  nvidia-smi --query-gpu=name,driver_version,memory.used,memory.free --format=csv,noheader
+  mkdir -p "$out"
+  exec > >(tee -a "$out/gpu_check.log") 2>&1
+fi
 
-# cuda_folders: where a machine may keep CUDA's libraries, Python's packages last.
-cuda_folders() {
-  local home=${CUDA_HOME:-/usr/local/cuda}
-  printf '%s\n' "$home/lib64" "$home"/targets/*/lib /usr/lib/x86_64-linux-gnu
-  python3 - << 'END' || true
-import importlib.util
-import pathlib
-spec = importlib.util.find_spec("nvidia")
-for place in spec.submodule_search_locations if spec else ():
-    print(*sorted(pathlib.Path(place).glob("*/lib")), sep="\n")
-END
-}
-
-# link_nvrtc BUNDLE FOLDER...: the compiler that cuDNN calls for plans of its own.
-link_nvrtc() {
-  local bundle=$1 folder
-  shift
-  for folder in "$@"; do
-    [ -e "$folder/libnvrtc.so.13" ] || continue
-    ln -sf "$folder"/libnvrtc*.so.* "$bundle/cuda/"
-    return 0
-  done
-  say "gpu check: no libnvrtc.so.13: cuDNN may have no plan for attention"
-}
-
-# link_cudnn BUNDLE FOLDER...: all of cuDNN 9, which the programs do without where there is none.
-link_cudnn() {
-  local bundle=$1 folder
-  shift
-  for folder in "$@"; do
-    [ -e "$folder/libcudnn.so.9" ] || continue
-    ln -sf "$folder"/libcudnn*.so.9 "$bundle/cuda/"
-    link_nvrtc "$bundle" "$@"
-    return 0
-  done
-  say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
-}
-
-# link_cuda_libraries BUNDLE: what its programs want and the bundle leaves out, found on this
-# machine.
-link_cuda_libraries() {
-  local folders folder library found
-  mkdir -p "$1/cuda"
-  folders=$(cuda_folders)
-  for library in libcublasLt.so.13 libnccl.so.2; do
-    found=
-    for folder in $folders; do
-      if [ -e "$folder/$library" ]; then found=$folder/$library && break; fi
-    done
-    [ -n "$found" ] || fail 2 "no $library in: ${folders//$'\n'/ }; name CUDA's folder in CUDA_HOME"
-    ln -sf "$found" "$1/cuda/$library"
-  done
-  # The list is meant to fall apart into folders.
-  # shellcheck disable=SC2086
-  link_cudnn "$1" $folders
-}
+end=$((SECONDS + 60 * minutes))
+# shellcheck source=tools/gpu_checks.sh
+. "$root/tools/gpu_checks.sh"
 
 bundle=$root/build/bundle launcher=mpirun
 zeroapp=$cuda_folder/src/zeroapp tests=$cuda_folder/tests rates=$cuda_folder/perf/$gpu_rates
 if [ ! -x "$zeroapp" ] && [ -x "$bundle/bin/zeroapp" ]; then
   zeroapp=$bundle/bin/zeroapp tests=$bundle/bin rates=$bundle/bin/$gpu_rates
   launcher=$bundle/bin/mpirun
-  link_cuda_libraries "$bundle"
-elif [ ! -x "$zeroapp" ]; then
+  if [ -z "$lists" ]; then link_cuda_libraries "$bundle"; fi
+elif [ ! -x "$zeroapp" ] && [ -z "$lists" ]; then
   build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
+  end=$((SECONDS + 60 * minutes))
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONDONTWRITEBYTECODE=1
 # The tests send from memory that a GPU shares, and another process may fail to copy out of it.
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 export SHARE_DEVICE=1  # tests/runs/program.py: the ranks of a test drive one GPU
 
-status=0
-order=()
-declare -A results
-end=$((SECONDS + 60 * minutes))
+# What OpenMP and MPI count, and what interposes on calls, has no meaning on a device.
+not_of_devices='Stream.RunsWorkOnItsOwnNumberOfThreads:*Product.*Threads*'
 
-# is_wanted NAME
-is_wanted() { [[ -z $only || $1 =~ $only ]]; }
+# check_test NAME SHARE RANKS PROGRAM: ranks say themselves whether they passed.
+check_test() {
+  local launch=("$launcher" --oversubscribe --bind-to none -np "$3")
+  if [ "$3" -eq 1 ]; then launch=(); fi
+  check "$1" "$2" "${launch[@]}" "$tests/$4" --gtest_brief=1 "--gtest_filter=*-$not_of_devices"
+}
 
-# check NAME COMMAND...: runs it within what is left of the time, and at most in a third of all, so
-# that one which hangs leaves the others theirs.
-check() {
-  local name=$1 left=$((end - SECONDS)) start=$SECONDS code=0
-  is_wanted "$name" || return 0
-  if [ -z "$only" ] && [ $left -gt $((20 * minutes)) ]; then left=$((20 * minutes)); fi
-  shift
-  order+=("$name")
-  if [ $left -le 5 ]; then
-    results[$name]="not run: the $minutes minutes are over"
+# check_run NAME SHARE FILE ARGUMENT...: of tests/runs.
+check_run() {
+  check "$1" "$2" python3 "$root/tests/runs/$3" "$zeroapp" "$launcher" "${@:4}"
+}
+
+# check_bits PRECISION RANKS SHARE: 17 trainings, 16 for the stages and homes and one to compare.
+check_bits() { check_run "bits of $1, all stages and homes, ranks: $2" "$3" offload.py "$1" "$2"; }
+
+# check_memory NAME SHARE SUITES [WITHOUT]: under compute-sanitizer, where kernels take many times
+# as long: their tests are all small, but for those that WITHOUT names.
+check_memory() {
+  if [ -z "$lists" ] && ! have compute-sanitizer; then
+    leave_out "memcheck of $1" "compute-sanitizer is not installed"
     return 0
   fi
-  phase "$name"
-  timeout "$left" "$@" || code=$?
-  case $code in
-    0) results[$name]="passed in $((SECONDS - start)) s" ;;
-    124) results[$name]="not finished within $left s" status=1 ;;
-    *)
-      results[$name]="FAILED with status $code"
-      status=1
-      ;;
-  esac
+  check "memcheck of $1" "$2" compute-sanitizer --target-processes all --error-exitcode 9 \
+    "$tests/kernels_test" --gtest_brief=1 "--gtest_filter=$3-$not_of_devices:${4:-}"
 }
 
-# check_test NAME RANKS PROGRAM FILTER: what OpenMP and MPI count, and what interposes on calls, has
-# no meaning on a device. Ranks say themselves whether they passed.
-check_test() {
-  local launch=("$launcher" --oversubscribe --bind-to none -np "$2")
-  if [ "$2" -eq 1 ]; then launch=(); fi
-  check "$1" "${launch[@]}" "$tests/$3" --gtest_brief=1 \
-    "--gtest_filter=$4-Stream.RunsWorkOnItsOwnNumberOfThreads:*Product.*Threads*"
-}
-
-# check_speed MODEL MICRO_BATCH SETTING...
+# check_speed SHARE MODEL MICRO_BATCH SETTING...
 check_speed() {
-  check "speed of $1 ${*:3}" python3 "$root/tools/gpu_speed.py" "$zeroapp" "$@" \
-    --to "$out/speed.jsonl"
+  local name="speed of $2, micro-batch $3"
+  if [ $# -gt 3 ]; then name="$name ${*:4}"; fi
+  check "$name" "$1" python3 "$root/tools/gpu_speed.py" "$zeroapp" "${@:2}" --to "$out/speed.jsonl"
 }
 
-# write_results: one JSON file named after the GPU and the day; prints its name.
-write_results() {
-  python3 "$root/tools/product_times.py" --to "$out/products.json" > /dev/null || true
-  python3 - "$out" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)" \
-    "$("$zeroapp" --version)" << 'END'
-import datetime
-import json
-import pathlib
-import re
-import sys
-out, gpu, version = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-day = datetime.date.today().isoformat()
-checks = dict(line.rstrip("\n").split("\t") for line in (out / "results.tsv").open())
-def lines(name):
-    path = out / name
-    return [json.loads(line) for line in path.open()] if path.exists() else []
-machine = out / "machine.toml"
-products = out / "products.json"
-times = json.loads(products.read_text()) if products.exists() else []
-# Of a speed that was measured again the last one.
-known_by = ("model", "settings", "dtype", "micro_batch", "tokens_a_step")
-speeds = {str([line[key] for key in known_by]): line for line in lines("speed.jsonl")}
-path = out / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
-path.write_text(json.dumps({"gpu": gpu, "date": day, "version": version,
-                            "checks": checks,
-                            "machine": machine.read_text() if machine.exists() else None,
-                            "rates": lines("rates.jsonl"),
-                            "products": times,
-                            "speeds": list(speeds.values())}, indent=1) + "\n")
-print(path)
-END
+# check_found NAME SUBJECT: what speeds were measured here, beside what is promised.
+check_found() { check "$1" 15 python3 "$root/tools/gpu_results.py" "$out" "$2" "$gpu"; }
+
+check_kernels_of_memory() {
+  check_memory "optimizer, gradients and decisions" 120 \
+    'Adam*:Lamb*:SplitMaster*:Gradients*:SumOfSquares*:ClearBytes*:Decide*:UpdateLossScale*'
+  check_memory "elementwise kernels" 120 \
+    'Gelu*:LayerNorm*:Dropout*:StackedSum*:TreeSum*:HeadPadding*:Embedding*:InitialNormal*'
+  check_memory "the classifier" 120 'Classifier*'
+  check_memory "own attention" 120 'OwnAttention*:CachedAttention*'
+  check_memory "products" 180 'Product*:RowProduct*:TableProduct*:FusedProduct*' 'ProductBlocks.*'
+}
+
+check_rates() {
+  local name="rates of shapes, memory and transfers"
+  if is_wanted "$name"; then rm -f "$out/rates.jsonl"; fi
+  check "$name" 120 "$rates" 8192 "$out/rates.jsonl"
+  if is_wanted "calibrate"; then rm -f "$out/machine.toml"; fi
+  check "calibrate" 90 "$zeroapp" calibrate --out "$out/machine.toml"
+}
+
+full=activation_checkpointing.recompute=full
+host=zero.offload_optimizer.device=cpu
+stage=zero.stage=2
+
+# A run with the optimizer's states on the host, and the same without: micro-batch, tokens of a step
+# and recompute are equal. 10 billion parameters fit with offload alone, 16 of their 50 layers both.
+check_offload() {
+  check_speed 200 16x4096x32 16 --tokens 262144 --steps 4 $full $stage $host
+  check_speed 200 16x4096x32 16 --tokens 262144 --steps 4 $full $stage
+  check_speed 180 gpt2-xl 8 --tokens 262144 --steps 6 $stage $host
+  check_speed 180 gpt2-xl 8 --tokens 262144 --steps 6 $stage
+  check_speed 180 gpt2-xl 8 --tokens 16384 $stage $host
+  check_speed 180 gpt2-xl 8 --tokens 16384 $stage
+}
+
+# In 16 bits of fp16 states take two bytes more: a twentieth stays on the GPU, where a host has
+# 128 GiB.
+check_ten_billion() {
+  check_speed 560 gpt2_10b 16 --tokens 262144 --steps 4 $full $stage $host
+  check_speed 450 gpt2_10b 16 --tokens 16384 --steps 6 $full $stage $host
+  check_speed 560 gpt2_10b 8 --tokens 262144 --steps 4 --fp16 $full $stage $host \
+    zero.offload_optimizer.ratio=0.95
+}
+
+# 19.9 billion parameters: 10 bytes of each on the disk, which are written once a step and hashed at
+# the end; with more tokens a step their sums of gradients would fit no GPU.
+check_twenty_billion() {
+  local disk=$out/states model=44x6144x48
+  mkdir -p "$disk"
+  if [ -n "$lists" ] || [ "$(df --output=avail -B1 "$disk" | tail -n 1)" -gt 300000000000 ]; then
+    check_speed 2400 $model 16 --tokens 16384 --steps 3 $full zero.stage=3 \
+      zero.offload_optimizer.device=nvme "zero.offload_optimizer.nvme_path=$disk"
+  else
+    leave_out "speed of $model on disk" "less than 300 GB are free in $disk"
+  fi
+  rm -rf "$disk"
 }
 
 if [ -z "$only" ]; then rm -f "$out"/{speed,rates}.jsonl "$out"/{products.json,results.tsv}; fi
-check "doctor" "$zeroapp" doctor
-for program in "${gpu_tests[@]}"; do check_test "$program" 1 "$program" '*'; done
-check "losses of the host" python3 "$root/tests/runs/known_losses.py" "$zeroapp" "$launcher"
-check "continued texts" python3 "$root/tests/runs/generate.py" "$zeroapp" "$launcher"
-for ranks in 2 4; do check_test "comm_test, $ranks ranks" "$ranks" comm_test '*'; done
-check_speed gpt2 16
-check_speed gpt2-xl 4
-check "products fused beside apart" python3 "$root/tools/product_times.py"
-rates_name="rates of shapes, memory and transfers"
-if is_wanted "$rates_name"; then rm -f "$out/rates.jsonl"; fi
-check "$rates_name" "$rates" 8192 "$out/rates.jsonl"
-if is_wanted "calibrate"; then rm -f "$out/machine.toml"; fi
-check "calibrate" "$zeroapp" calibrate --out "$out/machine.toml"
-if have compute-sanitizer; then
-  check "memcheck of small kernels" compute-sanitizer --target-processes all --error-exitcode 9 \
-    "$tests/kernels_test" --gtest_brief=1 \
-    --gtest_filter='Gelu*:LayerNorm*:Dropout*:StackedSum*:HeadPadding*'
-else
-  say "gpu check: compute-sanitizer is not installed: memcheck was not run"
-fi
-check "without a device" python3 "$root/tests/runs/no_device.py" "$zeroapp" "$launcher"
-check "ranks and stages" python3 "$root/tests/runs/equal_bits.py" "$zeroapp" "$launcher"
-check "homes" python3 "$root/tests/runs/offload.py" "$zeroapp" "$launcher"
-full=activation_checkpointing.recompute=full
-host=zero.offload_optimizer.device=cpu
-check_speed gpt2-xl 16 --tokens 131072 "$full"
-check_speed gpt2_10b 16 --tokens 262144 --steps 3 "$full" zero.stage=2 "$host"
-check_speed gpt2-medium 8
-check_speed gpt2-large 8
-check_speed gpt2_1.5b 4
-check_speed gpt2_1.5b 16 "$full"
-check_speed gpt2-xl 4 --fp16
-check_speed gpt2-xl 4 --tokens 262144 --steps 4 zero.stage=2 "$host"
-check_speed gpt2-xl 4 --tokens 16384 zero.stage=2 "$host"
-check_speed gpt2_10b 16 --tokens 16384 --steps 4 "$full" zero.stage=2 "$host"
-check_speed gpt2_10b 16 --tokens 262144 --steps 3 --fp16 "$full" zero.stage=2 "$host"
-# States of 20 B: 10 bytes a parameter, which are written once a step.
-disk=$out/states
-mkdir -p "$disk"
-if [ "$(df --output=avail -B1 "$disk" | tail -n 1)" -gt 300000000000 ]; then
-  check_speed 20b 8 --tokens 262144 --steps 2 "$full" zero.stage=3 \
-    zero.offload_optimizer.device=nvme "zero.offload_optimizer.nvme_path=$disk"
-else
-  say "gpu check: less than 300 GB free for states in $disk: 20b was not run"
-fi
-rm -rf "$disk"
+check "doctor" 60 "$zeroapp" doctor
+for program in "${gpu_tests[@]}"; do check_test "$program" 120 1 "$program"; done
+check_run "losses of the host" 60 known_losses.py
+for ranks in 2 4; do check_test "comm_test, $ranks ranks" 60 "$ranks" comm_test; done
+check_speed 90 gpt2 16
+check_speed 180 gpt2-xl 8
+check_bits bf16 4 200
+check_kernels_of_memory
+check_rates
+check_run "continued texts" 90 generate.py
+check_offload
+check_speed 90 gpt2 16 $full
+for recompute in "" "$full"; do
+  check_speed 90 gpt2-medium 16 ${recompute:+"$recompute"}
+  check_speed 120 gpt2-large 8 ${recompute:+"$recompute"}
+  check_speed 180 gpt2_1.5b 8 ${recompute:+"$recompute"}
+done
+check_speed 180 gpt2-xl 8 $full
+check_speed 180 gpt2-xl 8 --fp16
+check_bits bf16 2 150
+check_bits bf16 1 120
+for precision in fp32 fp16; do
+  for ranks in 4 2 1; do check_bits $precision "$ranks" 200; done
+done
+check_run "bits of recompute, LAMB and MPI" 240 equal_bits.py
+check_run "homes of activations, and others" 240 offload.py others
+check_run "without a device" 90 no_device.py
+check_memory "attention by the library" 240 'Attention/*:AttentionGradient*:AttentionMask*:Cudnn*' \
+  '*TakesTheShapes*'
+check_memory "every algorithm of products" 300 'LtAlgorithms*'
+check "products fused beside apart" 30 python3 "$root/tools/product_times.py"
+check_ten_billion
+check_speed 240 gpt2-xl 16 --tokens 131072 "$full"
+check_twenty_billion
+end=$((SECONDS + 60))  # these take none
+check_found "device memory within the plan, 2 % and what was there" memory
+check_found "host optimizer at 0.95 of the same without offload" offload
+check_found "shares of the peak that are promised" speeds
 
+if [ -n "$lists" ]; then exit; fi
 phase "results"
 [ ${#order[@]} -gt 0 ] || fail 2 "--only '$only': no check has such a name"
-for name in "${order[@]}"; do
-  printf '%s\t%s\n' "$name" "${results[$name]}"
-done > "$out/results.now"
-# What other calls have found stays.
-touch "$out/results.tsv"
-awk -F '\t' 'NR == FNR { now[$1] = 1; print; next } !($1 in now)' "$out/results.now" \
-  "$out/results.tsv" > "$out/results.all"
-mv "$out/results.all" "$out/results.tsv"
-awk -F '\t' '{ printf "%-60s %s\n", $1, $2 }' "$out/results.now"
-rm "$out/results.now"
-say "the same and all speeds: $(write_results)"
+keep_results "$out"
+python3 "$root/tools/product_times.py" --to "$out/products.json" > /dev/null || true
+say "the same and all speeds: $(python3 "$root/tools/gpu_results.py" "$out" write "$to" "$gpu" \
+  "$("$zeroapp" --version)")"
 say "gpu check: not in this script: NCCL over several GPUs"
-exit $status
+exit "$(end_status)"

@@ -51,7 +51,7 @@ def shape_of(model):
         return *SHAPES[model], f'name = "{model}"'
     extents = re.fullmatch(r"(\d+)x(\d+)x(\d+)", model)
     if not extents:
-        sys.exit(f"gpu_speed.py: model '{model}': layers x width x heads, or of {', '.join(SHAPES)}")
+        sys.exit(f"gpu_speed.py: model '{model}': layers x width x heads, or one of {list(SHAPES)}")
     layers, width, heads = map(int, extents.groups())
     return (layers, width,
             f"layers = {layers}\nwidth = {width}\nheads = {heads}\nvocab_size = 50304")

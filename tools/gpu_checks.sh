@@ -1,0 +1,138 @@
+# shellcheck shell=bash
+# What tools/gpu_check.sh is made of, beside its list of checks: CUDA's libraries for a bundle, one
+# check within its share of the time, and what came of all. Sourced behind common.sh, never run.
+
+# cuda_folders: where a machine may keep CUDA's libraries, Python's packages last.
+cuda_folders() {
+  local home=${CUDA_HOME:-/usr/local/cuda}
+  printf '%s\n' "$home/lib64" "$home"/targets/*/lib /usr/lib/x86_64-linux-gnu
+  python3 - << 'END' || true
+import importlib.util
+import pathlib
+spec = importlib.util.find_spec("nvidia")
+for place in spec.submodule_search_locations if spec else ():
+    print(*sorted(pathlib.Path(place).glob("*/lib")), sep="\n")
+END
+}
+
+# link_nvrtc BUNDLE FOLDER...: the compiler that cuDNN calls for plans of its own.
+link_nvrtc() {
+  local bundle=$1 folder
+  shift
+  for folder in "$@"; do
+    [ -e "$folder/libnvrtc.so.13" ] || continue
+    ln -sf "$folder"/libnvrtc*.so.* "$bundle/cuda/"
+    return 0
+  done
+  say "gpu check: no libnvrtc.so.13: cuDNN may have no plan for attention"
+}
+
+# link_cudnn BUNDLE FOLDER...: all of cuDNN 9, which the programs do without where there is none.
+link_cudnn() {
+  local bundle=$1 folder
+  shift
+  for folder in "$@"; do
+    [ -e "$folder/libcudnn.so.9" ] || continue
+    ln -sf "$folder"/libcudnn*.so.9 "$bundle/cuda/"
+    link_nvrtc "$bundle" "$@"
+    return 0
+  done
+  say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
+}
+
+# link_cuda_libraries BUNDLE: what its programs want and the bundle leaves out, found on this
+# machine.
+link_cuda_libraries() {
+  local folders folder library found
+  mkdir -p "$1/cuda"
+  folders=$(cuda_folders)
+  for library in libcublasLt.so.13 libnccl.so.2; do
+    found=
+    for folder in $folders; do
+      if [ -e "$folder/$library" ]; then found=$folder/$library && break; fi
+    done
+    [ -n "$found" ] || fail 2 "no $library in: ${folders//$'\n'/ }; name CUDA's folder in CUDA_HOME"
+    ln -sf "$found" "$1/cuda/$library"
+  done
+  # The list is meant to fall apart into folders.
+  # shellcheck disable=SC2086
+  link_cudnn "$1" $folders
+}
+
+order=() failed=0 cut=0 only=${only:-} lists=${lists:-} end=${end:-0}
+declare -A results
+
+# is_wanted NAME
+is_wanted() { [[ -z $only || $1 =~ $only ]]; }
+
+# outcome_of CODE SECONDS SHARE: one that was ended is neither passed nor failed.
+outcome_of() {
+  if [ "$1" -eq 0 ]; then
+    echo "passed in $2 s"
+  elif [ "$2" -ge "$3" ]; then
+    echo "cut: ran out of its share of $3 s"
+  elif [ "$1" -eq 77 ]; then
+    echo "not judged: what it needs was not measured"
+  else
+    echo "FAILED with status $1"
+  fi
+}
+
+# check NAME SHARE COMMAND...: runs it for at most SHARE seconds, about twice of what it is expected
+# to take, where so many are left before $end: else shorter ones have the time. Of checks that were
+# chosen by $only each may take all that is left.
+check() {
+  local name=$1 share=$2 left=$((end - SECONDS)) start=$SECONDS code=0
+  is_wanted "$name" || return 0
+  if [ -n "$lists" ]; then say "$share $name" && return 0; fi
+  shift 2
+  order+=("$name")
+  if [ -n "$only" ]; then share=$left; fi
+  if [ "$left" -le 5 ] || [ "$share" -gt "$left" ]; then
+    results[$name]="not run: it may take $share s, and $left s were left"
+    return 0
+  fi
+  phase "$name"
+  timeout --kill-after=15 "$share" "$@" || code=$?
+  results[$name]=$(outcome_of $code $((SECONDS - start)) "$share")
+  case ${results[$name]} in
+    FAILED*) failed=1 ;;
+    cut*) cut=1 ;;
+  esac
+}
+
+# leave_out NAME REASON: a check that cannot run here.
+leave_out() {
+  is_wanted "$1" || return 0
+  order+=("$1")
+  results[$1]="not run: $2"
+}
+
+# count_of WORD: the checks whose outcome begins so.
+count_of() {
+  local name count=0
+  for name in "${order[@]}"; do
+    case ${results[$name]} in "$1"*) count=$((count + 1)) ;; esac
+  done
+  echo $count
+}
+
+# keep_results FOLDER: prints what came of the checks, and adds it to those that other calls with
+# this folder have made.
+keep_results() {
+  local name folder=$1
+  for name in "${order[@]}"; do
+    printf '%s\t%s\n' "$name" "${results[$name]}"
+  done > "$folder/results.now"
+  touch "$folder/results.tsv"
+  awk -F '\t' 'NR == FNR { now[$1] = 1; print; next } !($1 in now)' "$folder/results.now" \
+    "$folder/results.tsv" > "$folder/results.all"
+  mv "$folder/results.all" "$folder/results.tsv"
+  awk -F '\t' '{ printf "%-76s %s\n", $1, $2 }' "$folder/results.now"
+  rm "$folder/results.now"
+  say "gpu check: $(count_of passed) passed, $(count_of FAILED) failed, $(count_of cut) cut," \
+    "$(count_of not) not run"
+}
+
+# end_status: 1 where a check has failed; else 3 where one was cut, which shows nothing; else 0.
+end_status() { echo $((failed ? 1 : cut ? 3 : 0)); }

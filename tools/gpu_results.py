@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""What tools/gpu_check.sh has left in a folder, judged, or written as one file of perf/results.
+
+usage: gpu_results.py FOLDER memory|offload|speeds [GPU]
+       gpu_results.py FOLDER write TO GPU VERSION
+
+memory: the most bytes in use of the device are within what was in use before the arenas and 1.02 of
+the plan. offload: the speed with the optimizer's states on the host is 0.95 of the same run without
+offload (same model, micro-batch, tokens a step and recompute), and what 10 billion parameters wait
+is 0.05 of a step: they have no run without offload on one GPU, and so no other reference than a
+model of their width with fewer layers. speeds: shares of 989 TFLOP/s, which are promised of an H200
+and judged there alone. Ends with 1 where a bound is missed, with 77 where nothing was judged.
+"""
+import datetime
+import json
+import pathlib
+import re
+import sys
+
+MIB = 1 << 20
+ON_HOST = "zero.offload_optimizer.device=cpu"
+TEN_BILLION, ITS_WIDTH = "gpt2_10b", "16x4096x32"
+MANY_TOKENS = 262144
+LEAST_RATIO = 0.95
+# What is known to lie beside the plan's arenas: kernels/vendor/lt_algorithms_cuda.hpp.
+WORKSPACE = 32 * MIB
+# (model, with its optimizer's states on the host) -> share of the peak
+GOALS = {("gpt2", False): 0.42, ("gpt2-medium", False): 0.47, ("gpt2-large", False): 0.50,
+         ("gpt2-xl", False): 0.52, (TEN_BILLION, True): 0.48}
+KNOWN_BY = ("model", "settings", "dtype", "micro_batch", "tokens_a_step")
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.open()] if path.exists() else []
+
+
+def read_runs(folder):
+    """Of a run that was measured again the last one."""
+    lines = read_lines(folder / "speed.jsonl")
+    return list({str([line[key] for key in KNOWN_BY]): line for line in lines}.values())
+
+
+def name_of(run):
+    return (f"{run['model']} {run['dtype']}, {run['tokens_a_step']} tokens a step, micro-batch "
+            f"{run['micro_batch']} {' '.join(run['settings'])}").rstrip()
+
+
+def is_on_host(run):
+    return ON_HOST in run["settings"]
+
+
+def memory_rows(runs):
+    for run in runs:
+        held = run["device_bytes"]
+        if held["before"] is None or held["peak"] is None:
+            continue
+        more = held["peak"] - held["before"] - held["planned"]
+        allowed = held["planned"] // 50
+        yield {"what": name_of(run), **held, "more": more, "allowed": allowed,
+               "reached": more <= allowed}
+
+
+def memory_text(row):
+    return (f"{row['what']}: peak {row['peak'] / MIB:.0f} MiB = {row['before'] / MIB:.0f} before "
+            f"the arenas + {row['planned'] / MIB:.0f} planned + {row['more'] / MIB:.0f} of at most "
+            f"{row['allowed'] / MIB:.0f} more, {WORKSPACE // MIB} of these for products of "
+            "each stream, the rest code, graphs and staging of libraries")
+
+
+def reference_of(run, runs):
+    """The same run but for the home of the optimizer's states."""
+    without = [setting for setting in run["settings"] if setting != ON_HOST]
+    same = [other for other in runs if other["settings"] == without
+            and all(other[key] == run[key] for key in KNOWN_BY if key != "settings")]
+    return same[0] if same else None
+
+
+def offload_row(run, reference):
+    if reference:
+        ratio = run["tokens_per_s"] / reference["tokens_per_s"]
+        beside = "of the same without offload"
+    else:
+        ratio = 1 - run["exposed_ms"] / run["step_ms"]
+        beside = "of a step not waiting for transfers; without offload it has no run"
+    judged = run["model"] in (TEN_BILLION, ITS_WIDTH) and run["tokens_a_step"] == MANY_TOKENS
+    row = {"what": name_of(run), "ratio": ratio, "beside": beside,
+           "exposed_ms": run["exposed_ms"], "step_ms": run["step_ms"]}
+    return {**row, "reached": ratio >= LEAST_RATIO} if judged else row
+
+
+def offload_rows(runs):
+    return [offload_row(run, reference_of(run, runs)) for run in runs if is_on_host(run)]
+
+
+def offload_text(row):
+    least = f" (at least {LEAST_RATIO})" if "reached" in row else ""
+    return (f"{row['what']}: {row['ratio']:.3f} {row['beside']}{least}; {row['exposed_ms']:.1f} ms "
+            f"exposed of {row['step_ms']:.1f}")
+
+
+def speed_rows(runs):
+    for (model, on_host), least in GOALS.items():
+        taken = [run for run in runs if run["model"] == model and run["dtype"] == "bf16"
+                 and is_on_host(run) == on_host
+                 and (not on_host or run["tokens_a_step"] == MANY_TOKENS)]
+        best = max(taken, key=lambda run: run["mfu"], default=None)
+        if best:
+            yield {"what": name_of(best), "mfu": best["mfu"], "least": least,
+                   "reached": best["mfu"] >= least}
+
+
+def speed_text(row):
+    least = f"(at least {100 * row['least']:.0f})"
+    return f"{row['what']}: {100 * row['mfu']:.1f} % of the peak {least}"
+
+
+ROWS = {"memory": (memory_rows, memory_text), "offload": (offload_rows, offload_text),
+        "speeds": (speed_rows, speed_text)}
+
+
+def judge(folder, subject, gpu):
+    make, tell = ROWS[subject]
+    rows = list(make(read_runs(folder)))
+    is_judged = subject != "speeds" or "H200" in gpu
+    for row in rows:
+        missed = is_judged and row.get("reached") is False
+        print("MISSED " if missed else "", tell(row), sep="")
+    judged = [row["reached"] for row in rows if is_judged and "reached" in row]
+    if not judged:
+        print(f"{subject}: nothing was measured that a bound is promised of")
+        return 77
+    return 0 if all(judged) else 1
+
+
+def write(folder, to, gpu, version):
+    day = datetime.date.today().isoformat()
+    checks = dict(line.rstrip("\n").split("\t") for line in (folder / "results.tsv").open())
+    rates, products = folder / "machine.toml", folder / "products.json"
+    runs = read_runs(folder)
+    found = {"machine": gpu, "date": day, "version": version, "checks": checks,
+             "calibrated": rates.read_text() if rates.exists() else None,
+             "rates": read_lines(folder / "rates.jsonl"),
+             "products": json.loads(products.read_text()) if products.exists() else [],
+             "runs_note": "the median of steps behind the first quarter, and at least behind two",
+             "runs": [{"what": name_of(run), **run} for run in runs],
+             **{subject: list(make(runs)) for subject, (make, _) in ROWS.items()}}
+    to.mkdir(parents=True, exist_ok=True)
+    path = to / f"{re.sub('[^a-z0-9]+', '-', gpu.lower())}-{day}.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    print(path)
+
+
+def main():
+    folder, what = pathlib.Path(sys.argv[1]), sys.argv[2]
+    if what == "write":
+        write(folder, pathlib.Path(sys.argv[3]), *sys.argv[4:6])
+        return 0
+    return judge(folder, what, " ".join(sys.argv[3:4]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
