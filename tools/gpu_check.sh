@@ -72,6 +72,7 @@ fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONDONTWRITEBYTECODE=1
 # The tests send from memory that a GPU shares, and another process may fail to copy out of it.
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"  # compute-sanitizer
 export SHARE_DEVICE=1  # tests/runs/program.py: the ranks of a test drive one GPU
 
 # What OpenMP and MPI count, and what interposes on calls, has no meaning on a device.
