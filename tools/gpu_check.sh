@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
     --out) out=${2:-} to=${2:-} && shift ;;
     --only) only=${2:-} && shift ;;
     --part)
-      only=$(sed -n "${2}p" "$root/tools/gpu_parts.txt") minutes=9
+      only=$(sed -n "${2}p" "$root/tools/gpu_parts.txt" 2> /dev/null || true) minutes=9
       [ -n "$only" ] || fail 2 "--part '$2': a line of tools/gpu_parts.txt"
       shift
       ;;
