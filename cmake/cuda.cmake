@@ -29,8 +29,23 @@ function(zero_find_cuda_part name header library how)
                         "name its folder in CMAKE_PREFIX_PATH, or configure with ZERO_DEVICE=host")
   endif()
 endfunction()
-zero_find_cuda_part(NCCL nccl.h nccl "install NCCL (Debian: libnccl-dev)")
 zero_find_cuda_part(CUBLASLT cublasLt.h cublasLt "install cuBLAS with the CUDA toolkit")
+
+# Without NCCL, or with one that knows no windows, ranks exchange through host memory.
+find_path(ZERO_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(ZERO_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+set(ZERO_NCCL OFF)
+if(ZERO_NCCL_INCLUDE AND ZERO_NCCL_LIBRARY)
+  file(STRINGS ${ZERO_NCCL_INCLUDE}/nccl.h version REGEX "define NCCL_VERSION_CODE [0-9]+")
+  string(REGEX MATCH "[0-9]+$" version "${version}")
+  if(version GREATER_EQUAL 22700)
+    set(ZERO_NCCL ON)
+  endif()
+endif()
+if(NOT ZERO_NCCL)
+  message(STATUS "NCCL 2.27 or later not found (Debian: libnccl-dev): GPUs exchange through host "
+                 "memory, far slower")
+endif()
 
 # cuDNN is opened while running; a build needs headers alone, and does without.
 find_path(ZERO_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
@@ -67,4 +82,8 @@ string(APPEND CMAKE_CUDA_FLAGS " --extended-lambda --expt-relaxed-constexpr --fm
                                " -Xcompiler=-fopenmp")
 if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13 AND Kokkos_VERSION VERSION_LESS 4.7.1)
   string(APPEND CMAKE_CUDA_FLAGS " -include ${PROJECT_SOURCE_DIR}/cmake/kokkos_cuda13.hpp")
+endif()
+# Kernels take a ninth of the room in a program.
+if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13)
+  string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")
 endif()

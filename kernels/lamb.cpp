@@ -41,6 +41,10 @@ void lamb_norms(Stream& stream, const LambRule& rule, Segments segments, const S
 template <class T, class G>
 void lamb_apply(Stream& stream, const LambRule& rule, Segments segments, const StepState* state,
                 const OptimizerArrays<T, G>& arrays, const LambNorms* norms) {
+  if (stream.is_of_host()) {
+    stream.wait();
+    return host_lamb_apply(stream.threads(), rule, segments, state, arrays, norms);
+  }
   for (const LambSegment& segment : segments) {
     for_each_row(stream, kApply, SegmentBlocks{segment.begin, segment.end}.count(),
                  ApplyToBlock<T, G>{rule, segment, state, arrays, norms});

@@ -1,11 +1,13 @@
 #!/bin/sh
 # In a bundle, bin/NAME is this script: it starts programs/NAME with the libraries of the bundle and
-# with those of CUDA that tools/gpu_check.sh has linked into cuda/. Open MPI looks for its parts
-# where it was installed unless it is told another place.
+# with those of CUDA that tools/gpu_check.sh has linked into cuda/. Tests read files of the tree in
+# which the bundle lies, as build/bundle. Open MPI looks for its parts where it was installed unless
+# it is told another place.
 here=$(cd "$(dirname "$0")/.." && pwd)
 export LD_LIBRARY_PATH="$here/lib:$here/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OPAL_BINDIR="$here/bin" OPAL_LIBDIR="$here/lib" OPAL_PKGLIBDIR="$here/openmpi/parts"
 export OPAL_PKGDATADIR="$here/openmpi/texts" OPAL_SYSCONFDIR="$here/openmpi"
 export PMIX_LIBDIR="$here/lib" PMIX_PKGLIBDIR="$here/pmix/parts"
 export PMIX_PKGDATADIR="$here/pmix/texts" PMIX_SYSCONFDIR="$here/pmix"
+export ZERO_TREE="${ZERO_TREE:-$here/../..}"
 exec "$here/programs/$(basename "$0")" "$@"

@@ -25,7 +25,7 @@ using Items = Kokkos::RangePolicy<Space, Kokkos::IndexType<int64_t>>;
 
 /// Where what is queued on a stream runs. Code of the host alone is no kernel that comes here.
 inline const Space& space_of(const Stream& stream) {
-  ZERO_REQUIRE(kHostSpace || !stream.is_of_host(), "a kernel of the device on the host's stream");
+  ZERO_REQUIRE(!stream.is_of_host(), "a kernel of the device on the host's stream");
   return stream.handle().space;
 }
 

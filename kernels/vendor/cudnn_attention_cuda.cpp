@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -50,7 +51,13 @@ struct Library {
   std::string name, trouble;
 };
 
+/// The front end looks for CUDA's runtime by name, for older ones first. A user's own word counts.
+void name_runtime() {
+  setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", text("libcudart.so.", CUDART_VERSION / 1000).c_str(), 0);
+}
+
 Library open_library() {
+  name_runtime();
   void* const handle = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
   if (!handle) return {.name = "", .trouble = "libcudnn.so.9 is not found"};
   fe::cudnn_dlhandle = handle;

@@ -31,7 +31,7 @@ using LtPreference =
 /// b by a. `left` is our b, `right` our a.
 struct LtProduct {
   GemmSpec spec;
-  int alignment;    ///< bytes that all addresses are multiples of, at most 256
+  int alignment;    ///< bytes that all addresses are multiples of, at most 16
   bool fuses_bias;  ///< the library adds the bias; else it is added afterwards, to fp32
   LtDescription description;
   LtLayout left, right, out;

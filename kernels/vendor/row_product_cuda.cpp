@@ -33,14 +33,15 @@ struct RowProduct {
 template <class T>
 struct TableProduct {
   int64_t width;
-  const T *x, *table;
-  float* y;
+  const DecodeInputs* inputs;
+  TableProductArrays<T> arrays;
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t c) const {
-    const T *const values = x, *const class_row = table + c * width;
+    const T* const values = arrays.x + (inputs->rows - 1) * width;
+    const T* const class_row = arrays.table + c * width;
     const float sum = row.template sum<float>(
         width, [=](int64_t i) { return float(values[i]) * float(class_row[i]); });
-    float* const out = y + c;
+    float* const out = arrays.y + c;
     row.once([=] { *out = sum; });
   }
 };
@@ -58,18 +59,21 @@ void row_product(Stream& stream, const RowProductExtents& extents,
 }
 
 template <class T>
-void table_product(Stream& stream, int64_t classes, int64_t width, const T* x, const T* table,
-                   float* y) {
+void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeInputs* inputs,
+                   const TableProductArrays<T>& arrays) {
   ZERO_REQUIRE(classes > 0 && width > 0, "product with a table of ", classes, " x ", width,
                ": both must be at least 1");
-  for_each_row(stream, kTableProduct, classes, TableProduct<T>{width, x, table, y});
+  for_each_row(stream, kTableProduct, classes, TableProduct<T>{width, inputs, arrays});
 }
 
 template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<float>&);
 template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<bf16>&);
 template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<f16>&);
-template void table_product(Stream&, int64_t, int64_t, const float*, const float*, float*);
-template void table_product(Stream&, int64_t, int64_t, const bf16*, const bf16*, float*);
-template void table_product(Stream&, int64_t, int64_t, const f16*, const f16*, float*);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<float>&);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<bf16>&);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<f16>&);
 
 }  // namespace zero::kernels

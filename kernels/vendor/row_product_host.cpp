@@ -81,21 +81,26 @@ void row_product(Stream& stream, const RowProductExtents& extents,
 }
 
 template <class T>
-void table_product(Stream& stream, int64_t classes, int64_t width, const T* x, const T* table,
-                   float* y) {
+void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeInputs* inputs,
+                   const TableProductArrays<T>& arrays) {
   ZERO_REQUIRE(classes > 0 && width > 0, "product with a table of ", classes, " x ", width,
                ": both must be at least 1");
+  const T* const last = arrays.x + (inputs->rows - 1) * width;
   on_threads(stream.threads(), ceil_div(classes, kClasses), [&](int, int64_t block) {
     const int64_t begin = block * kClasses, end = std::min(classes, begin + kClasses);
-    for (int64_t c = begin; c < end; ++c) y[c] = vendor::dot(width, x, table + c * width);
+    for (int64_t c = begin; c < end; ++c)
+      arrays.y[c] = vendor::dot(width, last, arrays.table + c * width);
   });
 }
 
 template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<float>&);
 template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<bf16>&);
 template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<f16>&);
-template void table_product(Stream&, int64_t, int64_t, const float*, const float*, float*);
-template void table_product(Stream&, int64_t, int64_t, const bf16*, const bf16*, float*);
-template void table_product(Stream&, int64_t, int64_t, const f16*, const f16*, float*);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<float>&);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<bf16>&);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<f16>&);
 
 }  // namespace zero::kernels

@@ -270,6 +270,8 @@ class Nccl final : public Communicator {
 
 }  // namespace
 
+bool has_nccl() { return true; }
+
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options) {
   const World world;
   require_host_ranks(world.ranks());

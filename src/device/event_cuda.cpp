@@ -1,3 +1,4 @@
+#include "src/device/chosen_device.hpp"
 #include "src/device/cuda_event.hpp"
 #include "src/device/cuda_status.hpp"
 #include "src/device/native_stream.hpp"
@@ -9,7 +10,10 @@ struct Event::Mark {
   CudaEvent event{cudaEventDisableTiming};
 };
 
-Event::Event() : mark_(std::make_unique<Mark>()) {}
+Event::Event() {
+  use_chosen_device();
+  mark_ = std::make_unique<Mark>();
+}
 Event::~Event() = default;
 
 void Event::record(Stream& stream) {

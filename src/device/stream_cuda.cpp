@@ -1,7 +1,5 @@
 #include <omp.h>
 
-#include <string>
-
 #include "src/device/chosen_device.hpp"
 #include "src/device/cuda_status.hpp"
 #include "src/device/native_stream.hpp"
@@ -10,8 +8,6 @@
 
 namespace zero {
 namespace {
-
-const std::string kWaitLabel = "zero::Stream::wait";
 
 cudaStream_t make_stream() {
   cudaStream_t stream = nullptr;
@@ -38,7 +34,8 @@ Stream::~Stream() = default;
 int Stream::threads() const { return handle_->threads; }
 bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
-void Stream::wait() { handle_->space.fence(kWaitLabel); }
+/// Not by Kokkos' fence, which ends the process where a kernel has failed.
+void Stream::wait() { check_cuda(cudaStreamSynchronize(native_stream(*this)), "waiting for work"); }
 
 cudaStream_t native_stream(const Stream& stream) { return stream.handle().space.cuda_stream(); }
 

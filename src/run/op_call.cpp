@@ -229,9 +229,9 @@ void cached_attention(Stream& stream, const OpCall& call) {
 template <class T>
 void logits(Stream& stream, const OpCall& call) {
   const int64_t width = input_shape(call, 1)[1];
-  const T* last = in<T>(call, 0) + (decode_inputs(call, 2)->rows - 1) * width;
-  kernels::table_product<T>(stream, call.op->attributes.vocabulary, width, last, in<T>(call, 1),
-                            out<float>(call, 0));
+  kernels::table_product<T>(
+      stream, call.op->attributes.vocabulary, width, decode_inputs(call, 2),
+      {.x = in<T>(call, 0), .table = in<T>(call, 1), .y = out<float>(call, 0)});
 }
 
 template <class T>

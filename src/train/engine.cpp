@@ -111,7 +111,7 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const Sessio
   for (size_t channel = 0; channel < std::size(plan::kCollectiveLanes); ++channel) {
     if (!drives_devices()) {
       comms.push_back(of_host());
-    } else if (session.shares_devices()) {
+    } else if (session.shares_devices() || !comm::has_nccl()) {
       comms.push_back(comm::make_host_staged(of_host(), {}));
     } else {
       comms.push_back(comm::make_nccl({}));

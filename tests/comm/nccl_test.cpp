@@ -25,18 +25,20 @@ int processes() {
 
 /// Alone on the first device; null, and a skipped test, where there is none or others share it.
 std::unique_ptr<Communicator> alone_on_a_device() {
-  if (!drives_devices() || processes() > 1) return nullptr;
+  if (!has_nccl() || !drives_devices() || processes() > 1) return nullptr;
   use_device(0);
   return make_nccl({.staging_bytes = 4 * 100});
 }
 
-TEST(Nccl, IsRefusedOnABuildForTheHostAndWhereRanksShareADevice) {
-  if (drives_devices()) {
-    if (processes() == 1 || usable_devices().size() > 1) GTEST_SKIP() << "no device is shared";
+TEST(Nccl, IsRefusedOnABuildWithoutItAndWhereRanksShareADevice) {
+  if (has_nccl()) {
+    if (!drives_devices() || processes() == 1 || usable_devices().size() > 1) {
+      GTEST_SKIP() << "no device is shared";
+    }
     use_device(0);
   }
   EXPECT_THAT(testing_support::refusal_of(Exit::kUsage, [] { make_nccl({}); }),
-              HasSubstr(drives_devices() ? "ranks 0 and 1 drive one GPU" : "ZERO_DEVICE=cuda"));
+              HasSubstr(has_nccl() ? "ranks 0 and 1 drive one GPU" : "ZERO_DEVICE=cuda"));
 }
 
 TEST(Nccl, GathersAndSumsOverOneRankInPiecesOfTheStaging) {

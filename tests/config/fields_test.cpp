@@ -13,6 +13,7 @@
 
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
+#include "tests/support/tree_folder.hpp"
 
 namespace zero {
 namespace {
@@ -157,8 +158,7 @@ std::string content(const std::string& path) {
 
 /// With ZERO_WRITE_KEYS=1 in the environment it writes the table instead of comparing it.
 TEST(KeysMd, HoldsTheTableOfKeysAsItIs) {
-  const std::filesystem::path here = __FILE__;
-  const auto path = here.parent_path().parent_path().parent_path() / "inputs" / "keys.md";
+  const auto path = testing_support::tree_folder() / "inputs/keys.md";
   std::string table = "| key | default | legal | DeepSpeed | why |\n|---|---|---|---|---|\n";
   for_each_key([&table](const Field& field) { table += row_of(field); });
   const std::string file = content(path), words = file.substr(0, file.find("| key |"));

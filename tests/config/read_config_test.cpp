@@ -12,6 +12,7 @@
 
 #include "src/config/fields.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/config/toml.hpp"
@@ -42,8 +43,7 @@ std::string error_of(const std::string& more, std::vector<std::string> overrides
 }
 
 std::string inputs(const std::string& name) {
-  const std::filesystem::path here = __FILE__;
-  return (here.parent_path().parent_path().parent_path() / "inputs" / name).string();
+  return (testing_support::tree_folder() / "inputs" / name).string();
 }
 
 std::string content(const std::string& path) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/tree_folder.hpp"
+
 namespace zero {
 namespace {
 
@@ -136,8 +138,7 @@ GoldenSchedule open_schedule(const std::string& line) {
 }
 
 std::vector<GoldenSchedule> golden_schedules() {
-  const std::filesystem::path tests = std::filesystem::path(__FILE__).parent_path().parent_path();
-  std::ifstream file(tests / "golden/schedules.txt");
+  std::ifstream file(testing_support::tree_folder() / "tests/golden/schedules.txt");
   std::vector<GoldenSchedule> schedules;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("#")) continue;

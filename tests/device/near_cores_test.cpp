@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "tests/support/tree_folder.hpp"
+
 namespace zero {
 namespace {
 
@@ -17,8 +19,8 @@ constexpr const char* kSecond = "0000:AF:00.0";
 constexpr const char* kOnNone = "0000:00:01.0";
 
 std::vector<int> near(const char* device) {
-  const std::filesystem::path tests = std::filesystem::path(__FILE__).parent_path().parent_path();
-  return cores_near(device, tests / "fixtures/machines/two_packages.xml");
+  return cores_near(device,
+                    testing_support::tree_folder() / "tests/fixtures/machines/two_packages.xml");
 }
 
 TEST(NearCores, AreThoseOfTheNodeThatTheDeviceHangsOn) {

@@ -107,17 +107,21 @@ template <class T>
 class TableProduct : public ::testing::Test {};
 TYPED_TEST_SUITE(TableProduct, Types);
 
-TYPED_TEST(TableProduct, AgreesWithDoubleLoopsOnAnyThreads) {
+TYPED_TEST(TableProduct, OfTheLastRowThatThereIsAgreesWithDoubleLoopsOnAnyThreads) {
   for (int64_t width : {1, 31, 64, 100}) {
-    constexpr int64_t kClasses = 519;
-    const auto x = sixteenths<TypeParam>(width, 1), table = sixteenths<TypeParam>(519 * width, 2);
+    constexpr int64_t kClasses = 519, kRows = 3;
+    const auto table = sixteenths<TypeParam>(519 * width, 2);
+    auto x = sixteenths<TypeParam>((kRows + 1) * width, 1);
+    const auto last = x.begin() + (kRows - 1) * width;
     const auto expected = testing::multiply<TypeParam>(
-        {1, kClasses, width, testing::strides(false, width), testing::strides(true, width)}, x,
-        table);
+        {1, kClasses, width, testing::strides(false, width), testing::strides(true, width)},
+        {last, last + width}, table);
+    const DecodeInputs inputs{.position = 7, .rows = kRows};
     auto one = poisoned<float>(kClasses), three = poisoned<float>(kClasses);
     Stream alone(1), team(3);
-    table_product<TypeParam>(alone, kClasses, width, x.data(), table.data(), one.data());
-    table_product<TypeParam>(team, kClasses, width, x.data(), table.data(), three.data());
+    table_product<TypeParam>(alone, kClasses, width, &inputs, {x.data(), table.data(), one.data()});
+    table_product<TypeParam>(team, kClasses, width, &inputs,
+                             {x.data(), table.data(), three.data()});
     alone.wait();
     team.wait();
     EXPECT_LT(relative_error(one, expected), 1e-6) << "width " << width;
@@ -127,7 +131,7 @@ TYPED_TEST(TableProduct, AgreesWithDoubleLoopsOnAnyThreads) {
 
 TYPED_TEST(TableProduct, RefusesAnEmptyTable) {
   Stream stream(1);
-  EXPECT_THROW(table_product<TypeParam>(stream, 0, 4, nullptr, nullptr, nullptr), Error);
+  EXPECT_THROW(table_product<TypeParam>(stream, 0, 4, nullptr, {}), Error);
 }
 
 }  // namespace

@@ -6,6 +6,10 @@
 
 namespace zero::comm {
 
+/// Whether this build has it: one for GPUs that found NCCL 2.27 or later. A build for GPUs without
+/// it exchanges through host memory (make_host_staged()).
+bool has_nccl();
+
 struct NcclOptions {
   int64_t staging_bytes = int64_t(64) << 20;  ///< device memory that reduce_scatter receives in
 };
@@ -17,7 +21,7 @@ struct NcclOptions {
 ///
 /// A reduce_scatter is an all-to-all of shards and our own tree (kernels/stacked_sum), as on every
 /// other back end: NCCL's own sums are in the dtype that travels. That ranks call the same thing is
-/// not checked here: NCCL would wait. Collective. Throws Error(kUsage) on a build without CUDA and
+/// not checked here: NCCL would wait. Collective. Throws Error(kUsage) on a build without NCCL and
 /// where two ranks drive one GPU, which NCCL refuses; make_host_staged() serves these.
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/device/stream.hpp"
+#include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {
 
@@ -33,11 +34,18 @@ template <class T>
 void row_product(Stream& stream, const RowProductExtents& extents,
                  const RowProductArrays<T>& arrays);
 
-/// y[j] = the fp32 sum over i of x[i] table[j, i]: the scores of all classes for one row.
-/// x [width], table [classes, width], y [classes]. The bits do not depend on the threads.
-/// Asynchronous on `stream`.
 template <class T>
-void table_product(Stream& stream, int64_t classes, int64_t width, const T* x, const T* table,
-                   float* y);
+struct TableProductArrays {
+  const T* x;      ///< [inputs->rows, width], of which the last row counts
+  const T* table;  ///< [classes, width]
+  float* y;        ///< [classes], written
+};
+
+/// y[j] = the fp32 sum over i of x[last, i] table[j, i]: the scores of all classes for the last
+/// row. The bits do not depend on the threads. `inputs` lie where the stream runs and are read when
+/// the work does. Asynchronous on `stream`.
+template <class T>
+void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeInputs* inputs,
+                   const TableProductArrays<T>& arrays);
 
 }  // namespace zero::kernels

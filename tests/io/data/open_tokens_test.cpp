@@ -10,6 +10,7 @@
 
 #include "tests/support/temp_file.hpp"
 #include "tests/support/token_bytes.hpp"
+#include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -134,8 +135,7 @@ TEST(OpenTokens, KnowsATokenFileWhateverLiesBesideIt) {
 
 TEST(OpenTokens, ReadsWhatTheScriptWrites) {
   const TempFile text("a.txt", "abc\u00e9"), bin("a.bin", "");
-  const auto root = std::filesystem::path(__FILE__).parent_path() / "../../..";
-  const std::string script = (root / "tools/data/tokens.py").string();
+  const std::string script = (testing_support::tree_folder() / "tools/data/tokens.py").string();
   if (std::system("python3 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
   const std::string command =
       "python3 " + script + " " + text.path() + " " + bin.path() + " > /dev/null";

@@ -9,6 +9,7 @@
 
 #include "io/data/bpe_words.hpp"
 #include "tests/support/bpe_folder.hpp"
+#include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -25,7 +26,7 @@ BpeFolder english() {
 }
 
 std::string golden_folder() {
-  return (std::filesystem::path(__FILE__).parent_path() / "../../golden/bpe").string();
+  return (testing_support::tree_folder() / "tests/golden/bpe").string();
 }
 
 std::string decode_error(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {

@@ -3,10 +3,12 @@
 
 namespace zero::comm {
 
+bool has_nccl() { return false; }
+
 std::unique_ptr<Communicator> make_nccl(const NcclOptions&) {
   refuse(Exit::kUsage,
-         "this build has no NCCL, which is for GPUs: configure with ZERO_DEVICE=cuda, or use the "
-         "host's communicators");
+         "this build has no NCCL, which is for GPUs: configure with ZERO_DEVICE=cuda where nccl.h "
+         "is, or use the host's communicators");
 }
 
 }  // namespace zero::comm
