@@ -1,5 +1,4 @@
-#include "kernels/support/column_tree.hpp"
-#include "kernels/support/rows.hpp"
+#include "kernels/support/column_chunks.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 
@@ -9,6 +8,7 @@ namespace {
 const std::string kPartial = "zero::column_sum";
 const std::string kTree = "zero::column_sum_tree";
 
+/// The chunks' sums on the host: a work item has a strip of columns.
 template <class T>
 struct PartialSums {
   static constexpr int64_t kColumns = 512;  ///< of one work item: its sums stay in the L1 cache
@@ -19,7 +19,7 @@ struct PartialSums {
 
   KOKKOS_FUNCTION int64_t strips() const { return ceil_div(columns, kColumns); }
 
-  KOKKOS_FUNCTION void operator()(const Row& row, int64_t item) const {
+  KOKKOS_FUNCTION void operator()(const HostRow& row, int64_t item) const {
     const int64_t chunk = item / strips(), first = item % strips() * kColumns;
     const int64_t count = least(kColumns, columns - first), ld = columns;
     const Interval rows = chunks[chunk];
@@ -50,9 +50,15 @@ template <class T>
 void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch) {
   ZERO_REQUIRE(rows > 0 && columns > 0, "column sum of ", rows, " x ", columns,
                ": both must be at least 1");
-  const PartialSums<T> partial{RowChunks{rows}, columns, x, scratch};
-  for_each_row(stream, kPartial, partial.chunks.count() * partial.strips(), partial);
-  const ColumnTree<T> tree{partial.chunks.count(), columns, columns, scratch, sum};
+  const RowChunks chunks{rows};
+  if constexpr (kHostSpace) {
+    const PartialSums<T> partial{chunks, columns, x, scratch};
+    for_each_row(stream, kPartial, chunks.count() * partial.strips(), partial);
+  } else {
+    const ColumnChunks<T> partial{chunks, columns, x, scratch};
+    launch(kPartial, items(stream, partial.items()), partial);
+  }
+  const ColumnTree<T> tree{chunks.count(), columns, columns, scratch, sum};
   for_each_row(stream, kTree, tree.groups(), tree);
 }
 

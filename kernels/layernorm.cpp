@@ -2,14 +2,15 @@
 
 #include <cmath>
 
-#include "kernels/support/column_tree.hpp"
+#include "kernels/support/column_chunks.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {
 namespace {
 
 const std::string kForward = "zero::layernorm", kBackward = "zero::layernorm_backward",
-                  kWeight = "zero::layernorm_dweight", kBias = "zero::layernorm_dbias";
+                  kWeight = "zero::layernorm_dweight", kBias = "zero::layernorm_dbias",
+                  kParameters = "zero::layernorm_dparameters";
 
 void check(const NormExtents& extents) {
   ZERO_REQUIRE(extents.rows >= 1 && extents.width >= 1, "layer norm of ", extents.rows, " x ",
@@ -34,8 +35,8 @@ struct Forward {
       return difference * difference;
     });
     const float rstd = 1.0f / std::sqrt(variance / float(width) + epsilon);
-    row.for_each(width, [=](int64_t j) {
-      y[j] = T(std::fma((float(x[j]) - mean) * rstd, float(weight[j]), float(bias[j])));
+    row.write(width, y, [=](int64_t j) {
+      return std::fma((float(x[j]) - mean) * rstd, float(weight[j]), float(bias[j]));
     });
     row.once([&] {
       arrays.mean[r] = mean;
@@ -44,38 +45,13 @@ struct Forward {
   }
 };
 
-/// A chunk of rows: their dx, and their part of dweight and dbias, [2, width] of the scratch.
+/// dx = rstd (h - mean(h) - xhat mean(h xhat)),  h = dy weight
 template <class T>
-struct Backward {
-  RowChunks chunks;
+struct InputGradient {
   int64_t width;
   LayerNormGradArrays<T> arrays;
 
-  KOKKOS_FUNCTION void operator()(const Row& row, int64_t chunk) const {
-    float* const partial = arrays.scratch + chunk * 2 * width;
-    row.for_each(2 * width, [=](int64_t j) { partial[j] = 0; });
-    row.barrier();
-    const Interval range = chunks[chunk];
-    for (int64_t r = range.begin; r < range.end; ++r) {
-      add_parameters(row, r, partial);
-      write_dx(row, r);
-    }
-  }
-
-  KOKKOS_INLINE_FUNCTION void add_parameters(const Row& row, int64_t r, float* partial) const {
-    const T* const dy = arrays.dy + r * width;
-    const T* const x = arrays.x + r * width;
-    float* const dweight = partial;
-    float* const dbias = partial + width;
-    const float mean = arrays.mean[r], rstd = arrays.rstd[r];
-    row.for_each(width, [=](int64_t j) {
-      dweight[j] += float(dy[j]) * ((float(x[j]) - mean) * rstd);
-      dbias[j] += float(dy[j]);
-    });
-  }
-
-  /// dx = rstd (h - mean(h) - xhat mean(h xhat)),  h = dy weight
-  KOKKOS_INLINE_FUNCTION void write_dx(const Row& row, int64_t r) const {
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
     const T* const dy = arrays.dy + r * width;
     const T* const x = arrays.x + r * width;
     const T* const weight = arrays.weight;
@@ -92,12 +68,57 @@ struct Backward {
       return (float(dy[j]) * float(weight[j]) - h_mean - xhat * h_along) * rstd;
     };
     if (arrays.add == nullptr) {
-      row.for_each(width, [=](int64_t j) { dx[j] = T(gradient(j)); });
+      row.write(width, dx, gradient);
     } else {
       const T* const add = arrays.add + r * width;
-      row.for_each(width, [=](int64_t j) { dx[j] = T(gradient(j) + float(add[j])); });
+      row.write(width, dx, [=](int64_t j) { return gradient(j) + float(add[j]); });
     }
-    row.barrier();
+  }
+};
+
+/// On the host a thread has a chunk of rows: their dx, and their part of dweight and dbias,
+/// [2, width] of the scratch, while a row is in its cache.
+template <class T>
+struct ChunkGradients {
+  RowChunks chunks;
+  InputGradient<T> input;
+
+  KOKKOS_FUNCTION void operator()(const HostRow& row, int64_t chunk) const {
+    const int64_t width = input.width;
+    float* const partial = input.arrays.scratch + chunk * 2 * width;
+    row.for_each(2 * width, [=](int64_t j) { partial[j] = 0; });
+    const Interval range = chunks[chunk];
+    for (int64_t r = range.begin; r < range.end; ++r) {
+      add_parameters(row, r, partial);
+      input(row, r);
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION void add_parameters(const HostRow& row, int64_t r, float* partial) const {
+    const int64_t width = input.width;
+    const T* const dy = input.arrays.dy + r * width;
+    const T* const x = input.arrays.x + r * width;
+    float* const dweight = partial;
+    float* const dbias = partial + width;
+    const float mean = input.arrays.mean[r], rstd = input.arrays.rstd[r];
+    row.for_each(width, [=](int64_t j) {
+      dweight[j] += float(dy[j]) * ((float(x[j]) - mean) * rstd);
+      dbias[j] += float(dy[j]);
+    });
+  }
+};
+
+/// The trees of both parameters behind each other.
+template <class T>
+struct ParameterTrees {
+  ColumnTree<T> weight, bias;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t group) const {
+    const int64_t groups = weight.groups();
+    if (group < groups)
+      weight(row, group);
+    else
+      bias(row, group - groups);
   }
 };
 
@@ -118,17 +139,23 @@ template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays) {
   check(extents);
+  const int64_t width = extents.width;
   const RowChunks chunks{extents.rows};
-  for_each_row(stream, kBackward, chunks.count(), Backward<T>{chunks, extents.width, arrays});
-  ColumnTree<T> tree{.chunks = chunks.count(),
-                     .stride = 2 * extents.width,
-                     .columns = extents.width,
-                     .partial = arrays.scratch,
-                     .out = arrays.dweight};
-  for_each_row(stream, kWeight, tree.groups(), tree);
-  tree.partial = arrays.scratch + extents.width;
-  tree.out = arrays.dbias;
-  for_each_row(stream, kBias, tree.groups(), tree);
+  const InputGradient<T> input{width, arrays};
+  const ColumnTree<T> weight{chunks.count(), 2 * width, width, arrays.scratch, arrays.dweight};
+  const ColumnTree<T> bias{chunks.count(), 2 * width, width, arrays.scratch + width, arrays.dbias};
+  if constexpr (kHostSpace) {
+    for_each_row(stream, kBackward, chunks.count(), ChunkGradients<T>{chunks, input});
+    for_each_row(stream, kWeight, weight.groups(), weight);
+    for_each_row(stream, kBias, bias.groups(), bias);
+  } else {
+    // dx may overwrite dy, so it comes last.
+    const NormChunks<T> sums{chunks,      width,       arrays.dy,     arrays.x,
+                             arrays.mean, arrays.rstd, arrays.scratch};
+    launch(kParameters, items(stream, sums.items()), sums);
+    for_each_row(stream, kWeight, 2 * weight.groups(), ParameterTrees<T>{weight, bias});
+    for_each_row(stream, kBackward, extents.rows, input);
+  }
 }
 
 template void layernorm(Stream&, const NormExtents&, float, const LayerNormArrays<float>&);

@@ -20,18 +20,32 @@ struct RowChunks {
   }
 };
 
+/// Terms of a tree that one thread of a device reads at once.
+inline constexpr int kTreeTerms = 32;
+
+/// The first `count` terms term[c * stride], at most kTreeTerms, as a balanced tree. The terms that
+/// a full tree has beyond them are -0, which as a summand changes no bit.
+KOKKOS_INLINE_FUNCTION float tree_of(const float* term, int64_t stride, int64_t count) {
+  float sum[kTreeTerms];
+  for (int c = 0; c < kTreeTerms; ++c) sum[c] = c < count ? term[c * stride] : -0.0f;
+  for (int step = 1; step < kTreeTerms; step *= 2) {
+    for (int c = 0; c < kTreeTerms; c += 2 * step) sum[c] += sum[c + step];
+  }
+  return sum[0];
+}
+
 /// A balanced tree over `chunks` partial sums, [chunks, stride], of which `columns` are added.
 /// The partial sums are used up.
 template <class T>
 struct ColumnTree {
-  static constexpr int64_t kColumns = 256;  ///< of one work item
+  static constexpr int64_t kColumns = kHostSpace ? 256 : 32;  ///< of one work item
   int64_t chunks, stride, columns;
   float* partial;
   T* out;  ///< [columns], written
 
   KOKKOS_FUNCTION int64_t groups() const { return ceil_div(columns, kColumns); }
 
-  KOKKOS_FUNCTION void operator()(const Row& row, int64_t group) const {
+  KOKKOS_FUNCTION void operator()(const HostRow& row, int64_t group) const {
     const int64_t first = group * kColumns;
     const int64_t count = least(kColumns, columns - first);
     for (int64_t step = 1; step < chunks; step *= 2) {
@@ -44,6 +58,25 @@ struct ColumnTree {
     const float* const sum = partial + first;
     T* const rounded = out + first;
     row.for_each(count, [=](int64_t j) { rounded[j] = T(sum[j]); });
+  }
+
+  /// The same tree: each thread reads kTreeTerms chunks of a column, whose few sums one of them
+  /// then adds; additions one after the other would each wait for memory.
+  KOKKOS_FUNCTION void operator()(const TeamRow& row, int64_t group) const {
+    const int64_t first = group * kColumns, pitch = stride, terms = chunks;
+    const int64_t count = least(kColumns, columns - first);
+    const int64_t subtrees = ceil_div(terms, int64_t(kTreeTerms));
+    float* const sum = partial + first;
+    row.for_each(subtrees * kColumns, [=](int64_t i) {
+      const int64_t j = i % kColumns, chunk = i / kColumns * kTreeTerms;
+      if (j >= count) return;
+      float* const column = sum + chunk * pitch + j;
+      *column = tree_of(column, pitch, terms - chunk);
+    });
+    row.barrier();
+    T* const rounded = out + first;
+    row.for_each(
+        count, [=](int64_t j) { rounded[j] = T(tree_of(sum + j, pitch * kTreeTerms, subtrees)); });
   }
 };
 

@@ -17,6 +17,12 @@ struct HostRow {
     for (int64_t j = 0; j < width; ++j) f(j);
   }
 
+  /// to[j] = T(f(j)) for j in [0, width); f may read what is written, but to[j] alone.
+  template <class T, class F>
+  ZERO_HOST_DEVICE ZERO_INLINE void write(int64_t width, T* to, const F& f) const {
+    for_each(width, [=](int64_t j) { to[j] = T(f(j)); });
+  }
+
   /// The sum of f(j), of type A, over j in [0, width).
   template <class A, class F>
   ZERO_HOST_DEVICE ZERO_INLINE A sum(int64_t width, const F& f) const {

@@ -31,6 +31,19 @@ struct TeamRow {
   KOKKOS_INLINE_FUNCTION void for_each(int64_t width, const F& f) const {
     for (int64_t j = member.team_rank(); j < width; j += member.team_size()) f(j);
   }
+  /// Several loads are under way before the first store, which might else change what they read.
+  template <class T, class F>
+  KOKKOS_INLINE_FUNCTION void write(int64_t width, T* to, const F& f) const {
+    constexpr int kAtOnce = 4;
+    const int64_t step = member.team_size();
+    int64_t j = member.team_rank();
+    for (; j + (kAtOnce - 1) * step < width; j += kAtOnce * step) {
+      float value[kAtOnce];
+      for (int k = 0; k < kAtOnce; ++k) value[k] = f(j + k * step);
+      for (int k = 0; k < kAtOnce; ++k) to[j + k * step] = T(value[k]);
+    }
+    for (; j < width; j += step) to[j] = T(f(j));
+  }
   template <class A, class F>
   KOKKOS_INLINE_FUNCTION A sum(int64_t width, const F& f) const {
     A total = 0;

@@ -1,0 +1,72 @@
+// Ranks: 1
+
+#include "kernels/support/column_tree.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/arrays.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using testing::noise, testing::same_bits;
+const std::string kLabel = "zero::column_tree_test";
+
+/// The device's way; on the host with teams of one thread.
+template <class F>
+void for_each_team(const Stream& stream, int64_t rows, const F& f) {
+  const int threads = kHostSpace ? 1 : TeamRow::kThreads;
+  launch(kLabel, Kokkos::TeamPolicy<Space>(space_of(stream), int(rows), threads), TeamLoop<F>{f});
+}
+
+TEST(RowChunks, CoverAllRowsInAtMost128Chunks) {
+  for (int64_t rows : {1, 31, 32, 33, 4096, 4097, 100000}) {
+    const RowChunks chunks{rows};
+    EXPECT_LE(chunks.count(), 128);
+    EXPECT_EQ(chunks[0].begin, 0);
+    for (int64_t c = 1; c < chunks.count(); ++c) EXPECT_EQ(chunks[c].begin, chunks[c - 1].end);
+    EXPECT_EQ(chunks[chunks.count() - 1].end, rows);
+  }
+}
+
+TEST(TreeOf, AddsNeighboursFirst) {
+  // Neighbours cancel; from left to right 1 would be lost in 2^30.
+  const std::vector<float> terms = {1, 0x1p30f, -0x1p30f, 3, 5};
+  EXPECT_EQ(tree_of(terms.data(), 1, 2), 0x1p30f);
+  EXPECT_EQ(tree_of(terms.data(), 2, 3), (1 - 0x1p30f) + 5);
+  EXPECT_EQ(tree_of(terms.data() + 3, 1, 2), 8.0f);
+}
+
+TEST(TreeOf, LeavesASingleTermAsItIs) {
+  for (float term : {-0.0f, 0.0f, 0x1p-149f, -INFINITY}) {
+    const float sum = tree_of(&term, 1, 1);
+    EXPECT_EQ(std::bit_cast<uint32_t>(sum), std::bit_cast<uint32_t>(term));
+  }
+}
+
+/// A tree over noise.
+struct Case {
+  std::vector<float> partial, out;
+
+  ColumnTree<float> tree(int64_t chunks, int64_t columns) {
+    partial = noise<float>(chunks * 2 * columns, uint64_t(chunks));
+    out.assign(size_t(columns), 9.0f);
+    return {chunks, 2 * columns, columns, partial.data(), out.data()};
+  }
+};
+
+TEST(ColumnTree, OfATeamHasTheBitsOfOneThread) {
+  constexpr int64_t kWide = 300;
+  Stream stream(2);
+  for (int64_t chunks : {1, 2, 3, 5, 31, 32, 33, 64, 97, 127, 128}) {
+    Case one, team;
+    const ColumnTree<float> tree = one.tree(chunks, kWide);
+    for (int64_t group = 0; group < tree.groups(); ++group) tree(HostRow(), group);
+    for_each_team(stream, tree.groups(), team.tree(chunks, kWide));
+    stream.wait();
+    EXPECT_TRUE(same_bits(one.out, team.out)) << chunks;
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels
