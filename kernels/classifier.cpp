@@ -1,12 +1,10 @@
 #include "zero/kernels/classifier.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstring>
 
-#include "kernels/support/math.hpp"
 #include "kernels/support/rows.hpp"
+#include "kernels/support/softmax_rows.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 
@@ -17,115 +15,18 @@ const std::string kSoftmax = "zero::softmax_xent";
 const std::string kAddLosses = "zero::add_losses";
 const std::string kRoundGradient = "zero::round_gradient";
 
-/// One chunk of logits, [rows, padded_vocabulary] in fp32. Their gradient in T takes the front of
-/// each row's bytes.
-struct Logits {
-  std::byte* memory;
-  int64_t vocabulary, padded_vocabulary;
-
-  KOKKOS_FUNCTION std::byte* row(int64_t r) const {
-    return memory + r * padded_vocabulary * int64_t(sizeof(float));
-  }
-};
-
-struct LossRows {
-  const int32_t* targets;
-  double* losses;
-  const StepInputs* inputs;
-  const StepState* state;
-};
-
-/// What turns a row's exponentials into its gradient.
-struct RowGradient {
-  int64_t vocabulary, padded_vocabulary;
-  float factor;  ///< loss scale / (counted tokens * sum of exponentials)
-  bool counted;  ///< false: the gradient is zero, whatever the logits are
-
-  KOKKOS_FUNCTION float operator()(int64_t j, float exponential) const {
-    return counted && j < vocabulary ? exponential * factor : 0.0f;
-  }
-};
-
-template <class T>
-KOKKOS_INLINE_FUNCTION void store(std::byte* row, int64_t j, float value) {
-  const T rounded(value);
-  std::memcpy(row + j * int64_t(sizeof(T)), &rounded, sizeof(T));
-}
-
-// A narrower gradient overwrites exponentials further in front than those it is made of, so reading
-// a stretch before writing any of it is all the care that is needed.
-
-template <class T>
-KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowGradient& gradient,
-                                           std::byte* row) {
-  constexpr int64_t kStretch = 2048;
-  float stretch[kStretch];
-  for (int64_t first = 0; first < gradient.padded_vocabulary; first += kStretch) {
-    const int64_t count = least(kStretch, gradient.padded_vocabulary - first);
-    std::memcpy(stretch, row + first * int64_t(sizeof(float)), size_t(count) * sizeof(float));
-    for (int64_t j = 0; j < count; ++j) store<T>(row, first + j, gradient(first + j, stretch[j]));
-  }
-}
-
-template <class T>
-KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowGradient& gradient,
-                                           std::byte* memory) {
-  const int64_t threads = row.member.team_size(), columns = gradient.padded_vocabulary;
-  for (int64_t first = 0; first < columns; first += threads) {
-    const int64_t j = first + row.member.team_rank();
-    float exponential = 0.0f;
-    if (j < columns) std::memcpy(&exponential, memory + j * int64_t(sizeof(float)), sizeof(float));
-    row.barrier();
-    if (j < columns) store<T>(memory, j, gradient(j, exponential));
-  }
-}
-
-/// Softmax cross-entropy of row r and, in place, its gradient.
-template <class T, class Row>
-struct SoftmaxCrossEntropy {
-  Logits logits;
-  LossRows rows;
-  bool gradient;
-
-  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
-    auto* const x = reinterpret_cast<float*>(logits.row(r));
-    const int32_t target = rows.targets[r];
-    const bool known = target >= 0 && target < logits.vocabulary;
-    const float target_logit = known ? x[target] : 0.0f;
-    const float most = row.maximum(logits.vocabulary, [=](int64_t j) { return x[j]; });
-    row.barrier();
-    const float sum = row.template sum<float>(logits.vocabulary, [=](int64_t j) {
-      const float exponential = exp_f32(x[j] - most);
-      x[j] = exponential;
-      return exponential;
-    });
-    row.once([&] {
-      // A class that does not exist shows as a loss that is not finite.
-      const double below = known ? double(most) - double(target_logit) : double(NAN);
-      rows.losses[r] = target == -1 ? 0.0 : below + double(log_f32(sum));
-    });
-    if (!gradient) return;
-    const float scale = float(double(rows.state->loss_scale) / double(rows.inputs->counted_tokens));
-    row.barrier();
-    write_gradient<T>(row, {logits.vocabulary, logits.padded_vocabulary, scale / sum, target != -1},
-                      logits.row(r));
-    row.barrier();
-    const float probability = exp_f32(target_logit - most) / sum;
-    row.once([&] {
-      if (known) store<T>(logits.row(r), target, (probability - 1.0f) * scale);
-    });
-  }
-};
-
-/// In row order, on one thread; the sum is exact, so the order is free.
+/// The sum is exact, so in any order: on one thread of the host, on a GPU one has a row.
 void add_losses(const Stream& stream, int64_t count, const double* losses, StepSums* sums) {
+  const int64_t threads = kHostSpace ? 1 : count;
   launch(
-      kAddLosses, items(stream, 1), KOKKOS_LAMBDA(int64_t) {
-        for (int64_t r = 0; r < count; ++r) {
-          if (Kokkos::isfinite(losses[r]))
+      kAddLosses, items(stream, threads), KOKKOS_LAMBDA(int64_t thread) {
+        for (int64_t r = thread; r < count; r += threads) {
+          if (!Kokkos::isfinite(losses[r]))
+            Kokkos::atomic_add(&sums->nonfinite_loss, int64_t(1));
+          else if constexpr (kHostSpace)
             sums->loss.add(losses[r]);
           else
-            ++sums->nonfinite_loss;
+            add_atomically(sums->loss, losses[r]);
         }
       });
 }
@@ -232,8 +133,9 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
     work.multiply_logits(first, rows);
     for_each_row(stream, kSoftmax, rows,
-                 SoftmaxCrossEntropy<T, Row>{
-                     logits, {arrays.targets + first, losses, inputs, state}, work.gradient()});
+                 SoftmaxCrossEntropy<T>{
+                     logits, {arrays.targets + first, losses, inputs, state}, work.gradient()},
+                 kSoftmaxThreads);
     add_losses(stream, rows, losses, sums);
     if (work.gradient()) work.multiply_gradients(first, rows);
   }

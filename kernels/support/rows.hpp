@@ -97,15 +97,16 @@ struct TeamLoop {
   }
 };
 
-/// f(row, r) for every r in [0, rows), in any order; f takes a `const Row&`.
+/// f(row, r) for every r in [0, rows), in any order; f takes a `const Row&`. On a device a row is
+/// that of a team of `threads`.
 template <class F>
-void for_each_row(const Stream& stream, const std::string& label, int64_t rows, const F& f) {
+void for_each_row(const Stream& stream, const std::string& label, int64_t rows, const F& f,
+                  [[maybe_unused]] int threads = TeamRow::kThreads) {
   if constexpr (kHostSpace) {
     if (rows == 1) return f(HostRow(), 0);  // waking threads costs more
     launch(label, items(stream, rows), RowLoop<F>{f});
   } else {
-    launch(label, Kokkos::TeamPolicy<Space>(space_of(stream), int(rows), TeamRow::kThreads),
-           TeamLoop<F>{f});
+    launch(label, Kokkos::TeamPolicy<Space>(space_of(stream), int(rows), threads), TeamLoop<F>{f});
   }
 }
 

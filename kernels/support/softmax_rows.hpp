@@ -1,0 +1,174 @@
+#pragma once
+/// Softmax cross-entropy of a row of logits and, in place, its gradient. A thread of the host keeps
+/// the exponentials in place until their sum is known; a team of the device computes them twice and
+/// so reads the logits twice and writes the gradient once, as memory is what it waits for.
+
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+#include "kernels/support/math.hpp"
+#include "kernels/support/rows.hpp"
+#include "zero/kernels/step_state.hpp"
+
+namespace zero::kernels {
+
+/// Threads of a team.
+inline constexpr int kSoftmaxThreads = 256;
+/// Numbers that each of them has under way at once.
+inline constexpr int kLogitsAtOnce = 8;
+
+/// One chunk of logits, [rows, padded_vocabulary] in fp32. Their gradient in T takes the front of
+/// each row's bytes.
+struct Logits {
+  std::byte* memory;
+  int64_t vocabulary, padded_vocabulary;
+
+  KOKKOS_FUNCTION std::byte* row(int64_t r) const {
+    return memory + r * padded_vocabulary * int64_t(sizeof(float));
+  }
+};
+
+struct LossRows {
+  const int32_t* targets;
+  double* losses;
+  const StepInputs* inputs;
+  const StepState* state;
+};
+
+/// The largest number of a row, and the sum of e^(x - most).
+struct RowSoftmax {
+  float most, sum;
+};
+
+/// What turns a row's exponentials into its gradient.
+struct RowGradient {
+  int64_t vocabulary, padded_vocabulary;
+  float factor;     ///< loss scale / (counted tokens * sum of exponentials)
+  bool counted;     ///< false: the gradient is zero, whatever the logits are
+  int64_t target;   ///< -1: none
+  float at_target;  ///< the gradient there
+
+  KOKKOS_FUNCTION float operator()(int64_t j, float exponential) const {
+    return counted && j < vocabulary ? exponential * factor : 0.0f;
+  }
+};
+
+/// Leaves the exponentials in place of the logits.
+KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, float* x, int64_t count) {
+  const float most = row.maximum(count, [=](int64_t j) { return x[j]; });
+  const float sum = row.sum<float>(count, [=](int64_t j) {
+    const float exponential = exp_f32(x[j] - most);
+    x[j] = exponential;
+    return exponential;
+  });
+  return {most, sum};
+}
+
+/// Adds kLogitsAtOnce numbers. A sum begins with the lowest finite number as the largest, beside
+/// which a logit of minus infinity vanishes.
+KOKKOS_INLINE_FUNCTION void add_to(RowSoftmax& softmax, const float* x) {
+  const float before = softmax.most;
+  for (int k = 0; k < kLogitsAtOnce; ++k) softmax.most = softmax.most < x[k] ? x[k] : softmax.most;
+  softmax.sum *= exp_f32(before - softmax.most);
+  for (int k = 0; k < kLogitsAtOnce; ++k) softmax.sum += exp_f32(x[k] - softmax.most);
+}
+
+/// Leaves the logits as they are.
+KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const TeamRow& row, const float* x, int64_t count) {
+  const int64_t threads = row.member.team_size();
+  RowSoftmax own{-FLT_MAX, 0.0f};
+  for (int64_t j = row.member.team_rank(); j < count; j += kLogitsAtOnce * threads) {
+    float logit[kLogitsAtOnce];
+    for (int k = 0; k < kLogitsAtOnce; ++k) {
+      const int64_t at = j + k * threads;
+      logit[k] = at < count ? x[at] : -INFINITY;
+    }
+    add_to(own, logit);
+  }
+  RowSoftmax all = own;
+  row.member.team_reduce(Kokkos::Max<float>(all.most));
+  all.sum *= exp_f32(own.most - all.most);
+  row.member.team_reduce(Kokkos::Sum<float>(all.sum));
+  return all;
+}
+
+template <class T>
+KOKKOS_INLINE_FUNCTION void store(std::byte* row, int64_t j, float value) {
+  const T rounded(value);
+  std::memcpy(row + j * int64_t(sizeof(T)), &rounded, sizeof(T));
+}
+
+// A narrower gradient overwrites numbers further in front than those it is made of, so reading a
+// stretch before writing any of it is all the care that is needed.
+
+/// Of exponentials.
+template <class T>
+KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowGradient& gradient, float,
+                                           std::byte* row) {
+  constexpr int64_t kStretch = 2048;
+  float stretch[kStretch];
+  for (int64_t first = 0; first < gradient.padded_vocabulary; first += kStretch) {
+    const int64_t count = least(kStretch, gradient.padded_vocabulary - first);
+    std::memcpy(stretch, row + first * int64_t(sizeof(float)), size_t(count) * sizeof(float));
+    for (int64_t j = 0; j < count; ++j) store<T>(row, first + j, gradient(first + j, stretch[j]));
+  }
+  if (gradient.target >= 0) store<T>(row, gradient.target, gradient.at_target);
+}
+
+/// Of logits. Pointers of their types: byte by byte, as memcpy must, a GPU copies slowly.
+template <class T>
+KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowGradient& gradient,
+                                           float most, std::byte* memory) {
+  const int64_t threads = row.member.team_size(), columns = gradient.padded_vocabulary;
+  const auto* const x = reinterpret_cast<const float*>(memory);
+  auto* const to = reinterpret_cast<T*>(memory);
+  for (int64_t first = 0; first < columns; first += kLogitsAtOnce * threads) {
+    const int64_t j = first + row.member.team_rank();
+    float value[kLogitsAtOnce];
+    for (int k = 0; k < kLogitsAtOnce; ++k) {
+      const int64_t at = j + k * threads;
+      const float exponential = at < gradient.vocabulary ? exp_f32(x[at] - most) : 0.0f;
+      value[k] = at == gradient.target ? gradient.at_target : gradient(at, exponential);
+    }
+    row.barrier();
+    for (int k = 0; k < kLogitsAtOnce; ++k)
+      if (j + k * threads < columns) to[j + k * threads] = T(value[k]);
+  }
+}
+
+/// Softmax cross-entropy of row r and, in place, its gradient.
+template <class T>
+struct SoftmaxCrossEntropy {
+  Logits logits;
+  LossRows rows;
+  bool gradient;
+
+  template <class Row>
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
+    auto* const x = reinterpret_cast<float*>(logits.row(r));
+    const int32_t target = rows.targets[r];
+    const bool known = target >= 0 && target < logits.vocabulary;
+    const float target_logit = known ? x[target] : 0.0f;
+    const RowSoftmax softmax = softmax_of(row, x, logits.vocabulary);
+    row.once([&] {
+      // A class that does not exist shows as a loss that is not finite.
+      const double below = known ? double(softmax.most) - double(target_logit) : double(NAN);
+      rows.losses[r] = target == -1 ? 0.0 : below + double(log_f32(softmax.sum));
+    });
+    if (!gradient) return;
+    const float scale = float(double(rows.state->loss_scale) / double(rows.inputs->counted_tokens));
+    const float probability = exp_f32(target_logit - softmax.most) / softmax.sum;
+    write_gradient<T>(row,
+                      {.vocabulary = logits.vocabulary,
+                       .padded_vocabulary = logits.padded_vocabulary,
+                       .factor = scale / softmax.sum,
+                       .counted = target != -1,
+                       .target = known ? target : -1,
+                       .at_target = (probability - 1.0f) * scale},
+                      softmax.most, logits.row(r));
+  }
+};
+
+}  // namespace zero::kernels
