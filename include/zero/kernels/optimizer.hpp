@@ -76,9 +76,10 @@ struct AdamRule {
 
 /// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
 /// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr
-/// decay. g = grad * state->grad_multiplier; nothing is written when state->apply == 0. Explicit
-/// fma, correctly rounded sqrt and division. Asynchronous on `stream`. Source: Loshchilov & Hutter
-/// 2019, algorithm 2 (arXiv:1711.05101), decay times learning rate as PyTorch does.
+/// decay. g = grad * state->grad_multiplier; nothing is written when state->apply == 0. `segments`
+/// lie in order and do not overlap. Explicit fma, correctly rounded sqrt and division. Asynchronous
+/// on `stream`. Source: Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times
+/// learning rate as PyTorch does.
 template <class T, class G>
 void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
           const StepState* state, const OptimizerArrays<T, G>& arrays);

@@ -1,0 +1,43 @@
+#pragma once
+/// A few segments of an optimizer's slice, by value in a kernel, so that one launch takes them all.
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "zero/base/portable.hpp"
+#include "zero/kernels/optimizer.hpp"
+
+namespace zero::kernels {
+
+struct SegmentTable {
+  /// A kernel's arguments end below 512 bytes; a block of GPT-2 has nine segments.
+  static constexpr int kMost = 12;
+  int64_t begin[kMost] = {}, end[kMost] = {};
+  float weight_decay[kMost] = {};
+
+  /// Of at most kMost segments.
+  explicit SegmentTable(std::span<const OptimizerSegment> segments) {
+    for (size_t s = 0; s < segments.size(); ++s) {
+      begin[s] = segments[s].begin;
+      end[s] = segments[s].end;
+      weight_decay[s] = segments[s].weight_decay;
+    }
+  }
+
+  /// Calls f(weight_decay) where a segment has element i. All are compared, without a branch and at
+  /// places that the compiler knows, which takes less time than the element's bytes.
+  template <class F>
+  ZERO_HOST_DEVICE ZERO_INLINE void with_decay_of(int64_t i, const F& f) const {
+    bool found = false;
+    float decay = 0.0f;
+    for (int s = 0; s < kMost; ++s) {
+      const bool has = begin[s] <= i && i < end[s];
+      found = found || has;
+      decay = has ? weight_decay[s] : decay;
+    }
+    if (found) f(decay);
+  }
+};
+
+}  // namespace zero::kernels
