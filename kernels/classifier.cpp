@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/support/rows.hpp"
+#include "kernels/support/map.hpp"
 #include "kernels/support/softmax_rows.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
@@ -33,8 +33,9 @@ void add_losses(const Stream& stream, int64_t count, const double* losses, StepS
 
 template <class T>
 void round_to(const Stream& stream, int64_t numel, const float* from, T* to) {
-  for_each_element(
-      stream, kRoundGradient, numel, KOKKOS_LAMBDA(int64_t i) { to[i] = T(from[i]); });
+  map_elements(
+      stream, kRoundGradient, numel, Mapped<T, float>{from, nullptr, to},
+      KOKKOS_LAMBDA(float value, float) { return value; });
 }
 
 /// Cuts the scratch.

@@ -1,6 +1,6 @@
 #include "zero/kernels/dropout.hpp"
 
-#include "kernels/support/elements.hpp"
+#include "kernels/support/map.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {
@@ -76,21 +76,14 @@ struct Dropout {
 };
 
 template <class T>
-struct Copy {
-  const T* x;
-  const T* residual;
-  T* out;
-};
-
-template <class T>
-void copy_or_add(Stream& stream, int64_t numel, const Copy<T>& a) {
-  if (a.residual == nullptr) {
+void copy_or_add(Stream& stream, int64_t numel, const Mapped<T, T, T>& a) {
+  if (a.y == nullptr) {
     for_each_element(
         stream, kCopy, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] = a.x[i]; });
   } else {
-    for_each_element(
-        stream, kCopy, numel,
-        KOKKOS_LAMBDA(int64_t i) { a.out[i] = T(float(a.x[i]) + float(a.residual[i])); });
+    map_elements(
+        stream, kCopy, numel, a,
+        KOKKOS_LAMBDA(float value, float residual) { return value + residual; });
   }
 }
 
@@ -103,7 +96,7 @@ void dropout_add(Stream& stream, const DropoutSite& site, const DropoutExtents& 
                site.probability, ": at least 0 and below 1");
   if (site.probability == 0.0f) {
     const int64_t numel = extents.samples * extents.numel_per_sample;
-    return copy_or_add(stream, numel, Copy<T>{x, residual, out});
+    return copy_or_add(stream, numel, Mapped<T, T, T>{x, residual, out});
   }
   const Dropout<T> work{site, extents, inputs, x, residual, out};
   for_each_piece<1>(stream, kDropout, {0, extents.samples * work.pieces_per_sample()}, work);

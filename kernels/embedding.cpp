@@ -32,7 +32,7 @@ Chains chains_of(const EmbeddingExtents& extents, int32_t* scratch) {
 template <class T>
 KOKKOS_INLINE_FUNCTION void add_rows(const Row& row, int64_t width, const T* token,
                                      const T* position, T* to) {
-  row.for_each(width, [=](int64_t j) { to[j] = T(float(token[j]) + float(position[j])); });
+  row.write(width, to, [=](int64_t j) { return float(token[j]) + float(position[j]); });
 }
 
 template <class T>

@@ -1,6 +1,6 @@
 #include "zero/kernels/gelu.hpp"
 
-#include "kernels/support/elements.hpp"
+#include "kernels/support/map.hpp"
 #include "kernels/support/math.hpp"
 
 namespace zero::kernels {
@@ -25,31 +25,20 @@ KOKKOS_INLINE_FUNCTION float slope(float x) {
   return open * std::fma(near * inner, o * open, 1.0f);
 }
 
-template <class T>
-struct Arrays {
-  const T* x;
-  const T* dy;
-  T* out;
-};
-
 }  // namespace
 
 template <class T>
 void gelu(Stream& stream, int64_t numel, const T* x, T* y) {
-  const Arrays<T> a{x, nullptr, y};
-  for_each_element(
-      stream, kForward, numel, KOKKOS_LAMBDA(int64_t i) {
-        const float value = float(a.x[i]);
-        a.out[i] = T(value / (1.0f + odds(value)));
-      });
+  map_elements(
+      stream, kForward, numel, Mapped<T, T>{x, nullptr, y},
+      KOKKOS_LAMBDA(float value, float) { return value / (1.0f + odds(value)); });
 }
 
 template <class T>
 void gelu_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx) {
-  const Arrays<T> a{x, dy, dx};
-  for_each_element(
-      stream, kBackward, numel,
-      KOKKOS_LAMBDA(int64_t i) { a.out[i] = T(float(a.dy[i]) * slope(float(a.x[i]))); });
+  map_elements(
+      stream, kBackward, numel, Mapped<T, T, T>{x, dy, dx},
+      KOKKOS_LAMBDA(float value, float gradient) { return gradient * slope(value); });
 }
 
 template void gelu<float>(Stream&, int64_t, const float*, float*);

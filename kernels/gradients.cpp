@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/support/map.hpp"
 #include "kernels/support/rows.hpp"
 
 namespace zero::kernels {
@@ -10,12 +11,6 @@ namespace {
 
 const std::string kAccumulate = "zero::accumulate", kRoundSum = "zero::round_sum",
                   kSumOfSquares = "zero::sum_of_squares", kClear = "zero::clear";
-
-template <class In, class Out>
-struct Pair {
-  const In* in;
-  Out* out;
-};
 
 template <class T, class G, bool kRound>
 struct Squares {
@@ -49,21 +44,22 @@ struct Squares {
 
 template <class T>
 void accumulate(Stream& stream, int64_t numel, const T* grad, float* sum, bool start) {
-  const Pair<T, float> a{grad, sum};
   if (start) {
-    for_each_element(
-        stream, kAccumulate, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] = float(a.in[i]); });
+    map_elements(
+        stream, kAccumulate, numel, Mapped<float, T>{grad, nullptr, sum},
+        KOKKOS_LAMBDA(float value, float) { return value; });
   } else {
-    for_each_element(
-        stream, kAccumulate, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] += float(a.in[i]); });
+    map_elements(
+        stream, kAccumulate, numel, Mapped<float, T, float>{grad, sum, sum},
+        KOKKOS_LAMBDA(float value, float before) { return before + value; });
   }
 }
 
 template <class T>
 void round_sum(Stream& stream, int64_t numel, const float* sum, T* out) {
-  const Pair<float, T> a{sum, out};
-  for_each_element(
-      stream, kRoundSum, numel, KOKKOS_LAMBDA(int64_t i) { a.out[i] = T(a.in[i]); });
+  map_elements(
+      stream, kRoundSum, numel, Mapped<T, float>{sum, nullptr, out},
+      KOKKOS_LAMBDA(float value, float) { return value; });
 }
 
 template <class T, class G>
