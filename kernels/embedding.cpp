@@ -1,6 +1,7 @@
 #include "zero/kernels/embedding.hpp"
 
 #include "kernels/support/rows.hpp"
+#include "kernels/support/token_rows.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {
@@ -10,16 +11,12 @@ const std::string kForward = "zero::embedding", kForwardAt = "zero::embedding_at
                   kClear = "zero::embedding_clear", kChain = "zero::embedding_chain",
                   kTokens = "zero::embedding_dtokens", kPositions = "zero::embedding_dpositions";
 
-/// Threads that link the rows of equal tokens: each takes the tokens of one remainder and reads
-/// all rows, which a GPU's many slow threads need and a host's few fast ones do not.
-constexpr int64_t kChainThreads = kHostSpace ? 1 : 1024;
-
 /// Columns that one thread sums at a time, in registers or the first-level cache.
-constexpr int64_t kColumns = kHostSpace ? 256 : 1;
+constexpr int64_t kColumns = kHostSpace ? 256 : 4;
 
 /// The rows of each token, linked in row order: a stable sort by token that moves nothing.
 struct Chains {
-  int32_t* last;   ///< [vocabulary] the token's row seen last, -1: none
+  int32_t* last;   ///< [vocabulary] the token's row seen last, -1: none; the host's alone
   int32_t* next;   ///< [rows] the next row with the same token, -1: none
   int32_t* first;  ///< [rows] 1: no earlier row has this token
 };
@@ -68,16 +65,16 @@ struct ForwardAt {
   }
 };
 
+/// Links all rows on one thread of the host.
 struct Link {
   int64_t rows;
   const int32_t* tokens;
   Chains chains;
 
-  KOKKOS_FUNCTION void operator()(int64_t thread) const {
+  KOKKOS_FUNCTION void operator()() const {
     const Chains c = chains;
     for (int64_t r = 0; r < rows; ++r) {
       const int32_t token = tokens[r];
-      if (token % kChainThreads != thread) continue;
       const int32_t before = c.last[token];
       if (before >= 0) c.next[before] = int32_t(r);
       c.first[r] = before < 0;
@@ -87,15 +84,50 @@ struct Link {
   }
 };
 
+/// Links row r on a thread of its own, after first[] has been set to 1.
+struct LinkRow {
+  int64_t rows;
+  const int32_t* tokens;
+  Chains chains;
+
+  KOKKOS_FUNCTION void operator()(int64_t r) const {
+    const int64_t next = next_equal(tokens, r, rows);
+    chains.next[r] = int32_t(next);
+    if (next >= 0) chains.first[next] = 0;
+  }
+};
+
+void link_rows(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
+               const Chains& chains) {
+  const int64_t rows = extents.samples * extents.length;
+  int32_t* const last = chains.last;
+  int32_t* const first = chains.first;
+  if constexpr (kHostSpace) {
+    for_each_element(
+        stream, kClear, extents.vocabulary, KOKKOS_LAMBDA(int64_t i) { last[i] = -1; });
+    const Link link{rows, tokens, chains};
+    for_each_element(
+        stream, kChain, 1, KOKKOS_LAMBDA(int64_t) { link(); });
+  } else {
+    for_each_element(
+        stream, kClear, rows, KOKKOS_LAMBDA(int64_t r) { first[r] = 1; });
+    for_each_element(stream, kChain, rows, LinkRow{rows, tokens, chains});
+  }
+}
+
 /// sum[j] = the fp32 sum of dx[r][column + j] over rows r = first, next_of(first), ... until -1.
 template <class T, class Next>
 KOKKOS_INLINE_FUNCTION void sum_rows(const T* dx, int64_t width, int64_t first, const Next& next_of,
                                      int64_t count, float* sum) {
-  for (int64_t j = 0; j < count; ++j) sum[j] = 0;
-  for (int64_t r = first; r >= 0; r = next_of(r)) {
-    const T* const from = dx + r * width;
+  if constexpr (kHostSpace) {
+    for (int64_t j = 0; j < count; ++j) sum[j] = 0;
+    for (int64_t r = first; r >= 0; r = next_of(r)) {
+      const T* const from = dx + r * width;
 #pragma GCC ivdep
-    for (int64_t j = 0; j < count; ++j) sum[j] += float(from[j]);
+      for (int64_t j = 0; j < count; ++j) sum[j] += float(from[j]);
+    }
+  } else {
+    sum_rows_at_once<kColumns>(dx, width, first, next_of, count, sum);
   }
 }
 
@@ -169,12 +201,7 @@ void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
   const int64_t rows = extents.samples * extents.length;
   ZERO_REQUIRE(rows <= INT32_MAX, "embedding gradient over ", rows, " rows: at most 2^31 - 1");
   const Chains chains = chains_of(extents, arrays.scratch);
-  int32_t* const last = chains.last;
-  for_each_element(
-      stream, kClear, extents.vocabulary, KOKKOS_LAMBDA(int64_t i) { last[i] = -1; });
-  const Link link{rows, arrays.tokens, chains};
-  for_each_element(
-      stream, kChain, kChainThreads, KOKKOS_LAMBDA(int64_t i) { link(i); });
+  link_rows(stream, extents, arrays.tokens, chains);
   for_each_row(stream, kTokens, rows, TokenGradient<T>{extents.width, arrays, chains});
   for_each_row(stream, kPositions, extents.length, PositionGradient<T>{extents, arrays});
 }
