@@ -74,24 +74,6 @@ TYPED_TEST(Adam, ShardsAndThreadsDoNotChangeABit) {
   EXPECT_TRUE(threaded.same_bits_as(whole));
 }
 
-TYPED_TEST(Adam, ManySegmentsGiveTheBitsOfOneAndLeaveWhatIsBetweenThem) {
-  OptimizerState<typename TypeParam::T, typename TypeParam::G> whole(kNumel), many(kNumel);
-  for (auto* state : {&whole, &many}) state->new_gradient(1);
-  const StepState step = decision(1, 0.01f);
-  Stream stream(2);
-  const std::vector<OptimizerSegment> one{{0, 1000, 0.1f}, {1040, 4000, 0.1f}};
-  std::vector<OptimizerSegment> parts;
-  for (int64_t begin = 0; begin < 1000; begin += 40) parts.push_back({begin, begin + 40, 0.1f});
-  parts.push_back({1040, 4000, 0.1f});
-  adam(stream, AdamRule{}, one, &step, whole.from(0));
-  adam(stream, AdamRule{}, parts, &step, many.from(0));
-  stream.wait();
-  EXPECT_TRUE(many.same_bits_as(whole));
-  EXPECT_NE(many.momentum[999], 0.0f);
-  EXPECT_EQ(many.momentum[1000], 0.0f);
-  EXPECT_EQ(many.momentum[4000], 0.0f);
-}
-
 /// Numbers of every size that matters: from where squares are subnormal to where they are large.
 template <class G>
 void spread_gradients(std::vector<G>& grad, uint64_t seed) {

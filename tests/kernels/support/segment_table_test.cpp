@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "tests/support/optimizer_state.hpp"
+
 namespace zero::kernels {
 namespace {
 
@@ -29,6 +31,24 @@ TEST(SegmentTable, HasRoomForItsMost) {
   const SegmentTable table(segments);
   for (int s = 0; s < SegmentTable::kMost; ++s) EXPECT_EQ(decay_of(table, s), float(s));
   EXPECT_EQ(decay_of(SegmentTable({}), 0), -1.0f);
+}
+
+TEST(SegmentTable, MoreThanOneTakesGiveTheBitsOfOneSegmentAndLeaveWhatIsBetweenThem) {
+  constexpr int64_t kNumel = 4000;
+  testing::OptimizerState<bf16> whole(kNumel), many(kNumel);
+  const StepState step = testing::decision(1, 0.01f);
+  const std::vector<OptimizerSegment> one{{0, 1000, 0.1f}, {1040, kNumel, 0.1f}};
+  std::vector<OptimizerSegment> parts;
+  for (int64_t begin = 0; begin < 1000; begin += 40) parts.push_back({begin, begin + 40, 0.1f});
+  parts.push_back({1040, kNumel, 0.1f});
+  for (auto* state : {&whole, &many}) state->new_gradient(1);
+  Stream stream(2);
+  adam(stream, AdamRule{}, one, &step, whole.from(0));
+  adam(stream, AdamRule{}, parts, &step, many.from(0));
+  stream.wait();
+  EXPECT_TRUE(many.same_bits_as(whole));
+  EXPECT_NE(many.momentum[999], 0.0f);
+  EXPECT_EQ(many.momentum[1000], 0.0f);
 }
 
 }  // namespace
