@@ -1,6 +1,6 @@
 #include "zero/kernels/stacked_sum.hpp"
 
-#include "kernels/support/elements.hpp"
+#include "kernels/support/column_tree.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
@@ -25,6 +25,17 @@ struct TreeOfElements {
   }
 };
 
+/// The same tree on a GPU, in registers: an array that is indexed by a variable lies in memory.
+template <class T, class Out, int kMost>
+struct TreeInRegisters {
+  TreeOfElements<T, Out> of;
+
+  KOKKOS_FUNCTION void operator()(int64_t i) const {
+    const float sum = tree_of<kMost>(of.first + i, of.stack.stride, of.stack.sources);
+    of.out[i] = Out(of.add ? float(of.out[i]) + sum : sum);
+  }
+};
+
 }  // namespace
 
 template <class T, class Out>
@@ -34,7 +45,14 @@ void stacked_sum(Stream& stream, const Stack& stack, int64_t numel, const T* fir
                " sources: 1 to ", kMaxTreeSources);
   ZERO_REQUIRE(!add || dtype_of<Out>() == Dtype::f32, "adding to ", name_of(dtype_of<Out>()),
                ": only fp32 can be added to");
-  for_each_element(stream, kStackedSum, numel, TreeOfElements<T, Out>{stack, first, out, add});
+  const TreeOfElements<T, Out> tree{stack, first, out, add};
+  constexpr int kFew = 8;
+  if constexpr (kHostSpace)
+    for_each_element(stream, kStackedSum, numel, tree);
+  else if (stack.sources <= kFew)
+    for_each_element(stream, kStackedSum, numel, TreeInRegisters<T, Out, kFew>{tree});
+  else
+    for_each_element(stream, kStackedSum, numel, TreeInRegisters<T, Out, kMaxTreeSources>{tree});
 }
 
 template void stacked_sum(Stream&, const Stack&, int64_t, const float*, float*, bool);

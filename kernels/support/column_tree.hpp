@@ -23,13 +23,14 @@ struct RowChunks {
 /// Terms of a tree that one thread of a device reads at once.
 inline constexpr int kTreeTerms = 32;
 
-/// The first `count` terms term[c * stride], at most kTreeTerms, as a balanced tree. The terms that
-/// a full tree has beyond them are -0, which as a summand changes no bit.
-KOKKOS_INLINE_FUNCTION float tree_of(const float* term, int64_t stride, int64_t count) {
-  float sum[kTreeTerms];
-  for (int c = 0; c < kTreeTerms; ++c) sum[c] = c < count ? term[c * stride] : -0.0f;
-  for (int step = 1; step < kTreeTerms; step *= 2) {
-    for (int c = 0; c < kTreeTerms; c += 2 * step) sum[c] += sum[c + step];
+/// The first `count` terms term[c * stride], at most kTerms, a power of two, as a balanced tree.
+/// The terms that a full tree has beyond them are -0, which as a summand changes no bit.
+template <int kTerms, class T>
+KOKKOS_INLINE_FUNCTION float tree_of(const T* term, int64_t stride, int64_t count) {
+  float sum[kTerms];
+  for (int c = 0; c < kTerms; ++c) sum[c] = c < count ? float(term[c * stride]) : -0.0f;
+  for (int step = 1; step < kTerms; step *= 2) {
+    for (int c = 0; c < kTerms; c += 2 * step) sum[c] += sum[c + step];
   }
   return sum[0];
 }
@@ -71,12 +72,13 @@ struct ColumnTree {
       const int64_t j = i % kColumns, chunk = i / kColumns * kTreeTerms;
       if (j >= count) return;
       float* const column = sum + chunk * pitch + j;
-      *column = tree_of(column, pitch, terms - chunk);
+      *column = tree_of<kTreeTerms>(column, pitch, terms - chunk);
     });
     row.barrier();
     T* const rounded = out + first;
-    row.for_each(
-        count, [=](int64_t j) { rounded[j] = T(tree_of(sum + j, pitch * kTreeTerms, subtrees)); });
+    row.for_each(count, [=](int64_t j) {
+      rounded[j] = T(tree_of<kTreeTerms>(sum + j, pitch * kTreeTerms, subtrees));
+    });
   }
 };
 

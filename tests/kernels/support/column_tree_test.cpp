@@ -32,14 +32,14 @@ TEST(RowChunks, CoverAllRowsInAtMost128Chunks) {
 TEST(TreeOf, AddsNeighboursFirst) {
   // Neighbours cancel; from left to right 1 would be lost in 2^30.
   const std::vector<float> terms = {1, 0x1p30f, -0x1p30f, 3, 5};
-  EXPECT_EQ(tree_of(terms.data(), 1, 2), 0x1p30f);
-  EXPECT_EQ(tree_of(terms.data(), 2, 3), (1 - 0x1p30f) + 5);
-  EXPECT_EQ(tree_of(terms.data() + 3, 1, 2), 8.0f);
+  EXPECT_EQ(tree_of<8>(terms.data(), 1, 2), 0x1p30f);
+  EXPECT_EQ(tree_of<8>(terms.data(), 2, 3), (1 - 0x1p30f) + 5);
+  EXPECT_EQ(tree_of<8>(terms.data() + 3, 1, 2), 8.0f);
 }
 
 TEST(TreeOf, LeavesASingleTermAsItIs) {
   for (float term : {-0.0f, 0.0f, 0x1p-149f, -INFINITY}) {
-    const float sum = tree_of(&term, 1, 1);
+    const float sum = tree_of<8>(&term, 1, 1);
     EXPECT_EQ(std::bit_cast<uint32_t>(sum), std::bit_cast<uint32_t>(term));
   }
 }
