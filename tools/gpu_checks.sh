@@ -40,6 +40,9 @@ link_cudnn() {
   say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
 }
 
+# is_wanted_library BUNDLE LIBRARY: by a program, whose file names what it loads.
+is_wanted_library() { grep -qF "$2" "$1"/programs/*; }
+
 # link_cuda_libraries BUNDLE: what its programs want and the bundle leaves out, found on this
 # machine.
 link_cuda_libraries() {
@@ -51,8 +54,11 @@ link_cuda_libraries() {
     for folder in $folders; do
       if [ -e "$folder/$library" ]; then found=$folder/$library && break; fi
     done
-    [ -n "$found" ] || fail 2 "no $library in: ${folders//$'\n'/ }; name CUDA's folder in CUDA_HOME"
-    ln -sf "$found" "$1/cuda/$library"
+    if [ -n "$found" ]; then
+      ln -sf "$found" "$1/cuda/$library"
+    elif is_wanted_library "$1" "$library"; then
+      fail 2 "no $library in: ${folders//$'\n'/ }; name CUDA's folder in CUDA_HOME"
+    fi
   done
   # The list is meant to fall apart into folders.
   # shellcheck disable=SC2086
@@ -65,11 +71,12 @@ declare -A results
 # is_wanted NAME
 is_wanted() { [[ -z $only || $1 =~ $only ]]; }
 
-# outcome_of CODE SECONDS SHARE: one that was ended is neither passed nor failed.
+# outcome_of CODE SECONDS SHARE: one that was ended, by timeout with 124, or 137 where it had to
+# kill, is neither passed nor failed. What is killed within its share was killed by another.
 outcome_of() {
   if [ "$1" -eq 0 ]; then
     echo "passed in $2 s"
-  elif [ "$2" -ge "$3" ]; then
+  elif [ "$1" -eq 124 ] || { [ "$1" -eq 137 ] && [ "$2" -ge "$3" ]; }; then
     echo "cut: ran out of its share of $3 s"
   elif [ "$1" -eq 77 ]; then
     echo "not judged: what it needs was not measured"
@@ -99,6 +106,15 @@ check() {
     FAILED*) failed=1 ;;
     cut*) cut=1 ;;
   esac
+}
+
+# keep_origin FOLDER ORIGIN: what a folder holds is of one GPU and one build, which it names.
+keep_origin() {
+  local path=$1/made_by.txt
+  if [ ! -e "$path" ]; then printf '%s\n' "$2" > "$path"; fi
+  [ "$(< "$path")" = "$2" ] ||
+    fail 2 "$1 holds results of '$(< "$path")', and these would be of '$2':" \
+      "name another folder with --out, or remove this one"
 }
 
 # leave_out NAME REASON: a check that cannot run here.

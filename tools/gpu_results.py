@@ -9,7 +9,8 @@ the plan. offload: the speed with the optimizer's states on the host is 0.95 of 
 offload (same model, micro-batch, tokens a step and recompute), and what 10 billion parameters wait
 is 0.05 of a step: they have no run without offload on one GPU, and so no other reference than a
 model of their width with fewer layers. speeds: shares of 989 TFLOP/s, which are promised of an H200
-and judged there alone. Ends with 1 where a bound is missed, with 77 where nothing was judged.
+and judged there alone. Ends with 1 where a bound is missed, else with 77 where nothing was judged
+or something promised was not measured.
 """
 import datetime
 import json
@@ -22,6 +23,7 @@ ON_HOST = "zero.offload_optimizer.device=cpu"
 TEN_BILLION, ITS_WIDTH = "gpt2_10b", "16x4096x32"
 MANY_TOKENS = 262144
 LEAST_RATIO = 0.95
+OFFLOADED = (TEN_BILLION, ITS_WIDTH)
 # What is known to lie beside the plan's arenas: kernels/vendor/lt_algorithms_cuda.hpp.
 WORKSPACE = 32 * MIB
 # (model, with its optimizer's states on the host) -> share of the peak
@@ -53,6 +55,7 @@ def memory_rows(runs):
     for run in runs:
         held = run["device_bytes"]
         if held["before"] is None or held["peak"] is None:
+            yield {"what": name_of(run), **held, "missing": True}
             continue
         more = held["peak"] - held["before"] - held["planned"]
         allowed = held["planned"] // 50
@@ -61,6 +64,8 @@ def memory_rows(runs):
 
 
 def memory_text(row):
+    if "missing" in row:
+        return f"{row['what']}: not judged: it did not say how much was in use"
     return (f"{row['what']}: peak {row['peak'] / MIB:.0f} MiB = {row['before'] / MIB:.0f} before "
             f"the arenas + {row['planned'] / MIB:.0f} planned + {row['more'] / MIB:.0f} of at most "
             f"{row['allowed'] / MIB:.0f} more, {WORKSPACE // MIB} of these for products of "
@@ -75,24 +80,41 @@ def reference_of(run, runs):
     return same[0] if same else None
 
 
-def offload_row(run, reference):
+def offload_ratio(run, reference):
+    """The ratio, None where it is unknown, and what it is of."""
     if reference:
-        ratio = run["tokens_per_s"] / reference["tokens_per_s"]
-        beside = "of the same without offload"
-    else:
-        ratio = 1 - run["exposed_ms"] / run["step_ms"]
-        beside = "of a step not waiting for transfers; without offload it has no run"
-    judged = run["model"] in (TEN_BILLION, ITS_WIDTH) and run["tokens_a_step"] == MANY_TOKENS
+        return run["tokens_per_s"] / reference["tokens_per_s"], "of the same without offload"
+    if run["model"] == TEN_BILLION:
+        return (1 - run["exposed_ms"] / run["step_ms"],
+                "of a step not waiting for transfers; without offload it has no run")
+    return None, "the same without offload has no run"
+
+
+def is_promised(run):
+    return run["model"] in OFFLOADED and run["tokens_a_step"] == MANY_TOKENS
+
+
+def offload_row(run, reference):
+    ratio, beside = offload_ratio(run, reference)
     row = {"what": name_of(run), "ratio": ratio, "beside": beside,
            "exposed_ms": run["exposed_ms"], "step_ms": run["step_ms"]}
-    return {**row, "reached": ratio >= LEAST_RATIO} if judged else row
+    if not is_promised(run):
+        return row
+    return {**row, "missing": True} if ratio is None else {**row, "reached": ratio >= LEAST_RATIO}
 
 
 def offload_rows(runs):
-    return [offload_row(run, reference_of(run, runs)) for run in runs if is_on_host(run)]
+    offloaded = [run for run in runs if is_on_host(run)]
+    measured = {run["model"] for run in offloaded if is_promised(run) and run["dtype"] == "bf16"}
+    return [*(offload_row(run, reference_of(run, runs)) for run in offloaded),
+            *({"what": f"{model} bf16, {MANY_TOKENS} tokens a step, {ON_HOST}", "ratio": None,
+               "beside": "no run", "missing": True}
+              for model in OFFLOADED if model not in measured)]
 
 
 def offload_text(row):
+    if row["ratio"] is None:
+        return f"{row['what']}: not judged: {row['beside']}"
     least = f" (at least {LEAST_RATIO})" if "reached" in row else ""
     return (f"{row['what']}: {row['ratio']:.3f} {row['beside']}{least}; {row['exposed_ms']:.1f} ms "
             f"exposed of {row['step_ms']:.1f}")
@@ -107,10 +129,15 @@ def speed_rows(runs):
         if best:
             yield {"what": name_of(best), "mfu": best["mfu"], "least": least,
                    "reached": best["mfu"] >= least}
+        else:
+            yield {"what": f"{model} bf16 {ON_HOST if on_host else ''}".rstrip(), "mfu": None,
+                   "least": least, "missing": True}
 
 
 def speed_text(row):
     least = f"(at least {100 * row['least']:.0f})"
+    if row["mfu"] is None:
+        return f"{row['what']}: not judged: no run {least}"
     return f"{row['what']}: {100 * row['mfu']:.1f} % of the peak {least}"
 
 
@@ -126,10 +153,12 @@ def judge(folder, subject, gpu):
         missed = is_judged and row.get("reached") is False
         print("MISSED " if missed else "", tell(row), sep="")
     judged = [row["reached"] for row in rows if is_judged and "reached" in row]
-    if not judged:
-        print(f"{subject}: nothing was measured that a bound is promised of")
+    if not all(judged):
+        return 1
+    if not judged or any("missing" in row for row in rows):
+        print(f"{subject}: not all was measured that a bound is promised of")
         return 77
-    return 0 if all(judged) else 1
+    return 0
 
 
 def write(folder, to, gpu, version):
