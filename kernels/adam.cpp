@@ -2,6 +2,7 @@
 #include "kernels/support/elements.hpp"
 #include "kernels/support/host_optimizer.hpp"
 #include "kernels/support/segment_table.hpp"
+#include "zero/base/error.hpp"
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::kernels {
@@ -24,9 +25,13 @@ struct SegmentsUpdate {
   }
 };
 
-/// The elements between the first and the last of these segments, which lie in order.
-Interval all_of(std::span<const OptimizerSegment> segments) {
-  return {segments.front().begin, segments.back().end};
+void require_order(std::span<const OptimizerSegment> segments) {
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const int64_t least = s == 0 ? 0 : segments[s - 1].end;
+    ZERO_REQUIRE(segments[s].begin >= least && segments[s].end >= segments[s].begin, "segment ", s,
+                 " of an update is [", segments[s].begin, ", ", segments[s].end,
+                 "): must begin at ", least, " or behind it and not end before it begins");
+  }
 }
 
 template <bool kRound, bool kDecoupled, class T, class G>
@@ -39,13 +44,10 @@ void update(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegme
                                                                       state, arrays});
     }
   } else {
-    while (!segments.empty()) {
-      const auto some = segments.first(std::min(segments.size(), size_t(SegmentTable::kMost)));
-      for_each_block(
-          stream, kLabel, all_of(some),
-          SegmentsUpdate<T, G, kRound, kDecoupled>{rule, state, arrays, SegmentTable(some)});
-      segments = segments.subspan(some.size());
-    }
+    for_each_table(segments, [&](int64_t begin, int64_t end, const SegmentTable& table) {
+      for_each_block(stream, kLabel, {begin, end},
+                     SegmentsUpdate<T, G, kRound, kDecoupled>{rule, state, arrays, table});
+    });
   }
 }
 
@@ -54,6 +56,7 @@ void update(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegme
 template <class T, class G>
 void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
           const StepState* state, const OptimizerArrays<T, G>& arrays) {
+  require_order(segments);
   if (stream.is_of_host()) {
     stream.wait();
     return host_adam(stream.threads(), rule, segments, state, arrays);

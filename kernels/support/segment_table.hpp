@@ -40,4 +40,15 @@ struct SegmentTable {
   }
 };
 
+/// Calls f(begin, end, table) for at most kMost segments at a time: the elements from the first
+/// one's begin to the last one's end.
+template <class F>
+void for_each_table(std::span<const OptimizerSegment> segments, const F& f) {
+  while (!segments.empty()) {
+    const auto some = segments.first(std::min(segments.size(), size_t(SegmentTable::kMost)));
+    f(some.front().begin, some.back().end, SegmentTable(some));
+    segments = segments.subspan(some.size());
+  }
+}
+
 }  // namespace zero::kernels

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 
 #include "src/comm/host_communicator.hpp"
 #include "src/comm/mpi_world.hpp"
@@ -70,11 +69,15 @@ void require_own_devices(const World& world) {
   }
 }
 
-void give_shared_memory(std::byte* block) noexcept {
-  const ncclResult_t status = ncclMemFree(block);
+/// Where nothing can be thrown.
+void warn_nccl(ncclResult_t status, const char* what) noexcept {
   if (status == ncclSuccess) return;
-  std::fprintf(stderr, "zeroapp: warning: giving device memory back failed in NCCL: %s\n",
+  std::fprintf(stderr, "zeroapp: warning: %s failed in NCCL: %s\n", what,
                ncclGetErrorString(status));
+}
+
+void give_shared_memory(std::byte* block) noexcept {
+  warn_nccl(ncclMemFree(block), "giving device memory back");
 }
 
 /// Memory that other devices can map; whole pages of the device, of 2 MiB.
@@ -92,12 +95,25 @@ Arena take_shared_arena(int64_t bytes) {
   return arena;
 }
 
+/// Once: there is one for each lane and each block of memory.
+void warn_of_no_window(ncclResult_t status) {
+  static bool said = false;
+  if (said) return;
+  said = true;
+  std::fprintf(stderr,
+               "zeroapp: warning: NCCL opens no windows (rank 0: %s): exchanges take copies of "
+               "their own\n",
+               ncclGetErrorString(status));
+}
+
 class NcclWindow final : public Window {
  public:
   NcclWindow(ncclComm_t comm, ncclWindow_t window) : comm_(comm), window_(window) {}
   NcclWindow(const NcclWindow&) = delete;
   NcclWindow& operator=(const NcclWindow&) = delete;
-  ~NcclWindow() override { static_cast<void>(ncclCommWindowDeregister(comm_, window_)); }
+  ~NcclWindow() override {
+    warn_nccl(ncclCommWindowDeregister(comm_, window_), "closing a window");
+  }
 
  private:
   ncclComm_t comm_;
@@ -131,20 +147,15 @@ class Nccl final : public Communicator {
   Arena take_arena(int64_t bytes) const override { return take_shared_arena(bytes); }
 
   /// Whatever NCCL can make of it: kernels that read peers' memory within one NVLink domain, sends
-  /// without staging, or nothing. Either all ranks have a window or none.
+  /// without staging, or nothing, which it says by no handle. All ranks have a window or none.
   std::unique_ptr<Window> open_window(const Arena& block) override {
     ncclWindow_t made = nullptr;
     const ncclResult_t status = ncclCommWindowRegister(comm_, block.data(), size_t(block.bytes()),
                                                        &made, NCCL_WIN_COLL_SYMMETRIC);
     std::unique_ptr<Window> window;
     if (made != nullptr) window = std::make_unique<NcclWindow>(comm_, made);
-    if (World().all(status == ncclSuccess)) return window;
-    if (rank_ == 0) {
-      std::fprintf(stderr,
-                   "zeroapp: warning: NCCL opens no window over %lld bytes (rank 0: %s): exchanges "
-                   "take copies of their own\n",
-                   static_cast<long long>(block.bytes()), ncclGetErrorString(status));
-    }
+    if (World().all(made != nullptr)) return window;
+    if (rank_ == 0) warn_of_no_window(status);
     return nullptr;
   }
 

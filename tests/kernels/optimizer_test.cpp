@@ -213,6 +213,14 @@ TEST(AdamRules, AnFp32SumIsRoundedFirstUnlessToldOtherwise) {
   EXPECT_FALSE(same_bits(exact.momentum, rounded.momentum));
 }
 
+TEST(AdamRules, RefuseSegmentsThatAreOutOfOrder) {
+  Stream stream(1);
+  OptimizerState<float> state(8);
+  const StepState step = decision(1, 0.01f);
+  const std::vector<OptimizerSegment> segments{{4, 8, 0.1f}, {0, 4, 0.1f}};
+  EXPECT_THROW(adam(stream, AdamRule{}, segments, &step, state.from(0)), Error);
+}
+
 TEST(SplitMaster, JoinsBackToTheSameBits) {
   for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 499) {
     const float master = std::bit_cast<float>(uint32_t(bits));

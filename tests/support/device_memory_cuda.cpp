@@ -1,6 +1,7 @@
 // Test programs of a build with CUDA: from with_shared_memory() on the heap, and the stack of what
 // runs there, lie in one stretch of host memory that the device can reach. To ask the driver for
-// each block would take most of a test's time, and is not allowed while a stream is recorded.
+// each block would take most of a test's time, and is not allowed while a stream is recorded. All
+// of it is valid memory to the device, so a mark behind each block shows who writes beyond its end.
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -74,10 +76,24 @@ std::atomic<bool> shares{false};
 struct alignas(64) Header {
   void* block;
   int order;
+  size_t bytes;
 };
 
+/// What lies behind a block until it is given back.
+constexpr size_t kMarkBytes = 64;
+constexpr int kMark = 0xa5;
+
+void require_mark(const Header& header, const std::byte* end) {
+  for (size_t i = 0; i < kMarkBytes; ++i) {
+    if (end[i] == std::byte(kMark)) continue;
+    std::fprintf(stderr, "test memory: somebody wrote %zu bytes behind a block of %zu bytes\n", i,
+                 header.bytes);
+    std::abort();
+  }
+}
+
 void* take(size_t bytes, size_t alignment) {
-  const size_t most = bytes + sizeof(Header) + alignment;
+  const size_t most = bytes + sizeof(Header) + alignment + kMarkBytes;
   const int order = int(std::bit_width(most - 1));
   void* const block = shares ? pool.take(order) : std::malloc(most);
   if (block == nullptr) {
@@ -86,13 +102,15 @@ void* take(size_t bytes, size_t alignment) {
   }
   const uintptr_t first = reinterpret_cast<uintptr_t>(block) + sizeof(Header);
   const uintptr_t place = (first + alignment - 1) / alignment * alignment;
-  *(reinterpret_cast<Header*>(place) - 1) = {block, order};
+  *(reinterpret_cast<Header*>(place) - 1) = {block, order, bytes};
+  std::memset(reinterpret_cast<std::byte*>(place) + bytes, kMark, kMarkBytes);
   return reinterpret_cast<void*>(place);
 }
 
 void give(void* place) noexcept {
   if (place == nullptr) return;
   const Header header = *(static_cast<Header*>(place) - 1);
+  require_mark(header, static_cast<const std::byte*>(place) + header.bytes);
   if (pool.has(header.block)) return pool.give(header.block, header.order);
   std::free(header.block);
 }

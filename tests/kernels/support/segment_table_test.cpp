@@ -6,8 +6,6 @@
 
 #include <vector>
 
-#include "tests/support/optimizer_state.hpp"
-
 namespace zero::kernels {
 namespace {
 
@@ -33,22 +31,26 @@ TEST(SegmentTable, HasRoomForItsMost) {
   EXPECT_EQ(decay_of(SegmentTable({}), 0), -1.0f);
 }
 
-TEST(SegmentTable, MoreThanOneTakesGiveTheBitsOfOneSegmentAndLeaveWhatIsBetweenThem) {
-  constexpr int64_t kNumel = 4000;
-  testing::OptimizerState<bf16> whole(kNumel), many(kNumel);
-  const StepState step = testing::decision(1, 0.01f);
-  const std::vector<OptimizerSegment> one{{0, 1000, 0.1f}, {1040, kNumel, 0.1f}};
-  std::vector<OptimizerSegment> parts;
-  for (int64_t begin = 0; begin < 1000; begin += 40) parts.push_back({begin, begin + 40, 0.1f});
-  parts.push_back({1040, kNumel, 0.1f});
-  for (auto* state : {&whole, &many}) state->new_gradient(1);
-  Stream stream(2);
-  adam(stream, AdamRule{}, one, &step, whole.from(0));
-  adam(stream, AdamRule{}, parts, &step, many.from(0));
-  stream.wait();
-  EXPECT_TRUE(many.same_bits_as(whole));
-  EXPECT_NE(many.momentum[999], 0.0f);
-  EXPECT_EQ(many.momentum[1000], 0.0f);
+TEST(SegmentTable, ThatAreCutFromManySegmentsTakeEachElementOnceAndNoneBetweenThem) {
+  std::vector<OptimizerSegment> segments;
+  std::vector<float> expected(400, -1.0f), found(400, -1.0f);
+  for (int64_t s = 0; s < 2 * SegmentTable::kMost + 1; ++s) {
+    const int64_t begin = 10 * s + 3, end = begin + s % 8;  // one is empty
+    segments.push_back({begin, end, float(s)});
+    for (int64_t i = begin; i < end; ++i) expected[size_t(i)] = float(s);
+  }
+  int tables = 0;
+  for_each_table(segments, [&](int64_t begin, int64_t end, const SegmentTable& table) {
+    ++tables;
+    for (int64_t i = begin; i < end; ++i) {
+      table.with_decay_of(i, [&](float decay) {
+        EXPECT_EQ(found[size_t(i)], -1.0f) << i << " once";
+        found[size_t(i)] = decay;
+      });
+    }
+  });
+  EXPECT_EQ(tables, 3);
+  EXPECT_EQ(found, expected);
 }
 
 }  // namespace
