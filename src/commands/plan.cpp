@@ -7,6 +7,7 @@
 #include "zero/base/counted.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/device/device.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/homes.hpp"
 #include "zero/train/placement.hpp"
@@ -65,7 +66,9 @@ Target target_of(const CommandLine& line, const RunConfig& config) {
 
 train::Team team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
   const int64_t threads = config.run.threads ? config.run.threads : target.threads;
-  return {.ranks = int(line.ranks), .threads = int(threads)};
+  return {.ranks = int(line.ranks),
+          .threads = int(threads),
+          .gpus = target.machine.has_memory || (is_this_host(line) && drives_devices())};
 }
 
 train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,

@@ -33,22 +33,34 @@ graph::Graph fused_where_wanted(const RunConfig& config, graph::Graph graph) {
   return fuses_products(config, kernels::fuses_products()) ? graph::fuse(graph) : graph;
 }
 
-graph::Graph training_graph(const RunConfig& config, const model::Gpt2& model, int64_t micro) {
-  const graph::Graph forward =
-      model::gpt2(model, {.micro = {.samples = micro, .length = config.data.sequence_length},
-                          .compute = compute_dtype(config),
-                          .training = true});
+/// Every chunk of the classifier's rows reads and writes the fp32 gradient of its table, which a
+/// GPU is long to wait for; a host's caches want few rows.
+int64_t classifier_rows(const Team& team, const graph::MicroBatch& micro) {
+  constexpr int64_t kRowsOfGpu = 4096;
+  return team.gpus ? std::min(micro.samples * micro.length, kRowsOfGpu) : 0;
+}
+
+model::ForwardOptions forward_options(const RunConfig& config, const Team& team, int64_t micro,
+                                      bool training) {
+  const graph::MicroBatch batch{.samples = micro, .length = config.data.sequence_length};
+  return {.micro = batch,
+          .compute = compute_dtype(config),
+          .training = training,
+          .chunk_rows = classifier_rows(team, batch)};
+}
+
+graph::Graph training_graph(const RunConfig& config, const model::Gpt2& model, const Team& team,
+                            int64_t micro) {
+  const graph::Graph forward = model::gpt2(model, forward_options(config, team, micro, true));
   const auto policy = recompute_policy(config.recompute, forward.unit_names.size());
   return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
 }
 
-graph::Graph evaluation_graph(const RunConfig& config, const model::Gpt2& model, int64_t micro) {
+graph::Graph evaluation_graph(const RunConfig& config, const model::Gpt2& model, const Team& team,
+                              int64_t micro) {
   if (micro == 0) return {};
-  return fused_where_wanted(
-      config,
-      model::gpt2(model, {.micro = {.samples = micro, .length = config.data.sequence_length},
-                          .compute = compute_dtype(config),
-                          .training = false}));
+  return fused_where_wanted(config,
+                            model::gpt2(model, forward_options(config, team, micro, false)));
 }
 
 plan::Tier tier_of(Home home) {
@@ -187,8 +199,8 @@ Build build(const RunConfig& config, const Team& team, double streamed_share) {
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, team, made.batch);
   request.streamed_share = streamed_share;
-  made.plan = plan::compile(request, training_graph(config, made.model, made.batch.micro),
-                            evaluation_graph(config, made.model, made.evaluation_micro));
+  made.plan = plan::compile(request, training_graph(config, made.model, team, made.batch.micro),
+                            evaluation_graph(config, made.model, team, made.evaluation_micro));
   refuse_unless_bf16_travels(config, made.plan);
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
@@ -207,13 +219,15 @@ int64_t Build::disk_bytes() const {
 int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
   const BatchSizes batch = resolve_batch(config, team.ranks);
   return plan::staged_units_for(request_of(config, team, batch),
-                                training_graph(config, model_of(config), batch.micro), machine);
+                                training_graph(config, model_of(config), team, batch.micro),
+                                machine);
 }
 
 double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
   const BatchSizes batch = resolve_batch(config, team.ranks);
   return plan::streamed_share_for(request_of(config, team, batch),
-                                  training_graph(config, model_of(config), batch.micro), machine);
+                                  training_graph(config, model_of(config), team, batch.micro),
+                                  machine);
 }
 
 std::vector<float> learning_rates(const RunConfig& config) {

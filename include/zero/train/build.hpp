@@ -16,7 +16,8 @@ namespace zero::train {
 /// The ranks that a plan is compiled for; nothing here says which rank asks.
 struct Team {
   int ranks = 1;
-  int threads = 1;  ///< of each rank
+  int threads = 1;    ///< of each rank
+  bool gpus = false;  ///< each rank computes on one
 };
 
 Dtype compute_dtype(const RunConfig& config);

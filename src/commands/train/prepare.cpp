@@ -53,7 +53,8 @@ void Run::read_input() {
 }
 
 void Run::compile_plan() {
-  const train::Team team{.ranks = session_.ranks(), .threads = session_.threads()};
+  const train::Team team{
+      .ranks = session_.ranks(), .threads = session_.threads(), .gpus = drives_devices()};
   const int64_t nodes_most = session_.peers().largest(session_.node_ranks());
   train::MemoryLimit limit =
       train::rank_limit(config_, int(nodes_most), session_.shares_devices() ? int(nodes_most) : 1);
