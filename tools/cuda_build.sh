@@ -2,7 +2,8 @@
 # Builds the preset cuda-release from nothing and without a compiler cache. Ends with status 1 if a
 # compiler or CMake warns, or if the program with what checks it on a GPU takes longer than 15
 # minutes, which two cores may take; everything else of the tree is built behind that. Kokkos, built
-# once for a machine, does not count. usage: tools/cuda_build.sh
+# once for a machine, does not count. CCACHE_DISABLE=1 keeps what it built for tools/bundle.sh.
+# usage: tools/cuda_build.sh
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
