@@ -46,6 +46,26 @@ TEST(Build, EvaluatesOnlyWhereThereIsValidationData) {
   EXPECT_EQ(build(config, {}).plan.graphs[1].samples, 5);
 }
 
+int64_t classifier_rows(const Build& build, size_t graph) {
+  for (const graph::Op& op : build.plan.graphs[graph].ops) {
+    if (op.kind == graph::OpKind::classifier) return op.attributes.chunk_rows;
+  }
+  return 0;
+}
+
+TEST(Build, ClassifiesMoreRowsAtATimeOnGpusAndNeverMoreThanThereAre) {
+  RunConfig config = tiny();
+  config.train_micro_batch_size_per_gpu = 1;
+  config.data.sequence_length = 1024;
+  EXPECT_EQ(classifier_rows(build(config, {}), 0), 1024);
+  EXPECT_EQ(classifier_rows(build(config, {.gpus = true}), 0), 1024);
+  config.train_micro_batch_size_per_gpu = 8;
+  config.data.validation_fraction = 0.1;
+  EXPECT_EQ(classifier_rows(build(config, {}), 0), 1024);
+  EXPECT_EQ(classifier_rows(build(config, {.gpus = true}), 0), 4096);
+  EXPECT_EQ(classifier_rows(build(config, {.gpus = true}), 1), 4096) << "evaluation alike";
+}
+
 TEST(Build, RecomputesTheNamedBlocksOnly) {
   RunConfig config = tiny();
   const size_t none = backward_ops(build(config, {}));
