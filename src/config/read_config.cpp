@@ -218,9 +218,9 @@ std::string why_unread(const std::filesystem::path& path) {
 }  // namespace
 
 ConfigInput read_config(std::string_view text, const std::string& file,
-                        std::span<const std::string> overrides) {
+                        std::span<const std::string> overrides, Writer writer) {
   ConfigInput input;
-  Report report(file);
+  Report report(file, writer);
   Reader reader(input.config, report);
   reader.read_text(text);
   int position = 0;
@@ -251,7 +251,8 @@ void ConfigInput::locate(const std::function<void()>& work) const {
   }
 }
 
-ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides) {
+ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides,
+                             Writer writer) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes(kTomlMaxBytes + 1, '\0');
   if (file) file.read(bytes.data(), std::streamsize(bytes.size()));
@@ -259,7 +260,7 @@ ConfigInput read_config_file(const std::string& path, std::span<const std::strin
     refuse(Exit::kUsage, path, ": ", why_unread(path));
   }
   bytes.resize(size_t(file.gcount()));
-  return read_config(bytes, path, overrides);
+  return read_config(bytes, path, overrides, writer);
 }
 
 }  // namespace zero

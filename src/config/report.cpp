@@ -68,6 +68,7 @@ bool Report::idle(const std::string& key, const std::vector<std::string>& becaus
   if (failed(key) || any_failed(because)) return false;
   const std::string last = last_of(because);
   const Place place = place_of(key), cause = place_of(last);
+  if (writer_ == Writer::run && place.origin == Place::Origin::file) return true;
   const bool apart = cause.origin != Place::Origin::nowhere && cause.origin != place.origin;
   if (apart) {
     warning(key, text(what, " (", origin_of(last), ": ", last, ")"));

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/config/read_config.hpp"
+
 namespace zero {
 
 /// Where a key was written.
@@ -18,7 +20,8 @@ struct Place {
 /// Collects everything that is wrong with a configuration, in the order of the file.
 class Report {
  public:
-  explicit Report(std::string file) : file_(std::move(file)) {}
+  explicit Report(std::string file, Writer writer = Writer::user)
+      : file_(std::move(file)), writer_(writer) {}
 
   void written(const std::string& key, Place place) { places_[key] = place; }
   Place place_of(const std::string& key) const;
@@ -43,8 +46,8 @@ class Report {
   void clash(const std::vector<std::string>& keys, const std::string& what);
 
   /// `key` has no effect because of the keys in `because`: an error, or, if it stands in the file
-  /// and the last of them on the command line or the reverse, a warning that names both. Returns
-  /// whether it warned.
+  /// and the last of them on the command line or the reverse, a warning that names both; in the
+  /// file of a run it may. Returns whether it keeps its default.
   bool idle(const std::string& key, const std::vector<std::string>& because,
             const std::string& what);
 
@@ -62,6 +65,7 @@ class Report {
   std::string line_of(Place place, const std::string& key, const std::string& what) const;
 
   std::string file_;
+  Writer writer_;
   std::map<std::string, Place> places_;
   std::map<std::string, std::string> derived_;
   std::set<std::string> failed_;

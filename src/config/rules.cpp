@@ -56,8 +56,8 @@ void check_rules(const RunConfig& config, std::span<const Field> fields, Report&
     if (!what.empty()) report.clash(rule.keys, what);
   }
   for (const IdleSetting& idle : idle_settings(config, fields)) {
-    const bool warned = report.idle(idle.key, idle.because, idle.what);
-    if (warned) assign(field_named(fields, idle.key), default_of(idle.key));
+    const bool stays = report.idle(idle.key, idle.because, idle.what);
+    if (stays) assign(field_named(fields, idle.key), default_of(idle.key));
   }
   warn_of_long_warmup(config, report);
 }

@@ -117,6 +117,17 @@ TEST(Conditions, AnIdleKeyGoesBackToItsDefault) {
             "default, for in.toml:5 has no effect");
 }
 
+TEST(Conditions, AnIdleKeyThatARunHasWrittenKeepsItsDefault) {
+  const std::string file =
+      join(complete({"zero.stage = 1", "zero.stage3_max_live_parameters = 5"}));
+  const ConfigInput input = read_config(file, "effective.toml", {}, Writer::run);
+  EXPECT_EQ(input.config.zero.stage3_max_live_parameters, ZeroConfig().stage3_max_live_parameters);
+  EXPECT_TRUE(input.warnings.empty());
+  const Lines own = {"zero.stage3_max_live_parameters=6"};
+  EXPECT_EQ(read_config(file, "effective.toml", own, Writer::run).warnings.size(), 1u)
+      << "a user's words have to act";
+}
+
 TEST(Conditions, AnIdleKeyAtItsDefaultIsFine) {
   EXPECT_EQ(error_of(complete({"zero.stage = 0", "zero.stage3_max_live_parameters = 1e9"})), "");
 }

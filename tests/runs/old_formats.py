@@ -67,6 +67,10 @@ def loads(program, sample):
                             "--from", "runs/sample")
     position = json.loads(counted.out.splitlines()[0])["position"]
     check(position == 12, f"{sample.name}: samples of its batch: {position}", counted)
+    (program.folder / "tokens.bin").write_bytes(bytes([1, 0, 2, 0, 3, 0, 4, 0] * 9))
+    evaluated = program.alone("eval", "runs/sample", "data.train=tokens.bin",
+                              "data.validation=tokens.bin")
+    check(evaluated.status == 0 and "loss" in evaluated.out, f"{sample.name}: evaluated", evaluated)
     (folder / "summary.json").unlink()  # so that the end is reached again, without a step
     result = run(program, "zero.stage=3")
     check("step 3 of 3 is reached" in result.out or "going on from step 3" in result.out,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>
@@ -33,18 +34,23 @@ struct ConfigInput {
   void locate(const std::function<void()>& work) const;
 };
 
+/// Who wrote the text: a run writes every setting, also those without effect, with the defaults of
+/// its own version.
+enum class Writer : uint8_t { user, run };
+
 /// Reads the text of an input file and then "section.key=value" overrides, whose value is parsed as
 /// TOML and else taken as a string. Nothing is accepted and ignored: an unknown, duplicate,
 /// mistyped or ineffective key, a value out of range and a pair that cannot work are errors. Throws
 /// one Error(kUsage) with a line for each of them, "file:line: key: what, and what would work" or
 /// "command line: key: ...", in the order of the file; the first line stands alone. A key of the
 /// file that the command line makes ineffective, or the reverse, is a warning and keeps its
-/// default. `file` is for messages and, without folder and extension, for the default of
-/// run.output.
+/// default; one that a run has written does so without a word. `file` is for messages and, without
+/// folder and extension, for the default of run.output.
 ConfigInput read_config(std::string_view text, const std::string& file,
-                        std::span<const std::string> overrides = {});
+                        std::span<const std::string> overrides = {}, Writer writer = Writer::user);
 
 /// As above from a file of at most 64 KiB; Error(kUsage) if it cannot be read.
-ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides = {});
+ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides = {},
+                             Writer writer = Writer::user);
 
 }  // namespace zero
