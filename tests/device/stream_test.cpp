@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "src/device/space.hpp"
@@ -16,8 +18,14 @@
 namespace zero {
 namespace {
 
+std::mutex launch_turn;
+
+/// On a device one thread at a time launches, as Kokkos keeps what it knows of kernels without a
+/// lock; what is launched runs at once all the same.
 template <class Work>
 void queue(const Stream& stream, size_t numel, const Work& work) {
+  std::unique_lock turn(launch_turn, std::defer_lock);
+  if (!std::is_same_v<Space, Kokkos::OpenMP>) turn.lock();
   Kokkos::parallel_for("test", Kokkos::RangePolicy<Space>(stream.handle().space, 0, numel), work);
 }
 

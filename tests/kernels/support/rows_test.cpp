@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/support/arrays.hpp"
+#include "zero/device/recording.hpp"
 
 namespace zero::kernels {
 namespace {
@@ -37,6 +40,25 @@ TEST(Rows, OfTeamsWriteWhatThoseOfThreadsWrite) {
     stream.wait();
     EXPECT_TRUE(testing::same_bits(one, team)) << width;
   }
+}
+
+// What Kokkos does to launch a team must be allowed while a stream is recorded.
+TEST(Rows, OfTeamsAreRecorded) {
+  if (!Recording::is_possible()) GTEST_SKIP() << "a host's kernels have run when they are called";
+  constexpr int64_t kWidth = 200, kRows = 3;
+  const std::vector<float> x(kWidth * kRows, 1.0f);
+  std::vector<bf16> y(kWidth * kRows, bf16(0.0f));
+  Stream stream(1);
+  const auto add = [&] {
+    for_each_row(stream, kLabel, kRows, AddTwice{kWidth, x.data(), y.data()});
+  };
+  add();
+  stream.wait();
+  Recording recording;
+  recording.make(stream, add);
+  for (int i = 0; i < 2; ++i) recording.queue(stream);
+  stream.wait();
+  for (const bf16 value : y) ASSERT_EQ(float(value), 6.0f) << "one run and two that are replayed";
 }
 
 }  // namespace
