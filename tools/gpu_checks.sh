@@ -15,29 +15,32 @@ for place in spec.submodule_search_locations if spec else ():
 END
 }
 
-# link_nvrtc BUNDLE FOLDER...: the compiler that cuDNN calls for plans of its own.
-link_nvrtc() {
-  local bundle=$1 folder
+# folder_of LIBRARY FOLDER...: the first that has it, or nothing.
+folder_of() {
+  local library=$1 folder
   shift
   for folder in "$@"; do
-    [ -e "$folder/libnvrtc.so.13" ] || continue
-    ln -sf "$folder"/libnvrtc*.so.* "$bundle/cuda/"
-    return 0
+    if [ -e "$folder/$library" ]; then echo "$folder" && return 0; fi
   done
-  say "gpu check: no libnvrtc.so.13: cuDNN may have no plan for attention"
 }
 
-# link_cudnn BUNDLE FOLDER...: all of cuDNN 9, which the programs do without where there is none.
+# link_cudnn BUNDLE FOLDER...: all of cuDNN 9, which the programs do without where there is none,
+# and the compiler that it calls for plans of its own.
 link_cudnn() {
-  local bundle=$1 folder
+  local bundle=$1 cudnn nvrtc
   shift
-  for folder in "$@"; do
-    [ -e "$folder/libcudnn.so.9" ] || continue
-    ln -sf "$folder"/libcudnn*.so.9 "$bundle/cuda/"
-    link_nvrtc "$bundle" "$@"
+  cudnn=$(folder_of libcudnn.so.9 "$@")
+  nvrtc=$(folder_of libnvrtc.so.13 "$@")
+  if [ -z "$cudnn" ]; then
+    say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
     return 0
-  done
-  say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
+  fi
+  ln -sf "$cudnn"/libcudnn*.so.9 "$bundle/cuda/"
+  if [ -z "$nvrtc" ]; then
+    say "gpu check: no libnvrtc.so.13: cuDNN may have no plan for attention"
+    return 0
+  fi
+  ln -sf "$nvrtc"/libnvrtc*.so.* "$bundle/cuda/"
 }
 
 # is_wanted_library BUNDLE LIBRARY: by a program, whose file names what it loads.
@@ -46,23 +49,18 @@ is_wanted_library() { grep -qF "$2" "$1"/programs/*; }
 # link_cuda_libraries BUNDLE: what its programs want and the bundle leaves out, found on this
 # machine.
 link_cuda_libraries() {
-  local folders folder library found
+  local folders library found
   mkdir -p "$1/cuda"
-  folders=$(cuda_folders)
+  mapfile -t folders < <(cuda_folders)
   for library in libcublasLt.so.13 libnccl.so.2; do
-    found=
-    for folder in $folders; do
-      if [ -e "$folder/$library" ]; then found=$folder/$library && break; fi
-    done
+    found=$(folder_of "$library" "${folders[@]}")
     if [ -n "$found" ]; then
-      ln -sf "$found" "$1/cuda/$library"
+      ln -sf "$found/$library" "$1/cuda/$library"
     elif is_wanted_library "$1" "$library"; then
-      fail 2 "no $library in: ${folders//$'\n'/ }; name CUDA's folder in CUDA_HOME"
+      fail 2 "no $library in: ${folders[*]}; name CUDA's folder in CUDA_HOME"
     fi
   done
-  # The list is meant to fall apart into folders.
-  # shellcheck disable=SC2086
-  link_cudnn "$1" $folders
+  link_cudnn "$1" "${folders[@]}"
 }
 
 order=() failed=0 cut=0 only=${only:-} lists=${lists:-} end=${end:-0}

@@ -83,13 +83,8 @@ void give_shared_memory(std::byte* block) noexcept {
 /// Memory that other devices can map; whole pages of the device, of 2 MiB.
 Arena take_shared_arena(int64_t bytes) {
   void* taken = nullptr;
-  if (const ncclResult_t status = ncclMemAlloc(&taken, size_t(bytes)); status != ncclSuccess) {
-    static_cast<void>(cudaGetLastError());
-    size_t free = 0, total = 0;
-    check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
-    refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", free, " of ", total,
-           " bytes of the device are free (NCCL: ", ncclGetErrorString(status), ")");
-  }
+  if (const ncclResult_t status = ncclMemAlloc(&taken, size_t(bytes)); status != ncclSuccess)
+    refuse_device_memory(bytes, text(" (NCCL: ", ncclGetErrorString(status), ")"));
   Arena arena(static_cast<std::byte*>(taken), bytes, &give_shared_memory);
   clear_device_memory(arena.data(), bytes);
   return arena;

@@ -5,16 +5,18 @@ namespace zero {
 
 bool has_device_memory() { return true; }
 
-std::byte* take_device_memory(int64_t bytes) {
+void refuse_device_memory(int64_t bytes, const std::string& more) {
+  static_cast<void>(cudaGetLastError());  // it is told here, and must not meet the next caller
   size_t free = 0, total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
+  refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", free, " of ", total,
+         " bytes of the device are free", more);
+}
+
+std::byte* take_device_memory(int64_t bytes) {
   void* block = nullptr;
   const cudaError_t status = cudaMalloc(&block, size_t(bytes));
-  if (status == cudaErrorMemoryAllocation) {
-    static_cast<void>(cudaGetLastError());  // it is told here, and must not meet the next caller
-    refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", free, " of ", total,
-           " bytes of the device are free");
-  }
+  if (status == cudaErrorMemoryAllocation) refuse_device_memory(bytes, "");
   check_cuda(status, "taking device memory");
   clear_device_memory(static_cast<std::byte*>(block), bytes);
   return static_cast<std::byte*>(block);

@@ -92,8 +92,8 @@ void check(const Gpt2& model) {
 
 /// Enough rows for a product to run at full speed, few enough that logits stay small.
 int64_t chunk_rows(const ForwardOptions& options) {
-  if (options.chunk_rows > 0) return options.chunk_rows;
-  return std::min(options.micro.samples * options.micro.length, kChunkRows);
+  const int64_t most = options.chunk_rows > 0 ? options.chunk_rows : kChunkRows;
+  return std::min(options.micro.samples * options.micro.length, most);
 }
 
 }  // namespace

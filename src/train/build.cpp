@@ -35,18 +35,14 @@ graph::Graph fused_where_wanted(const RunConfig& config, graph::Graph graph) {
 
 /// Every chunk of the classifier's rows reads and writes the fp32 gradient of its table, which a
 /// GPU is long to wait for; a host's caches want few rows.
-int64_t classifier_rows(const Team& team, const graph::MicroBatch& micro) {
-  constexpr int64_t kRowsOfGpu = 4096;
-  return team.gpus ? std::min(micro.samples * micro.length, kRowsOfGpu) : 0;
-}
+constexpr int64_t kClassifierRowsOfGpu = 4096;
 
 model::ForwardOptions forward_options(const RunConfig& config, const Team& team, int64_t micro,
                                       bool training) {
-  const graph::MicroBatch batch{.samples = micro, .length = config.data.sequence_length};
-  return {.micro = batch,
+  return {.micro = {.samples = micro, .length = config.data.sequence_length},
           .compute = compute_dtype(config),
           .training = training,
-          .chunk_rows = classifier_rows(team, batch)};
+          .chunk_rows = team.gpus ? kClassifierRowsOfGpu : 0};
 }
 
 graph::Graph training_graph(const RunConfig& config, const model::Gpt2& model, const Team& team,

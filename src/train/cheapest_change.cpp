@@ -65,7 +65,8 @@ class Search {
   }
 
   std::optional<Change> among(const std::vector<Level>& recomputes, int ranks) {
-    const Team team{.ranks = ranks, .threads = team_.threads, .gpus = team_.gpus};
+    Team team = team_;
+    team.ranks = ranks;
     const StateLevels stages = state_levels(config_, ranks);
     const std::vector<Level> micros = micros_on(ranks);
     if (micros.empty() || recomputes.empty()) return std::nullopt;

@@ -91,13 +91,12 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
 RunConfig evaluation_config(const StoredModel& model, std::span<const std::string> overrides) {
   const ModelDescription& description = model.description();
   StoredModel::Settings settings = model.settings();
-  const Writer writer = settings.text.empty() ? Writer::user : Writer::run;
   if (settings.text.empty()) {
     settings = {.name = model.path() + "/config.json",
                 .text = composed_input(description, overrides)};
   }
   RunConfig config =
-      read_config(settings.text, settings.name, for_this_evaluation(overrides), writer).config;
+      read_config(settings.text, settings.name, for_this_evaluation(overrides), Writer::run).config;
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }

@@ -91,6 +91,17 @@ def libraries_are_linked_where_programs_want_them(place):
     write_program(place / "cuda13/libnccl.so.2", "")
     found = call("bash", "-ceu", LIBRARIES, "-", place, cwd=ROOT)
     expect(found.returncode == 0 and (place / "bundle/cuda/libnccl.so.2").exists(), found.stdout)
+    expect("no libcudnn.so.9" in found.stdout, found.stdout)
+    for name in ("libcudnn.so.9", "libcudnn_ops.so.9"):
+        write_program(place / "cuda13" / name, "")
+    expect("no libnvrtc.so.13" in call("bash", "-ceu", LIBRARIES, "-", place, cwd=ROOT).stdout,
+           "cuDNN without its compiler")
+    for name in ("libnvrtc.so.13", "libnvrtc-builtins.so.13.0"):
+        write_program(place / "cuda13" / name, "")
+    found = call("bash", "-ceu", LIBRARIES, "-", place, cwd=ROOT)
+    linked = {path.name for path in (place / "bundle/cuda").iterdir()}
+    wanted = {path.name for path in (place / "cuda13").iterdir()}
+    expect(found.stdout == "" and linked == wanted, f"{linked} {found.stdout}")
 
 
 def write_program(path, text):

@@ -24,7 +24,7 @@ struct ForwardOptions {
   graph::MicroBatch micro;
   Dtype compute;
   bool training;           ///< false: evaluation, no dropout
-  int64_t chunk_rows = 0;  ///< classifier; 0: chosen from the shape alone
+  int64_t chunk_rows = 0;  ///< classifier, at most; 0: chosen from the shape alone
 };
 
 /// Forward graph with loss. Parameter names are Hugging Face's without "transformer.":
