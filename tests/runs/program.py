@@ -61,13 +61,14 @@ class Result:
 
 class Program:
     """The program at argv[1], started through the launcher at argv[2], in a temporary folder; a
-    library at argv[3] is loaded ahead of it where `train` is told so."""
+    library at argv[3] is loaded ahead of it where `train` is told so. `words` replaces argv[1:]."""
 
-    def __init__(self):
-        if len(sys.argv) not in (3, 4):
+    def __init__(self, words=None):
+        words = sys.argv[1:] if words is None else words
+        if len(words) not in (2, 3):
             sys.exit(f"usage: {sys.argv[0]} ZEROAPP MPIEXEC [LIBRARY]")
-        self.zeroapp, self.mpiexec = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-        self.library = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
+        self.zeroapp, self.mpiexec = pathlib.Path(words[0]).resolve(), words[1]
+        self.library = pathlib.Path(words[2]).resolve() if len(words) > 2 else None
         self.place = tempfile.TemporaryDirectory(prefix="zeroapp-")
         self.folder = pathlib.Path(self.place.name)
         verse = "".join(f"{i} times {i} is {i * i}.\n" for i in range(400))
