@@ -85,5 +85,10 @@ find "$bundle" -type f \( -name '*.so*' -o -path '*/programs/*' \) -exec strip -
 bytes=$(find "$bundle" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
 say "bundle: $bundle, $((bytes / 1000000)) MB in $(find "$bundle" -type f | wc -l) files"
 (cd "$bundle" && du -sh --apparent-size programs/* lib openmpi pmix)
+# Two ranks start where neither ssh nor a network is: without a GPU doctor ends with another status.
+started=$("$root/tools/lone_machine.sh" "$bundle/bin/mpirun" --oversubscribe --bind-to none -np 2 \
+  "$bundle/bin/zeroapp" doctor 2>&1) || true
+grep -q 'mpirun: 2 ranks' <<< "$started" ||
+  fail 1 "the bundle's mpirun does not start two ranks by itself: $started"
 [ "$bytes" -le $((most_megabytes * 1000000)) ] ||
   fail 1 "the bundle has more than $most_megabytes MB: it would not travel"

@@ -103,13 +103,13 @@ struct Hang {
 
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const Session& session) {
   const bool one_node = session.ranks() > 1 && !wants_mpi() && comm::all_ranks_share_a_node();
-  const auto of_host = [&] {
-    if (session.ranks() == 1) return comm::make_self();
-    return one_node ? comm::make_shm({}) : comm::make_mpi({});
-  };
+  const auto of_host = [&] { return one_node ? comm::make_shm({}) : comm::make_mpi({}); };
   std::vector<std::unique_ptr<comm::Communicator>> comms;
   for (size_t channel = 0; channel < std::size(plan::kCollectiveLanes); ++channel) {
-    if (!drives_devices()) {
+    if (session.ranks() == 1) {
+      // The plan of one rank has no collective, and NCCL's staging would take 64 MiB a lane.
+      comms.push_back(comm::make_self());
+    } else if (!drives_devices()) {
       comms.push_back(of_host());
     } else if (session.shares_devices() || !comm::has_nccl()) {
       comms.push_back(comm::make_host_staged(of_host(), {}));
