@@ -63,7 +63,7 @@ link_cuda_libraries() {
   link_cudnn "$1" "${folders[@]}"
 }
 
-order=() failed=0 cut=0 only=${only:-} lists=${lists:-} end=${end:-0}
+order=() failed=0 cut=0 only=${only:-} lists=${lists:-} end=${end:-0} part=${part:-}
 declare -A results
 
 # is_wanted NAME
@@ -83,16 +83,28 @@ outcome_of() {
   fi
 }
 
+# share_of SHARE LEFT: the seconds that a check may take where LEFT are left. One that was chosen by
+# $only alone may take all of them. In a $part each keeps its share, so that one which hangs leaves
+# time to the others; half of it, about what is expected, will do.
+share_of() {
+  if [ -n "$part" ]; then
+    if [ "$2" -ge $(($1 / 2)) ] && [ "$2" -lt "$1" ]; then echo "$2"; else echo "$1"; fi
+  elif [ -n "$only" ]; then
+    echo "$2"
+  else
+    echo "$1"
+  fi
+}
+
 # check NAME SHARE COMMAND...: runs it for at most SHARE seconds, about twice of what it is expected
-# to take, where so many are left before $end: else shorter ones have the time. Of checks that were
-# chosen by $only each may take all that is left.
+# to take, where so many are left before $end: else shorter ones have the time.
 check() {
   local name=$1 share=$2 left=$((end - SECONDS)) start=$SECONDS code=0
   is_wanted "$name" || return 0
   if [ -n "$lists" ]; then say "$share $name" && return 0; fi
   shift 2
   order+=("$name")
-  if [ -n "$only" ]; then share=$left; fi
+  share=$(share_of "$share" "$left")
   if [ "$left" -le 5 ] || [ "$share" -gt "$left" ]; then
     results[$name]="not run: it may take $share s, and $left s were left"
     return 0

@@ -10,6 +10,9 @@ promises in 16 bits, and what took the device's time; a model costs 6 N + 6 L C 
 (src/model/README.md). The first two steps never count: the first measures products op by op, the
 second is recorded. "exposed" is the time a step in which compute waited for transfers, disks or
 peers. --tokens is of a step, by default one micro-batch. --to appends the same as a line of JSON.
+
+Ends with 77 where the model does not fit the device, and with 1 where the training failed, or ran
+on a GPU without cuDNN's attention, several times slower: such a figure tells nothing of the model.
 """
 import argparse
 import json
@@ -24,6 +27,7 @@ import tempfile
 PEAK = 989e12
 LENGTH = 1024
 COLD_STEPS = 2
+DOES_NOT_FIT, NOT_JUDGED = 6, 77
 SHAPES = {"gpt2": (12, 768), "gpt2-medium": (24, 1024), "gpt2-large": (36, 1280),
           "gpt2-xl": (48, 1600), "gpt2_1.5b": (48, 1600), "gpt2_10b": (50, 4096)}
 INPUT = """
@@ -58,7 +62,7 @@ def shape_of(model):
 
 
 def train(zeroapp, place, options):
-    """The run's metrics and summary; None with its last words printed where it failed."""
+    """The run's metrics and summary; where it failed, the end, behind its last words."""
     path = place / "speed.toml"
     batch = max(options.micro, (options.tokens or 0) // LENGTH)
     path.write_text(INPUT.format(batch=batch, micro=options.micro, size=shape_of(options.model)[2],
@@ -68,7 +72,7 @@ def train(zeroapp, place, options):
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if result.returncode != 0:
         print(result.stdout[-2000:])
-        return None
+        sys.exit(NOT_JUDGED if result.returncode == DOES_NOT_FIT else 1)
     metrics = (place / "run" / "metrics.jsonl").read_text().splitlines()
     return ([json.loads(line) for line in metrics],
             json.loads((place / "run" / "summary.json").read_text()))
@@ -81,6 +85,12 @@ def memory_of(metrics, summary):
     return {"planned": device["planned_bytes"], "allocated": device["allocated_bytes"],
             "before": before and int(before["max"]),
             "peak": metrics[-1].get("device_bytes_peak")}
+
+
+def lacks_attention(summary):
+    """On a GPU, whose bytes the summary then tells, attention is our own kernels'."""
+    is_gpu = summary["memory"]["device"]["used_before_bytes"] is not None
+    return is_gpu and not summary["libraries"]["attention"]
 
 
 def figures(options, metrics, summary):
@@ -99,6 +109,7 @@ def figures(options, metrics, summary):
             "tokens_per_s": rate, "least": min(rates), "most": max(rates),
             "mfu": rate * flops / PEAK, "first_loss": metrics[0]["loss"],
             "last_loss": metrics[-1]["loss"], "ms_a_step": phases,
+            "libraries": summary["libraries"],
             "device_bytes": memory_of(metrics, summary)}
 
 
@@ -125,8 +136,6 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as place:
         done = train(options.zeroapp.resolve(), pathlib.Path(place), options)
-    if done is None:
-        sys.exit(1)
     found = figures(options, *done)
     print(f"{found['model']} {found['dtype']}, {found['tokens_a_step']} tokens a step in "
           f"micro-batches of {found['micro_batch']} {' '.join(found['settings'])}: "
@@ -135,7 +144,10 @@ def main():
           f"{100 * found['mfu']:.1f} % of 989 TFLOP/s, {found['exposed_ms']:.1f} ms exposed of "
           f"{found['step_ms']:.1f}, bytes of the device {found['device_bytes']}, loss "
           f"{found['first_loss']:.3f} to {found['last_loss']:.3f}, ms a step by phase: "
-          f"{found['ms_a_step']}")
+          f"{found['ms_a_step']}, libraries {found['libraries']}")
+    if lacks_attention(done[1]):
+        sys.exit("gpu_speed.py: attention is not cuDNN's: the figure is left out; make "
+                 "libcudnn.so.9 of 9.16 or later, and libnvrtc, known to the loader")
     if options.to:
         with options.to.open("a") as out:
             out.write(json.dumps(found) + "\n")

@@ -10,6 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "zero/kernels/attention.hpp"
+#include "zero/kernels/product.hpp"
 #include "zero/train/disk_report.hpp"
 #include "zero/train/state_hash.hpp"
 
@@ -190,6 +192,8 @@ Json head_json(const SummaryParts& parts) {
             {"parameters", plan::name_of(request.weight_home)}}},
           {"reproducible", request.reproducible},
           {"communicator", parts.engine.backend()},
+          {"libraries",
+           {{"products", kernels::product_library()}, {"attention", kernels::attention_library()}}},
           {"parameters", model::parameter_count(parts.plan.build->model)},
           {"batch",
            {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},

@@ -78,6 +78,16 @@ def only_what_timeout_ended_is_cut():
         expect(found.startswith(words), f"{code} after {seconds} of 20 s: {found}")
 
 
+def a_check_of_a_part_keeps_its_share():
+    """--only alone gives all that is left: a hanging check would eat the time of a part."""
+    for only, part, share, left, expected in (("", "", 100, 300, 100), ("x", "", 100, 300, 300),
+                                              ("x", "3", 100, 300, 100), ("x", "3", 100, 60, 60),
+                                              ("x", "3", 100, 40, 100)):
+        settings = f"only={only} part={part}\n. tools/gpu_checks.sh\nshare_of {share} {left}"
+        found = call("bash", "-ceu", settings, cwd=ROOT).stdout
+        expect(found == f"{expected}\n", f"{only}, {part}, {share} of {left}: {found}")
+
+
 def libraries_are_linked_where_programs_want_them(place):
     write_program(place / "bundle/programs/zeroapp", "libcublasLt.so.13")
     write_program(place / "cuda13/libcublasLt.so.13", "")
@@ -134,6 +144,8 @@ def speed(model, settings, rate, **more):
 
 # No run without offload: 2 % of the step is waiting.
 BILLIONS = speed("gpt2_10b", [HOST], 1)
+FEW_TOKENS = [speed(TEN, settings, rate, tokens_a_step=16384)
+              for settings, rate in (([], 100), ([HOST], 55))]
 
 
 def run_script(tree, env, *words):
@@ -149,14 +161,16 @@ def results_go_where_they_are_wanted(place):
 
     out = place / "out"
     out.mkdir()
-    runs = [speed(TEN, ["a", HOST], 97), speed(TEN, ["a"], 1), speed(TEN, ["a"], 100), BILLIONS]
+    runs = [speed(TEN, ["a", HOST], 97), speed(TEN, ["a"], 1), speed(TEN, ["a"], 100), BILLIONS,
+            *FEW_TOKENS]
     write_runs(out, runs)
     found = run_script(tree, env, "--out", out, "--only", "device memory|host optimizer")
     expect(found.returncode == 0 and "2 passed, 0 failed" in found.stdout, found.stdout)
     expect("0.970 of the same without offload (at least 0.95)" in found.stdout, found.stdout)
     path, = out.glob("nvidia-h200-*.json")
     written = json.loads(path.read_text())
-    expect([run["tokens_per_s"] for run in written["runs"]] == [97, 100, 1], written)
+    expect([run["tokens_per_s"] for run in written["runs"]] == [97, 100, 1, 100, 55],
+           written)
     expect(written["machine"] == "NVIDIA H200" and written["offload"][0]["reached"], written)
     found = run_script(tree, env, "--only", "nothing")
     expect(found.returncode == 2 and "no check has such a name" in found.stdout, found.stdout)
@@ -228,14 +242,18 @@ def slow_offload_fails(place):
     plain, fine = speed(TEN, [], 100), speed(TEN, [HOST], 95)
     expect(judged(place, "offload", plain) == 77, "nothing is offloaded")
     expect(judged(place, "offload", plain, speed(TEN, [HOST], 94.9)) == 1, "0.949 is too little")
-    expect(judged(place, "offload", plain, fine) == 77, "ten billion have no run")
+    expect(judged(place, "offload", plain, fine, *FEW_TOKENS) == 77, "ten billion have no run")
     expect(judged(place, "offload", BILLIONS) == 77, "their width has no run")
-    expect(judged(place, "offload", plain, fine, BILLIONS) == 0, "0.95 and 2 % of the step")
+    expect(judged(place, "offload", plain, fine, BILLIONS) == 77, "16,384 tokens have no run")
+    fine = [fine, *FEW_TOKENS]
+    expect(judged(place, "offload", plain, *fine, BILLIONS) == 0, "0.95, 0.55 and 2 % of the step")
+    slow = speed(TEN, [HOST], 54.9, tokens_a_step=16384)
+    expect(judged(place, "offload", FEW_TOKENS[0], slow) == 1, "0.549 is too little")
     other = speed(TEN, [HOST], 50, micro_batch=8)
     expect(judged(place, "offload", plain, other, BILLIONS) == 77, "it has no reference")
-    expect(judged(place, "offload", plain, fine, {**BILLIONS, "dtype": "fp16"}) == 77, "no bf16")
+    expect(judged(place, "offload", plain, *fine, {**BILLIONS, "dtype": "fp16"}) == 77, "no bf16")
     more = speed("gpt2-xl", [HOST], 1)
-    expect(judged(place, "offload", plain, fine, BILLIONS, more) == 0, "nothing is promised of it")
+    expect(judged(place, "offload", plain, *fine, BILLIONS, more) == 0, "nothing is promised of it")
     expect(judged(place, "offload", {**BILLIONS, "exposed_ms": 6.0}) == 1, "6 % is too much")
 
 
@@ -248,13 +266,14 @@ def what_misses_its_bound_fails(place):
     unknown = speed("gpt2", [], 1, device_bytes=held)
     expect(judged(place, "memory", unknown) == 77, "of a host")
     expect(judged(place, "memory", plain, unknown) == 77, "one of two")
-    fast = [speed(model, [], 1, mfu=0.52) for model in
-            ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")] + [{**BILLIONS, "mfu": 0.48}]
+    fast = [speed(model, [], 1, mfu=0.52, tokens_a_step=524288) for model in
+            ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")] + [{**BILLIONS, "mfu": 0.5}]
     expect(judged(place, "speeds", *fast) == 0, "all are reached")
+    expect(judged(place, "speeds", *fast[:4], {**BILLIONS, "mfu": 0.49}) == 1, "49 %")
     for some in (fast[1:], fast[:4]):
         expect(judged(place, "speeds", *some) == 77, "one has no run")
     expect(judged(place, "speeds", *fast, gpu="NVIDIA H100") == 77, "promised of an H200")
-    slow = speed("gpt2-xl", [], 1, mfu=0.51)
+    slow = speed("gpt2-xl", [], 1, mfu=0.51, tokens_a_step=524288)
     expect(judged(place, "speeds", slow) == 1, "51 %")
     expect(judged(place, "speeds", slow, gpu="NVIDIA H100") == 77, "promised of an H200")
 
@@ -331,6 +350,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="gpu-check-") as place:
             part(pathlib.Path(place))
     only_what_timeout_ended_is_cut()
+    a_check_of_a_part_keeps_its_share()
     suites_are_sanitized()
     parts_hold_every_check()
     print("checks are told apart")

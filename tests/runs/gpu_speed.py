@@ -11,9 +11,16 @@ from program import Program, check
 TOOL = pathlib.Path(__file__).resolve().parent.parent.parent / "tools/gpu_speed.py"
 
 
-def measure(program, model, *options):
+# In place of the program: leaves the files of a run that took place, or ends with a status.
+STAND_IN = """#!/bin/sh
+mkdir run && cp {folder}/metrics.jsonl {folder}/summary.json run && exit {status}
+"""
+
+
+def measure(program, model, *options, zeroapp=None):
     # Settings stand behind options, as in gpu_check.sh.
-    command = [sys.executable, str(TOOL), str(program.zeroapp), model, "1", "--tokens", "1024",
+    command = [sys.executable, str(TOOL), str(zeroapp or program.zeroapp), model, "1", "--tokens",
+               "1024",
                *options]
     return subprocess.run(command, text=True, capture_output=True, env=program.env, check=False)
 
@@ -21,6 +28,27 @@ def measure(program, model, *options):
 def refused(program, word, model, *options):
     result = measure(program, model, *options)
     check(result.returncode != 0 and word in result.stderr, f"{word}: {result.stderr}")
+
+
+def pretended(program, found, attention, status=0):
+    """The status of the tool for a run on a GPU with this library of attention."""
+    seen = program.folder / "seen"
+    seen.mkdir(exist_ok=True)
+    step = {"step": 1, "tokens": 1024, "tokens_per_s": 9.0, "step_ms": 1.0, "exposed_ms": 0.0,
+            "loss": 9.0}
+    (seen / "metrics.jsonl").write_text(f"{json.dumps(step)}\n" * 4)
+    device = {"planned_bytes": 1, "allocated_bytes": 1, "used_before_bytes": {"max": 1}}
+    summary = {"parameters": 1, "phases": {}, "memory": {"device": device},
+               "libraries": {**found["libraries"], "attention": attention}}
+    (seen / "summary.json").write_text(json.dumps(summary))
+    stand_in = program.folder / "stand_in"
+    stand_in.write_text(STAND_IN.format(folder=seen, status=status))
+    stand_in.chmod(0o755)
+    to = program.folder / "pretended.jsonl"
+    to.unlink(missing_ok=True)
+    result = measure(program, "1x64x2", "--steps", "4", "--to", str(to), zeroapp=stand_in)
+    check(to.exists() == (result.returncode == 0), f"{attention}: {result.stderr}")
+    return result.returncode
 
 
 def main():
@@ -37,6 +65,11 @@ def main():
     bytes_of = found["device_bytes"]
     check(bytes_of["planned"] == bytes_of["allocated"] > 0 and bytes_of["before"] is None, found)
     check("tokens/s" in result.stdout, result.stdout)
+    check(found["libraries"]["products"] != "", found)
+    check(pretended(program, found, "cuDNN 9.19") == 0, "a GPU with cuDNN's attention")
+    check(pretended(program, found, "") == 1, "without it no figure counts")
+    check(pretended(program, found, "cuDNN 9.19", status=6) == 77, "what does not fit")
+    check(pretended(program, found, "cuDNN 9.19", status=7) == 1, "what fails is")
     refused(program, "at least 3 give a figure", "1x64x2", "--steps", "2")
     refused(program, "layers x width x heads", "gpt5", "--steps", "3")
     print("a speed is measured")
