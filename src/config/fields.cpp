@@ -126,6 +126,7 @@ void run_fields(Table& table, SessionConfig& c) {
   table.integer("watchdog", c.watchdog, {.low = 1, .high = 86400, .automatic = true});
   table.integer("threads", c.threads, {.high = 4096});
   table.flag("share_device", c.share_device);
+  table.flag("record", c.record);
   table.word("machine", c.machine);
 }
 

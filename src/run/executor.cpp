@@ -211,6 +211,9 @@ class Executor::Impl {
 
   void keep_trace(int bodies) {
     trace_.emplace(plan_, bodies);
+    queue_one_by_one();
+  }
+  void queue_one_by_one() {
     if (!Recording::is_possible()) return;
     std::array<LaneSegments, kLanes> segments = make_segments(plan_, 1);
     for (size_t lane = 0; lane < kLanes; ++lane) {
@@ -384,6 +387,7 @@ std::vector<Executor::Profile> Executor::profile() const { return impl_->profile
 PhaseSeconds Executor::phase_seconds() const { return impl_->phase_seconds(); }
 void Executor::clear_profile() { impl_->clear_profile(); }
 void Executor::keep_trace(int bodies) { impl_->keep_trace(bodies); }
+void Executor::queue_one_by_one() { impl_->queue_one_by_one(); }
 std::vector<TracedBody> Executor::trace() const { return impl_->trace(); }
 
 void Executor::set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook) {

@@ -160,6 +160,9 @@ class Executor {
   /// it at once. Evaluations are not kept. Between runs. On a device ops are then queued one by
   /// one.
   void keep_trace(int bodies);
+  /// From now on a device is given each op by itself and records none. Between runs; a host does
+  /// that anyway.
+  void queue_one_by_one();
   /// What is kept, the oldest first; between runs, and valid until the next one.
   std::vector<TracedBody> trace() const;
 

@@ -33,18 +33,26 @@ train::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
           .source = "a guess"};
 }
 
+/// Keys that act on GPUs alone, where they ask for something.
+void warn_of_keys_of_devices(const ConfigInput& input) {
+  const auto tell = [&](const std::string& key, const char* value, const char* why) {
+    warn(text(input.written.at(key).place, ": ", key, ": ", value,
+              " changes nothing: this program is built for the host, ", why));
+  };
+  const SessionConfig& run = input.config.run;
+  if (run.share_device) {
+    tell("run.share_device", "true", "where ranks share the cores anyway; write false");
+  }
+  if (!run.record) tell("run.record", "false", "which records no kernels; write true");
+}
+
 }  // namespace
 
 void Run::read_input() {
   session_.together([&] { input_ = read_config_file(line_.input, line_.overrides); });
   if (session_.is_first()) {
     for (const std::string& warning : input_.warnings) warn(warning);
-    const bool shares = input_.config.run.share_device && !drives_devices();
-    if (shares) {
-      warn(input_.written.at("run.share_device").place +
-           ": run.share_device: true changes nothing: this program is built for the host, where "
-           "ranks share the cores anyway; write false");
-    }
+    if (!drives_devices()) warn_of_keys_of_devices(input_);
   }
   train::require_same(session_, "the program", version());
   train::require_same_settings(session_, effective_toml(input_));
@@ -224,6 +232,7 @@ void Run::begin() {
   }
   load_initial_weights();
   outlook_.rates = engine_->begin_disk();
+  if (!config_.run.record) engine_->executor().queue_one_by_one();
   if (config_.profile.trace) engine_->executor().keep_trace(train::traced_bodies(build_.plan));
 }
 
