@@ -37,6 +37,9 @@ std::vector<Store::Leftover> Store::leftovers() const {
       if (!latest()) add("points at no step that is here", "the next save replaces it");
     } else if (name.starts_with(kDamaged)) {
       add("set aside, as it did not verify", "remove it with rm -r when nobody needs it");
+    } else if (name.starts_with(kStreak)) {
+      add("set aside, as it lies in a streak of skipped steps",
+          "remove it with rm -r when nobody needs it");
     } else if (!step_in(name)) {
       add("is not of a checkpoint", "move it away if nobody needs it here");
     } else if (is_empty_folder(name)) {

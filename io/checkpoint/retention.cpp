@@ -22,7 +22,8 @@ void Store::retain(const Retention& retention) {
     const int64_t step = all[i];
     const bool periodic = retention.keep_every > 0 && step % retention.keep_every == 0;
     const bool needed = (newest != all.rend() && step == *newest) || step == latest();
-    if (!periodic && !needed && step != retention.best) remove_step(step);
+    const bool named = step == retention.best || step == retention.healthy;
+    if (!periodic && !needed && !named) remove_step(step);
   }
 }
 

@@ -8,7 +8,8 @@
 namespace zero::checkpoint {
 
 /// What stands in front of a name while its folder is being made or removed.
-inline constexpr std::string_view kMaking = ".tmp-", kRemoving = ".del-", kDamaged = "damaged-";
+inline constexpr std::string_view kMaking = ".tmp-", kRemoving = ".del-", kDamaged = "damaged-",
+                                  kStreak = "streak-";
 inline constexpr const char *kLatest = "latest", *kLock = "LOCK";
 
 /// The step of a folder of that very name: "step00001200" is 1200.

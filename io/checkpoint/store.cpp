@@ -90,8 +90,9 @@ void Store::make_root() {
 void Store::open_root() {
   const std::vector<std::string> all = names();
   const auto ours = [](const std::string& name) {
-    return name == kLock || name == kLatest || name.starts_with(kDamaged) || step_in(name) ||
-           is_unique_name(name, kMaking) || is_unique_name(name, kRemoving);
+    return name == kLock || name == kLatest || name.starts_with(kDamaged) ||
+           name.starts_with(kStreak) || step_in(name) || is_unique_name(name, kMaking) ||
+           is_unique_name(name, kRemoving);
   };
   const std::string problem = std::all_of(all.begin(), all.end(), ours)
                                   ? give_permissions(root_.descriptor(), options_.permissions)

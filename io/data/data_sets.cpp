@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "io/data/formats.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/data/open_tokens.hpp"
@@ -63,6 +64,18 @@ uint64_t DataSets::fingerprint() const {
   if (!validation_source) return first;
   // Multiplying by an odd number keeps every bit of the first.
   return (first * 0x9E3779B97F4A7C15u) ^ validation_source->fingerprint();
+}
+
+std::vector<std::string> data_files(const DataOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& path : {options.train, options.validation}) {
+    if (path.empty() || path == "synthetic") continue;
+    paths.push_back(path);
+    if (path.ends_with(".bin")) paths.push_back(index_path(path));
+  }
+  if (paths.empty() || options.tokenizer == "bytes") return paths;
+  for (const char* name : {"/vocab.json", "/merges.txt"}) paths.push_back(options.tokenizer + name);
+  return paths;
 }
 
 DataSets open_data(const DataOptions& options) {

@@ -27,18 +27,26 @@ std::string row(const std::string& step, const std::string& written, const std::
 std::string state_of(const train::StepSurvey& step, train::SurveyDepth depth) {
   if (!step.verifies()) return "DAMAGED: " + step.problems[0];
   const bool read = depth == train::SurveyDepth::blocks;
+  const std::string streak =
+      step.skipped > 0 ? text(", in a streak of ", counted(step.skipped, "skipped step")) : "";
   return text(read ? "verifies" : "complete, blocks not read",
-              step.weights_only ? ", weights alone" : "");
+              step.weights_only ? ", weights alone" : "", streak);
 }
 
 Json optional_json(const std::optional<int64_t>& step) { return step ? Json(*step) : Json(); }
 
 Json step_json(const train::StepSurvey& step) {
-  return {{"step", step.step},           {"folder", step.folder},
-          {"written", step.written},     {"bytes", step.bytes},
-          {"files", step.files},         {"ranks", step.ranks},
-          {"stage", step.stage},         {"compute", step.compute},
-          {"verifies", step.verifies()}, {"weights_only", step.weights_only},
+  return {{"step", step.step},
+          {"folder", step.folder},
+          {"written", step.written},
+          {"bytes", step.bytes},
+          {"files", step.files},
+          {"ranks", step.ranks},
+          {"stage", step.stage},
+          {"compute", step.compute},
+          {"verifies", step.verifies()},
+          {"weights_only", step.weights_only},
+          {"healthy", step.skipped == 0},
           {"problems", step.problems}};
 }
 

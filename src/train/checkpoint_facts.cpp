@@ -91,6 +91,11 @@ bool is_free(const std::string& key) {
          std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
 }
 
+/// Keys on which it depends whether steps after a streak are finite again.
+bool may_end_streak(const std::string& key) {
+  return key == "optimizer.lr" || key == "gradient_clipping" || key.starts_with("scheduler.");
+}
+
 const std::string& fact(const Facts& facts, const std::string& name) {
   static const std::string kNone = "unknown";
   const auto found = facts.find(name);
@@ -168,6 +173,12 @@ kernels::StepState state_in(const Facts& facts) {
   return state;
 }
 
+int64_t skipped_in_row(const Facts& facts) {
+  int64_t skipped = 0;
+  return read_number(fact(facts, "state.skipped_in_row"), skipped) ? std::max<int64_t>(0, skipped)
+                                                                   : 0;
+}
+
 void add_best(const Evaluation& best, Facts& facts) {
   facts[kBestStep] = number_text(best.step);
   facts[kBestLoss] = number_text(best.loss);
@@ -213,6 +224,7 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
     if (was == is) continue;
     if (name == kDataFact && other_data) {
       changes.listed.push_back(text("data: fingerprint ", was, ", now ", is));
+      changes.may_end_streak = true;
       continue;
     }
     changes.refused = text(name, " is ", was, " there and ", is, " now",
@@ -222,6 +234,7 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
   for (const auto& [key, was, is] :
        differences(fact(saved, kConfigurationFact), fact(now, kConfigurationFact))) {
     if (!is_free(key)) changes.listed.push_back(text(key, " = ", was, ", now ", is));
+    changes.may_end_streak |= may_end_streak(key);
   }
   const std::string &was = fact(saved, "arithmetic"), &is = fact(now, "arithmetic");
   if (was != is) changes.listed.push_back(text("arithmetic: ", was, ", now ", is));

@@ -13,7 +13,7 @@ namespace zero::train {
 /// Facts that others than a resume ask for.
 inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFact = "tokenizer",
                             *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only",
-                            *kSamplesFact = "samples_consumed";
+                            *kSamplesFact = "samples_consumed", *kHealthyFact = "healthy";
 
 /// Whether a checkpoint holds weights alone, from which no training goes on.
 bool is_weights_only(const Facts& facts);
@@ -27,6 +27,9 @@ void add_state(const kernels::StepState& state, Facts& facts);
 /// The reverse. Throws Error(kInput) naming the fact that is missing or no number.
 kernels::StepState state_in(const Facts& facts);
 
+/// Attempts in a row that were skipped up to a checkpoint; 0 where it does not say.
+int64_t skipped_in_row(const Facts& facts);
+
 /// Adds the evaluation of the best checkpoint so far.
 void add_best(const Evaluation& best, Facts& facts);
 
@@ -37,6 +40,8 @@ struct FactChanges {
   std::string refused;              ///< what forbids to go on, as a sentence; "" if nothing does
   std::vector<std::string> listed;  ///< "optimizer.lr = 0.01, now 0.02"
   bool other_precision = false;
+  /// Whether the learning rate, clipping or the data are others: what a streak may end by.
+  bool may_end_streak = false;
 };
 /// What is different from when a checkpoint was written. Architecture, tokenizer and, unless
 /// `other_data`, the data may not be; ranks, stage, buckets, recompute, intervals and output need

@@ -43,8 +43,10 @@ const char* place_of(const RunConfig& config) {
 /// What checkpoint.dir was in a run; "" if `folder` is none, or the run has named nothing.
 std::string named_folder(const std::string& folder) {
   const std::string settings = folder + "/effective.toml";
-  return fs::exists(settings) ? read_config_file(settings, {}, Writer::run).config.checkpoint.dir
-                              : "";
+  std::error_code none;
+  return fs::exists(settings, none)
+             ? read_config_file(settings, {}, Writer::run).config.checkpoint.dir
+             : "";
 }
 
 }  // namespace
@@ -81,7 +83,8 @@ std::optional<Start> Checkpointer::find_start() {
            ": points at a checkpoint that is not there, and there is no ",
            "other - restore one, or remove ", link, " to begin anew");
   });
-  std::optional<Start> start = newest(*store_, shared_steps(*store_));
+  std::vector<int64_t> steps = shared_steps(*store_);
+  std::optional<Start> start = newest(*store_, steps);
   if (!start && !wanted.resume_from.empty()) {
     const CheckpointPlace place = find_checkpoints(wanted.resume_from);
     session_.together([&] {
@@ -91,7 +94,8 @@ std::optional<Start> Checkpointer::find_start() {
       }
       other_ = std::make_unique<Store>(Store::Options{.root = place.root});
     });
-    start = newest(*other_, place.step ? std::vector{*place.step} : shared_steps(*other_));
+    steps = place.step ? std::vector{*place.step} : shared_steps(*other_);
+    start = newest(*other_, steps);
   }
   const bool required = wanted.resume == Resume::require || !wanted.resume_from.empty();
   session_.together([&] {
@@ -100,8 +104,9 @@ std::optional<Start> Checkpointer::find_start() {
            ": holds no checkpoint to go on from - to begin anew ",
            other_ ? "remove checkpoint.resume_from" : "write checkpoint.resume = \"auto\"");
   });
-  if (start) require_same_training(*start);
-  return start;
+  if (!start) return start;
+  require_same_training(*start);
+  return out_of_streak(std::move(*start), steps);
 }
 
 /// Its manifest, and whether its files are there, by each rank some.
@@ -213,7 +218,7 @@ bool Checkpointer::load(const Start& start, Engine& engine) {
   if (start.store != store_.get()) return true;
   best_ = best_in(start.manifest.facts);
   session_.together([&] {
-    if (session_.is_first()) set_damaged_aside(start);
+    if (session_.is_first()) set_newer_aside(start);
   });
   return true;
 }
@@ -236,31 +241,18 @@ void Checkpointer::take_state(const Start& start, Engine& engine) {
   session_.together([&] {
     const kernels::StepState fresh = engine.state();
     kernels::StepState state = state_in(start.manifest.facts);
-    if (changes_since(start.manifest.facts, facts_, config_.data.changed).other_precision) {
+    const FactChanges changes = changes_since(start.manifest.facts, facts_, config_.data.changed);
+    if (changes.other_precision) {
       // A loss scale belongs to the precision that it was found for.
       state.loss_scale = fresh.loss_scale;
       state.hysteresis_left = fresh.hysteresis_left;
       state.scaler_iteration = fresh.scaler_iteration;
       state.last_overflow = fresh.last_overflow;
     }
+    if (config_.fp16.loss_scale > 0) state.loss_scale = fresh.loss_scale;  // one that was chosen
+    if (changes.may_end_streak) state.skipped_in_row = 0;
     engine.set_state(state);
   });
-}
-
-/// Steps that will be reached again must have a place, and a step is never overwritten.
-void Checkpointer::set_damaged_aside(const Start& start) {
-  for (const int64_t step : store_->steps()) {
-    if (step <= start.manifest.step) continue;
-    const std::string from = store_->root() + "/" + Store::folder_of(step);
-    std::string to;
-    for (int i = 1; to.empty() || fs::exists(to); ++i) {
-      to = text(store_->root(), "/damaged-", i, "-", Store::folder_of(step));
-    }
-    std::error_code error;
-    fs::rename(from, to, error);
-    if (error) refuse(Exit::kIo, from, ": to ", to, ": ", error.message());
-    std::fprintf(stderr, "zeroapp: warning: %s is now %s\n", from.c_str(), to.c_str());
-  }
 }
 
 }  // namespace zero::train

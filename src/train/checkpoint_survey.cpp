@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "src/train/checkpoint_facts.hpp"
+#include "src/train/streaks.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/train/checkpointer.hpp"
@@ -47,6 +49,7 @@ void describe(const Manifest& manifest, StepSurvey& step) {
   step.stage = fact("stage");
   step.compute = fact("compute");
   step.weights_only = is_weights_only(manifest.facts);
+  step.skipped = streak_in(manifest).skipped;
 }
 
 /// Keeps what `work` finds wrong with a step; what it cannot read is no finding.
@@ -87,6 +90,21 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
   return step;
 }
 
+/// What a resume with the same settings would do where `newest` lies in a streak.
+void leave_streak(const StepSurvey& newest, Survey& survey) {
+  std::vector<StreakMark> marks;
+  for (const StepSurvey& step : survey.steps) {
+    if (!step.verifies() || step.step > newest.step) continue;
+    marks.push_back({.step = step.step, .skipped = step.skipped});
+  }
+  survey.why =
+      text("step ", newest.step, " lies in a streak of ", counted(newest.skipped, "skipped step"));
+  const std::optional<int64_t> before = before_streak(marks);
+  survey.resume = before.value_or(newest.step);
+  survey.why += before ? ", which another learning rate, clipping or data may end"
+                       : ", and there is no healthy one";
+}
+
 /// What a resume would do, which tries the newest step first.
 void choose(Survey& survey) {
   const StepSurvey* passed_over = nullptr;
@@ -107,6 +125,7 @@ void choose(Survey& survey) {
     survey.resume = step->step;
     survey.why =
         passed_over ? text("step ", passed_over->step, " does not verify") : "it is the newest";
+    if (step->skipped > 0) leave_streak(*step, survey);
     return;
   }
   survey.why = passed_over ? "none of them verifies: it would end with status 4"

@@ -7,6 +7,7 @@
 #include "src/train/checkpoint_background.hpp"
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_save.hpp"
+#include "src/train/streaks.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::train {
@@ -37,7 +38,8 @@ Checkpointer::Checkpointer(Session& session, const RunConfig& config, const plan
       config_(config),
       plan_(plan),
       facts_(std::move(facts)),
-      kept_(std::make_unique<KeptOfSaves>()) {
+      kept_(std::make_unique<KeptOfSaves>()),
+      streaks_(std::make_unique<StreakRecord>()) {
   open_store();
   require_shared_folder();
   session_.together([&] {
@@ -125,7 +127,10 @@ void Checkpointer::save(const DataCursor& done, Engine& engine) {
   const int64_t step = done.steps;
   Facts facts = facts_;
   facts[kSamplesFact] = std::to_string(done.samples);
-  add_state(engine.state(), facts);
+  const kernels::StepState state = engine.state();
+  add_state(state, facts);
+  const StreakMark mark = streak_mark(config_, step, state);
+  add_streak(mark, facts);
   const bool measured = noted_ && noted_->step == step;
   best_if_saved_ = measured && (!best_ || noted_->loss < best_->loss) ? noted_ : best_;
   if (best_if_saved_) add_best(*best_if_saved_, facts);
@@ -137,7 +142,8 @@ void Checkpointer::save(const DataCursor& done, Engine& engine) {
                   .facts = std::move(facts),
                   .retention = {.keep = config_.checkpoint.keep,
                                 .keep_every = config_.checkpoint.keep_every,
-                                .best = {}},
+                                .best = {},
+                                .healthy = healthy_beside(mark)},
                   .kept = *kept_};
   if (best_if_saved_) order.retention.best = best_if_saved_->step;
   saving_ = step;
@@ -160,6 +166,7 @@ void Checkpointer::conclude(const std::string& problem) {
     return give_up();
   }
   committed_ = step;
+  streaks_->committed.push_back(streaks_->saving);
   best_ = best_if_saved_;
 }
 

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "zero/base/error.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero::train {
 namespace {
@@ -46,6 +47,9 @@ void occupy_standard_files() {
 }
 
 std::string file_text(const std::string& path) {
+  std::error_code ignored;
+  // A pipe would be waited for.
+  if (!fs::is_regular_file(path, ignored)) return "";
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -69,12 +73,13 @@ void write_file(const std::string& path, std::string_view content) {
   const std::string next = path + ".tmp";
   int reason = 0;
   {
-    const OpenFile file(open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    const OpenFile file = make_own(next);
     reason = file ? write_all(file, content) : errno;
+    if (reason == 0 && !sync_file(file)) reason = errno;
   }
   if (reason == 0 && std::rename(next.c_str(), path.c_str()) != 0) reason = errno;
   if (reason == 0) return;
-  unlink(next.c_str());
+  if (reason != EISDIR) unlink(next.c_str());
   refuse(Exit::kIo, path, ": could not be written: ", std::strerror(reason));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "src/train/streaks.hpp"
 #include "zero/base/counted.hpp"
 
 namespace zero::train {
@@ -86,8 +87,8 @@ std::string first_nonfinite_gradient(const StateView& view) {
 void check_health(Session& session, Engine& engine, const RunConfig& config,
                   const Decided& decided) {
   const kernels::StepReport& report = decided.report;
-  const bool scales = config.fp16.enabled && config.fp16.loss_scale == 0;
-  const bool too_many = !scales && report.skipped_in_row > config.numerics.max_bad_steps;
+  const bool too_many =
+      counts_streaks(config) && report.skipped_in_row > config.numerics.max_bad_steps;
   if (!report.scale_exhausted && !too_many) return;
   std::string where = "the loss";
   const std::vector<std::string> found =

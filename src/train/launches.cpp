@@ -9,12 +9,16 @@
 #include <optional>
 
 #include "zero/base/error.hpp"
+#include "zero/io/files/own_file.hpp"
 #include "zero/train/files.hpp"
 
 namespace zero::train {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Of tens of thousands of launches.
+constexpr int64_t kRecordBytesMax = int64_t(16) << 20;
 
 std::string path_in(const std::string& folder) { return folder + "/launches.jsonl"; }
 
@@ -38,7 +42,7 @@ struct Record {
 };
 
 std::optional<Record> read_record(const std::string& folder) {
-  std::string text = file_text(path_in(folder));
+  std::string text = own_text(path_in(folder), kRecordBytesMax).value_or("");
   while (!text.empty() && text.back() == '\n') text.pop_back();
   const size_t begin = text.rfind('\n') + 1;  // npos + 1 is 0
   const Json last = Json::parse(text.substr(begin), nullptr, false);
@@ -69,8 +73,12 @@ void begin_launch(const std::string& folder, const LaunchStart& launch) {
   json["end"] = nullptr;
   json["ended"] = nullptr;
   const std::string path = path_in(folder);
-  const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  const int reason = file ? write_all(file, line_of(json)) : errno;
+  const OpenFile file = open_own(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (bytes_of(file) > kRecordBytesMax) {
+    refuse(Exit::kIo, path, ": has ", bytes_of(file), " bytes, at most ", kRecordBytesMax,
+           " are read - move it away");
+  }
+  const int reason = write_all(file, line_of(json));
   if (reason != 0) refuse(Exit::kIo, path, ": could not be written: ", std::strerror(reason));
 }
 

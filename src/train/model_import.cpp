@@ -1,40 +1,19 @@
 #include "zero/train/model_import.hpp"
 
-#include <filesystem>
 #include <vector>
 
 #include "src/train/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
+#include "zero/io/files/new_folder.hpp"
 #include "zero/train/model_folder.hpp"
 
 namespace zero::train {
 namespace {
 
-namespace fs = std::filesystem;
 using checkpoint::SlicePlan;
 using checkpoint::Store;
-
-/// Goes away with the object unless it is kept.
-class NewRoot {
- public:
-  explicit NewRoot(const std::string& path) : path_(path) {
-    if (!fs::exists(fs::symlink_status(path))) return;
-    path_.clear();
-    refuse(Exit::kIo, path, ": is there already and is never overwritten; name another folder");
-  }
-  ~NewRoot() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  NewRoot(const NewRoot&) = delete;
-  NewRoot& operator=(const NewRoot&) = delete;
-  void keep() { path_.clear(); }
-
- private:
-  std::string path_;
-};
 
 Facts facts_of(const StoredModel& model, const std::string& program) {
   const ModelDescription& description = model.description();
@@ -112,16 +91,19 @@ checkpoint::Manifest write_files(const StoredModel& model, int folder, const Fac
 }  // namespace
 
 void import_model(const StoredModel& model, const std::string& root, const std::string& program) {
-  NewRoot made(root);
-  Store store({.root = root, .writes = true});
-  const std::string temporary = store.begin(0);
+  // Two of them at once would be in each other's way: each has a folder of its own.
+  NewFolder made(root);
   {
-    const OpenFile folder(store.open_folder(temporary));
-    store.write_manifest(temporary,
-                         write_files(model, folder.descriptor(), facts_of(model, program)));
+    Store store({.root = made.temporary(), .writes = true});
+    const std::string temporary = store.begin(0);
+    {
+      const OpenFile folder(store.open_folder(temporary));
+      store.write_manifest(temporary,
+                           write_files(model, folder.descriptor(), facts_of(model, program)));
+    }
+    store.publish(temporary, 0);
   }
-  store.publish(temporary, 0);
-  made.keep();
+  made.publish();
 }
 
 }  // namespace zero::train

@@ -1,7 +1,5 @@
 #include "zero/train/model_writer.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "src/train/format.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/input_file.hpp"
+#include "zero/io/files/new_folder.hpp"
 #include "zero/io/files/output_file.hpp"
 #include "zero/io/interop/hdf5.hpp"
 #include "zero/kernels/optimizer.hpp"
@@ -21,32 +20,6 @@ namespace fs = std::filesystem;
 using Tensor = SafetensorsWriter::Tensor;
 
 constexpr int64_t kTokenizerBytesMax = int64_t(256) << 20;
-
-/// A folder that goes away with the object unless it has been given its name.
-class NewFolder {
- public:
-  explicit NewFolder(const std::string& path)
-      : path_(path), temporary_(text(path, ".tmp-", getpid())) {
-    std::error_code error;
-    if (fs::exists(path))
-      refuse(Exit::kIo, path, ": is there already and is never overwritten; name another folder");
-    if (!fs::create_directory(temporary_, error)) {
-      refuse(Exit::kIo, temporary_, ": ", error ? error.message() : "is there already");
-    }
-  }
-  ~NewFolder() {
-    std::error_code ignored;
-    fs::remove_all(temporary_, ignored);
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-
-  std::string file(const std::string& name) const { return temporary_ + "/" + name; }
-  void publish() { rename_new(temporary_, path_); }
-
- private:
-  std::string path_, temporary_;
-};
 
 void write_new_file(const std::string& path, const std::string& content) {
   OutputFile file(path);

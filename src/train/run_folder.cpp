@@ -1,6 +1,6 @@
 #include "zero/train/run_folder.hpp"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "zero/base/error.hpp"
+#include "zero/io/files/own_file.hpp"
 #include "zero/train/launches.hpp"
 
 namespace zero::train {
@@ -42,12 +43,10 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
 
 void RunFolder::try_disk() const {
   const std::string path = path_ + "/.probe", page(4096, '\0');
-  const OpenFile file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const OpenFile file = make_own(path);
   if (!file) refuse_path(path, errno);
   int reason = write_all(file, page);
-  // EINVAL: there is nothing behind this file system that a file could be sent to.
-  if (reason == 0 && fsync(file.descriptor()) != 0 && errno != EINVAL) reason = errno;
+  if (reason == 0 && !sync_file(file)) reason = errno;
   if (unlink(path.c_str()) != 0 && reason == 0) reason = errno;
   if (reason != 0) refuse_path(path, reason);
 }
@@ -83,11 +82,15 @@ void RunFolder::go_on() {
 }
 
 void RunFolder::move_away(const std::vector<std::string>& names) {
-  int number = 1;
-  while (fs::exists(path_ + "/old-" + std::to_string(number))) ++number;
-  moved_to_ = path_ + "/old-" + std::to_string(number);
+  const auto make = [&](int number) {
+    moved_to_ = path_ + "/old-" + std::to_string(number);
+    return mkdir(moved_to_.c_str(), 0777) == 0;
+  };
+  // Whatever has a name already stays.
+  for (int number = 1; !make(number); ++number) {
+    if (errno != EEXIST) refuse_path(moved_to_, errno);
+  }
   std::error_code error;
-  fs::create_directory(moved_to_, error);
   for (const std::string& name : names) {
     if (!error) fs::rename(path_ + "/" + name, moved_to_ + "/" + name, error);
   }

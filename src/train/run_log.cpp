@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cmath>
@@ -12,11 +13,12 @@
 #include <fstream>
 
 #include "src/train/format.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero::train {
 namespace {
 
-/// More than any line needs, so that a step's report allocates nothing.
+/// More than any line has, so that a step's report allocates nothing.
 constexpr size_t kLineBytes = 1024;
 
 /// A JSON number with enough digits to read the same value back.
@@ -24,7 +26,7 @@ void append_number(std::string& line, const char* name, double value) {
   append(line, std::isfinite(value) ? "\"%s\": %.17g, " : "\"%s\": null, ", name, value);
 }
 
-/// The leading lines about steps up to some last one.
+/// The leading lines about steps up to some last one. A line that is too long is none of a run.
 struct EarlierSteps {
   int64_t bytes = 0;
   double seconds = 0;
@@ -34,12 +36,14 @@ EarlierSteps read_earlier(const std::string& path, int64_t last) {
   constexpr std::string_view kTime = "\"step_ms\": ";
   std::ifstream lines(path);
   EarlierSteps earlier;
-  for (std::string line; std::getline(lines, line) && !lines.eof();) {
+  std::array<char, kLineBytes> text;
+  while (lines.getline(text.data(), text.size()) && !lines.eof()) {
+    const std::string_view line = text.data();
     long long step = 0;
-    if (std::sscanf(line.c_str(), "{\"step\": %lld", &step) != 1 || step > last) break;
-    earlier.bytes += int64_t(line.size()) + 1;
+    if (std::sscanf(text.data(), "{\"step\": %lld", &step) != 1 || step > last) break;
+    earlier.bytes += lines.gcount();
     const size_t time = line.find(kTime);
-    if (time != line.npos) earlier.seconds += 1e-3 * std::atof(line.c_str() + time + kTime.size());
+    if (time != line.npos) earlier.seconds += 1e-3 * std::atof(&line[time + kTime.size()]);
   }
   return earlier;
 }
@@ -135,11 +139,11 @@ void Window::add(const StepRecord& record) {
 RunLog::RunLog(Console& console, const std::string& folder, const LogContext& context)
     : console_(console), context_(context) {
   const std::string path = folder + "/metrics.jsonl";
+  metrics_ = open_own(path, O_WRONLY | O_CREAT);
   const EarlierSteps earlier = read_earlier(path, context.done);
   metrics_bytes_ = earlier.bytes;
   earlier_seconds_ = earlier.seconds;
-  metrics_ = OpenFile(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  if (!metrics_ || !cut_metrics()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
+  if (!cut_metrics()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
   line_.reserve(kLineBytes);
 }
 

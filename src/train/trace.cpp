@@ -4,13 +4,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
 #include "zero/base/align.hpp"
 #include "zero/graph/op_info.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero::train {
 namespace {
@@ -159,11 +159,13 @@ class Joined {
   static constexpr size_t kPieceBytes = size_t(4) << 20;
 
   Joined(const std::string& path, const Peers& peers) : path_(path), peers_(peers) {
-    if (peers.rank() == 0) file_.open(path, std::ios::binary);
+    if (peers.rank() != 0) return;
+    file_ = make_own(path);
+    if (!file_) reason_ = errno;
   }
 
-  void add(const std::string& text) {
-    if (peers_.rank() == 0) file_ << text;
+  void add(std::string_view text) {
+    if (peers_.rank() == 0 && reason_ == 0) reason_ = write_all(file_, text);
   }
 
   void add_of_all(std::string mine) {
@@ -178,8 +180,8 @@ class Joined {
   }
 
   void close() {
-    file_.close();
-    if (peers_.rank() == 0 && !file_) refuse(Exit::kIo, path_, ": could not be written");
+    if (reason_ == 0) return;
+    refuse(Exit::kIo, path_, ": could not be written: ", std::strerror(reason_));
   }
 
  private:
@@ -193,14 +195,15 @@ class Joined {
         peers_.send(piece_, 0);
       } else {
         peers_.receive(piece_, rank);
-        file_.write(reinterpret_cast<const char*>(piece_.data()), std::streamsize(length));
+        add({reinterpret_cast<const char*>(piece_.data()), length});
       }
     }
   }
 
   const std::string path_;
   const Peers& peers_;
-  std::ofstream file_;
+  OpenFile file_;
+  int reason_ = 0;  ///< errno of what has failed first
   std::vector<float> piece_;
 };
 

@@ -129,5 +129,25 @@ TEST(CheckpointFacts, SayWhetherThereAreWeightsAlone) {
   EXPECT_TRUE(is_weights_only({{"weights_only", "true"}}));
 }
 
+TEST(CheckpointFacts, LearningRateClippingAndDataMayEndAStreak) {
+  const auto facts = [](const char* rate, const char* warmup, const char* clip, const char* data) {
+    return Facts{
+        {"configuration", text("optimizer.lr = ", rate, "\nscheduler.warmup_num_steps = ", warmup,
+                               "\ngradient_clipping = ", clip, "\nrun.steps = ", data, "\n")},
+        {"data", data}};
+  };
+  const auto may = [&](const Facts& now) {
+    return changes_since(facts("1.0", "2", "1.0", "7"), now, true).may_end_streak;
+  };
+  EXPECT_FALSE(may(facts("1.0", "2", "1.0", "7")));
+  EXPECT_TRUE(may(facts("2.0", "2", "1.0", "7")));
+  EXPECT_TRUE(may(facts("1.0", "3", "1.0", "7")));
+  EXPECT_TRUE(may(facts("1.0", "2", "2.0", "7")));
+  EXPECT_TRUE(may(facts("1.0", "2", "1.0", "8")));
+  Facts longer = facts("1.0", "2", "1.0", "8");
+  longer["data"] = "7";
+  EXPECT_FALSE(may(longer)) << "run.steps ends no streak";
+}
+
 }  // namespace
 }  // namespace zero::train

@@ -56,6 +56,9 @@ DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& fo
 struct Start {
   const checkpoint::Store* store;
   checkpoint::Manifest manifest;
+  std::string note = {};  ///< why it is taken, where a streak of skipped steps is the reason
+  /// It lies in a streak, which settings that have changed may end: its first step tells.
+  bool on_trial = false;
 
   /// "runs/x/checkpoints/step00001200"
   std::string folder() const;
@@ -63,6 +66,8 @@ struct Start {
 
 struct KeptOfSaves;
 struct Problem;
+struct StreakMark;
+struct StreakRecord;
 
 /// Saves the state of a run and finds it again: the commit protocol over all ranks, of which
 /// checkpoint::Store is one process's part. What a rank holds is written by that rank; what it
@@ -80,11 +85,13 @@ class Checkpointer {
   ~Checkpointer();
 
   /// The newest checkpoint that is not known to be damaged; else that of checkpoint.resume_from;
-  /// else none. Its manifest verifies and its files are there; what is in them load() or verify()
-  /// finds out. Throws Ended, kNoCheckpoint, where there are checkpoints and none verifies, where
-  /// `latest` is all that is left of them, where none is and one is required, and where a newer
-  /// release wrote it; kInput where it is of another architecture, tokenizer or data; and as
-  /// verify().
+  /// else none. Where it lies in a streak of skipped steps that more steps would be added to, and
+  /// learning rate, clipping and data are what they were, or are known not to end the streak, the
+  /// newest before that streak; where they have changed, the newest, on trial. Its manifest
+  /// verifies and its files are there; what is in them load() or verify() finds out. Throws Ended,
+  /// kNoCheckpoint, where there are checkpoints and none verifies, where `latest` is all that is
+  /// left of them, where none is and one is required, and where a newer release wrote it; kInput
+  /// where it is of another architecture, tokenizer or data; and as verify().
   std::optional<Start> find_start();
 
   /// Whether a start verifies, every digest of it checked by one of the ranks. Where it does not,
@@ -96,6 +103,9 @@ class Checkpointer {
   /// As verify(), and fills the state that this rank holds by the same reads; where it does not
   /// verify what is held then is of no use. Newer folders that do not verify make way.
   bool load(const Start& start, Engine& engine);
+
+  /// A trial has shown that the first step behind this one is skipped, too.
+  void give_up(const Start& start);
 
   /// What the checkpoints to come say of the launch, where a start has changed that.
   void set_facts(Facts facts) { facts_ = std::move(facts); }
@@ -138,7 +148,10 @@ class Checkpointer {
   void warn_of_little_room();
   void require_same_training(const Start& start);
   void take_state(const Start& start, Engine& engine);
-  void set_damaged_aside(const Start& start);
+  void set_newer_aside(const Start& start);
+  Start out_of_streak(Start newest, const std::vector<int64_t>& steps);
+  std::optional<Start> start_before(const Start& newest, const std::vector<int64_t>& steps);
+  std::optional<int64_t> healthy_beside(const StreakMark& saved);
   void conclude(const std::string& problem);
   void give_up();
 
@@ -156,6 +169,7 @@ class Checkpointer {
   std::optional<Evaluation> noted_, best_, best_if_saved_;
   /// What is wrong with checkpoints that were passed over.
   std::map<std::pair<const checkpoint::Store*, int64_t>, std::string> damaged_;
+  std::unique_ptr<StreakRecord> streaks_;
 };
 
 }  // namespace zero::train

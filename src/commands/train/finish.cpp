@@ -114,6 +114,7 @@ std::optional<train::Trainer::Parts::Saves> Run::saves() {
     return step;
   };
   const auto save = [this, committed](const DataCursor& done) {
+    require_same_data();
     checkpointer_->save(done, *engine_);
     committed(false);
   };
@@ -219,11 +220,9 @@ void Run::write_samples() {
 
 /// Of a finished training: a run that goes on later has not its last weights yet.
 void Run::export_model() {
-  const bool wanted =
-      config_.export_model.at_end || config_.zero.stage3_gather_16bit_weights_on_model_save;
   const std::string folder = config_.run.output + "/model";
   if (!outcome_.stopped_by.empty() || outcome_.steps < config_.run.steps) return;
-  if (!wanted) {
+  if (!exports_model()) {
     const bool saved = outcome_.saved == outcome_.steps;
     if (saved) {
       say(text("for its model: ", line_.program, " export ", config_.run.output, " ", folder,

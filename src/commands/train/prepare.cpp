@@ -12,10 +12,12 @@
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/train/agreement.hpp"
+#include "zero/train/batch_loader.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/launches.hpp"
 #include "zero/train/model_export.hpp"
 #include "zero/train/placement.hpp"
+#include "zero/train/sampler.hpp"
 #include "zero/train/trace.hpp"
 
 namespace zero::commands {
@@ -120,7 +122,9 @@ void Run::place(const train::Team& team, const train::MemoryLimit& limit,
 }
 
 void Run::open_data_sets() {
-  session_.together([&] { data_ = open_data(train::data_options(config_)); });
+  const DataOptions options = train::data_options(config_);
+  watch_.emplace(data_files(options));
+  session_.together([&] { data_ = open_data(options); });
   resolve_length();
   session_.together([&] {
     // It reads everything, which ranks of one node would find to be the same.
@@ -206,15 +210,37 @@ void Run::open_initial_weights() {
   });
 }
 
-/// Without a summary the end itself is yet to come.
+/// Without all that it leaves the end itself is yet to come.
 bool Run::has_ended() {
   if (done() < train::last_step(config_)) return false;
-  const bool ended = folder_ && std::filesystem::exists(folder_->path() + "/summary.json");
+  const std::vector<std::string> left = left_by_an_end();
+  const auto is_there = [&](const std::string& name) {
+    std::error_code ignored;
+    return std::filesystem::exists(folder_->path() + "/" + name, ignored);
+  };
+  const bool ended = folder_ && std::all_of(left.begin(), left.end(), is_there);
   return session_.peers().largest(ended) > 0;
+}
+
+/// What an end at the step that is reached has been ordered to leave and could leave again.
+std::vector<std::string> Run::left_by_an_end() const {
+  std::vector<std::string> names = {"summary.json"};
+  const bool samples = config_.evaluation.show_samples > 0;
+  if (samples && train::why_no_samples(build_.model).empty()) names.push_back("sample.txt");
+  if (exports_model() && done() >= config_.run.steps) names.push_back("model");
+  return names;
+}
+
+bool Run::exports_model() const {
+  return config_.export_model.at_end || config_.zero.stage3_gather_16bit_weights_on_model_save;
 }
 
 bool Run::is_finished() {
   if (!start_from_ || !has_ended()) return false;
+  // All is there: an earlier launch's error says nothing that is still so.
+  session_.together([&] {
+    if (folder_) folder_->forget_error();
+  });
   const bool stops = config_.run.stop_at > 0 && config_.run.stop_at < config_.run.steps;
   say(text(start_from_->folder(), ": step ", done(), " of ", config_.run.steps, " is reached: ",
            stops ? "go on with run.stop_at=0" : text("train further with run.steps=", 2 * done()),
@@ -226,10 +252,7 @@ void Run::begin() {
   begin_launch();
   if (!start_from_) introduce_start();
   make_engine();
-  if (start_from_) {
-    while (!checkpointer_->load(*start_from_, *engine_)) take_older_start();
-    introduce_start();
-  }
+  if (start_from_) load_start();
   load_initial_weights();
   outlook_.rates = engine_->begin_disk();
   if (!config_.run.record) engine_->executor().queue_one_by_one();
@@ -269,12 +292,49 @@ void Run::record_launch() {
                                         .resumed_from = done()});
 }
 
-void Run::take_older_start() {
-  const std::string how = text("step ", done(), " does not verify");
+void Run::load_start() {
+  load_newest_whole();
+  if (start_from_->on_trial) {
+    outlook_.rates = engine_->begin_disk();
+    if (is_stuck()) {
+      checkpointer_->give_up(*start_from_);
+      take_older_start(text("step ", done(), " lies in a streak that does not end"));
+    } else {
+      make_engine();
+    }
+    load_newest_whole();
+  }
+  introduce_start();
+}
+
+void Run::load_newest_whole() {
+  while (!checkpointer_->load(*start_from_, *engine_)) {
+    take_older_start(text("step ", done(), " does not verify"));
+  }
+}
+
+/// Whether the first attempt is skipped. What it makes of the state is for nobody.
+bool Run::is_stuck() {
+  const train::BatchLoader loader{.data = *data_.train,
+                                  .batch = build_.batch,
+                                  .seed = uint64_t(config_.run.seed),
+                                  .done = cursor_};
+  const int64_t step = done() + 1;
+  loader.load(*engine_, session_.rank(), step);
+  kernels::StepInputs inputs = loader.inputs(step);
+  engine_->run(plan::kStep, inputs);
+  inputs.pending = 1;
+  inputs.pending_step = step;
+  inputs.pending_tokens = inputs.counted_tokens;
+  engine_->run(plan::kFinish, inputs);
+  return engine_->state().report.skipped != 0;
+}
+
+void Run::take_older_start(const std::string& why) {
   find_start();
   session_.together([&] {
     if (!folder_) return;
-    if (!train::end_launch(folder_->path(), how)) warn("launches.jsonl could not be written");
+    if (!train::end_launch(folder_->path(), why)) warn("launches.jsonl could not be written");
     record_launch();
   });
   make_engine();
@@ -294,6 +354,7 @@ std::string Run::start_text() const {
   const std::string& moved_to = folder_->moved_to();
   if (start_from_) {
     words += text("going on from step ", done(), ", ", start_from_->folder(), "\n");
+    if (!start_from_->note.empty()) words += start_from_->note + "\n";
     for (const std::string& change : checkpointer_->changes(*start_from_)) {
       words += text("changed since: ", change, "\n");
     }

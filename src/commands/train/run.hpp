@@ -11,6 +11,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/console.hpp"
+#include "zero/train/data_watch.hpp"
 #include "zero/train/disk_outlook.hpp"
 #include "zero/train/job_end.hpp"
 #include "zero/train/plan_report.hpp"
@@ -61,9 +62,15 @@ class Run {
   bool begins_anew() const;
   void count_from_start();
   bool has_ended();
+  std::vector<std::string> left_by_an_end() const;
+  bool exports_model() const;
+  void require_same_data();
   void begin_launch();
   void record_launch();
-  void take_older_start();
+  void load_start();
+  void load_newest_whole();
+  bool is_stuck();
+  void take_older_start(const std::string& why);
   void introduce_start();
   std::string start_text() const;
   void make_engine();
@@ -98,6 +105,8 @@ class Run {
   std::string rates_text_;  ///< of run.machine; "" where it names none
   DataSets data_;
   std::string fingerprint_;  ///< of the data, on the first rank of each node
+  std::optional<train::DataWatch> watch_;
+  bool has_warned_of_data_ = false;
   std::optional<train::RunFolder> folder_;
   std::optional<train::Checkpointer> checkpointer_;
   std::optional<train::Start> start_from_;

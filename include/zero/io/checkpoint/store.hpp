@@ -66,6 +66,7 @@ class Store {
     int64_t keep = 2;        ///< the newest ones; at least 2, 0 = all
     int64_t keep_every = 0;  ///< and every step that it divides; 0 = none
     std::optional<int64_t> best = {};
+    std::optional<int64_t> healthy = {};  ///< the newest from which steps were finite
   };
   /// Removes what need not be kept, never the newest that verifies, and what an earlier call could
   /// not remove. Throws Error(kIo) where none may be removed, as one could not be read or a sync

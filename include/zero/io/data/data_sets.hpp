@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "zero/io/data/dataset.hpp"
 
@@ -30,6 +31,9 @@ struct DataOptions {
   int64_t vocab_size = 0;              ///< of the model
   uint64_t seed = 0;
 };
+
+/// All files that open_data() may read, also those that need not be there.
+std::vector<std::string> data_files(const DataOptions& options);
 
 /// Opens the files and splits train at a border of samples: what comes before it is trained on, the
 /// rest with the tail is validation. Throws Error(kInput) if a file is damaged, too short for one

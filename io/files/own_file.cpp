@@ -1,0 +1,72 @@
+#include "zero/io/files/own_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int kSafely = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+bool is_regular(const OpenFile& file) {
+  struct stat status {};
+  return fstat(file.descriptor(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+std::string reason_text(int reason) {
+  if (reason == ELOOP) return "is a symbolic link, which is not followed";
+  // A pipe or a socket that nobody reads.
+  return reason == ENXIO ? "is no regular file" : std::strerror(reason);
+}
+
+}  // namespace
+
+OpenFile open_own(const std::string& path, int flags) {
+  OpenFile file(open(path.c_str(), flags | kSafely, 0644));
+  if (!file) refuse(Exit::kIo, path, ": ", reason_text(errno), " - mend that, or move it away");
+  if (!is_regular(file)) refuse(Exit::kIo, path, ": is no regular file - move it away");
+  return file;
+}
+
+OpenFile make_own(const std::string& path) {
+  const auto make = [&] {
+    return OpenFile(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | kSafely, 0644));
+  };
+  OpenFile file = make();
+  if (file || errno != EEXIST || unlink(path.c_str()) != 0) return file;
+  return make();
+}
+
+bool sync_file(const OpenFile& file) {
+  // EINVAL: there is nothing behind this file system that a file could be sent to.
+  return fsync(file.descriptor()) == 0 || errno == EINVAL;
+}
+
+int64_t bytes_of(const OpenFile& file) {
+  struct stat status {};
+  return fstat(file.descriptor(), &status) == 0 ? int64_t(status.st_size) : 0;
+}
+
+std::optional<std::string> own_text(const std::string& path, int64_t most) {
+  const OpenFile file(open(path.c_str(), O_RDONLY | kSafely));
+  if (!file || !is_regular(file) || bytes_of(file) > most) return {};
+  std::string content(size_t(bytes_of(file)), '\0');
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t got =
+        pread(file.descriptor(), content.data() + done, content.size() - done, off_t(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += size_t(got);
+  }
+  content.resize(done);
+  return content;
+}
+
+}  // namespace zero
