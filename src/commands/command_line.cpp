@@ -55,6 +55,7 @@ struct Syntax {
   std::vector<Option> options;
   Second second = Second::settings;
   std::string_view second_name = "";
+  std::vector<std::string> CommandLine::*rest = nullptr;  ///< takes all words behind "--"
 };
 
 std::vector<Syntax> commands_on_checkpoints() {
@@ -126,7 +127,11 @@ std::vector<Syntax> commands_on_runs() {
        "FILE",
        {{"-o", Word{&CommandLine::output}},
         {"--output", Word{&CommandLine::output}},
-        {"--leave-out-unsupported", Flag{&CommandLine::leave_out_unsupported}}}},
+        {"--hf-defaults", Flag{&CommandLine::hf_defaults}},
+        {"--leave-out-unsupported", Flag{&CommandLine::leave_out_unsupported}}},
+       Second::settings,
+       "",
+       &CommandLine::launch_line},
       {"help", Command::help, "", {}},
   };
 }
@@ -146,7 +151,10 @@ class Reader {
 
   CommandLine read() {
     choose_command();
-    for (; next_ < words_.size(); ++next_) read_word(words_[next_]);
+    for (; next_ < words_.size() && !begins_rest(words_[next_]); ++next_) read_word(words_[next_]);
+    if (next_ < words_.size()) {
+      line_.*syntax_->rest = {words_.begin() + ptrdiff_t(next_) + 1, words_.end()};
+    }
     const bool asks = line_.command == Command::help || line_.command == Command::version;
     if (!asks && !syntax_->input.empty() && line_.input.empty()) refuse_missing(syntax_->input);
     if (!asks && syntax_->second == Second::required && line_.second.empty()) {
@@ -162,6 +170,8 @@ class Reader {
            syntax_->word.empty() ? "" : " ", syntax_->input, two ? " " : "",
            two ? syntax_->second_name : "", ", or zeroapp --help");
   }
+
+  bool begins_rest(const std::string& word) const { return syntax_->rest && word == "--"; }
 
   void choose_command() {
     const std::string first = words_.empty() ? "" : words_[0];
@@ -359,6 +369,8 @@ std::string help_text() {
   zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed JSON or Accelerate YAML to TOML
       -o, --output NEW     into a new file
       --leave-out-unsupported   keys that ask for what is not done, instead of refusing them
+      --hf-defaults        "auto" has the default of Transformers' TrainingArguments
+      -- WORDS             "auto" has the value of the launch line's own --learning_rate ...
   zeroapp --help | --version
 
 DIR: a run, its folder of checkpoints, or one of them; of eval and generate also a model folder.

@@ -29,12 +29,15 @@ void print_needs(const CommandLine& line, const DeepSpeedImport& result) {
   std::string again = to_file ? "rm " + shell_word(line.output) + " && " : "";
   again += shell_word(line.program) + " import-deepspeed " + shell_word(line.input);
   if (line.leave_out_unsupported) again += " --leave-out-unsupported";
+  if (line.hf_defaults) again += " --hf-defaults";
   for (const std::string& given : line.overrides) again += " " + shell_word(given);
   for (const std::string& key : result.needs) {
     std::fprintf(stderr, "needs %s\n", key.c_str());
     again += " " + key;
   }
   if (to_file) again += " -o " + shell_word(line.output);
+  if (!line.launch_line.empty()) again += " --";
+  for (const std::string& word : line.launch_line) again += " " + shell_word(word);
   std::fprintf(stderr, "write them into the input file, or: %s\n", again.c_str());
 }
 
@@ -68,9 +71,12 @@ void write_new_file(const std::string& path, const std::string& toml) {
 
 int import_deepspeed(const CommandLine& line) {
   const DeepSpeedImport result = zero::import_deepspeed(
-      line.input, line.overrides,
-      line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse,
-      line.output.empty() ? "INPUT.toml" : line.output);
+      line.input,
+      {.overrides = line.overrides,
+       .launch_line = line.launch_line,
+       .hf_defaults = line.hf_defaults,
+       .unsupported = line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse,
+       .name = line.output.empty() ? "INPUT.toml" : line.output});
   for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
   require_none_refused(result);
   if (line.output.empty()) {

@@ -48,11 +48,6 @@ bool as_real(const TomlValue& value, double& out) {
   return out = *real, true;
 }
 
-bool same_value(const TomlValue& a, const TomlValue& b) {
-  double x = 0, y = 0;
-  return a == b || (as_real(a, x) && as_real(b, y) && x == y);
-}
-
 std::string wanted_integer(const Range& range) {
   if (range.maximum) return "an integer, \"auto\" or \"max\"";
   return range.automatic ? "an integer or \"auto\"" : "an integer";
@@ -141,6 +136,15 @@ struct Assign {
     return text(to_text(value), " is ", type_name(value),
                 is_quoted_value(value) ? " (remove the quotes)" : "", ": ", slot.reason);
   }
+  /// Kept nowhere: the value has to be one of its kind, and is as good as any other.
+  std::string operator()(const Hint& slot) const {
+    bool flag = false;
+    int64_t integer = 0;
+    double real = 0;
+    if (std::holds_alternative<bool>(slot.fallback)) return (*this)(&flag);
+    if (std::holds_alternative<double>(slot.fallback)) return (*this)(Real{&real, slot.range});
+    return (*this)(Integer{&integer, slot.range});
+  }
 };
 
 std::string Assign::operator()(Recompute* out) const {
@@ -167,6 +171,11 @@ std::string Assign::operator()(Recompute* out) const {
 }
 
 }  // namespace
+
+bool same_value(const TomlValue& a, const TomlValue& b) {
+  double x = 0, y = 0;
+  return a == b || (as_real(a, x) && as_real(b, y) && x == y);
+}
 
 bool could_be_of(const Fixed& fixed, const TomlValue& value) {
   const TomlValue& known = fixed.accepted[0];

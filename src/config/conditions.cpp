@@ -62,11 +62,17 @@ bool takes_folder(Home home) { return home == Home::nvme || home == Home::automa
 
 std::vector<Condition> tier_conditions() {
   return {
-      {.keys = {"zero.offload_optimizer.buffer_count", "zero.offload_optimizer.ratio"},
+      {.keys = {"zero.offload_optimizer.buffer_count", "zero.offload_optimizer.ratio",
+                "zero.offload_optimizer.pin_memory"},
        .because = {"zero.offload_optimizer.device"},
        .wanted = "zero.offload_optimizer.device = \"cpu\", \"nvme\" or \"auto\"",
        .holds = moves_optimizer,
        .example = {"zero.offload_optimizer.device = \"none\""}},
+      {.keys = {"zero.offload_param.pin_memory"},
+       .because = {"zero.offload_param.device"},
+       .wanted = "zero.offload_param.device = \"cpu\", \"nvme\" or \"auto\"",
+       .holds = [](const RunConfig& c) { return c.offload_param.device != Home::none; },
+       .example = {"zero.offload_param.device = \"none\""}},
       {.keys = {"zero.offload_optimizer.nvme_path"},
        .because = {"zero.offload_optimizer.device"},
        .wanted = "zero.offload_optimizer.device = \"nvme\" or \"auto\"",

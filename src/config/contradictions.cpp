@@ -214,6 +214,14 @@ std::string resident_parameters(const RunConfig& c) {
               "3");
 }
 
+std::string half_pinned(const RunConfig& c) {
+  const bool both =
+      c.offload_optimizer.device != Home::none && c.offload_param.device != Home::none;
+  if (!both || c.offload_optimizer.pin_memory == c.offload_param.pin_memory) return kFine;
+  return "states and parameters share one block of host memory, which is pinned as a whole; write "
+         "the same in both";
+}
+
 std::string no_folder(const char* key, Home home, const std::string& path) {
   if (home != Home::nvme || !path.empty()) return kFine;
   return text(key, " is missing; write the folder of a local disk");
@@ -282,6 +290,11 @@ std::vector<Rule> tier_rules() {
       {.keys = {"zero.offload_param.device", "zero.stage"},
        .broken = resident_parameters,
        .example = {"zero.stage = 2", "zero.offload_param.device = \"cpu\""}},
+      {.keys = {"zero.offload_optimizer.pin_memory", "zero.offload_param.pin_memory",
+                "zero.offload_optimizer.device", "zero.offload_param.device"},
+       .broken = half_pinned,
+       .example = {"zero.stage = 3", "zero.offload_optimizer.device = \"cpu\"",
+                   "zero.offload_param.device = \"cpu\"", "zero.offload_param.pin_memory = false"}},
       {.keys = {"zero.offload_optimizer.nvme_path", "zero.offload_optimizer.device"},
        .broken = no_optimizer_folder,
        .example = {"zero.stage = 1", "zero.offload_optimizer.device = \"nvme\"",

@@ -38,6 +38,7 @@ struct ValueOf {
     return std::string(slot.names[size_t(slot.get())]);
   }
   TomlValue operator()(const Fixed& slot) const { return slot.accepted[0]; }
+  TomlValue operator()(const Hint& slot) const { return slot.fallback; }
 };
 
 struct LegalValues {
@@ -55,6 +56,10 @@ struct LegalValues {
     for (const TomlValue& value : slot.accepted)
       out += (out.empty() ? "" : " or ") + to_text(value);
     return out;
+  }
+  std::string operator()(const Hint& slot) const {
+    const bool flag = std::holds_alternative<bool>(slot.fallback);
+    return flag ? "true or false" : to_text(slot.range);
   }
 };
 

@@ -41,8 +41,7 @@ class Table {
   /// Every key, those of a section side by side, the keys without a member behind the others.
   std::vector<Field> take() {
     for (const FixedKey& fixed : fixed_keys()) {
-      const Fixed slot{fixed.accepted, fixed.reason, fixed.warns};
-      fields_.push_back({std::string(fixed.key), slot, fixed.standing});
+      fields_.push_back({std::string(fixed.key), slot_of(fixed), fixed.standing});
     }
     std::vector<Field> joined;
     joined.reserve(fields_.size());
@@ -53,6 +52,13 @@ class Table {
   }
 
  private:
+  static Slot slot_of(const FixedKey& fixed) {
+    if (fixed.standing == Standing::hint) {
+      return Hint{fixed.accepted[0], fixed.range, fixed.reason};
+    }
+    return Fixed{fixed.accepted, fixed.reason, fixed.warns};
+  }
+
   Field& add(std::string_view key, Slot slot) {
     fields_.push_back({prefix_ + std::string(key), std::move(slot), standing_});
     return fields_.back();
@@ -162,8 +168,7 @@ void zero_fields(Table& table, ZeroConfig& c) {
   table.flag("overlap_comm", c.overlap_comm);
   table.integer("stage3_prefetch_bucket_size", c.stage3_prefetch_bucket_size, {}).standing = kCap;
   table.integer("stage3_param_persistence_threshold", c.stage3_param_persistence_threshold, {});
-  table.integer("stage3_max_live_parameters", c.stage3_max_live_parameters, {.low = 1}).standing =
-      kCap;
+  table.integer("stage3_max_live_parameters", c.stage3_max_live_parameters, {}).standing = kCap;
   table.integer("stage3_max_reuse_distance", c.stage3_max_reuse_distance, {}).standing = kCap;
   table.flag("stage3_gather_16bit_weights_on_model_save",
              c.stage3_gather_16bit_weights_on_model_save);
@@ -177,9 +182,14 @@ void tier_fields(Table& table, RunConfig& c) {
   table.integer("buffer_count", c.offload_optimizer.buffer_count,
                 {.low = 1, .high = 1024, .automatic = true});
   table.real("ratio", c.offload_optimizer.ratio, {.high = 1});
+  table.flag("pin_memory", c.offload_optimizer.pin_memory).note =
+      "of GPUs: false leaves their host memory unpinned; a program for the host warns that it "
+      "changes nothing";
   table.section("zero.offload_param", kSame);
   table.choice("device", c.offload_param.device, homes);
   table.word("nvme_path", c.offload_param.nvme_path);
+  table.flag("pin_memory", c.offload_param.pin_memory).note =
+      "as that of zero.offload_optimizer, with which it shares one block of host memory";
   table.section("aio", kSame);
   table.integer("block_size", c.aio.block_size, {.low = 4096, .high = 1 << 30}).note =
       "several folders take turns after so many bytes, but not below 1 MiB";

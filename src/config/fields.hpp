@@ -59,8 +59,16 @@ struct Duration {
   int64_t* value;
 };
 
+/// A key without a member of which every legal value is taken: the plan decides instead, and a line
+/// says how. The default's type is the key's.
+struct Hint {
+  TomlValue fallback;
+  Range range;  ///< of a number
+  std::string_view reason;
+};
+
 using Slot = std::variant<bool*, Integer, Real, Size, Duration, std::string*,
-                          std::array<double, 2>*, Recompute*, Choice, Fixed>;
+                          std::array<double, 2>*, Recompute*, Choice, Fixed, Hint>;
 
 /// What somebody who knows the key from DeepSpeed may expect of it.
 enum class Standing {
@@ -69,6 +77,7 @@ enum class Standing {
   cap,      ///< an upper limit: the plan may do with less
   always,   ///< always done, or without an effect to choose: its legal values ask for the same
   refused,  ///< another value is refused for good
+  hint,     ///< every legal value is taken, and a line says what the plan does instead
 };
 
 struct Field {
@@ -84,6 +93,9 @@ std::vector<Field> fields_of(RunConfig& config);
 
 /// Stores `value`; returns "" or what is wrong with it and what would work.
 std::string assign(const Field& field, const TomlValue& value);
+
+/// Whether the values are the same, numbers of one type being those of the other: 1e9, 1000000000.
+bool same_value(const TomlValue& a, const TomlValue& b);
 
 /// Whether a key without a member could mean something by `value`, done or not: it is of the type
 /// of the accepted one, where numbers are of one type, or a number where "auto" is accepted.

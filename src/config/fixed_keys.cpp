@@ -4,6 +4,7 @@ namespace zero {
 namespace {
 
 constexpr Standing kAlways = Standing::always, kRefused = Standing::refused;
+constexpr Standing kHint = Standing::hint;
 
 const FixedKey kTopKeys[] = {
     {"prescale_gradients",
@@ -96,13 +97,13 @@ const FixedKey kZeroKeys[] = {
      "every plan is proved free of races before step 1; write true or false"},
     {"zero.round_robin_gradients",
      {false},
-     kRefused,
-     "every unit is cut in equal shards, so there is no imbalance to level; write false"},
+     kHint,
+     "every unit is cut in equal shards, so there is no imbalance to level"},
     {"zero.legacy_stage1", {false}, kRefused, "there is one stage 1; write false"},
     {"zero.sub_group_size",
      {int64_t(1'000'000'000)},
-     kRefused,
-     "the optimizer runs unit by unit and takes no extra memory; leave it at 1e9"},
+     kHint,
+     "the optimizer runs unit by unit and takes no extra memory"},
     {"zero.stage3_model_persistence_threshold",
      {"auto"},
      kRefused,
@@ -169,16 +170,14 @@ const FixedKey kZeroKeys[] = {
     {"zero.cpu_offload_use_pin_memory",
      {false, true},
      kAlways,
-     "host memory is pinned wherever there is a device to pin it for; write true or false"},
+     "the old name of two keys; write true or false, and pin_memory of zero.offload_optimizer and "
+     "zero.offload_param"},
 };
 
-constexpr std::string_view kAlwaysPinned =
-    "host memory is pinned wherever there is a device to pin it for; write true";
 constexpr std::string_view kAlwaysPiped =
     "disk reads, updates and disk writes always overlap; write true or false";
 
 const FixedKey kTierKeys[] = {
-    {"zero.offload_optimizer.pin_memory", {true, false}, kAlways, kAlwaysPinned, true},
     {"zero.offload_optimizer.pipeline_read", {false, true}, kAlways, kAlwaysPiped},
     {"zero.offload_optimizer.pipeline_write", {false, true}, kAlways, kAlwaysPiped},
     {"zero.offload_optimizer.fast_init",
@@ -192,21 +191,22 @@ const FixedKey kTierKeys[] = {
      "no update begins before the norm of all gradients is known; write false"},
     {"zero.offload_optimizer.cpuadam_cores_perc",
      {0.8},
-     kRefused,
-     "the host's optimizer has as many threads as compute, see run.threads; leave it at 0.8"},
-    {"zero.offload_param.pin_memory", {true, false}, kAlways, kAlwaysPinned, true},
+     kHint,
+     "the host's optimizer has as many threads as compute, which run.threads sets",
+     false,
+     {.high = 1}},
     {"zero.offload_param.buffer_count",
      {int64_t(5)},
-     kRefused,
-     "stage3_prefetch_bucket_size says how many parameters are on their way; leave it at 5"},
+     kHint,
+     "stage3_prefetch_bucket_size says how many parameters are on their way"},
     {"zero.offload_param.buffer_size",
      {int64_t(100'000'000)},
-     kRefused,
-     "a staging buffer is as long as its unit; leave it at 1e8"},
+     kHint,
+     "a staging buffer is as long as its unit"},
     {"zero.offload_param.max_in_cpu",
      {int64_t(1'000'000'000)},
-     kRefused,
-     "of parameters on nvme, host memory holds those on their way; leave it at 1e9"},
+     kHint,
+     "of parameters on nvme, host memory holds those on their way"},
     {"aio.use_gds",
      {false},
      kRefused,
@@ -242,8 +242,10 @@ const FixedKey kActivationKeys[] = {
      "there are no model-parallel ranks to cut activations over; write false"},
     {"activation_checkpointing.number_checkpoints",
      {"auto"},
-     kRefused,
-     "recompute says which blocks are recomputed; write \"auto\""},
+     kHint,
+     "recompute says how many blocks keep no more than their input",
+     false,
+     {.automatic = true}},
     {"activation_checkpointing.contiguous_memory_optimization",
      {false, true},
      kAlways,

@@ -9,41 +9,7 @@ struct Habit {
   std::string_view key, advice;
 };
 
-constexpr std::string_view kMetrics =
-    "every step is a line of metrics.jsonl in the run's folder; remove it";
-constexpr std::string_view kNotDone = "this program does not do that; remove it";
-
 const Habit kHabits[] = {
-    {"zero.prefetch_bucket_size", "write zero.stage3_prefetch_bucket_size"},
-    {"zero.param_persistence_threshold", "write zero.stage3_param_persistence_threshold"},
-    {"zero.max_live_parameters", "write zero.stage3_max_live_parameters"},
-    {"zero.max_reuse_distance", "write zero.stage3_max_reuse_distance"},
-    {"zero.gather_16bit_weights_on_model_save", "write export.at_end"},
-    {"zero.zenflow", kNotDone},
-    {"zero.zeropp_loco_param", kNotDone},
-    {"aio.thread_count", "DeepSpeed does not read it either; write aio.intra_op_parallelism"},
-    {"amp", "write bf16.enabled = true or fp16.enabled = true"},
-    {"data_types.grad_accum_dtype", "write numerics.gradient_dtype"},
-    {"optimizer.freeze_step", "there are no 1-bit optimizers; remove it"},
-    {"tensorboard", kMetrics},
-    {"wandb", kMetrics},
-    {"comet", kMetrics},
-    {"csv_monitor", kMetrics},
-    {"comms_logger", "summary.json in the run's folder lists the traffic; remove it"},
-    {"flops_profiler", "write wall_clock_breakdown = true or profile.trace = true"},
-    {"autotuning", "write train_micro_batch_size_per_gpu = \"max\""},
-    {"elasticity",
-     "write train_batch_size, and \"auto\" for the other batch sizes: they follow the ranks"},
-    {"sparse_attention", kNotDone},
-    {"pipeline", kNotDone},
-    {"tensor_parallel", kNotDone},
-    {"sequence_parallel_size", kNotDone},
-    {"compression_training", kNotDone},
-    {"curriculum_learning", kNotDone},
-    {"data_efficiency", kNotDone},
-    {"progressive_layer_drop", kNotDone},
-    {"hybrid_engine", kNotDone},
-    {"eigenvalue", kNotDone},
     {"learning_rate", "write optimizer.lr"},
     {"batch_size", "write train_batch_size, or train_micro_batch_size_per_gpu for one rank's"},
     {"micro_batch_size", "write train_micro_batch_size_per_gpu"},
@@ -79,6 +45,7 @@ constexpr std::pair<std::string_view, std::string_view> kSections[] = {
     {"zero_optimization", "zero"},
     {"optimizer.params", "optimizer"},
     {"scheduler.params", "scheduler"},
+    {"bfloat16", "bf16"},
 };
 
 bool lies_in(std::string_view key, std::string_view section) {

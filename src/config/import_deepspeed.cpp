@@ -59,15 +59,41 @@ std::string launch_line(const Source& accelerate, const std::string& name) {
   return line + " ./zeroapp " + name;
 }
 
-void translate_accelerate(Translation& translation, const std::string& path,
-                          const std::string& name) {
-  const Source accelerate = read_yaml(read_source(path), path);
+using Engine = Translation::Engine;
+
+Engine engine_of(const Source& accelerate) {
+  const SourceEntry* type = find_entry(accelerate, "distributed_type");
+  if (type && *type->value == TomlValue("FSDP")) return Engine::fsdp;
+  const bool deepspeed = !type || *type->value == TomlValue("DEEPSPEED");
+  return deepspeed ? Engine::deepspeed : Engine::plain;
+}
+
+/// Keys of fsdp_config with a prefix have the same meaning without it.
+Source take_fsdp(Source& accelerate) {
+  constexpr std::string_view kSection = "fsdp_config.", kPrefix = "fsdp_";
+  Source fsdp;
+  for (const SourceEntry& entry : accelerate) {
+    if (!entry.key.starts_with(kSection)) continue;
+    std::string name = entry.key.substr(kSection.size());
+    if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+    fsdp.push_back({std::string(kSection) + name, entry.value, entry.place});
+  }
+  std::erase_if(accelerate, [&](const SourceEntry& e) { return e.key.starts_with(kSection); });
+  return fsdp;
+}
+
+Engine translate_accelerate(Translation& translation, const std::string& path,
+                            const std::string& name) {
+  Source accelerate = read_yaml(read_source(path), path);
+  const Engine engine = engine_of(accelerate);
+  if (engine == Engine::fsdp) translation.translate(take_fsdp(accelerate), fsdp_rules(), false);
   translation.translate(accelerate, accelerate_rules(), false);
   const std::string json = named_file(accelerate, path);
   if (!json.empty()) {
     translation.translate(read_json(read_source(json), json), deepspeed_rules(), true);
   }
   translation.say(launch_line(accelerate, name));
+  return engine;
 }
 
 /// What a run would say to the result, so that it is known here.
@@ -83,19 +109,20 @@ void check(DeepSpeedImport& result, const std::string& name) {
 
 }  // namespace
 
-DeepSpeedImport import_deepspeed(const std::string& path, std::span<const std::string> overrides,
-                                 Unsupported unsupported, const std::string& name) {
+DeepSpeedImport import_deepspeed(const std::string& path, const ImportOptions& options) {
   if (!is_line_of_text(path)) refuse(Exit::kUsage, "the file's name is no line of text");
-  Translation translation(unsupported);
-  translation.give(overrides);
+  Translation translation(options.unsupported, options.hf_defaults);
+  translation.give(options.overrides);
+  translation.follow_launch_line(options.launch_line);
+  Engine engine = Engine::deepspeed;
   if (path.ends_with(".yaml") || path.ends_with(".yml")) {
-    translate_accelerate(translation, path, name);
+    engine = translate_accelerate(translation, path, options.name);
   } else {
     translation.translate(read_json(read_source(path), path), deepspeed_rules(), true);
   }
-  translation.complete();
+  translation.complete(engine);
   DeepSpeedImport result = translation.take();
-  if (result.refused.empty() && result.needs.empty()) check(result, name);
+  if (result.refused.empty() && result.needs.empty()) check(result, options.name);
   return result;
 }
 

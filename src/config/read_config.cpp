@@ -6,8 +6,10 @@
 #include <set>
 #include <unordered_map>
 
+#include "src/config/deepspeed_keys.hpp"
 #include "src/config/fields.hpp"
 #include "src/config/habits.hpp"
+#include "src/config/kept_activations.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/report.hpp"
 #include "src/config/rules.hpp"
@@ -57,14 +59,18 @@ class Reader {
 
   void check_all(const RunConfig& config) {
     check_rules(config, fields_, report_);
-    for (const auto& [key, what] : vain_) report_.warning(key, what);
+    for (const auto& [key, what] : vain_) {
+      const bool counts = key == kNumberCheckpoints;
+      report_.warning(key, counts ? text(what, "; ", kept_activations(config)) : what);
+    }
   }
 
   std::map<std::string, std::string> origins() const {
     std::map<std::string, std::string> origins;
     for (const Field& field : fields_) {
       const bool fixed = std::holds_alternative<Fixed>(field.slot);
-      origins[field.key] = fixed ? "always" : report_.origin_of(field.key);
+      const bool hint = std::holds_alternative<Hint>(field.slot);
+      origins[field.key] = fixed ? "always" : hint ? "hint" : report_.origin_of(field.key);
     }
     return origins;
   }
@@ -94,11 +100,13 @@ class Reader {
   void check_section(const TomlSection& section) {
     if (sections_.count(section.name)) return;
     strange_sections_.insert(section.name);
+    if (note_hint_section({Place::Origin::file, section.line}, section.name)) return;
     report_.error({Place::Origin::file, section.line}, section.name, unknown_section(section.name));
   }
 
   void set(Place place, const std::string& key, const TomlValue& value) {
     const Field* field = find(key);
+    if (!field && note_hint_section(place, key)) return;
     if (!field) return report_.error(place, key, unknown_key(key));
     const Field* twin = twin_of(*field);
     const TomlValue before = value_of(*field);
@@ -118,11 +126,26 @@ class Reader {
 
   /// A legal value of a key without a member that asks for something else than what is done.
   void note_vain(const Field& field, const TomlValue& value) {
+    if (const auto* hint = std::get_if<Hint>(&field.slot)) {
+      vain_.erase(field.key);
+      if (same_value(value, hint->fallback)) return;
+      vain_[field.key] = text(to_text(value), " is a hint: ", hint->reason);
+    }
     const auto* fixed = std::get_if<Fixed>(&field.slot);
     if (!fixed || !fixed->warns) return;
     vain_.erase(field.key);
     if (value == fixed->accepted[0]) return;
     vain_[field.key] = text(to_text(value), " changes nothing: ", fixed->reason);
+  }
+
+  /// A section that is a hint as a whole is told of once, whatever it holds.
+  bool note_hint_section(Place place, const std::string& key) {
+    const std::string section(hint_section(key));
+    if (section.empty()) return false;
+    if (vain_.count(section)) return true;
+    report_.written(section, place);
+    vain_[section] = text("is a hint: ", find_deepspeed_key(section)->why);
+    return true;
   }
 
   const Field* find(const std::string& key) const {
@@ -163,10 +186,13 @@ class Reader {
                       const std::vector<std::string>& names, const std::string& otherwise) {
     constexpr int kMostSearches = 50;  // a file of nothing else must not take long
     if (++searches_ > kMostSearches) return what;
+    const std::string deepspeeds = deepspeed_advice(key);
+    if (!deepspeeds.empty()) return deepspeeds;
     const std::string_view advice = habit_advice(key);
     if (!advice.empty()) return text(what, "; ", advice);
-    const std::string near = nearest_key(key_here(key), names);
-    return near.empty() ? what + "; " + otherwise : what + "; did you mean " + near + "?";
+    const std::string here = key_here(key), near = nearest_key(here, names);
+    const std::string first = here == key ? what : "DeepSpeed's name";
+    return near.empty() ? first + "; " + otherwise : first + "; did you mean " + near + "?";
   }
 
   std::vector<Field> fields_;

@@ -33,6 +33,18 @@ void warn_of_long_warmup(const RunConfig& config, Report& report) {
   if (!what.empty()) report.warning("scheduler.warmup_num_steps", what);
 }
 
+/// Sums are trees over micro-batches, whose size therefore has to stay where bytes have to.
+void warn_of_derived_micro_batch(const RunConfig& config, Report& report) {
+  const std::string key = "train_micro_batch_size_per_gpu";
+  const int64_t micro = config.train_micro_batch_size_per_gpu;
+  const bool derived = micro == kMicroBatchMax || (micro == 0 && config.train_batch_size > 0);
+  if (!config.numerics.reproducible || !derived || report.failed(key)) return;
+  report.warning(key, text(micro == 0 ? "is derived from train_batch_size and the number of ranks"
+                                      : "follows memory and the number of ranks",
+                           ", and numerics.reproducible gives the same bytes at every rank count "
+                           "only with the same micro-batch size; write it as a number"));
+}
+
 }  // namespace
 
 std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const Field> fields) {
@@ -60,6 +72,7 @@ void check_rules(const RunConfig& config, std::span<const Field> fields, Report&
     if (stays) assign(field_named(fields, idle.key), default_of(idle.key));
   }
   warn_of_long_warmup(config, report);
+  warn_of_derived_micro_batch(config, report);
 }
 
 }  // namespace zero

@@ -41,6 +41,13 @@ struct LegalOf {
     return values;
   }
   Values operator()(const Fixed& slot) const { return slot.accepted; }
+  Values operator()(const Hint& slot) const {
+    int64_t integer = 0;
+    double real = 0;
+    if (std::holds_alternative<bool>(slot.fallback)) return {true, false};
+    if (std::holds_alternative<double>(slot.fallback)) return (*this)(Real{&real, slot.range});
+    return (*this)(Integer{&integer, slot.range});
+  }
 };
 
 struct MistypedOf {
@@ -58,6 +65,10 @@ struct MistypedOf {
   Values operator()(const Fixed& slot) const {
     if (std::holds_alternative<bool>(slot.accepted[0])) return {int64_t(1), "word"};
     return {true, TomlArray{true}};
+  }
+  Values operator()(const Hint& slot) const {
+    if (std::holds_alternative<bool>(slot.fallback)) return {int64_t(1), "word"};
+    return {true, "word", TomlArray{true}};
   }
 };
 
@@ -86,6 +97,13 @@ struct OutOfRangeOf {
     }
     if (const auto* number = std::get_if<double>(&done)) return {*number * 0.5, int64_t(2), 1e14};
     return {std::get<std::string>(done) + "x", int64_t(4), 4.0, 1e14};
+  }
+  Values operator()(const Hint& slot) const {
+    int64_t integer = 0;
+    double real = 0;
+    if (std::holds_alternative<bool>(slot.fallback)) return {};
+    if (std::holds_alternative<double>(slot.fallback)) return (*this)(Real{&real, slot.range});
+    return (*this)(Integer{&integer, slot.range});
   }
   Values operator()(const auto&) const { return {}; }  // every value of the type is legal
 };

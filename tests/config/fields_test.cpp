@@ -8,9 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 
+#include "src/config/deepspeed_keys.hpp"
+#include "src/config/import/rules.hpp"
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/tree_folder.hpp"
@@ -131,19 +134,39 @@ TEST(EveryKey, WithoutAMemberSaysWhyAndWhatWorksInstead) {
   });
 }
 
+TEST(Hints, TakeEveryLegalValueAndSayWhatIsDoneInstead) {
+  const auto told = [](const std::string& line) {
+    return read_config(join(complete({line})), "in.toml").warnings;
+  };
+  EXPECT_THAT(told("zero.sub_group_size = 1e14"),
+              testing::ElementsAre("in.toml:4: zero.sub_group_size: 1e+14 is a hint: the optimizer "
+                                   "runs unit by unit and takes no extra memory"));
+  EXPECT_EQ(told("zero.sub_group_size = 0").size(), 1u);
+  EXPECT_EQ(told("zero.round_robin_gradients = true").size(), 1u);
+  EXPECT_EQ(told("zero.offload_optimizer.cpuadam_cores_perc = 0.5").size(), 1u);
+  for (const char* key : {"buffer_count", "buffer_size", "max_in_cpu"}) {
+    EXPECT_EQ(told(text("zero.offload_param.", key, " = 7")).size(), 1u) << key;
+  }
+  EXPECT_THAT(told("zero.sub_group_size = 1000000000.0"), testing::IsEmpty()) << "the default";
+  expect_refused("zero.sub_group_size = -1", "-1 is out of range; write 0 or more");
+  expect_refused("zero.sub_group_size = 0.5", "write an integer");
+  expect_refused("zero.offload_optimizer.cpuadam_cores_perc = 2", "write 0 to 1");
+}
+
 TEST(SectionOf, IsWhatStandsBeforeTheLastPoint) {
   EXPECT_EQ(section_of("zero.offload_param.device"), "zero.offload_param");
   EXPECT_EQ(section_of("train_batch_size"), "");
 }
 
 std::string name_of(Standing standing) {
-  constexpr const char* kNames[] = {"ours", "same", "cap", "always on", "refused"};
+  constexpr const char* kNames[] = {"ours", "same", "cap", "always on", "refused", "hint"};
   return kNames[int(standing)];
 }
 
 std::string row_of(const Field& field) {
   const auto* fixed = std::get_if<Fixed>(&field.slot);
   std::string why = fixed ? std::string(fixed->reason) : "";
+  if (const auto* hint = std::get_if<Hint>(&field.slot)) why = hint->reason;
   if (!field.note.empty()) why = field.note;
   if (!field.alias_of.empty()) why = "the same setting as " + field.alias_of;
   return text("| ", field.key, " | ", to_text(value_of(field)), " | ", legal_values(field), " | ",
@@ -156,15 +179,71 @@ std::string content(const std::string& path) {
   return out.str();
 }
 
+/// Those that have become keys of an input file stand in its own table.
+std::string names_without_twin(const DeepSpeedKeys& keys) {
+  std::istringstream names{std::string(keys.names)};
+  std::string left;
+  RunConfig config;
+  const std::vector<Field> fields = fields_of(config);
+  for (std::string name; names >> name;) {
+    const std::string here = same_key(text(keys.section, keys.section.empty() ? "" : ".", name));
+    const bool twin = std::any_of(fields.begin(), fields.end(),
+                                  [&](const Field& field) { return field.key == here; });
+    if (!twin) left += (left.empty() ? "" : ", ") + (name == "*" ? "any other" : name);
+  }
+  return left;
+}
+
+std::string row_of(const DeepSpeedKeys& keys) {
+  const std::string names = names_without_twin(keys);
+  if (names.empty()) return "";
+  return text("| ", keys.section, " | ", names, " | ", name_of(keys.standing), " | ", keys.why,
+              " |\n");
+}
+
 /// With ZERO_WRITE_KEYS=1 in the environment it writes the table instead of comparing it.
 TEST(KeysMd, HoldsTheTableOfKeysAsItIs) {
   const auto path = testing_support::tree_folder() / "inputs/keys.md";
   std::string table = "| key | default | legal | DeepSpeed | why |\n|---|---|---|---|---|\n";
   for_each_key([&table](const Field& field) { table += row_of(field); });
+  table +=
+      "\n## Keys of DeepSpeed alone\n\n"
+      "By DeepSpeed's names. `import-deepspeed` takes a hint and sets nothing, and refuses the "
+      "others by\nthe sentence here; no section but `comms_config` and `monitor_config` stands "
+      "in an input file.\n\n| section | keys | DeepSpeed | why |\n|---|---|---|---|\n";
+  for (const DeepSpeedKeys& keys : deepspeed_keys()) table += row_of(keys);
   const std::string file = content(path), words = file.substr(0, file.find("| key |"));
   if (std::getenv("ZERO_WRITE_KEYS")) std::ofstream(path) << words << table;
   EXPECT_EQ(content(path).substr(words.size()), table)
       << "write it anew: ZERO_WRITE_KEYS=1 config_test --gtest_filter=KeysMd.*";
+}
+
+/// Blank lines, the points of lists and the bars of tables part what is said.
+std::vector<std::string> sayings_of(const std::string& file) {
+  std::vector<std::string> sayings(1);
+  for (const char c : content((testing_support::tree_folder() / file).string())) {
+    const bool begins = (c == '\n' || c == '-') && sayings.back().ends_with("\n");
+    const bool ends = c == '|' || begins;
+    if (ends) sayings.emplace_back();
+    sayings.back() += c;
+  }
+  return sayings;
+}
+
+TEST(SameBytes, AtAnyRankCountAreSaidWithTheMicroBatchSize) {
+  const std::regex ranks("rank count|number of\\s+ranks|4 and 8 ranks"),
+      same("same\\s+(bytes|bits)|byte for byte|one state");
+  int said = 0;
+  for (const char* file :
+       {"README.md", "CHANGELOG.md", "inputs/README.md", "inputs/reference.toml",
+        "inputs/from_deepspeed.md", "tests/promises.md", "include/zero/config/run_config.hpp"}) {
+    for (const std::string& saying : sayings_of(file)) {
+      if (!std::regex_search(saying, ranks) || !std::regex_search(saying, same)) continue;
+      ++said;
+      EXPECT_TRUE(std::regex_search(saying, std::regex("micro-batch"))) << file << ": " << saying;
+    }
+  }
+  EXPECT_GE(said, 5);
 }
 
 }  // namespace

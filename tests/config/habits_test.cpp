@@ -33,9 +33,9 @@ TEST(Habits, SayWhatDoesTheWorkHere) {
   EXPECT_THAT(said_of("aio.thread_count = 2"), HasSubstr("aio.intra_op_parallelism"));
   EXPECT_THAT(said_of("[tensorboard]\nenabled = true\njob_name = \"x\""),
               testing::MatchesRegex(
-                  "in.toml:4: tensorboard: no such section; every step is a line of [^\n]*"));
-  EXPECT_EQ(habit_advice("amplitude"), "");
-  EXPECT_NE(habit_advice("amp.enabled"), "");
+                  "in.toml:4: tensorboard: a key of DeepSpeed without a twin here: [^\n]*"));
+  EXPECT_EQ(habit_advice("max_stepsize"), "");
+  EXPECT_NE(habit_advice("max_steps"), "");
 }
 
 TEST(Habits, TellASectionFromAKey) {

@@ -29,7 +29,7 @@ const Words kRun = {"model.name=gpt2-xl", "data.train=synthetic", "run.steps=10"
 DeepSpeedImport import_json(std::string_view json, const Words& given = kRun,
                             Unsupported unsupported = Unsupported::refuse) {
   const TempFile file("ds.json", json);
-  return import_deepspeed(file.path(), given, unsupported);
+  return import_deepspeed(file.path(), {.overrides = given, .unsupported = unsupported});
 }
 
 /// What a run makes of the import.
@@ -131,12 +131,19 @@ TEST(ImportDeepSpeed, LetsTheCommandLineWin) {
   EXPECT_THAT(import_json("{}", {"zero.stage=7"}).refused, ElementsAre(HasSubstr("0 to 3")));
 }
 
-TEST(ImportDeepSpeed, RefusesQuotedBooleansWithTheirLine) {
+TEST(ImportDeepSpeed, TakesQuotedBooleansWithAWarningThatNamesTheirLine) {
   const DeepSpeedImport import = import_json(
-      "{\n\"fp16\": {\n\"enabled\": \"true\"},\n\"flops_profiler\": {\"x\": \"True\"}}");
-  EXPECT_THAT(import.refused, ElementsAre(AllOf(HasSubstr("ds.json:3: fp16.enabled: "),
-                                                EndsWith("write true or false, without quotes"))));
-  EXPECT_EQ(import.toml, "");
+      "{\n\"bf16\": {\n\"enabled\": \"True\"},\n\"flops_profiler\": {\"x\": \"true\"}}");
+  EXPECT_TRUE(config_of(import).bf16.enabled);
+  EXPECT_THAT(import.report,
+              Contains(AllOf(HasSubstr("warning: "), HasSubstr("ds.json:3: bf16.enabled: \"True\""),
+                             EndsWith("taken as true; write it without quotes"))));
+  const TempFile yaml("acc.yaml",
+                      "deepspeed_config:\n  zero_stage: 3\n"
+                      "  zero3_save_16bit_model: 'true'\nnum_processes: 2\n");
+  const DeepSpeedImport read = import_deepspeed(yaml.path(), {.overrides = kRun});
+  EXPECT_TRUE(config_of(read).zero.stage3_gather_16bit_weights_on_model_save);
+  EXPECT_THAT(read.report, Contains(HasSubstr("acc.yaml:3: deepspeed_config.zero3_save_16bit")));
 }
 
 TEST(ImportDeepSpeed, MapsOffloadAndItsOldNames) {
@@ -180,11 +187,74 @@ TEST(ImportDeepSpeed, RefusesWhatIsNotDoneOrLeavesItOut) {
 }
 
 TEST(ImportDeepSpeed, SaysWhyANumberIsNotDoneHoweverItIsWritten) {
-  const char* json = R"({"zero_optimization": {"stage": 3, "sub_group_size": 1e14},
-                         "activation_checkpointing": {"number_checkpoints": 4}})";
+  const char* json = R"({"zero_optimization": {"stage": 3, "mics_shard_size": 4,
+                                               "zero_hpz_partition_size": 8.0}})";
   EXPECT_THAT(import_json(json).refused,
-              ElementsAre(HasSubstr("unsupported: 1e+14 is not done: the optimizer runs unit by"),
-                          HasSubstr("unsupported: 4 is not done: recompute says which blocks")));
+              ElementsAre(HasSubstr("unsupported: 4 is not done: shards are cut over all ranks"),
+                          HasSubstr("unsupported: 8.0 is not done: weights have no second copy")));
+}
+
+TEST(ImportDeepSpeed, TakesEveryValueOfAHintAndSaysWhatIsDoneInstead) {
+  for (const char* number : {"0", "1e14", "250000"}) {
+    const DeepSpeedImport import =
+        import_json(text(R"({"zero_optimization": {"stage": 3, "sub_group_size": )", number,
+                         R"(, "round_robin_gradients": true}, "comms_config": {"verbose": true},
+                            "monitor_config": {"tag": "x", "csv_monitor": {"enabled": false}}})"));
+    EXPECT_EQ(config_of(import).zero.stage, 3);
+    EXPECT_THAT(import.toml, testing::Not(HasSubstr("sub_group_size")));
+    EXPECT_THAT(import.report, Contains(HasSubstr(": hint: the optimizer runs unit by unit")));
+    EXPECT_THAT(import.report, Contains(HasSubstr("true: hint: every unit is cut in equal shar")));
+    EXPECT_THAT(import.report, Contains(HasSubstr("comms_config.verbose = true: nothing to set")));
+    EXPECT_THAT(import.report, Contains(HasSubstr("csv_monitor.enabled = false: switched off")));
+  }
+}
+
+TEST(ImportDeepSpeed, SaysHowManyActivationsAreKeptWhateverNumberIsAskedFor) {
+  Words given = kRun;
+  given.push_back("activation_checkpointing.recompute=full");
+  const DeepSpeedImport import =
+      import_json(R"({"activation_checkpointing": {"number_checkpoints": 4}})", given);
+  EXPECT_THAT(import.refused, IsEmpty());
+  EXPECT_THAT(import.report, Contains(HasSubstr("recompute = \"full\" keeps the inputs of 48")));
+}
+
+TEST(ImportDeepSpeed, GathersOneUnitAtATimeWhereNoneMayLive) {
+  const DeepSpeedImport import = import_json(
+      R"({"zero_optimization": {"stage": 3, "max_live_parameters": 0, "max_reuse_distance": 0,
+                                "reduce_bucket_size": 0, "prefetch_bucket_size": 3e6,
+                                "stage3_prefetch_bucket_size": 0,
+                                "gather_16bit_weights_on_model_save": true}})");
+  const ZeroConfig zero = config_of(import).zero;
+  EXPECT_EQ(zero.stage3_max_live_parameters, 0);
+  EXPECT_EQ(zero.stage3_max_reuse_distance, 0);
+  EXPECT_EQ(zero.reduce_bucket_size, 1600 * 1600) << "as long as a gradient";
+  EXPECT_EQ(zero.stage3_prefetch_bucket_size, 0) << "with its prefix a key wins";
+  EXPECT_TRUE(zero.stage3_gather_16bit_weights_on_model_save);
+  EXPECT_THAT(import.report, Contains(HasSubstr("prefetch_bucket_size = 3e+06: left out")));
+}
+
+TEST(ImportDeepSpeed, FillsAutoWithTheDefaultsOfTransformers) {
+  const TempFile file("ds.json", R"({"optimizer": {"type": "AdamW", "params": {"lr": "auto",
+          "betas": "auto", "eps": "auto", "weight_decay": "auto"}},
+      "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": "auto"}},
+      "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"}, "gradient_clipping": "auto",
+      "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto"})");
+  const Words given = {"model.name=gpt2", "data.train=text.txt"};
+  EXPECT_THAT(import_deepspeed(file.path(), {.overrides = given}).needs,
+              Contains("optimizer.lr=..."));
+  const DeepSpeedImport import =
+      import_deepspeed(file.path(), {.overrides = given, .hf_defaults = true});
+  const RunConfig config = config_of(import);
+  EXPECT_EQ(config.optimizer.lr, 5e-5);
+  EXPECT_EQ(config.optimizer.betas, (std::array<double, 2>{0.9, 0.999}));
+  EXPECT_EQ(config.optimizer.eps, 1e-8);
+  EXPECT_EQ(config.optimizer.weight_decay, 0);
+  EXPECT_EQ(config.scheduler.warmup_num_steps, 0);
+  EXPECT_EQ(config.gradient_clipping, 1);
+  EXPECT_EQ(config.train_micro_batch_size_per_gpu, 8);
+  EXPECT_EQ(config.run.epochs, 3);
+  EXPECT_FALSE(config.fp16.enabled || config.bf16.enabled);
+  EXPECT_THAT(import.toml, HasSubstr("lr = 5e-05  # Transformers' default"));
 }
 
 TEST(ImportDeepSpeed, TakesASectionThatIsSwitchedOffForNothing) {
@@ -213,7 +283,7 @@ TEST(ImportDeepSpeed, ReadsAnAccelerateFileAndTheFileThatItNames) {
                                       "distributed_type: DEEPSPEED\nmixed_precision: bf16\n"
                                       "num_machines: 2\nnum_processes: 16\n");
   const DeepSpeedImport import =
-      import_deepspeed(yaml.path(), kRun, Unsupported::refuse, "run.toml");
+      import_deepspeed(yaml.path(), {.overrides = kRun, .name = "run.toml"});
   const RunConfig config = config_of(import);
   EXPECT_EQ(config.zero.stage, 3);
   EXPECT_EQ(config.gradient_clipping, 0.25);
@@ -228,23 +298,52 @@ TEST(ImportDeepSpeed, RefusesAccelerateFilesThatContradictOrStartSomethingElse) 
   const TempFile yaml("acc.yaml",
                       "deepspeed_config:\n  gradient_clipping: 0.25\n"
                       "  deepspeed_config_file: " +
-                          name + "\ndistributed_type: FSDP\nmixed_precision: fp8\n");
-  EXPECT_THAT(import_deepspeed(yaml.path(), kRun, Unsupported::refuse).refused,
-              ElementsAre(HasSubstr("FULL_SHARD is zero.stage = 3"), HasSubstr("fp16, bf16 or no"),
+                          name + "\ndistributed_type: MEGATRON_LM\nmixed_precision: fp8\n");
+  EXPECT_THAT(import_deepspeed(yaml.path(), {.overrides = kRun}).refused,
+              ElementsAre(HasSubstr("write DEEPSPEED, FSDP, MULTI_GPU or NO"),
+                          HasSubstr("fp16, bf16 or no"),
                           AllOf(HasSubstr("named.json:1: gradient_clipping: contradicts"),
                                 HasSubstr("acc.yaml:2"))));
 }
 
+RunConfig config_of_yaml(const std::string& yaml) {
+  const TempFile file("acc.yaml", yaml);
+  return config_of(import_deepspeed(file.path(), {.overrides = kRun}));
+}
+
+TEST(ImportDeepSpeed, MakesAStageOfFsdpsStrategy) {
+  const std::string fsdp = "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n";
+  const std::pair<const char*, int> strategies[] = {
+      {"  fsdp_sharding_strategy: FULL_SHARD\n", 3}, {"  fsdp_sharding_strategy: 2\n", 2},
+      {"  sharding_strategy: NO_SHARD\n", 0},        {"  fsdp_reshard_after_forward: true\n", 3},
+      {"  fsdp_reshard_after_forward: false\n", 2},  {"  fsdp_version: 2\n", 3}};
+  for (const auto& [line, stage] : strategies) {
+    const RunConfig config = config_of_yaml(fsdp + line);
+    EXPECT_EQ(config.zero.stage, stage) << line;
+    EXPECT_EQ(config.gradient_clipping, 1) << "not DeepSpeed's";
+    EXPECT_EQ(config.zero.stage3_max_reuse_distance, stage == 3 ? 0 : 1'000'000'000) << line;
+  }
+  const RunConfig away =
+      config_of_yaml(fsdp + "  fsdp_offload_params: true\n  fsdp_activation_checkpointing: true\n");
+  EXPECT_EQ(away.offload_param.device, Home::cpu);
+  EXPECT_EQ(away.offload_optimizer.device, Home::cpu);
+  EXPECT_EQ(away.recompute.mode, Recompute::Mode::full);
+  EXPECT_EQ(config_of_yaml("distributed_type: MULTI_GPU\n").zero.stage, 0);
+  const TempFile hybrid("acc.yaml", fsdp + "  fsdp_sharding_strategy: HYBRID_SHARD\n");
+  EXPECT_THAT(import_deepspeed(hybrid.path(), {.overrides = kRun}).refused,
+              ElementsAre(HasSubstr("unsupported: write FULL_SHARD")));
+}
+
 TEST(ImportDeepSpeed, RefusesFilesThatItCannotRead) {
-  EXPECT_THROW(import_deepspeed("absent.json", kRun, Unsupported::refuse), Error);
-  EXPECT_THROW(import_deepspeed("/tmp", kRun, Unsupported::refuse), Error);
+  EXPECT_THROW(import_deepspeed("absent.json", {.overrides = kRun}), Error);
+  EXPECT_THROW(import_deepspeed("/tmp", {.overrides = kRun}), Error);
 }
 
 TEST(ImportDeepSpeed, FollowsRulesThatLeadToKeysOfAnInputFile) {
   RunConfig config;
   Words keys;
   for (const Field& field : fields_of(config)) keys.push_back(field.key);
-  for (const auto rules : {deepspeed_rules(), accelerate_rules()}) {
+  for (const auto rules : {deepspeed_rules(), accelerate_rules(), fsdp_rules(), launch_rules()}) {
     for (const ImportRule& rule : rules) {
       if (rule.to.empty()) continue;
       EXPECT_THAT(keys, Contains(std::string(rule.to))) << rule.from;

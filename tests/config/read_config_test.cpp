@@ -154,15 +154,11 @@ TEST(ReadConfig, AcceptsOfAFixedKeyOnlyWhatIsDone) {
 }
 
 TEST(ReadConfig, ExplainsAFixedKeyWhateverTheNumberIsWrittenAs) {
-  const std::string unit = " is not done: the optimizer runs unit by unit";
-  EXPECT_THAT(error_of("zero.sub_group_size = 100000000"), HasSubstr("100000000" + unit));
-  EXPECT_THAT(error_of("zero.sub_group_size = 1e8"), HasSubstr("1e+08" + unit));
+  const std::string cut = " is not done: shards are cut over all ranks";
+  EXPECT_THAT(error_of("zero.mics_shard_size = 100000000"), HasSubstr("100000000" + cut));
+  EXPECT_THAT(error_of("zero.mics_shard_size = 1e8"), HasSubstr("1e+08" + cut));
   EXPECT_THAT(error_of("gradient_predivide_factor = 2"), HasSubstr("2 is not done: sums of"));
-  EXPECT_EQ(error_of("gradient_predivide_factor = 1\nzero.sub_group_size = 1000000000.0"),
-            "no error");
-  EXPECT_EQ(error_of("", {"activation_checkpointing.number_checkpoints=4"}),
-            "command line: activation_checkpointing.number_checkpoints: 4 is not done: recompute "
-            "says which blocks are recomputed; write \"auto\"");
+  EXPECT_EQ(error_of("gradient_predivide_factor = 1\nzero.mics_shard_size = -1.0"), "no error");
 }
 
 TEST(ReadConfig, CollectsEveryErrorInTheOrderOfTheFile) {
@@ -296,13 +292,13 @@ TEST(ReadConfig, RefusesAKeyWithoutEffectInOnePlaceAndWarnsAcrossTwo) {
 }
 
 TEST(ReadConfig, WarnsOfALegalValueThatChangesNothing) {
-  const std::string file = kRequired + "zero.offload_param.pin_memory = false\n";
+  const std::string file = kRequired + "zero3_init_flag = false\n";
   const ConfigInput input = read_config(file, "in.toml");
   ASSERT_EQ(input.warnings.size(), 1u);
   EXPECT_EQ(input.warnings[0],
-            "in.toml:4: zero.offload_param.pin_memory: false changes nothing: host memory is "
-            "pinned wherever there is a device to pin it for; write true");
-  const Words asked = {"zero.offload_param.pin_memory=true"};
+            "in.toml:4: zero3_init_flag: false changes nothing: at stage 3 weights are born in "
+            "shards; write true");
+  const Words asked = {"zero3_init_flag=true"};
   EXPECT_TRUE(read_config(file, "in.toml", asked).warnings.empty()) << "the last word counts";
   EXPECT_EQ(read_config(kRequired, "in.toml", Words{"zero3_init_flag=false"}).warnings.size(), 1u);
 }

@@ -143,5 +143,22 @@ TEST(Warmup, LongerThanTheScheduleIsOneWarningThatNamesTheRateReached) {
       "schedule of 10 steps: the learning rate reaches 0.2 and no more");
 }
 
+TEST(CheckRules, WarnsWhereReproducibleBytesWouldFollowTheRanks) {
+  const auto warnings = [](Lines more) {
+    more.push_back("numerics.reproducible = true");
+    return read_config(join(complete(more)), "in.toml").warnings;
+  };
+  EXPECT_THAT(warnings({"train_batch_size = 8"}),
+              testing::ElementsAre(HasSubstr("train_micro_batch_size_per_gpu: is derived from "
+                                             "train_batch_size and the number of ranks")));
+  EXPECT_EQ(warnings({"train_batch_size = 8", "gradient_accumulation_steps = 2"}).size(), 1u);
+  EXPECT_EQ(warnings({"train_micro_batch_size_per_gpu = \"max\""}).size(), 1u);
+  EXPECT_THAT(warnings({"train_batch_size = 8", "train_micro_batch_size_per_gpu = 2"}),
+              testing::IsEmpty());
+  EXPECT_THAT(warnings({"train_micro_batch_size_per_gpu = 2"}), testing::IsEmpty());
+  EXPECT_THAT(read_config(join(complete({"train_batch_size = 8"})), "in.toml").warnings,
+              testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace zero

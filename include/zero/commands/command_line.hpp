@@ -55,7 +55,9 @@ struct CommandLine {
   std::string dtype;                    ///< export: "fp32", "bf16", "fp16"; "" = as it was trained
   int64_t shard_bytes = 5'000'000'000;  ///< export: of a file, at most
   std::string output;                   ///< import-deepspeed, calibrate: a new file; "" = a default
-  bool leave_out_unsupported = false;   ///< import-deepspeed
+  bool leave_out_unsupported = false;   ///< import-deepspeed, like what follows
+  bool hf_defaults = false;
+  std::vector<std::string> launch_line;  ///< the words behind "--"
 };
 
 /// `words` are those behind the program's name. Throws Error(kUsage) for an unknown option, a

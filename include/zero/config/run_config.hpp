@@ -136,6 +136,7 @@ struct OffloadOptimizerConfig {
   int64_t buffer_count = 0;  ///< units whose states are on their way at the same time; 0: "auto"
   /// Share of the parameters whose states leave the device, 0 to 1; of auto the most that may.
   double ratio = 1;
+  bool pin_memory = true;  ///< of GPUs: their host memory is pinned; false: it may be swapped
 
   bool operator==(const OffloadOptimizerConfig&) const = default;
 };
@@ -144,6 +145,7 @@ struct OffloadOptimizerConfig {
 struct OffloadParamConfig {
   Home device = Home::none;  ///< none | cpu | nvme; auto = the fastest that fits
   std::string nvme_path;     ///< the folder of a local disk; required for nvme; auto may take it
+  bool pin_memory = true;    ///< as that of offload_optimizer, with which it shares one block
 
   bool operator==(const OffloadParamConfig&) const = default;
 };
@@ -196,7 +198,8 @@ enum class GradientDtype { compute, fp32 };
 
 /// [numerics]
 struct NumericsConfig {
-  bool reproducible = false;  ///< the same bytes at every rank count and stage (slower)
+  /// The same bytes at every rank count and stage, with the same micro-batch size (slower).
+  bool reproducible = false;
   GradientDtype gradient_dtype = GradientDtype::compute;  ///< of a step's finished sum
   /// More steps in a row with NaN or Inf end the run. Not under a dynamic loss scale, whose end is
   /// fp16.min_loss_scale.
@@ -226,7 +229,8 @@ struct MemoryConfig {
 struct EvaluationConfig {
   int64_t interval = 0;          ///< steps; 0 = only after the last step
   int64_t micro_batch_size = 0;  ///< samples a rank; auto = the training micro-batch
-  int64_t show_samples = 0;      ///< texts sampled after the last step, written to sample.txt
+  int64_t show_samples = 0;      ///< texts sampled after the last step, written to sample.txt; the
+                                 ///< first rank holds the whole model for them
 
   bool operator==(const EvaluationConfig&) const = default;
 };

@@ -1,20 +1,66 @@
 #include <algorithm>
 
 #include "src/config/import/derive.hpp"
+#include "src/config/import/launch_line.hpp"
 #include "src/config/import/translation.hpp"
+#include "src/config/kept_activations.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
 
-void Translation::complete() {
-  write_defaults();
+void Translation::complete(Engine engine) {
+  settle_precision();
+  settle_schedule();
+  settle_pinning();
+  if (engine == Engine::deepspeed) write_deepspeed_defaults();
+  if (engine == Engine::fsdp) write_fsdp_defaults();
+  if (engine != Engine::deepspeed) default_to("gradient_clipping", 1.0, kHfDefault);
+  if (hf_defaults_) write_hf_defaults();
   need_what_is_missing();
+  count_checkpoints();
   drop_idle();
 }
 
+/// Where one of the halves is on, "auto" of the other one is off.
+void Translation::settle_precision() {
+  const std::pair<const char*, bool> halves[] = {{"fp16.enabled", config_.bf16.enabled},
+                                                 {"bf16.enabled", config_.fp16.enabled}};
+  for (const auto& [key, other] : halves) {
+    const auto found = settings_.find(key);
+    if (!other || found == settings_.end() || !found->second.open) continue;
+    const std::string why = "the other half type is on";
+    keep(*find(key), false, why);
+    retell(key, text("derived: ", key, " = false (", why, ")"));
+  }
+}
+
+/// A schedule of the launch line is Transformers', whose warm-up is a straight line to the full
+/// rate; a warm-up without a schedule belongs to its default one.
+void Translation::settle_schedule() {
+  const auto of_launch_line = [&](const char* key) {
+    const auto found = settings_.find(key);
+    return found != settings_.end() && found->second.origin == kLaunchLine;
+  };
+  const bool warms_up = of_launch_line("scheduler.warmup_num_steps");
+  if (warms_up && !has("scheduler.type")) {
+    default_to("scheduler.type", "WarmupDecayLR", text(kHfDefault, ", linear"));
+  } else if (!of_launch_line("scheduler.type")) {
+    return;
+  }
+  const ScheduleType type = config_.scheduler.type;
+  if (type == ScheduleType::constant) return;
+  default_to("scheduler.warmup_type", "linear", "as Transformers");
+  default_to("scheduler.warmup_num_steps", int64_t(0), kHfDefault);
+  if (type != ScheduleType::WarmupCosineLR) {
+    default_to("scheduler.warmup_max_lr", "auto", "optimizer.lr");
+  } else {
+    default_to("scheduler.cos_min_ratio", 0.0, "as Transformers");
+  }
+}
+
 /// Values that DeepSpeed's code has where its file says nothing, and this program has not.
-void Translation::write_defaults() {
+void Translation::write_deepspeed_defaults() {
   const ScheduleType schedule = config_.scheduler.type;
   const bool sharded = std::any_of(seen_.begin(), seen_.end(), [](const std::string& key) {
     return key.starts_with("zero_optimization.") || key == "deepspeed_config.zero_stage";
@@ -30,6 +76,41 @@ void Translation::write_defaults() {
   if (schedule == ScheduleType::WarmupDecayLR) {
     default_to("scheduler.warmup_max_lr", 1e-3, "DeepSpeed's default");
   }
+}
+
+/// One key there, which was for both of them.
+void Translation::settle_pinning() {
+  const bool old = seen_.count("zero_optimization.cpu_offload_use_pin_memory") != 0;
+  if (!old || config_.offload_param.device == Home::none) return;
+  default_to("zero.offload_param.pin_memory", config_.offload_optimizer.pin_memory,
+             "as zero.offload_optimizer.pin_memory");
+}
+
+/// FULL_SHARD, its default, gathers every unit again in the backward pass. What it offloads are
+/// parameters with their states; only stage 3 has parameters to offload.
+void Translation::write_fsdp_defaults() {
+  default_to("zero.stage", int64_t(3), "FSDP's default, FULL_SHARD");
+  if (config_.zero.stage != 3) return;
+  default_to("zero.stage3_max_reuse_distance", int64_t(0), "FULL_SHARD gathers again in backward");
+  if (config_.offload_optimizer.device == Home::cpu) {
+    default_to("zero.offload_param.device", "cpu", "parameters are offloaded with their states");
+  }
+}
+
+/// What no file of DeepSpeed holds, but its training script has.
+void Translation::write_hf_defaults() {
+  const bool endless = config_.data.train == "synthetic";
+  if (!has("optimizer.type") && !has("optimizer.lr")) {
+    default_to("optimizer.lr", *hf_default("optimizer.lr"), kHfDefault);
+  }
+  if (!has("run.steps") && !has("run.epochs") && !endless) {
+    default_to("run.epochs", *hf_default("run.epochs"), kHfDefault);
+  }
+}
+
+/// The number of kept inputs follows from another key, which is known by now.
+void Translation::count_checkpoints() {
+  retell(std::string(kNumberCheckpoints), "hint: " + kept_activations(config_));
 }
 
 void Translation::default_to(const std::string& key, const TomlValue& value,
@@ -55,14 +136,20 @@ void Translation::need_what_is_missing() {
   need("data.train", "a text or token file; the source names no data");
   if (config_.run.epochs == 0) need("run.steps", "or run.epochs");
   if (!has("optimizer.type")) need("optimizer.lr", "the source names no optimizer");
+  const char* recompute = "activation_checkpointing.recompute";
+  if (recomputes && hf_defaults_) default_to(recompute, *hf_default(recompute), kHfDefault);
   if (recomputes) {
-    need("activation_checkpointing.recompute",
-         "full if the model calls DeepSpeed's checkpoint function, else none");
+    need(recompute, "full if the model calls DeepSpeed's checkpoint function, else none");
   }
   const std::string micro = "train_micro_batch_size_per_gpu";
   const bool sized = config_.train_batch_size != 0 || config_.train_micro_batch_size_per_gpu != 0;
   if (sized || (has(micro) && settings_.at(micro).given)) return;
   settings_.erase(micro);
+  if (hf_defaults_) {
+    default_to(micro, *hf_default(micro), kHfDefault);
+    return retell(
+        micro, text("derived: ", micro, " = ", to_text(*hf_default(micro)), " (", kHfDefault, ")"));
+  }
   need(micro, "samples a rank computes at one time");
   retell(micro, "needs " + micro + "=...");
 }

@@ -15,7 +15,35 @@ constexpr OfWidth kOfWidth[] = {
     {"zero.stage3_param_persistence_threshold", "10 width", [](int64_t w) { return 10 * w; }},
 };
 
+struct OfTransformers {
+  std::string_view key;
+  TomlValue value;
+};
+
+/// Source: Transformers, TrainingArguments.
+const OfTransformers kOfTransformers[] = {
+    {"optimizer.lr", 5e-5},
+    {"optimizer.betas", TomlArray{0.9, 0.999}},
+    {"optimizer.eps", 1e-8},
+    {"optimizer.weight_decay", 0.0},
+    {"gradient_clipping", 1.0},
+    {"scheduler.warmup_num_steps", int64_t(0)},
+    {"train_micro_batch_size_per_gpu", int64_t(8)},
+    {"fp16.enabled", false},
+    {"bf16.enabled", false},
+    {"activation_checkpointing.recompute", "none"},
+    {"zero.stage3_gather_16bit_weights_on_model_save", false},
+    {"run.epochs", int64_t(3)},
+};
+
 }  // namespace
+
+std::optional<TomlValue> hf_default(std::string_view key) {
+  for (const OfTransformers& usual : kOfTransformers) {
+    if (usual.key == key) return usual.value;
+  }
+  return std::nullopt;
+}
 
 bool depends_on_width(std::string_view key) {
   for (const OfWidth& formula : kOfWidth) {

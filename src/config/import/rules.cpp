@@ -15,6 +15,7 @@ constexpr Sections kSections[] = {
     {"scheduler.params.", "scheduler."},
     {"fp16.", "fp16."},
     {"bf16.", "bf16."},
+    {"bfloat16.", "bf16."},
     {"activation_checkpointing.", "activation_checkpointing."},
     {"aio.", "aio."},
 };
@@ -57,27 +58,61 @@ std::optional<Target> mixed_precision(const TomlValue& value) {
   return std::nullopt;
 }
 
-constexpr std::string_view kMetrics = "metrics.jsonl holds every step of a run";
 constexpr std::string_view kLauncher = "the MPI launcher places and connects the ranks";
+
+/// The oldest form, a boolean, was stage 1.
+std::optional<Target> old_stage(const TomlValue& value) {
+  const auto* on = std::get_if<bool>(&value);
+  if (!on) return std::nullopt;
+  return Target{"zero.stage", int64_t(*on ? 1 : 0)};
+}
+
+/// A bucket of 0 elements sends each gradient alone there; what Transformers derives is as long as
+/// one.
+std::optional<Target> reduce_bucket(const TomlValue& value) {
+  const bool zero = value == TomlValue(int64_t(0)) || value == TomlValue(0.0);
+  return Target{"zero.reduce_bucket_size", zero ? TomlValue("auto") : value};
+}
 
 constexpr ImportRule kDeepSpeed[] = {
     {.from = "optimizer.type",
      .why = "write AdamW, Adam or LAMB: 1-bit and other optimizers are not built",
      .convert = optimizer_type},
-    {.from = "optimizer.legacy_fusion", .why = "the update of a unit is always one operation"},
     {.from = "optimizer.params.max_grad_norm",
      .why = "write gradient_clipping at the top level",
      .only = "0"},
+    {.from = "optimizer.params.adamw_mode", .to = "optimizer.adam_w_mode"},
     {.from = "scheduler.type", .to = "scheduler.type", .why = "WarmupCosineLR comes nearest"},
     {.from = "scheduler.params.last_batch_iteration",
      .why = "the count of updates begins at the first step; write -1",
      .only = "-1"},
+    {.from = "zero_optimization", .why = "write a section with its stage", .convert = old_stage},
+    {.from = "allgather_size", .to = "zero.allgather_bucket_size"},
+    {.from = "zero_optimization.reduce_bucket_size", .convert = reduce_bucket},
+    {.from = "zero_optimization.prefetch_bucket_size", .to = "zero.stage3_prefetch_bucket_size"},
+    {.from = "zero_optimization.param_persistence_threshold",
+     .to = "zero.stage3_param_persistence_threshold"},
+    {.from = "zero_optimization.model_persistence_threshold",
+     .to = "zero.stage3_model_persistence_threshold"},
+    {.from = "zero_optimization.max_live_parameters", .to = "zero.stage3_max_live_parameters"},
+    {.from = "zero_optimization.max_reuse_distance", .to = "zero.stage3_max_reuse_distance"},
+    {.from = "zero_optimization.gather_16bit_weights_on_model_save",
+     .to = "zero.stage3_gather_16bit_weights_on_model_save"},
+    {.from = "zero_optimization.module_granularity_threshold",
+     .to = "zero.stage3_module_granularity_threshold"},
+    {.from = "zero_optimization.use_all_reduce_for_fetch_params",
+     .to = "zero.stage3_use_all_reduce_for_fetch_params"},
+    {.from = "zero_optimization.allgather_sequential", .to = "zero.stage3_allgather_sequential"},
     {.from = "zero_optimization.cpu_offload",
      .why = "write true or false",
      .convert =
          [](const TomlValue& value) {
            return offload_device(value, "zero.offload_optimizer.device");
          }},
+    {.from = "zero_optimization.cpu_offload_param",
+     .why = "write true or false",
+     .convert =
+         [](const TomlValue& value) { return offload_device(value, "zero.offload_param.device"); }},
     {.from = "zero_optimization.cpu_offload_params",
      .why = "write true or false",
      .convert =
@@ -87,27 +122,31 @@ constexpr ImportRule kDeepSpeed[] = {
     {.from = "zero_optimization.stage3_gather_fp16_weights_on_model_save",
      .to = "zero.stage3_gather_16bit_weights_on_model_save"},
     {.from = "communication_data_type", .convert = communication_type},
-    {.from = "seq_parallel_comm_data_type", .why = "sequences are not cut over ranks"},
-    {.from = "data_types.grad_accum_dtype", .why = "micro-batches are accumulated in fp32"},
-    {.from = "dataloader_drop_last", .why = "every step has a whole batch"},
-    {.from = "bfloat16.enabled", .to = "bf16.enabled"},
-    {.from = "aio.thread_count",
-     .why = "DeepSpeed's code does not read it; aio.intra_op_parallelism is what acts"},
-    {.from = "flops_profiler.*", .why = "wall_clock_breakdown and summary.json have its figures"},
-    {.from = "comms_logger.*", .why = "summary.json has the bytes of each collective"},
-    {.from = "tensorboard.*", .why = kMetrics},
-    {.from = "wandb.*", .why = kMetrics},
-    {.from = "comet.*", .why = kMetrics},
-    {.from = "csv_monitor.*", .why = kMetrics},
-    {.from = "compile.*", .why = "every step is compiled before it runs"},
-    {.from = "checkpoint.*", .why = "says how DeepSpeed lays out its own checkpoints"},
+    {.from = "gradient_allreduce_op",
+     .why = "gradients are averaged over all tokens of a batch; write \"mean\"",
+     .only = "\"mean\""},
+    {.from = "managed_gradient_accumulation",
+     .why = "gradient_accumulation_steps says how many micro-batches a step has; write true",
+     .only = "true"},
+    {.from = "sequence_parallel_size", .why = "sequences are not cut; write 1", .only = "1"},
+    {.from = "data_parallel_size",
+     .why = "the launcher says how many ranks run; remove it",
+     .only = kNoValue},
 };
+
+/// Without a word of ZeRO every rank has all states.
+std::optional<Target> distributed_type(const TomlValue& value) {
+  if (is_word(value, "DEEPSPEED") || is_word(value, "FSDP")) return Target{};
+  const bool alone = is_word(value, "NO") || value == TomlValue(false);
+  const auto* word = std::get_if<std::string>(&value);
+  if (alone || (word && word->starts_with("MULTI_"))) return Target{"zero.stage", int64_t(0)};
+  return std::nullopt;
+}
 
 constexpr ImportRule kAccelerate[] = {
     {.from = "distributed_type",
-     .why = "only DeepSpeed's files are imported; FSDP FULL_SHARD is zero.stage = 3, SHARD_GRAD_OP "
-            "is 2, MULTI_GPU is 0",
-     .only = "\"DEEPSPEED\""},
+     .why = "write DEEPSPEED, FSDP, MULTI_GPU or NO",
+     .convert = distributed_type},
     {.from = "deepspeed_config.deepspeed_config_file", .why = "is read as well"},
     {.from = "deepspeed_config.zero_stage", .to = "zero.stage"},
     {.from = "deepspeed_config.gradient_accumulation_steps", .to = "gradient_accumulation_steps"},
@@ -128,6 +167,7 @@ constexpr ImportRule kAccelerate[] = {
     {.from = "deepspeed_config.deepspeed_inclusion_filter", .why = kLauncher},
     {.from = "deepspeed_config.deepspeed_exclusion_filter", .why = kLauncher},
     {.from = "mixed_precision", .why = "write fp16, bf16 or no", .convert = mixed_precision},
+    {.from = "gradient_accumulation_steps", .to = "gradient_accumulation_steps"},
     {.from = "downcast_bf16", .why = "concerns TPUs"},
     {.from = "compute_environment", .why = kLauncher},
     {.from = "machine_rank", .why = kLauncher},
@@ -150,8 +190,18 @@ constexpr ImportRule kAccelerate[] = {
     {.from = "tpu_env", .why = "concerns TPUs"},
     {.from = "tpu_use_cluster", .why = "concerns TPUs"},
     {.from = "tpu_use_sudo", .why = "concerns TPUs"},
-    {.from = "fsdp_config.*", .why = "remove it beside DeepSpeed", .only = kNoValue},
-    {.from = "megatron_lm_config.*", .why = "remove it beside DeepSpeed", .only = kNoValue},
+    {.from = "tpu_name", .why = "concerns TPUs"},
+    {.from = "tpu_zone", .why = "concerns TPUs"},
+    {.from = "tpu_vm", .why = "concerns TPUs"},
+    {.from = "mpirun_config.*", .why = kLauncher},
+    {.from = "ipex_config.*", .why = "the program brings its own kernels"},
+    {.from = "fp8_config.*", .why = "write mixed_precision: bf16", .only = kNoValue},
+    {.from = "parallelism_config.*",
+     .why = "a model is cut by ZeRO alone; remove it",
+     .only = kNoValue},
+    {.from = "fsdp_config.*", .why = "Accelerate reads it with distributed_type: FSDP"},
+    {.from = "megatron_lm_config.*",
+     .why = "Accelerate reads it with distributed_type: MEGATRON_LM"},
 };
 
 }  // namespace

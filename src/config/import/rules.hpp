@@ -16,14 +16,15 @@ struct Target {
   TomlValue value;
 };
 
-/// What becomes of one key of a source. Without `to` and `convert` nothing has to be set.
+/// What becomes of one key of a source, or of one flag of a launch line. Without `to` and `convert`
+/// nothing has to be set.
 struct ImportRule {
   std::string_view from;     ///< a key, or "section.*"
   std::string_view to = "";  ///< key of an input file
   std::string_view why =
       "";  ///< why nothing has to be set, or what to do instead of a refused value
   std::string_view only = "";  ///< as in TOML, without `to`: every other value is refused
-  /// Instead of `to`; nothing if the value is refused.
+  /// Instead of `to`; nothing if the value is refused, a Target without a key if it sets nothing.
   std::optional<Target> (*convert)(const TomlValue& value) = nullptr;
 };
 
@@ -35,6 +36,12 @@ std::span<const ImportRule> deepspeed_rules();
 
 /// Keys that `accelerate config` writes.
 std::span<const ImportRule> accelerate_rules();
+
+/// Keys of its section fsdp_config, with or without "fsdp_" before their names.
+std::span<const ImportRule> fsdp_rules();
+
+/// Flags of Transformers' TrainingArguments and of its example scripts: "--learning_rate".
+std::span<const ImportRule> launch_rules();
 
 /// The rule for `key`, by name or by section; nullptr if there is none.
 const ImportRule* find_rule(std::span<const ImportRule> rules, std::string_view key);

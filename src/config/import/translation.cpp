@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/config/deepspeed_keys.hpp"
 #include "src/config/habits.hpp"
 #include "src/config/import/derive.hpp"
+#include "src/config/import/launch_line.hpp"
 #include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/units.hpp"
@@ -14,21 +16,24 @@ namespace {
 
 bool is_auto(const TomlValue& value) { return value == TomlValue("auto"); }
 
-/// "true" in quotes, which every reader of the file takes for a word.
-bool is_quoted_boolean(const TomlValue& value) {
+/// Of "true" or "True" in quotes the boolean, as which DeepSpeed takes it.
+std::optional<bool> quoted_boolean(const TomlValue& value) {
   const auto* word = std::get_if<std::string>(&value);
-  TomlValue inside;
-  std::string ignored;
-  return word && parse_toml_value(*word, inside, ignored) && std::holds_alternative<bool>(inside);
+  if (!word) return std::nullopt;
+  if (*word == "true" || *word == "True") return true;
+  if (*word == "false" || *word == "False") return false;
+  return std::nullopt;
 }
 
-bool same_number(const TomlValue& a, const TomlValue& b) {
-  const auto number = [](const TomlValue& value) -> std::optional<double> {
-    if (const auto* integer = std::get_if<int64_t>(&value)) return double(*integer);
-    if (const auto* real = std::get_if<double>(&value)) return *real;
-    return std::nullopt;
-  };
-  return a == b || (number(a) && number(a) == number(b));
+/// Of a flag with a slip of the hand; a script's own flags are not near any.
+std::string nearest_flag(const std::string& flag) {
+  constexpr size_t kMostEdits = 2, kShortest = 8;
+  for (const ImportRule& rule : launch_rules()) {
+    const bool near = flag.size() >= kShortest && flag.size() <= kSourceMaxName &&
+                      edit_distance(flag, rule.from, kMostEdits) <= kMostEdits;
+    if (near) return std::string(rule.from);
+  }
+  return "";
 }
 
 /// The reason of a Fixed key without the advice behind it.
@@ -72,36 +77,75 @@ void Translation::translate(const Source& source, std::span<const ImportRule> ru
   }
 }
 
+void Translation::follow_launch_line(std::span<const std::string> words) {
+  std::string unread;
+  for (const SourceEntry& entry : read_launch_line(words)) {
+    const ImportRule* rule = find_rule(launch_rules(), entry.key);
+    if (!entry.value) {
+      unread += " " + entry.key;
+    } else if (rule) {
+      follow(entry, *rule);
+    } else if (const std::string near = nearest_flag(entry.key); !near.empty()) {
+      refuse(entry, text("no such flag; did you mean ", near, "?"));
+    } else {
+      tell(entry, "", "nothing to set: no flag of TrainingArguments that has a twin here");
+    }
+  }
+  if (!unread.empty()) say(text(kLaunchLine, ": not read:", unread));
+}
+
 void Translation::translate_entry(const SourceEntry& entry, const ImportRule* rule,
                                   bool same_names) {
   if (!entry.value) return tell(entry, "", "null: the default");
-  if (is_quoted_boolean(*entry.value)) {
-    return refuse(entry,
-                  to_text(*entry.value) + " is a string; write true or false, without quotes");
+  if (entry.key.starts_with('_')) return tell(entry, "", "nothing to set: a comment");
+  if (const auto boolean = quoted_boolean(*entry.value)) {
+    say(text("warning: ", entry.place, ": ", entry.key, ": ", to_text(*entry.value),
+             " is a string and taken as ", to_text(*boolean), "; write it without quotes"));
+    return translate_entry({entry.key, *boolean, entry.place}, rule, same_names);
   }
+  if (is_overridden(entry)) return tell(entry, "", "left out: stage3_... stands beside it");
   if (rule) return follow(entry, *rule);
   const std::string key = same_names ? same_key(entry.key) : "";
-  const std::string section = entry.key.substr(0, entry.key.find('.'));
+  const DeepSpeedKeys* known = same_names ? find_deepspeed_key(entry.key) : nullptr;
   if (find(key)) {
     set(entry, {key, *entry.value}, "");
-  } else if (off_.count(section)) {
+  } else if (is_off(entry.key)) {
     tell(entry, "", "switched off");
+  } else if (known && known->standing == Standing::hint) {
+    tell(entry, "", text("nothing to set: ", known->why));
   } else {
-    unsupported(entry, unknown(entry.key));
+    unsupported(entry, known ? std::string(known->why) : unknown(entry.key));
   }
+}
+
+/// DeepSpeed reads some keys of stage 3 without "stage3_" too; with it they win.
+bool Translation::is_overridden(const SourceEntry& entry) const {
+  constexpr std::string_view kZero = "zero_optimization.";
+  return entry.key.starts_with(kZero) &&
+         seen_.count(text(kZero, "stage3_", entry.key.substr(kZero.size()))) != 0;
+}
+
+/// Whether an object that holds the key says enabled = false.
+bool Translation::is_off(const std::string& key) const {
+  for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1)) {
+    if (off_.count(key.substr(0, dot))) return true;
+  }
+  return false;
 }
 
 void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
   const std::string why(rule.why);
   if (rule.convert) {
     const std::optional<Target> target = rule.convert(*entry.value);
-    return target ? set(entry, *target, rule.why) : unsupported(entry, why);
+    if (!target) return unsupported(entry, why);
+    if (target->key.empty()) return tell(entry, "", "nothing to set");
+    return set(entry, *target, rule.why);
   }
   if (!rule.to.empty()) return set(entry, {std::string(rule.to), *entry.value}, rule.why);
   TomlValue only;
   std::string ignored;
   const bool fits = rule.only.empty() ||
-                    (parse_toml_value(rule.only, only, ignored) && same_number(only, *entry.value));
+                    (parse_toml_value(rule.only, only, ignored) && same_value(only, *entry.value));
   if (fits && rule.only.empty()) return tell(entry, "", "nothing to set: " + why);
   if (fits || is_auto(*entry.value)) return tell(entry, "", "nothing to set");
   unsupported(entry, why);
@@ -120,7 +164,7 @@ void Translation::set(const SourceEntry& entry, const Target& target, std::strin
   } else if (is_auto(target.value)) {
     derive(entry, *field);
   } else if (before && !before->open && !is_auto(before->value) &&
-             !same_number(before->value, target.value)) {
+             !same_value(before->value, target.value)) {
     refuse(entry, text("contradicts ", before->origin, ", where it is ", to_text(before->value),
                        "; keep one"));
   } else {
@@ -134,7 +178,10 @@ void Translation::assign_value(const SourceEntry& entry, const Field& field, con
   const auto* fixed = std::get_if<Fixed>(&field.slot);
   const bool choice = std::holds_alternative<Choice>(field.slot);
   const bool typed = fixed && could_be_of(*fixed, value);
-  if (wrong.empty()) {
+  const auto* hint = std::get_if<Hint>(&field.slot);
+  if (wrong.empty() && hint) {
+    tell(entry, field.key, text("hint: ", hint->reason));
+  } else if (wrong.empty()) {
     keep(field, value, entry.place);
     tell(entry, field.key,
          fixed ? text("always so: ", reason_of(*fixed)) : text("mapped to ", field.key));
@@ -152,6 +199,13 @@ void Translation::derive(const SourceEntry& entry, const Field& field) {
         entry, field.key,
         text("derived: ", field.key, " = ", to_text(derived->value), " (", derived->how, ")"));
   }
+  const auto usual = hf_defaults_ ? hf_default(field.key) : std::nullopt;
+  if (usual) {
+    keep(field, *usual, kHfDefault);
+    return tell(entry, field.key,
+                text("derived: ", field.key, " = ", to_text(*usual), " (", kHfDefault, ")"));
+  }
+  if (std::holds_alternative<Hint>(field.slot)) return tell(entry, field.key, "derived");
   // A key whose only value is "auto" needs nobody.
   if (std::holds_alternative<Fixed>(field.slot) && assign(field, "auto").empty()) {
     return tell(entry, field.key, "derived");

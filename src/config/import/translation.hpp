@@ -16,17 +16,25 @@ namespace zero {
 /// The input file that grows out of a source, key by key, with a line of report for each.
 class Translation {
  public:
-  explicit Translation(Unsupported unsupported) : unsupported_(unsupported) {}
+  Translation(Unsupported unsupported, bool hf_defaults)
+      : unsupported_(unsupported), hf_defaults_(hf_defaults) {}
 
   /// Settings that win over the source. Before everything else.
   void give(std::span<const std::string> overrides);
 
+  /// The flags of a command that starts the training; before the sources, which it fills where they
+  /// say "auto" and must not contradict.
+  void follow_launch_line(std::span<const std::string> words);
+
   /// Follows the rules; with `same_names` also DeepSpeed's names that an input file has too.
   void translate(const Source& source, std::span<const ImportRule> rules, bool same_names);
 
-  /// Writes out DeepSpeed's defaults that differ from ours, drops what has no effect, and names
+  /// What a source is for: defaults of other programs are other ones.
+  enum class Engine { deepspeed, fsdp, plain };
+
+  /// Writes out the engine's defaults that differ from ours, drops what has no effect, and names
   /// what is missing.
-  void complete();
+  void complete(Engine engine);
 
   void say(const std::string& line) { lines_.push_back({"", "", line}); }
 
@@ -46,8 +54,16 @@ class Translation {
   void assign_value(const SourceEntry& entry, const Field& field, const TomlValue& value,
                     std::string_view instead);
   void derive(const SourceEntry& entry, const Field& field);
+  bool is_overridden(const SourceEntry& entry) const;
+  bool is_off(const std::string& key) const;
   void default_to(const std::string& key, const TomlValue& value, const std::string& why);
-  void write_defaults();
+  void settle_precision();
+  void settle_schedule();
+  void settle_pinning();
+  void write_deepspeed_defaults();
+  void write_fsdp_defaults();
+  void write_hf_defaults();
+  void count_checkpoints();
   void drop_idle();
   void need(const std::string& key, const std::string& why);
   void need_what_is_missing();
@@ -62,6 +78,7 @@ class Translation {
   void unsupported(const SourceEntry& entry, const std::string& what);
 
   Unsupported unsupported_;
+  bool hf_defaults_;
   RunConfig config_;
   std::vector<Field> fields_ = fields_of(config_);
   Settings settings_;
