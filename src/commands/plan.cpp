@@ -163,6 +163,8 @@ int plan(const CommandLine& line) {
   if (is_host(line)) comm::require_host_ranks(int(line.ranks));
   const ConfigInput input = read_config_file(line.input, line.overrides);
   for (const std::string& warning : input.warnings) warn(warning);
+  const std::string unpinned = train::vain_pin_memory(input, !is_host(line) || drives_devices());
+  if (!unpinned.empty()) warn(unpinned);
   RunConfig config = input.config;
   Target target;
   input.locate([&] { target = target_of(line, config); });

@@ -16,6 +16,12 @@ bool is_device_work(const plan::PlanOp& op) {
   return !runs_on_host(op) && !plan::is_collective(op.kind);
 }
 
+/// What is not pinned is copied by way of the driver's own memory, which a recording cannot hold.
+bool copies_unpinned(const plan::Plan& plan, plan::Lane lane) {
+  const bool copies = lane == plan::Lane::h2d || lane == plan::Lane::d2h;
+  return copies && !plan.request.pinned_host;
+}
+
 /// [ops of the lane] whether another lane waits for the op.
 std::vector<bool> awaited_ops(const plan::Body& body, plan::Lane lane, size_t ops) {
   std::vector<bool> awaited(ops);
@@ -60,7 +66,7 @@ std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan
     ++segment.count;
     segment.awaited = awaited[place];
     segment.on_host = runs_on_host(*ops[place]);
-    segment.recordable = segment.count > 1;
+    segment.recordable = segment.count > 1 && !copies_unpinned(plan, lane);
     if (plan::is_collective(ops[place]->kind)) segment.turn = collectives_before[place];
   }
   return segments;

@@ -17,7 +17,7 @@ struct Segment {
   bool awaited = false;                ///< whether another lane waits for its last op
   bool on_host =
       false;  ///< one op of the host's threads or of a disk: what is queued is done first
-  bool recordable = false;  ///< kernels and copies alone, and several of them
+  bool recordable = false;  ///< kernels and copies of pinned memory alone, and several of them
   int32_t turn = -1;        ///< of a collective: how many of the body's collectives come before it
 
   int32_t end() const { return first + count; }

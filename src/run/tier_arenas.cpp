@@ -15,14 +15,19 @@ Arena take_device_arena(int64_t bytes, const LaneComms& comms) {
 
 }  // namespace
 
+Place host_place(const plan::Plan& plan) {
+  return plan.request.pinned_host ? Place::pinned : Place::host;
+}
+
 /// None for the disk, whose bytes lie in files.
 TierArenas::TierArenas(const plan::Plan& plan, const LaneComms& comms) : comms_(comms) {
   const int threads = plan.request.threads;
   for (size_t tier = 0; tier < arenas_.size(); ++tier) {
     const int64_t bytes = plan.arena_bytes[tier];
     if (bytes == 0 || plan::Tier(tier) == plan::Tier::nvme) continue;
-    arenas_[tier] = plan::Tier(tier) == plan::Tier::device ? take_device_arena(bytes, comms)
-                                                           : Arena(bytes, Place::pinned, threads);
+    arenas_[tier] = plan::Tier(tier) == plan::Tier::device
+                        ? take_device_arena(bytes, comms)
+                        : Arena(bytes, host_place(plan), threads);
     arenas_[tier].touch(threads);
   }
 }

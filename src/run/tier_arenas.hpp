@@ -9,6 +9,9 @@
 
 namespace zero::run {
 
+/// Where a plan's host memory lies: pinned, unless its settings ask for memory that is not.
+Place host_place(const plan::Plan& plan);
+
 /// One arena for each tier of a plan that lies in memory, of exactly the plan's bytes and with
 /// every page touched. The device's is of the kind that the communicators ask for.
 class TierArenas {

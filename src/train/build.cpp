@@ -13,6 +13,7 @@
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/fused_product.hpp"
 #include "zero/plan/staging.hpp"
+#include "zero/train/homes.hpp"
 
 namespace zero::train {
 namespace {
@@ -93,6 +94,7 @@ plan::Request request_of(const RunConfig& config, const Team& team, const BatchS
           .weight_home = tier_of(config.offload_param.device),
           .optimizer_share = config.offload_optimizer.ratio,
           .staged_units = buffers ? int(buffers) : plan::kLeastStagedUnits,
+          .pinned_host = pins_host(config),
           .activation_home = tier_of(config.offload_activations.home()),
           .staged_activations = int(config.offload_activations.buffer_count)};
 }

@@ -121,6 +121,12 @@ struct Decoder::Parts {
   int64_t position = 0;
 };
 
+int64_t Decoder::bytes(const model::Gpt2& model, const Options& options) {
+  int64_t sum = 0;
+  for (const int64_t bytes : compile(model, options).arena_bytes) sum += bytes;
+  return sum;
+}
+
 Decoder::Decoder(const model::Gpt2& model, const Options& options)
     : parts_(std::make_unique<Parts>(model, options)) {}
 Decoder::~Decoder() = default;

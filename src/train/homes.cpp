@@ -108,6 +108,21 @@ class Attempt {
 
 }  // namespace
 
+bool pins_host(const RunConfig& config) {
+  const OffloadOptimizerConfig& states = config.offload_optimizer;
+  const OffloadParamConfig& weights = config.offload_param;
+  return (states.device == Home::none || states.pin_memory) &&
+         (weights.device == Home::none || weights.pin_memory);
+}
+
+std::string vain_pin_memory(const ConfigInput& input, bool device) {
+  if (device || pins_host(input.config)) return "";
+  const bool states = !input.config.offload_optimizer.pin_memory;
+  const char* key = states ? "zero.offload_optimizer.pin_memory" : "zero.offload_param.pin_memory";
+  return text(input.written.at(key).place, ": ", key,
+              ": false changes nothing: memory is pinned for a device, and this is the host's");
+}
+
 bool chooses_homes(const RunConfig& config) {
   return is_auto(config.offload_optimizer.device) || is_auto(config.offload_param.device);
 }

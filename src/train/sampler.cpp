@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "zero/base/settings_error.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/generator.hpp"
 #include "zero/train/state_reader.hpp"
@@ -10,8 +11,7 @@
 namespace zero::train {
 namespace {
 
-constexpr int64_t kBytes = 256;  ///< tokens of a model of bytes
-constexpr int64_t kMostParameters = 64'000'000;
+constexpr const char* kKey = "evaluation.show_samples";
 
 /// What all ranks hold becomes rank 0's decoder's; the others have none.
 void join_weights(const StateView& view, const Peers& peers, Decoder* decoder) {
@@ -25,47 +25,79 @@ void join_weights(const StateView& view, const Peers& peers, Decoder* decoder) {
   }
 }
 
-std::string sample(const Language& language, const SampleOptions& options, uint64_t number) {
-  const int32_t newline = '\n';
+std::string sample(const Language& language, const Tokenizer& tokenizer,
+                   const SampleOptions& options, uint64_t number) {
+  const std::vector<int32_t> newline = tokenizer.encode("\n");
   const Choice choice{.temperature = options.temperature, .seed = options.seed + number};
-  std::string bytes;
+  std::vector<int32_t> tokens;
   language.clear();
-  continue_tokens(language, {&newline, 1}, options.characters, choice,
-                  [&](int32_t token) { bytes += char(token); });
-  return bytes;
+  continue_tokens(language, newline, options.tokens, choice,
+                  [&](int32_t token) { tokens.push_back(token); });
+  return tokenizer.decode(tokens);
 }
 
-std::string samples(Decoder& decoder, int64_t context, const SampleOptions& options) {
+std::string samples(Decoder& decoder, int64_t context, const Tokenizer& tokenizer,
+                    const SampleOptions& options) {
   const Language language{
       .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
       .clear = [&] { decoder.clear(); },
       .context = context,
-      .vocabulary = kBytes};
+      .vocabulary = tokenizer.vocab_size()};
   std::string text;
   for (int64_t i = 0; i < options.samples; ++i) {
-    text += (i ? "\n\n" : "") + sample(language, options, uint64_t(i));
+    text += (i ? "\n\n" : "") + sample(language, tokenizer, options, uint64_t(i));
   }
   return text;
 }
 
+/// Positions behind a training sample's last one were never trained.
+int64_t context_of(int64_t sequence_length, const SampleOptions& options) {
+  return std::min(sequence_length, options.tokens + 1);
+}
+
 }  // namespace
 
-std::string why_no_samples(const model::Gpt2& model) {
-  if (model.vocabulary != kBytes) return "its tokens are no bytes";
-  if (model::parameter_count(model) < kMostParameters) return "";
-  return text("it has ", model::parameter_count(model), " parameters, at most ", kMostParameters,
-              " are joined on one rank");
+std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
+                                                 const model::Gpt2& model) {
+  const int64_t tokens = data.train_source->vocab_size();
+  if (config.data.tokenizer == "bytes" && tokens > 256) {
+    refuse_settings({kKey, "data.tokenizer"}, "nothing here can decode the ", tokens, " tokens of ",
+                    config.data.train, ": write data.tokenizer = the folder of ",
+                    "their vocab.json and merges.txt, or show_samples = 0");
+  }
+  auto tokenizer = open_tokenizer(config.data.tokenizer);
+  if (tokenizer->vocab_size() > model.vocabulary) {
+    refuse_settings({kKey, "data.tokenizer", "model.vocab_size"}, "the tokenizer knows ",
+                    tokenizer->vocab_size(), " tokens, the model ", model.vocabulary,
+                    "; write show_samples = 0, or model.vocab_size = ", tokenizer->vocab_size());
+  }
+  return tokenizer;
+}
+
+int64_t sample_bytes(const model::Gpt2& model, int64_t sequence_length,
+                     const SampleOptions& options) {
+  return Decoder::bytes(
+      model, {.context = context_of(sequence_length, options), .threads = options.threads});
+}
+
+void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLimit& limit) {
+  int64_t planned = build.plan.arena_bytes[size_t(plan::Tier::device)];
+  if (limit.of_host) planned += build.plan.arena_bytes[size_t(plan::Tier::host)];
+  if (limit.bytes == 0 || planned + bytes <= limit.bytes) return;
+  refuse(Exit::kDoesNotFit, kKey, ": the first rank would hold the whole model for it, ",
+         bytes_text(double(bytes)), " beside the plan's ", bytes_text(double(planned)), " of ",
+         bytes_text(double(limit.bytes)), " (", limit.source,
+         "); write evaluation.show_samples = 0 and run zeroapp generate afterwards");
 }
 
 std::string sample_text(const StateView& view, const Peers& peers, const model::Gpt2& model,
-                        const SampleOptions& options) {
-  // Positions behind a training sample's last one were never trained.
-  const int64_t context = std::min(view.plan->graphs[0].length, options.characters + 1);
+                        const Tokenizer& tokenizer, const SampleOptions& options) {
+  const int64_t context = context_of(view.plan->graphs[0].length, options);
   std::optional<Decoder> decoder;
   if (view.rank == 0)
     decoder.emplace(model, Decoder::Options{.context = context, .threads = options.threads});
   join_weights(view, peers, decoder ? &*decoder : nullptr);
-  return decoder ? samples(*decoder, context, options) : "";
+  return decoder ? samples(*decoder, context, tokenizer, options) : "";
 }
 
 }  // namespace zero::train

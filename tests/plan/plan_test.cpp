@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -252,6 +253,39 @@ TEST(ReadAhead, WithoutOverlapNothingIsCopied) {
       {.stage = 1, .overlap = false, .optimizer_home = Tier::nvme, .staged_units = 4});
   EXPECT_TRUE(plan.bodies[kReadAhead].ops.empty());
   for (const Buffer& buffer : plan.buffers) EXPECT_EQ(buffer.copy_of, -1);
+}
+
+/// The most buffers of gathered weights between their first and their last op in the list.
+int most_gathered(const Plan& plan) {
+  std::map<int32_t, std::pair<size_t, size_t>> lives;
+  const std::vector<PlanOp>& ops = plan.bodies[kStep].ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    for (const Operand& operand : ops[i].operands) {
+      if (operand.buffer < 0) continue;
+      if (plan.buffers[size_t(operand.buffer)].use != Use::gathered_weights) continue;
+      lives.try_emplace(operand.buffer, i, i).first->second.second = i;
+    }
+  }
+  int most = 0;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const auto lives_here = [i](const auto& life) {
+      return life.second.first <= i && i <= life.second.second;
+    };
+    most = std::max(most, int(std::count_if(lives.begin(), lives.end(), lives_here)));
+  }
+  return most;
+}
+
+TEST(Compile, GathersOneUnitAtATimeWhereNoneMayLive) {
+  testing::TinyModel model;
+  model.gpt2.layers = 4;
+  Request request{.stage = 3,
+                  .ranks = 2,
+                  .keep_below_numel = 1'000'000'000,
+                  .keep_distance_numel = 1'000'000'000};
+  EXPECT_GT(most_gathered(testing::tiny_plan(request, model)), 2);
+  request.live_numel = 0;
+  EXPECT_EQ(most_gathered(testing::tiny_plan(request, model)), 1);
 }
 
 TEST(Compile, StageThreeHoldsLessThanStageZero) {

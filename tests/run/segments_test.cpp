@@ -48,6 +48,16 @@ TEST(Segments, JoinWhatHasNothingBetweenUpToTheirMost) {
   EXPECT_TRUE(ops.cut(64, Lane::gather).empty());
 }
 
+TEST(Segments, OfCopiesAreRecordedOnlyWhereHostMemoryIsPinned) {
+  for (const Lane lane : {Lane::h2d, Lane::d2h, Lane::compute}) {
+    Clears ops;
+    for (size_t i = 0; i < 7; ++i) ops[i].lane = lane;
+    EXPECT_TRUE(ops.cut(64, lane)[0].recordable);
+    ops.hand.plan.request.pinned_host = false;
+    EXPECT_EQ(ops.cut(64, lane)[0].recordable, lane == Lane::compute);
+  }
+}
+
 TEST(Segments, EndBeforeAnOpThatWaitsAndBehindOneThatIsWaitedFor) {
   Clears ops;
   ops.hand.clear(0, Lane::reduce).waits = {{Lane::compute, 3}};

@@ -96,6 +96,13 @@ TEST(TierArenas, take_memory_that_peers_reach_and_close_every_window_before_it_e
   EXPECT_EQ(told().back(), "memory ends");
 }
 
+TEST(TierArenas, pin_host_memory_unless_they_are_told_not_to) {
+  testing::HandPlan hand;
+  EXPECT_EQ(host_place(hand.plan), Place::pinned);
+  hand.plan.request.pinned_host = false;
+  EXPECT_EQ(host_place(hand.plan), Place::host);
+}
+
 TEST(TierArenas, of_a_rank_alone_are_its_own) {
   const testing::HandPlan hand;
   Lanes lanes(1);

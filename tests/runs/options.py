@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Settings of a run that no other test starts the whole program with: what each one does."""
+import json
 import math
 
+import token_files
 from program import Program, check, check_refused
 
 STEPS = 6
@@ -52,6 +54,34 @@ def samples_are_written_once_at_the_end(program, plain):
     samples = path.read_text(errors="replace")
     drawn = [generated(program, seed) for seed in (SEED, SEED + 1)]
     check(samples == "\n\n".join(drawn) + "\n", f"{samples!r}, but generate draws {drawn}", result)
+
+
+def samples_are_decoded_by_the_runs_tokenizer(program):
+    """Of 256 tokens that are no bytes: their numbers follow GPT-2's alphabet."""
+    folder = program.folder / "bpe"
+    folder.mkdir()
+    letters = dict(list(token_files.BPE_VOCABULARY.items())[:256])
+    (folder / "vocab.json").write_text(json.dumps(letters), encoding="utf-8")
+    (folder / "merges.txt").write_text("#version: 0.2\n", encoding="utf-8")
+    result = trained(program, "data.tokenizer=bpe", "model.vocab_size=256",
+                     "evaluation.show_samples=1", "export.at_end=true")
+    check("\nsamples     1 text after the last step" in result.out, "said at the start", result)
+    sample = (program.folder / "runs/tiny/sample.txt").read_text(errors="replace")
+    drawn = generated(program, SEED)
+    check(sample == drawn + "\n", f"{sample!r}, but generate draws {drawn!r}", result)
+
+
+def samples_that_cannot_be_are_refused_at_the_start(program, plain):
+    (program.folder / "ids.bin").write_bytes(token_files.token_file(list(range(1000)) * 2))
+    tokens = program.train(2, "data.train=ids.bin", "model.vocab_size=1000",
+                           "evaluation.show_samples=1")
+    check_refused(tokens, 2, "evaluation.show_samples: nothing here can decode the 1000 tokens")
+    check("step 1 " not in tokens.out, "before step 1", tokens)
+    room = plain.summary["memory"]["device"]["planned_bytes"] + 1000
+    large = program.train(2, f"memory.device_limit={room}", "evaluation.show_samples=1")
+    check_refused(large, 6, "evaluation.show_samples: the first rank would hold the whole model",
+                  "evaluation.show_samples = 0")
+    check("step 1 " not in large.out, "before step 1", large)
 
 
 def the_breakdown_names_the_regions(program, plain):
@@ -107,6 +137,8 @@ def main():
     plain = trained(program)
     check(len(plain.metrics) == STEPS, "one line a step", plain)
     samples_are_written_once_at_the_end(program, plain)
+    samples_are_decoded_by_the_runs_tokenizer(program)
+    samples_that_cannot_be_are_refused_at_the_start(program, plain)
     evaluation_changes_no_bit_of_the_training(program, plain)
     stop_at_ends_early_with_the_bits_of_the_whole_run(program, plain)
     the_breakdown_names_the_regions(program, plain)

@@ -1,19 +1,82 @@
 // Ranks: 1
 #include "zero/train/sampler.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/bpe_folder.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_file.hpp"
+#include "zero/train/decoder.hpp"
 
 namespace zero::train {
 namespace {
 
-TEST(WhyNoSamples, NamesTokensAndSize) {
-  model::Gpt2 small{.layers = 1, .width = 8, .heads = 1, .vocabulary = 256, .positions = 8};
-  EXPECT_EQ(why_no_samples(small), "");
-  small.vocabulary = 50257;
-  EXPECT_EQ(why_no_samples(small), "its tokens are no bytes");
-  const model::Gpt2 large{
-      .layers = 48, .width = 1600, .heads = 25, .vocabulary = 256, .positions = 1024};
-  EXPECT_NE(why_no_samples(large).find("parameters"), std::string::npos);
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing_support::refusal_of;
+
+/// 16-bit ids without a header, which may be any below 65536.
+std::string ids_from(int first) {
+  std::string bytes;
+  for (int i = first; i < first + 64; ++i) bytes += {char(i & 255), char(i >> 8)};
+  return bytes;
+}
+
+std::unique_ptr<Tokenizer> open(const std::string& data, const std::string& tokenizer,
+                                int64_t vocabulary) {
+  RunConfig config;
+  config.data.train = data;
+  config.data.tokenizer = tokenizer;
+  const DataSets sets = open_data(
+      {.train = data, .tokenizer = tokenizer, .sequence_length = 4, .vocab_size = vocabulary});
+  return open_sample_tokenizer(
+      config, sets,
+      {.layers = 1, .width = 8, .heads = 1, .vocabulary = vocabulary, .positions = 8});
+}
+
+TEST(OpenSampleTokenizer, DecodesWhatTheRunHasEncoded) {
+  const testing_support::TempFile text("text.txt", "a text of some letters, to be read as bytes");
+  EXPECT_EQ(open(text.path(), "bytes", 256)->vocab_size(), 256);
+  const testing_support::BpeFolder bpe({{"t", "e"}});
+  const auto tokenizer = open(text.path(), bpe.path(), 257);
+  EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{256}), "te");
+}
+
+TEST(OpenSampleTokenizer, RefusesTokensThatNothingDecodes) {
+  const testing_support::TempFile tokens("ids.bin", ids_from(1000));
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { open(tokens.path(), "bytes", 2000); }),
+              AllOf(HasSubstr("evaluation.show_samples: nothing here can decode the"),
+                    HasSubstr("data.tokenizer = the folder")));
+  const testing_support::TempFile few("few.bin", ids_from(10));
+  const testing_support::BpeFolder bpe({{"t", "e"}});
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { open(few.path(), bpe.path(), 100); }),
+              HasSubstr("the tokenizer knows 257 tokens, the model 100"));
+}
+
+TEST(SampleBytes, AreThoseOfTheWholeModelAndGrowWithIt) {
+  model::Gpt2 model{.layers = 2, .width = 64, .heads = 2, .vocabulary = 256, .positions = 128};
+  const int64_t weights = model::parameter_count(model) * int64_t(sizeof(float));
+  const int64_t bytes = sample_bytes(model, 32, {});
+  EXPECT_GT(bytes, weights);
+  EXPECT_LT(bytes, 2 * weights);
+  EXPECT_EQ(bytes, Decoder::bytes(model, {.context = 32})) << "no longer than a training sample";
+  EXPECT_LT(bytes, sample_bytes(model, 128, {}));
+  model.layers = 4;
+  EXPECT_LT(bytes, sample_bytes(model, 32, {}));
+}
+
+TEST(RequireRoomForSamples, CountsWhatIsPlannedBesideThem) {
+  Build build;
+  build.plan.arena_bytes = {1000, 500, 0};
+  const MemoryLimit device{.bytes = 1200, .source = "here"};
+  EXPECT_NO_THROW(require_room_for_samples(build, 200, device));
+  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 201, device); }),
+              AllOf(HasSubstr("201 B beside the plan's 1000 B of 1.17 KiB"), HasSubstr("(here)")));
+  const MemoryLimit host{.bytes = 1600, .source = "here", .of_host = true};
+  EXPECT_NO_THROW(require_room_for_samples(build, 100, host));
+  EXPECT_NE(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, host); }), "");
+  EXPECT_NO_THROW(require_room_for_samples(build, 1 << 30, {})) << "no limit is known";
 }
 
 }  // namespace

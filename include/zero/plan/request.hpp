@@ -47,6 +47,7 @@ struct Request {
   double streamed_share = 0;           ///< of the units whose states rest elsewhere: updated on the
                                        ///< device all the same, through which their states stream
   int staged_units = 4;                ///< whose states are on their way at the same time
+  bool pinned_host = true;             ///< of a device: what rests in host memory is pinned there
 
   Tier activation_home = Tier::device;  ///< between the passes, of what recomputation begins with
   int staged_activations = 2;           ///< blocks for which they are on their way at a time

@@ -18,6 +18,9 @@ class Decoder {
     int64_t context = 0;         ///< tokens the cache holds; at most model.positions; 0 = all
     int threads = 1;
   };
+  /// What a decoder of this kind takes of a device's memory, or of the host's where they are one.
+  static int64_t bytes(const model::Gpt2& model, const Options& options);
+
   Decoder(const model::Gpt2& model, const Options& options);
   ~Decoder();
   Decoder(const Decoder&) = delete;

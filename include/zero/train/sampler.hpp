@@ -1,9 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "zero/config/run_config.hpp"
+#include "zero/io/data/data_sets.hpp"
+#include "zero/io/data/tokenizer.hpp"
 #include "zero/train/build.hpp"
+#include "zero/train/memory_limit.hpp"
 #include "zero/train/peers.hpp"
 #include "zero/train/state_view.hpp"
 
@@ -11,21 +16,30 @@ namespace zero::train {
 
 struct SampleOptions {
   int64_t samples = 1;
-  int64_t characters = 200;  ///< of each
+  int64_t tokens = 200;  ///< of each
   double temperature = 0.8;
   uint64_t seed = 0;
   int threads = 1;
 };
 
-/// "" if text can be sampled from this model here, else why not: its tokens are no bytes, or its
-/// weights are too many to be joined on one rank.
-std::string why_no_samples(const model::Gpt2& model);
+/// The tokenizer that decodes what a model of these data says. Throws SettingsError where
+/// data.tokenizer does not know the tokens, or knows more of them than the model.
+std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
+                                                 const model::Gpt2& model);
 
-/// Text drawn byte by byte from the model's fp32 master weights behind a newline, samples apart by
-/// a blank line: sample i is what `zeroapp generate` draws with seed + i. Rank 0 joins the weights
-/// and runs a Decoder alone, over at most as many bytes as a training sample has. Collective; the
-/// text is on rank 0, "" elsewhere.
+/// The bytes that sample_text() takes on rank 0 beside those of the training's plan: fp32 weights
+/// of the whole model, and caches.
+int64_t sample_bytes(const model::Gpt2& model, int64_t sequence_length,
+                     const SampleOptions& options);
+
+/// Throws Error(kDoesNotFit) where `bytes` more than the plan takes are above the limit of a rank.
+void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLimit& limit);
+
+/// Text drawn token by token from the model's fp32 master weights behind a newline, samples apart
+/// by a blank line: sample i is what `zeroapp generate` draws with seed + i. Rank 0 joins the
+/// weights and runs a Decoder alone, over at most as many tokens as a training sample has.
+/// Collective; the text is on rank 0, "" elsewhere.
 std::string sample_text(const StateView& view, const Peers& peers, const model::Gpt2& model,
-                        const SampleOptions& options);
+                        const Tokenizer& tokenizer, const SampleOptions& options);
 
 }  // namespace zero::train

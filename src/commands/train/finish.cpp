@@ -38,6 +38,7 @@ void Run::introduce() {
   say(limit_text());
   say(largest_);
   say(homes_);
+  say(samples_text_);
   say(train::memory_table(plan_));
   const double own = train::measure_product_peak(session_.threads(), build_.plan.request.compute);
   const double peak = session_.peers().sum(own);
@@ -209,12 +210,8 @@ Exit Run::exit_status() const {
 }
 
 void Run::write_samples() {
-  const std::string reason = train::why_no_samples(build_.model);
-  if (!reason.empty()) return say("no sampled text from this model: " + reason + "\n");
   const std::string samples = train::sample_text(engine_->view(), session_.peers(), build_.model,
-                                                 {.samples = config_.evaluation.show_samples,
-                                                  .seed = uint64_t(config_.run.seed),
-                                                  .threads = session_.threads()});
+                                                 *sample_tokenizer_, sample_options());
   if (folder_) write_file("sample.txt", samples + "\n");
 }
 

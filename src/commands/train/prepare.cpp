@@ -56,6 +56,10 @@ void Run::read_input() {
     for (const std::string& warning : input_.warnings) warn(warning);
     if (!drives_devices()) warn_of_keys_of_devices(input_);
   }
+  if (session_.is_first()) {
+    const std::string unpinned = train::vain_pin_memory(input_, drives_devices());
+    if (!unpinned.empty()) warn(unpinned);
+  }
   train::require_same(session_, "the program", version());
   train::require_same_settings(session_, effective_toml(input_));
   config_ = input_.config;
@@ -74,6 +78,7 @@ void Run::compile_plan() {
                         &limit.disk.parameters, &limit.disk.both}) {
     *room = session_.peers().smallest(*room);
   }
+  limit_ = limit;
   RunConfig asked;
   const plan::Machine machine = this->machine();
   session_.together([&] {
@@ -131,6 +136,27 @@ void Run::open_data_sets() {
     if (session_.leads_node()) fingerprint_ = text(data_.fingerprint());
   });
   train::require_same(session_, "the data", fingerprint_);
+  if (config_.evaluation.show_samples > 0) prepare_samples();
+}
+
+train::SampleOptions Run::sample_options() const {
+  return {.samples = config_.evaluation.show_samples,
+          .seed = uint64_t(config_.run.seed),
+          .threads = session_.threads()};
+}
+
+void Run::prepare_samples() {
+  session_.together([&] {
+    input_.locate(
+        [&] { sample_tokenizer_ = train::open_sample_tokenizer(config_, data_, build_.model); });
+    if (!session_.is_first()) return;
+    const int64_t bytes =
+        train::sample_bytes(build_.model, config_.data.sequence_length, sample_options());
+    train::require_room_for_samples(build_, bytes, limit_);
+    samples_text_ = text("samples     ", counted(config_.evaluation.show_samples, "text"),
+                         " after the last step, for which the first rank takes ",
+                         train::bytes_text(double(bytes)), " more\n");
+  });
 }
 
 /// How many steps there are to be, and at which rates.

@@ -17,6 +17,7 @@
 #include "zero/train/plan_report.hpp"
 #include "zero/train/run_folder.hpp"
 #include "zero/train/run_log.hpp"
+#include "zero/train/sampler.hpp"
 #include "zero/train/stored_model.hpp"
 #include "zero/train/trainer.hpp"
 
@@ -85,6 +86,9 @@ class Run {
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
   void tell_of_disk(double compute_seconds);
+  /// Whether samples can be written at the end is known before the first step.
+  void prepare_samples();
+  train::SampleOptions sample_options() const;
   void write_samples();
   std::string ending() const;
   std::string how_to_go_on() const;
@@ -104,6 +108,9 @@ class Run {
   std::string homes_;       ///< likewise "auto"
   std::string rates_text_;  ///< of run.machine; "" where it names none
   DataSets data_;
+  train::MemoryLimit limit_;                     ///< of a rank, the least of all
+  std::unique_ptr<Tokenizer> sample_tokenizer_;  ///< of evaluation.show_samples
+  std::string samples_text_;
   std::string fingerprint_;  ///< of the data, on the first rank of each node
   std::optional<train::DataWatch> watch_;
   bool has_warned_of_data_ = false;
