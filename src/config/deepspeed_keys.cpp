@@ -72,6 +72,7 @@ constexpr DeepSpeedKeys kZero[] = {
      "topk_ratio select_strategy select_interval update_interval overlap_step offload auto_ratio "
      "full_warm_up_rounds pt_reserved_cores_perc steps_per_epoch",
      kRefused, "every gradient is applied in its own step; remove it"},
+    {"zero_optimization", "grad_hooks", kHint, "gradients are reduced while backward runs", true},
     {"zero_optimization", "save_muon_momentum_buffer_in_memory", kRefused, kMuon, true},
     {"aio", "thread_count", kHint,
      "DeepSpeed's code does not read it; aio.intra_op_parallelism is what acts", true},

@@ -33,6 +33,9 @@ void read_escape(TextCursor& cursor, std::string& out) {
   }
 }
 
+/// What stands for a list that holds lists or objects.
+constexpr const char* kNestedList = "[...]";
+
 class JsonReader {
  public:
   JsonReader(std::string_view text, const std::string& file) : cursor_{text}, builder_(file) {}
@@ -129,18 +132,50 @@ class JsonReader {
     }
   }
 
+  bool at_nested() { return cursor_.peek() == '[' || cursor_.peek() == '{'; }
+
   void read_array(const std::string& key, int line) {
     TomlArray array;
+    bool nests = false;
     cursor_.take();
     for (skip_space(); cursor_.peek() != ']'; skip_space()) {
-      if (cursor_.peek() == '[' || cursor_.peek() == '{') {
-        syntax(key, ": no key that can be imported holds lists in lists or objects in lists");
+      if (at_nested()) {
+        nests = true;
+        skip_value(1);
+      } else {
+        array.push_back(read_scalar());
       }
-      array.push_back(read_scalar());
       if (!another(']')) break;
     }
     cursor_.take();
+    if (nests) return builder_.add(key, kNestedList, line);
     if (!array.empty()) builder_.add(key, std::move(array), line);
+  }
+
+  /// A value inside a list that no key here could take.
+  void skip_value(int depth) {
+    if (depth > kSourceMaxDepth) syntax("more than ", kSourceMaxDepth, " objects in each other");
+    if (!at_nested()) {
+      TextCursor ahead = cursor_;
+      const bool null = cursor_.peek() != '"' && take_word(ahead) == "null";
+      return null ? void(cursor_ = ahead) : void(read_scalar());
+    }
+    const char end = cursor_.take() == '{' ? '}' : ']';
+    for (skip_space(); cursor_.peek() != end; skip_space()) {
+      if (end == '}') skip_name();
+      skip_value(depth + 1);
+      if (!another(end)) break;
+    }
+    cursor_.take();
+  }
+
+  void skip_name() {
+    if (cursor_.peek() != '"') syntax("a key stands in \"double quotes\"");
+    read_json_string(cursor_);
+    skip_space();
+    if (cursor_.peek() != ':') syntax("a key wants : and a value");
+    cursor_.take();
+    skip_space();
   }
 
   void read_plain(const std::string& key, int line) {

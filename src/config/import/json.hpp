@@ -9,8 +9,8 @@
 namespace zero {
 
 /// Reads an object of JSON as DeepSpeed's users write it: with // # and /* */ comments and commas
-/// behind the last member. Arrays hold plain values only. Throws Error(kUsage), "file:line: what",
-/// on anything else; `file` is for messages.
+/// behind the last member. An array that holds more than plain values is the text "[...]". Throws
+/// Error(kUsage), "file:line: what", on anything else; `file` is for messages.
 Source read_json(std::string_view text, const std::string& file);
 
 /// A string in double quotes, with JSON's escapes. Throws SyntaxError.

@@ -71,8 +71,18 @@ TEST(Json, NamesTheLineOfWhatItCannotRead) {
   EXPECT_THAT(problem("{\"a\": 1_000}"), HasSubstr("1_000 is no number of JSON"));
   EXPECT_THAT(problem("{\"a\": NaN}"), HasSubstr("NaN"));
   EXPECT_THAT(problem("{} x"), HasSubstr("unexpected 'x' behind the last }"));
-  EXPECT_THAT(problem("{\"a\": [[1]]}"), HasSubstr("lists in lists"));
   EXPECT_THAT(problem("{\"a.b\": 1}"), HasSubstr("a key is made of"));
+}
+
+TEST(Json, TakesAListThatHoldsMoreThanPlainValuesAsOneText) {
+  for (const char* json : {"{\"a\": [[1], 2]}", "{\"a\": [1, {\"b\": null, \"c\": [{}, \"x\"]},],}",
+                           "{\"a\": [[]]}"}) {
+    EXPECT_EQ(only_value(json), TomlValue("[...]")) << json;
+  }
+  EXPECT_THAT(problem("{\"a\": [{\"b\" 1}]}"), HasSubstr("x.json:1: a key wants : and a value"));
+  EXPECT_THAT(problem("{\"a\": [{b: 1}]}"), HasSubstr("double quotes"));
+  EXPECT_THAT(problem("{\"a\": [[1"), HasSubstr("before the end of the file"));
+  EXPECT_THAT(problem("{\"a\": " + std::string(20, '[') + "1"), HasSubstr("in each other"));
 }
 
 TEST(Json, RefusesDuplicatesAndNamesTheFirst) {
