@@ -68,14 +68,14 @@ Engine engine_of(const Source& accelerate) {
   return deepspeed ? Engine::deepspeed : Engine::plain;
 }
 
-/// Keys of fsdp_config with a prefix have the same meaning without it.
+/// Keys of fsdp_config had no prefix once.
 Source take_fsdp(Source& accelerate) {
   constexpr std::string_view kSection = "fsdp_config.", kPrefix = "fsdp_";
   Source fsdp;
   for (const SourceEntry& entry : accelerate) {
     if (!entry.key.starts_with(kSection)) continue;
     std::string name = entry.key.substr(kSection.size());
-    if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+    if (!name.starts_with(kPrefix)) name.insert(0, kPrefix);
     fsdp.push_back({std::string(kSection) + name, entry.value, entry.place});
   }
   std::erase_if(accelerate, [&](const SourceEntry& e) { return e.key.starts_with(kSection); });

@@ -51,7 +51,20 @@ TEST(CommandLine, ImportsAFileIntoANewOne) {
   EXPECT_EQ(line.input, "ds.json");
   EXPECT_EQ(line.output, "new.toml");
   EXPECT_TRUE(line.leave_out_unsupported);
+  EXPECT_FALSE(line.hf_defaults);
   EXPECT_NE(refusal({"import-deepspeed"}).find("no FILE"), std::string::npos);
+}
+
+TEST(CommandLine, TakesALaunchLineBehindTwoDashesAsItIs) {
+  const CommandLine line = read({"import-deepspeed", "ds.json", "run.steps=3", "--hf-defaults",
+                                 "--", "train.py", "--learning_rate", "-1", "--", "-o"});
+  EXPECT_TRUE(line.hf_defaults);
+  EXPECT_EQ(line.overrides, (std::vector<std::string>{"run.steps=3"}));
+  EXPECT_EQ(line.launch_line,
+            (std::vector<std::string>{"train.py", "--learning_rate", "-1", "--", "-o"}));
+  EXPECT_EQ(line.output, "");
+  EXPECT_TRUE(read({"import-deepspeed", "ds.json", "--"}).launch_line.empty());
+  EXPECT_NE(refusal({"plan", "x.toml", "--"}).find("--: unknown option"), std::string::npos);
 }
 
 TEST(CommandLine, NamesTheNearestOptionOrAllThatACommandTakes) {

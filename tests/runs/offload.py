@@ -134,6 +134,11 @@ def a_share_of_the_units_moves(program, disk):
     check(half.finished() and outcome(half) == outcome(plain), "half of the units: same bits", half)
     memory = [result.summary["memory"]["device"]["planned_bytes"] for result in (half, plain)]
     check(memory[0] < memory[1], f"and less of the device: {memory}", half)
+    loose = program.train(2, *common, *home(OPTIMIZER, "cpu", disk),
+                          f"{OPTIMIZER}.pin_memory=false")
+    check(loose.finished() and outcome(loose) == outcome(plain), "unpinned: same bits", loose)
+    vain = f"{OPTIMIZER}.pin_memory: false changes nothing" in loose.err
+    check(vain != bool(os.environ.get("SHARE_DEVICE")), "which a host build says is vain", loose)
 
 
 def a_model_from_homes_is_evaluated_without_them(program, disk):

@@ -174,5 +174,30 @@ TEST(Homes, AreToldBesideTheKeysThatStayAsTheyAre) {
   EXPECT_EQ(with_asked_homes(choice.config, input.config), input.config);
 }
 
+TEST(PinsHost, UnlessWhatLeavesTheDeviceIsNotToBePinned) {
+  EXPECT_TRUE(pins_host(with_homes(Home::cpu, Home::cpu)));
+  RunConfig config = with_homes(Home::cpu, Home::none);
+  config.offload_optimizer.pin_memory = false;
+  EXPECT_FALSE(pins_host(config));
+  EXPECT_FALSE(build(config, kAlone).plan.request.pinned_host);
+  config.offload_optimizer.device = Home::none;
+  EXPECT_TRUE(pins_host(config)) << "nothing leaves";
+  config.offload_param = {.device = Home::cpu, .pin_memory = false};
+  EXPECT_FALSE(pins_host(config));
+}
+
+TEST(VainPinMemory, IsToldWithItsLineWhereNoDeviceHasMemory) {
+  const std::string file =
+      "model.name = \"gpt2\"\ndata.train = \"synthetic\"\nrun.steps = 1\nzero.stage = 1\n"
+      "zero.offload_optimizer.device = \"cpu\"\n";
+  const ConfigInput input =
+      read_config(file + "zero.offload_optimizer.pin_memory = false\n", "in.toml");
+  EXPECT_TRUE(input.warnings.empty()) << "only a build knows its device";
+  EXPECT_THAT(vain_pin_memory(input, false),
+              HasSubstr("in.toml:6: zero.offload_optimizer.pin_memory: false changes nothing"));
+  EXPECT_EQ(vain_pin_memory(input, true), "");
+  EXPECT_EQ(vain_pin_memory(read_config(file, "in.toml"), false), "");
+}
+
 }  // namespace
 }  // namespace zero::train

@@ -37,7 +37,7 @@ std::span<const ImportRule> deepspeed_rules();
 /// Keys that `accelerate config` writes.
 std::span<const ImportRule> accelerate_rules();
 
-/// Keys of its section fsdp_config, with or without "fsdp_" before their names.
+/// Keys of its section fsdp_config, with "fsdp_" before their names.
 std::span<const ImportRule> fsdp_rules();
 
 /// Flags of Transformers' TrainingArguments and of its example scripts: "--learning_rate".
