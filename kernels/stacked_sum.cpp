@@ -1,5 +1,7 @@
 #include "zero/kernels/stacked_sum.hpp"
 
+#include <algorithm>
+
 #include "kernels/support/column_tree.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/tree_sum.hpp"
@@ -55,7 +57,29 @@ void stacked_sum(Stream& stream, const Stack& stack, int64_t numel, const T* fir
     for_each_element(stream, kStackedSum, numel, TreeInRegisters<T, Out, kMaxTreeSources>{tree});
 }
 
+template <class Out>
+void stacked_sum_of_groups(Stream& stream, float* sums, int groups, int64_t numel, Out* out,
+                           bool add) {
+  while (groups > kMaxTreeSources) {
+    float* const next = sums + groups * numel;
+    for (int first = 0; first < groups; first += kMaxTreeSources) {
+      stacked_sum<float, float>(stream, {std::min(kMaxTreeSources, groups - first), numel}, numel,
+                                sums + first * numel, next + first / kMaxTreeSources * numel,
+                                false);
+    }
+    sums = next;
+    groups = groups_of(groups);
+  }
+  stacked_sum<float, Out>(stream, {groups, numel}, numel, sums, out, add);
+}
+
+template void stacked_sum_of_groups(Stream&, float*, int, int64_t, float*, bool);
+template void stacked_sum_of_groups(Stream&, float*, int, int64_t, bf16*, bool);
+template void stacked_sum_of_groups(Stream&, float*, int, int64_t, f16*, bool);
+
 template void stacked_sum(Stream&, const Stack&, int64_t, const float*, float*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const float*, bf16*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const float*, f16*, bool);
 template void stacked_sum(Stream&, const Stack&, int64_t, const bf16*, float*, bool);
 template void stacked_sum(Stream&, const Stack&, int64_t, const f16*, float*, bool);
 template void stacked_sum(Stream&, const Stack&, int64_t, const bf16*, bf16*, bool);

@@ -97,7 +97,32 @@ void tree_sum(std::span<const T* const> sources, int64_t numel, Out* out, bool a
   }
 }
 
+template <class Out>
+void sum_groups(float* sums, int groups, int64_t numel, Out* out, bool add) {
+  std::array<const float*, kMaxTreeSources> sources;
+  const auto group_at = [&](int first) {
+    const int count = std::min(kMaxTreeSources, groups - first);
+    for (int g = 0; g < count; ++g) sources[size_t(g)] = sums + (first + g) * numel;
+    return std::span<const float* const>(sources.data(), size_t(count));
+  };
+  while (groups > kMaxTreeSources) {
+    float* const next = sums + groups * numel;
+    for (int g = 0; g < groups_of(groups); ++g) {
+      tree_sum<float, float>(group_at(g * kMaxTreeSources), numel, next + g * numel, false);
+    }
+    sums = next;
+    groups = groups_of(groups);
+  }
+  tree_sum<float, Out>(group_at(0), numel, out, add);
+}
+
+template void sum_groups(float*, int, int64_t, float*, bool);
+template void sum_groups(float*, int, int64_t, bf16*, bool);
+template void sum_groups(float*, int, int64_t, f16*, bool);
+
 template void tree_sum<float, float>(std::span<const float* const>, int64_t, float*, bool);
+template void tree_sum<float, bf16>(std::span<const float* const>, int64_t, bf16*, bool);
+template void tree_sum<float, f16>(std::span<const float* const>, int64_t, f16*, bool);
 template void tree_sum<bf16, float>(std::span<const bf16* const>, int64_t, float*, bool);
 template void tree_sum<f16, float>(std::span<const f16* const>, int64_t, float*, bool);
 template void tree_sum<bf16, bf16>(std::span<const bf16* const>, int64_t, bf16*, bool);

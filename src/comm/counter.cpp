@@ -58,6 +58,11 @@ void raise(Counter& counter, uint32_t value) {
   if (counter.sleepers.load() != 0) wake(counter);
 }
 
+void add_one(Counter& counter, uint32_t least) {
+  if (counter.value.fetch_add(1) + 1 != least) return;
+  if (counter.sleepers.load() != 0) wake(counter);
+}
+
 void wake(Counter& counter) {
   syscall(SYS_futex, &counter.value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -25,6 +25,10 @@ struct Waiting {
 /// Sets the counter and wakes who waits for it. What the caller wrote before is seen by who wakes.
 void raise(Counter& counter, uint32_t value);
 
+/// Adds one, of several threads that raise the counter together: wakes who waits for it where that
+/// makes it `least`. What all of them wrote before is seen by who wakes.
+void add_one(Counter& counter, uint32_t least);
+
 /// Wakes who waits for the counter without raising it, so that their hooks are called soon.
 void wake(Counter& counter);
 

@@ -1,10 +1,11 @@
 #include "src/comm/host_communicator.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "zero/base/error.hpp"
-#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
 namespace {
@@ -20,38 +21,53 @@ void require_reduction(const Communicator::Reduction& reduction) {
                "reduce_scatter adds to ", name_of(reduction.out), ": only fp32 can be added to");
 }
 
+bool adds(const Call& call) { return call.store == Communicator::Store::add; }
+
+/// One pass of the tree.
 template <class T, class Out>
-void sum_as(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
-            std::byte* out) {
+void sum_as(std::span<const std::byte* const> sources, int64_t numel, Out* out, bool add) {
   std::array<const T*, kernels::kMaxTreeSources> typed;
+  ZERO_REQUIRE(sources.size() <= typed.size(), "one pass over ", sources.size(), " sources");
   for (size_t i = 0; i < sources.size(); ++i) typed[i] = reinterpret_cast<const T*>(sources[i]);
-  kernels::tree_sum<T, Out>(std::span(typed.data(), sources.size()), numel,
-                            reinterpret_cast<Out*>(out), call.store == Communicator::Store::add);
+  kernels::tree_sum<T, Out>(std::span(typed.data(), sources.size()), numel, out, add);
 }
 
 template <class T>
 void sum_from(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
               std::byte* out) {
   if (call.out == Dtype::f32) {
-    sum_as<T, float>(call, sources, numel, out);
+    sum_as<T>(sources, numel, reinterpret_cast<float*>(out), adds(call));
   } else {
-    sum_as<T, T>(call, sources, numel, out);
+    sum_as<T>(sources, numel, reinterpret_cast<T*>(out), adds(call));
+  }
+}
+
+void sum_in_one_pass(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
+                     std::byte* out) {
+  if (call.in == Dtype::bf16) {
+    sum_from<bf16>(call, sources, numel, out);
+  } else if (call.in == Dtype::f16) {
+    sum_from<f16>(call, sources, numel, out);
+  } else {
+    sum_as<float>(sources, numel, reinterpret_cast<float*>(out), adds(call));
   }
 }
 
 }  // namespace
 
-int max_host_ranks() { return kernels::kMaxTreeSources; }
-
-void require_host_ranks(int ranks) {
-  if (ranks >= 1 && ranks <= max_host_ranks()) return;
-  refuse(Exit::kUsage, ranks, " ranks: the host's communicators take 1 to ", max_host_ranks(),
+void require_ranks(int64_t ranks) {
+  if (ranks >= 1 && ranks <= kMostRanks) return;
+  refuse(Exit::kUsage, ranks, " ranks: communicators take 1 to ", kMostRanks,
          " - start fewer ranks with more threads each");
 }
 
-HostCommunicator::HostCommunicator(int rank, int ranks) : rank_(rank), ranks_(ranks) {
-  require_host_ranks(ranks);
+HostCommunicator::HostCommunicator(int rank, int ranks, int group)
+    : rank_(rank), ranks_(ranks), group_(group) {
+  require_ranks(ranks);
   ZERO_REQUIRE(rank >= 0 && rank < ranks, "rank ", rank, " of ", ranks, " ranks");
+  ZERO_REQUIRE(
+      group > 1 && group <= kernels::kMaxTreeSources && std::has_single_bit(unsigned(group)),
+      "sums by groups of ", group, " ranks: a power of two from 2 to ", kernels::kMaxTreeSources);
 }
 
 Traffic& HostCommunicator::traffic_of(Verb verb) {
@@ -98,8 +114,11 @@ void HostCommunicator::reduce_scatter(Stream& stream, const Reduction& reduction
                   .shard_numel = piece.shard_numel,
                   .begin = piece.begin,
                   .numel = piece.numel};
+  ZERO_REQUIRE(groups() == 1 || reduction.group_sums != nullptr, "reduce_scatter over ", ranks_,
+               " ranks without room for the sums of their groups");
   stream.wait();
-  reduce(call, static_cast<const std::byte*>(full), static_cast<std::byte*>(shard));
+  reduce(call, static_cast<const std::byte*>(full), static_cast<std::byte*>(shard),
+         reduction.group_sums);
   ++traffic_.reduce_scatter.calls;
 }
 
@@ -139,13 +158,33 @@ void place_own_piece(const Call& call, int rank, const std::byte* shard, std::by
 }
 
 void sum_sources(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
-                 std::byte* out) {
-  if (call.in == Dtype::bf16) {
-    sum_from<bf16>(call, sources, numel, out);
-  } else if (call.in == Dtype::f16) {
-    sum_from<f16>(call, sources, numel, out);
+                 std::byte* out, float* sums) {
+  constexpr size_t kGroup = kernels::kMaxTreeSources;
+  if (sources.size() <= kGroup) return sum_in_one_pass(call, sources, numel, out);
+  const int groups = kernels::groups_of(int(sources.size()));
+  for (int g = 0; g < groups; ++g) {
+    const size_t first = size_t(g) * kGroup;
+    sum_group(call, sources.subspan(first, std::min(kGroup, sources.size() - first)), numel,
+              sums + g * numel);
+  }
+  finish_groups(call, sums, groups, numel, out);
+}
+
+void sum_group(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
+               float* sum) {
+  Call whole = call;
+  whole.out = Dtype::f32;
+  whole.store = Communicator::Store::write;
+  sum_in_one_pass(whole, sources, numel, reinterpret_cast<std::byte*>(sum));
+}
+
+void finish_groups(const Call& call, float* sums, int groups, int64_t numel, std::byte* out) {
+  if (call.out == Dtype::bf16) {
+    kernels::sum_groups(sums, groups, numel, reinterpret_cast<bf16*>(out), adds(call));
+  } else if (call.out == Dtype::f16) {
+    kernels::sum_groups(sums, groups, numel, reinterpret_cast<f16*>(out), adds(call));
   } else {
-    sum_as<float, float>(call, sources, numel, out);
+    kernels::sum_groups(sums, groups, numel, reinterpret_cast<float*>(out), adds(call));
   }
 }
 

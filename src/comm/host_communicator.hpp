@@ -2,6 +2,7 @@
 
 #include "src/comm/call.hpp"
 #include "zero/comm/communicator.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
 
@@ -9,7 +10,8 @@ namespace zero::comm {
 /// and is done when it returns. A back end moves the bytes.
 class HostCommunicator : public Communicator {
  public:
-  HostCommunicator(int rank, int ranks);
+  /// `group`: how many ranks' parts are added in one pass, a power of two from 2 to 64.
+  HostCommunicator(int rank, int ranks, int group = kernels::kMaxTreeSources);
 
   int rank() const final { return rank_; }
   int ranks() const final { return ranks_; }
@@ -25,9 +27,13 @@ class HostCommunicator : public Communicator {
   /// Elements of call.in that leave this rank, counted once for every peer that receives them.
   void count_sent(const Call& call, int64_t elements);
 
+  int group() const { return group_; }
+  int groups() const { return kernels::groups_of(ranks_, group_); }
+
  private:
   virtual void gather(const Call& call, const std::byte* shard, std::byte* full) = 0;
-  virtual void reduce(const Call& call, const std::byte* full, std::byte* shard) = 0;
+  /// `sums`: Reduction::group_sums.
+  virtual void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) = 0;
   virtual void sum_words(const Call& call, int64_t* words) = 0;
   virtual void copy_from_root(const Call& call, std::byte* bytes) = 0;
   virtual void meet(const Call& call) = 0;
@@ -36,6 +42,7 @@ class HostCommunicator : public Communicator {
 
   int rank_;
   int ranks_;
+  int group_;
 };
 
 /// Throws Error(kInternal) unless the piece has an element and lies inside its shard.
@@ -44,9 +51,16 @@ void require_piece(const Piece& piece);
 /// Copies this rank's piece from its shard to its place in `full`, unless it is there already.
 void place_own_piece(const Call& call, int rank, const std::byte* shard, std::byte* full);
 
-/// kernels::tree_sum over `sources` (one a rank, of call.in) into `out` (of call.out).
+/// The balanced tree over `sources` (one a rank, of call.in) into `out` (of call.out), with the
+/// scratch of Reduction::group_sums.
 void sum_sources(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
-                 std::byte* out);
+                 std::byte* out, float* sums);
+
+/// The same in two parts, for who has one group of sources at a time: its sum to `sum`, then the
+/// tree over the sums of all groups, [groups, numel], to `out`.
+void sum_group(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
+               float* sum);
+void finish_groups(const Call& call, float* sums, int groups, int64_t numel, std::byte* out);
 
 /// words[i] += other[i]; wraps, as two's complement does.
 void add_words(int64_t* words, const int64_t* other, int64_t numel);

@@ -7,6 +7,7 @@
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
 namespace {
@@ -21,12 +22,17 @@ std::byte* element(void* array, int64_t i, int64_t bytes) {
   return static_cast<std::byte*>(array) + i * bytes;
 }
 
+/// What an element of a piece takes: one of every rank, the own shard's, sums of groups.
+int64_t bytes_per_element(int ranks) {
+  return (ranks + 1 + kernels::group_sums(ranks)) * kElementBytes;
+}
+
 class HostStaged final : public Communicator {
  public:
   HostStaged(std::unique_ptr<Communicator> host, int64_t staging_bytes)
       : host_(std::move(host)),
         name_(text("host-staged ", host_->backend())),
-        most_(staging_bytes / ((host_->ranks() + 1) * kElementBytes)),
+        most_(staging_bytes / bytes_per_element(host_->ranks())),
         staging_(staging_bytes, Place::pinned) {}
 
   int rank() const override { return host_->rank(); }
@@ -59,7 +65,9 @@ class HostStaged final : public Communicator {
              element(all(), r * numel, in), numel * in);
       if (reduction.store == Store::add)
         copy(stream, element(shard, begin, out), own(numel), numel * out);
-      host_->reduce_scatter(stream, reduction, whole(numel), all(), own(numel));
+      Reduction staged = reduction;
+      staged.group_sums = reinterpret_cast<float*>(own(numel) + numel * kElementBytes);
+      host_->reduce_scatter(stream, staged, whole(numel), all(), own(numel));
       copy(stream, own(numel), element(shard, begin, out), numel * out);
     });
     count(&TrafficTable::reduce_scatter);
@@ -101,7 +109,7 @@ class HostStaged final : public Communicator {
 
   static Piece whole(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel}; }
 
-  /// The piece of all ranks, side by side, and behind it this rank's own.
+  /// The piece of all ranks, side by side, behind it this rank's own, then the sums of groups.
   std::byte* all() const { return staging_.data(); }
   std::byte* own(int64_t numel) const { return all() + ranks() * numel * kElementBytes; }
 
@@ -131,7 +139,7 @@ class HostStaged final : public Communicator {
 
 std::unique_ptr<Communicator> make_host_staged(std::unique_ptr<Communicator> host,
                                                const HostStagedOptions& options) {
-  const int64_t least = (host->ranks() + 1) * kElementBytes;
+  const int64_t least = bytes_per_element(host->ranks());
   if (options.staging_bytes < least) {
     refuse(Exit::kUsage, "staging of ", options.staging_bytes, " bytes for ", host->ranks(),
            " ranks: need at least ", least);

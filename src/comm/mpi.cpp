@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <ranges>
 #include <vector>
 
 #include "src/comm/host_communicator.hpp"
@@ -43,6 +44,10 @@ void rest(int tries) {
   }
 }
 
+/// How many peers' parts of a chunk are staged at a time: those of a group, twice, as two rounds
+/// are under way.
+int64_t parts_of(int ranks, int group) { return 2 * std::clamp(ranks - 1, 1, group); }
+
 /// The sends and receives of one chunk.
 class Exchange {
  public:
@@ -79,12 +84,12 @@ class Exchange {
 
 class MpiCommunicator final : public HostCommunicator {
  public:
-  MpiCommunicator(std::unique_ptr<World> world, int64_t part_bytes)
-      : HostCommunicator(world->rank(), world->ranks()),
+  MpiCommunicator(std::unique_ptr<World> world, int group, int64_t part_bytes)
+      : HostCommunicator(world->rank(), world->ranks(), group),
         world_(std::move(world)),
         comm_(MPI_Comm_f2c(world_->handle())),
         part_bytes_(part_bytes),
-        staging_(size_t(2 * peers() * part_bytes)),
+        staging_(size_t(parts_of(ranks(), group) * part_bytes)),
         exchange_{Exchange(ranks()), Exchange(ranks())},
         calls_(size_t(ranks())),
         sources_(size_t(ranks())) {
@@ -95,9 +100,10 @@ class MpiCommunicator final : public HostCommunicator {
 
  private:
   struct Chunk {
-    int64_t number;
-    int64_t begin;  ///< in the piece
+    int64_t number;  ///< of the messages under way together
+    int64_t begin;   ///< in the piece
     int64_t numel;
+    int round;  ///< which part of the chunk's messages
   };
 
   void gather(const Call& call, const std::byte* shard, std::byte* full) override {
@@ -111,25 +117,35 @@ class MpiCommunicator final : public HostCommunicator {
         send(call, chunk, peer, mine);
       }
     };
-    stream(call, kMostMessageBytes / call.in_bytes(), post, [](const Chunk&) {});
+    stream(call, {kMostMessageBytes / call.in_bytes()}, post, [](const Chunk&) {});
   }
 
-  void reduce(const Call& call, const std::byte* full, std::byte* shard) override {
+  // A chunk takes a round for each group of ranks: in round k this rank receives from the k-th
+  // group behind its own, and sends to the ranks for which its own group is that one.
+  void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) override {
     agree(call);
+    const int own = rank() / group();
     const auto post = [&](const Chunk& chunk) {
-      for (int peer = 0; peer < ranks(); ++peer) {
+      for (int peer : group_at(own + chunk.round)) {
+        if (peer != rank()) receive(call, chunk, peer, part(chunk, peer));
+      }
+      for (int peer : group_at(own - chunk.round)) {
         if (peer == rank()) continue;
-        receive(call, chunk, peer, part(chunk, peer));
         send(call, chunk, peer, full + call.offset_in_full(peer, chunk.begin));
       }
     };
-    stream(call, part_bytes_ / call.in_bytes(), post, [&](const Chunk& chunk) {
-      for (int peer = 0; peer < ranks(); ++peer) {
+    stream(call, {part_bytes_ / call.in_bytes(), groups()}, post, [&](const Chunk& chunk) {
+      const auto members = group_at(own + chunk.round);
+      for (int peer : members) {
         sources_[size_t(peer)] =
             peer == rank() ? full + call.offset_in_full(peer, chunk.begin) : part(chunk, peer);
       }
-      sum_sources(call, sources_, chunk.numel,
-                  shard + (call.begin + chunk.begin) * call.out_bytes());
+      const auto sources = std::span<const std::byte* const>(sources_).subspan(
+          size_t(members.front()), members.size());
+      std::byte* const out = shard + (call.begin + chunk.begin) * call.out_bytes();
+      if (groups() == 1) return sum_sources(call, sources, chunk.numel, out, sums);
+      sum_group(call, sources, chunk.numel, sums + members.front() / group() * chunk.numel);
+      if (chunk.round == groups() - 1) finish_groups(call, sums, groups(), chunk.numel, out);
     });
   }
 
@@ -141,7 +157,7 @@ class MpiCommunicator final : public HostCommunicator {
                 name_of_verb(call));
       count_sent(call, chunk.numel * (ranks() - 1));
     };
-    stream(call, kMostMessageBytes / call.in_bytes(), post, [](const Chunk&) {});
+    stream(call, {kMostMessageBytes / call.in_bytes()}, post, [](const Chunk&) {});
   }
 
   void copy_from_root(const Call& call, std::byte* bytes) override {
@@ -152,7 +168,7 @@ class MpiCommunicator final : public HostCommunicator {
                 name_of_verb(call));
       if (rank() == call.root) count_sent(call, chunk.numel * (ranks() - 1));
     };
-    stream(call, kMostMessageBytes, post, [](const Chunk&) {});
+    stream(call, {kMostMessageBytes}, post, [](const Chunk&) {});
   }
 
   // That all ranks have said "barrier" is all that a barrier is.
@@ -168,15 +184,22 @@ class MpiCommunicator final : public HostCommunicator {
     require_same(calls_);
   }
 
-  /// Cuts the call into chunks; the messages of one are under way while read() sums the one before.
+  /// How a call is cut: into chunks of at most `most` elements, the messages of each into rounds.
+  struct Cut {
+    int64_t most;
+    int rounds = 1;
+  };
+
+  /// The messages of a chunk's round are under way while read() sums those of the one before.
   template <class Post, class Read>
-  void stream(const Call& call, int64_t most, Post post, Read read) {
-    const int64_t chunks = ceil_div(call.numel, most);
+  void stream(const Call& call, const Cut& cut, Post post, Read read) {
+    const int64_t rounds = ceil_div(call.numel, cut.most) * cut.rounds;
     const auto chunk_at = [&](int64_t i) {
-      return Chunk{i, i * most, std::min(most, call.numel - i * most)};
+      const int64_t begin = i / cut.rounds * cut.most;
+      return Chunk{i, begin, std::min(cut.most, call.numel - begin), int(i % cut.rounds)};
     };
-    for (int64_t i = 0; i <= chunks; ++i) {
-      if (i < chunks) post(chunk_at(i));
+    for (int64_t i = 0; i <= rounds; ++i) {
+      if (i < rounds) post(chunk_at(i));
       if (i == 0) continue;
       exchange(chunk_at(i - 1)).finish(name_of_verb(call));
       read(chunk_at(i - 1));
@@ -204,11 +227,17 @@ class MpiCommunicator final : public HostCommunicator {
                  ": start it with MPI_THREAD_MULTIPLE");
   }
 
-  int peers() const { return std::max(1, ranks() - 1); }
+  /// The ranks of a group, whose index counts round in either direction.
+  std::ranges::iota_view<int, int> group_at(int index) const {
+    const int first = (index + groups()) % groups() * group();
+    return {first, std::min(first + group(), ranks())};
+  }
   Exchange& exchange(const Chunk& chunk) { return exchange_[size_t(chunk.number % 2)]; }
   std::byte* part(const Chunk& chunk, int peer) {
-    const int64_t index = (chunk.number % 2) * peers() + peer - (peer > rank());
-    return staging_.data() + index * part_bytes_;
+    const bool own_group = peer / group() == rank() / group();
+    const int64_t place = peer % group() - (own_group && peer > rank());
+    const int64_t half = parts_of(ranks(), group()) / 2;
+    return staging_.data() + (chunk.number % 2 * half + place) * part_bytes_;
   }
 
   std::unique_ptr<World> world_;
@@ -221,9 +250,9 @@ class MpiCommunicator final : public HostCommunicator {
   int threads_ = MPI_THREAD_SINGLE;
 };
 
-/// Room for one peer's part of a chunk: two chunks are under way.
-int64_t part_bytes_of(int64_t staging_bytes, int ranks) {
-  const int64_t parts = 2 * std::max(1, ranks - 1);
+/// Room for one peer's part of a chunk.
+int64_t part_bytes_of(int64_t staging_bytes, int ranks, int group) {
+  const int64_t parts = parts_of(ranks, group);
   const int64_t bytes =
       std::min(staging_bytes / parts, kMostMessageBytes) / kCacheLine * kCacheLine;
   if (bytes < kCacheLine) {
@@ -237,10 +266,10 @@ int64_t part_bytes_of(int64_t staging_bytes, int ranks) {
 
 std::unique_ptr<Communicator> make_mpi(const MpiOptions& options) {
   auto world = std::make_unique<World>();
-  require_host_ranks(world->ranks());
+  require_ranks(world->ranks());
   world->require_same(options.staging_bytes, "the staging in bytes");
-  const int64_t part_bytes = part_bytes_of(options.staging_bytes, world->ranks());
-  return std::make_unique<MpiCommunicator>(std::move(world), part_bytes);
+  const int64_t part_bytes = part_bytes_of(options.staging_bytes, world->ranks(), options.group);
+  return std::make_unique<MpiCommunicator>(std::move(world), options.group, part_bytes);
 }
 
 }  // namespace zero::comm

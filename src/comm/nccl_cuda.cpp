@@ -171,12 +171,17 @@ class Nccl final : public Communicator {
   void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
                       const void* full, void* shard) override {
     require_piece(piece);
+    ZERO_REQUIRE(groups() == 1 || reduction.group_sums != nullptr, "reduce_scatter over ", ranks_,
+                 " ranks without room for the sums of their groups");
     const int64_t bytes = int64_t(bytes_of(reduction.in));
-    const int64_t most = staging_.bytes() / (ranks_ * bytes);
+    const int64_t most = staging_.bytes() / (std::min(ranks_, kGroup) * bytes);
     for (int64_t first = 0; first < piece.numel; first += most) {
       const Piece part{piece.shard_numel, piece.begin + first, std::min(most, piece.numel - first)};
-      exchange(stream, part, bytes, static_cast<const std::byte*>(full));
-      sum(stream, reduction, part, shard);
+      for (int number = 0; number < groups(); ++number) {
+        const Round round{reduction, part, number};
+        exchange(stream, round, static_cast<const std::byte*>(full));
+        sum(stream, round, shard);
+      }
     }
     count(traffic_.reduce_scatter, piece.numel * (ranks_ - 1), bytes);
   }
@@ -218,36 +223,66 @@ class Nccl final : public Communicator {
     });
   }
 
-  /// Every rank's part of this rank's shard, side by side in the staging, in rank order.
-  void exchange(Stream& stream, const Piece& part, int64_t bytes, const std::byte* full) {
-    const size_t numel = size_t(part.numel * bytes);
-    const auto of_rank = [&](int r) { return full + (r * part.shard_numel + part.begin) * bytes; };
-    group("a reduce_scatter", [&] {
-      for (int r = 0; r < ranks_; ++r) {
-        if (r == rank_) continue;
-        std::byte* const to = staging_.data() + int64_t(r) * part.numel * bytes;
-        check_nccl(ncclSend(of_rank(r), numel, ncclUint8, r, comm_, native_stream(stream)),
-                   "sending");
-        check_nccl(ncclRecv(to, numel, ncclUint8, r, comm_, native_stream(stream)), "receiving");
-      }
-    });
-    copy_bytes(stream, {of_rank(rank_), numel},
-               staging_.data() + int64_t(rank_) * part.numel * bytes);
+  /// Neighbours whose parts are added in one pass of the tree.
+  static constexpr int kGroup = kernels::kMaxTreeSources;
+  int groups() const { return kernels::groups_of(ranks_, kGroup); }
+
+  /// What a round brings of a piece. In round k a rank receives from the k-th group behind its own,
+  /// and sends to the ranks for which its own group is that one.
+  struct Round {
+    const Reduction& reduction;
+    Piece part;
+    int number;
+  };
+  struct Ranks {
+    int first, last;
+  };
+  /// `behind` may be negative, less than once round.
+  Ranks group_at(int behind) const {
+    const int first = (rank_ / kGroup + behind + groups()) % groups() * kGroup;
+    return {first, std::min(first + kGroup, ranks_)};
   }
 
-  void sum(Stream& stream, const Reduction& reduction, const Piece& part, void* shard) {
+  /// Every part of this rank's shard that comes in the round, side by side in the staging, in rank
+  /// order.
+  void exchange(Stream& stream, const Round& round, const std::byte* full) {
+    const Piece& part = round.part;
+    const int64_t element = int64_t(bytes_of(round.reduction.in));
+    const size_t bytes = size_t(part.numel * element);
+    const Ranks from = group_at(round.number), to = group_at(-round.number);
+    const auto of_rank = [&](int r) {
+      return full + (r * part.shard_numel + part.begin) * element;
+    };
+    const auto staged = [&](int r) { return staging_.data() + size_t(r - from.first) * bytes; };
+    group("a reduce_scatter", [&] {
+      for (int r = to.first; r < to.last; ++r) {
+        if (r == rank_) continue;
+        check_nccl(ncclSend(of_rank(r), bytes, ncclUint8, r, comm_, native_stream(stream)),
+                   "sending");
+      }
+      for (int r = from.first; r < from.last; ++r) {
+        if (r == rank_) continue;
+        check_nccl(ncclRecv(staged(r), bytes, ncclUint8, r, comm_, native_stream(stream)),
+                   "receiving");
+      }
+    });
+    if (round.number == 0) copy_bytes(stream, {of_rank(rank_), bytes}, staged(rank_));
+  }
+
+  void sum(Stream& stream, const Round& round, void* shard) {
+    const Reduction& reduction = round.reduction;
     const bool to_fp32 = reduction.out == Dtype::f32;
     ZERO_REQUIRE(to_fp32 || reduction.out == reduction.in, "reduce_scatter of ",
                  name_of(reduction.in), " into ", name_of(reduction.out));
     switch (reduction.in) {
       case Dtype::f32:
-        return sum_as<float, float>(stream, reduction, part, shard);
+        return sum_as<float, float>(stream, round, shard);
       case Dtype::bf16:
-        return to_fp32 ? sum_as<bf16, float>(stream, reduction, part, shard)
-                       : sum_as<bf16, bf16>(stream, reduction, part, shard);
+        return to_fp32 ? sum_as<bf16, float>(stream, round, shard)
+                       : sum_as<bf16, bf16>(stream, round, shard);
       case Dtype::f16:
-        return to_fp32 ? sum_as<f16, float>(stream, reduction, part, shard)
-                       : sum_as<f16, f16>(stream, reduction, part, shard);
+        return to_fp32 ? sum_as<f16, float>(stream, round, shard)
+                       : sum_as<f16, f16>(stream, round, shard);
       default:
         ZERO_REQUIRE(false, "reduce_scatter of ", name_of(reduction.in),
                      ": sums take fp32, bf16 or fp16");
@@ -255,10 +290,18 @@ class Nccl final : public Communicator {
   }
 
   template <class T, class Out>
-  void sum_as(Stream& stream, const Reduction& reduction, const Piece& part, void* shard) {
-    kernels::stacked_sum<T, Out>(
-        stream, {ranks_, part.numel}, part.numel, reinterpret_cast<const T*>(staging_.data()),
-        static_cast<Out*>(shard) + part.begin, reduction.store == Store::add);
+  void sum_as(Stream& stream, const Round& round, void* shard) {
+    const int64_t numel = round.part.numel;
+    const Ranks from = group_at(round.number);
+    const kernels::Stack stack{from.last - from.first, numel};
+    const T* const staged = reinterpret_cast<const T*>(staging_.data());
+    Out* const out = static_cast<Out*>(shard) + round.part.begin;
+    const bool add = round.reduction.store == Store::add;
+    float* const sums = round.reduction.group_sums;
+    if (groups() == 1) return kernels::stacked_sum(stream, stack, numel, staged, out, add);
+    kernels::stacked_sum(stream, stack, numel, staged, sums + from.first / kGroup * numel, false);
+    if (round.number < groups() - 1) return;
+    kernels::stacked_sum_of_groups(stream, sums, groups(), numel, out, add);
   }
 
   static void count(Traffic& verb, int64_t elements, int64_t bytes) {
@@ -280,10 +323,11 @@ bool has_nccl() { return true; }
 
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options) {
   const World world;
-  require_host_ranks(world.ranks());
-  if (options.staging_bytes < 4 * world.ranks()) {
+  require_ranks(world.ranks());
+  const int64_t least = 4 * std::min(world.ranks(), kernels::kMaxTreeSources);
+  if (options.staging_bytes < least) {
     refuse(Exit::kUsage, "staging of ", options.staging_bytes, " bytes for ", world.ranks(),
-           " ranks: need at least ", 4 * world.ranks());
+           " ranks: need at least ", least);
   }
   require_own_devices(world);
   return std::make_unique<Nccl>(world, options.staging_bytes);

@@ -50,7 +50,7 @@ class ShmCommunicator final : public HostCommunicator {
   }
 
   // A slot holds a part for every peer; this rank's own part is read where it is.
-  void reduce(const Call& call, const std::byte* full, std::byte* shard) override {
+  void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) override {
     const int64_t part_bytes = layout_.slot_bytes / std::max(1, ranks() - 1) / 64 * 64;
     const auto stage = [&](Chunk chunk, std::byte* slot) {
       for (int peer = 0; peer < ranks(); ++peer) {
@@ -66,7 +66,7 @@ class ShmCommunicator final : public HostCommunicator {
       }
       sources_[size_t(rank())] = full + call.offset_in_full(rank(), chunk.begin);
       sum_sources(call, sources_, chunk.numel,
-                  shard + (call.begin + chunk.begin) * call.out_bytes());
+                  shard + (call.begin + chunk.begin) * call.out_bytes(), sums);
     });
   }
 
@@ -195,7 +195,7 @@ bool all_ranks_share_a_node() { return World().shares_a_node(); }
 
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options) {
   const World world;
-  require_host_ranks(world.ranks());
+  require_ranks(world.ranks());
   world.require_same(options.staging_bytes, "the staging in bytes");
   if (!world.shares_a_node()) {
     refuse(Exit::kUsage, "shared memory between ", world.ranks(),

@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kBestSlotBytes = int64_t(512) << 10;
 constexpr int kMaxDepth = 8;
 constexpr int64_t kCacheLine = 64;
+static_assert(kBestSlotBytes >= (kMostRanks - 1) * kCacheLine, "a slot has a line for each peer");
 
 [[noreturn]] void refuse_memory(int64_t bytes, const char* what, int error) {
   refuse(Exit::kDoesNotFit, "shared memory of ", bytes, " bytes for this rank: ", what, ": ",

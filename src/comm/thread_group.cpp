@@ -16,13 +16,19 @@ namespace {
 
 // What a rank shows its peers between its arrival and their leaving.
 struct Slot {
-  Counter arrived;
-  Counter left;
   Call call{};
   std::byte* data = nullptr;
+  uint32_t passed = 0;  ///< verbs; the rank's own
 };
 
-using Slots = std::vector<Slot>;
+// All ranks raise the same two counters, so that a meeting of many wakes each of them once.
+struct Channel {
+  explicit Channel(int ranks) : slots(size_t(ranks)) {}
+
+  std::vector<Slot> slots;
+  Counter arrived;
+  Counter left;
+};
 
 void throw_if_aborted(void* aborted) {
   if (!static_cast<std::atomic<bool>*>(aborted)->load()) return;
@@ -31,13 +37,13 @@ void throw_if_aborted(void* aborted) {
 
 class ThreadCommunicator final : public HostCommunicator {
  public:
-  ThreadCommunicator(int rank, Slots& slots, std::atomic<bool>& aborted)
-      : HostCommunicator(rank, int(slots.size())),
-        slots_(slots),
+  ThreadCommunicator(int rank, Channel& channel, std::atomic<bool>& aborted)
+      : HostCommunicator(rank, int(channel.slots.size())),
+        channel_(channel),
+        slots_(channel.slots),
         waiting_{.hook = throw_if_aborted, .context = &aborted},
-        passed_(slots[size_t(rank)].arrived.value.load()),
-        calls_(slots.size()),
-        sources_(slots.size()) {}
+        calls_(slots_.size()),
+        sources_(slots_.size()) {}
 
   std::string_view backend() const override { return "thread"; }
 
@@ -52,13 +58,13 @@ class ThreadCommunicator final : public HostCommunicator {
     leave();
   }
 
-  void reduce(const Call& call, const std::byte* full, std::byte* shard) override {
+  void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) override {
     arrive(call, const_cast<std::byte*>(full));
     count_sent(call, call.numel * (ranks() - 1));
     for (size_t peer = 0; peer < slots_.size(); ++peer) {
       sources_[peer] = slots_[peer].data + call.offset_in_full(rank(), 0);
     }
-    sum_sources(call, sources_, call.numel, shard + call.begin * call.out_bytes());
+    sum_sources(call, sources_, call.numel, shard + call.begin * call.out_bytes(), sums);
     leave();
   }
 
@@ -97,26 +103,26 @@ class ThreadCommunicator final : public HostCommunicator {
 
   // Returns when all ranks have shown the same call, and their data may be read.
   void arrive(const Call& call, std::byte* data) {
-    ++passed_;
+    ++slot(rank()).passed;
     slot(rank()).call = call;
     slot(rank()).data = data;
-    raise(slot(rank()).arrived, passed_);
-    for (size_t peer = 0; peer < slots_.size(); ++peer) {
-      wait_for(slots_[peer].arrived, passed_, waiting_);
-      calls_[peer] = slots_[peer].call;
-    }
+    meet_at(channel_.arrived);
+    for (size_t peer = 0; peer < slots_.size(); ++peer) calls_[peer] = slots_[peer].call;
     require_same(calls_);
   }
 
   // Returns when no peer reads this rank's data any more.
-  void leave() {
-    raise(slot(rank()).left, passed_);
-    for (Slot& peer : slots_) wait_for(peer.left, passed_, waiting_);
+  void leave() { meet_at(channel_.left); }
+
+  void meet_at(Counter& counter) {
+    const uint32_t all = slot(rank()).passed * uint32_t(ranks());
+    add_one(counter, all);
+    wait_for(counter, all, waiting_);
   }
 
-  Slots& slots_;
+  Channel& channel_;
+  std::vector<Slot>& slots_;
   Waiting waiting_;
-  uint32_t passed_;
   std::vector<Call> calls_;
   std::vector<const std::byte*> sources_;
 };
@@ -127,11 +133,11 @@ struct ThreadGroup::Shared {
   int ranks;
   std::atomic<bool> aborted{false};
   std::mutex mutex;
-  std::map<int, Slots> channels;
+  std::map<int, Channel> channels;
 };
 
 ThreadGroup::ThreadGroup(int ranks) : shared_(std::make_unique<Shared>()) {
-  require_host_ranks(ranks);
+  require_ranks(ranks);
   shared_->ranks = ranks;
 }
 
@@ -141,18 +147,16 @@ std::unique_ptr<Communicator> ThreadGroup::join(int rank, int channel) {
   const std::lock_guard lock(shared_->mutex);
   ZERO_REQUIRE(rank >= 0 && rank < shared_->ranks, "rank ", rank, " joins a group of ",
                shared_->ranks);
-  Slots& slots = shared_->channels.try_emplace(channel, shared_->ranks).first->second;
-  return std::make_unique<ThreadCommunicator>(rank, slots, shared_->aborted);
+  Channel& joined = shared_->channels.try_emplace(channel, shared_->ranks).first->second;
+  return std::make_unique<ThreadCommunicator>(rank, joined, shared_->aborted);
 }
 
 void ThreadGroup::abort() {
   shared_->aborted.store(true);
   const std::lock_guard lock(shared_->mutex);
-  for (auto& [channel, slots] : shared_->channels) {
-    for (Slot& slot : slots) {
-      wake(slot.arrived);
-      wake(slot.left);
-    }
+  for (auto& [number, channel] : shared_->channels) {
+    wake(channel.arrived);
+    wake(channel.left);
   }
 }
 

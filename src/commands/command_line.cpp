@@ -8,6 +8,7 @@
 
 #include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/communicator.hpp"
 #include "zero/config/units.hpp"
 
 namespace zero::commands {
@@ -89,8 +90,9 @@ std::vector<Syntax> commands_on_runs() {
       {"plan",
        Command::plan,
        "INPUT.toml",
-       {{"--ranks", Count{&CommandLine::ranks, 1, 65536, "number of ranks"}},
-        {"--ranks-per-node", Count{&CommandLine::ranks_per_node, 1, 65536, "number of ranks"}},
+       {{"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
+        {"--ranks-per-node",
+         Count{&CommandLine::ranks_per_node, 1, comm::kMostRanks, "number of ranks"}},
         {"--machine", Word{&CommandLine::machine}},
         {"--max-batch", Flag{&CommandLine::max_batch}},
         {"--json", Flag{&CommandLine::json}}}},
@@ -99,7 +101,7 @@ std::vector<Syntax> commands_on_runs() {
        "INPUT.toml",
        {{"--steps", Word{&CommandLine::steps}},
         {"--from", Word{&CommandLine::from}},
-        {"--ranks", Count{&CommandLine::ranks, 1, 65536, "number of ranks"}},
+        {"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
         {"--decode", Flag{&CommandLine::decode}},
         {"--json", Flag{&CommandLine::json}}}},
       {"doctor",

@@ -33,8 +33,7 @@ bool is_host(const CommandLine& line) {
 
 /// How many ranks a refusal may advise: no more than the program then takes.
 int most_ranks(const CommandLine& line) {
-  if (line.dry_run) return int(line.ranks);
-  return is_host(line) ? comm::max_host_ranks() : train::kMostRanks;
+  return line.dry_run ? int(line.ranks) : comm::kMostRanks;
 }
 
 /// What is planned for.
@@ -160,7 +159,6 @@ std::string largest_text(const RunConfig& asked, int64_t micro, const train::Mem
 }
 
 int plan(const CommandLine& line) {
-  if (is_host(line)) comm::require_host_ranks(int(line.ranks));
   const ConfigInput input = read_config_file(line.input, line.overrides);
   for (const std::string& warning : input.warnings) warn(warning);
   const std::string unpinned = train::vain_pin_memory(input, !is_host(line) || drives_devices());

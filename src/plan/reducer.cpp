@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "zero/kernels/tree_sum.hpp"
+
 namespace zero::plan {
 
 Reducer::Reducer(BodyWriter& writer) : writer_(writer) {
@@ -122,6 +124,14 @@ void Reducer::sum_locally(int32_t u, int32_t micro) {
   reduce(u, sum, writer_.owned(sum, unit.shard_numel * 4, Mode::write), Dtype::f32, false);
 }
 
+// More ranks than one pass of the tree adds leave the sums of groups of them on its way.
+Operand Reducer::group_sums(int32_t u, int64_t piece_numel) {
+  const int64_t bytes = kernels::group_sums(writer_.request().ranks) * piece_numel * 4;
+  if (bytes == 0) return {};
+  return writer_.whole(writer_.transient(writer_.unit(u).name + ".group sums", Use::scratch, bytes),
+                       Mode::write);
+}
+
 void Reducer::reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add) {
   const Unit& unit = writer_.unit(u);
   const int64_t element = writer_.plan().buffers[size_t(from)].bytes / unit.numel;
@@ -130,16 +140,17 @@ void Reducer::reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool
   shard.mode = add || to.buffer == from ? Mode::update : Mode::write;
   for (const PieceRange& piece : cut_pieces(unit.shard_numel, writer_.request().ranks,
                                             writer_.request().reduce_bucket_numel)) {
-    writer_.emit({.kind = Kind::reduce_scatter,
-                  .lane = Lane::reduce,
-                  .unit = u,
-                  .in = in,
-                  .out = out,
-                  .add = add,
-                  .shard_numel = unit.shard_numel,
-                  .piece_begin = piece.begin,
-                  .piece_numel = piece.numel,
-                  .operands = {writer_.whole(from, Mode::read), shard}});
+    writer_.emit(
+        {.kind = Kind::reduce_scatter,
+         .lane = Lane::reduce,
+         .unit = u,
+         .in = in,
+         .out = out,
+         .add = add,
+         .shard_numel = unit.shard_numel,
+         .piece_begin = piece.begin,
+         .piece_numel = piece.numel,
+         .operands = {writer_.whole(from, Mode::read), shard, group_sums(u, piece.numel)}});
     shard.mode = Mode::update;
   }
 }

@@ -32,6 +32,7 @@ class Reducer {
   std::vector<Range> ranges_to_sum(int32_t u);
   void sum_locally(int32_t u, int32_t micro);
   void reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add);
+  Operand group_sums(int32_t u, int64_t piece_numel);
   void leaf(int32_t u, int32_t to, bool add);
   void merge(int32_t u, int32_t from, int32_t to);
   void count(int32_t u, int32_t micro);

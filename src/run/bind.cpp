@@ -2,6 +2,7 @@
 #include "src/run/kind_functions.hpp"
 #include "src/run/unit_slice.hpp"
 #include "zero/graph/op_info.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::run {
 namespace {
@@ -17,7 +18,7 @@ KindRow row_of(Kind kind) {
   static constexpr KindRow kRows[] = {
       {run_compute, 0},    {run_decide, 3},         {run_adam, 6},           {run_lamb_norms, 7},
       {run_lamb_apply, 7}, {run_sum_of_squares, 2}, {run_accumulate, 2},     {run_round_sum, 2},
-      {run_clear, 0},      {run_all_gather, 2},     {run_reduce_scatter, 2}, {run_all_reduce, 1},
+      {run_clear, 0},      {run_all_gather, 2},     {run_reduce_scatter, 3}, {run_all_reduce, 1},
       {run_copy, 2},       {run_disk_read, 2},      {run_disk_write, 2},
   };
   static_assert(std::size(kRows) == size_t(Kind::count_));
@@ -85,6 +86,8 @@ void check_collective(const BindTarget& target, const plan::PlanOp& op) {
   check.bytes(gather ? 0 : 1, op.shard_numel * int64_t(bytes_of(shard)));
   check.bytes(gather ? 1 : 0,
               op.shard_numel * target.plan.request.ranks * int64_t(bytes_of(op.in)));
+  const int64_t sums = kernels::group_sums(target.plan.request.ranks) * op.piece_numel;
+  if (!gather) check.bytes(2, sums * int64_t(sizeof(float)));
   ZERO_REQUIRE(op.piece_begin >= 0 && op.piece_numel > 0 &&
                    op.piece_begin + op.piece_numel <= op.shard_numel,
                plan::name_of(op.kind), " of elements ", op.piece_begin, " + ", op.piece_numel,

@@ -32,8 +32,8 @@ void gather(const plan::PlanOp& op, Operands operands) {
 template <class T, class Out>
 void reduce(const plan::PlanOp& op, Operands operands) {
   std::array<const T*, kernels::kMaxTreeSources> sources{};
-  ZERO_REQUIRE(operands.size() <= sources.size(), operands.size(), " ranks: at most ",
-               sources.size());
+  ZERO_REQUIRE(operands.size() <= sources.size(), operands.size(), " ranks: one process runs at ",
+               "most ", sources.size(), " in any order");
   for (size_t rank = 0; rank < operands.size(); ++rank) {
     const int64_t place = int64_t(rank) * op.shard_numel + op.piece_begin;
     for (size_t s = 0; s < operands.size(); ++s) sources[s] = at<T>(operands[s][0], place);

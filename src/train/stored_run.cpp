@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/train/build.hpp"
-#include "zero/train/cheapest_change.hpp"
 
 namespace zero::train {
 namespace {
@@ -75,7 +75,7 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
   config.gradient_accumulation_steps = 1;
   config.communication_data_type = CommunicationDtype::automatic;
   for (int64_t* bucket : {&config.zero.reduce_bucket_size, &config.zero.allgather_bucket_size}) {
-    *bucket = std::max<int64_t>(*bucket, kMostRanks);
+    *bucket = std::max<int64_t>(*bucket, comm::kMostRanks);
   }
   config.numerics = {};
   config.recompute = {};

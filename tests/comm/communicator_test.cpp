@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/support/balanced_tree.hpp"
 #include "tests/support/rank_teams.hpp"
 #include "zero/base/error.hpp"
 
@@ -16,6 +17,8 @@ namespace zero::comm {
 namespace {
 
 using testing::as_every_rank;
+using testing::balanced_contributions;
+using testing::contribution;
 using testing::Members;
 using testing::Team;
 using Store = Communicator::Store;
@@ -86,32 +89,6 @@ TEST_P(CommunicatorTest, GathersFromAShardInsideTheFullArray) {
   });
 }
 
-/// What rank `rank` contributes at element i of the full array: magnitudes differ, so that another
-/// order of adding gives other bits.
-float contribution(int rank, int64_t i) {
-  const uint32_t mixed = (uint32_t(rank) * 7919u + uint32_t(i) + 1u) * 2654435761u;
-  return std::ldexp(float(int32_t(mixed)), -31 + int(mixed % 11u));
-}
-
-/// The balanced tree level by level: neighbours are paired, an odd one out goes up as it is.
-float tree_reference(std::vector<float> level) {
-  while (level.size() > 1) {
-    std::vector<float> next;
-    for (size_t i = 0; i < level.size(); i += 2) {
-      next.push_back(i + 1 < level.size() ? level[i] + level[i + 1] : level[i]);
-    }
-    level = next;
-  }
-  return level[0];
-}
-
-template <class T>
-float expected_sum(int ranks, int64_t i) {
-  std::vector<float> values;
-  for (int r = 0; r < ranks; ++r) values.push_back(float(T(contribution(r, i))));
-  return tree_reference(values);
-}
-
 template <class T, class Out>
 void reduce_and_check(Communicator& comm, Stream& stream, Store store) {
   std::vector<T> full;
@@ -122,7 +99,7 @@ void reduce_and_check(Communicator& comm, Stream& stream, Store store) {
   comm.reduce_scatter(stream, {.in = dtype_of<T>(), .out = dtype_of<Out>(), .store = store}, kPiece,
                       full.data(), shard.data());
   for (int64_t i = 0; i < kPiece.shard_numel; ++i) {
-    const float sum = expected_sum<T>(comm.ranks(), comm.rank() * kPiece.shard_numel + i);
+    const float sum = balanced_contributions<T>(comm.ranks(), comm.rank() * kPiece.shard_numel + i);
     const float stored = store == Store::add ? 0.5f + sum : float(Out(sum));
     const float expected = inside(kPiece, i) ? stored : 0.5f;
     ASSERT_EQ(std::bit_cast<uint32_t>(float(shard[size_t(i)])), std::bit_cast<uint32_t>(expected))

@@ -7,11 +7,14 @@
 #include <mpi.h>
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "src/comm/mpi_world.hpp"
+#include "tests/support/balanced_tree.hpp"
 #include "tests/support/pmpi_count.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
 namespace {
@@ -41,6 +44,56 @@ TEST(Mpi, SendsExactlyWhatItSaysItSends) {
   EXPECT_EQ(mpi_sent().elements, 4321 * (comm->ranks() - 1));
   EXPECT_EQ(mpi_sent().elements, comm->traffic().all_gather.elements_sent);
   EXPECT_EQ(mpi_sent().bytes, comm->traffic().all_gather.bytes_sent);
+}
+
+/// Sums by groups of two ranks, whatever travels in how many chunks, in place or not.
+template <class T, class Out>
+void reduce_by_pairs(int64_t staging_bytes, Communicator::Store store, bool in_place) {
+  const auto comm = make_mpi({.staging_bytes = staging_bytes, .group = 2});
+  std::vector<T> full;
+  for (int64_t i = 0; i < comm->ranks() * kPiece.shard_numel; ++i) {
+    full.push_back(T(testing::contribution(comm->rank(), i)));
+  }
+  std::vector<Out> apart(size_t(kPiece.shard_numel), Out(0.5f));
+  Out* shard = apart.data();
+  if constexpr (std::is_same_v<T, Out>) {
+    if (in_place) shard = full.data() + comm->rank() * kPiece.shard_numel;
+  }
+  std::vector<float> sums(size_t(kernels::group_sums(comm->ranks(), 2) * kPiece.numel));
+  Stream stream(1);
+  comm->reduce_scatter(
+      stream,
+      {.in = dtype_of<T>(), .out = dtype_of<Out>(), .store = store, .group_sums = sums.data()},
+      kPiece, full.data(), shard);
+  for (int64_t i = kPiece.begin; i < kPiece.begin + kPiece.numel; ++i) {
+    const float sum =
+        testing::balanced_contributions<T>(comm->ranks(), comm->rank() * kPiece.shard_numel + i);
+    const float expected = store == Communicator::Store::add ? 0.5f + sum : float(Out(sum));
+    ASSERT_EQ(float(shard[i]), expected) << "element " << i << " of rank " << comm->rank();
+  }
+  EXPECT_EQ(comm->traffic().reduce_scatter.elements_sent, kPiece.numel * (comm->ranks() - 1));
+}
+
+TEST(Mpi, SumsByGroupsOfRanksToTheBitsOfTheBalancedTree) {
+  using Store = Communicator::Store;
+  for (const int64_t staging : {4096, 1 << 20}) {
+    reduce_by_pairs<float, float>(staging, Store::write, false);
+    reduce_by_pairs<float, float>(staging, Store::write, true);
+    reduce_by_pairs<bf16, float>(staging, Store::add, false);
+    reduce_by_pairs<bf16, bf16>(staging, Store::write, true);
+    reduce_by_pairs<f16, f16>(staging, Store::write, false);
+  }
+}
+
+TEST(Mpi, RefusesToSumByGroupsWithoutRoomForTheirSums) {
+  const auto comm = make_mpi({.group = 2});
+  if (comm->ranks() <= 2) return;
+  Stream stream(1);
+  std::vector<float> full(size_t(comm->ranks())), shard(1);
+  EXPECT_THROW(
+      comm->reduce_scatter(stream, {.in = Dtype::f32, .out = Dtype::f32},
+                           {.shard_numel = 1, .begin = 0, .numel = 1}, full.data(), shard.data()),
+      Error);
 }
 
 TEST(Mpi, WarnsInItsOwnWordsWhereNothingCanBeThrown) {

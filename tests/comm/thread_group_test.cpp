@@ -10,7 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/balanced_tree.hpp"
+#include "tests/support/rank_teams.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
 namespace {
@@ -66,9 +69,63 @@ TEST(ThreadGroup, LetsRanksComeBackToAChannel) {
   }
 }
 
+constexpr Piece kFew{.shard_numel = 9, .begin = 2, .numel = 6};
+
+template <class T, class Out>
+void reduce_and_check(Communicator& comm, Stream& stream, Communicator::Store store) {
+  std::vector<T> full;
+  for (int64_t i = 0; i < comm.ranks() * kFew.shard_numel; ++i) {
+    full.push_back(T(testing::contribution(comm.rank(), i)));
+  }
+  std::vector<Out> shard(size_t(kFew.shard_numel), Out(0.5f));
+  std::vector<float> sums(size_t(kernels::group_sums(comm.ranks()) * kFew.numel));
+  comm.reduce_scatter(
+      stream,
+      {.in = dtype_of<T>(), .out = dtype_of<Out>(), .store = store, .group_sums = sums.data()},
+      kFew, full.data(), shard.data());
+  for (int64_t i = 0; i < kFew.shard_numel; ++i) {
+    const bool inside = i >= kFew.begin && i < kFew.begin + kFew.numel;
+    const float sum =
+        testing::balanced_contributions<T>(comm.ranks(), comm.rank() * kFew.shard_numel + i);
+    const float stored = store == Communicator::Store::add ? 0.5f + sum : float(Out(sum));
+    ASSERT_EQ(float(shard[size_t(i)]), inside ? stored : 0.5f)
+        << comm.ranks() << " ranks, element " << i << " of rank " << comm.rank();
+  }
+}
+
+TEST(ThreadGroup, OfManyRanksSumsToTheBitsOfTheBalancedTree) {
+  for (const int ranks : {63, 64, 65, 96, 256, 1024}) {
+    testing::as_threads(ranks, 1, [](testing::Members& members) {
+      Stream stream(1);
+      reduce_and_check<bf16, float>(*members[0], stream, Communicator::Store::write);
+      reduce_and_check<bf16, float>(*members[0], stream, Communicator::Store::add);
+      reduce_and_check<bf16, bf16>(*members[0], stream, Communicator::Store::write);
+      if (members[0]->ranks() > 256) return;
+      reduce_and_check<f16, f16>(*members[0], stream, Communicator::Store::write);
+      reduce_and_check<float, float>(*members[0], stream, Communicator::Store::add);
+    });
+  }
+}
+
+TEST(ThreadGroup, OfManyRanksGathersAndAddsWords) {
+  testing::as_threads(1024, 1, [](testing::Members& members) {
+    Communicator& comm = *members[0];
+    Stream stream(1);
+    const int32_t own = 7 * comm.rank();
+    std::vector<int32_t> all(1024);
+    comm.all_gather(stream, Dtype::i32, {.shard_numel = 1, .begin = 0, .numel = 1}, &own,
+                    all.data());
+    for (int r = 0; r < 1024; ++r) ASSERT_EQ(all[size_t(r)], 7 * r);
+    std::vector<int64_t> words = {1, comm.rank()};
+    comm.all_reduce(stream, words);
+    EXPECT_EQ(words[0], 1024);
+    EXPECT_EQ(words[1], 1024 * 1023 / 2);
+  });
+}
+
 TEST(ThreadGroup, RefusesRanksItDoesNotHave) {
   EXPECT_THROW(ThreadGroup(0), Error);
-  EXPECT_THROW(ThreadGroup(65), Error);
+  EXPECT_THROW(ThreadGroup(kMostRanks + 1), Error);
   ThreadGroup group(2);
   EXPECT_THROW(group.join(2, 0), Error);
   EXPECT_THROW(group.join(-1, 0), Error);

@@ -46,6 +46,29 @@ TEST(StackedSum, HasTheBitsOfTheTreeSumForAnyNumberOfSources) {
   }
 }
 
+template <class Out>
+void compare_groups(int groups, bool add) {
+  std::vector<float> sums(size_t((groups + group_sums(groups)) * kNumel));
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = (i % 3 == 0 ? 1e4f : 1.0f) / float(1 + i % 13);
+  std::vector<float> same = sums;
+  std::vector<Out> expected(size_t(kNumel), Out(0.1f)), got = expected;
+  sum_groups(sums.data(), groups, kNumel, expected.data(), add);
+  Stream stream(1);
+  stacked_sum_of_groups(stream, same.data(), groups, kNumel, got.data(), add);
+  stream.wait();
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(float(got[i]), float(expected[i])) << groups << " groups, element " << i;
+}
+
+TEST(StackedSum, OfGroupsHasTheBitsOfTheHostsToo) {
+  for (int groups : {2, 3, 16, 64, 65, 128}) {
+    compare_groups<float>(groups, false);
+    compare_groups<float>(groups, true);
+    compare_groups<bf16>(groups, false);
+    compare_groups<f16>(groups, false);
+  }
+}
+
 TEST(StackedSum, RefusesWhatTheTreeHasNoPlaceFor) {
   Stream stream(1);
   float value = 0;

@@ -4,32 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "tests/support/balanced_tree.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {
 namespace {
 
-/// The same tree level by level: neighbours are paired, an odd one out goes up as it is.
-float reference_sum(std::vector<float> level) {
-  while (level.size() > 1) {
-    std::vector<float> next;
-    for (size_t i = 0; i < level.size(); i += 2) {
-      next.push_back(i + 1 < level.size() ? level[i] + level[i + 1] : level[i]);
-    }
-    level = next;
-  }
-  return level[0];
-}
-
-/// Values of many magnitudes, so that another order of adding gives other bits.
-float value_at(int source, int64_t i) {
-  const uint32_t mixed = (uint32_t(source) * 7919u + uint32_t(i) + 1u) * 2654435761u;
-  return std::ldexp(float(int32_t(mixed)), -31 + int(mixed % 13u));
-}
+using testing::balanced_sum, testing::contribution;
 
 template <class T>
 struct Sources {
@@ -39,7 +25,7 @@ struct Sources {
   Sources(int count, int64_t numel) {
     for (int s = 0; s < count; ++s) {
       std::vector<T> source;
-      for (int64_t i = 0; i < numel; ++i) source.push_back(T(value_at(s, i)));
+      for (int64_t i = 0; i < numel; ++i) source.push_back(T(contribution(s, i)));
       data.push_back(std::move(source));
     }
     for (const auto& source : data) pointers.push_back(source.data());
@@ -48,20 +34,20 @@ struct Sources {
   float sum_at(int64_t i) const {
     std::vector<float> values;
     for (const auto& source : data) values.push_back(float(source[size_t(i)]));
-    return reference_sum(values);
+    return balanced_sum(values);
   }
 };
 
 template <class Pair>
-class TreeSum : public testing::Test {};
+class TreeSum : public ::testing::Test {};
 
 template <class T, class O>
 struct Types {
   using In = T;
   using Out = O;
 };
-using AllTypes = testing::Types<Types<float, float>, Types<bf16, float>, Types<f16, float>,
-                                Types<bf16, bf16>, Types<f16, f16>>;
+using AllTypes = ::testing::Types<Types<float, float>, Types<bf16, float>, Types<f16, float>,
+                                  Types<bf16, bf16>, Types<f16, f16>>;
 TYPED_TEST_SUITE(TreeSum, AllTypes);
 
 TYPED_TEST(TreeSum, AddsAnyNumberOfSourcesAlongTheBalancedTree) {
@@ -86,6 +72,48 @@ TYPED_TEST(TreeSum, AddsNothingWhereThereAreNoElements) {
   Out out(5.0f);
   tree_sum<In, Out>(sources.pointers, 0, &out, false);
   EXPECT_EQ(float(out), 5.0f);
+}
+
+/// What sum_groups() makes of the sums of groups of 64, which tree_sum() has made.
+template <class Out>
+std::vector<Out> sum_by_groups(const Sources<bf16>& sources, int64_t numel, bool add) {
+  const int count = int(sources.pointers.size()), groups = groups_of(count);
+  std::vector<float> sums(size_t(group_sums(count) * numel));
+  const std::span<const bf16* const> all(sources.pointers);
+  for (int g = 0; g < groups; ++g) {
+    const size_t first = size_t(g) * kMaxTreeSources;
+    const size_t members = std::min(size_t(kMaxTreeSources), all.size() - first);
+    tree_sum<bf16, float>(all.subspan(first, members), numel, sums.data() + g * numel, false);
+  }
+  std::vector<Out> out(size_t(numel), Out(0.5f));
+  sum_groups(sums.data(), groups, numel, out.data(), add);
+  return out;
+}
+
+TEST(SumGroups, GivesTheBitsOfTheBalancedTreeOverAllSources) {
+  constexpr int64_t kNumel = 3;
+  for (const int count : {65, 66, 96, 127, 128, 129, 192, 256, 1000, 1024, 4096, 4097, 8192}) {
+    const Sources<bf16> sources(count, kNumel);
+    const auto sums = sum_by_groups<float>(sources, kNumel, false);
+    const auto added = sum_by_groups<float>(sources, kNumel, true);
+    const auto rounded = sum_by_groups<bf16>(sources, kNumel, false);
+    for (int64_t i = 0; i < kNumel; ++i) {
+      const float expected = sources.sum_at(i);
+      EXPECT_EQ(sums[size_t(i)], expected) << count << " sources, element " << i;
+      EXPECT_EQ(added[size_t(i)], 0.5f + expected) << count << " sources, element " << i;
+      EXPECT_EQ(float(rounded[size_t(i)]), float(bf16(expected))) << count << " sources, " << i;
+    }
+  }
+}
+
+TEST(SumGroups, TakeRoomForTheSumsOfEveryLevel) {
+  EXPECT_EQ(group_sums(1), 0);
+  EXPECT_EQ(group_sums(64), 0);
+  EXPECT_EQ(group_sums(65), 2);
+  EXPECT_EQ(group_sums(1024), 16);
+  EXPECT_EQ(group_sums(4096), 64);
+  EXPECT_EQ(group_sums(4097), 65 + 2);
+  EXPECT_EQ(group_sums(5, 2), 3 + 2);
 }
 
 TEST(TreeSumStore, AddsTheFinishedSumToWhatIsThere) {

@@ -97,13 +97,18 @@ def ranks_with_other_settings_disagree(program):
                   "run.seed = 1 and 2")
 
 
-def more_ranks_than_the_host_takes_are_neither_planned_nor_advised(program):
-    check_refused(program.alone("plan", "tiny.toml", "--ranks", "128"), 2, "128 ranks", "1 to 64")
-    batch = "train_batch_size=256"
-    card = program.alone("plan", "tiny.toml", batch, "--ranks", "128", "--machine", "v100_32g")
-    check(card.status == 0, "a machine of many cards takes 128 ranks", card)
-    none = program.alone("plan", "tiny.toml", batch, "--ranks", "2", "memory.device_limit=20000")
-    check_refused(none, 6, "on up to 64 ranks")
+def more_ranks_than_train_are_neither_planned_nor_advised(program):
+    """One limit of runs, plans and advice, on hosts and on cards."""
+    card, batch = ("--machine", "v100_32g"), "train_batch_size=auto"
+    for words in (("plan",), ("plan", *card), ("data",)):
+        check_refused(program.alone(*words, "tiny.toml", "--ranks", "8193"), 2, "1 to 8192")
+    for machine in ((), card):
+        plan = ("plan", "tiny.toml", batch, "run.threads=1", *machine, "--ranks")
+        for ranks in ("128", "4096"):
+            result = program.alone(*plan, ranks, "memory.device_limit=1GiB")
+            check(result.status == 0, f"{ranks} ranks are planned {machine}", result)
+        none = program.alone(*plan, "2", "memory.device_limit=20000")
+        check_refused(none, 6, "on up to 8192 ranks")
 
 
 def too_little_memory_is_refused_before_training(program):
@@ -129,7 +134,7 @@ def main():
     launcher_without_mpi_is_refused(program)
     what_ranks_make_impossible_has_its_place(program)
     every_command_names_the_place(program)
-    more_ranks_than_the_host_takes_are_neither_planned_nor_advised(program)
+    more_ranks_than_train_are_neither_planned_nor_advised(program)
     too_little_memory_is_refused_before_training(program)
     missing_data_is_named(program)
     ranks_with_other_settings_disagree(program)

@@ -91,8 +91,8 @@ TEST_F(StoredRun, HowGradientsTravelledForbidsNoComputeType) {
 
 TEST_F(StoredRun, NoBucketForbidsARankCount) {
   settings(kSettings + "reduce_bucket_size = 2\nallgather_bucket_size = 2\n");
-  EXPECT_EQ(config({}).zero.reduce_bucket_size, kMostRanks);
-  EXPECT_EQ(config({}).zero.allgather_bucket_size, kMostRanks);
+  EXPECT_EQ(config({}).zero.reduce_bucket_size, comm::kMostRanks);
+  EXPECT_EQ(config({}).zero.allgather_bucket_size, comm::kMostRanks);
 }
 
 TEST_F(StoredRun, AFileNamedNowTakesThePlaceOfWhatWasHeldOut) {

@@ -79,10 +79,13 @@ class Communicator {
     Dtype in;                    ///< f32, bf16 or f16: what travels
     Dtype out;                   ///< f32, or `in`: the fp32 sum rounded once
     Store store = Store::write;  ///< add: only with out = f32
+    /// Scratch beside the arrays, where more ranks add than one pass of the tree does: fp32,
+    /// [kernels::group_sums(ranks), piece.numel].
+    float* group_sums = nullptr;
   };
 
-  /// Sums the piece over ranks in fp32 along one balanced binary tree over ranks (kernels/tree_sum)
-  /// and leaves this rank's shard of it.
+  /// Sums the piece over ranks in fp32 along one balanced binary tree over ranks (kernels/tree_sum),
+  /// by groups of 64 neighbours where there are more, and leaves this rank's shard of it.
   ///   full   [ranks * piece.shard_numel], read
   ///   shard  [piece.shard_numel], elements [begin, begin + numel) written or added to
   virtual void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
@@ -103,11 +106,12 @@ class Communicator {
   TrafficTable traffic_;
 };
 
-/// The most ranks of a host communicator: what the balanced tree adds in one pass.
-int max_host_ranks();
+/// The most ranks of a communicator, of any back end: so many have a cache line each in a slot of
+/// shared memory. It is also the most that a plan is made for, and that a refusal advises.
+inline constexpr int kMostRanks = 8192;
 
-/// Throws Error(kUsage) unless 1 <= ranks <= max_host_ranks().
-void require_host_ranks(int ranks);
+/// Throws Error(kUsage) unless 1 <= ranks <= kMostRanks.
+void require_ranks(int64_t ranks);
 
 /// One rank alone: gathers copy (or find the shard in place), sums round.
 std::unique_ptr<Communicator> make_self();

@@ -9,8 +9,7 @@ namespace zero::commands {
 
 /// Compiles the input for the ranks and the machine that are asked for and prints what it takes:
 /// bytes, elements sent, time, and whether it fits. Needs no peers, data or device. Throws
-/// Error(kDoesNotFit), naming the cheapest change under which it would fit, if it does not, and
-/// Error(kUsage) for more ranks of the host than it has communicators for.
+/// Error(kDoesNotFit), naming the cheapest change under which it would fit, if it does not.
 int plan(const CommandLine& line);
 
 /// What became of train_micro_batch_size_per_gpu = "max", for people; "" where it was not asked

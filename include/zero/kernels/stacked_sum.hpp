@@ -21,4 +21,9 @@ template <class T, class Out>
 void stacked_sum(Stream& stream, const Stack& stack, int64_t numel, const T* first, Out* out,
                  bool add);
 
+/// What sum_groups() computes, on the device; asynchronous on `stream`.
+template <class Out>
+void stacked_sum_of_groups(Stream& stream, float* sums, int groups, int64_t numel, Out* out,
+                           bool add);
+
 }  // namespace zero::kernels

@@ -89,7 +89,8 @@ enum class Kind : uint8_t {
   round_sum,       ///< sum, gradient (write): one rounding to the compute dtype
   clear,           ///< one or more ranges of bytes (write): zeros
   all_gather,      ///< shard (read), full (write; update from the second piece on)
-  reduce_scatter,  ///< full (read), shard (write | update)
+  reduce_scatter,  ///< full (read), shard (write | update), sums of groups of ranks (write,
+                   ///<   optional)
   all_reduce,      ///< int64 words (update)
   copy,            ///< from (read), to (write; update of a shard in its place), in other memory
   disk_read,       ///< on disk (read), in host memory (write)

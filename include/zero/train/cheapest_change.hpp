@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "zero/comm/communicator.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/train/build.hpp"
 #include "zero/train/memory_limit.hpp"
@@ -12,9 +13,6 @@ namespace zero::train {
 
 /// Stands in a change for the folder of a local disk, where the input names none: the user does.
 inline constexpr const char* kFolderToName = "FOLDER";
-
-/// More are not tried, on any machine.
-inline constexpr int kMostRanks = 1024;
 
 /// Whether what was compiled fits. Called for each change that is tried.
 using Fits = std::function<bool(const Build&)>;
@@ -39,7 +37,7 @@ struct Change {
 /// offered, no setting that could be left out, no fewer buffers and no larger share on the device
 /// than needed. None if nothing fits.
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
-                                      int most_ranks = kMostRanks);
+                                      int most_ranks = comm::kMostRanks);
 
 /// The largest train_micro_batch_size_per_gpu that fits on these ranks, up to 65536: of those that
 /// divide train_batch_size where that is given, else of all. 0 if none does.

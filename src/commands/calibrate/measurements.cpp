@@ -11,6 +11,7 @@
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
+#include "zero/kernels/tree_sum.hpp"
 #include "zero/train/engine.hpp"
 #include "zero/train/memory_limit.hpp"
 #include "zero/train/product_peak.hpp"
@@ -45,6 +46,7 @@ class Collective {
         stream_(1),
         full_(session.ranks() * kShardNumel * 2, Place::device),
         shard_(kShardNumel * 4, Place::device),
+        sums_(kernels::group_sums(session.ranks()) * kShardNumel * 4, Place::device),
         words_(kWords * int64_t(sizeof(int64_t)), Place::device) {
     full_.touch(1);
     shard_.touch(1);
@@ -56,8 +58,11 @@ class Collective {
   }
   double reduce_rate() {
     return rate([&] {
-      comm_->reduce_scatter(stream_, {.in = Dtype::bf16, .out = Dtype::f32}, kPiece, full_.data(),
-                            shard_.data());
+      const comm::Communicator::Reduction reduction{
+          .in = Dtype::bf16,
+          .out = Dtype::f32,
+          .group_sums = reinterpret_cast<float*>(sums_.data())};
+      comm_->reduce_scatter(stream_, reduction, kPiece, full_.data(), shard_.data());
     });
   }
   /// Of a small one.
@@ -83,7 +88,7 @@ class Collective {
 
   std::unique_ptr<comm::Communicator> comm_;
   Stream stream_;
-  Arena full_, shard_, words_;
+  Arena full_, shard_, sums_, words_;
 };
 
 }  // namespace
