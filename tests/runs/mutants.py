@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""tools/mutants.py finds the places of every kind of fault, tells a fault that tests notice, also
+by hanging, from one that lives, one that changes no code and one that does not compile, leaves the
+tree as it was, counts no unsound test, and goes on where it was cut: in a tree of one library."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/mutants.py"
+sys.path.insert(0, str(TOOL.parent / "faults"))
+from sites import Fault, faults_of  # noqa: E402 (found by the line above)
+from suite import adopt_orphans  # noqa: E402
+from trial import Tree, Trials  # noqa: E402
+
+PATH = "src/plan/sums.cpp"
+CODE = """int sum_below(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += i;
+  return sum;
+}
+bool is_named(int a, int b, int most) {
+  if (a > most || b == most) return true;
+  return a - b > 1000000;
+}
+int unused(int a) {
+  if (false && a > 3) a = 7;
+  return a;
+}
+"""
+TEST = """int sum_below(int n);
+bool is_named(int a, int b, int most);
+int main() { return sum_below(5) == 10 && !is_named(2, 1, 2) ? 0 : 1; }
+"""
+BUILD = """cmake_minimum_required(VERSION 3.25)
+project(tiny CXX)
+enable_testing()
+add_library(sums STATIC src/plan/sums.cpp)
+add_executable(plan_test tests/plan_test.cpp)
+target_link_libraries(plan_test sums)
+add_executable(alone tests/alone.cpp)
+add_test(NAME plan/sums.np1 COMMAND plan_test)
+add_test(NAME plan/broken.np1 COMMAND sh -c "exit 1" ${CMAKE_BINARY_DIR}/plan_test)
+add_test(NAME alone COMMAND alone)
+add_test(NAME tidy COMMAND false)
+set_tests_properties(plan/sums.np1 PROPERTIES TIMEOUT 3)
+"""
+PRESETS = {"version": 6, "configurePresets": [{
+    "name": "host-release", "binaryDir": "${sourceDir}/build/host-release",
+    "cacheVariables": {"CMAKE_BUILD_TYPE": "Release"}}]}
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"failed: {what}")
+
+
+def places_are_found():
+    text = 'auto s = "a < b"; /* a < b */\n' + CODE
+    found = {(kind, f.before, f.after) for kind, all_of in faults_of(PATH, text).items()
+             for f in all_of}
+    for wanted in (("negated", "a > most || b == most", "!(a > most || b == most)"),
+                   ("negated", ">", "<="), ("negated", "||", "&&"), ("shifted", "<", "<="),
+                   ("operand", "a > most || ", ""), ("operand", " || b == most", ""),
+                   ("operand", "a - b", "b - a"), ("operand", "+=", "-="),
+                   ("left out", "for (int i = 0; i < n; ++i) sum += i", ""),
+                   ("constant", "1000000", "1000001"), ("constant", "false", "true")):
+        check(wanted in found, f"{wanted} in {sorted(found)}")
+    shifts = [f for f in faults_of(PATH, text)["shifted"] if f.before == "<"]
+    check(len(shifts) == 1, f"words and comments are no code: {shifts}")
+
+
+def make_tree(root):
+    for path, text in ((PATH, CODE), ("tests/plan_test.cpp", TEST), ("CMakeLists.txt", BUILD),
+                       ("tests/alone.cpp", "int main() {}\n"), (".gitignore", "/build/\n"),
+                       ("CMakePresets.json", json.dumps(PRESETS))):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    for words in (("init", "-q"), ("add", "."),
+                  ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "tiny")):
+        subprocess.run(["git", "-C", root, *words], check=True)
+
+
+def fault(before, after):
+    start = CODE.index(before)
+    return Fault(PATH, start, start + len(before), "", before, after)
+
+
+def ends_are_told_apart(root):
+    adopt_orphans()
+    tree = Tree(root, "HEAD", root / "build/mutants/by_hand")
+    tree.make()
+    trials = Trials(tree, root / "no_costs", time.monotonic() + 600, 600)
+    built = {path: path.read_bytes() for path in (*tree.build.glob("*.a"), tree.source / PATH)}
+    for before, after, verdict, how in (
+            ("i < n", "i <= n", "noticed", "failed"), ("++i", "--i", "noticed", "hang"),
+            ("a > most || ", "", "lived", None), ("a = 7", "a = 8", "no change", None),
+            ("return sum;", "return total;", "does not build", None)):
+        found = trials.try_fault(fault(before, after))
+        check(found["verdict"] == verdict and found.get("how") == how, f"{before}: {found}")
+        if verdict == "noticed":
+            check(found["test"] == "plan/sums.np1", f"by the sound test: {found}")
+        check(found.get("passed", ["plan/sums.np1"]) == ["plan/sums.np1"],
+              f"no test runs that the fault is not in, or that judges text: {found}")
+    trials.end = 0
+    cut = trials.try_fault(fault("i < n", "i <= n"))
+    check(cut["verdict"] == "cut", f"no time is left: {cut}")
+    check(tree.ninja(tree.build / "plan_test"), "builds without a fault")
+    check(all(path.read_bytes() == data for path, data in built.items()),
+          "source and library are what they were")
+
+
+def run_tool(root, *words):
+    done = subprocess.run([sys.executable, TOOL, "--tree", root, *words], text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=500)
+    return done.returncode, done.stdout.splitlines()
+
+
+def a_campaign_goes_on(root):
+    draw = ("--seed", "3", "--count", "4")
+    cut = run_tool(root, *draw, "--minutes", "0")
+    check(cut[0] == 1 and "3, 0 of 4 drawn" in cut[1][-1], f"no time, no pass: {cut}")
+    first = run_tool(root, *draw, "--share", "0/2", "--at-least", "0")
+    check(first[0] == 1 and "3, 2 of 4 drawn" in first[1][-1], f"half of them: {first}")
+    whole = run_tool(root, *draw, "--at-least", "0")
+    check(whole[0] == 0 and "3, 4 of 4 drawn" in whole[1][-1], f"the others: {whole}")
+    again = run_tool(root, *draw, "--at-least", "0")
+    check(again[1][-1] == whole[1][-1] and not [w for w in again[1] if "noticed by" in w],
+          f"nothing is tried twice: {again}")
+    strict = run_tool(root, *draw, "--report", "--at-least", "101")
+    check(strict[0] == 1 and strict[1] == again[1], f"too few are noticed: {strict}")
+
+
+def main():
+    places_are_found()
+    with tempfile.TemporaryDirectory(prefix="faults-") as place:
+        make_tree(pathlib.Path(place))
+        ends_are_told_apart(pathlib.Path(place))
+        a_campaign_goes_on(pathlib.Path(place))
+    print("what lives is told")
+
+
+main()

@@ -1,0 +1,154 @@
+"""The tests that ctest knows in a build folder: in which order a fault should meet them, and how
+one of them ends."""
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+JUDGES_TEXT = re.compile(r"^tidy")  # the tree's rules see that code was changed, not what it does
+OF_A_PLACE = re.compile(r"_(host|plain|x86|other|onednn|cuda|absent)$")
+UNKNOWN_SECONDS = 30  # of a script that was never timed; a file of a room's program takes far less
+RANKS = re.compile(r"\.np(\d+)$")
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <sys/prctl.h>
+
+
+def adopt_orphans():
+    """What a killed launcher leaves becomes a child of this process, which can then end it."""
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants(pid):
+    """Processes below `pid`, the deepest last."""
+    below = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        below.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found = list(below.get(pid, ()))
+    for child in found:
+        found += below.get(child, ())
+    return found
+
+
+def send(pids, what):
+    for pid in pids:
+        try:
+            os.kill(pid, what)
+        except ProcessLookupError:
+            pass
+
+
+def end_all_children(patience=5):
+    """The launchers are asked first, as they take their ranks along."""
+    left = descendants(os.getpid())
+    send(left[:1], signal.SIGTERM)
+    end = time.monotonic() + patience
+    while left and time.monotonic() < end:
+        reap()
+        left = descendants(os.getpid())
+        time.sleep(0.05)
+    while left:
+        send(left, signal.SIGKILL)
+        time.sleep(0.05)
+        reap()
+        left = descendants(os.getpid())
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def start_and_wait(command, seconds, cwd, env):
+    """(status, output) of a command and all that it starts; (None, output) where it took longer."""
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                                   stdout=out, stderr=subprocess.STDOUT)
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+        end_all_children()
+        if process.returncode is None:
+            process.returncode = 0  # reaped by end_all_children()
+        out.seek(0)
+        return status, out.read().decode(errors="replace")
+
+
+class Test:
+    """One entry of ctest; `files` are those of the build that it starts or loads."""
+
+    def __init__(self, entry, build):
+        facts = {p["name"]: p["value"] for p in entry["properties"]}
+        self.name, self.command = entry["name"], entry["command"]
+        self.cwd = facts.get("WORKING_DIRECTORY", str(build))
+        self.limit = float(facts.get("TIMEOUT", 1500))
+        self.passes = [re.compile(p) for p in facts.get("PASS_REGULAR_EXPRESSION", ())]
+        self.fails = [re.compile(p) for p in facts.get("FAIL_REGULAR_EXPRESSION", ())]
+        self.environment = dict(e.split("=", 1) for e in facts.get("ENVIRONMENT", ()))
+        self.files = sorted({w for w in self.command if w.startswith(f"{build}/")
+                             and pathlib.Path(w).is_file()})
+
+    def run(self, seconds):
+        """"passed", "failed" or "hang", and the end of what it said."""
+        place = tempfile.mkdtemp(prefix="fault-")
+        env = dict(os.environ, TMPDIR=place, **self.environment)
+        status, out = start_and_wait(self.command, min(seconds, self.limit), self.cwd, env)
+        shutil.rmtree(place, ignore_errors=True)
+        if status is None:
+            return "hang", out[-2000:]
+        good = any(p.search(out) for p in self.passes) if self.passes else status == 0
+        good = good and not any(p.search(out) for p in self.fails)
+        return "passed" if good else "failed", out[-2000:]
+
+
+def read_tests(build):
+    """What a build's ctest would run, without the rules of text."""
+    shown = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], check=True,
+                           capture_output=True, text=True).stdout
+    entries = [e for e in json.loads(shown)["tests"] if e.get("command")]
+    return [Test(e, build) for e in entries if not JUDGES_TEXT.match(e["name"])]
+
+
+def read_costs(path):
+    """Seconds of each test as ctest has noted them: `name runs seconds` a line."""
+    costs = {}
+    for line in path.read_text().splitlines() if path.is_file() else ():
+        words = line.split()
+        if len(words) == 3:
+            costs[words[0]] = float(words[2])
+    return costs
+
+
+def room_and_stem(path):
+    """src/plan/gathers.cpp: plan, gathers; kernels/vendor/gemm_host.cpp: kernels, vendor/gemm."""
+    room, _, rest = path.removeprefix("src/").partition("/")
+    return room, OF_A_PLACE.sub("", rest.rpartition(".")[0])
+
+
+def cost_of(test, costs):
+    ranks = RANKS.search(test.name)
+    return costs.get(test.name, int(ranks[1]) if ranks else UNKNOWN_SECONDS)
+
+
+def in_order(tests, path, costs):
+    """The tests of the file itself, those of its room, all others; the cheapest of each first."""
+    room, stem = room_and_stem(path)
+
+    def key(test):
+        own = RANKS.sub("", test.name) == f"{room}/{stem}"
+        of_room = test.name.startswith(f"{room}/")
+        return not own, not of_room, cost_of(test, costs), test.name
+
+    return sorted(tests, key=key)

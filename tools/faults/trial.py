@@ -1,0 +1,194 @@
+"""One fault at a time in a clone of the tree: built as far as tests need it, and tested until one
+of them notices."""
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+from suite import in_order, read_costs, read_tests, start_and_wait
+
+BUILD_SECONDS = 900
+# A test that takes longer than this with a fault hangs; machines are shared, hence the first term.
+PATIENCE, FACTOR = 60, 10
+OF_ANOTHER_BUILD = re.compile(r"_cuda\.|cuda_")
+
+
+def digest(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+class Tree:
+    """A clone of a commit with a build of everything."""
+
+    def __init__(self, root, commit, folder):
+        self.root, self.folder = root, folder
+        self.source = folder / "tree"
+        self.build = self.source / "build/host-release"
+        self.commit = commit
+        self.env = dict(os.environ)
+
+    def call(self, *words, **more):
+        return subprocess.run([str(w) for w in words], check=True, cwd=self.source, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more).stdout
+
+    def make(self):
+        """Clones, configures and builds what is not there yet."""
+        if not self.source.is_dir():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["git", "clone", "-q", "--no-checkout", self.root, self.source],
+                           check=True)
+        deps = self.root / ".deps"
+        if deps.exists() and not (self.source / ".deps").exists():
+            (self.source / ".deps").symlink_to(deps.resolve())
+        self.call("git", "fetch", "-q")
+        self.call("git", "checkout", "-q", "--force", "--detach", self.commit)
+        if not (self.build / "build.ninja").exists():
+            launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+            self.call("cmake", "--preset", "host-release", "-G", "Ninja", "-DZERO_PERF=OFF",
+                      *launcher)
+        # The tree itself may come from a cache of compilations; faults do not fill it.
+        self.call("cmake", "--build", self.build, env=dict(self.env))
+        self.env["CCACHE_DISABLE"] = "1"
+
+    def ninja(self, *outputs):
+        """Whether these could be built."""
+        words = ["ninja", "-C", str(self.build), *(os.path.relpath(o, self.build)
+                                                   for o in outputs)]
+        return start_and_wait(words, BUILD_SECONDS, self.build, self.env)[0] == 0
+
+    def dependents(self):
+        """{source, relative to the tree: objects that are compiled from it}."""
+        shown = self.call("ninja", "-C", self.build, "-t", "deps")
+        objects, found = None, {}
+        for line in shown.splitlines():
+            if line.startswith(" "):
+                path = os.path.relpath(os.path.join(self.build, line.strip()), self.source)
+                found.setdefault(path, []).append(objects)
+            elif ": #deps" in line:
+                objects = self.build / line.partition(": #deps")[0]
+        return found
+
+    def made_of(self, output):
+        """What is archived or linked from an object."""
+        shown = self.call("ninja", "-C", self.build, "-t", "query",
+                          os.path.relpath(output, self.build))
+        files = shown.partition("  outputs:\n")[2].splitlines()
+        paths = [self.build / line.strip() for line in files]
+        return [path for path in paths if path.is_file()]
+
+    def code_of(self, objects):
+        """What the processor would see of objects, without the numbers of lines."""
+        plain, seen = self.folder / "stripped.o", []
+        for path in objects:
+            subprocess.run(["objcopy", "--strip-debug", path, plain], check=True)
+            seen.append(digest(plain))
+        return seen
+
+
+class Kept:
+    """A source and its objects, to be put back. An object that was compiled anew keeps its new
+    time, by which ninja knows its list of headers; what is made of it is deleted, to be made again.
+    The source is last: a tool that was killed before finds it changed, and all is built anew."""
+
+    def __init__(self, tree, source, objects):
+        self.tree = tree
+        self.files = [(path, path.read_bytes(), path.stat()) for path in (*objects, source)]
+
+    def put_back(self):
+        for path, data, stat in self.files:
+            times = self.times_of(path, stat)
+            path.write_bytes(data)
+            os.utime(path, ns=times)
+
+    def times_of(self, path, before):
+        now = path.stat() if path.exists() else before
+        if path.suffix != ".o" or now.st_mtime_ns == before.st_mtime_ns:
+            return before.st_atime_ns, before.st_mtime_ns
+        for made in self.tree.made_of(path):
+            made.unlink(missing_ok=True)
+        return now.st_atime_ns, now.st_mtime_ns
+
+
+class Trials:
+    """Tries faults in a Tree. `end` is when to stop, by time.monotonic(); no fault takes much more
+    than `most` seconds."""
+
+    def __init__(self, tree, costs_file, end, most):
+        self.tree, self.end, self.most = tree, end, most
+        self.dependents = tree.dependents()
+        self.tests = read_tests(tree.build)
+        self.costs = read_costs(costs_file)
+        self.clean = {path: digest(path) for test in self.tests for path in test.files}
+        self.sound = {}  # of a test: whether it passes without a fault
+
+    def sources(self, folders):
+        """{path: text} of what the build compiles in these folders."""
+        found = sorted(path for path in self.dependents
+                       if any(path.startswith(f"{folder}/") for folder in folders)
+                       and not OF_ANOTHER_BUILD.search(pathlib.PurePath(path).name))
+        return {path: (self.tree.source / path).read_text() for path in found}
+
+    def try_fault(self, fault, passed=()):
+        """What became of it: {"verdict", ...}; tests in `passed` are not run again."""
+        path = self.tree.source / fault.path
+        clean = path.read_text()
+        objects = self.dependents[fault.path]
+        code = self.tree.code_of(objects)
+        kept = Kept(self.tree, path, objects)
+        path.write_text(fault.put_into(clean))
+        try:
+            if not self.tree.ninja(*objects):
+                return {"verdict": "does not build"}
+            if self.tree.code_of(objects) == code:
+                return {"verdict": "no change"}
+            found = self.meet_tests(fault, list(passed))
+        finally:
+            kept.put_back()
+        if found["verdict"] == "noticed" and not self.is_sound(found["test"]):
+            return self.try_fault(fault, passed)
+        return found
+
+    def meet_tests(self, fault, passed):
+        end = min(self.end, time.monotonic() + self.most)
+        for test in in_order(self.tests, fault.path, self.costs):
+            if test.name in passed or self.sound.get(test.name) is False:
+                continue
+            if time.monotonic() > end:
+                return {"verdict": "cut", "passed": passed}
+            if not self.tree.ninja(*test.files):
+                return {"verdict": "does not build"}
+            if all(digest(path) == self.clean[path] for path in test.files):
+                continue  # the fault is not in it
+            how = self.notice(test)
+            if how:
+                return {"verdict": "noticed", "test": test.name, "how": how}
+            passed.append(test.name)
+        return {"verdict": "lived", "passed": passed}
+
+    def seconds(self, test):
+        return PATIENCE + FACTOR * self.costs.get(test.name, PATIENCE)
+
+    def notice(self, test):
+        """How it fails, twice; None where it passes."""
+        first, said = test.run(self.seconds(test))
+        if first == "passed":
+            return None
+        if first == "failed" and test.run(self.seconds(test))[0] == "passed":
+            return None  # an accident, not the fault
+        lines = [line for line in said.splitlines() if re.search(r"[Ff]ail|error", line)]
+        return first if first == "hang" or not lines else lines[0].strip()[:200]
+
+    def is_sound(self, name):
+        """Whether a test passes without a fault, which is asked once."""
+        if name not in self.sound:
+            test = next(t for t in self.tests if t.name == name)
+            self.tree.ninja(*test.files)
+            start = time.monotonic()
+            self.sound[name] = test.run(self.seconds(test))[0] == "passed"
+            self.costs.setdefault(name, time.monotonic() - start)
+            if not self.sound[name]:
+                print(f"UNSOUND {name} fails without a fault; it is left out", flush=True)
+        return self.sound[name]
