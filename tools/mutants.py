@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools/faults"))
 from sites import Lot  # noqa: E402 (found by the line above)
-from suite import adopt_orphans  # noqa: E402
+from suite import adopt_orphans, end_all_children  # noqa: E402
 from trial import Tree, Trials  # noqa: E402
 
 FOLDERS = ("src/plan", "src/run", "src/graph", "kernels", "src/comm", "io", "src/train")
@@ -64,6 +65,11 @@ def tell(number, line):
     print(f"{number}: {what.get(line['verdict'], line['verdict'])} after {line['seconds']:.0f} s: "
           f"{line['file']}:{line['line']}: {line['kind']}: {short(line['before'])} -> "
           f"{short(line['after'])}", flush=True)
+
+
+def end_orderly(signum, frame):
+    """Puts the tree back and leaves no process."""
+    raise SystemExit(128 + signum)
 
 
 def try_number(number, lot, sources, trials, results):
@@ -125,6 +131,7 @@ def main():
     end = time.monotonic() + 60 * words.minutes
     os.nice(words.nice)
     adopt_orphans()
+    signal.signal(signal.SIGTERM, end_orderly)
     root = words.tree.resolve()
     folder = root / "build/mutants"
     share, shares = (int(part) for part in words.share.split("/"))
@@ -150,4 +157,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    finally:
+        end_all_children()

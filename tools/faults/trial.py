@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from suite import in_order, read_costs, read_tests, start_and_wait
+from suite import cost_of, in_order, read_costs, read_tests, start_and_wait
 
 BUILD_SECONDS = 900
 # A test that takes longer than this with a fault hangs; machines are shared, hence the first term.
@@ -169,7 +169,7 @@ class Trials:
         return {"verdict": "lived", "passed": passed}
 
     def seconds(self, test):
-        return PATIENCE + FACTOR * self.costs.get(test.name, PATIENCE)
+        return PATIENCE + FACTOR * cost_of(test, self.costs)
 
     def notice(self, test):
         """How it fails, twice; None where it passes."""

@@ -113,6 +113,9 @@ def accumulation():
     yield Run("two micro-batches of three samples", 2,
               (*FP32, *stage(1), "train_micro_batch_size_per_gpu=3"))
     yield Run("gradients in fp32", 2, (*BF16, *stage(2), "numerics.gradient_dtype=fp32"))
+    for name, number in (("fp32", 1), ("bf16", 2)):
+        yield Run(f"gradients travel in {name}", 2,
+                  (*BF16, *stage(number), f"communication_data_type={name}"))
 
 
 def optimizers():
