@@ -147,7 +147,7 @@ class Trials:
             found = self.meet_tests(fault, list(passed))
         finally:
             kept.put_back()
-        if found["verdict"] == "noticed" and not self.is_sound(found["test"]):
+        if found["verdict"] == "noticed" and not self.is_true(found):
             return self.try_fault(fault, passed)
         return found
 
@@ -164,7 +164,8 @@ class Trials:
                 continue  # the fault is not in it
             how = self.notice(test)
             if how:
-                return {"verdict": "noticed", "test": test.name, "how": how}
+                return {"verdict": "noticed", "test": test.name, "how": how,
+                        "limit": self.seconds(test)}
             passed.append(test.name)
         return {"verdict": "lived", "passed": passed}
 
@@ -181,14 +182,15 @@ class Trials:
         lines = [line for line in said.splitlines() if re.search(r"[Ff]ail|error", line)]
         return first if first == "hang" or not lines else lines[0].strip()[:200]
 
-    def is_sound(self, name):
-        """Whether a test passes without a fault, which is asked once."""
-        if name not in self.sound:
-            test = next(t for t in self.tests if t.name == name)
+    def is_true(self, found):
+        """Whether the test passes without the fault, in so little time that it had enough."""
+        test = next(t for t in self.tests if t.name == found["test"])
+        if test.name not in self.sound:
             self.tree.ninja(*test.files)
             start = time.monotonic()
-            self.sound[name] = test.run(self.seconds(test))[0] == "passed"
-            self.costs.setdefault(name, time.monotonic() - start)
-            if not self.sound[name]:
-                print(f"UNSOUND {name} fails without a fault; it is left out", flush=True)
-        return self.sound[name]
+            self.sound[test.name] = test.run(test.limit)[0] == "passed"
+            self.costs[test.name] = time.monotonic() - start
+            if not self.sound[test.name]:
+                print(f"UNSOUND {test.name} fails without a fault; it is left out", flush=True)
+        enough = found["how"] != "hang" or found["limit"] >= min(test.limit, self.seconds(test))
+        return self.sound[test.name] and enough
