@@ -7,6 +7,7 @@
 namespace zero::train {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -105,6 +106,27 @@ TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {
   RunConfig config = tiny(1);
   config.numerics.reproducible = true;
   EXPECT_THAT(tables(config, 4), HasSubstr("only a shard of a reproducible sum is kept"));
+}
+
+TEST(PlanReport, SaysOfEachKnownLimitWhetherThePlanFits) {
+  RunConfig config = tiny(2);
+  config.offload_optimizer.device = Home::cpu;
+  const Build made = build(config, {.ranks = 4});
+  const plan::Machine card = plan::machine_profile("v100_32g", Dtype::f32);
+  const auto said = [&](const MemoryLimit& limit) {
+    return memory_table(report_plan(made, card, limit));
+  };
+  EXPECT_THAT(said({}), AllOf(HasSubstr("\n  no limit is known\n"), Not(HasSubstr("fit"))));
+  MemoryLimit limit{.source = "a card", .host_bytes = 0, .host_source = "a host"};
+  const int64_t device = counted_bytes(made, limit), host = host_bytes(made);
+  ASSERT_GT(host, 0);
+  limit.bytes = device;
+  limit.host_bytes = host - 1;
+  EXPECT_THAT(said(limit), AllOf(HasSubstr("a card: fits\n"), HasSubstr("a host: does not fit\n"),
+                                 Not(HasSubstr("no limit"))));
+  limit.bytes = device - 1;
+  limit.host_bytes = host;
+  EXPECT_THAT(said(limit), AllOf(HasSubstr("a card: does not fit\n"), HasSubstr("a host: fits\n")));
 }
 
 TEST(PlanReport, HasAReasonForEveryDifference) {
