@@ -5,8 +5,9 @@ by one, an operand swapped or left out, a statement left out, a constant changed
 A commit is cloned into build/mutants and built there. Each fault is compiled; where the object code
 stays the same it is counted apart. Then the tests of its file, of its room and all of ctest's run,
 the cheapest first, until one fails, twice; tests whose programs are the same without the fault are
-passed over. Results are lines of build/mutants/results.jsonl: the same command goes on from there.
-Status 0: all were drawn, and of those that change code at least --at-least percent were noticed.
+passed over. Results are lines of build/mutants/results_K.jsonl: the same command goes on there.
+Status 0: all were drawn, and at least --at-least percent were noticed of those that change code and
+are not in tests/harmless_faults.txt, which says why no test can notice them.
 """
 import argparse
 import json
@@ -24,12 +25,26 @@ from suite import adopt_orphans, end_all_children  # noqa: E402
 from trial import Tree, Trials  # noqa: E402
 
 FOLDERS = ("src/plan", "src/run", "src/graph", "kernels", "src/comm", "io", "src/train")
+HARMLESS = "tests/harmless_faults.txt"
 DRAWS = 20  # for one number, until one of them compiles
 
 
 def facts_of(fault, text):
+    first, last = text.rfind("\n", 0, fault.start) + 1, text.find("\n", fault.end)
+    faulty = text[first:fault.start] + fault.after + text[fault.end:last]
     return {"file": fault.path, "line": text.count("\n", 0, fault.start) + 1, "kind": fault.kind,
-            "before": fault.before, "after": fault.after, "start": fault.start}
+            "before": fault.before, "after": fault.after, "faulty": " ".join(faulty.split())}
+
+
+def read_harmless(path):
+    """{(file, faulty line): reason} of `file | line with the fault | reason`."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    found = {}
+    for line in (line for line in lines if line and not line.startswith("#")):
+        file, _, rest = line.partition(" | ")
+        faulty, _, reason = rest.rpartition(" | ")
+        found[file, faulty] = reason
+    return found
 
 
 class Results:
@@ -47,7 +62,8 @@ class Results:
     def of(self, number, attempt, facts):
         """What is known of this very fault."""
         found = self.known.get((number, attempt), {})
-        return found if all(found.get(k) == facts[k] for k in ("file", "before", "after")) else {}
+        same = all(found.get(key) == facts[key] for key in ("file", "before", "after", "faulty"))
+        return found if same else {}
 
     def add(self, number, attempt, line):
         line = {"seed": self.seed, "number": number, "attempt": attempt, **line}
@@ -90,12 +106,15 @@ def try_number(number, lot, sources, trials, results):
             return
 
 
-def report(results, count, at_least):
+def report(results, count, at_least, harmless):
     """The last line, and a line for each fault that lived; the exit status."""
     final = [line for (number, _), line in sorted(results.known.items())
              if number < count and line["verdict"] != "does not build"]
+    for line in final:
+        if line["verdict"] == "lived" and (line["file"], line["faulty"]) in harmless:
+            line["verdict"] = "harmless"
     of = {verdict: [line for line in final if line["verdict"] == verdict]
-          for verdict in ("noticed", "lived", "no change", "cut")}
+          for verdict in ("noticed", "lived", "harmless", "no change", "cut")}
     for line in of["lived"]:
         tell(line["number"], line)
     judged = len(of["noticed"]) + len(of["lived"])
@@ -103,8 +122,7 @@ def report(results, count, at_least):
     words = ", ".join(f"{len(lines)} {verdict}" for verdict, lines in of.items())
     print(f"mutants: seed {results.seed}, {len(final)} of {count} drawn: {words}; noticed "
           f"{percent:.1f} % of {judged}")
-    drawn = len(of["noticed"]) + len(of["lived"]) + len(of["no change"])
-    return 0 if drawn == count and percent >= at_least else 1
+    return 0 if len(final) - len(of["cut"]) == count and percent >= at_least else 1
 
 
 def options():
@@ -137,8 +155,9 @@ def main():
     share, shares = (int(part) for part in words.share.split("/"))
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder, words.seed, share)
+    harmless = read_harmless(root / HARMLESS)
     if words.report:
-        return report(results, words.count, words.at_least)
+        return report(results, words.count, words.at_least, harmless)
     commit = subprocess.run(["git", "-C", root, "rev-parse", f"{words.commit}^{{commit}}"],
                             check=True, capture_output=True, text=True).stdout.strip()
     tree = Tree(root, commit, folder / f"share{share}")
@@ -153,7 +172,7 @@ def main():
                           "verdict": "drawn", "seconds": 0})
         elif time.monotonic() < end:
             try_number(number, lot, sources, trials, results)
-    return 0 if words.list else report(results, words.count, words.at_least)
+    return 0 if words.list else report(results, words.count, words.at_least, harmless)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,14 @@ def a_campaign_goes_on(root):
     again = run_tool(root, *draw, "--at-least", "0")
     check(again[1][-1] == whole[1][-1] and not [w for w in again[1] if "noticed by" in w],
           f"nothing is tried twice: {again}")
+    lived = [json.loads(line) for path in (root / "build/mutants").glob("results_*.jsonl")
+             for line in path.read_text().splitlines() if '"verdict": "lived"' in line]
+    check(lived, f"one of them lives: {whole}")
+    (root / "tests/harmless_faults.txt").write_text(
+        "# why\n" + "".join(f"{line['file']} | {line['faulty']} | it is\n" for line in lived))
+    harmless = run_tool(root, *draw, "--report", "--at-least", "100")
+    check(harmless[0] == 0 and "0 lived, " in harmless[1][-1], f"none can be noticed: {harmless}")
+    (root / "tests/harmless_faults.txt").unlink()
     strict = run_tool(root, *draw, "--report", "--at-least", "101")
     check(strict[0] == 1 and strict[1] == again[1], f"too few are noticed: {strict}")
 
