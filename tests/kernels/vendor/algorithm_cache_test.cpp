@@ -129,6 +129,19 @@ TEST(AlgorithmCache, MakesTheFolderOfItsFile) {
   std::filesystem::remove_all(file.path() + ".cache");
 }
 
+TEST(AlgorithmCache, LiesInTheCurrentFolderUnlessItsNameSaysMore) {
+  const testing_support::TempFile file("algorithms", "");
+  const std::string folder = file.path() + ".current";
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directory(folder);
+  std::filesystem::current_path(folder);
+  AlgorithmCache("products", "m").keep("p", algorithm(4, 1));
+  EXPECT_EQ(found(AlgorithmCache("products", "m"), "p"), 4);
+  EXPECT_TRUE(std::filesystem::is_regular_file("products"));
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(AlgorithmCache, WithoutAFileItServesThisProcess) {
   for (const char* path : {"", "/nowhere/at/all"}) {
     AlgorithmCache cache(path, "m");
