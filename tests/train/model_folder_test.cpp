@@ -17,12 +17,12 @@ using Tensors = std::vector<SafetensorsWriter::Tensor>;
 
 constexpr model::Gpt2 kModel{.layers = 1, .width = 8, .heads = 2, .vocabulary = 10, .positions = 4};
 
-graph::Graph graph_of() {
-  return model::gpt2(kModel, {.micro = {1, 4}, .compute = Dtype::f32, .training = false});
+graph::Graph graph_of(const model::Gpt2& model = kModel) {
+  return model::gpt2(model, {.micro = {1, 4}, .compute = Dtype::f32, .training = false});
 }
 
-Tensors tensors_of(const std::string& prefix) {
-  Tensors tensors = stored_tensors(graph_of());
+Tensors tensors_of(const std::string& prefix, const model::Gpt2& model = kModel) {
+  Tensors tensors = stored_tensors(graph_of(model));
   for (SafetensorsWriter::Tensor& tensor : tensors) tensor.name = prefix + tensor.name;
   return tensors;
 }
@@ -48,10 +48,9 @@ class ModelFolders : public ::testing::Test {
     fs::remove(file(name));
     SafetensorsWriter writer(file(name), {.tensors = tensors});
     for (const SafetensorsWriter::Tensor& tensor : tensors) {
-      for (int64_t i = 0; i < numel(tensor); ++i) {
-        const float value = scale * float(i);
-        writer.write(std::as_bytes(std::span(&value, 1)));
-      }
+      std::vector<float> values(size_t(numel(tensor)));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = scale * float(i);
+      writer.write(std::as_bytes(std::span(values)));
     }
     writer.publish();
   }
@@ -93,6 +92,22 @@ TEST_F(ModelFolders, MayHoldMasksAndACopyOfTheTable) {
   EXPECT_EQ(refusal(), "") << "element i is i in both";
   tensors.back().shape = {8, 10};
   write(tensors);
+  EXPECT_NE(refusal().find("lm_head.weight differs"), std::string::npos);
+}
+
+TEST_F(ModelFolders, ACopyOfALargeTableIsComparedToItsLastElement) {
+  model::Gpt2 large = kModel;
+  large.vocabulary = 140'000;  // more elements than are compared at a time
+  std::ofstream(file("config.json")) << description_json({.model = large, .sequence_length = 4});
+  Tensors tensors = tensors_of("", large);
+  tensors.push_back({"lm_head.weight", {140'000, 8}});
+  write(tensors);
+  EXPECT_EQ(refusal(), "");
+  const float other = -1;
+  std::fstream last(file("model.safetensors"), std::ios::in | std::ios::out | std::ios::binary);
+  last.seekp(-int(sizeof other), std::ios::end);
+  last.write(reinterpret_cast<const char*>(&other), sizeof other);
+  last.close();
   EXPECT_NE(refusal().find("lm_head.weight differs"), std::string::npos);
 }
 
