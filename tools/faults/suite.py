@@ -1,5 +1,6 @@
 """The tests that ctest knows in a build folder: in which order a fault should meet them, and how
 one of them ends."""
+import copy
 import ctypes
 import json
 import os
@@ -14,6 +15,8 @@ import time
 JUDGES_TEXT = re.compile(r"^tidy")  # the tree's rules see that code was changed, not what it does
 OF_A_PLACE = re.compile(r"_(host|plain|x86|other|onednn|cuda|absent)$")
 UNKNOWN_SECONDS = 30  # of a script that was never timed; a file of a room's program takes far less
+LONG_SECONDS = 10  # what takes longer is not joined with others
+FILTER = "--gtest_filter="
 RANKS = re.compile(r"\.np(\d+)$")
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <sys/prctl.h>
 
@@ -97,6 +100,7 @@ class Test:
         self.passes = [re.compile(p) for p in facts.get("PASS_REGULAR_EXPRESSION", ())]
         self.fails = [re.compile(p) for p in facts.get("FAIL_REGULAR_EXPRESSION", ())]
         self.environment = dict(e.split("=", 1) for e in facts.get("ENVIRONMENT", ()))
+        self.members = (self.name,)
         self.files = sorted({w for w in self.command if w.startswith(f"{build}/")
                              and pathlib.Path(w).is_file()})
 
@@ -138,8 +142,32 @@ def room_and_stem(path):
 
 
 def cost_of(test, costs):
+    if test.name in costs:
+        return costs[test.name]
     ranks = RANKS.search(test.name)
-    return costs.get(test.name, int(ranks[1]) if ranks else UNKNOWN_SECONDS)
+    return len(test.members) * int(ranks[1]) if ranks else UNKNOWN_SECONDS
+
+
+def joined(tests):
+    """Files of one program on so many ranks as one test, which starts a launcher once."""
+    together = copy.copy(tests[0])
+    room, ranks = together.name.partition("/")[0], RANKS.search(together.name)[0]
+    together.name, together.members = f"{room}/*{ranks}", tuple(test.name for test in tests)
+    words = "".join(test.command[-1].removeprefix(FILTER) for test in tests)
+    # Of several ranks one that ends at its first failure would leave the others waiting.
+    fast = ["--gtest_fail_fast"] if ranks == ".np1" else []
+    together.command = [*together.command[:-1], FILTER + words, *fast]
+    together.limit = sum(test.limit for test in tests)
+    return together
+
+
+def join_short(tests, costs):
+    """With short files of one program joined, in front of them alone."""
+    groups = {}
+    for test in tests:
+        if test.command[-1].startswith(FILTER) and cost_of(test, costs) <= LONG_SECONDS:
+            groups.setdefault(tuple(test.command[:-1]), []).append(test)
+    return [joined(group) for group in groups.values() if len(group) > 1] + tests
 
 
 def in_order(tests, path, costs):
@@ -149,6 +177,7 @@ def in_order(tests, path, costs):
     def key(test):
         own = RANKS.sub("", test.name) == f"{room}/{stem}"
         of_room = test.name.startswith(f"{room}/")
-        return not own, not of_room, cost_of(test, costs), test.name
+        alone = len(test.members) == 1 and not own  # which is needed where joined tests are unsound
+        return not own, not of_room, alone, cost_of(test, costs), test.name
 
     return sorted(tests, key=key)

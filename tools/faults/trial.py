@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from suite import cost_of, in_order, read_costs, read_tests, start_and_wait
+from suite import cost_of, in_order, join_short, read_costs, read_tests, start_and_wait
 
 BUILD_SECONDS = 900
 # A test that takes longer than this with a fault hangs; machines are shared, hence the first term.
@@ -119,8 +119,8 @@ class Trials:
     def __init__(self, tree, costs_file, end, most):
         self.tree, self.end, self.most = tree, end, most
         self.dependents = tree.dependents()
-        self.tests = read_tests(tree.build)
         self.costs = read_costs(costs_file)
+        self.tests = join_short(read_tests(tree.build), self.costs)
         self.clean = {path: digest(path) for test in self.tests for path in test.files}
         self.sound = {}  # of a test: whether it passes without a fault
 
@@ -154,7 +154,7 @@ class Trials:
     def meet_tests(self, fault, passed):
         end = min(self.end, time.monotonic() + self.most)
         for test in in_order(self.tests, fault.path, self.costs):
-            if test.name in passed or self.sound.get(test.name) is False:
+            if set(test.members) <= set(passed) or self.sound.get(test.name) is False:
                 continue
             if time.monotonic() > end:
                 return {"verdict": "cut", "passed": passed}
@@ -166,7 +166,7 @@ class Trials:
             if how:
                 return {"verdict": "noticed", "test": test.name, "how": how,
                         "limit": self.seconds(test)}
-            passed.append(test.name)
+            passed += test.members
         return {"verdict": "lived", "passed": passed}
 
     def seconds(self, test):
@@ -179,7 +179,7 @@ class Trials:
             return None
         if first == "failed" and test.run(self.seconds(test))[0] == "passed":
             return None  # an accident, not the fault
-        lines = [line for line in said.splitlines() if re.search(r"[Ff]ail|error", line)]
+        lines = [line for line in said.splitlines() if re.search(r"FAILED|[Ff]ail|error", line)]
         return first if first == "hang" or not lines else lines[0].strip()[:200]
 
     def is_true(self, found):
