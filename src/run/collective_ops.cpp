@@ -15,11 +15,10 @@ void run_all_gather(const BoundOp& op, const LaneTools& tools) {
 
 void run_reduce_scatter(const BoundOp& op, const LaneTools& tools) {
   using Store = comm::Communicator::Store;
-  const comm::Communicator::Reduction reduction{
-      .in = op.op->in,
-      .out = op.op->out,
-      .store = op.op->add ? Store::add : Store::write,
-      .group_sums = static_cast<float*>(op.operands[2])};
+  const comm::Communicator::Reduction reduction{.in = op.op->in,
+                                                .out = op.op->out,
+                                                .store = op.op->add ? Store::add : Store::write,
+                                                .group_sums = static_cast<float*>(op.operands[2])};
   tools.comm->reduce_scatter(tools.stream, reduction, piece(*op.op), op.operands[0],
                              op.operands[1]);
 }

@@ -62,8 +62,8 @@ struct SessionConfig {
   /// Several ranks of a node may drive one GPU, and exchange through host memory; on a host build
   /// ranks share the cores anyway.
   bool share_device = false;
-  /// On a GPU: kernels of a lane are recorded as graphs and queued as a whole; false queues them one
-  /// by one, slower, to find out which of them fails.
+  /// On a GPU: kernels of a lane are recorded as graphs and queued as a whole; false queues them
+  /// one by one, slower, to find out which of them fails.
   bool record = true;
   /// Whose rates choose buffers and where units are updated: a machine file of `zeroapp calibrate`
   /// or a built-in profile; "" = the profile of the device.
