@@ -59,12 +59,13 @@ void remove_left(const fs::path& path) {
 }  // namespace
 
 NewFolder::NewFolder(const std::string& path) : path_(path) {
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   std::error_code ignored;
-  if (fs::exists(fs::symlink_status(path, ignored))) {
+  if (fs::exists(fs::symlink_status(path_, ignored))) {
     refuse(Exit::kIo, path, ": is there already and is never overwritten; name another folder");
   }
-  remove_left(fs::path(path + "/").lexically_normal().parent_path());
-  const std::string name = text(path, kMaking, getpid());
+  remove_left(path_);
+  const std::string name = text(path_, kMaking, getpid());
   temporary_ = name;
   for (int i = 1; !take(); ++i) {
     if (errno != EEXIST || i == kMostNames) {

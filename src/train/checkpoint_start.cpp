@@ -43,10 +43,8 @@ const char* place_of(const RunConfig& config) {
 /// What checkpoint.dir was in a run; "" if `folder` is none, or the run has named nothing.
 std::string named_folder(const std::string& folder) {
   const std::string settings = folder + "/effective.toml";
-  std::error_code none;
-  return fs::exists(settings, none)
-             ? read_config_file(settings, {}, Writer::run).config.checkpoint.dir
-             : "";
+  return fs::exists(settings) ? read_config_file(settings, {}, Writer::run).config.checkpoint.dir
+                              : "";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "zero/train/model_import.hpp"
 
+#include <filesystem>
 #include <vector>
 
 #include "src/train/checkpoint_facts.hpp"
@@ -12,6 +13,7 @@
 namespace zero::train {
 namespace {
 
+namespace fs = std::filesystem;
 using checkpoint::SlicePlan;
 using checkpoint::Store;
 
@@ -88,9 +90,17 @@ checkpoint::Manifest write_files(const StoredModel& model, int folder, const Fac
   return manifest;
 }
 
+void make_place(const std::string& root) {
+  std::error_code error;
+  const fs::path place = fs::path(root + "/").lexically_normal().parent_path().parent_path();
+  if (!place.empty()) fs::create_directories(place, error);
+  if (error) refuse(Exit::kIo, place.string(), ": ", error.message(), " making the folder");
+}
+
 }  // namespace
 
 void import_model(const StoredModel& model, const std::string& root, const std::string& program) {
+  make_place(root);
   // Two of them at once would be in each other's way: each has a folder of its own.
   NewFolder made(root);
   {

@@ -124,8 +124,14 @@ class Attack:
         (self.theirs / "folder/file").write_text("theirs")
 
     def outside(self):
-        return sorted((str(path.relative_to(self.theirs)), path.is_file() and path.read_text())
+        return sorted((str(path.relative_to(self.theirs)), path.is_file() and path.read_bytes())
                       for path in self.theirs.rglob("*"))
+
+    def is_untouched(self, before):
+        """Checkpoints may lie elsewhere, behind a link to a folder, in which steps are added."""
+        after = self.outside()
+        adds = self.case[:2] == ("checkpoints", to_folder)
+        return set(before) <= set(after) if adds else before == after
 
     def run(self):
         """What is wrong with how the command ends; "" if nothing is."""
@@ -146,9 +152,9 @@ class Attack:
             process.communicate()
             return f"still runs after {SECONDS} s"
         finally:
-            after = self.outside()
+            untouched = self.is_untouched(before)
             shutil.rmtree(self.place, ignore_errors=True)
-        return self.verdict(process.returncode, err, before == after)
+        return self.verdict(process.returncode, err, untouched)
 
     def verdict(self, status, err, untouched):
         lines = [one for one in err.splitlines() if one.startswith("zeroapp: error")]

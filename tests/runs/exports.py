@@ -116,7 +116,6 @@ def main():
     program = Program()
     failed_export_is_made_later(program)
     ordered_afterwards(program)
-    (program.folder / "in").mkdir()
     killed_in_an_export(program)
     imports_at_once_lose_nothing(program)
     full_disk_is_made_room_on(program)

@@ -28,6 +28,26 @@ TEST(WriteFile, ReplacesTheContentAndLeavesNothingBeside) {
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
+TEST(WriteFile, WritesThroughNoLinkWhereverOneLies) {
+  const std::string path = path_of("linked-file"), theirs = path_of("theirs");
+  for (const std::string& link : {path + ".tmp", path}) {
+    write_file(theirs, "theirs");
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(theirs, link);
+    write_file(path, "ours");
+    EXPECT_EQ(file_text(path), "ours") << link;
+    EXPECT_FALSE(std::filesystem::is_symlink(path)) << link;
+    EXPECT_EQ(file_text(theirs), "theirs") << link;
+  }
+}
+
+TEST(WriteFile, RemovesNoFolder) {
+  const std::string path = path_of("beside-a-folder");
+  std::filesystem::create_directories(path + ".tmp");
+  EXPECT_THROW(write_file(path, "x"), Error);
+  EXPECT_TRUE(std::filesystem::is_directory(path + ".tmp"));
+}
+
 TEST(WriteFile, NamesThePathAndTheReason) {
   try {
     write_file("/no/such/folder/file", "x");

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/train/files.hpp"
 
@@ -73,6 +75,35 @@ TEST(Launches, DamagedLinesAreLeftAlone) {
   EXPECT_TRUE(end_launch(folder, "finished"));
   EXPECT_EQ(file_text(folder + "/launches.jsonl"), "{\"start\": \"2026-");
   EXPECT_EQ(last_end(folder), "");
+}
+
+std::string refusal(const std::string& folder) {
+  return testing_support::refusal_of(Exit::kIo, [&] { begin_launch(folder, kStart); });
+}
+
+TEST(Launches, AreWrittenThroughNoLinkAndWaitForNoPipe) {
+  const std::string folder = fresh_folder(), record = folder + "/launches.jsonl";
+  write_file(folder + "/theirs", "theirs");
+  std::filesystem::create_symlink("theirs", record);
+  EXPECT_THAT(refusal(folder), HasSubstr("launches.jsonl: is a symbolic link"));
+  EXPECT_EQ(last_end(folder), "");
+  EXPECT_EQ(file_text(folder + "/theirs"), "theirs");
+  std::filesystem::remove(record);
+  ASSERT_EQ(mkfifo(record.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(folder), HasSubstr("launches.jsonl: is no regular file"));
+  EXPECT_EQ(last_end(folder), "");
+  EXPECT_TRUE(end_launch(folder, "finished")) << "there is none to end";
+}
+
+TEST(Launches, ThatAreLongerThanAnyRecordAreNotRead) {
+  const std::string folder = fresh_folder(), record = folder + "/launches.jsonl";
+  begin_launch(folder, kStart);
+  std::filesystem::resize_file(record, int64_t(16) << 20);
+  EXPECT_EQ(last_end(folder), "") << "the last line is no line";
+  begin_launch(folder, kStart);
+  EXPECT_THAT(refusal(folder), HasSubstr("bytes, at most 16777216 are read - move it away"));
+  EXPECT_TRUE(end_launch(folder, "finished"));
+  EXPECT_GT(std::filesystem::file_size(record), uint64_t(16) << 20) << "it is as it was";
 }
 
 TEST(Launches, AFolderThatIsNotThereIsAnError) {

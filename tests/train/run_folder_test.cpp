@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -123,6 +124,29 @@ TEST(RunFolder, LeavesNothingOfItsProbe) {
   const std::string path = fresh_path();
   const RunFolder folder(path);
   EXPECT_EQ(std::distance(fs::directory_iterator(path), {}), 1) << "the lock alone";
+}
+
+TEST(RunFolder, TriesItsDiskWhateverLiesInItsWay) {
+  const std::string path = fresh_path();
+  fs::create_directory(path);
+  ASSERT_EQ(mkfifo((path + "/.probe").c_str(), 0600), 0);
+  { const RunFolder waits_for_no_reader(path); }
+  fs::create_symlink("absent", path + "/.probe");
+  { const RunFolder follows_no_link(path); }
+  EXPECT_FALSE(fs::exists(path + "/absent"));
+  fs::create_directory(path + "/.probe");
+  EXPECT_THAT(refusal(path, Exit::kIo), HasSubstr("/.probe: Is a directory"));
+}
+
+TEST(RunFolder, MovesNothingIntoWhatSomebodyElseHasMade) {
+  const std::string path = fresh_path();
+  RunFolder folder(path);
+  std::ofstream(path + "/summary.json") << "{}";
+  std::ofstream(path + "/old-1") << "a file";
+  fs::create_symlink("absent", path + "/old-2");
+  folder.make_way(false);
+  EXPECT_EQ(folder.moved_to(), path + "/old-3");
+  EXPECT_TRUE(fs::exists(path + "/old-3/summary.json"));
 }
 
 TEST(RunFolder, ReportsAPathThatIsNoFolder) {

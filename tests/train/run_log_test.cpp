@@ -9,6 +9,9 @@
 #include <filesystem>
 #include <limits>
 
+#include "zero/base/error.hpp"
+#include "zero/train/files.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -149,6 +152,19 @@ TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
   const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3});
   EXPECT_EQ(log.earlier_seconds(), 1.5) << "of steps 1 to 3; the others are taken again";
   EXPECT_EQ(log.seconds(), 0);
+}
+
+TEST_F(RunLogTest, TakesNoLineThatNoRunHasWrittenAndFollowsNoLink) {
+  const std::string path = folder_ + "/metrics.jsonl";
+  write_file(path, "{\"step\": 1, " + std::string(1 << 20, ' '));
+  Console console(false);
+  { const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3}); }
+  EXPECT_EQ(file_text(path), "");
+  write_file(folder_ + "/theirs", "theirs");
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("theirs", path);
+  EXPECT_THROW(RunLog(console, folder_, {.steps = 9, .last = 9}), Error);
+  EXPECT_EQ(file_text(folder_ + "/theirs"), "theirs");
 }
 
 TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {

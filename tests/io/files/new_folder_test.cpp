@@ -47,6 +47,11 @@ TEST_F(NewFolders, AppearWhenTheyAreWhole) {
               HasSubstr("never overwritten"));
 }
 
+TEST_F(NewFolders, MayBeNamedAsFoldersAre) {
+  NewFolder(path() + "//").publish();
+  EXPECT_THAT(names(), UnorderedElementsAre("model"));
+}
+
 TEST_F(NewFolders, GoAwayUnlessTheyArePublishedAndOverwriteNothing) {
   { const NewFolder given_up(path()); }
   EXPECT_THAT(names(), IsEmpty());
