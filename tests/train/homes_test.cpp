@@ -182,7 +182,7 @@ TEST(PinsHost, UnlessWhatLeavesTheDeviceIsNotToBePinned) {
   EXPECT_FALSE(build(config, kAlone).plan.request.pinned_host);
   config.offload_optimizer.device = Home::none;
   EXPECT_TRUE(pins_host(config)) << "nothing leaves";
-  config.offload_param = {.device = Home::cpu, .pin_memory = false};
+  config.offload_param = {.device = Home::cpu, .nvme_path = "", .pin_memory = false};
   EXPECT_FALSE(pins_host(config));
 }
 

@@ -16,6 +16,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing_support::refusal_of;
 
+const std::vector<std::pair<std::string, std::string>> kMerges = {{"t", "e"}};
+
 /// 16-bit ids without a header, which may be any below 65536.
 std::string ids_from(int first) {
   std::string bytes;
@@ -38,7 +40,7 @@ std::unique_ptr<Tokenizer> open(const std::string& data, const std::string& toke
 TEST(OpenSampleTokenizer, DecodesWhatTheRunHasEncoded) {
   const testing_support::TempFile text("text.txt", "a text of some letters, to be read as bytes");
   EXPECT_EQ(open(text.path(), "bytes", 256)->vocab_size(), 256);
-  const testing_support::BpeFolder bpe({{"t", "e"}});
+  const testing_support::BpeFolder bpe(kMerges);
   const auto tokenizer = open(text.path(), bpe.path(), 257);
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{256}), "te");
 }
@@ -49,7 +51,7 @@ TEST(OpenSampleTokenizer, RefusesTokensThatNothingDecodes) {
               AllOf(HasSubstr("evaluation.show_samples: nothing here can decode the"),
                     HasSubstr("data.tokenizer = the folder")));
   const testing_support::TempFile few("few.bin", ids_from(10));
-  const testing_support::BpeFolder bpe({{"t", "e"}});
+  const testing_support::BpeFolder bpe(kMerges);
   EXPECT_THAT(refusal_of(Exit::kUsage, [&] { open(few.path(), bpe.path(), 100); }),
               HasSubstr("the tokenizer knows 257 tokens, the model 100"));
 }
