@@ -28,9 +28,9 @@ const DeepSpeedKeys* find_deepspeed_key(std::string_view key);
 /// "comms_config"; else "".
 std::string_view hint_section(std::string_view key);
 
-/// Of a key or section that an input file has not, but DeepSpeed has: that it is DeepSpeed's, and
-/// what does its work here; "" for any other name. `key` may have DeepSpeed's name or the one that
-/// its section gives it here, zero_optimization.zenflow.offload or zero.zenflow.offload.
+/// Says of a key or section that DeepSpeed has and an input file has not that it is DeepSpeed's,
+/// and what does its work here; "" for any other name. `key` may have DeepSpeed's name or the one
+/// that its section gives it here, zero_optimization.zenflow.offload or zero.zenflow.offload.
 std::string deepspeed_advice(std::string_view key);
 
 }  // namespace zero

@@ -9,7 +9,8 @@
 
 namespace zero::run {
 
-/// Where a plan's host memory lies: pinned, unless its settings ask for memory that is not.
+/// The kind of host memory that a plan wants: pinned, unless its settings ask for memory that is
+/// not.
 Place host_place(const plan::Plan& plan);
 
 /// One arena for each tier of a plan that lies in memory, of exactly the plan's bytes and with

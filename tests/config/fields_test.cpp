@@ -179,7 +179,7 @@ std::string content(const std::string& path) {
   return out.str();
 }
 
-/// Those that have become keys of an input file stand in its own table.
+/// Names that have become keys of an input file stand in the input file's own table.
 std::string names_without_twin(const DeepSpeedKeys& keys) {
   std::istringstream names{std::string(keys.names)};
   std::string left;

@@ -57,7 +57,7 @@ def samples_are_written_once_at_the_end(program, plain):
 
 
 def samples_are_decoded_by_the_runs_tokenizer(program):
-    """Of 256 tokens that are no bytes: their numbers follow GPT-2's alphabet."""
+    """It has 256 tokens that are no bytes: their numbers follow GPT-2's alphabet."""
     folder = program.folder / "bpe"
     folder.mkdir()
     letters = dict(list(token_files.BPE_VOCABULARY.items())[:256])

@@ -22,7 +22,7 @@ void Translation::complete(Engine engine) {
   drop_idle();
 }
 
-/// Where one of the halves is on, "auto" of the other one is off.
+/// If fp16 or bf16 is on, "auto" of the other one means off.
 void Translation::settle_precision() {
   const std::pair<const char*, bool> halves[] = {{"fp16.enabled", config_.bf16.enabled},
                                                  {"bf16.enabled", config_.fp16.enabled}};

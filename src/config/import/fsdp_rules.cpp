@@ -16,7 +16,7 @@ std::optional<Target> strategy(const TomlValue& value) {
   return std::nullopt;
 }
 
-/// Of FSDP 2 a boolean, of FSDP 1 a strategy.
+/// FSDP 2 has a boolean, FSDP 1 a strategy.
 std::optional<Target> reshard(const TomlValue& value) {
   if (const auto* frees = std::get_if<bool>(&value)) {
     return Target{"zero.stage", int64_t(*frees ? 3 : 2)};

@@ -89,7 +89,7 @@ std::optional<Target> fsdp(const TomlValue& value) {
   return std::nullopt;
 }
 
-/// Of a new model: a name that is known here.
+/// A new model may have a name that is known here.
 std::optional<Target> new_model(const TomlValue& value) {
   const auto* word = std::get_if<std::string>(&value);
   if (!word || !find_model_size(*word)) return std::nullopt;
@@ -133,6 +133,8 @@ constexpr ImportRule kNumbers[] = {
      .why = kSteps,
      .convert = [](const TomlValue& value) { return interval(value, "checkpoint.interval"); }},
     {.from = "--save_total_limit", .to = "checkpoint.keep"},
+    {.from = "--save_only_model", .to = "checkpoint.weights_only"},
+    {.from = "--load_best_model_at_end", .to = "checkpoint.load_best_at_end"},
     {.from = "--fp16", .to = "fp16.enabled"},
     {.from = "--bf16", .to = "bf16.enabled"},
     {.from = "--gradient_checkpointing", .why = "write true or false", .convert = recompute},
@@ -162,6 +164,19 @@ constexpr ImportRule kFiles[] = {
      .why = "a second start in the same folder goes on by itself"},
 };
 
+/// What would change the training, and is not done.
+constexpr ImportRule kRefused[] = {
+    {.from = "--label_smoothing_factor", .why = "labels are not smoothed; write 0", .only = "0"},
+    {.from = "--group_by_length", .why = "samples are of one length; write false", .only = "false"},
+    {.from = "--adafactor", .why = "write --optim adamw_torch", .only = "false"},
+    {.from = "--optim_args", .why = "optimizer.* has every setting; remove it", .only = kNoValue},
+    {.from = "--lr_scheduler_kwargs",
+     .why = "scheduler.* has every setting; remove it",
+     .only = kNoValue},
+    {.from = "--neftune_noise_alpha", .why = "no noise is added; remove it", .only = kNoValue},
+    {.from = "--dropout", .why = "write model.dropout=... as key=value", .only = kNoValue},
+};
+
 constexpr ImportRule kNothing[] = {
     {.from = "--do_train", .why = kTrains},
     {.from = "--do_eval", .why = kTrains},
@@ -176,6 +191,12 @@ constexpr ImportRule kNothing[] = {
     {.from = "--dataloader_num_workers", .why = "samples are read ahead"},
     {.from = "--dataloader_drop_last", .why = "every step has a whole batch"},
     {.from = "--ddp_timeout", .why = "run.watchdog says it"},
+    {.from = "--ddp_find_unused_parameters", .why = "the plan knows every parameter's use"},
+    {.from = "--torch_compile", .why = "every step is compiled before it runs"},
+    {.from = "--tf32", .why = "fp32 is fp32; bf16.enabled = true is the fast way"},
+    {.from = "--auto_find_batch_size", .why = "zeroapp plan INPUT --max-batch finds it"},
+    {.from = "--gradient_checkpointing_kwargs", .why = "recompute is planned"},
+    {.from = "--remove_unused_columns", .why = "data are tokens alone"},
     {.from = "--local_rank", .why = kLauncher},
     {.from = "--num_gpus", .why = kLauncher},
     {.from = "--num_nodes", .why = kLauncher},
@@ -196,6 +217,7 @@ constexpr ImportRule kNothing[] = {
 std::vector<ImportRule> join() {
   std::vector<ImportRule> all(std::begin(kNumbers), std::end(kNumbers));
   all.insert(all.end(), std::begin(kFiles), std::end(kFiles));
+  all.insert(all.end(), std::begin(kRefused), std::end(kRefused));
   all.insert(all.end(), std::begin(kNothing), std::end(kNothing));
   return all;
 }

@@ -16,7 +16,7 @@ namespace {
 
 bool is_auto(const TomlValue& value) { return value == TomlValue("auto"); }
 
-/// Of "true" or "True" in quotes the boolean, as which DeepSpeed takes it.
+/// The boolean that stands in quotes, "true" or "True", as DeepSpeed takes it.
 std::optional<bool> quoted_boolean(const TomlValue& value) {
   const auto* word = std::get_if<std::string>(&value);
   if (!word) return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<bool> quoted_boolean(const TomlValue& value) {
   return std::nullopt;
 }
 
-/// Of a flag with a slip of the hand; a script's own flags are not near any.
+/// The flag that was meant where one or two letters are wrong; a script's own flags are near none.
 std::string nearest_flag(const std::string& flag) {
   constexpr size_t kMostEdits = 2, kShortest = 8;
   for (const ImportRule& rule : launch_rules()) {

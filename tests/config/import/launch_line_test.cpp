@@ -103,6 +103,14 @@ TEST(LaunchLine, YieldsToKeyAndValueAndContradictsNoFile) {
               ElementsAre(HasSubstr("no such flag; did you mean --learning_rate?")));
 }
 
+TEST(LaunchLine, RefusesWhatWouldChangeTheTrainingAndIsNotDone) {
+  EXPECT_THAT(import({"--label_smoothing_factor", "0.1", "--optim", "adafactor"}).refused,
+              ElementsAre(HasSubstr("--label_smoothing_factor: unsupported: labels are not"),
+                          HasSubstr("--optim: unsupported: write adamw_torch")));
+  EXPECT_THAT(import({"--label_smoothing_factor", "0.0", "--optim", "adamw_torch_fused"}).refused,
+              IsEmpty());
+}
+
 TEST(LaunchLine, BringsTransformersSchedules) {
   const Words launch = {"--bf16", "--per_device_train_batch_size",
                         "4",      "--learning_rate",
