@@ -13,11 +13,20 @@ from suite import cost_of, in_order, join_short, read_costs, read_tests, start_a
 BUILD_SECONDS = 900
 # A test that takes longer than this with a fault hangs; machines are shared, hence the first term.
 PATIENCE, FACTOR = 60, 10
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 OF_ANOTHER_BUILD = re.compile(r"_cuda\.|cuda_")
 
 
 def digest(path):
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+def reason_in(said):
+    """The test case that failed, or a line that speaks of failure."""
+    plain = COLOUR.sub("", said)
+    cases = re.findall(r"\[  FAILED  \] +(\S+\.\S+)", plain)
+    lines = [line.strip() for line in plain.splitlines() if re.search("[Ff]ail|error", line)]
+    return (cases + lines + ["failed"])[0][:200]
 
 
 class Tree:
@@ -152,22 +161,32 @@ class Trials:
         return found
 
     def meet_tests(self, fault, passed):
-        end = min(self.end, time.monotonic() + self.most)
+        end, built = min(self.end, time.monotonic() + self.most), {}
         for test in in_order(self.tests, fault.path, self.costs):
             if set(test.members) <= set(passed) or self.sound.get(test.name) is False:
                 continue
             if time.monotonic() > end:
                 return {"verdict": "cut", "passed": passed}
-            if not self.tree.ninja(*test.files):
+            files = tuple(test.files)
+            if files not in built:
+                built[files] = self.build_with_fault(files)
+            if built[files] == "fails":
                 return {"verdict": "does not build"}
-            if all(digest(path) == self.clean[path] for path in test.files):
-                continue  # the fault is not in it
+            if built[files] == "clean":
+                continue
             how = self.notice(test)
             if how:
                 return {"verdict": "noticed", "test": test.name, "how": how,
                         "limit": self.seconds(test)}
             passed += test.members
         return {"verdict": "lived", "passed": passed}
+
+    def build_with_fault(self, files):
+        """Whether these can be built, and whether the fault is in one of them."""
+        if not self.tree.ninja(*files):
+            return "fails"
+        same = all(digest(path) == self.clean[path] for path in files)
+        return "clean" if same else "faulty"
 
     def seconds(self, test):
         return PATIENCE + FACTOR * cost_of(test, self.costs)
@@ -179,8 +198,7 @@ class Trials:
             return None
         if first == "failed" and test.run(self.seconds(test))[0] == "passed":
             return None  # an accident, not the fault
-        lines = [line for line in said.splitlines() if re.search(r"FAILED|[Ff]ail|error", line)]
-        return first if first == "hang" or not lines else lines[0].strip()[:200]
+        return first if first == "hang" else reason_in(said)
 
     def is_true(self, found):
         """Whether the test passes without the fault, in so little time that it had enough."""
