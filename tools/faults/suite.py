@@ -107,6 +107,7 @@ class Test:
     def run(self, seconds):
         """"passed", "failed" or "hang", and the end of what it said."""
         place = tempfile.mkdtemp(prefix="fault-")
+        os.chmod(place, 0o1777)  # as /tmp is, for tests that become another user
         env = dict(os.environ, TMPDIR=place, **self.environment)
         status, out = start_and_wait(self.command, min(seconds, self.limit), self.cwd, env)
         shutil.rmtree(place, ignore_errors=True)
