@@ -65,17 +65,30 @@ def earlier_run_makes_way(program):
     check((folder / "old-1/summary.json").exists(), "the old summary is there")
 
 
+def begun_anew_after(program, end):
+    again = program.train(2)
+    check(again.finished() and steps(again) == STEPS, "the next run finishes", again)
+    check(f"earlier run here: {end}" in again.out, f"it names the earlier end: {end}", again)
+    ended = launches(program.folder / "runs/tiny/old-1")[0]["ended"]
+    check(ended.startswith(end), f"and it is on record: {ended}")
+
+
 def killed_rank_leaves_a_usable_folder(program):
     process = begin(program)
     os.kill(other_rank(program), signal.SIGKILL)
-    started = time.monotonic()
-    result = program.wait(process, timeout=30)
-    seconds = time.monotonic() - started
-    check(result.status != 0 and seconds < 5, f"all are gone within 5 s, not {seconds:.1f}", result)
-    again = program.train(2)
-    check(again.finished() and steps(again) == STEPS, "the next run finishes", again)
-    check("earlier run here: killed, " in again.out, "it names the earlier end", again)
-    check(launches(program.folder / "runs/tiny/old-1")[0]["ended"] == "killed", "and records it")
+    result = program.wait(process)
+    check(result.status != 0 and len(result.error_lines()) == 1, "its death ends all", result)
+    begun_anew_after(program, "error E1000 in step ")
+
+
+def killed_run_leaves_a_usable_folder(program):
+    process = begin(program)
+    all_of_it = process.pid, first_rank(program), other_rank(program)
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for victim in all_of_it:
+            os.kill(victim, number)
+    program.wait(process)
+    begun_anew_after(program, "killed")
 
 
 def refused_run_changes_nothing(program):
@@ -194,16 +207,32 @@ def closed_console_costs_no_training(program):
         check(launch or result.status == 0, f"{what}: status {result.status}", result)
 
 
+def require_ended_in_time(program, start, limit, reason):
+    """start(seconds) trains with a limit, which is doubled until steps fit into it. A busy machine
+    takes its time over all but that: the run's own clock says when its steps ended."""
+    steps_taken = 0
+    while steps_taken <= 10:
+        check(limit < 200, f"{reason}: {steps_taken} steps in {limit / 2} s")
+        fresh(program)
+        result = start(limit)
+        check(result.status == 85 and not result.error_lines(), f"{reason}: to be requeued", result)
+        check(f"stopped by {reason} after step" in result.out, f"{reason}: it says why", result)
+        check(result.summary["stopped_by"] == reason, f"{reason}: so does the summary")
+        steps_taken, last_limit, limit = len(result.metrics), limit, 2 * limit
+    check(result.summary["steps"] == steps_taken, f"{reason}: all steps are there", result)
+    # One more step may follow the one that shows how long they take.
+    most = last_limit + 2e-3 * max(line["step_ms"] for line in result.metrics)
+    taken = result.summary["launch"]["train_seconds"]
+    check(taken <= most, f"{reason}: {taken:.1f} s of steps in a limit of {last_limit} s", result)
+    return result
+
+
 def walltime_ends_a_run_in_time(program):
-    fresh(program)
-    started = time.monotonic()
-    result = program.train(2, *ENDLESS, "run.walltime=8")
-    seconds = time.monotonic() - started
-    check(result.status == 85 and not result.error_lines(), "it is to be requeued", result)
-    check("stopped by run.walltime after step" in result.out, "it says why", result)
-    check(result.summary["stopped_by"] == "run.walltime", "so does the summary")
-    check(len(result.metrics) == result.summary["steps"] > 10, "after many steps", result)
-    check(seconds < 11, f"before the limit and the launcher's own time, not after {seconds:.1f} s")
+    result = require_ended_in_time(
+        program, lambda seconds: program.train(2, *ENDLESS, f"run.walltime={seconds}"), 8,
+        "run.walltime")
+    launch = result.summary["launch"]
+    check(launch["start_seconds"] > 0, f"the limit counts from the program's start: {launch}")
 
 
 def squeue_that(program, *lines):
@@ -225,34 +254,31 @@ def train_beside(program, env, ranks, *settings):
 
 
 def jobs_end_ends_a_run_in_time(program):
-    require_ended_by(program, "squeue", squeue_that(program, "echo '0:07                '"))
+    require_ended_by(program, "squeue", lambda left: squeue_that(
+        program, f"echo '{left // 60}:{left % 60:02}                '"))
     asked = (program.folder / "asked").read_text()
     check(asked == "-h -j 77 -O TimeLeft\n", f"one rank asks, once: {asked}")
     env = squeue_that(program)
-    require_ended_by(program, "SLURM_JOB_END_TIME",
-                     dict(env, SLURM_JOB_END_TIME=str(int(time.time()) + 8)))
+    require_ended_by(program, "SLURM_JOB_END_TIME", lambda left: dict(
+        env, SLURM_JOB_END_TIME=str(int(time.time()) + left)))
     check(not (program.folder / "asked").exists(), "which need not be asked of squeue")
 
 
-def require_ended_by(program, source, env):
-    fresh(program)
-    started = time.monotonic()
-    result = train_beside(program, env, 2, *ENDLESS)
-    seconds = time.monotonic() - started
-    check(result.status == 85 and not result.error_lines(), f"{source}: to be requeued", result)
+def require_ended_by(program, source, env_of):
+    """env_of(seconds) says that the job has so many left."""
+    result = require_ended_in_time(
+        program, lambda seconds: train_beside(program, env_of(seconds), 2, *ENDLESS), 7,
+        "the job's end")
     check(f"until the job ends ({source})" in result.out, f"{source}: the banner says it", result)
-    check("stopped by the job's end after step" in result.out, f"{source}: it says why", result)
-    check(result.summary["stopped_by"] == "the job's end", f"{source}: so does the summary")
-    check(len(result.metrics) > 10 and seconds < 12, f"{source}: in time: {seconds:.1f} s", result)
 
 
 def other_words_set_no_limit(program):
     fresh(program)
-    started = time.monotonic()
-    result = train_beside(program, squeue_that(program, "sleep 30"), 1)
+    # It would outlast what any test waits for.
+    result = train_beside(program, squeue_that(program, "exec sleep 600"), 1)
     check(result.finished() and "\ntime " not in result.out, "a squeue that hangs is given up",
           result)
-    check(time.monotonic() - started < 15 and (program.folder / "asked").exists(), "soon", result)
+    check((program.folder / "asked").exists(), "after it was asked", result)
     fresh(program)
     result = train_beside(program, squeue_that(program, "echo UNLIMITED"), 1)
     check(result.finished() and "\ntime " not in result.out, "a job without an end", result)
@@ -285,6 +311,7 @@ def main():
     effective_settings_train_the_same(program)
     earlier_run_makes_way(program)
     killed_rank_leaves_a_usable_folder(program)
+    killed_run_leaves_a_usable_folder(program)
     refused_run_changes_nothing(program)
     lock_of_the_dead_is_no_lock(program)
     paths_that_cannot_be_written_are_refused(program)
