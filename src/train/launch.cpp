@@ -21,7 +21,7 @@ Launch launch_of(const Variable& variable) {
     return {.tasks = number(variable, "OMPI_COMM_WORLD_SIZE"),
             .task = number(variable, "OMPI_COMM_WORLD_RANK"),
             .hint = "start it with the mpirun of the MPI it was built with",
-            .turns_interrupts = !variable("OMPI_MCA_orte_forward_job_control")};
+            .turns_interrupts = true};
   }
   // Inside a batch script, and under an mpirun that srun has started, only some of these are set.
   if (variable("SLURM_PROCID") && variable("SLURM_STEP_ID")) {
