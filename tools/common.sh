@@ -111,7 +111,7 @@ build_cuda() {
 
 # mpi_launch RANKS COMMAND...: one node, unbound ranks that share its cores evenly. Sets `launch`,
 # an array, so that a script can print the line it runs. After Ctrl-C mpirun lets the delay pass
-# twice before it kills, in which ranks save.
+# before it tells the ranks and once more before it kills them, in which they save.
 mpi_launch() {
   local ranks=$1
   shift
@@ -119,6 +119,6 @@ mpi_launch() {
   launch=(mpirun -np "$ranks")
   if [ "$(id -u)" -eq 0 ]; then launch+=(--allow-run-as-root); fi
   if [ "$ranks" -gt "$jobs" ]; then launch+=(--oversubscribe); fi
-  launch+=(--mca odls_base_sigkill_timeout 20)
+  launch+=(--mca odls_base_sigkill_timeout 2)
   launch+=(--bind-to none -x "OMP_NUM_THREADS=$((threads > 0 ? threads : 1))" "$@")
 }

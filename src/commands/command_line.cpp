@@ -325,7 +325,7 @@ CommandLine read_command_line(std::span<const char* const> words) { return Reade
 std::string help_text() {
   return R"(zeroapp trains a GPT-2 on MPI ranks with ZeRO stages 0 to 3: a compiled, verified plan.
 
-  mpirun --mca odls_base_sigkill_timeout 20 -n 2 zeroapp INPUT.toml [key=value ...]
+  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp INPUT.toml [key=value ...]
                                                       train; 40 s to save after Ctrl-C
   zeroapp INPUT.toml [key=value ...] --dry-run        compile the plan and print it
   zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data

@@ -54,7 +54,7 @@ int64_t count_of(const Source& accelerate, std::string_view key) {
 std::string launch_line(const Source& accelerate, const std::string& name) {
   const int64_t ranks = count_of(accelerate, "num_processes");
   const int64_t nodes = count_of(accelerate, "num_machines");
-  std::string line = text("launch: mpirun --mca odls_base_sigkill_timeout 20 -n ", ranks);
+  std::string line = text("launch: mpirun --mca odls_base_sigkill_timeout 2 -n ", ranks);
   if (nodes > 1) line += text(" --map-by ppr:", (ranks + nodes - 1) / nodes, ":node");
   return line + " ./zeroapp " + name;
 }

@@ -288,7 +288,7 @@ TEST(ImportDeepSpeed, ReadsAnAccelerateFileAndTheFileThatItNames) {
   EXPECT_EQ(config.zero.stage, 3);
   EXPECT_EQ(config.gradient_clipping, 0.25);
   EXPECT_TRUE(config.bf16.enabled);
-  EXPECT_THAT(import.report, Contains("launch: mpirun --mca odls_base_sigkill_timeout 20 -n 16 "
+  EXPECT_THAT(import.report, Contains("launch: mpirun --mca odls_base_sigkill_timeout 2 -n 16 "
                                       "--map-by ppr:8:node ./zeroapp run.toml"));
 }
 

@@ -11,8 +11,9 @@ namespace zero::commands {
 namespace {
 
 constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
-/// mpirun lets it pass twice: long enough for most steps and saves, and mpirun waits all of it.
-constexpr int kGoodDelay = 20;
+/// Long enough for a step and a save of a small model. mpirun lets it pass twice, once before it
+/// tells the ranks, and does so wherever it ends them.
+constexpr int kGoodDelay = 2;
 
 Finding library_finding() {
   return {.subject = "MPI",
@@ -65,14 +66,13 @@ Finding kill_delay_finding(const Variable& variable) {
   const char* value = variable(kDelay);
   const int seconds = value ? std::atoi(value) : 1;
   Finding finding{.subject = subject,
-                  .found = text("mpirun kills ranks ", 2 * seconds,
-                                " s after Ctrl-C or SIGTERM (twice odls_base_sigkill_timeout)")};
+                  .found = text("mpirun kills ranks ", 2 * seconds, " s after Ctrl-C or SIGTERM, ",
+                                seconds, " s after it has told them (odls_base_sigkill_timeout)")};
   if (seconds < kGoodDelay) {
     finding.verdict = Verdict::warning;
     finding.advice =
         text("export ", kDelay, "=", kGoodDelay, ", or mpirun --mca odls_base_sigkill_timeout ",
-             kGoodDelay,
-             ": long enough for a step, a checkpoint and the summary; mpirun waits all of it");
+             kGoodDelay, ", or more: as long as a step, a checkpoint and the summary take");
   }
   return finding;
 }

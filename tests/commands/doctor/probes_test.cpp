@@ -24,9 +24,11 @@ TEST(KillDelay, OfOpenMpiIsTooShortUnlessRaised) {
   const Finding short_one = kill_delay_finding(environment({{"OMPI_COMM_WORLD_SIZE", "2"}}));
   EXPECT_EQ(short_one.verdict, Verdict::warning);
   EXPECT_THAT(short_one.found, HasSubstr("2 s after"));
-  EXPECT_THAT(short_one.advice, HasSubstr("odls_base_sigkill_timeout 20"));
-  const auto raised = environment({{"OMPI_COMM_WORLD_SIZE", "2"}, {delay, "20"}});
+  EXPECT_THAT(short_one.advice, HasSubstr("odls_base_sigkill_timeout 2"));
+  const auto raised = environment({{"OMPI_COMM_WORLD_SIZE", "2"}, {delay, "2"}});
   EXPECT_EQ(kill_delay_finding(raised).verdict, Verdict::good);
+  EXPECT_THAT(kill_delay_finding(raised).found,
+              HasSubstr("4 s after Ctrl-C or SIGTERM, 2 s after"));
   EXPECT_EQ(kill_delay_finding(environment({})).verdict, Verdict::good);
 }
 
