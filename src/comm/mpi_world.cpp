@@ -12,6 +12,19 @@ namespace {
 
 MPI_Comm comm_of(const World& world) { return MPI_Comm_f2c(world.handle()); }
 
+MPI_Comm node_of(MPI_Comm all) {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+            "asking which ranks share a node");
+  return node;
+}
+
+void require_running_mpi() {
+  int running = 0;
+  check_mpi(MPI_Initialized(&running), "asking whether MPI runs");
+  ZERO_REQUIRE(running, "communicators over MPI ranks are made between MPI_Init and MPI_Finalize");
+}
+
 /// MPI explains its codes only until it is finalized.
 std::string failure_text(int status, std::string_view what) {
   char message[MPI_MAX_ERROR_STRING];
@@ -34,12 +47,21 @@ void warn_mpi(int status, std::string_view what) noexcept {
 }
 
 World::World() {
-  int running = 0;
-  check_mpi(MPI_Initialized(&running), "asking whether MPI runs");
-  ZERO_REQUIRE(running, "communicators over MPI ranks are made between MPI_Init and MPI_Finalize");
+  require_running_mpi();
   MPI_Comm comm = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "duplicating MPI_COMM_WORLD");
   handle_ = MPI_Comm_c2f(comm);
+  ask_place();
+}
+
+World::World(OfNode) {
+  require_running_mpi();
+  handle_ = MPI_Comm_c2f(node_of(MPI_COMM_WORLD));
+  ask_place();
+}
+
+void World::ask_place() {
+  MPI_Comm comm = comm_of(*this);
   check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "asking MPI to return its errors");
   check_mpi(MPI_Comm_rank(comm, &rank_), "asking for the rank");
   check_mpi(MPI_Comm_size(comm, &ranks_), "asking for the number of ranks");
@@ -54,9 +76,7 @@ World::~World() {
 }
 
 bool World::shares_a_node() const {
-  MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(comm_of(*this), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
-            "asking which ranks share a node");
+  MPI_Comm node = node_of(comm_of(*this));
   int here = 0;
   check_mpi(MPI_Comm_size(node, &here), "counting the ranks of a node");
   check_mpi(MPI_Comm_free(&node), "freeing the communicator of a node");

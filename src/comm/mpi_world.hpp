@@ -15,11 +15,15 @@ void check_mpi(int status, std::string_view what);
 /// Where nothing can be thrown: a warning on stderr instead.
 void warn_mpi(int status, std::string_view what) noexcept;
 
-/// A duplicate of MPI_COMM_WORLD whose errors are returned, not fatal. Construction, destruction
+/// A duplicate of MPI_COMM_WORLD, or of a part of it, whose errors are returned, not fatal.
+/// Construction, destruction
 /// and every member but rank() and ranks() are collective.
 class World {
  public:
   World();
+  /// Of the ranks of this rank's node alone, in their order.
+  struct OfNode {};
+  explicit World(OfNode);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -45,6 +49,7 @@ class World {
 
  private:
   void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) const;
+  void ask_place();
 
   int handle_ = 0;
   int rank_ = 0;

@@ -8,13 +8,12 @@
 namespace zero::comm {
 namespace {
 
-PeerFiles visible_files(const World& world, const File& mine) {
-  PeerFiles none(static_cast<size_t>(world.ranks()));
-  if (!world.shares_a_node()) return none;
+PeerFiles visible_files(const World& node, const File& mine) {
   try {
-    return files_of_peers(world, mine);
+    return files_of_peers(node, mine);
   } catch (const Error&) {
-    return none;  // thrown on all ranks; other back ends do without
+    // Thrown on all ranks of the node; other back ends do without.
+    return PeerFiles(static_cast<size_t>(node.ranks()));
   }
 }
 
@@ -27,12 +26,15 @@ std::byte* map(const File& file, int64_t bytes) {
 
 NodeMemory::NodeMemory(int64_t bytes) : bytes_(bytes) {
   const World world;
+  const World node{World::OfNode{}};
   rank_ = world.rank();
+  pieces_.resize(size_t(world.ranks()), nullptr);
+  const std::vector<int> here = node.gather(rank_);
   const File mine = make_memory_file(bytes);
-  const PeerFiles files = visible_files(world, mine);
-  for (int r = 0; r < world.ranks(); ++r) {
-    const File& file = r == rank_ ? mine : files[size_t(r)];
-    pieces_.push_back(file.valid() ? map(file, bytes) : nullptr);
+  const PeerFiles files = visible_files(node, mine);
+  for (size_t i = 0; i < here.size(); ++i) {
+    const File& file = here[i] == rank_ ? mine : files[i];
+    if (file.valid()) pieces_[size_t(here[i])] = map(file, bytes);
   }
   ZERO_REQUIRE(of(rank_) != nullptr, "mapping ", bytes, " bytes of this rank's own memory failed");
 }

@@ -8,8 +8,8 @@
 namespace zero::comm {
 
 /// A piece of memory of each rank, zeros at first, that all ranks of its node read whatever state
-/// its owner is in. Where ranks are on several nodes, or cannot open each other's memory, a rank
-/// sees its own piece only.
+/// its owner is in. Ranks of other nodes are not seen, and where those of a node cannot open each
+/// other's memory a rank sees its own piece only.
 class NodeMemory {
  public:
   /// `bytes` a rank. Collective over all ranks.

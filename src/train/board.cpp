@@ -1,11 +1,14 @@
 #include "zero/train/board.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 
+#include "src/comm/life_lock.hpp"
 #include "src/comm/node_memory.hpp"
 #include "zero/train/progress.hpp"
 
@@ -26,14 +29,24 @@ std::string tenths(double seconds) {
   return out;
 }
 
+/// A sign of life that is no older says that a rank lives now.
+constexpr double kFreshSeconds = 0.5;
+
 std::string step_of(const Word& word) {
   return word.step > 0 ? text(", step ", word.step) : std::string();
 }
 
 }  // namespace
 
+std::string name_of(Stage stage) {
+  constexpr const char* kNames[] = {
+      "start", "input file", "plan", "data", "folder and checkpoints", "memory and first state",
+      "steps", "report",     "end"};
+  return text("its ", kNames[size_t(stage)]);
+}
+
 bool is_silent(const Word& word, double patience_seconds) {
-  return word.silent_seconds > patience_seconds / 2;
+  return word.died || word.silent_seconds > patience_seconds / 2;
 }
 
 std::string describe_hang(std::span<const Word> words, double patience_seconds) {
@@ -57,9 +70,13 @@ std::string describe_hang(std::span<const Word> words, double patience_seconds) 
 }
 
 struct alignas(64) Board::Line {
-  std::atomic<int64_t> beat_ns{0}, step{0}, finished{0};
-  std::atomic<int64_t> op{0};  ///< body and place in it; 0: none yet
-  std::atomic<bool> works{false}, gave_up{false};
+  std::atomic<int64_t> process{getpid()}, beat_ns{0}, step{0}, finished{0}, moved{0};
+  std::atomic<int64_t> op{0};  ///< body and place in it; 0: none
+  std::atomic<Stage> stage{Stage::start};
+  std::atomic<bool> works{false}, busy{false}, gave_up{false};
+  comm::LifeLock life;
+
+  double silent_seconds() const { return double(now_ns() - beat_ns.load(kRelaxed)) * 1e-9; }
 };
 
 struct Board::Lines {
@@ -73,9 +90,18 @@ Board::Board() : lines_(std::make_unique<Lines>()) {
   live(false, 0);
 }
 
-Board::~Board() = default;
+Board::~Board() { leave(); }
 
 Board::Line& Board::mine() const { return *lines_->of(rank()); }
+
+template <class Is>
+bool Board::any_other(const Is& is) const {
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    Line* line = lines_->of(r);
+    if (r != rank() && line && is(*line)) return true;
+  }
+  return false;
+}
 
 int Board::rank() const { return lines_->memory.rank(); }
 
@@ -85,6 +111,10 @@ bool Board::shows_all() const {
   }
   return true;
 }
+
+void Board::enter(Stage stage) { mine().stage.store(stage, kRelaxed); }
+
+void Board::forget_op() { mine().op.store(0, kRelaxed); }
 
 void Board::begin_step(int64_t step) { mine().step.store(step, kRelaxed); }
 
@@ -107,32 +137,71 @@ int64_t Board::finished_ops() const {
   return sum;
 }
 
+void Board::beat(int64_t moved) {
+  mine().moved.store(moved, kRelaxed);
+  mine().beat_ns.store(now_ns(), kRelaxed);
+}
+
+int64_t Board::moved() const {
+  int64_t sum = 0;
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    const Line* line = lines_->of(r);
+    if (line) sum += line->finished.load(kRelaxed) + line->moved.load(kRelaxed);
+  }
+  return sum;
+}
+
+void Board::set_busy(bool busy) { mine().busy.store(busy, kRelaxed); }
+
+bool Board::any_is_busy() const {
+  const auto is_busy = [](const Line& line) {
+    return line.busy.load(kRelaxed) && line.silent_seconds() < kFreshSeconds;
+  };
+  return is_busy(mine()) || any_other(is_busy);
+}
+
 void Board::give_up() { mine().gave_up.store(true); }
 
 bool Board::another_gave_up() const {
-  for (int r = 0; r < lines_->memory.ranks(); ++r) {
-    const Line* line = lines_->of(r);
-    if (r != rank() && line && line->gave_up.load()) return true;
-  }
-  return false;
+  return any_other([](const Line& line) { return line.gave_up.load(); });
 }
 
-std::vector<Word> Board::words(const plan::Plan& plan) const {
+bool Board::who_gave_up_lives() const {
+  return any_other([](Line& line) { return line.gave_up.load() && !line.life.has_died(); });
+}
+
+std::optional<int> Board::dead_rank() const {
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    Line* line = lines_->of(r);
+    if (r != rank() && line && line->life.has_died()) return r;
+  }
+  return {};
+}
+
+void Board::leave() { mine().life.leave(); }
+
+bool Board::others_have_left() const {
+  return !any_other([](Line& line) { return !line.life.has_left() && !line.life.has_died(); });
+}
+
+std::vector<Word> Board::words(const plan::Plan* plan) const {
   std::vector<Word> words;
   for (int r = 0; r < lines_->memory.ranks(); ++r) {
-    const Line* line = lines_->of(r);
-    const int64_t beat = line ? line->beat_ns.load(kRelaxed) : 0;
-    if (beat == 0) continue;  // not to be seen, or it has not come so far
+    Line* line = lines_->of(r);
+    // Not to be seen, or it has not come so far.
+    if (line == nullptr || line->beat_ns.load(kRelaxed) == 0) continue;
     Word word{.rank = r,
-              .silent_seconds = double(now_ns() - beat) * 1e-9,
+              .process = line->process.load(kRelaxed),
+              .silent_seconds = line->silent_seconds(),
               .works = line->works.load(kRelaxed),
+              .died = r != rank() && line->life.has_died(),
               .step = line->step.load(kRelaxed),
-              .last_op = "none yet"};
+              .last_op = "none, at " + name_of(line->stage.load(kRelaxed))};
     const int64_t op = line->op.load(kRelaxed);
     const int32_t place = int32_t(op & INT32_MAX) - 1;
-    if (place >= 0) {
-      const plan::Body& body = plan.bodies[size_t(op >> 32)];
-      word.last_op = text(describe_op(plan, body, place), " (op ", place, " of ", body.name, ")");
+    if (place >= 0 && plan != nullptr) {
+      const plan::Body& body = plan->bodies[size_t(op >> 32)];
+      word.last_op = text(describe_op(*plan, body, place), " (op ", place, " of ", body.name, ")");
     }
     words.push_back(std::move(word));
   }

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
 
 #include "src/train/sign_of_life.hpp"
 #include "zero/comm/host_staged.hpp"
@@ -20,7 +18,6 @@
 namespace zero::train {
 namespace {
 
-using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -55,50 +52,6 @@ bool works(std::span<const run::LaneProgress> progress) {
   return false;
 }
 
-/// Another rank ends all. It has time to tell the launcher its status; which then takes a second or
-/// two over each process that does not end by itself, as SIGTERM does not end one of ours.
-void follow_end() {
-  std::this_thread::sleep_for(milliseconds(500));
-  std::raise(SIGKILL);
-}
-
-/// Ends all ranks and says who is to blame, or leaves that to the first rank that can.
-struct Hang {
-  Session& session;
-  const plan::Plan& plan;
-  std::shared_ptr<Board> board;
-  double patience;
-
-  void operator()(const std::string& at) const {
-    const std::vector<Word> words = board->words(plan);
-    give_way(words, at);
-    board->give_up();
-    std::string what =
-        text("nothing finished for ", patience, " s - rank ", session.rank(), " is at ", at);
-    if (board->shows_all() && words.size() > 1) {
-      what = describe_hang(words, patience);
-      what.insert(what.find('\n'), text(" - rank ", session.rank(), " is at ", at));
-    }
-    session.end_all(std::make_exception_ptr(Error(Exit::kHang, what)));
-  }
-
-  void give_way(std::span<const Word> words, const std::string& at) const {
-    if (!board->shows_all()) {
-      // Every rank that hangs says where, and has the time to do so before the first one ends all.
-      std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", session.rank(), at.c_str());
-      std::this_thread::sleep_for(milliseconds(500));
-      return;
-    }
-    const auto first =
-        std::ranges::find_if(words, [&](const Word& word) { return !is_silent(word, patience); });
-    if (first == words.end() || first->rank == session.rank()) return;
-    for (int i = 0; i < 10 && !board->another_gave_up(); ++i) {
-      std::this_thread::sleep_for(milliseconds(100));
-    }
-    if (board->another_gave_up()) follow_end();
-  }
-};
-
 }  // namespace
 
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const Session& session) {
@@ -123,10 +76,7 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const Sessio
 Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
                const Options& options)
     : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
-  session_.alone([&] {
-    comms_ = make_communicators(session_);
-    board_ = std::make_shared<Board>();
-  });
+  session_.alone([&] { comms_ = make_communicators(session_); });
   run::LaneComms lanes{};
   for (size_t i = 0; i < comms_.size(); ++i) {
     lanes[size_t(plan::kCollectiveLanes[i])] = comms_[i].get();
@@ -200,18 +150,19 @@ void Engine::start_watchdog() {
   const auto running = [this, progress] {
     return describe_progress(build_.plan, executor_->body(), progress);
   };
+  session_.lookout().show_plan(&build_.plan);
+  session_.lookout().set_patience(watchdog_seconds_);
   executor_->set_op_hook([this](plan::Lane, const plan::PlanOp& op) {
     const plan::BodyId body = executor_->body();
-    board_->begin_op(body, &op - build_.plan.bodies[body].ops.data());
+    board().begin_op(body, &op - build_.plan.bodies[body].ops.data());
   });
   // A rank whose peers still finish ops waits for one that is slow, not for one that hangs. A
   // single transfer may take a slow disk longer than any patience, but its blocks do not.
   const auto finished = [this, progress] {
-    board_->live(works(progress) || (disk_ && disk_->is_moving()),
+    board().live(works(progress) || (disk_ && disk_->is_moving()),
                  finished_ops(progress) + moved_by_lanes().sum());
     look_at_disk();
-    if (board_->another_gave_up()) follow_end();
-    return board_->finished_ops();
+    return board().finished_ops();
   };
   watchdog_ = make_watchdog(finished, running);
   session_.peers().watch_with(watchdog_.get());
@@ -275,21 +226,29 @@ DiskRates Engine::measured_rates(const run::DiskTrial::Way& filled) {
 
 std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finished,
                                                 std::function<std::string()> running) const {
+  Lookout& lookout = session_.lookout();
   return std::make_unique<Watchdog>(
       Watchdog::Options{.timeout_seconds = watchdog_seconds_,
                         .finished = std::move(finished),
                         .running = std::move(running),
-                        .on_hang = Hang{session_, build_.plan, board_, watchdog_seconds_}});
+                        .on_hang = [&lookout, seconds = watchdog_seconds_](
+                                       const std::string& at) { lookout.give_up(at, seconds); },
+                        .excused = [&lookout] { return lookout.any_is_busy(); }});
 }
 
-Engine::~Engine() { session_.peers().watch_with(nullptr); }
+Board& Engine::board() const { return session_.lookout().board(); }
+
+Engine::~Engine() {
+  session_.peers().watch_with(nullptr);
+  session_.lookout().show_plan(nullptr);
+}
 
 void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   const Clock::time_point start = Clock::now();
   const DiskBytes before = moved_by_lanes();
   {
     const Watchdog::Armed armed(watchdog_.get());
-    board_->begin_step(inputs.step);
+    board().begin_step(inputs.step);
     executor_->run(body, inputs);
   }
   disk_of_bodies_.add(moved_by_lanes() - before);

@@ -50,6 +50,7 @@ struct Peers::Channel {
   MPI_Request vote = MPI_REQUEST_NULL;
   Watchdog* watchdog = nullptr;
   bool asleep = false;
+  std::shared_ptr<Activity> activity = std::make_shared<Activity>();
 
   /// Begins what ends when other ranks have come, and waits for its end.
   template <class Start>
@@ -61,6 +62,13 @@ struct Peers::Channel {
   }
 
   void wait_for(MPI_Request& request, const char* name) const {
+    activity->place = name;
+    test_until_ended(request, name);
+    activity->place = nullptr;
+    ++activity->ended;
+  }
+
+  void test_until_ended(MPI_Request& request, const char* name) const {
     if (!asleep) return comm::check_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE), name);
     std::chrono::microseconds nap = kShortestNap;
     for (int ended = 0; !ended; nap = std::min(2 * nap, kLongestNap)) {
@@ -94,6 +102,8 @@ Peers::~Peers() {
 
 int Peers::rank() const { return channel_->rank; }
 int Peers::ranks() const { return channel_->ranks; }
+
+std::shared_ptr<const Peers::Activity> Peers::activity() const { return channel_->activity; }
 
 bool Peers::wait_asleep(bool asleep) { return std::exchange(channel_->asleep, asleep); }
 

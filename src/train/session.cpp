@@ -34,6 +34,11 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return words;
 }
 
+/// After which a rank that has told the launcher of its end does not wait for it any longer.
+constexpr std::chrono::seconds kAbortPatience(1);
+constexpr const char* kAllIsThere = "; all results of the run were on disk already";
+const std::string kNoFolder;
+
 int64_t threads_from_environment() {
   const char* value = std::getenv("OMP_NUM_THREADS");
   return value ? std::max<int64_t>(0, std::atoll(value)) : 0;
@@ -57,6 +62,11 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
   comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   threaded_ = provided >= MPI_THREAD_MULTIPLE;
   peers_ = std::make_unique<Peers>();
+  rank_ = peers_->rank();
+  lookout_ = std::make_unique<Lookout>(*peers_, [this](const std::string& what) {
+    end_all(std::make_exception_ptr(Error(Exit::kHang, what)));
+  });
+  lookout_->meet();
   count_sharers();
 }
 
@@ -75,7 +85,9 @@ void Session::count_sharers() {
 Session::~Session() {
   kernel_threads_.reset();
   peers_.reset();
+  finalizes_ = true;
   comm::warn_mpi(MPI_Finalize(), "MPI_Finalize");
+  lookout_->leave();
 }
 
 void Session::require_whole_launch() {
@@ -138,19 +150,23 @@ void Session::start_threads(int64_t wanted, bool share_device) {
 }
 
 Failure Session::complete(Failure failure) const {
-  failure.rank = rank();
+  failure.rank = rank_;
   failure.host = host_;
   failure.step = step_;
+  const size_t first_line = std::min(failure.what.find('\n'), failure.what.size());
+  if (lookout_->stage() == Stage::end) failure.what.insert(first_line, kAllIsThere);
   return failure;
 }
 
 bool Session::report(const Failure& failure) const {
-  if (!claim_error_record(folder_, failure)) return false;
+  // Where all is on disk the folder says so, and may be another run's already.
+  const std::string& folder = lookout_->stage() == Stage::end ? kNoFolder : folder_;
+  if (!claim_error_record(folder, failure)) return false;
   std::fputs(error_line(failure).c_str(), stderr);
-  if (folder_.empty()) return true;
+  if (folder.empty()) return true;
   std::string how = "error " + error_id(failure);
   if (failure.step > 0) how += text(" in step ", failure.step);
-  if (!end_launch(folder_, how)) {
+  if (!end_launch(folder, how)) {
     std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
   }
   return true;
@@ -159,6 +175,7 @@ bool Session::report(const Failure& failure) const {
 void Session::together(const std::function<void()>& work) {
   std::exception_ptr error;
   try {
+    const Lookout::Busy busy(*lookout_);
     work();
   } catch (...) {
     error = std::current_exception();
@@ -186,13 +203,27 @@ void Session::alone(const std::function<void()>& work) {
 
 void Session::end_all(const std::exception_ptr& error) noexcept {
   const Failure failure = complete(failure_of(error));
-  if (!report(failure)) {
-    // The rank that was first ends this one too, with its own status; not to wait for ever.
-    std::this_thread::sleep_for(std::chrono::seconds(5));
-  }
+  lookout_->announce_end();
+  // The rank that was first ends this one too, with its own status.
+  if (!report(failure)) lookout_->follow_end();
   std::fflush(nullptr);
-  MPI_Abort(MPI_COMM_WORLD, int(failure.exit));
-  for (;;) pause();
+  leave(failure.exit);
+}
+
+/// A launcher that is ending the others already may not listen, and one that does not end a rank
+/// soon does so after its kill delay only.
+void Session::leave(Exit exit) const noexcept {
+  try {
+    std::thread([exit] {
+      std::this_thread::sleep_for(kAbortPatience);
+      _exit(int(exit));
+    }).detach();
+    // Behind the beginning of MPI_Finalize nothing may be asked of MPI.
+    if (!finalizes_) MPI_Abort(MPI_COMM_WORLD, int(exit));
+  } catch (...) {
+    // Without another thread nothing would end a call that is not answered.
+  }
+  _exit(int(exit));
 }
 
 }  // namespace zero::train

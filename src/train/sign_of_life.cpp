@@ -10,7 +10,7 @@ namespace {
 constexpr std::chrono::milliseconds kPause(250);
 /// What a rank says of its work. Of all ranks' words the smallest is heard.
 constexpr int64_t kFailed = -1, kWorks = 0, kEnded = 1;
-constexpr double kTimesPatience = 20, kSlowestBytesPerSecond = 5e6;
+constexpr double kTimesPatience = 10, kSlowestBytesPerSecond = 5e6;
 
 }  // namespace
 

@@ -100,7 +100,10 @@ void Trainer::attempt(int64_t step) {
   time_pending();
   begun_ = Clock::now();
   const run::PhaseSeconds before = parts_.engine.executor().phase_seconds();
-  loader_.load(parts_.engine, parts_.session.rank(), step);
+  {
+    const Lookout::Busy reading(parts_.session.lookout());
+    loader_.load(parts_.engine, parts_.session.rank(), step);
+  }
   const kernels::StepInputs inputs = loader_.inputs(step);
   parts_.engine.run(plan::kStep, with_pending(inputs));
   if (pending_) settle(step);

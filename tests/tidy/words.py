@@ -22,8 +22,9 @@ def product(source):
     return source.is_cpp and source.top in PRODUCT
 
 
-def product_but_main(source):
-    return product(source) and source.path != "src/main.cpp"
+def product_but_ends(source):
+    """A rank that cannot end together with its peers ends where the session says."""
+    return product(source) and source.path not in ("src/main.cpp", "src/train/session.cpp")
 
 
 def builds(source):
@@ -38,7 +39,7 @@ WORDS = (
          "a word of somebody's workplace", everywhere),
     Word(r"\bassert\s*\(", "assert: ZERO_REQUIRE is always on", cpp, True),
     Word(r"(?<![\w.>])((_|quick_)?exit|_Exit)\s*\(\s*[^)\s]", "exit outside main.cpp: throw",
-         product_but_main, True),
+         product_but_ends, True),
     Word(r"(std|(?<!\w))::(abort|terminate)\b", "abort: throw Error", product, True),
     Word(r"(?<!operator )\bnew\b\s*[\w:(\[]", "raw new: values and unique_ptr", product, True),
     Word(r"-ffast-mat[h]|-Ofas[t]|(?<!no-)fast-mat[h]", "arithmetic that is not IEEE", builds),

@@ -54,11 +54,11 @@ TEST(Board, ShowsEachRanksStepOpsAndSilence) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   if (board.rank() == 0) board.live(true, 7);
   MPI_Barrier(MPI_COMM_WORLD);
-  const std::vector<Word> words = board.words(plan);
+  const std::vector<Word> words = board.words(&plan);
   for (const Word& word : words) {
     EXPECT_EQ(word.works, word.rank == 0);
     EXPECT_EQ(word.step, 10 + word.rank);
-    EXPECT_EQ(word.last_op, "none yet");
+    EXPECT_EQ(word.last_op, "none, at its start");
     if (word.rank != 0) {
       EXPECT_GE(word.silent_seconds, 0.3);
     }
@@ -73,6 +73,41 @@ TEST(Board, TheOthersSeeWhoGivesUp) {
   if (board.rank() == 0) board.give_up();
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(board.another_gave_up(), board.rank() != 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(DescribeHang, BlamesTheDeadWhateverTheyLastSaid) {
+  Word dead = works(1);
+  dead.died = true;
+  EXPECT_TRUE(is_silent(dead, 1000));
+}
+
+TEST(Board, CountsWhatMovesAnywhereAndSeesWhoIsBusy) {
+  Board board;
+  board.live(false, 5);
+  board.beat(10 + board.rank());
+  board.set_busy(board.rank() == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  EXPECT_EQ(board.moved(), 15 * ranks + ranks * (ranks - 1) / 2);
+  if (board.rank() == 0) board.beat(10);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(board.any_is_busy());
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  EXPECT_FALSE(board.any_is_busy()) << "who gives no sign of life may be stopped";
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(Board, KnowsWhoHasLeft) {
+  Board board;
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(board.others_have_left(), board.words(nullptr).size() == 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  board.leave();
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(board.others_have_left());
+  EXPECT_FALSE(board.dead_rank());
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

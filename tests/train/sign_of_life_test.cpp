@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A rank that is alone, with a watchdog whose patience is 0.05 s: a disk has 1 s.
+/// A rank that is alone, with a watchdog whose patience is 0.1 s: a disk has 1 s.
 class LoneDiskWork : public testing::Test {
  protected:
   LoneDiskWork() { peers.watch_with(&watchdog); }
@@ -20,7 +20,7 @@ class LoneDiskWork : public testing::Test {
 
   std::atomic<int> hangs{0};
   std::string said;
-  Watchdog watchdog{{.timeout_seconds = 0.05,
+  Watchdog watchdog{{.timeout_seconds = 0.1,
                      .finished = [] { return int64_t(0); },
                      .running = [] { return std::string("a step"); },
                      .on_hang =

@@ -2,8 +2,11 @@
 #include "zero/train/watchdog.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 
 namespace zero::train {
 namespace {
@@ -53,6 +56,45 @@ TEST_F(Watched, IsSilentWhileDisarmed) {
   dog.disarm();
   std::this_thread::sleep_for(milliseconds(300));
   EXPECT_EQ(hangs, 0);
+}
+
+TEST_F(Watched, IsSilentWhileThatIsExcused) {
+  std::atomic<bool> excused{true};
+  auto waiting = options();
+  waiting.excused = [&] { return excused.load(); };
+  Watchdog dog(waiting);
+  dog.arm();
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_EQ(hangs, 0);
+  excused = false;
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_EQ(hangs, 1);
+}
+
+/// Status of a process whose watchdog waits for two seconds in vain: 10 where it has said so.
+/// Another process stops it for three and lets it go on.
+int status_of_one_that_is_stopped(Watchdog::Options options, milliseconds afterwards) {
+  const pid_t child = fork();
+  if (child == 0) {
+    options.timeout_seconds = 2;
+    options.on_hang = [](const std::string&) { _exit(10); };
+    Watchdog dog(options);
+    dog.arm();
+    kill(getpid(), SIGSTOP);
+    std::this_thread::sleep_for(afterwards);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, WUNTRACED);
+  std::this_thread::sleep_for(milliseconds(3000));
+  kill(child, SIGCONT);
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST_F(Watched, TimeInWhichTheProcessWasStoppedIsNoHang) {
+  EXPECT_EQ(status_of_one_that_is_stopped(options(), milliseconds(300)), 0);
+  EXPECT_EQ(status_of_one_that_is_stopped(options(), milliseconds(10'000)), 10);
 }
 
 TEST_F(Watched, CountsFromTheLastArmingOnAndNamesItsPlace) {

@@ -96,6 +96,7 @@ class Engine {
   int64_t allocated_bytes(plan::Tier tier) const;
 
  private:
+  Board& board() const;
   DiskBytes moved_by_lanes() const { return disk_ ? disk_->moved() : DiskBytes{}; }
   DiskBytes disk_moved() const;
   run::LaneDisks open_disk(const Options& options);
@@ -120,7 +121,6 @@ class Engine {
   std::array<std::array<int64_t, plan::kLanes>, plan::kBodies> copied_{};  ///< by a run
   double last_seconds_ = 0;
   double watchdog_seconds_;
-  std::shared_ptr<Board> board_;
   std::unique_ptr<Watchdog> watchdog_;
 };
 

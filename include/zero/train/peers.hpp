@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -35,6 +36,13 @@ class Peers {
 
   int rank() const;
   int ranks() const;
+
+  /// What other threads see of it, which may outlive it.
+  struct Activity {
+    std::atomic<int64_t> ended{0};            ///< verbs
+    std::atomic<const char*> place{nullptr};  ///< where one waits for other ranks; else null
+  };
+  std::shared_ptr<const Activity> activity() const;
 
   int64_t largest(int64_t value) const;
   int64_t smallest(int64_t value) const;

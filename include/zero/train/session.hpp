@@ -10,6 +10,7 @@
 
 #include "zero/train/failure.hpp"
 #include "zero/train/kernel_threads.hpp"
+#include "zero/train/lookout.hpp"
 #include "zero/train/peers.hpp"
 
 namespace zero::train {
@@ -40,7 +41,9 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   Peers& peers() { return *peers_; }
-  int rank() const { return peers_->rank(); }
+  /// Over this rank from the return of MPI_Init to that of MPI_Finalize.
+  Lookout& lookout() { return *lookout_; }
+  int rank() const { return rank_; }
   int ranks() const { return peers_->ranks(); }
   bool is_first() const { return rank() == 0; }
   int node_ranks() const { return node_ranks_; }   ///< ranks on this host
@@ -69,7 +72,8 @@ class Session {
 
   /// For work in which ranks communicate: an exception on this rank ends all ranks at once.
   void alone(const std::function<void()>& work);
-  /// Prints the failure, unless another rank was first, and ends all ranks with its status.
+  /// Prints the failure, unless another rank was first, and ends all ranks with its status: this
+  /// one at the latest a second after it was printed, those of its node when they see that.
   /// Callable from any thread.
   [[noreturn]] void end_all(const std::exception_ptr& error) noexcept;
 
@@ -86,12 +90,15 @@ class Session {
   Failure complete(Failure failure) const;
   /// False where another rank was first.
   bool report(const Failure& failure) const;
+  [[noreturn]] void leave(Exit exit) const noexcept;
 
   std::unique_ptr<Peers> peers_;
+  std::unique_ptr<Lookout> lookout_;
   std::string host_, folder_, cores_text_;
-  int node_ranks_ = 1, sharers_ = 1, threads_ = 1;
+  int rank_ = 0, node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
   bool leads_node_ = true, threaded_ = false, shares_devices_ = false;
+  std::atomic<bool> finalizes_{false};
   std::optional<KernelThreads> kernel_threads_;
 };
 
@@ -108,7 +115,7 @@ struct Launch {
   int64_t task = 0;    ///< which of them this is
   std::string hint;    ///< what to do where MPI sees fewer
   bool joined = true;  ///< MPI can find the other tasks: else it ends the program by itself
-  bool turns_interrupts = false;  ///< Ctrl-C reaches them as SIGTERM, and before that as SIGCONT
+  bool turns_interrupts = false;  ///< Ctrl-C reaches them as SIGTERM
 };
 Launch launch_of(const std::function<const char*(const char*)>& variable);
 /// Of this process's environment.

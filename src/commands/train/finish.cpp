@@ -80,6 +80,7 @@ train::TimeLimit Run::time_limit() const {
 }
 
 void Run::train_steps() {
+  enter(train::Stage::steps);
   start_seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
   const auto on_step = [this](const train::StepRecord& record) {
     if (log_) log_->step(record);
@@ -129,6 +130,7 @@ std::optional<train::Trainer::Parts::Saves> Run::saves() {
 }
 
 void Run::report() {
+  enter(train::Stage::report);
   const std::string summary =
       train::summary_json({.session = session_,
                            .engine = *engine_,
@@ -179,6 +181,7 @@ void Run::require_saved() {
 }
 
 void Run::end() {
+  enter(train::Stage::end);
   if (folder_ && !train::end_launch(folder_->path(), ending())) {
     std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
   }
@@ -210,6 +213,7 @@ Exit Run::exit_status() const {
 }
 
 void Run::write_samples() {
+  const train::Lookout::Busy sampling(session_.lookout());
   const std::string samples = train::sample_text(engine_->view(), session_.peers(), build_.model,
                                                  *sample_tokenizer_, sample_options());
   if (folder_) write_file("sample.txt", samples + "\n");

@@ -51,6 +51,7 @@ void warn_of_keys_of_devices(const ConfigInput& input) {
 }  // namespace
 
 void Run::read_input() {
+  enter(train::Stage::input);
   session_.together([&] { input_ = read_config_file(line_.input, line_.overrides); });
   if (session_.is_first()) {
     for (const std::string& warning : input_.warnings) warn(warning);
@@ -63,10 +64,12 @@ void Run::read_input() {
   train::require_same(session_, "the program", version());
   train::require_same_settings(session_, effective_toml(input_));
   config_ = input_.config;
+  if (config_.run.watchdog) session_.lookout().set_patience(double(config_.run.watchdog));
   session_.start_threads(config_.run.threads, config_.run.share_device);
 }
 
 void Run::compile_plan() {
+  enter(train::Stage::plan);
   const train::Team team{
       .ranks = session_.ranks(), .threads = session_.threads(), .gpus = drives_devices()};
   const int64_t nodes_most = session_.peers().largest(session_.node_ranks());
@@ -127,6 +130,7 @@ void Run::place(const train::Team& team, const train::MemoryLimit& limit,
 }
 
 void Run::open_data_sets() {
+  enter(train::Stage::data);
   const DataOptions options = train::data_options(config_);
   watch_.emplace(data_files(options));
   session_.together([&] { data_ = open_data(options); });
@@ -174,6 +178,7 @@ void Run::resolve_length() {
 }
 
 void Run::open_folder() {
+  enter(train::Stage::folder);
   session_.together([&] {
     if (!session_.is_first()) return;
     folder_.emplace(config_.run.output);
@@ -275,6 +280,7 @@ bool Run::is_finished() {
 }
 
 void Run::begin() {
+  enter(train::Stage::memory);
   begin_launch();
   if (!start_from_) introduce_start();
   make_engine();

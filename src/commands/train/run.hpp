@@ -93,6 +93,7 @@ class Run {
   std::string ending() const;
   std::string how_to_go_on() const;
   void say(const std::string& text) { console_.say(text); }
+  void enter(train::Stage stage) { session_.lookout().enter(stage); }
 
   train::Session& session_;
   const CommandLine& line_;
