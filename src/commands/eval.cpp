@@ -28,6 +28,7 @@ train::Evaluation evaluate(Session& session, const Model& model) {
   const std::vector<float> rates = train::learning_rates(model.config);
   train::Engine engine(session, model.build, train::rules_of(model.config, rates), {});
   session.together([&] { train::load_weights(*model.stored, engine.view()); });
+  session.lookout().enter(train::Stage::steps);
   const kernels::StepInputs inputs{.seed = uint64_t(model.config.run.seed),
                                    .step = 1,
                                    .first_sample = 0,

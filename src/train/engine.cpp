@@ -233,7 +233,7 @@ std::unique_ptr<Watchdog> Engine::make_watchdog(std::function<int64_t()> finishe
                         .running = std::move(running),
                         .on_hang = [&lookout, seconds = watchdog_seconds_](
                                        const std::string& at) { lookout.give_up(at, seconds); },
-                        .excused = [&lookout] { return lookout.any_is_busy(); }});
+                        .excused = [&lookout] { return lookout.is_patient(); }});
 }
 
 Board& Engine::board() const { return session_.lookout().board(); }

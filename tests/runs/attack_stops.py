@@ -133,13 +133,25 @@ def goes_on_behind_its_end(process, pids):
     return process.poll() in (0, 1)
 
 
-def wait_for_end(process, pids):
-    """Seconds until launcher and ranks were gone; more than the limit where they were not."""
-    begun = time.monotonic()
+def written(folder):
+    """What a run that moves adds to."""
+    try:
+        return sum(path.lstat().st_size for path in folder.rglob("*"))
+    except OSError:
+        return time.monotonic()  # something went away just now
+
+
+def wait_for_end(process, pids, folder):
+    """Seconds in which nothing moved until launcher and ranks were gone; more than the limit where
+    they were not."""
+    begun, seen = time.monotonic(), -1
     while time.monotonic() - begun <= LIMIT_SECONDS:
         if process.poll() is not None and not any(map(is_alive, pids)):
             break
-        time.sleep(0.02)
+        now = written(folder)
+        if now != seen:
+            begun, seen = time.monotonic(), now
+        time.sleep(0.05)
     seconds = time.monotonic() - begun
     if seconds > LIMIT_SECONDS and goes_on_behind_its_end(process, pids):
         return 0
@@ -170,7 +182,7 @@ def run(program, attack, whole_seconds):
         return "no start", [f"waits: {attack.ranks} ranks do not begin"]
     time.sleep(attack.moment * whole_seconds)
     may_die = send(attack, process, pids)
-    seconds = wait_for_end(process, pids)
+    seconds = wait_for_end(process, pids, program.folder / "runs" / str(attack.number))
     result = program.wait(process, run=str(attack.number))
     found = problems_of(result, seconds, may_die)
     if found:

@@ -59,7 +59,9 @@ class Lookout {
    private:
     Lookout& lookout_;
   };
-  bool any_is_busy() const { return board_ && board().any_is_busy(); }
+  /// A run's own watchdog is to leave what does not move to this one: before the first step, and
+  /// while a rank that lives is busy.
+  bool is_patient() const { return stage() < Stage::steps || (board_ && board().any_is_busy()); }
 
   /// Nothing has finished for `patience` seconds; this rank is at `at`. Returns never: the first
   /// rank that lives ends all, the others follow.
