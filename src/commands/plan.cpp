@@ -6,7 +6,6 @@
 #include "src/commands/machine_rates.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/comm/communicator.hpp"
-#include "zero/config/read_config.hpp"
 #include "zero/device/device.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/homes.hpp"
@@ -158,6 +157,14 @@ std::string largest_text(const RunConfig& asked, int64_t micro, const train::Mem
               train::bytes_text(double(within.bytes)), " (", within.source, ")\n");
 }
 
+std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {
+  const char* const key = "zero.stage3_param_persistence_threshold";
+  const auto written = input.written.find(key);
+  const std::string idle = train::idle_threshold(input.config, plan);
+  if (written == input.written.end() || idle.empty()) return {};
+  return {text(written->second.place, ": ", key, ": ", idle)};
+}
+
 int plan(const CommandLine& line) {
   const ConfigInput input = read_config_file(line.input, line.overrides);
   for (const std::string& warning : input.warnings) warn(warning);
@@ -178,6 +185,7 @@ int plan(const CommandLine& line) {
     placement = train::choose_placement(config, team, limit, target.machine);
   });
   const train::Build& build = placement.build;
+  for (const std::string& warning : plan_warnings(input, build.plan)) warn(warning);
   const train::PlanReport report = train::report_plan(build, target.machine, limit);
   if (!line.json) {
     std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);

@@ -104,11 +104,26 @@ std::string two_halves(const RunConfig& c) {
   return "fp16 and bf16 exclude each other; set one of them to false";
 }
 
-/// bf16 on the wire is the compute type as it is; nothing is rounded for the way.
+bool sends_bf16(const RunConfig& c) {
+  return c.communication_data_type == CommunicationDtype::bf16;
+}
+
 std::string other_type_on_the_wire(const RunConfig& c) {
-  if (c.communication_data_type != CommunicationDtype::bf16 || c.bf16.enabled) return kFine;
+  if (!sends_bf16(c) || c.bf16.enabled) return kFine;
   return text("gradients travel in ", c.fp16.enabled ? "fp16" : "fp32",
-              " here; write \"auto\", or bf16.enabled = true");
+              " here; write communication_data_type = \"auto\", or bf16.enabled = true");
+}
+
+std::string other_sums_on_more_ranks(const RunConfig& c) {
+  if (!sends_bf16(c) || !c.numerics.reproducible) return kFine;
+  return "sums that are rounded for their way depend on the number of ranks; write "
+         "communication_data_type = \"auto\", or numerics.reproducible = false";
+}
+
+std::string unrounded_on_the_wire(const RunConfig& c) {
+  if (!sends_bf16(c) || c.numerics.gradient_dtype != GradientDtype::fp32) return kFine;
+  return "sums of gradients are either rounded for their way or kept in fp32; write "
+         "communication_data_type = \"auto\", or numerics.gradient_dtype = \"compute\"";
 }
 
 std::string low_first_scale(const RunConfig& c) {
@@ -361,6 +376,14 @@ std::vector<Rule> number_rules() {
       {.keys = {"communication_data_type", "bf16.enabled", "fp16.enabled"},
        .broken = other_type_on_the_wire,
        .example = {"communication_data_type = \"bf16\""}},
+      {.keys = {"communication_data_type", "numerics.reproducible"},
+       .broken = other_sums_on_more_ranks,
+       .example = {"bf16.enabled = true", "communication_data_type = \"bf16\"",
+                   "numerics.reproducible = true"}},
+      {.keys = {"communication_data_type", "numerics.gradient_dtype"},
+       .broken = unrounded_on_the_wire,
+       .example = {"bf16.enabled = true", "communication_data_type = \"bf16\"",
+                   "numerics.gradient_dtype = \"fp32\""}},
       {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
        .broken = low_first_scale,
        .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},

@@ -89,8 +89,13 @@ void batch_fields(Table& table, RunConfig& c) {
   table.integer("gradient_accumulation_steps", c.gradient_accumulation_steps,
                 {.low = 1, .high = 1e6, .automatic = true});
   table.real("gradient_clipping", c.gradient_clipping, {.high = 1e30});
-  table.choice("communication_data_type", c.communication_data_type, {"auto", "fp32", "bf16"},
-               " (sums of gradients overflow in fp16)");
+  table
+      .choice("communication_data_type", c.communication_data_type, {"auto", "fp32", "bf16"},
+              " (sums of gradients overflow in fp16)")
+      .note =
+      "auto and fp32 lose nothing: a gradient of one micro-batch travels as it is, a sum of "
+      "several "
+      "in fp32; bf16, of bf16 runs, rounds such a sum for its way and adds it in fp32 behind it";
   table.flag("wall_clock_breakdown", c.wall_clock_breakdown);
   table.integer("steps_per_print", c.run.log_interval, {.low = 1}).alias_of = "run.log_interval";
 }
@@ -167,7 +172,12 @@ void zero_fields(Table& table, ZeroConfig& c) {
   table.integer("allgather_bucket_size", c.allgather_bucket_size, {.low = 1}).standing = kCap;
   table.flag("overlap_comm", c.overlap_comm);
   table.integer("stage3_prefetch_bucket_size", c.stage3_prefetch_bucket_size, {}).standing = kCap;
-  table.integer("stage3_param_persistence_threshold", c.stage3_param_persistence_threshold, {});
+  Field& kept =
+      table.integer("stage3_param_persistence_threshold", c.stage3_param_persistence_threshold, {});
+  kept.standing = kCap;
+  kept.note =
+      "it is compared with whole units, and a run says so where it keeps none of them; there it "
+      "counts single parameters";
   table.integer("stage3_max_live_parameters", c.stage3_max_live_parameters, {}).standing = kCap;
   table.integer("stage3_max_reuse_distance", c.stage3_max_reuse_distance, {}).standing = kCap;
   table.flag("stage3_gather_16bit_weights_on_model_save",

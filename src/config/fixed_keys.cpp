@@ -144,8 +144,9 @@ const FixedKey kZeroKeys[] = {
     {"zero.zero_quantized_gradients",
      {false},
      kRefused,
-     "gradients travel unquantised; write false, and communication_data_type = \"bf16\" to halve "
-     "their bytes"},
+     "gradients travel unquantised; write false, and communication_data_type = \"bf16\" in a bf16 "
+     "run "
+     "to halve the bytes of sums of several micro-batches at stages 0 and 1"},
     {"zero.elastic_checkpoint",
      {false, true},
      kAlways,

@@ -26,6 +26,10 @@ void check_request(const Request& r) {
                     std::bit_floor(unsigned(r.ranks)),
                     " ranks or write numerics.reproducible = false");
   }
+  const bool may_round = r.compute == Dtype::bf16 && !r.reproducible && !r.gradient_fp32;
+  ZERO_REQUIRE(may_round || !r.wire_bf16, "sums are rounded to bf16 for their way in a plan of ",
+               name_of(r.compute), r.reproducible ? ", which is reproducible" : "",
+               r.gradient_fp32 ? ", whose gradients stay unrounded" : "");
   check_bucket("zero.reduce_bucket_size", r.reduce_bucket_numel, r.ranks);
   check_bucket("zero.allgather_bucket_size", r.gather_bucket_numel, r.ranks);
 }

@@ -17,6 +17,7 @@ GradientLayout gradient_layout(const Request& request) {
   layout.local_sum = several && !layout.counter && layout.full;
   layout.in_products = layout.local_sum && request.sums_in_products;
   layout.round = layout.element != request.compute && !request.gradient_fp32;
+  layout.wire_bf16 = layout.local_sum && !alone && request.wire_bf16;
   return layout;
 }
 

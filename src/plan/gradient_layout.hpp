@@ -18,6 +18,7 @@ struct GradientLayout {
   bool in_products;  ///< local sums: products add gradients of weights to them themselves
   bool gather_sums;  ///< stage 0: finished shards are gathered to every rank
   bool round;        ///< the optimizer and the norm round fp32 to the compute dtype
+  bool wire_bf16;    ///< local sums are rounded to bf16 for their way between ranks
 };
 
 GradientLayout gradient_layout(const Request& request);

@@ -121,7 +121,21 @@ void Reducer::sum_locally(int32_t u, int32_t micro) {
                                part(sum, range, 4, micro > 0 ? Mode::update : Mode::write)}});
   }
   if (micro < writer_.request().micro_batches - 1 || writer_.request().ranks == 1) return;
-  reduce(u, sum, writer_.owned(sum, unit.shard_numel * 4, Mode::write), Dtype::f32, false);
+  const bool rounds = writer_.layout().wire_bf16;
+  if (rounds) round_for_the_way(u);
+  reduce(u, rounds ? bucket_[size_t(u)] : sum,
+         writer_.owned(sum, unit.shard_numel * 4, Mode::write), Dtype::f32, false);
+}
+
+// The bucket of the last micro-batch has been added, and takes what travels.
+void Reducer::round_for_the_way(int32_t u) {
+  writer_.emit({.kind = Kind::round_sum,
+                .lane = lane(),
+                .unit = u,
+                .in = Dtype::f32,
+                .out = Dtype::bf16,
+                .operands = {writer_.whole(sum_[size_t(u)], Mode::read),
+                             writer_.whole(bucket_[size_t(u)], Mode::write)}});
 }
 
 // More ranks than one pass of the tree adds leave the sums of groups of them on its way.
@@ -247,13 +261,39 @@ void Reducer::finish_step(int32_t u) {
                 .round = layout.round,
                 .operands = {writer_.owned(gradient, shard_bytes, Mode::read),
                              writer_.whole(writer_.plan().step_sums, Mode::update)}});
-  if (layout.gather_sums) {
-    writer_.all_gather(u, {.element = layout.element,
-                           .shard = writer_.owned(gradient, shard_bytes, Mode::read),
-                           .full = writer_.whole(gradient, Mode::update),
-                           .bucket_numel = writer_.request().reduce_bucket_numel});
-  }
+  if (layout.gather_sums) gather_sum(u);
   if (gradient != unit.gradient) send_to_host(u);
+}
+
+// Stage 0. What reads the sum rounds it to bf16 anyway, so that nothing is lost by rounding it
+// before it travels.
+void Reducer::gather_sum(int32_t u) {
+  const GradientLayout& layout = writer_.layout();
+  const int32_t sum = sum_[size_t(u)], travels = layout.wire_bf16 ? bucket_[size_t(u)] : sum;
+  const Dtype element = layout.wire_bf16 ? Dtype::bf16 : layout.element;
+  const int64_t shard_numel = writer_.unit(u).shard_numel;
+  const Operand shard =
+      writer_.owned(travels, shard_numel * int64_t(bytes_of(element)), Mode::update);
+  if (layout.wire_bf16) {
+    writer_.emit({.kind = Kind::round_sum,
+                  .lane = Lane::gather,
+                  .unit = u,
+                  .in = Dtype::f32,
+                  .out = element,
+                  .operands = {writer_.owned(sum, shard_numel * 4, Mode::read), shard}});
+  }
+  Operand sent = shard;
+  sent.mode = Mode::read;
+  writer_.all_gather(u, {.element = element,
+                         .shard = sent,
+                         .full = writer_.whole(travels, Mode::update),
+                         .bucket_numel = writer_.request().reduce_bucket_numel});
+  if (!layout.wire_bf16) return;
+  writer_.emit({.kind = Kind::accumulate,
+                .lane = Lane::gather,
+                .unit = u,
+                .in = element,
+                .operands = {writer_.whole(travels, Mode::read), writer_.whole(sum, Mode::write)}});
 }
 
 // Rounded on the device, so that as few bytes cross as the optimizer reads.

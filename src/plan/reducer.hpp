@@ -35,6 +35,8 @@ class Reducer {
   Operand group_sums(int32_t u, int64_t piece_numel);
   void leaf(int32_t u, int32_t to, bool add);
   void merge(int32_t u, int32_t from, int32_t to);
+  void round_for_the_way(int32_t u);
+  void gather_sum(int32_t u);
   void count(int32_t u, int32_t micro);
   int32_t merge_leftovers(int32_t u);
   void finish_step(int32_t u);

@@ -1,9 +1,11 @@
 #include "zero/train/build.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/train/checkpoint_payload.hpp"
 #include "src/train/frozen_disk.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/config/model_sizes.hpp"
 #include "zero/config/schedule.hpp"
@@ -80,6 +82,7 @@ plan::Request request_of(const RunConfig& config, const Team& team, const BatchS
           .reproducible = config.numerics.reproducible,
           .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
           .threads = team.threads,
+          .wire_bf16 = config.communication_data_type == CommunicationDtype::bf16,
           .sums_in_products = fuses_products(config, kernels::fuses_products()) &&
                               sums_pay(compute_dtype(config), model_of(config).width,
                                        batch.micro * config.data.sequence_length),
@@ -97,23 +100,6 @@ plan::Request request_of(const RunConfig& config, const Team& team, const BatchS
           .pinned_host = pins_host(config),
           .activation_home = tier_of(config.offload_activations.home()),
           .staged_activations = int(config.offload_activations.buffer_count)};
-}
-
-bool sends_gradients(const plan::Plan& plan, const plan::PlanOp& op) {
-  if (op.kind == plan::Kind::reduce_scatter) return true;
-  return op.kind == plan::Kind::all_gather &&
-         plan.buffers[size_t(op.operands[0].buffer)].use == plan::Use::gradients;
-}
-
-/// A gradient of one micro-batch travels in the compute dtype as it is, a sum of several in fp32: a
-/// setting never changes that, so the plan tells whether bf16 is what was asked for.
-void refuse_unless_bf16_travels(const RunConfig& config, const plan::Plan& plan) {
-  if (config.communication_data_type != CommunicationDtype::bf16) return;
-  for (const plan::PlanOp& op : plan.bodies[plan::kStep].ops) {
-    if (!sends_gradients(plan, op) || op.in == Dtype::bf16) continue;
-    refuse_settings({"communication_data_type"}, "gradients travel in ", name_of(op.in),
-                    " here; write \"auto\", or zero.stage = 2, which sends single micro-batches");
-  }
 }
 
 /// A model may be so shallow, or recompute so little, that the backward pass asks at once for all
@@ -199,7 +185,6 @@ Build build(const RunConfig& config, const Team& team, double streamed_share) {
   request.streamed_share = streamed_share;
   made.plan = plan::compile(request, training_graph(config, made.model, team, made.batch.micro),
                             evaluation_graph(config, made.model, team, made.evaluation_micro));
-  refuse_unless_bf16_travels(config, made.plan);
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(config.checkpoint.weights_only);
@@ -226,6 +211,17 @@ double streamed_share_for(const RunConfig& config, const Team& team, const plan:
   return plan::streamed_share_for(request_of(config, team, batch),
                                   training_graph(config, model_of(config), team, batch.micro),
                                   machine);
+}
+
+std::string idle_threshold(const RunConfig& config, const plan::Plan& plan) {
+  const int64_t threshold = config.zero.stage3_param_persistence_threshold;
+  const auto smallest =
+      std::min_element(plan.units.begin(), plan.units.end(),
+                       [](const plan::Unit& a, const plan::Unit& b) { return a.numel < b.numel; });
+  if (threshold == 0 || !smallest->is_fetched() || threshold >= smallest->numel) return "";
+  return text(threshold, " has no effect: it is compared with whole units, of which the ",
+              "smallest, ", smallest->name, ", has ", counted(smallest->numel, "element"),
+              "; write that or more, or 0");
 }
 
 std::vector<float> learning_rates(const RunConfig& config) {

@@ -62,9 +62,25 @@ TEST(Contradictions, WhatIsDoneInAnyCaseMayBeSaid) {
             "");
   const std::string bf16 = "communication_data_type = \"bf16\"";
   EXPECT_EQ(error_of(complete({"bf16.enabled = true", bf16})), "");
-  EXPECT_EQ(error_of(complete({bf16, "fp16.enabled = true"})),
-            "in.toml:5: fp16.enabled: gradients travel in fp16 here; write \"auto\", or "
-            "bf16.enabled = true");
+  EXPECT_EQ(
+      error_of(complete({bf16, "fp16.enabled = true"})),
+      "in.toml:5: fp16.enabled: gradients travel in fp16 here; write communication_data_type = "
+      "\"auto\", or bf16.enabled = true");
+}
+
+TEST(Warnings, SayThatFp32OnTheWireIsWhatAutoDoes) {
+  const auto warnings = [](const Lines& lines) {
+    return read_config(join(complete(lines)), "in.toml").warnings;
+  };
+  const std::string fp32 = "communication_data_type = \"fp32\"";
+  EXPECT_THAT(warnings({fp32}), testing::IsEmpty()) << "it is what travels";
+  EXPECT_THAT(warnings({"communication_data_type = \"auto\"", "bf16.enabled = true"}),
+              testing::IsEmpty());
+  EXPECT_THAT(warnings({"bf16.enabled = true", fp32}),
+              testing::ElementsAre(testing::StartsWith(
+                  "in.toml:5: communication_data_type: \"fp32\" is done as \"auto\": ")));
+  EXPECT_THAT(warnings({"fp16.enabled = true", fp32}),
+              testing::ElementsAre(HasSubstr("travel in fp16, as they are")));
 }
 
 TEST(Conditions, EveryIdleKeyIsRefusedBesideTheKeyThatDisablesIt) {

@@ -147,7 +147,7 @@ testing::HandPlan collectives(int64_t piece_numel) {
     for (int64_t begin = 0; begin < 2; begin += piece_numel) {
       plan::PlanOp& op = hand.op(kind, Lane::reduce, {});
       op.shard_numel = 2, op.piece_begin = begin, op.piece_numel = piece_numel;
-      op.operands = {hand.whole(full, Mode::read), own_shard(full, 8, Mode::update)};
+      op.operands = {hand.whole(full, Mode::read), own_shard(full, 8, Mode::update), {}};
       if (gather) op.operands = {own_shard(full, 8, Mode::read), hand.whole(full, Mode::update)};
     }
   }

@@ -120,6 +120,45 @@ def a_dry_run_prints_the_plan_and_touches_nothing(program):
     check(refused.status == 6, f"status 6, not {refused.status}", refused)
 
 
+def a_threshold_below_every_unit_is_a_warning_with_its_place(program):
+    """Of two ranks the smallest unit is the embedding: 290 rows of 64, padded to 20480 elements."""
+    key = "zero.stage3_param_persistence_threshold"
+    begin = f"zeroapp: warning: command line: {key}: "
+    for value, ranks, warns in ((20479, 2, True), (20480, 2, False), (0, 2, False)):
+        typed = ("zero.stage=3", f"{key}={value}", "run.steps=1")
+        plan = program.alone("plan", "tiny.toml", *typed, "--ranks", str(ranks))
+        run = program.train(ranks, *typed)
+        check(plan.status == 0 and run.finished(), f"{key} = {value} is taken", run)
+        for result in (plan, run):
+            told = f"{begin}{value} has no effect" in result.err
+            check(told == warns, f"a warning of {value}: {warns}, not {told}", result)
+            check(not warns or "embedding, has 20480 elements" in result.err, "the size", result)
+    silent = program.train(2, "zero.stage=3", "run.steps=1")
+    check(key not in silent.err, "no word of a default", silent)
+
+
+def fp32_on_the_wire_is_auto_and_says_so(program):
+    typed = ("bf16.enabled=true", "zero.stage=1", "train_batch_size=12")
+    plain, rounded = trained(program, *typed), trained(program, *typed,
+                                                       "communication_data_type=bf16")
+    fp32 = trained(program, *typed, "communication_data_type=fp32")
+    check(bits(fp32) == bits(plain), "fp32 has the bits of auto", fp32)
+    check(fp32.summary["sent"] == plain.summary["sent"], "and its bytes", fp32)
+    told = 'communication_data_type: "fp32" is done as "auto"'
+    check(told in fp32.err and told not in plain.err, "which it says", fp32)
+    check(bits(rounded) != bits(plain), "bf16 rounds", rounded)
+    loss, other = (result.metrics[-1]["loss"] for result in (plain, rounded))
+    check(abs(loss - other) < 1e-2, f"and changes a loss of {loss} to {other}", rounded)
+    for setting, works in (("numerics.reproducible=true", "numerics.reproducible = false"),
+                           ("numerics.gradient_dtype=fp32", 'gradient_dtype = "compute"'),
+                           ("bf16.enabled=false", "bf16.enabled = true"),
+                           ("fp16.enabled=true", "bf16.enabled = true")):
+        settings = ["bf16.enabled=true", "communication_data_type=bf16", setting]
+        if setting.startswith(("bf16", "fp16")):
+            settings = settings[1:]
+        check_refused(program.alone("plan", "tiny.toml", *settings), 2, works)
+
+
 def validation_is_read_from_its_own_file(program, plain):
     program.write("other.txt", "A rose is a rose is a rose.\n" * 60)
     own = ("data.validation_fraction=0", "data.validation=other.txt")
@@ -146,6 +185,8 @@ def main():
     a_constant_loss_scale_ends_by_bad_steps(program)
     a_dynamic_loss_scale_ends_at_its_minimum(program)
     validation_is_read_from_its_own_file(program, plain)
+    a_threshold_below_every_unit_is_a_warning_with_its_place(program)
+    fp32_on_the_wire_is_auto_and_says_so(program)
     print("all options act")
 
 

@@ -42,7 +42,6 @@ def what_ranks_make_impossible_has_its_place(program):
             (3, "start 2 ranks", batch, "numerics.reproducible = true"),
             (3, "write 3 or more", batch, "zero.reduce_bucket_size = 2"),
             (3, "write 3 or more", batch, "zero.stage = 1", "zero.allgather_bucket_size = 2"),
-            (2, "write \"auto\"", "bf16.enabled = true", "communication_data_type = bf16"),
             (1, "buffer_count = 1", full, "activation_checkpointing.offload = cpu")):
         key = settings[-1].split(" = ")[0]
         typed = [setting.replace(" = ", "=") for setting in settings]

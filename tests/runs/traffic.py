@@ -19,6 +19,7 @@ KINDS = {
     # At the formula's bound: nothing stays gathered from one use to the next.
     "releasing": ("zero.stage3_max_reuse_distance=0", "zero.stage3_param_persistence_threshold=0"),
     "bf16": ("bf16.enabled=true",),
+    "rounded": ("bf16.enabled=true", "communication_data_type=bf16"),
     "LAMB": ("optimizer.type=LAMB",),
     "reproducible": ("numerics.reproducible=true",),
 }
@@ -43,6 +44,7 @@ CASES = [
     Case(SHM, 2, 1, 3, "releasing"), Case(SHM, 4, 3, 3, "releasing"),
     Case(MPI, 2, 3, 3, "releasing"),
     *[Case(SHM, 2, accumulation, stage, "bf16") for accumulation in (1, 3) for stage in range(4)],
+    *[Case(SHM, 2, 3, stage, "rounded") for stage in range(4)],
     *[Case(SHM, 2, 3, stage, "LAMB") for stage in range(4)], Case(MPI, 2, 3, 2, "LAMB"),
     *[Case(SHM, 2, 3, stage, "reproducible") for stage in range(4)],
     Case(MPI, 4, 2, 1, "reproducible"),
@@ -81,8 +83,10 @@ def expected_elements(case):
 
 
 def expected_widths(case):
-    """Bytes of an element, reduced and gathered: sums of several micro-batches travel in fp32, and
-    at stage 0 what is gathered is such a sum."""
+    """Bytes of an element, reduced and gathered: sums of several micro-batches travel in fp32, unless
+    they are rounded for their way, and at stage 0 what is gathered is such a sum."""
+    if case.kind == "rounded":
+        return 2, 2
     if case.kind != "bf16":
         return 4, 4
     summed = case.accumulation > 1 and case.stage < 2

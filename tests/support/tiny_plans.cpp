@@ -76,6 +76,8 @@ plan::Request random_request(uint64_t seed) {
   request.keep_distance_numel = draw.one_of<int64_t>({0, 10'000, 1'000'000'000});
   request.live_numel = draw.one_of<int64_t>({15'000, 1'000'000'000});
   request.sums_in_products = draw.below(2) == 1;
+  const bool may_round = request.compute == Dtype::bf16 && !request.reproducible;
+  request.wire_bf16 = may_round && !request.gradient_fp32 && seed % 2 == 0;
   return request;
 }
 

@@ -126,27 +126,39 @@ TEST(Build, PassesThePrecisionOn) {
   EXPECT_EQ(build(config, {}).plan.request.compute, Dtype::f16);
 }
 
-TEST(Build, RefusesBf16OnTheWireWhereGradientsTravelInAnotherType) {
+TEST(Build, RoundsSumsForTheirWayWhereBf16IsAskedFor) {
   RunConfig config = tiny();
-  config.communication_data_type = CommunicationDtype::bf16;
-  EXPECT_NO_THROW(build(config, {.ranks = 1})) << "nothing travels";
-  for (int64_t stage : {0, 1, 2, 3}) {
-    config.zero.stage = stage;
-    EXPECT_THROW(build(config, {.ranks = 8}), Error) << "fp32 at stage " << stage;
+  config.bf16.enabled = true;
+  for (const auto type : {CommunicationDtype::automatic, CommunicationDtype::fp32}) {
+    config.communication_data_type = type;
+    EXPECT_FALSE(build(config, {.ranks = 2}).plan.request.wire_bf16);
   }
+  const uint64_t as_auto = build(config, {.ranks = 2}).plan.hash();
+  config.communication_data_type = CommunicationDtype::automatic;
+  EXPECT_EQ(build(config, {.ranks = 2}).plan.hash(), as_auto) << "fp32 is auto";
+  config.communication_data_type = CommunicationDtype::bf16;
+  EXPECT_TRUE(build(config, {.ranks = 2}).plan.request.wire_bf16);
+  EXPECT_NE(build(config, {.ranks = 2}).plan.hash(), as_auto);
 }
 
-TEST(Build, SendsBf16WhereSingleMicroBatchesTravel) {
+TEST(Build, SaysOfAThresholdBelowEveryUnitThatItHasNoEffect) {
   RunConfig config = tiny();
-  config.communication_data_type = CommunicationDtype::bf16;
-  config.bf16.enabled = true;
-  EXPECT_NO_THROW(build(config, {.ranks = 8})) << "one micro-batch";
-  EXPECT_THROW(build(config, {.ranks = 2}), Error) << "four are summed first";
-  config.numerics.reproducible = true;
-  EXPECT_NO_THROW(build(config, {.ranks = 2})) << "each is reduced on its own";
-  config.numerics.reproducible = false;
-  config.zero.stage = 2;
-  EXPECT_NO_THROW(build(config, {.ranks = 2}));
+  config.zero.stage = 3;
+  const plan::Plan plan = build(config, {.ranks = 2}).plan;
+  int64_t smallest = INT64_MAX;
+  for (const plan::Unit& unit : plan.units) smallest = std::min(smallest, unit.numel);
+  const auto said = [&](int64_t threshold, int64_t stage, int ranks) {
+    config.zero.stage3_param_persistence_threshold = threshold;
+    config.zero.stage = stage;
+    return idle_threshold(config, build(config, {.ranks = ranks}).plan);
+  };
+  EXPECT_NE(said(smallest - 1, 3, 2).find(text("has ", smallest, " elements; write that")),
+            std::string::npos)
+      << said(smallest - 1, 3, 2);
+  EXPECT_EQ(said(smallest, 3, 2), "");
+  EXPECT_EQ(said(0, 3, 2), "") << "nothing is to stay";
+  EXPECT_EQ(said(1, 2, 2), "") << "nothing is gathered in a step";
+  EXPECT_EQ(said(1, 3, 1), "") << "a rank alone gathers nothing";
 }
 
 /// The key that a refusal names first.
@@ -163,10 +175,6 @@ TEST(Build, RefusesByTheKeysWhatRanksMakeImpossible) {
   RunConfig config = tiny();
   config.train_batch_size = 7;
   EXPECT_EQ(key_refused(config, {.ranks = 3}), "train_batch_size");
-  config = tiny();
-  config.bf16.enabled = true;
-  config.communication_data_type = CommunicationDtype::bf16;
-  EXPECT_EQ(key_refused(config, {.ranks = 2}), "communication_data_type");
   config = tiny();
   config.model.layers = 1;
   config.recompute = {.mode = Recompute::Mode::full, .layers = {}};

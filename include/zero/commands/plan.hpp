@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "zero/commands/command_line.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/train/plan_report.hpp"
 
 namespace zero::commands {
@@ -15,6 +17,10 @@ int plan(const CommandLine& line);
 /// What became of train_micro_batch_size_per_gpu = "max", for people; "" where it was not asked
 /// for.
 std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit);
+
+/// What a plan shows of settings that the user wrote and that it has no use for, each with its
+/// place.
+std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan);
 
 /// How a refused plan may be given more ranks.
 struct MoreRanks {

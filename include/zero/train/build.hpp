@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "zero/config/batch.hpp"
@@ -69,6 +70,10 @@ int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machi
 /// Likewise the share of the units whose states rest elsewhere that the device should update: see
 /// plan::streamed_share_for().
 double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
+
+/// Says that zero.stage3_param_persistence_threshold keeps no unit gathered, as it is smaller than
+/// all of them; "" where it does, or is 0, or where no unit is gathered.
+std::string idle_threshold(const RunConfig& config, const plan::Plan& plan);
 
 /// The learning rate of every update of the run; throws Error(kUsage) for more than 100 million.
 std::vector<float> learning_rates(const RunConfig& config);

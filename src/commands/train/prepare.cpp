@@ -96,6 +96,9 @@ void Run::compile_plan() {
                 .rates = expected_rates(machine, session_.node_ranks()),
                 .step = plan_.forecast.disk[plan::kStep]};
   });
+  if (session_.is_first()) {
+    for (const std::string& warning : plan_warnings(input_, build_.plan)) warn(warning);
+  }
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
   session_.together([&] { refuse_unless_fits(plan_, asked, team, {.most = team.ranks}); });
   train::require_same(session_, "the plan", text(build_.plan.hash()));
