@@ -104,28 +104,6 @@ std::string two_halves(const RunConfig& c) {
   return "fp16 and bf16 exclude each other; set one of them to false";
 }
 
-bool sends_bf16(const RunConfig& c) {
-  return c.communication_data_type == CommunicationDtype::bf16;
-}
-
-std::string other_type_on_the_wire(const RunConfig& c) {
-  if (!sends_bf16(c) || c.bf16.enabled) return kFine;
-  return text("gradients travel in ", c.fp16.enabled ? "fp16" : "fp32",
-              " here; write communication_data_type = \"auto\", or bf16.enabled = true");
-}
-
-std::string other_sums_on_more_ranks(const RunConfig& c) {
-  if (!sends_bf16(c) || !c.numerics.reproducible) return kFine;
-  return "sums that are rounded for their way depend on the number of ranks; write "
-         "communication_data_type = \"auto\", or numerics.reproducible = false";
-}
-
-std::string unrounded_on_the_wire(const RunConfig& c) {
-  if (!sends_bf16(c) || c.numerics.gradient_dtype != GradientDtype::fp32) return kFine;
-  return "sums of gradients are either rounded for their way or kept in fp32; write "
-         "communication_data_type = \"auto\", or numerics.gradient_dtype = \"compute\"";
-}
-
 std::string low_first_scale(const RunConfig& c) {
   const double first = std::ldexp(1.0, int(c.fp16.initial_scale_power));
   const bool dynamic = c.fp16.enabled && c.fp16.loss_scale == 0;
@@ -373,17 +351,6 @@ std::vector<Rule> number_rules() {
       {.keys = {"fp16.enabled", "bf16.enabled"},
        .broken = two_halves,
        .example = {"fp16.enabled = true", "bf16.enabled = true"}},
-      {.keys = {"communication_data_type", "bf16.enabled", "fp16.enabled"},
-       .broken = other_type_on_the_wire,
-       .example = {"communication_data_type = \"bf16\""}},
-      {.keys = {"communication_data_type", "numerics.reproducible"},
-       .broken = other_sums_on_more_ranks,
-       .example = {"bf16.enabled = true", "communication_data_type = \"bf16\"",
-                   "numerics.reproducible = true"}},
-      {.keys = {"communication_data_type", "numerics.gradient_dtype"},
-       .broken = unrounded_on_the_wire,
-       .example = {"bf16.enabled = true", "communication_data_type = \"bf16\"",
-                   "numerics.gradient_dtype = \"fp32\""}},
       {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
        .broken = low_first_scale,
        .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},
@@ -405,6 +372,7 @@ std::vector<Rule> join() {
   std::vector<Rule> all = session_rules();
   for (Rule& rule : model_rules()) all.push_back(std::move(rule));
   for (Rule& rule : number_rules()) all.push_back(std::move(rule));
+  for (Rule& rule : wire_rules()) all.push_back(std::move(rule));
   for (Rule& rule : tier_rules()) all.push_back(std::move(rule));
   for (Rule& rule : activation_rules()) all.push_back(std::move(rule));
   for (Rule& rule : checkpoint_rules()) all.push_back(std::move(rule));

@@ -29,6 +29,8 @@ struct Condition {
 };
 
 std::span<const Rule> rules();
+/// Those of rules() on how gradients travel between ranks.
+std::vector<Rule> wire_rules();
 std::span<const Condition> conditions();
 
 /// A setting that does nothing because of another key's value.
@@ -46,5 +48,8 @@ std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const 
 /// values are legal, `fields` being fields_of(config). A setting without effect that is only a
 /// warning goes back to its default.
 void check_rules(const RunConfig& config, std::span<const Field> fields, Report& report);
+
+/// Warns of a communication_data_type that is done as another.
+void warn_of_the_wire(const RunConfig& config, Report& report);
 
 }  // namespace zero

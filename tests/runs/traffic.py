@@ -83,8 +83,8 @@ def expected_elements(case):
 
 
 def expected_widths(case):
-    """Bytes of an element, reduced and gathered: sums of several micro-batches travel in fp32, unless
-    they are rounded for their way, and at stage 0 what is gathered is such a sum."""
+    """Bytes of an element, reduced and gathered: sums of several micro-batches travel in fp32,
+    unless they are rounded for their way, and at stage 0 what is gathered is such a sum."""
     if case.kind == "rounded":
         return 2, 2
     if case.kind != "bf16":

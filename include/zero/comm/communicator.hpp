@@ -84,9 +84,8 @@ class Communicator {
     float* group_sums = nullptr;
   };
 
-  /// Sums the piece over ranks in fp32 along one balanced binary tree over ranks
-  /// (kernels/tree_sum), by groups of 64 neighbours where there are more, and leaves this rank's
-  /// shard of it.
+  /// Sums the piece over ranks in fp32 along one balanced tree over ranks (kernels/tree_sum), by
+  /// groups of 64 neighbours where there are more, and leaves this rank's shard of it.
   ///   full   [ranks * piece.shard_numel], read
   ///   shard  [piece.shard_numel], elements [begin, begin + numel) written or added to
   virtual void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
