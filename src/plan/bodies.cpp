@@ -2,6 +2,7 @@
 
 #include "src/plan/activation_homes.hpp"
 #include "src/plan/compute_writer.hpp"
+#include "src/plan/fold.hpp"
 #include "src/plan/gathers.hpp"
 #include "src/plan/passes.hpp"
 #include "src/plan/reducer.hpp"
@@ -87,13 +88,29 @@ class UnitFeed {
   size_t issued_ = 0, begun_ = 0;
 };
 
+/// The micro-batches that a body's list of ops has: all of them, or the first, the last and as many
+/// between them as show what all others do.
+struct MicroBatches {
+  std::vector<int32_t> numbers;  ///< in a step of this rank
+  int32_t tail = 0;              ///< so many at the end read ahead; 0: all do
+  bool is_short() const { return tail > 0; }
+};
+
+MicroBatches all_micro_batches(int count) {
+  MicroBatches all;
+  for (int32_t micro = 0; micro < count; ++micro) all.numbers.push_back(micro);
+  return all;
+}
+
 /// Stage 3 follows every stretch of use; below it a unit is only issued once, to be updated.
-std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micro_batches) {
+std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
+                              const MicroBatches& micro_batches) {
   const Request& request = writer.request();
   const std::vector<Unit>& units = writer.plan().units;
   const bool fetches = units.front().is_fetched();
   std::vector<Gather> feed =
-      fetches ? find_gathers(request, units, uses, micro_batches) : find_first_uses(units, uses);
+      fetches ? find_gathers(request, units, uses, int(micro_batches.numbers.size()))
+              : find_first_uses(units, uses);
   // Weights that are whole on the device cost no memory when they are looked ahead for: all updates
   // come first and the other lanes never idle. Where nothing overlaps there is nothing to hide.
   Prefetch prefetch{.ahead_numel = fetches ? request.prefetch_numel : INT64_MAX,
@@ -104,16 +121,24 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses, int micr
   // A unit that is updated on the device holds compute up until its states are there.
   const bool streams = update_sites(writer.plan()).streamed > 0;
   if (streams && !fetches) prefetch.ahead_numel = gathers ? request.prefetch_numel : 0;
+  if (fetches && micro_batches.is_short()) prefetch.longest = int32_t(uses.reads.size());
   place_prefetch(units, prefetch, feed);
   return feed;
 }
 
 /// Where the data of a micro-batch of the training or the evaluation graph rests.
-void set_data(const Plan& plan, int32_t graph, int micro, ComputeWriter& compute) {
+void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& compute) {
   const graph::Graph& to = plan.graphs[size_t(graph)];
   const bool evaluates = graph == 1;
-  compute.set_data(to.tokens, evaluates ? plan.evaluation_tokens : plan.tokens[size_t(micro)]);
-  compute.set_data(to.targets, evaluates ? plan.evaluation_targets : plan.targets[size_t(micro)]);
+  const Operand input{.offset = evaluates ? 0 : micro * plan.input_stride,
+                      .bytes = to[to.tokens].bytes()};
+  const auto set_input = [&](graph::TensorId tensor, int32_t buffer) {
+    Operand place = input;
+    place.buffer = buffer;
+    compute.set_data(tensor, place);
+  };
+  set_input(to.tokens, evaluates ? plan.evaluation_tokens : plan.tokens);
+  set_input(to.targets, evaluates ? plan.evaluation_targets : plan.targets);
   compute.set_data(to.step_inputs, evaluates ? plan.evaluation_inputs : plan.step_inputs);
   compute.set_data(to.step_sums, evaluates ? plan.evaluation_sums : plan.step_sums);
   compute.set_data(to.step_state, plan.step_state);
@@ -122,7 +147,8 @@ void set_data(const Plan& plan, int32_t graph, int micro, ComputeWriter& compute
 /// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
 class MicroBatchWriter {
  public:
-  MicroBatchWriter(BodyWriter& writer, int32_t graph, int micro_batches, Updater* updater)
+  MicroBatchWriter(BodyWriter& writer, int32_t graph, const MicroBatches& micro_batches,
+                   Updater* updater)
       : writer_(writer),
         graph_(graph),
         uses_(find_uses(writer.plan().graphs[size_t(graph)])),
@@ -131,17 +157,20 @@ class MicroBatchWriter {
         reducer_(writer),
         homes_(writer, compute_, graph),
         updater_(updater),
-        first_backward_(graph::first_backward_op(writer.plan().graphs[size_t(graph)])),
-        positions_(int32_t(uses_.reads.size()) * micro_batches) {}
+        positions_(int32_t(uses_.reads.size() * micro_batches.numbers.size())),
+        reads_from_(micro_batches.is_short()
+                        ? positions_ - micro_batches.tail * int32_t(uses_.reads.size())
+                        : graph::first_backward_op(writer.plan().graphs[size_t(graph)])) {}
 
-  void write(int micro) {
+  /// `place` is its place among the body's, `micro` its number.
+  void write(int32_t place, int32_t micro) {
     const int32_t length = int32_t(uses_.reads.size());
     compute_.begin_micro(micro);
     set_data(writer_.plan(), graph_, micro, compute_);
     for (int32_t op = 0; op < length; ++op) {
-      feed_.reach(micro * length + op);
+      feed_.reach(place * length + op);
       homes_.before(op);
-      read_ahead(micro * length + op);
+      read_ahead(place * length + op);
       begin_gradients(op, micro);
       compute_.emit(op);
       homes_.after(op);
@@ -158,18 +187,17 @@ class MicroBatchWriter {
   /// In step with the ops behind the first forward pass, so that other reads of the same lane,
   /// which compute waits for, come in between.
   void read_ahead(int32_t position) {
-    if (updater_ == nullptr || position < first_backward_) return;
-    updater_->read_ahead(double(position - first_backward_ + 1) /
-                         double(positions_ - first_backward_));
+    if (updater_ == nullptr || position < reads_from_) return;
+    updater_->read_ahead(double(position - reads_from_ + 1) / double(positions_ - reads_from_));
   }
-  void begin_gradients(int32_t op, int micro) {
+  void begin_gradients(int32_t op, int32_t micro) {
     for (int32_t unit : uses_.gradients[size_t(op)]) {
       if (uses_.first_gradient[size_t(unit)] != op) continue;
       compute_.set_gradients(unit, reducer_.begin(unit, micro));
       if (writer_.layout().in_products) compute_.set_sum(unit, reducer_.sum(unit), micro > 0);
     }
   }
-  void finish_gradients(int32_t op, int micro) {
+  void finish_gradients(int32_t op, int32_t micro) {
     for (int32_t unit : uses_.gradients[size_t(op)]) {
       if (uses_.last_gradient[size_t(unit)] == op) reducer_.finish(unit, micro);
     }
@@ -183,14 +211,61 @@ class MicroBatchWriter {
   Reducer reducer_;
   ActivationHomes homes_;
   Updater* updater_;
-  const int32_t first_backward_;
-  const int32_t positions_;  ///< ops of all micro-batches
+  const int32_t positions_;   ///< ops of all micro-batches
+  const int32_t reads_from_;  ///< where the next step's states begin to be read
 };
 
-void write_micro_batches(BodyWriter& writer, int32_t graph, int micro_batches, Updater* updater) {
+/// Returns where each micro-batch begins in the body, and where the last one ends.
+std::vector<int32_t> write_micro_batches(BodyWriter& writer, int32_t graph,
+                                         const MicroBatches& micro_batches, Updater* updater) {
   MicroBatchWriter one(writer, graph, micro_batches, updater);
-  for (int micro = 0; micro < micro_batches; ++micro) one.write(micro);
+  std::vector<int32_t> borders;
+  for (size_t place = 0; place < micro_batches.numbers.size(); ++place) {
+    borders.push_back(writer.size());
+    one.write(int32_t(place), micro_batches.numbers[place]);
+  }
+  borders.push_back(writer.size());
   one.finish();
+  return borders;
+}
+
+std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches) {
+  BodyWriter writer(plan, kStep);
+  Updater updater(writer);
+  updater.decide();
+  std::vector<int32_t> borders = write_micro_batches(writer, 0, micro_batches, &updater);
+  updater.spread();
+  writer.all_reduce(plan.step_sums);
+  return borders;
+}
+
+/// What is in the tail behind a loop. Where states are read ahead from a disk they have more time.
+int32_t tail_of(const Plan& plan) {
+  const bool reads = std::any_of(plan.buffers.begin(), plan.buffers.end(),
+                                 [](const Buffer& buffer) { return buffer.copy_of >= 0; });
+  return reads ? 3 : 1;
+}
+
+/// Writes the step with a loop over the micro-batches in its middle; false, and nothing is written,
+/// if they are too few or differ.
+bool write_looped_step(Plan& plan, int32_t lead) {
+  const int32_t count = plan.request.micro_batches, tail = tail_of(plan);
+  const int64_t rounds = count - lead - tail;
+  if (plan.request.reproducible || rounds < 2) return false;
+  MicroBatches some{.numbers = {}, .tail = tail};
+  for (int32_t micro = 0; micro <= lead; ++micro) some.numbers.push_back(micro);
+  for (int32_t micro = count - tail; micro < count; ++micro) some.numbers.push_back(micro);
+  const size_t buffers = plan.buffers.size();
+  const std::vector<int32_t> borders = write_step_of(plan, some);
+  const MiddlePair pair{.first = borders[size_t(lead) - 1],
+                        .second = borders[size_t(lead)],
+                        .end = borders[size_t(lead) + 1],
+                        .rounds = rounds,
+                        .micro_batches = 1};
+  if (fold(plan, plan.bodies[kStep], pair)) return true;
+  plan.bodies[kStep].ops.clear();
+  plan.buffers.resize(buffers);
+  return false;
 }
 
 /// The ops of one chunk in program order; both bodies name the same weights, caches and logits.
@@ -212,14 +287,20 @@ void write_chunk(Plan& plan, BodyId body, int32_t graph, int32_t tokens) {
 
 }  // namespace
 
+// What units are gathered for settles in the first micro-batches, most often in one.
 void write_step(Plan& plan) {
   plan.bodies[kStep].name = "step";
-  BodyWriter writer(plan, kStep);
-  Updater updater(writer);
-  updater.decide();
-  write_micro_batches(writer, 0, plan.request.micro_batches, &updater);
-  updater.spread();
-  writer.all_reduce(plan.step_sums);
+  for (int32_t lead : {2, 3, 4, 6, 8, 12}) {
+    if (write_looped_step(plan, lead)) return;
+  }
+  write_step_of(plan, all_micro_batches(plan.request.micro_batches));
+}
+
+void write_step_in_full(Plan& plan) {
+  plan.bodies[kStep].name = "step";
+  MicroBatches all = all_micro_batches(plan.request.micro_batches);
+  all.tail = tail_of(plan);
+  write_step_of(plan, all);
 }
 
 void write_finish(Plan& plan) {
@@ -238,7 +319,7 @@ void write_evaluate(Plan& plan) {
   plan.bodies[kEvaluate].graph = 1;
   BodyWriter writer(plan, kEvaluate);
   writer.clear(plan.evaluation_sums);
-  write_micro_batches(writer, 1, 1, nullptr);
+  write_micro_batches(writer, 1, all_micro_batches(1), nullptr);
   writer.all_reduce(plan.evaluation_sums);
 }
 

@@ -18,12 +18,12 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
     gradients_.push_back(-1);
     sums_.emplace_back();
   }
-  data_.assign(to.tensors.size(), -1);
+  data_.resize(to.tensors.size());
   begin_micro(0);
 }
 
-void ComputeWriter::set_data(graph::TensorId tensor, int32_t buffer) {
-  if (tensor != graph::kNone) data_[size_t(tensor)] = buffer;
+void ComputeWriter::set_data(graph::TensorId tensor, const Operand& place) {
+  if (tensor != graph::kNone) data_[size_t(tensor)] = place;
 }
 
 void ComputeWriter::begin_micro(int32_t micro) {
@@ -80,9 +80,10 @@ Operand ComputeWriter::operand(graph::TensorId tensor, Mode mode) {
     default:
       break;
   }
-  const int32_t buffer = data_[size_t(tensor)];
-  ZERO_REQUIRE(buffer >= 0, "tensor ", graph[tensor].name, " has no buffer in the plan");
-  return writer_.whole(buffer, mode);
+  Operand data = data_[size_t(tensor)];
+  ZERO_REQUIRE(data.buffer >= 0, "tensor ", graph[tensor].name, " has no buffer in the plan");
+  data.mode = mode;
+  return data;
 }
 
 Operand ComputeWriter::part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers,

@@ -18,8 +18,11 @@ class ComputeWriter {
   void begin_micro(int32_t micro);
   void emit(int32_t op);
 
-  /// A tensor that no unit and no activation holds lies in this persistent buffer.
-  void set_data(graph::TensorId tensor, int32_t buffer);
+  /// A tensor that no unit and no activation holds lies here, in a persistent buffer.
+  void set_data(graph::TensorId tensor, const Operand& place);
+  void set_data(graph::TensorId tensor, int32_t buffer) {
+    set_data(tensor, writer_.whole(buffer, Mode::read));
+  }
   /// Stage 3: unit u's weights are now read from this whole-unit buffer.
   void set_weights(int32_t unit, int32_t buffer) { weights_[size_t(unit)] = buffer; }
   /// Unit u's gradients are now written to this whole-unit buffer.
@@ -50,7 +53,7 @@ class ComputeWriter {
   std::vector<int32_t> weights_;         ///< [units] buffer
   std::vector<int32_t> gradients_;       ///< [units] buffer
   std::vector<Sum> sums_;                ///< [units]
-  std::vector<int32_t> data_;            ///< [tensors] buffer, -1: none
+  std::vector<Operand> data_;            ///< [tensors] of no buffer: none
   std::vector<int32_t> activations_;     ///< [tensors] buffer, -1: not made yet
   int32_t micro_ = 0;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "zero/base/align.hpp"
-#include "zero/plan/plan.hpp"
+#include "zero/plan/rounds.hpp"
 
 namespace zero::plan {
 
@@ -17,10 +17,13 @@ inline Extent extent_of(const Buffer& buffer) {
   return {buffer.tier, buffer.offset, buffer.offset + buffer.bytes};
 }
 
-inline Extent extent_of(const Plan& plan, const Operand& operand) {
+/// In all of so many rounds of a loop (plan::Loop) together.
+inline Extent extent_of(const Plan& plan, const Operand& operand, int64_t rounds = 1) {
   const Buffer& buffer = plan.buffers[size_t(operand.buffer)];
   const int64_t begin = buffer.offset + operand.offset;
-  return {buffer.tier, begin, begin + operand.bytes * (operand.sharded ? plan.request.ranks : 1)};
+  const int64_t end = buffer.offset + offset_of(operand, rounds - 1) +
+                      operand.bytes * (operand.sharded ? plan.request.ranks : 1);
+  return {buffer.tier, begin, end};
 }
 
 /// What a buffer takes of its arena, so that the next one begins where its tier wants it.

@@ -5,6 +5,7 @@
 #include "src/plan/extents.hpp"
 #include "src/plan/lifetimes.hpp"
 #include "zero/graph/op_info.hpp"
+#include "zero/plan/rounds.hpp"
 
 namespace zero::plan {
 namespace {
@@ -57,26 +58,34 @@ size_t row_of(Kind collective) {
   return collective == Kind::reduce_scatter ? 1 : 2;
 }
 
+/// Calls visit(op, times) for the ops of a body.
+template <class Visit>
+void visit_ops(const Body& body, const Visit& visit) {
+  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
+    visit(body.ops[size_t(i)], times_of(body, i));
+  }
+}
+
 void count_collectives(const Plan& plan, Forecast& forecast) {
   for (size_t b = 0; b < plan.bodies.size(); ++b) {
-    for (const PlanOp& op : plan.bodies[b].ops) {
-      if (!is_collective(op.kind)) continue;
+    visit_ops(plan.bodies[b], [&](const PlanOp& op, int64_t times) {
+      if (!is_collective(op.kind)) return;
       CollectiveForecast& row = forecast.collectives[b][row_of(op.kind)];
-      const int64_t elements = sent_elements(plan, op);
-      row.calls += 1;
+      const int64_t elements = sent_elements(plan, op) * times;
+      row.calls += times;
       row.elements += elements;
       row.bytes += elements * int64_t(bytes_of(op.in));
-    }
+    });
   }
 }
 
 void count_disk(const Plan& plan, Forecast& forecast) {
   for (size_t b = 0; b < plan.bodies.size(); ++b) {
     DiskForecast& disk = forecast.disk[b];
-    for (const PlanOp& op : plan.bodies[b].ops) {
-      if (op.kind == Kind::disk_read) disk.bytes_read += op.operands[0].bytes;
-      if (op.kind == Kind::disk_write) disk.bytes_written += op.operands[0].bytes;
-    }
+    visit_ops(plan.bodies[b], [&](const PlanOp& op, int64_t times) {
+      if (op.kind == Kind::disk_read) disk.bytes_read += op.operands[0].bytes * times;
+      if (op.kind == Kind::disk_write) disk.bytes_written += op.operands[0].bytes * times;
+    });
   }
 }
 
@@ -119,28 +128,77 @@ double seconds_of(const Plan& plan, const PlanOp& op, const Machine& machine) {
 }
 
 /// Replays the step's lanes on a clock: an op starts when its lane is free and its waits are over.
-void simulate(const Plan& plan, const Machine& machine, Forecast& forecast) {
-  std::array<std::vector<double>, kLanes> finished;
-  std::array<double, kLanes> free{};
-  for (const PlanOp& op : plan.bodies[kStep].ops) {
-    double& lane_free = free[size_t(op.lane)];
+class Replay {
+ public:
+  Replay(const Plan& plan, const Machine& machine, Forecast& forecast)
+      : plan_(plan), body_(plan.bodies[kStep]), machine_(machine), forecast_(forecast) {}
+
+  void run() {
+    const int64_t rounds = std::min(body_.loop.rounds, kMostRounds);
+    const Rounds turns(body_, rounds);
+    const int64_t length = body_.loop.end - body_.loop.begin;
+    const int64_t behind = body_.loop.end + (rounds - 1) * length;
+    Forecast half;
+    double half_free = 0;
+    for (int64_t n = 0; n < turns.size(); ++n) {
+      if (rounds == kMostRounds && n == behind - rounds / 2 * length) {
+        half = forecast_;
+        half_free = free_[0];
+      }
+      if (rounds == kMostRounds && n == behind) {
+        skip(half, half_free, double(body_.loop.rounds - rounds) / double(rounds / 2));
+      }
+      run_op(turns, turns.turn(n));
+    }
+    forecast_.step_seconds = *std::max_element(free_.begin(), free_.end());
+    forecast_.exposed_seconds += forecast_.step_seconds - free_[size_t(Lane::compute)];
+  }
+
+ private:
+  /// With more rounds the last half of these stand for the rest.
+  static constexpr int64_t kMostRounds = 16;
+
+  void run_op(const Rounds& turns, const Turn& turn) {
+    const PlanOp& op = body_.ops[size_t(turn.op)];
+    double& lane_free = free_[size_t(op.lane)];
     double start = lane_free;
     for (const Wait& wait : op.waits) {
-      start = std::max(start, finished[size_t(wait.lane)][size_t(wait.count) - 1]);
+      const int64_t count = turns.awaited(wait, turn);
+      start = std::max(start, finished_[size_t(wait.lane)][size_t(count) - 1]);
     }
-    if (op.lane == Lane::compute) forecast.exposed_seconds += start - lane_free;
-    const double seconds = seconds_of(plan, op, machine);
-    forecast.lane_seconds[size_t(op.lane)] += seconds;
+    if (op.lane == Lane::compute) forecast_.exposed_seconds += start - lane_free;
+    const double seconds = seconds_of(plan_, op, machine_);
+    forecast_.lane_seconds[size_t(op.lane)] += seconds;
     lane_free = start + seconds;
-    finished[size_t(op.lane)].push_back(lane_free);
+    finished_[size_t(op.lane)].push_back(lane_free);
     if (op.kind == Kind::compute) {
-      const graph::Op& made = plan.graphs[0].ops[size_t(op.graph_op)];
-      forecast.flops += graph::info(made.kind).flops(plan.graphs[0], made);
+      const graph::Op& made = plan_.graphs[0].ops[size_t(op.graph_op)];
+      forecast_.flops += graph::info(made.kind).flops(plan_.graphs[0], made);
     }
   }
-  forecast.step_seconds = *std::max_element(free.begin(), free.end());
-  forecast.exposed_seconds += forecast.step_seconds - free[size_t(Lane::compute)];
-}
+
+  /// All that has grown since grows by so many times as much; clocks go on from there.
+  void skip(const Forecast& since, double since_free, double times) {
+    const auto grow = [&](double& value, double from) { value += times * (value - from); };
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      grow(forecast_.lane_seconds[lane], since.lane_seconds[lane]);
+    }
+    grow(forecast_.exposed_seconds, since.exposed_seconds);
+    grow(forecast_.flops, since.flops);
+    const double later = times * (free_[size_t(Lane::compute)] - since_free);
+    for (double& free : free_) free += later;
+    for (std::vector<double>& lane : finished_) {
+      for (double& time : lane) time += later;
+    }
+  }
+
+  const Plan& plan_;
+  const Body& body_;
+  const Machine& machine_;
+  Forecast& forecast_;
+  std::array<std::vector<double>, kLanes> finished_;
+  std::array<double, kLanes> free_{};
+};
 
 }  // namespace
 
@@ -149,7 +207,7 @@ Forecast forecast(const Plan& plan, const Machine& machine) {
   count_bytes(plan, made);
   count_collectives(plan, made);
   count_disk(plan, made);
-  simulate(plan, machine, made);
+  Replay(plan, machine, made).run();
   return made;
 }
 

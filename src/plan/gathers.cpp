@@ -133,11 +133,14 @@ void place_prefetch(const std::vector<Unit>& units, const Prefetch& prefetch,
   for (size_t i = 0; i < gathers.size(); ++i) {
     size_t at = i;
     int64_t gathered = numel_of(i);
+    // What stays from one micro-batch to the next is not gathered in each.
+    const bool recurs = gathers[i].last - gathers[i].first < prefetch.longest;
     // Gather i may be issued when stretch `at` begins if all between, and what is in use there,
     // fit.
     while (prefetch.ahead_numel > 0 && at > 0) {
       const int64_t with_used = gathered + numel_of(at - 1);
       if (with_used > prefetch.live_numel || (at < i && gathered > prefetch.ahead_numel)) break;
+      if (recurs && gathers[i].last - gathers[at - 1].first >= prefetch.longest) break;
       --at;
       gathered = with_used;
     }

@@ -39,6 +39,9 @@ std::vector<Gather> find_first_uses(const std::vector<Unit>& units, const UnitUs
 struct Prefetch {
   int64_t ahead_numel;  ///< elements issued before their use, at least one unit; 0: on demand
   int64_t live_numel;   ///< gathered at one time, with those in use; nothing is issued beyond it
+  /// Positions from being issued to the last use at most: in a loop the bytes of a unit are needed
+  /// again then.
+  int32_t longest = INT32_MAX;
 };
 
 /// Sets `ahead`.

@@ -13,6 +13,16 @@ class Lives {
     }
   }
 
+  /// What was in the buffer is over, whether or not there would have been more time for it.
+  void begin_anew(int32_t buffer, int32_t position) {
+    const int32_t before = place_[size_t(buffer)];
+    if (before >= 0) {
+      int32_t& death = lives_[size_t(before)].death;
+      death = std::min(death, position - 1);
+    }
+    begin(buffer, position);
+  }
+
   void touch(const Operand& operand, int32_t position, int32_t done_by) {
     const Buffer& buffer = plan_.buffers[size_t(operand.buffer)];
     const bool copy = buffer.copy_of >= 0;
@@ -48,6 +58,7 @@ class Lives {
 std::vector<Lifetime> find_lifetimes(const Plan& plan, const Body& body) {
   Lives lives(plan);
   for (size_t i = 0; i < body.ops.size(); ++i) {
+    for (const int32_t buffer : body.ops[i].anew) lives.begin_anew(buffer, int32_t(i));
     for (const Operand& operand : body.ops[i].operands) {
       if (operand.buffer >= 0) lives.touch(operand, int32_t(i), body.ops[i].done_by);
     }

@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "zero/plan/rounds.hpp"
+
 namespace zero::plan {
 namespace {
 
@@ -41,12 +43,13 @@ class LiveBuffers {
   std::array<std::multimap<int64_t, int32_t>, kTiers> live_;
 };
 
-/// When buffers come into use and go out of it.
+/// When buffers come into use and go out of it. A loop's first two rounds show how it goes on.
 class Uses {
  public:
   Uses(const Plan& plan, BodyId id)
       : plan_(plan),
-        begins_(plan.bodies[id].ops.size() + 1),
+        rounds_(plan.bodies[id], std::min<int64_t>(plan.bodies[id].loop.rounds, 2)),
+        begins_(size_t(rounds_.size()) + 1),
         ends_(begins_.size()),
         since_(plan.buffers.size(), -1),
         last_(plan.buffers.size(), -1) {
@@ -55,14 +58,17 @@ class Uses {
       if (!buffer.persistent || buffer.bytes == 0) continue;
       if (buffer.copy_of < 0 || id != kReadAhead) since_[b] = 0;
     }
-    for (size_t i = 0; i < plan.bodies[id].ops.size(); ++i) {
-      for (const Operand& operand : plan.bodies[id].ops[i].operands) touch(operand, int32_t(i));
+    for (int32_t i = 0; i < int32_t(rounds_.size()); ++i) {
+      const PlanOp& op = plan.bodies[id].ops[size_t(rounds_.turn(i).op)];
+      for (const int32_t buffer : op.anew) begin_anew(buffer, i);
+      for (const Operand& operand : op.operands) touch(operand, i);
     }
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
       if (since_[b] >= 0) add(int32_t(b), since_[b], plan.buffers[b].persistent ? -1 : last_[b]);
     }
   }
 
+  size_t turns() const { return begins_.size() - 1; }
   /// As op i is about to run, and when it has run.
   const std::vector<int32_t>& begins(size_t i) const { return begins_[i]; }
   const std::vector<int32_t>& ends(size_t i) const { return ends_[i]; }
@@ -74,9 +80,15 @@ class Uses {
     const Buffer& buffer = plan_.buffers[b];
     const bool anew =
         buffer.copy_of >= 0 && operand.mode == Mode::write && operand.bytes == buffer.bytes;
-    if (anew && since_[b] >= 0 && last_[b] >= 0) add(operand.buffer, since_[b], last_[b]);
-    if (anew || since_[b] < 0) since_[b] = i;
+    if (anew) begin_anew(operand.buffer, i);
+    if (since_[b] < 0) since_[b] = i;
     last_[b] = i;
+  }
+
+  void begin_anew(int32_t buffer, int32_t i) {
+    const size_t b = size_t(buffer);
+    if (since_[b] >= 0 && last_[b] >= 0) add(buffer, since_[b], last_[b]);
+    since_[b] = i;
   }
 
   /// `last` is -1 for what is kept.
@@ -86,7 +98,8 @@ class Uses {
   }
 
   const Plan& plan_;
-  std::vector<std::vector<int32_t>> begins_, ends_;  ///< [ops + 1]
+  const Rounds rounds_;
+  std::vector<std::vector<int32_t>> begins_, ends_;  ///< [turns + 1]
   std::vector<int32_t> since_;  ///< [buffers] first op of the present use; -1: none
   std::vector<int32_t> last_;   ///< [buffers] last op that names it
 };
@@ -96,7 +109,7 @@ class Uses {
 void check_apart(const Plan& plan, BodyId body, Findings& findings) {
   const Uses uses(plan, body);
   LiveBuffers live(plan, plan.bodies[body].name, findings);
-  for (size_t i = 0; i <= plan.bodies[body].ops.size(); ++i) {
+  for (size_t i = 0; i <= uses.turns(); ++i) {
     for (int32_t buffer : uses.begins(i)) live.add(buffer);
     for (int32_t buffer : uses.ends(i)) live.remove(buffer);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "src/plan/extents.hpp"
 #include "src/plan/lifetimes.hpp"
@@ -12,44 +13,50 @@ struct Range {
   int64_t end;
 };
 
-/// What has been placed so far, found by time: a step of many micro-batches has many buffers, few
-/// of which live at the same time.
+/// What has been placed so far, by offset: whoever asks goes through it once and gets what lies
+/// beside each other in that order. In blocks, so that one more is soon put in between.
 class Placed {
  public:
-  explicit Placed(size_t positions) : windows_(positions / kWindow + 1) {}
-
   void add(const Lifetime& lifetime, const Range& range) {
-    entries_.push_back({lifetime, range, -1});
-    for (int32_t w = lifetime.birth / kWindow; w <= lifetime.death / kWindow; ++w) {
-      windows_[size_t(w)].push_back(int32_t(entries_.size()) - 1);
-    }
+    const Entry entry{lifetime.birth, lifetime.death, range};
+    if (blocks_.empty()) blocks_.emplace_back();
+    auto block = std::upper_bound(
+        blocks_.begin() + 1, blocks_.end(), range.begin,
+        [](int64_t begin, const Block& other) { return begin < other.front().range.begin; });
+    --block;
+    block->insert(std::upper_bound(
+                      block->begin(), block->end(), entry,
+                      [](const Entry& x, const Entry& y) { return x.range.begin < y.range.begin; }),
+                  entry);
+    if (block->size() < kMostEntries) return;
+    Block upper(block->begin() + kMostEntries / 2, block->end());
+    block->resize(kMostEntries / 2);
+    blocks_.insert(block + 1, std::move(upper));
   }
 
-  /// Ranges whose lifetimes meet this one, each once.
-  void meeting(const Lifetime& lifetime, std::vector<Range>& taken) {
+  /// Ranges whose lifetimes meet one of these, in the order in which they begin.
+  void meeting(const std::vector<Lifetime>& lives, std::vector<Range>& taken) const {
     taken.clear();
-    for (int32_t w = lifetime.birth / kWindow; w <= lifetime.death / kWindow; ++w) {
-      for (int32_t index : windows_[size_t(w)]) {
-        Entry& entry = entries_[size_t(index)];
-        const bool meets =
-            entry.lifetime.birth <= lifetime.death && lifetime.birth <= entry.lifetime.death;
-        if (!meets || entry.asked_by == lifetime.buffer) continue;
-        entry.asked_by = lifetime.buffer;
-        taken.push_back(entry.range);
+    for (const Block& block : blocks_) {
+      for (const Entry& entry : block) {
+        for (const Lifetime& life : lives) {
+          if (entry.birth > life.death || life.birth > entry.death) continue;
+          taken.push_back(entry.range);
+          break;
+        }
       }
     }
   }
 
  private:
-  static constexpr int32_t kWindow = 64;  ///< ops
+  static constexpr size_t kMostEntries = 512;
 
   struct Entry {
-    Lifetime lifetime;
+    int32_t birth, death;
     Range range;
-    int32_t asked_by;  ///< the last buffer that was told of this one
   };
-  std::vector<Entry> entries_;
-  std::vector<std::vector<int32_t>> windows_;
+  using Block = std::vector<Entry>;
+  std::vector<Block> blocks_;  ///< none empty but the first
 };
 
 /// Where something goes between `taken` ranges; `best` is -1 if it fits into no gap.
@@ -57,10 +64,10 @@ struct Place {
   int64_t best, top;
 };
 
-/// The tightest gap that holds `bytes`, and the end of the last range.
-Place best_gap(std::vector<Range>& taken, int64_t bytes) {
-  std::sort(taken.begin(), taken.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+bool begins_before(const Range& a, const Range& b) { return a.begin < b.begin; }
+
+/// The tightest gap that holds `bytes` between ranges in order, and the end of the last one.
+Place best_gap(const std::vector<Range>& taken, int64_t bytes) {
   int64_t top = 0, best = -1, best_slack = 0;
   for (const Range& range : taken) {
     const int64_t slack = range.begin - top - bytes;
@@ -76,40 +83,63 @@ Place best_gap(std::vector<Range>& taken, int64_t bytes) {
 /// Not over the borders of copies if it fits between them: then what is on its way lies on one
 /// copy, and that copy waits for no other when it is filled anew. Else the tightest gap, or the
 /// end.
-int64_t place_among(std::vector<Range>& taken, const std::vector<Range>& borders, int64_t bytes) {
+int64_t place_among(const std::vector<Range>& taken, const std::vector<Range>& borders,
+                    int64_t bytes) {
   if (!borders.empty()) {
-    std::vector<Range> cut = taken;
-    cut.insert(cut.end(), borders.begin(), borders.end());
+    std::vector<Range> cut;
+    std::merge(taken.begin(), taken.end(), borders.begin(), borders.end(), std::back_inserter(cut),
+               begins_before);
     if (const Place in_copy = best_gap(cut, bytes); in_copy.best >= 0) return in_copy.best;
   }
   const Place place = best_gap(taken, bytes);
   return place.best >= 0 ? place.best : place.top;
 }
 
+/// A buffer with all the times at which it needs its bytes.
+struct Tenant {
+  int32_t buffer;
+  std::vector<Lifetime> lives;
+};
+
+/// In the order of their first lives.
+std::vector<Tenant> tenants_of(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
+  std::vector<Tenant> tenants;
+  std::vector<int32_t> place(plan.buffers.size(), -1);
+  for (const Lifetime& lifetime : lifetimes) {
+    int32_t& at = place[size_t(lifetime.buffer)];
+    if (at < 0) {
+      at = int32_t(tenants.size());
+      tenants.push_back({lifetime.buffer, {}});
+    }
+    tenants[size_t(at)].lives.push_back(lifetime);
+  }
+  return tenants;
+}
+
 /// Offline best fit behind `base`, largest first; copies lie there already. Returns the bytes used.
-int64_t pack_transients(Plan& plan, std::vector<Lifetime> lifetimes, int64_t base,
-                        size_t positions) {
-  std::stable_sort(lifetimes.begin(), lifetimes.end(), [&](const Lifetime& a, const Lifetime& b) {
+int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int64_t base) {
+  std::vector<Tenant> tenants = tenants_of(plan, lifetimes);
+  std::stable_sort(tenants.begin(), tenants.end(), [&](const Tenant& a, const Tenant& b) {
     const Buffer &first = plan.buffers[size_t(a.buffer)], &second = plan.buffers[size_t(b.buffer)];
     if (first.persistent != second.persistent) return first.persistent;
     return first.bytes > second.bytes;
   });
   int64_t top = 0;
-  Placed placed(positions);
+  Placed placed;
   std::vector<Range> taken, borders;
-  for (const Lifetime& lifetime : lifetimes) {
-    Buffer& buffer = plan.buffers[size_t(lifetime.buffer)];
+  for (const Tenant& tenant : tenants) {
+    Buffer& buffer = plan.buffers[size_t(tenant.buffer)];
     const int64_t bytes = placed_bytes(buffer);
     int64_t begin = buffer.offset - base;
     if (buffer.persistent) {
-      borders.push_back({begin, begin});
-      borders.push_back({begin + bytes, begin + bytes});
+      borders.insert(borders.end(), {{begin, begin}, {begin + bytes, begin + bytes}});
+      std::sort(borders.begin(), borders.end(), begins_before);
     } else {
-      placed.meeting(lifetime, taken);
+      placed.meeting(tenant.lives, taken);
       begin = place_among(taken, borders, bytes);
       buffer.offset = base + begin;
     }
-    placed.add(lifetime, {begin, begin + bytes});
+    for (const Lifetime& life : tenant.lives) placed.add(life, {begin, begin + bytes});
     top = std::max(top, begin + bytes);
   }
   return top;
@@ -141,8 +171,8 @@ void pack_tier(Plan& plan, Tier tier) {
   int64_t& top = plan.arena_bytes[size_t(tier)];
   top = pack_persistent(plan, tier, true, base);
   for (const Body& body : plan.bodies) {
-    std::vector<Lifetime> lifetimes = lifetimes_in(plan, body, tier);
-    top = std::max(top, base + pack_transients(plan, std::move(lifetimes), base, body.ops.size()));
+    const std::vector<Lifetime> lifetimes = lifetimes_in(plan, body, tier);
+    top = std::max(top, base + pack_transients(plan, lifetimes, base));
   }
 }
 

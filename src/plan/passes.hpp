@@ -24,9 +24,12 @@ void place_copies(Plan& plan);
 /// writes.
 void place_decode_states(Plan& plan);
 
-/// Unrolls the bodies into ops in their total order: micro-batches, collectives, optimizer,
-/// prefetch distance. Every operand names its buffer; offsets in the arena are still open.
+/// Write the bodies' ops in their total order: micro-batches (Body::loop where there are many),
+/// collectives, optimizer, prefetch distance. Every operand names its buffer; offsets in the arena
+/// are still open.
 void write_step(Plan& plan);
+/// What write_step() says with a loop, every micro-batch written out: to check it by.
+void write_step_in_full(Plan& plan);
 void write_finish(Plan& plan);
 void write_evaluate(Plan& plan);
 void write_read_ahead(Plan& plan);

@@ -2,6 +2,7 @@
 
 #include "src/plan/gradient_layout.hpp"
 #include "src/plan/passes.hpp"
+#include "zero/base/align.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::plan {
@@ -101,13 +102,10 @@ void place_states(Plan& plan) {
   plan.step_inputs = keep(plan, "step.inputs", Use::step_data, sizeof(kernels::StepInputs));
   plan.step_state = keep(plan, "step.state", Use::step_data, sizeof(kernels::StepState));
   plan.step_sums = keep(plan, "step.sums", Use::step_data, sizeof(kernels::StepSums));
-  for (int micro = 0; micro < plan.request.micro_batches; ++micro) {
-    const std::string number = std::to_string(micro);
-    plan.tokens.push_back(
-        keep(plan, "tokens." + number, Use::step_data, graph[graph.tokens].bytes()));
-    plan.targets.push_back(
-        keep(plan, "targets." + number, Use::step_data, graph[graph.targets].bytes()));
-  }
+  plan.input_stride = round_up(graph[graph.tokens].bytes(), kExtentAlignBytes);
+  const int64_t inputs = plan.request.micro_batches * plan.input_stride;
+  plan.tokens = keep(plan, "tokens", Use::step_data, inputs);
+  plan.targets = keep(plan, "targets", Use::step_data, inputs);
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
   const Request& request = plan.request;
   const Tier homes[] = {request.optimizer_home, request.weight_home, request.activation_home};

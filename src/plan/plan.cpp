@@ -103,6 +103,7 @@ void add(Digest& digest, const Operand& operand) {
   digest.add(operand.bytes);
   digest.add(int(operand.mode));
   digest.add(operand.sharded);
+  digest.add(operand.stride);
 }
 
 void add(Digest& digest, const PlanOp& op) {
@@ -116,6 +117,7 @@ void add(Digest& digest, const PlanOp& op) {
     digest.add(int(wait.lane));
     digest.add(wait.count);
   }
+  for (const int32_t buffer : op.anew) digest.add(buffer);
 }
 
 void add(Digest& digest, const graph::Op& op) {
@@ -158,6 +160,10 @@ uint64_t Plan::hash() const {
   }
   for (const Body& body : bodies) {
     for (const PlanOp& op : body.ops) add(digest, op);
+    for (int64_t number : {int64_t(body.loop.begin), int64_t(body.loop.end), body.loop.rounds,
+                           int64_t(body.loop.micro_batches)}) {
+      digest.add(number);
+    }
   }
   for (int64_t bytes : arena_bytes) digest.add(bytes);
   return digest.value();

@@ -8,18 +8,11 @@
 #include "src/plan/extents.hpp"
 #include "src/plan/findings.hpp"
 #include "src/plan/live_buffers.hpp"
+#include "src/plan/turn_clocks.hpp"
 #include "src/plan/versions.hpp"
 
 namespace zero::plan {
 namespace {
-
-using Clock = std::array<int32_t, kLanes>;
-
-std::string describe(const Body& body, int32_t position) {
-  const PlanOp& op = body.ops[size_t(position)];
-  return text(body.name, " op ", position, " (", name_of(op.kind), " on ", name_of(op.lane),
-              " lane, unit ", op.unit, ", graph op ", op.graph_op, ", micro-batch ", op.micro, ")");
-}
 
 /// Whether an op of a lane can read, or write, bytes of a tier. The small lane adds a few words,
 /// wherever they are made.
@@ -42,31 +35,30 @@ bool reaches(Lane lane, Tier tier, bool reads) {
   }
 }
 
+/// Turns (TurnClocks), by lane; -1: none.
+using Readers = std::array<int32_t, kLanes>;
+
+Readers nobody() {
+  Readers readers;
+  readers.fill(-1);
+  return readers;
+}
+
 /// A stretch of an arena: whose bytes it holds and who may still be touching it.
 struct Content {
   int64_t end = 0;
   int32_t buffer = -1;  ///< -1: nothing defined
   int32_t writer = -1;
-  Clock readers = {};  ///< position of the latest reader a lane since the write
+  Readers readers = {};  ///< the latest reader a lane since the write
   Version version = {};
   Computed computed = {};
 };
-
-Clock nobody() {
-  Clock clock;
-  clock.fill(-1);
-  return clock;
-}
 
 /// Replays one body in its total order against the clocks that lanes and waits give.
 class BodyCheck {
  public:
   BodyCheck(const Plan& plan, BodyId id, Findings& findings)
-      : plan_(plan),
-        body_(plan.bodies[id]),
-        findings_(findings),
-        started_(body_.ops.size()),
-        versions_(plan) {
+      : plan_(plan), body_(plan.bodies[id]), findings_(findings), clocks_(body_), versions_(plan) {
     for (size_t tier = 0; tier < kTiers; ++tier) {
       content_[tier][0] = {.end = plan.arena_bytes[tier], .readers = nobody()};
     }
@@ -79,93 +71,129 @@ class BodyCheck {
   }
 
   void run() {
-    if (!find_clocks()) return;
-    for (int32_t i = 0; i < int32_t(body_.ops.size()); ++i) check_op(i);
+    const Loop& loop = body_.loop;
+    if (!check_ops(0, loop.begin)) return;
+    if (loop.is_there() && !check_loop()) return;
+    if (!check_ops(loop.end, int32_t(body_.ops.size()))) return;
     for (size_t b = 0; b < plan_.buffers.size(); ++b) check_kept(int32_t(b));
   }
 
  private:
-  /// started_[i]: ops of each lane that have finished for sure when op i starts.
-  bool find_clocks() {
-    std::array<std::vector<int32_t>, kLanes> lane_ops;
-    for (int32_t i = 0; i < int32_t(body_.ops.size()); ++i) {
-      const PlanOp& op = body_.ops[size_t(i)];
-      std::vector<int32_t>& own = lane_ops[size_t(op.lane)];
-      Clock clock{};
-      if (!own.empty()) clock = finished(own.back());
-      for (const Wait& wait : op.waits) {
-        const std::vector<int32_t>& other = lane_ops[size_t(wait.lane)];
-        if (wait.count < 1 || wait.count > int32_t(other.size())) {
-          findings_.add(describe(body_, i), " waits for op ", wait.count, " of the ",
-                        name_of(wait.lane), " lane, which does not come before it");
-          return false;
-        }
-        const Clock theirs = finished(other[size_t(wait.count) - 1]);
-        for (size_t l = 0; l < clock.size(); ++l) clock[l] = std::max(clock[l], theirs[l]);
-      }
-      if (op.index != int32_t(own.size())) {
-        findings_.add(describe(body_, i), " is numbered ", op.index, " in its lane");
+  /// Returns whether what follows can be checked.
+  bool check_ops(int32_t begin, int32_t end, int64_t round = 0) {
+    for (int32_t op = begin; op < end; ++op) {
+      const std::string wrong = clocks_.add({.op = op, .round = round});
+      if (!wrong.empty()) {
+        findings_.add(wrong);
         return false;
       }
-      started_[size_t(i)] = clock;
-      own.push_back(i);
+      check_op(turns_++);
     }
     return true;
   }
 
-  Clock finished(int32_t position) const {
-    Clock clock = started_[size_t(position)];
-    const PlanOp& op = body_.ops[size_t(position)];
-    clock[size_t(op.lane)] = op.index + 1;
-    return clock;
+  /// Where a round begins as the one before did, so do all further ones, and nothing that they do
+  /// is new: by induction the rest need not be looked at.
+  bool check_loop() {
+    int64_t round = 0;
+    std::vector<int64_t> last;
+    for (; round < body_.loop.rounds; ++round) {
+      std::vector<int64_t> now = seam();
+      if (round > 0 && now == last) break;
+      last = std::move(now);
+      if (!check_ops(body_.loop.begin, body_.loop.end, round)) return false;
+    }
+    clocks_.leave_loop(round);
+    return true;
   }
 
-  bool happens_before(int32_t earlier, int32_t later) const {
-    const PlanOp& op = body_.ops[size_t(earlier)];
-    return started_[size_t(later)][size_t(op.lane)] > op.index;
+  /// All that later ops can find: what lies where, and who may still be touching it. Of which
+  /// micro-batch activations are makes no difference, as it is an earlier one.
+  std::vector<int64_t> seam() {
+    clocks_.mark_seam();
+    std::vector<int64_t> key;
+    clocks_.add_knowledge(key);
+    for (const Contents& contents : content_) {
+      for (const auto& [begin, content] : contents) {
+        key.insert(key.end(), {begin, content.end, content.buffer, content.version.state,
+                               content.version.number, clocks_.seen_from_seam(content.writer)});
+        for (const int32_t reader : content.readers) {
+          if (reader >= 0) key.push_back(clocks_.seen_from_seam(reader));
+        }
+      }
+    }
+    return key;
+  }
+
+  const PlanOp& op(int32_t i) const { return clocks_.op(i); }
+  std::string describe(int32_t i) const { return clocks_.describe(i); }
+  /// Of all rounds: what is different bytes in each is only read, and nothing else touches it.
+  Extent extent(const Operand& operand) const {
+    return extent_of(plan_, operand, body_.loop.rounds);
   }
 
   void check_op(int32_t i) {
-    const std::vector<Operand>& operands = body_.ops[size_t(i)].operands;
+    const std::vector<Operand>& operands = op(i).operands;
+    for (const int32_t buffer : op(i).anew) forget(i, buffer);
     for (const Operand& operand : operands) {
       if (operand.buffer < 0) continue;
       if (!in_bounds(i, operand) || !in_reach(i, operand)) return;
       check_access(i, operand);
     }
-    const bool transfers = is_transfer(body_.ops[size_t(i)].kind);
+    const bool transfers = is_transfer(op(i).kind);
     if (!transfers) check_versions(i);
     if (!transfers) check_computed(i);
     // What arrives of a transfer is what was sent.
-    const Content sent = transfers ? content_at(extent_of(plan_, operands[0])) : Content{};
+    const Content sent = transfers ? content_at(extent(operands[0])) : Content{};
     for (size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
       if (operand.buffer < 0 || operand.mode == Mode::read) continue;
-      put(extent_of(plan_, operand),
+      put(extent(operand),
           {.buffer = operand.buffer,
            .writer = i,
            .version = transfers ? arrived(i, operand, sent.version) : written(operand),
            .computed = transfers ? sent.computed : computed(i, k)});
     }
     for (const Operand& operand : operands) {
-      if (operand.buffer >= 0) record(extent_of(plan_, operand), i);
+      if (operand.buffer >= 0) record(extent(operand), i);
+    }
+  }
+
+  /// The bytes are nobody's from here on; who may still be touching them stays.
+  void forget(int32_t i, int32_t b) {
+    const Buffer& buffer = plan_.buffers[size_t(b)];
+    if (buffer.persistent || buffer.offset < 0) {
+      findings_.add(describe(i), " begins ", buffer.name, " anew, which lasts or has no place");
+      return;
+    }
+    const Extent extent = extent_of(buffer);
+    Contents& contents = cut_at(extent);
+    const auto last = contents.lower_bound(extent.end);
+    for (auto at = contents.find(extent.begin); at != last; ++at) {
+      if (at->second.buffer != b) continue;
+      at->second.buffer = -1;
+      at->second.version = {};
+      at->second.computed = {};
     }
   }
 
   bool in_bounds(int32_t i, const Operand& operand) {
     const Buffer& buffer = plan_.buffers[size_t(operand.buffer)];
-    const Extent extent = extent_of(plan_, operand);
-    const bool inside = operand.offset >= 0 && operand.bytes > 0 && buffer.offset >= 0 &&
+    const Extent extent = this->extent(operand);
+    const bool inside = extent.begin >= buffer.offset && operand.bytes > 0 && buffer.offset >= 0 &&
                         extent.end <= buffer.offset + buffer.bytes &&
                         extent.end <= plan_.arena_bytes[size_t(buffer.tier)];
-    if (!inside) findings_.add(describe(body_, i), " reaches outside buffer ", buffer.name);
-    return inside;
+    if (!inside) findings_.add(describe(i), " reaches outside buffer ", buffer.name);
+    const bool keeps = operand.stride == 0 || operand.mode == Mode::read;
+    if (!keeps) findings_.add(describe(i), " writes to ", buffer.name, " elsewhere in each round");
+    return inside && keeps;
   }
 
   bool in_reach(int32_t i, const Operand& operand) {
     const Tier tier = plan_.buffers[size_t(operand.buffer)].tier;
-    const bool reached = reaches(body_.ops[size_t(i)].lane, tier, operand.mode == Mode::read);
+    const bool reached = reaches(op(i).lane, tier, operand.mode == Mode::read);
     if (!reached) {
-      findings_.add(describe(body_, i), " cannot touch ", name(operand.buffer), " on tier ",
+      findings_.add(describe(i), " cannot touch ", name(operand.buffer), " on tier ",
                     name_of(tier));
     }
     return reached;
@@ -173,10 +201,10 @@ class BodyCheck {
 
   void check_access(int32_t i, const Operand& operand) {
     const bool reads = mode_of(operand) != Mode::write, writes = operand.mode != Mode::read;
-    visit(extent_of(plan_, operand), [&](const Content& content) {
+    visit(extent(operand), [&](const Content& content) {
       if (reads && content.buffer != operand.buffer) {
-        findings_.add(describe(body_, i), " reads ", name(operand.buffer), " where ",
-                      name(content.buffer), " lies");
+        findings_.add(describe(i), " reads ", name(operand.buffer), " where ", name(content.buffer),
+                      " lies");
         return false;
       }
       if (content.writer >= 0) require_order(content.writer, i, operand.buffer);
@@ -188,9 +216,9 @@ class BodyCheck {
   }
 
   void require_order(int32_t earlier, int32_t later, int32_t buffer) {
-    if (earlier == later || happens_before(earlier, later)) return;
-    findings_.add(describe(body_, later), " touches ", name(buffer), " unordered with ",
-                  describe(body_, earlier));
+    if (earlier == later || clocks_.happens_before(earlier, later)) return;
+    findings_.add(describe(later), " touches ", name(buffer), " unordered with ",
+                  describe(earlier));
   }
 
   using Contents = std::map<int64_t, Content>;
@@ -207,30 +235,30 @@ class BodyCheck {
 
   /// What an op computes with must not be a copy from before an update.
   void check_versions(int32_t i) {
-    for (const Operand& operand : body_.ops[size_t(i)].operands) {
+    for (const Operand& operand : op(i).operands) {
       if (operand.buffer < 0 || mode_of(operand) == Mode::write) continue;
-      visit(extent_of(plan_, operand), [&](const Content& content) {
+      visit(extent(operand), [&](const Content& content) {
         if (versions_.is_latest(content.version)) return true;
-        findings_.add(describe(body_, i), " reads an old copy of ", name(content.version.state),
-                      " in ", name(operand.buffer));
+        findings_.add(describe(i), " reads an old copy of ", name(content.version.state), " in ",
+                      name(operand.buffer));
         return false;
       });
     }
   }
 
   Computed computed(int32_t i, size_t operand) const {
-    return computed_of(plan_, body_, body_.ops[size_t(i)], operand);
+    return computed_of(plan_, body_, op(i), clocks_.micro(i), operand);
   }
 
   /// An op of the graph computes with the activations that it names, wherever they have been.
   void check_computed(int32_t i) {
-    const std::vector<Operand>& operands = body_.ops[size_t(i)].operands;
+    const std::vector<Operand>& operands = op(i).operands;
     for (size_t k = 0; k < operands.size(); ++k) {
       const Computed wanted = computed(i, k);
       if (wanted.tensor == graph::kNone || operands[k].mode != Mode::read) continue;
-      visit(extent_of(plan_, operands[k]), [&](const Content& content) {
+      visit(extent(operands[k]), [&](const Content& content) {
         if (content.computed == wanted) return true;
-        findings_.add(describe(body_, i), " finds another tensor in ", name(operands[k].buffer));
+        findings_.add(describe(i), " finds another tensor in ", name(operands[k].buffer));
         return false;
       });
     }
@@ -250,15 +278,14 @@ class BodyCheck {
 
   Version arrived(int32_t i, const Operand& to, const Version& sent) {
     if (versions_.follows(to.buffer) && sent.state != to.buffer) {
-      findings_.add(describe(body_, i), " brings to ", name(to.buffer), " bytes of ",
-                    name(sent.state));
+      findings_.add(describe(i), " brings to ", name(to.buffer), " bytes of ", name(sent.state));
     }
     return sent;
   }
 
   Version written(const Operand& to) {
     const bool anew = mode_of(to) == Mode::write;
-    const Version before = anew ? Version{} : content_at(extent_of(plan_, to)).version;
+    const Version before = anew ? Version{} : content_at(extent(to)).version;
     return versions_.next(versions_.follows(to.buffer) ? to.buffer : before.state);
   }
 
@@ -308,7 +335,7 @@ class BodyCheck {
     Contents& contents = cut_at(extent);
     const auto last = contents.lower_bound(extent.end);
     for (auto at = contents.find(extent.begin); at != last; ++at) {
-      at->second.readers[size_t(body_.ops[size_t(reader)].lane)] = reader;
+      at->second.readers[size_t(op(reader).lane)] = reader;
     }
   }
 
@@ -319,7 +346,8 @@ class BodyCheck {
   const Plan& plan_;
   const Body& body_;
   Findings& findings_;
-  std::vector<Clock> started_;
+  TurnClocks clocks_;
+  int32_t turns_ = 0;
   std::array<Contents, kTiers> content_;
   Versions versions_;
 };

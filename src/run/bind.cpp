@@ -52,8 +52,24 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
     const graph::Tensor& gradient = (*bound.graph)[graph_op.outputs.at(0)];
     Checker(op).bytes(graph_op.inputs.size(), gradient.shape.numel() * int64_t(sizeof(float)));
   }
-  const int64_t batch = int64_t(op.micro) * target.plan.request.ranks + target.memory.rank;
-  bound.sample_offset = batch * bound.graph->samples;
+  const int64_t ranks = target.plan.request.ranks;
+  bound.sample_offset = (op.micro * ranks + target.memory.rank) * bound.graph->samples;
+}
+
+/// An operand must lie in its buffer in the last round, too.
+void bind_rounds(const BindTarget& target, const plan::Body& body, BoundOp& bound) {
+  const auto place = bound.op - body.ops.data();
+  const bool loops = place >= body.loop.begin && place < body.loop.end;
+  if (!loops) return;
+  bound.samples_a_round =
+      int64_t(body.loop.micro_batches) * target.plan.request.ranks * bound.graph->samples;
+  for (size_t i = 0; i < bound.op->operands.size(); ++i) {
+    plan::Operand operand = bound.op->operands[i];
+    if (operand.buffer < 0 || operand.stride == 0) continue;
+    bound.strides.push_back({.operand = i, .bytes = operand.stride});
+    operand.offset = plan::offset_of(operand, body.loop.rounds - 1);
+    address(target.plan, target.memory, operand);
+  }
 }
 
 void bind_optimizer(const BindTarget& target, BoundOp& bound) {
@@ -206,6 +222,7 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
     bound.operands.push_back(on_disk ? nullptr : address(target.plan, target.memory, operand));
   }
   bind_constants(target, bound);
+  bind_rounds(target, body, bound);
   return bound;
 }
 

@@ -23,6 +23,12 @@ struct LaneTools {
   int64_t step = 0;                 ///< of the body's inputs: the tag of what is written to disk
 };
 
+/// What a loop's next round adds to an address.
+struct Stride {
+  size_t operand;
+  int64_t bytes;
+};
+
 /// Where an operand of the optimizer comes from and goes to.
 struct DiskImage {
   size_t operand;
@@ -41,6 +47,9 @@ struct BoundOp {
   std::vector<void*> operands;  ///< as op->operands; null where absent
 
   int64_t sample_offset = 0;                        ///< Kind::compute
+  int64_t samples_a_round = 0;                      ///< of a loop: what is added to that
+  std::vector<Stride> strides;                      ///< operands that lie elsewhere in each round
+  int64_t round = 0;                                ///< that all this is of
   int64_t unit_begin = 0;                           ///< lamb: where the slice begins in its unit
   int64_t disk_offset = -1;                         ///< disk ops: of the operand without address
   bool sums_by_user = false;                        ///< disk ops: the optimizer checks and notes
@@ -51,6 +60,15 @@ struct BoundOp {
   template <class T>
   T* operand(size_t i) const {
     return static_cast<T*>(operands[i]);
+  }
+  /// Between runs of the op.
+  void enter_round(int64_t next) {
+    for (const Stride& stride : strides) {
+      auto* const at = static_cast<std::byte*>(operands[stride.operand]);
+      operands[stride.operand] = at + stride.bytes * (next - round);
+    }
+    sample_offset += samples_a_round * (next - round);
+    round = next;
   }
   int64_t operand_bytes(size_t i) const { return op->operands[i].bytes; }
 };

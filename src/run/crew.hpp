@@ -14,28 +14,32 @@
 
 namespace zero::run {
 
-/// A number that other threads sleep for.
+/// A number that other threads sleep for. They sleep for a bell beside it, since Linux lets threads
+/// sleep for 32 bits only and a step may have more ops.
 class Count {
  public:
   /// No thread waits for this value.
-  void set(int32_t value) { value_.store(value, std::memory_order_release); }
+  void set(int64_t value) { value_.store(value, std::memory_order_release); }
   /// Sets it and wakes whoever waits.
-  void publish(int32_t value) {
+  void publish(int64_t value) {
     set(value);
-    value_.notify_all();
+    bell_.fetch_add(1, std::memory_order_acq_rel);
+    bell_.notify_all();
   }
   /// Returns when the value is at least `least`, with everything that was written before it was
   /// published. std::atomic::wait looks a few times and then sleeps, so a waiting lane leaves its
   /// core to the kernels' threads.
-  void wait_for(int32_t least) const {
-    for (int32_t seen = value_.load(std::memory_order_acquire); seen < least;
-         seen = value_.load(std::memory_order_acquire)) {
-      value_.wait(seen, std::memory_order_acquire);
+  void wait_for(int64_t least) const {
+    while (true) {
+      const int32_t rung = bell_.load(std::memory_order_acquire);
+      if (value_.load(std::memory_order_acquire) >= least) return;
+      bell_.wait(rung, std::memory_order_acquire);
     }
   }
 
  private:
-  alignas(64) std::atomic<int32_t> value_{0};
+  alignas(64) std::atomic<int64_t> value_{0};
+  std::atomic<int32_t> bell_{0};
 };
 
 /// Keeps the first error of any lane. Thread-safe.
@@ -65,7 +69,7 @@ class Failure {
 
 struct Crew {
   /// The count of a lane that has stopped early: whoever waits goes on, and sees the failure.
-  static constexpr int32_t kStopped = INT32_MAX;
+  static constexpr int64_t kStopped = INT64_MAX;
 
   std::array<Count, plan::kLanes> finished;  ///< ops of the running body
   Count collectives;                         ///< of the running body: queued, where in one order

@@ -9,12 +9,10 @@
 namespace zero::run {
 
 HostMail::HostMail(const plan::Plan& plan, const RankMemory& memory) : state_(plan.step_state) {
-  for (const int32_t buffer :
-       {plan.step_inputs, plan.evaluation_inputs, plan.decode_inputs, plan.evaluation_tokens,
-        plan.evaluation_targets, plan.decode_token, plan.prefill_tokens, plan.step_state})
+  for (const int32_t buffer : {plan.step_inputs, plan.evaluation_inputs, plan.decode_inputs,
+                               plan.evaluation_tokens, plan.evaluation_targets, plan.decode_token,
+                               plan.prefill_tokens, plan.step_state, plan.tokens, plan.targets})
     add(plan, memory, buffer);
-  for (const int32_t buffer : plan.tokens) add(plan, memory, buffer);
-  for (const int32_t buffer : plan.targets) add(plan, memory, buffer);
   if (slots_.empty()) return;
   room_ = Arena(slots_.back().offset + int64_t(slots_.back().there.size()), Place::pinned);
 }

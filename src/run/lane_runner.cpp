@@ -51,11 +51,13 @@ void LaneRunner::clear_tallies() {
 void LaneRunner::run(plan::BodyId body) noexcept {
   const size_t lane = size_t(setup_.lane);
   settled_ = 0;
+  last_end_ = 0;
+  if (has_ops(body)) next_ = setup_.segments[body].pass(0);
   try {
     // The caller's thread may be another one than last time, or have served another executor.
     adopt_threads(stream_);
     if (crew_.inputs_there) crew_.inputs_there->hold(stream_);
-    if (run_segments(body)) tell_times(body);
+    run_segments(body);
   } catch (...) {
     crew_.failure.report(std::current_exception(), crew_.error_hook);
   }
@@ -63,28 +65,27 @@ void LaneRunner::run(plan::BodyId body) noexcept {
   if (crew_.failure.raised()) crew_.stop(setup_.lane);
 }
 
-/// Whether it came to the end, with all work done.
-bool LaneRunner::run_segments(plan::BodyId body) {
-  std::vector<LaneSegment>& segments = setup_.segments[body];
-  for (size_t i = 0; i < segments.size(); ++i) {
-    if (!await(segments[i])) return false;
-    run_segment(body, segments[i]);
-    if (takes_turns(segments[i])) crew_.collectives.publish(segments[i].cut.turn + 1);
-    settle(body, i + 1);
-    const Segment& cut = segments[i].cut;
-    if (cut.awaited) {
-      crew_.finished[size_t(setup_.lane)].publish(cut.end());
+void LaneRunner::run_segments(plan::BodyId body) {
+  LaneBody& lane = setup_.segments[body];
+  for (int64_t n = 0; n < lane.passes(); ++n) {
+    const LaneBody::Pass pass = lane.pass(n);
+    LaneSegment& segment = lane.segments[size_t(pass.segment)];
+    if (!await(lane, pass)) return;
+    // The marks of the round before are needed until its times are told.
+    if (pass.turn.round > 0) settle_all(body, n - lane.loop_length() + 1);
+    run_segment(body, segment, pass.turn.round);
+    if (takes_turns(segment)) crew_.collectives.publish(turn_of(lane, pass) + 1);
+    const int64_t end = lane.end_of(pass, setup_.lane);
+    if (segment.cut.awaited) {
+      crew_.finished[size_t(setup_.lane)].publish(end);
     } else {
-      crew_.finished[size_t(setup_.lane)].set(cut.end());
+      crew_.finished[size_t(setup_.lane)].set(end);
     }
+    settle(body, n + 1);
   }
   if (setup_.lane == plan::Lane::compute && crew_.at_end) crew_.at_end(stream_);
-  while (settled_ < segments.size()) {
-    segments[settled_].end.wait();
-    settle(body, segments.size());
-  }
+  settle_all(body, lane.passes());
   stream_.wait();
-  return true;
 }
 
 /// Whether it is a collective that every rank must queue behind those before it in the plan.
@@ -92,26 +93,35 @@ bool LaneRunner::takes_turns(const LaneSegment& segment) const {
   return segment.cut.turn >= 0 && setup_.comm != nullptr && setup_.comm->needs_one_order();
 }
 
+/// How many of the body's collectives come before this one.
+int64_t LaneRunner::turn_of(const LaneBody& lane, const LaneBody::Pass& pass) {
+  return lane.segments[size_t(pass.segment)].cut.turn + pass.rounds_before * lane.loop_turns;
+}
+
 /// Whether all that the segment waits for is queued; the stream then holds until it is done.
-bool LaneRunner::await(const LaneSegment& segment) {
+bool LaneRunner::await(const LaneBody& lane, const LaneBody::Pass& pass) {
+  const LaneSegment& segment = lane.segments[size_t(pass.segment)];
   const bool takes_turn = takes_turns(segment);
   if (!segment.cut.waits.empty() || takes_turn) {
     crew_.progress[size_t(setup_.lane)].running.store(-1, std::memory_order_relaxed);
     for (const plan::Wait& wait : segment.cut.waits)
-      crew_.finished[size_t(wait.lane)].wait_for(wait.count);
-    if (takes_turn) crew_.collectives.wait_for(segment.cut.turn);
+      crew_.finished[size_t(wait.lane)].wait_for(lane.rounds.awaited(wait, pass.turn));
+    if (takes_turn) crew_.collectives.wait_for(turn_of(lane, pass));
   }
   if (crew_.failure.raised()) return false;
-  for (const Event* event : segment.holds) event->hold(stream_);
+  const bool again = pass.turn.round > 0;
+  for (const Event* event : again ? segment.holds_again : segment.holds) event->hold(stream_);
   return true;
 }
 
-void LaneRunner::run_segment(plan::BodyId body, LaneSegment& segment) {
+void LaneRunner::run_segment(plan::BodyId body, LaneSegment& segment, int64_t round) {
   show(body);
+  const std::span<LaneOp> ops = ops_of(body, segment);
+  for (LaneOp& op : ops) op.bound.enter_round(round);
   segment.begin.mark(stream_);
   // The mark lies behind all that the segment waits for.
   if (segment.cut.on_host) segment.begin.wait();
-  queue(segment, ops_of(body, segment));
+  queue(segment, ops);
   segment.end.mark(stream_);
   if (segment.done) segment.done->record(stream_);
 }
@@ -144,42 +154,54 @@ void LaneRunner::run_op(const LaneOp& op) {
       op.bound, {.stream = stream_, .comm = setup_.comm, .disk = setup_.disk, .step = crew_.step});
 }
 
-std::span<const LaneOp> LaneRunner::ops_of(plan::BodyId body, const LaneSegment& segment) const {
+std::span<LaneOp> LaneRunner::ops_of(plan::BodyId body, const LaneSegment& segment) {
   return std::span(setup_.ops[body]).subspan(size_t(segment.cut.first), size_t(segment.cut.count));
 }
 
 /// The oldest op that may still be at work, for the watchdog.
 void LaneRunner::show(plan::BodyId body) {
-  const std::vector<LaneSegment>& segments = setup_.segments[body];
-  if (settled_ == segments.size()) return;
-  const LaneOp& op = setup_.ops[body][size_t(segments[settled_].cut.first)];
-  crew_.progress[size_t(setup_.lane)].running.store(op.place, std::memory_order_relaxed);
+  const LaneBody& lane = setup_.segments[body];
+  if (settled_ == lane.passes()) return;
+  const LaneOp& op = setup_.ops[body][size_t(lane.segments[size_t(next_.segment)].cut.first)];
+  const int64_t running = next_.turn.round * lane.rounds.ops() + op.place;
+  crew_.progress[size_t(setup_.lane)].running.store(running, std::memory_order_relaxed);
 }
 
 /// Counts those of the queued segments whose work has been done meanwhile.
-void LaneRunner::settle(plan::BodyId body, size_t queued) {
-  const std::vector<LaneSegment>& segments = setup_.segments[body];
-  const size_t before = settled_;
+void LaneRunner::settle(plan::BodyId body, int64_t queued) {
+  LaneBody& lane = setup_.segments[body];
+  const int64_t before = settled_;
   LaneProgress& progress = crew_.progress[size_t(setup_.lane)];
-  for (; settled_ < queued && segments[settled_].end.reached(); ++settled_) {
-    progress.finished.fetch_add(segments[settled_].cut.count, std::memory_order_relaxed);
+  while (settled_ < queued && lane.segments[size_t(next_.segment)].end.reached()) {
+    const LaneSegment& done = lane.segments[size_t(next_.segment)];
+    progress.finished.fetch_add(done.cut.count, std::memory_order_relaxed);
+    tell_times(body, done);
+    if (++settled_ < lane.passes()) next_ = lane.pass(settled_);
   }
   if (settled_ != before && settled_ < queued) show(body);
 }
 
-/// Once all is done: on a device only then are times known.
-void LaneRunner::tell_times(plan::BodyId body) {
+/// Waits for so many segments of those queued.
+void LaneRunner::settle_all(plan::BodyId body, int64_t segments) {
+  while (settled_ < segments) {
+    setup_.segments[body].segments[size_t(next_.segment)].end.wait();
+    settle(body, segments);
+  }
+}
+
+/// When the segment is done: on a device only then are times known.
+void LaneRunner::tell_times(plan::BodyId body, const LaneSegment& segment) {
   LaneTimes& times = crew_.times[size_t(setup_.lane)];
   OpTime* const notes = crew_.op_times[size_t(setup_.lane)];
-  double ended = 0;
-  for (const LaneSegment& segment : setup_.segments[body]) {
-    const double begun = segment.begin.seconds_since(crew_.origin);
-    if (!segment.cut.waits.empty()) times.wait_seconds += std::max(0.0, begun - ended);
-    ended = segment.end.seconds_since(crew_.origin);
-    times.busy_seconds += ended - begun;
-    tell_time(ops_of(body, segment), ended - begun);
-    if (notes) notes[segment.cut.first] = {crew_.time_at(begun), crew_.time_at(ended)};
-  }
+  const double begun = segment.begin.seconds_since(crew_.origin);
+  if (!segment.cut.waits.empty()) times.wait_seconds += std::max(0.0, begun - last_end_);
+  last_end_ = segment.end.seconds_since(crew_.origin);
+  times.busy_seconds += last_end_ - begun;
+  tell_time(ops_of(body, segment), last_end_ - begun);
+  if (!notes) return;
+  const LaneBody& lane = setup_.segments[body];
+  const int64_t place = lane.end_of(next_, setup_.lane) - segment.cut.count;
+  notes[place] = {crew_.time_at(begun), crew_.time_at(last_end_)};
 }
 
 void LaneRunner::tell_time(std::span<const LaneOp> ops, double seconds) {

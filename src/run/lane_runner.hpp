@@ -69,16 +69,18 @@ class LaneRunner {
 
  private:
   void serve();
-  bool run_segments(plan::BodyId body);
+  void run_segments(plan::BodyId body);
   bool takes_turns(const LaneSegment& segment) const;
-  bool await(const LaneSegment& segment);
-  void run_segment(plan::BodyId body, LaneSegment& segment);
+  static int64_t turn_of(const LaneBody& lane, const LaneBody::Pass& pass);
+  bool await(const LaneBody& lane, const LaneBody::Pass& pass);
+  void run_segment(plan::BodyId body, LaneSegment& segment, int64_t round);
   void queue(LaneSegment& segment, std::span<const LaneOp> ops);
   void run_op(const LaneOp& op);
-  std::span<const LaneOp> ops_of(plan::BodyId body, const LaneSegment& segment) const;
+  std::span<LaneOp> ops_of(plan::BodyId body, const LaneSegment& segment);
   void show(plan::BodyId body);
-  void settle(plan::BodyId body, size_t queued);
-  void tell_times(plan::BodyId body);
+  void settle(plan::BodyId body, int64_t queued);
+  void settle_all(plan::BodyId body, int64_t segments);
+  void tell_times(plan::BodyId body, const LaneSegment& segment);
   void tell_time(std::span<const LaneOp> ops, double seconds);
 
   Crew& crew_;
@@ -86,7 +88,9 @@ class LaneRunner {
   Stream stream_;
   std::vector<LaneTally> tallies_;
   PhaseSeconds phase_seconds_{};
-  size_t settled_ = 0;  ///< segments of the running body whose work is done
+  int64_t settled_ = 0;       ///< passes of the running body whose work is done
+  LaneBody::Pass next_ = {};  ///< the one behind them
+  double last_end_ = 0;       ///< when the last of them ended
   std::thread thread_;
   Count begun_, ended_;
   int32_t turn_ = 0;

@@ -13,6 +13,10 @@ bool Poison::fills_copy(const plan::Operand& operand) const {
   return buffer.copy_of >= 0 && operand.mode == plan::Mode::write && operand.bytes == buffer.bytes;
 }
 
+bool Poison::begins_anew(const plan::PlanOp& op, const plan::Operand& operand) {
+  return std::find(op.anew.begin(), op.anew.end(), operand.buffer) != op.anew.end();
+}
+
 int64_t Poison::end_of(const plan::Operand& operand) const {
   return operand.offset + operand.bytes * (operand.sharded ? plan_.request.ranks : 1);
 }
@@ -54,7 +58,7 @@ void Poison::begin(const plan::Body& body) {
   for (const plan::PlanOp& op : body.ops) {
     visit(op, [&](const plan::Operand& operand, Stretch& stretch) {
       const bool kept = plan_.buffers[size_t(operand.buffer)].persistent;
-      const bool anew = fills_copy(operand);
+      const bool anew = fills_copy(operand) || begins_anew(op, operand);
       std::vector<Life>& lives = stretch.lives;
       if (!lives.empty() && anew) lives.back().ends = true;
       if (lives.empty() || anew) lives.push_back({.begins = anew || !kept, .ends = !kept});

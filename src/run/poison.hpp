@@ -37,6 +37,7 @@ class Poison {
     size_t now = 0;
   };
   bool fills_copy(const plan::Operand& operand) const;
+  static bool begins_anew(const plan::PlanOp& op, const plan::Operand& operand);
   int64_t end_of(const plan::Operand& operand) const;
   void cut(const plan::Body& body);
   /// Calls visit(operand, stretch) for whatever an op touches.

@@ -9,6 +9,7 @@
 #include "src/run/together.hpp"
 #include "zero/base/philox.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/plan/rounds.hpp"
 
 namespace zero::run {
 namespace {
@@ -42,12 +43,12 @@ struct Rank {
 class RandomOrderExecutor::Impl {
  public:
   Impl(const plan::Plan& plan, const Rules& rules, const Options& options)
-      : plan_(plan),
+      : plan_(plan::unrolled(plan)),
         rules_(rules),
         options_(options),
         dice_(options.seed),
-        stream_(plan.request.threads),
-        ranks_(size_t(plan.request.ranks)) {
+        stream_(plan_.request.threads),
+        ranks_(size_t(plan_.request.ranks)) {
     for (size_t r = 0; r < ranks_.size(); ++r) make_rank(int(r));
   }
 
@@ -190,7 +191,7 @@ class RandomOrderExecutor::Impl {
     std::memcpy(operands[1], operands[0], size_t(bound.operand_bytes(0)));
   }
 
-  const plan::Plan& plan_;
+  const plan::Plan plan_;
   const Rules rules_;
   const Options options_;
   Dice dice_;

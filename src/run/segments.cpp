@@ -1,6 +1,9 @@
 #include "src/run/segments.hpp"
 
+#include <algorithm>
+
 #include "zero/base/error.hpp"
+#include "zero/plan/rounds.hpp"
 #include "zero/run/phases.hpp"
 
 namespace zero::run {
@@ -22,16 +25,31 @@ bool copies_unpinned(const plan::Plan& plan, plan::Lane lane) {
   return copies && !plan.request.pinned_host;
 }
 
-/// [ops of the lane] whether another lane waits for the op.
+/// Whether an op of a loop is another one in each round: its batch lies elsewhere, or it drops
+/// other elements.
+bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& op) {
+  const bool moves = std::ranges::any_of(
+      op.operands, [](const plan::Operand& operand) { return operand.stride != 0; });
+  if (moves || op.kind != plan::Kind::compute) return moves;
+  const graph::Graph& graph = plan.graphs[size_t(body.graph)];
+  return graph.ops[size_t(op.graph_op)].attributes.probability > 0;
+}
+
+/// [ops of the lane] whether another lane waits for the op. What a loop's round waits for of the
+/// round before is in front of the loop in the first one.
 std::vector<bool> awaited_ops(const plan::Body& body, plan::Lane lane, size_t ops) {
   std::vector<bool> awaited(ops);
-  for (const plan::PlanOp& op : body.ops) {
-    for (const plan::Wait& wait : op.waits) {
+  const plan::Rounds rounds(body);
+  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
+    for (const plan::Wait& wait : body.ops[size_t(i)].waits) {
       if (wait.lane != lane) continue;
       ZERO_REQUIRE(wait.count >= 1 && size_t(wait.count) <= ops, "body ", body.name,
                    " waits for op ", wait.count, " of lane ", plan::name_of(lane), ", which has ",
                    ops);
       awaited[size_t(wait.count) - 1] = true;
+      const int32_t again = wait.count + rounds.inside(lane);
+      const bool reaches_back = rounds.is_in_loop(i) && wait.count <= rounds.before(lane);
+      if (reaches_back && again > rounds.before(lane)) awaited[size_t(again) - 1] = true;
     }
   }
   return awaited;
@@ -44,23 +62,34 @@ std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan
   std::vector<const plan::PlanOp*> ops;
   std::vector<int32_t> collectives_before;
   int32_t collectives = 0;
-  for (const plan::PlanOp& op : plan.bodies[body].ops) {
+  const plan::Body& of = plan.bodies[body];
+  for (const plan::PlanOp& op : of.ops) {
     if (op.lane == lane) {
       ops.push_back(&op);
       collectives_before.push_back(collectives);
     }
     if (plan::is_collective(op.kind)) ++collectives;
   }
-  const std::vector<bool> awaited = awaited_ops(plan.bodies[body], lane, ops.size());
+  const std::vector<bool> awaited = awaited_ops(of, lane, ops.size());
+  const auto place_of = [&](const plan::PlanOp& op) { return int32_t(&op - of.ops.data()); };
+  const auto loops = [&](const plan::PlanOp& op) {
+    return of.loop.begin <= place_of(op) && place_of(op) < of.loop.end;
+  };
+  const auto same_each_round = [&](const plan::PlanOp& last, const plan::PlanOp& op) {
+    if (loops(last) != loops(op)) return false;
+    return !loops(op) || (!varies(plan, of, last) && !varies(plan, of, op));
+  };
   const auto joins = [&](const Segment& before, size_t place) {
     const plan::PlanOp &last = *ops[place - 1], &op = *ops[place];
     return before.count < most && op.waits.empty() && !before.awaited && is_device_work(last) &&
-           is_device_work(op) && phase_of(plan, body, last) == phase_of(plan, body, op);
+           is_device_work(op) && same_each_round(last, op) &&
+           phase_of(plan, body, last) == phase_of(plan, body, op);
   };
   std::vector<Segment> segments;
   for (size_t place = 0; place < ops.size(); ++place) {
     if (segments.empty() || !joins(segments.back(), place)) {
-      segments.push_back({.first = int32_t(place), .waits = ops[place]->waits});
+      segments.push_back(
+          {.op = place_of(*ops[place]), .first = int32_t(place), .waits = ops[place]->waits});
     }
     Segment& segment = segments.back();
     ++segment.count;

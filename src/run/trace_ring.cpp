@@ -18,7 +18,10 @@ bool trains(BodyId body) { return body == plan::kStep || body == plan::kFinish; 
 TraceRing::TraceRing(const plan::Plan& plan, int bodies) {
   ZERO_REQUIRE(bodies >= 1, "a trace of ", bodies, " bodies: at least 1");
   for (size_t body = 0; body < plan::kBodies; ++body) {
-    for (const plan::PlanOp& op : plan.bodies[body].ops) ++counts_[body][size_t(op.lane)];
+    const plan::Rounds rounds(plan.bodies[body]);
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      counts_[body][lane] = size_t(rounds.size(plan::Lane(lane)));
+    }
   }
   slots_.resize(size_t(bodies));
   for (Slot& slot : slots_) {

@@ -14,7 +14,7 @@ class TraceRing {
   /// Room for the last `bodies` training bodies of `plan`, which outlives the ring.
   TraceRing(const plan::Plan& plan, int bodies);
 
-  /// Where each lane is to note the ops of a body that now begins, by their place in the lane; null
+  /// Where each lane is to note the ops of a body that now begins, in the order of its turns; null
   /// for an evaluation, whose many bodies would push the training steps out.
   using Notes = std::array<OpTime*, plan::kLanes>;
   Notes begin(plan::BodyId body, int64_t step);

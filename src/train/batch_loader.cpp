@@ -1,6 +1,23 @@
 #include "zero/train/batch_loader.hpp"
 
 namespace zero::train {
+namespace {
+
+/// Calls fill(all) with all of two buffers of an engine's plan, wherever they lie.
+template <class Fill>
+void fill_inputs(Engine& engine, const BatchPlaces& places, const Fill& fill) {
+  run::Executor& executor = engine.executor();
+  const auto numel = [&](int32_t buffer) {
+    return engine.plan().buffers[size_t(buffer)].bytes / int64_t(sizeof(int32_t));
+  };
+  executor.fill<int32_t>(places.tokens, numel(places.tokens), [&](std::span<int32_t> tokens) {
+    executor.fill<int32_t>(places.targets, numel(places.targets), [&](std::span<int32_t> targets) {
+      fill({.tokens = tokens, .targets = targets});
+    });
+  });
+}
+
+}  // namespace
 
 void read_samples(const Dataset& data, int64_t first, int64_t samples,
                   const BatchBuffers& buffers) {
@@ -31,23 +48,22 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
 void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
   const plan::Plan& plan = engine.plan();
   const int64_t consumed = before(step).samples;
-  for (size_t j = 0; j < plan.tokens.size(); ++j) {
-    const int64_t first = first_position(batch, plan.request.ranks, consumed, int64_t(j), rank);
-    load_samples(engine, {.tokens = plan.tokens[j], .targets = plan.targets[j]}, data, first,
-                 batch.micro);
-  }
+  const int64_t stride = plan.input_stride / int64_t(sizeof(int32_t));
+  fill_inputs(
+      engine, {.tokens = plan.tokens, .targets = plan.targets}, [&](const BatchBuffers& all) {
+        for (int64_t j = 0; j < plan.request.micro_batches; ++j) {
+          const int64_t first = first_position(batch, plan.request.ranks, consumed, j, rank);
+          read_samples(data, first, batch.micro,
+                       {.tokens = all.tokens.subspan(size_t(j * stride), size_t(stride)),
+                        .targets = all.targets.subspan(size_t(j * stride), size_t(stride))});
+        }
+      });
 }
 
 void load_samples(Engine& engine, const BatchPlaces& places, const Dataset& data, int64_t first,
                   int64_t samples) {
-  run::Executor& executor = engine.executor();
-  const auto numel = [&](int32_t buffer) {
-    return engine.plan().buffers[size_t(buffer)].bytes / int64_t(sizeof(int32_t));
-  };
-  executor.fill<int32_t>(places.tokens, numel(places.tokens), [&](std::span<int32_t> tokens) {
-    executor.fill<int32_t>(places.targets, numel(places.targets), [&](std::span<int32_t> targets) {
-      read_samples(data, first, samples, {.tokens = tokens, .targets = targets});
-    });
+  fill_inputs(engine, places, [&](const BatchBuffers& all) {
+    read_samples(data, first, samples, {.tokens = all.tokens, .targets = all.targets});
   });
 }
 

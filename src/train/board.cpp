@@ -16,6 +16,8 @@ namespace zero::train {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
+/// Under it lies what a lane runs in the body.
+constexpr int kBodyShift = 56;
 
 /// Of one clock for all processes of a node.
 int64_t now_ns() {
@@ -118,8 +120,8 @@ void Board::forget_op() { mine().op.store(0, kRelaxed); }
 
 void Board::begin_step(int64_t step) { mine().step.store(step, kRelaxed); }
 
-void Board::begin_op(plan::BodyId body, int64_t op) {
-  mine().op.store(int64_t(body) << 32 | (op + 1), kRelaxed);
+void Board::begin_op(plan::BodyId body, int64_t running) {
+  mine().op.store(int64_t(body) << kBodyShift | (running + 1), kRelaxed);
 }
 
 void Board::live(bool works, int64_t finished_ops) {
@@ -198,10 +200,11 @@ std::vector<Word> Board::words(const plan::Plan* plan) const {
               .step = line->step.load(kRelaxed),
               .last_op = "none, at " + name_of(line->stage.load(kRelaxed))};
     const int64_t op = line->op.load(kRelaxed);
-    const int32_t place = int32_t(op & INT32_MAX) - 1;
-    if (place >= 0 && plan != nullptr) {
-      const plan::Body& body = plan->bodies[size_t(op >> 32)];
-      word.last_op = text(describe_op(*plan, body, place), " (op ", place, " of ", body.name, ")");
+    const int64_t running = (op & ((int64_t(1) << kBodyShift) - 1)) - 1;
+    if (running >= 0 && plan != nullptr) {
+      const plan::Body& body = plan->bodies[size_t(op >> kBodyShift)];
+      const plan::Turn turn = run::turn_running(body, running);
+      word.last_op = text(describe_op(*plan, body, turn), " (op ", turn.op, " of ", body.name, ")");
     }
     words.push_back(std::move(word));
   }

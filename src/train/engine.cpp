@@ -152,9 +152,12 @@ void Engine::start_watchdog() {
   };
   session_.lookout().show_plan(&build_.plan);
   session_.lookout().set_patience(watchdog_seconds_);
-  executor_->set_op_hook([this](plan::Lane, const plan::PlanOp& op) {
-    const plan::BodyId body = executor_->body();
-    board().begin_op(body, &op - build_.plan.bodies[body].ops.data());
+  executor_->set_op_hook([this, progress](plan::Lane lane, const plan::PlanOp& op) {
+    const plan::BodyId id = executor_->body();
+    const plan::Body& body = build_.plan.bodies[id];
+    plan::Turn turn = run::turn_running(body, progress[size_t(lane)].running.load());
+    turn.op = int32_t(&op - body.ops.data());
+    board().begin_op(id, run::running_turn(body, turn));
   });
   // A rank whose peers still finish ops waits for one that is slow, not for one that hangs. A
   // single transfer may take a slow disk longer than any patience, but its blocks do not.

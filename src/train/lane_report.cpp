@@ -3,15 +3,19 @@
 #include <algorithm>
 
 #include "src/train/format.hpp"
+#include "zero/plan/rounds.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::train {
 
 std::array<int64_t, plan::kLanes> copied_bytes(const plan::Body& body) {
   std::array<int64_t, plan::kLanes> bytes{};
-  for (const plan::PlanOp& op : body.ops) {
+  for (int32_t i = 0; i < int32_t(body.ops.size()); ++i) {
+    const plan::PlanOp& op = body.ops[size_t(i)];
     const bool copies = op.lane == plan::Lane::h2d || op.lane == plan::Lane::d2h;
-    if (copies && plan::is_transfer(op.kind)) bytes[size_t(op.lane)] += op.operands[0].bytes;
+    if (copies && plan::is_transfer(op.kind)) {
+      bytes[size_t(op.lane)] += op.operands[0].bytes * plan::times_of(body, i);
+    }
   }
   return bytes;
 }

@@ -40,8 +40,8 @@ TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& c
       for (int32_t& id : ids) id = int32_t(first++ % vocabulary);
     });
   };
-  for (const int32_t buffer : plan.tokens) count_up(buffer, 0);
-  for (const int32_t buffer : plan.targets) count_up(buffer, 1);
+  count_up(plan.tokens, 0);
+  count_up(plan.targets, 1);
 }
 
 double TimedSteps::step() {

@@ -77,23 +77,34 @@ class Writer {
     Json whole = complete(text(body.name, " ", traced.step), kBodiesThread, traced.whole);
     whole["args"] = {{"step", traced.step}};
     add(std::move(whole));
-    std::array<size_t, plan::kLanes> next{};
-    for (const plan::PlanOp& op : body.ops) {
-      const run::OpTime& time = traced.ops[size_t(op.lane)][next[size_t(op.lane)]++];
-      write_op(traced, op, time);
-      for (const plan::Wait& wait : op.waits) write_wait(traced, wait, op.lane, time);
+    std::array<int64_t, plan::kLanes> counts{};
+    const plan::Rounds rounds(body);
+    for (int64_t n = 0; n < rounds.size(); ++n) {
+      const plan::Turn turn = rounds.turn(n);
+      const plan::PlanOp& op = body.ops[size_t(turn.op)];
+      const run::OpTime& time = time_of(traced, op.lane, ++counts[size_t(op.lane)]);
+      write_op(traced, turn, time);
+      for (const plan::Wait& wait : op.waits) {
+        const int64_t awaited = rounds.awaited(wait, turn);
+        write_wait({.from = wait.lane, .to = op.lane}, time_of(traced, wait.lane, awaited), time);
+      }
     }
   }
 
-  void write_op(const run::TracedBody& traced, const plan::PlanOp& op, const run::OpTime& time) {
+  static const run::OpTime& time_of(const run::TracedBody& traced, plan::Lane lane, int64_t count) {
+    return traced.ops[size_t(lane)][size_t(count) - 1];
+  }
+
+  void write_op(const run::TracedBody& traced, const plan::Turn& turn, const run::OpTime& time) {
     const plan::Body& body = trace_.plan.bodies[traced.body];
+    const plan::PlanOp& op = body.ops[size_t(turn.op)];
     Json arguments = {{"step", traced.step}};
     std::string name = plan::name_of(op.kind);
     if (op.kind == plan::Kind::compute) {
       const auto& from = trace_.plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
       name = graph::info(from.kind).name;
       arguments["layer"] = from.layer;
-      arguments["micro_batch"] = op.micro;
+      arguments["micro_batch"] = plan::micro_of(body, op, turn.round);
     }
     if (op.unit >= 0) arguments["unit"] = trace_.plan.units[size_t(op.unit)].name;
     int64_t bytes = 0;
@@ -104,18 +115,20 @@ class Writer {
     add(std::move(event));
   }
 
+  struct Arrow {
+    plan::Lane from, to;
+  };
+
   /// An arrow from the op that was waited for. Its tail must lie inside that op.
-  void write_wait(const run::TracedBody& traced, const plan::Wait& wait, plan::Lane waiter,
-                  const run::OpTime& time) {
-    const run::OpTime& awaited = traced.ops[size_t(wait.lane)][size_t(wait.count) - 1];
+  void write_wait(const Arrow& arrow, const run::OpTime& awaited, const run::OpTime& time) {
     const Clock::time_point tail = std::max(awaited.begin, awaited.end - Clock::duration(1));
     const std::string id = text(trace_.rank, ".", ++arrows_);
     const auto end = [&](const char* phase, plan::Lane lane, Clock::time_point at) {
       return Json{{"ph", phase}, {"name", "wait"},   {"cat", "wait"},
                   {"id", id},    {"tid", int(lane)}, {"ts", micros(at)}};
     };
-    add(end("s", wait.lane, tail));
-    Json head = end("f", waiter, time.begin);
+    add(end("s", arrow.from, tail));
+    Json head = end("f", arrow.to, time.begin);
     head["bp"] = "e";
     add(std::move(head));
   }
@@ -210,7 +223,7 @@ class Joined {
 }  // namespace
 
 int traced_bodies(const plan::Plan& plan) {
-  const int64_t ops = std::max<int64_t>(1, int64_t(plan.bodies[plan::kStep].ops.size()));
+  const int64_t ops = std::max<int64_t>(1, plan::Rounds(plan.bodies[plan::kStep]).size());
   return int(std::clamp<int64_t>(kMostOps / ops, 1, kMostBodies));
 }
 

@@ -285,8 +285,9 @@ struct NaiveTwin {
   }
   void copy_in() {
     const graph::Graph& graph = plan.graphs[0];
-    copy(ranks.bytes(0, plan.tokens[0]), graph.tokens);
-    copy(ranks.bytes(0, plan.targets[0]), graph.targets);
+    const auto bytes = size_t(graph[graph.tokens].bytes());
+    copy(ranks.bytes(0, plan.tokens).first(bytes), graph.tokens);
+    copy(ranks.bytes(0, plan.targets).first(bytes), graph.targets);
     copy(ranks.bytes(0, plan.step_inputs), graph.step_inputs);
     copy(ranks.bytes(0, plan.step_state), graph.step_state);
     std::fill(naive.bytes(graph.step_sums).begin(), naive.bytes(graph.step_sums).end(),

@@ -20,7 +20,8 @@ struct Mailed {
   RankMemory memory;
   Stream stream{1};
   Mailed() {
-    hand.plan.tokens = {hand.keep("tokens.0", 32), hand.keep("tokens.1", 32)};
+    hand.plan.tokens = hand.keep("tokens", 32);
+    hand.plan.targets = hand.keep("targets", 32);
     hand.plan.step_state = hand.keep("state", 16);
     arena = Arena(hand.plan.arena_bytes[0]);
     memory.base[0] = arena.data();
@@ -33,7 +34,7 @@ struct Mailed {
 TEST(HostMail, BringsWhatWasWrittenToItsBuffer) {
   Mailed mailed;
   HostMail mail(mailed.hand.plan, mailed.memory);
-  const int32_t first = mailed.hand.plan.tokens[0], second = mailed.hand.plan.tokens[1];
+  const int32_t first = mailed.hand.plan.tokens, second = mailed.hand.plan.targets;
   std::ranges::fill(mail.slot(first, mailed.stream), std::byte{1});
   std::ranges::fill(mail.slot(second, mailed.stream), std::byte{2});
   mail.send(second, 0, 32, mailed.stream);

@@ -254,7 +254,7 @@ TEST(LaneRunner, ADiskThatDoesNotWaitForTheStreamIsAFault) {
   const plan::Plan plan = far_plan();
   std::array<LaneSegments, kLanes> segments = make_segments(plan, kRecordedOps);
   int waiting = 0;
-  for (LaneSegment& segment : segments[size_t(plan::Lane::disk_write)][kStep]) {
+  for (LaneSegment& segment : segments[size_t(plan::Lane::disk_write)][kStep].segments) {
     waiting += segment.cut.on_host && !segment.holds.empty();
     segment.cut.on_host = false;
   }
@@ -280,7 +280,7 @@ TEST(LaneRunner, WorkThatNobodyWaitsForIsAFault) {
 TEST(LaneRunner, ASegmentThatSwallowsAWaitIsAFault) {
   const plan::Plan plan = far_plan();
   std::array<LaneSegments, kLanes> segments = make_segments(plan, kRecordedOps);
-  std::vector<LaneSegment>& gather = segments[size_t(plan::Lane::gather)][kStep];
+  std::vector<LaneSegment>& gather = segments[size_t(plan::Lane::gather)][kStep].segments;
   const auto waiting = std::find_if(gather.begin() + 1, gather.end(),
                                     [](const LaneSegment& one) { return !one.cut.waits.empty(); });
   ASSERT_NE(waiting, gather.end());

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 
+#include "src/plan/passes.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
@@ -231,6 +232,45 @@ TEST(RandomOrder, any_order_of_plans_over_all_tiers_computes_the_bits_of_the_exe
     moved += testing::moves_activations(testing::tiny_plan(request, testing::random_model(seed)));
   }
   EXPECT_GT(moved, 0);
+}
+
+/// As plan::compile() makes it, but with every micro-batch written out.
+plan::Plan plan_in_full(const plan::Request& request, const testing::TinyModel& model) {
+  plan::Plan plan{.request = request,
+                  .graphs = {testing::tiny_training_graph(model, request.compute),
+                             testing::tiny_evaluation_graph(model, request.compute)}};
+  plan.units = plan::lay_out_units(plan.graphs[0], request.ranks);
+  plan::place_states(plan);
+  plan::place_copies(plan);
+  plan::write_step_in_full(plan);
+  plan::write_finish(plan);
+  plan::write_evaluate(plan);
+  plan::write_read_ahead(plan);
+  for (plan::Body& body : plan.bodies) plan::number_lanes(body);
+  plan::pack(plan);
+  for (plan::Body& body : plan.bodies) plan::place_waits(plan, body);
+  return plan;
+}
+
+TEST(RandomOrder, a_loop_over_micro_batches_computes_the_bits_of_all_of_them_written_out) {
+  int looped = 0;
+  for (uint64_t seed = 0; seed < plans_to_draw(); ++seed) {
+    SCOPED_TRACE(seed);
+    plan::Request request =
+        seed % 2 ? testing::random_request(seed) : testing::random_tiered_request(seed);
+    request.micro_batches = 6 + int(seed % 6);
+    const testing::TinyModel model = testing::random_model(seed);
+    const plan::Plan plan = testing::tiny_plan(request, model), full = plan_in_full(request, model);
+    looped += plan.bodies[kStep].loop.is_there();
+    EXPECT_FALSE(full.bodies[kStep].loop.is_there());
+    const Rules rules = testing::tiny_rules(request.compute);
+    testing::ThreadRanks threads(plan, rules), all(full, rules);
+    const testing::Outcome expected = testing::train(all, full, 2);
+    expect_same(testing::train(threads, plan, 2), expected);
+    testing::RandomRanks random(plan, rules, {.seed = seed});
+    expect_same(testing::train(random, plan, 2), expected);
+  }
+  EXPECT_GT(looped, 3);
 }
 
 /// Four tokens as one chunk with padding, then a fifth alone; the logits behind it.

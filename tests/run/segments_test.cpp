@@ -100,6 +100,20 @@ TEST(Segments, RefuseAWaitForAnOpThatIsNotThere) {
   EXPECT_THROW(ops.cut(), Error);
 }
 
+bool loops(const plan::Body& body, const plan::PlanOp& op) {
+  const auto place = &op - body.ops.data();
+  return body.loop.begin <= place && place < body.loop.end;
+}
+
+/// Whether each round of a loop has other bytes for the op, or draws other elements to drop.
+bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& op) {
+  for (const plan::Operand& operand : op.operands) {
+    if (operand.stride != 0) return true;
+  }
+  if (op.kind != Kind::compute || !loops(body, op)) return false;
+  return plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)].attributes.probability > 0;
+}
+
 /// Why one segment ends and the next begins.
 bool must_part(const plan::Plan& plan, BodyId body, const Segment& before, const Segment& after,
                const std::vector<const plan::PlanOp*>& ops) {
@@ -108,6 +122,9 @@ bool must_part(const plan::Plan& plan, BodyId body, const Segment& before, const
     return plan::is_collective(op.kind) || op.lane == Lane::host_optimizer ||
            op.kind == Kind::disk_read || op.kind == Kind::disk_write;
   };
+  const plan::Body& of = plan.bodies[body];
+  if (loops(of, last) != loops(of, next)) return true;
+  if (varies(plan, of, last) || varies(plan, of, next)) return true;
   return before.count == kRecordedOps || before.awaited || !after.waits.empty() || alone(last) ||
          alone(next) || phase_of(plan, body, last) != phase_of(plan, body, next);
 }
@@ -122,7 +139,11 @@ void check_lane(const plan::Plan& plan, BodyId body, Lane lane) {
   for (size_t i = 0; i < cut.size(); ++i) {
     EXPECT_EQ(cut[i].first, place);
     EXPECT_EQ(cut[i].waits, ops[size_t(place)]->waits);
+    EXPECT_EQ(&plan.bodies[body].ops[size_t(cut[i].op)], ops[size_t(place)]);
     for (++place; place < cut[i].end(); ++place) {
+      EXPECT_FALSE(varies(plan, plan.bodies[body], *ops[size_t(place)]));
+      EXPECT_EQ(loops(plan.bodies[body], *ops[size_t(place)]),
+                loops(plan.bodies[body], *ops[size_t(cut[i].first)]));
       EXPECT_TRUE(ops[size_t(place)]->waits.empty());
       EXPECT_EQ(phase_of(plan, body, *ops[size_t(place)]),
                 phase_of(plan, body, *ops[size_t(cut[i].first)]));

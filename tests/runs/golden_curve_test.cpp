@@ -106,11 +106,11 @@ class GoldenTraining {
       const testing::GoldenBatch batch =
           testing::golden_batch(golden_, testing::golden_stream(*golden_.curve, step - 1, i));
       const int rank = int(i % plan_.request.ranks);
-      const size_t micro = size_t(i / plan_.request.ranks);
+      const int micro = int(i / plan_.request.ranks);
       std::copy(batch.tokens.begin(), batch.tokens.end(),
-                machine_.view<int32_t>(rank, plan_.tokens[micro]));
+                testing::inputs_of(machine_, plan_, {rank, plan_.tokens}, micro));
       std::copy(batch.targets.begin(), batch.targets.end(),
-                machine_.view<int32_t>(rank, plan_.targets[micro]));
+                testing::inputs_of(machine_, plan_, {rank, plan_.targets}, micro));
       counted += batch.counted;
     }
     return counted;

@@ -234,6 +234,11 @@ void fill_states(Machine& machine, const plan::Plan& plan, const run::Rules& rul
   }
 }
 
+int32_t* inputs_of(Machine& machine, const plan::Plan& plan, const Place& place, int micro) {
+  return machine.view<int32_t>(place.rank, place.buffer) +
+         micro * plan.input_stride / int64_t(sizeof(int32_t));
+}
+
 // Micro-batch j N + r is the j-th of rank r.
 void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) {
   const graph::Graph& training = plan.graphs[0];
@@ -242,8 +247,8 @@ void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) 
     for (int micro = 0; micro < plan.request.micro_batches; ++micro) {
       const int64_t batch = int64_t(micro) * plan.request.ranks + rank;
       fill_samples(training, first_sample + batch * training.samples,
-                   machine.view<int32_t>(rank, plan.tokens[size_t(micro)]),
-                   machine.view<int32_t>(rank, plan.targets[size_t(micro)]));
+                   inputs_of(machine, plan, {rank, plan.tokens}, micro),
+                   inputs_of(machine, plan, {rank, plan.targets}, micro));
     }
     if (plan.evaluation_tokens < 0) continue;
     fill_samples(evaluation, first_sample + rank * evaluation.samples,

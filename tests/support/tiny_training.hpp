@@ -83,6 +83,14 @@ run::Rules tiny_rules(Dtype compute);
 /// One target in five does not count.
 void fill_samples(const graph::Graph& graph, int64_t first, int32_t* tokens, int32_t* targets);
 
+/// A buffer of a rank.
+struct Place {
+  int rank;
+  int32_t buffer;
+};
+/// The tokens or the targets of a micro-batch.
+int32_t* inputs_of(Machine& machine, const plan::Plan& plan, const Place& place, int micro);
+
 kernels::StepInputs tiny_inputs(const plan::Plan& plan, int64_t step);
 
 /// Weights and step state as before the first step; batches from sample `first_sample` on.

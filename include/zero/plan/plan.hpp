@@ -75,6 +75,7 @@ struct Operand {
   int64_t bytes = 0;
   Mode mode = Mode::read;
   bool sharded = false;  ///< this rank's shard of a range of ranks * bytes at `offset`
+  int64_t stride = 0;    ///< of an op of a loop: what `offset` grows by with each further round
 };
 
 enum class Kind : uint8_t {
@@ -126,10 +127,22 @@ struct PlanOp {
   int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)
   std::vector<Operand> operands = {};  ///< compute: op.inputs, op.outputs, scratch
   std::vector<Wait> waits = {};        ///< beside the lane's own order; set by wait
+  std::vector<int32_t> anew = {};      ///< transient buffers that hold nothing any more as this op
+                                       ///< begins: their last micro-batch has done with them
 
   int32_t index = -1;    ///< place in its lane
   int32_t done_by = -1;  ///< ops that follow this one in the body's order and reuse its bytes come
                          ///< behind this position, so that it has time to run beside compute
+};
+
+/// Ops [begin, end) of a body that run several times, one round behind the other, before those
+/// behind them. Just as many ops in front of them are the same for earlier micro-batches. What a
+/// wait, an operand and a number of a micro-batch mean in later rounds: zero/plan/rounds.hpp.
+struct Loop {
+  int32_t begin = 0, end = 0;  ///< equal: there is none
+  int64_t rounds = 1;
+  int32_t micro_batches = 0;  ///< of each round
+  bool is_there() const { return begin < end; }
 };
 
 /// A sequence that is run as a whole, always from start to end. All lanes are idle at its borders.
@@ -137,6 +150,7 @@ struct Body {
   std::string name;
   int32_t graph = 0;             ///< index into Plan::graphs
   std::vector<PlanOp> ops = {};  ///< total order that pack, wait and verify refer to
+  Loop loop = {};                ///< accumulation: the micro-batches in the middle of a step
 };
 
 /// Where a parameter lies in its unit, in elements.
@@ -191,7 +205,8 @@ struct Plan {
   // Buffers the host or the checkpoint touches by name.
   int32_t step_inputs = -1, step_state = -1, step_sums = -1;
   int32_t evaluation_inputs = -1, evaluation_sums = -1;
-  std::vector<int32_t> tokens = {}, targets = {};  ///< one a micro-batch
+  int32_t tokens = -1, targets = -1;  ///< of all micro-batches, one behind the other
+  int64_t input_stride = 0;           ///< bytes in both of them from one micro-batch to the next
   int32_t evaluation_tokens = -1, evaluation_targets = -1;
   int32_t decode_inputs = -1, decode_token = -1, prefill_tokens = -1, logits = -1;
   std::vector<int32_t> caches = {};  ///< one an attention

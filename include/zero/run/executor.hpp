@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "zero/kernels/decide.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/plan/plan.hpp"
+#include "zero/plan/rounds.hpp"
 #include "zero/run/phases.hpp"
 
 namespace zero::tiers {
@@ -59,8 +61,17 @@ struct LaneTimes {
 /// device what counts is what it has done, not what is queued there.
 struct LaneProgress {
   std::atomic<int64_t> finished{0};  ///< ops since the start
-  std::atomic<int32_t> running{-1};  ///< index into the body's ops; -1: idle or waiting
+  std::atomic<int64_t> running{-1};  ///< as running_turn() has it; -1: idle or waiting
 };
+
+/// An op of a body and its round as one number, and back.
+inline int64_t running_turn(const plan::Body& body, const plan::Turn& turn) {
+  return turn.round * int64_t(body.ops.size()) + turn.op;
+}
+inline plan::Turn turn_running(const plan::Body& body, int64_t running) {
+  const int64_t ops = std::max<int64_t>(1, int64_t(body.ops.size()));
+  return {.op = int32_t(running % ops), .round = running / ops};
+}
 
 /// When something began and ended, on this host's steady clock.
 struct OpTime {
@@ -73,7 +84,7 @@ struct TracedBody {
   plan::BodyId body;
   int64_t step;  ///< of its inputs
   OpTime whole;
-  std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< by place in the lane
+  std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< in the order of the lane's turns
 };
 
 /// Replays a plan on one rank. Each lane that has ops is a thread with its own Stream and an atomic

@@ -53,7 +53,7 @@ class Board {
   /// there are no more bodies.
   void enter(Stage stage);
   void begin_step(int64_t step);
-  void begin_op(plan::BodyId body, int64_t op);
+  void begin_op(plan::BodyId body, int64_t running);
   void forget_op();
   /// A sign of life, to be given more often than any watchdog's patience halved.
   void live(bool works, int64_t finished_ops);

@@ -9,7 +9,7 @@
 namespace zero::train {
 
 /// "adam of unit h.3", "compute linear of layer 2, micro-batch 0", for people.
-std::string describe_op(const plan::Plan& plan, const plan::Body& body, int32_t op);
+std::string describe_op(const plan::Plan& plan, const plan::Body& body, const plan::Turn& turn);
 
 /// Ops finished on all lanes since the start.
 int64_t finished_ops(std::span<const run::LaneProgress> progress);

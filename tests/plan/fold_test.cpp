@@ -1,0 +1,277 @@
+// Ranks: 1
+#include "src/plan/fold.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/plan/passes.hpp"
+#include "tests/support/tiny_plans.hpp"
+#include "zero/base/align.hpp"
+#include "zero/plan/forecast.hpp"
+#include "zero/plan/rounds.hpp"
+#include "zero/plan/verify.hpp"
+
+namespace zero::plan {
+namespace {
+
+constexpr int kMostMicroBatches = 16;
+
+/// A plan up to its bodies: no addresses, no waits.
+Plan written(const Request& request, const testing::TinyModel& model, void (*write)(Plan&)) {
+  Plan plan{.request = request,
+            .graphs = {testing::tiny_training_graph(model, request.compute), {}}};
+  plan.units = lay_out_units(plan.graphs[0], request.ranks);
+  place_states(plan);
+  place_copies(plan);
+  write(plan);
+  for (Body& body : plan.bodies) number_lanes(body);
+  return plan;
+}
+
+/// Tells that two lists of ops name the same buffers by other numbers. One list may use a buffer
+/// anew where the other one has a further buffer.
+class SameBuffers {
+ public:
+  SameBuffers(const Plan& plan, const Plan& other) : plan_(plan), other_(other) {}
+
+  void begin_anew(int32_t buffer) { ++lives_[buffer]; }
+  bool same(int32_t buffer, int32_t other) {
+    if (buffer < 0 || other < 0) return buffer == other;
+    const std::pair life(buffer, lives_[buffer]);
+    const bool new_here = !there_.contains(life), new_there = !here_.contains(other);
+    if (new_here != new_there) return false;
+    if (new_here) {
+      there_[life] = other;
+      here_[other] = life;
+    }
+    const Buffer &a = plan_.buffers[size_t(buffer)], &b = other_.buffers[size_t(other)];
+    return there_[life] == other && here_[other] == life && a.bytes == b.bytes && a.use == b.use &&
+           a.tier == b.tier && a.persistent == b.persistent;
+  }
+
+ private:
+  const Plan &plan_, &other_;
+  std::map<int32_t, int> lives_;
+  std::map<std::pair<int32_t, int>, int32_t> there_;
+  std::map<int32_t, std::pair<int32_t, int>> here_;
+};
+
+bool same_operands(const PlanOp& a, const PlanOp& b, SameBuffers& buffers) {
+  if (a.operands.size() != b.operands.size()) return false;
+  for (size_t k = 0; k < a.operands.size(); ++k) {
+    const Operand &x = a.operands[k], &y = b.operands[k];
+    const bool same = x.offset == y.offset && x.bytes == y.bytes && x.mode == y.mode &&
+                      x.sharded == y.sharded && buffers.same(x.buffer, y.buffer);
+    if (!same) return false;
+  }
+  return true;
+}
+
+bool same_work(const PlanOp& a, const PlanOp& b) {
+  return a.kind == b.kind && a.lane == b.lane && a.unit == b.unit && a.graph_op == b.graph_op &&
+         a.micro == b.micro && a.in == b.in && a.out == b.out && a.round == b.round &&
+         a.add == b.add && a.sums == b.sums && a.shard_numel == b.shard_numel &&
+         a.piece_begin == b.piece_begin && a.piece_numel == b.piece_numel && a.index == b.index;
+}
+
+void expect_the_same_ops_in_the_same_order(const Request& request,
+                                           const testing::TinyModel& model) {
+  const Plan looped = written(request, model, write_step);
+  const Plan plain = unrolled(looped), full = written(request, model, write_step_in_full);
+  EXPECT_TRUE(looped.bodies[kStep].loop.is_there());
+  const std::vector<PlanOp>&a = plain.bodies[kStep].ops, &b = full.bodies[kStep].ops;
+  EXPECT_LT(looped.bodies[kStep].ops.size(), b.size());
+  EXPECT_EQ(a.size(), b.size());
+  SameBuffers buffers(plain, full);
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    for (const int32_t buffer : a[i].anew) buffers.begin_anew(buffer);
+    if (same_work(a[i], b[i]) && same_operands(a[i], b[i], buffers)) continue;
+    ADD_FAILURE() << "op " << i << ", " << name_of(a[i].kind) << " and " << name_of(b[i].kind);
+    return;
+  }
+}
+
+using Draw = Request (*)(uint64_t seed);
+
+TEST(Fold, UnrolledIsWhatEveryMicroBatchWrittenOutWouldBe) {
+  for (Draw draw : {testing::random_request, testing::random_tiered_request}) {
+    for (uint64_t seed = 0; seed < 150; ++seed) {
+      SCOPED_TRACE(seed);
+      Request request = draw(seed);
+      if (request.reproducible) continue;
+      request.micro_batches = 9 + int(seed % 8);
+      ASSERT_LE(request.micro_batches, kMostMicroBatches);
+      expect_the_same_ops_in_the_same_order(request, testing::random_model(seed));
+    }
+  }
+}
+
+// What the proof says of a loop's rounds, it says of the same ops one by one.
+TEST(Fold, UnrolledPlansAreProvedSafe) {
+  for (Draw draw : {testing::random_request, testing::random_tiered_request}) {
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      Request request = draw(seed);
+      request.micro_batches = 9 + int(seed % 4);
+      const Plan plan = testing::tiny_plan(request, testing::random_model(seed));
+      EXPECT_EQ(verify(unrolled(plan)), std::vector<std::string>{}) << "seed " << seed;
+    }
+  }
+}
+
+TEST(Fold, AMillionMicroBatchesMakeAPlanAsLongAsThatOfNine) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Request request = testing::random_tiered_request(seed);
+    if (request.reproducible) continue;
+    request.micro_batches = 9;
+    const Plan few = testing::tiny_plan(request, testing::random_model(seed));
+    request.micro_batches = 1'000'000;
+    const Plan many = testing::tiny_plan(request, testing::random_model(seed));
+    EXPECT_EQ(many.bodies[kStep].ops.size(), few.bodies[kStep].ops.size());
+    EXPECT_EQ(many.buffers.size(), few.buffers.size());
+    const int64_t inputs = 2 * (1'000'000 - 9) * few.input_stride;
+    EXPECT_EQ(many.arena_bytes[0], few.arena_bytes[0] + inputs);
+    EXPECT_EQ(many.arena_bytes[1], few.arena_bytes[1]);
+    const Machine machine = machine_profile("host", request.compute);
+    const Forecast once = forecast(few, machine), often = forecast(many, machine);
+    EXPECT_NEAR(often.flops / once.flops, 1e6 / 9, 1e-3);
+    EXPECT_GT(often.step_seconds, 1e4 * once.step_seconds);
+  }
+}
+
+TEST(Fold, ForecastsWhatThePlanWithoutALoopDoes) {
+  Request request{.stage = 3, .ranks = 4, .micro_batches = 40, .keep_distance_numel = 0};
+  const Plan plan = testing::tiny_plan(request), plain = unrolled(plan);
+  const Machine machine = machine_profile("host", request.compute);
+  const Forecast looped = forecast(plan, machine), full = forecast(plain, machine);
+  for (size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(looped.collectives[kStep][row].calls, full.collectives[kStep][row].calls);
+    EXPECT_EQ(looped.collectives[kStep][row].bytes, full.collectives[kStep][row].bytes);
+  }
+  EXPECT_NEAR(looped.flops / full.flops, 1, 1e-12);
+  EXPECT_NEAR(looped.step_seconds / full.step_seconds, 1, 1e-9);
+  EXPECT_NEAR(looped.exposed_seconds / full.exposed_seconds, 1, 1e-6);
+}
+
+Request looped_request() {
+  return {.stage = 3, .ranks = 4, .micro_batches = 1000, .keep_distance_numel = 0};
+}
+
+/// Deletes each wait of the loop in turn; returns how many.
+int delete_waits(Plan& plan) {
+  const Loop loop = plan.bodies[kStep].loop;
+  int deleted = 0;
+  for (int32_t i = loop.begin; i < loop.end; ++i) {
+    PlanOp& op = plan.bodies[kStep].ops[size_t(i)];
+    const std::vector<Wait> all = op.waits;
+    for (size_t w = 0; w < all.size(); ++w) {
+      op.waits.erase(op.waits.begin() + ptrdiff_t(w));
+      EXPECT_FALSE(verify(plan, 1).empty()) << "op " << i << ", wait " << w;
+      op.waits = all;
+      ++deleted;
+    }
+  }
+  return deleted;
+}
+
+TEST(Fold, EveryDeletedWaitOfALoopIsFound) {
+  Plan plan = testing::tiny_plan(looped_request());
+  EXPECT_EQ(verify(plan), std::vector<std::string>{});
+  EXPECT_GT(delete_waits(plan), 10);
+}
+
+// In the first round such a wait is met; from the second on it is one of two rounds ago.
+TEST(Fold, AWaitThatOnlyTheFirstRoundHoldsIsFound) {
+  Plan plan = testing::tiny_plan(looped_request());
+  Body& body = plan.bodies[kStep];
+  const Rounds rounds(body);
+  int moved = 0;
+  for (int32_t i = body.loop.begin; i < body.loop.end; ++i) {
+    for (Wait& wait : body.ops[size_t(i)].waits) {
+      const int32_t earlier = wait.count - rounds.inside(wait.lane);
+      if (earlier < 1 || wait.count > rounds.before(wait.lane)) continue;
+      const Wait kept = wait;
+      wait.count = earlier;
+      EXPECT_FALSE(verify(plan, 1).empty());
+      wait = kept;
+      ++moved;
+    }
+  }
+  EXPECT_GT(moved, 0);
+}
+
+TEST(Fold, InputsThatLeaveTheirBufferInTheLastRoundAndWritesThatMoveAreFound) {
+  Plan plan = testing::tiny_plan(looped_request());
+  Body& body = plan.bodies[kStep];
+  int moving = 0;
+  for (int32_t i = body.loop.begin; i < body.loop.end; ++i) {
+    for (Operand& operand : body.ops[size_t(i)].operands) {
+      if (operand.stride == 0) continue;
+      const Operand kept = operand;
+      operand.stride += kExtentAlignBytes;
+      EXPECT_FALSE(verify(plan, 1).empty());
+      operand = kept;
+      operand.mode = Mode::update;
+      EXPECT_FALSE(verify(plan, 1).empty());
+      operand = kept;
+      ++moving;
+    }
+  }
+  EXPECT_GE(moving, 3) << "tokens twice and targets";
+}
+
+// What begins anew is over: an op that still reads it is found, and so is a buffer that never
+// begins anew, whose bytes others use between its lives.
+TEST(Fold, ABufferThatBeginsAnewTooLateOrNeverIsFound) {
+  Plan plan = testing::tiny_plan(looped_request());
+  Body& body = plan.bodies[kStep];
+  int late = 0;
+  for (int32_t i = body.loop.begin; i < body.loop.end; ++i) {
+    PlanOp& op = body.ops[size_t(i)];
+    for (const int32_t buffer : op.anew) {
+      for (int32_t j = i + 1; j < body.loop.end; ++j) {
+        PlanOp& reader = body.ops[size_t(j)];
+        const bool reads = std::ranges::any_of(reader.operands, [&](const Operand& operand) {
+          return operand.buffer == buffer && operand.mode == Mode::read;
+        });
+        if (!reads) continue;
+        reader.anew.push_back(buffer);
+        EXPECT_FALSE(verify(plan, 1).empty()) << "op " << j;
+        reader.anew.pop_back();
+        ++late;
+        break;
+      }
+    }
+  }
+  EXPECT_GT(late, 20);
+  for (PlanOp& op : body.ops) op.anew.clear();
+  EXPECT_FALSE(verify(plan, 1).empty());
+}
+
+// Stretches that differ are no rounds of one loop.
+TEST(Fold, RefusesStretchesThatDifferAndBuffersThatAreStillInUse) {
+  Plan plan;
+  for (int i = 0; i < 3; ++i) plan.buffers.push_back({.name = "b", .bytes = 8});
+  const auto op = [](int32_t buffer, Mode mode) {
+    return PlanOp{.kind = Kind::clear, .operands = {{.buffer = buffer, .bytes = 8, .mode = mode}}};
+  };
+  const MiddlePair pair{.first = 0, .second = 1, .end = 2, .rounds = 3, .micro_batches = 1};
+  Body body{.ops = {op(0, Mode::write), op(1, Mode::read), op(1, Mode::read)}};
+  Plan copy = plan;
+  EXPECT_FALSE(fold(copy, body, pair)) << "one writes, the other reads";
+  body.ops = {op(0, Mode::write), op(1, Mode::write), op(0, Mode::read)};
+  copy = plan;
+  EXPECT_FALSE(fold(copy, body, pair)) << "the first buffer is used behind both";
+  body.ops = {op(0, Mode::write), op(1, Mode::write), op(1, Mode::read)};
+  copy = plan;
+  EXPECT_TRUE(fold(copy, body, pair));
+  EXPECT_EQ(body.ops[2].operands[0].buffer, 0);
+  EXPECT_EQ(copy.buffers.size(), 2u);
+  EXPECT_EQ(body.loop.rounds, 3);
+}
+
+}  // namespace
+}  // namespace zero::plan
