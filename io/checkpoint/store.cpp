@@ -49,7 +49,8 @@ void write_new(const OpenFile& folder, const std::string& path, const std::strin
 /// A folder outlives a loss of power when its name in the one above is on the disk, and so on. What
 /// may not be opened was there before; EINVAL: there is no disk behind it.
 void sync_above(const std::string& root) {
-  fs::path at = fs::absolute(root);
+  std::error_code gone;  // the folder that the program was started in
+  fs::path at = fs::absolute(root, gone);
   while (at.has_relative_path()) {
     at = at.parent_path();
     const OpenFile folder(open(at.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

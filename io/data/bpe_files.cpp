@@ -1,13 +1,13 @@
 #include "io/data/bpe_files.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 
 #include "io/data/bpe_alphabet.hpp"
 #include "io/data/bpe_vocabulary.hpp"
 #include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/io/files/input_file.hpp"
 
 namespace zero {
@@ -23,9 +23,7 @@ std::string how_to_make(const std::string& folder) {
 
 std::string read_file(const std::string& folder, const char* name) {
   const std::string path = folder + "/" + name;
-  std::error_code failed;
-  if (!std::filesystem::exists(path, failed))
-    refuse(Exit::kInput, path, ": is missing", how_to_make(folder));
+  if (!is_there(path)) refuse(Exit::kInput, path, ": is missing", how_to_make(folder));
   return read_whole(path, kMaxFileBytes);
 }
 
@@ -107,8 +105,7 @@ uint32_t crc_of(const std::vector<BpeMerge>& merges) {
 }  // namespace
 
 BpeFiles read_bpe_files(const std::string& folder) {
-  std::error_code failed;
-  if (!std::filesystem::is_directory(folder, failed)) {
+  if (!is_folder(folder)) {
     refuse(Exit::kInput, folder, ": is no folder with vocab.json and merges.txt; write ",
            "data.tokenizer = \"bytes\", or", how_to_make(folder).substr(1));
   }

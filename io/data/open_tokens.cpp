@@ -5,16 +5,12 @@
 
 #include "io/data/encoded_text.hpp"
 #include "io/data/formats.hpp"
+#include "zero/base/path.hpp"
 
 namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(fs::status(path, error));
-}
 
 /// Models of more are padded to please their matrix products.
 constexpr int64_t kGpt2Vocabulary = 50257;
@@ -33,7 +29,8 @@ std::string replaced(const std::string& path, const char* extension) {
 
 /// A text and its tokens have one name in all input files here.
 std::string how_to_make(const TokenOptions& options) {
-  if (const std::string pair = options.path + ".bin"; exists(pair)) return "write " + pair;
+  if (const std::string pair = options.path + ".bin"; look_at(pair).kind == PathKind::file)
+    return "write " + pair;
   if (!options.path.ends_with(".bin")) {
     return "write the path of a UTF-8 text; tools/data/web_text.py makes data/web.txt";
   }
@@ -54,7 +51,7 @@ std::unique_ptr<TokenSource> open_text(std::unique_ptr<DataFile> file,
 }
 
 IdLayout binary_layout(const DataFile& file, int64_t vocab_size) {
-  if (!exists(index_path(file.path()))) return nanogpt_layout(file, vocab_size);
+  if (!is_there(index_path(file.path()))) return nanogpt_layout(file, vocab_size);
   const DataFile index(index_path(file.path()), "make it with its .bin, or remove it");
   return megatron_layout(file, index, vocab_size);
 }

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/io/files/output_file.hpp"
 
 namespace zero {
@@ -60,8 +61,7 @@ void remove_left(const fs::path& path) {
 
 NewFolder::NewFolder(const std::string& path) : path_(path) {
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
-  std::error_code ignored;
-  if (fs::exists(fs::symlink_status(path_, ignored))) {
+  if (is_taken(path_)) {
     refuse(Exit::kIo, path, ": is there already and is never overwritten; name another folder");
   }
   remove_left(path_);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 
 namespace zero {
 namespace {
@@ -28,7 +29,7 @@ constexpr int kMaxInterruptions = 16;  // of one write, without progress
 
 /// For a file there is a moment between the look and the rename.
 void rename_file(const std::string& from, const std::string& to) {
-  if (std::filesystem::exists(std::filesystem::symlink_status(to))) refuse_taken(to);
+  if (is_taken(to)) refuse_taken(to);
   if (rename(from.c_str(), to.c_str()) != 0) refuse_rename(from, to, errno);
 }
 
@@ -58,7 +59,7 @@ void sync_folder_of(const std::string& path) {
 
 OutputFile::OutputFile(const std::string& path)
     : path_(path), temporary_(text(path, ".tmp-", getpid())) {
-  if (std::filesystem::exists(std::filesystem::symlink_status(path))) refuse_taken(path);
+  if (is_taken(path)) refuse_taken(path);
   file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (file_ < 0) refuse(Exit::kIo, temporary_, ": ", strerror(errno));
 }
@@ -95,7 +96,7 @@ void rename_new(const std::string& from, const std::string& to) {
     if (errno == EEXIST) refuse_taken(to);
     // Some file systems do not know the flag.
     if (errno != EINVAL && errno != ENOSYS) refuse_rename(from, to, errno);
-    std::filesystem::is_directory(from) ? rename_folder(from, to) : rename_file(from, to);
+    is_folder(from, Exit::kIo) ? rename_folder(from, to) : rename_file(from, to);
   }
   sync_folder_of(to);
 }

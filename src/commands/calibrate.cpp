@@ -7,6 +7,7 @@
 
 #include "src/commands/calibrate/measurements.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/commands/version.hpp"
 #include "zero/io/files/output_file.hpp"
 #include "zero/io/tiers/disk_files.hpp"
@@ -17,7 +18,7 @@ namespace {
 constexpr const char* kDefaultFile = "machine.toml";
 
 void require_new_file(const std::string& path) {
-  if (std::filesystem::exists(std::filesystem::symlink_status(path))) {
+  if (is_taken(path, Exit::kUsage)) {
     refuse(Exit::kUsage, path, ": exists and is not overwritten; choose another name by --out");
   }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();

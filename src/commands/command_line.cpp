@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <string_view>
 #include <variant>
 
 #include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/units.hpp"
 
@@ -191,7 +191,7 @@ class Reader {
   /// An input file has an ending, or is there.
   static bool is_meant_as_command(const std::string& word) {
     const bool plain = !word.empty() && word[0] != '-' && word.find_first_of("./=") == word.npos;
-    return plain && !std::filesystem::exists(word);
+    return plain && look_at(word).kind == PathKind::nothing;
   }
 
   [[noreturn]] static void refuse_command(const std::string& word) {

@@ -259,7 +259,8 @@ int data(const CommandLine& line) {
   if (!line.steps.empty()) steps = steps_of(line.steps);
   const View view(line);
   if (!line.json) std::fputs(view.summary().c_str(), stdout);
-  if (line.json && !steps) std::puts(view.summary_json().dump(2).c_str());
+  if (line.json && !steps)
+    std::puts(view.summary_json().dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   if (steps) view.show(*steps);
   if (std::fflush(stdout) != 0) refuse(Exit::kIo, "the console: could not be written");
   return int(Exit::kFinished);

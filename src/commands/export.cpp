@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/train/checkpoint_model.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/model_writer.hpp"
@@ -31,7 +31,7 @@ ModelWriter::Options options_of(const CommandLine& line, const CheckpointModel& 
 }
 
 void warn_of_lost_tokenizer(const std::string& tokenizer) {
-  if (tokenizer.empty() || tokenizer == "bytes" || std::filesystem::exists(tokenizer)) return;
+  if (tokenizer.empty() || tokenizer == "bytes" || is_there(tokenizer)) return;
   std::fprintf(
       stderr,
       "zeroapp: warning: %s: the tokenizer of the training is not there any more; copy its "

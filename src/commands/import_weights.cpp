@@ -1,9 +1,9 @@
 #include "zero/commands/import_weights.hpp"
 
 #include <cstdio>
-#include <filesystem>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/commands/version.hpp"
 #include "zero/train/files.hpp"
 #include "zero/train/model_folder.hpp"
@@ -14,8 +14,8 @@ namespace zero::commands {
 namespace {
 
 void require_model_folder(const std::string& folder) {
-  if (std::filesystem::exists(folder + "/config.json")) return;
-  if (!std::filesystem::is_directory(folder)) refuse(Exit::kInput, train::no_folder_text(folder));
+  if (is_there(folder + "/config.json")) return;
+  if (!is_folder(folder)) refuse(Exit::kInput, train::no_folder_text(folder));
   const bool stored = train::holds_checkpoints(folder);
   refuse(Exit::kInput, folder, ": holds no config.json; ",
          stored ? text("what it holds are checkpoints: begin with them by model.init_from=", folder)

@@ -1,12 +1,13 @@
 #include "zero/config/import_deepspeed.hpp"
 
 #include <filesystem>
-#include <fstream>
+#include <utility>
 
 #include "src/config/import/json.hpp"
 #include "src/config/import/translation.hpp"
 #include "src/config/import/yaml.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/units.hpp"
 
@@ -15,15 +16,12 @@ namespace {
 
 /// At most one byte more than a reader accepts.
 std::string read_source(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(kSourceMaxBytes + 1, '\0');
-  if (file) file.read(bytes.data(), std::streamsize(bytes.size()));
-  if (!file.eof() && !file.good()) {
-    refuse(Exit::kUsage, path,
-           ": cannot be read; the argument is a DeepSpeed JSON file or an Accelerate YAML file");
+  FileStart file = read_start(path, kSourceMaxBytes + 1);
+  if (file.reason != 0) {
+    refuse(Exit::kUsage, path, ": ", path_advice(file.reason),
+           "; the argument is a DeepSpeed JSON file or an Accelerate YAML file");
   }
-  bytes.resize(size_t(file.gcount()));
-  return bytes;
+  return std::move(file.bytes);
 }
 
 const SourceEntry* find_entry(const Source& source, std::string_view key) {

@@ -1,8 +1,8 @@
 #include "zero/config/read_config.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <unordered_map>
 
@@ -14,6 +14,7 @@
 #include "src/config/report.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/config/units.hpp"
@@ -218,13 +219,13 @@ void derive_output(const std::string& file, RunConfig& config, Report& report) {
   }
 }
 
-/// Of a path that cannot be read as a file: why, and which file may be meant.
-std::string why_unread(const std::filesystem::path& path) {
+/// Of a path that cannot be read as a file, by the errno: why, and which file may be meant.
+std::string why_unread(const std::filesystem::path& path, int reason) {
   namespace fs = std::filesystem;
   constexpr size_t kLongestName = 80;
+  if (reason == EISDIR) return "is a folder; name an input file in it";
+  if (reason != ENOENT) return path_advice(reason);
   std::error_code error;
-  if (fs::is_directory(path, error)) return "is a folder; name an input file in it";
-  if (fs::exists(path, error)) return "cannot be read; look at its permissions";
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::vector<std::string> stems;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -279,14 +280,9 @@ void ConfigInput::locate(const std::function<void()>& work) const {
 
 ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides,
                              Writer writer) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(kTomlMaxBytes + 1, '\0');
-  if (file) file.read(bytes.data(), std::streamsize(bytes.size()));
-  if (!file.eof() && !file.good()) {
-    refuse(Exit::kUsage, path, ": ", why_unread(path));
-  }
-  bytes.resize(size_t(file.gcount()));
-  return read_config(bytes, path, overrides, writer);
+  const FileStart file = read_start(path, kTomlMaxBytes + 1);
+  if (file.reason != 0) refuse(Exit::kUsage, path, ": ", why_unread(path, file.reason));
+  return read_config(file.bytes, path, overrides, writer);
 }
 
 }  // namespace zero

@@ -10,6 +10,7 @@
 #include "src/train/checkpoint_check.hpp"
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_layout.hpp"
+#include "zero/base/path.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/train/checkpointer.hpp"
@@ -41,23 +42,25 @@ const char* place_of(const RunConfig& config) {
 }
 
 /// What checkpoint.dir was in a run; "" if `folder` is none, or the run has named nothing.
-std::string named_folder(const std::string& folder) {
+std::string named_folder(const std::string& folder, Exit exit) {
   const std::string settings = folder + "/effective.toml";
-  return fs::exists(settings) ? read_config_file(settings, {}, Writer::run).config.checkpoint.dir
-                              : "";
+  return is_there(settings, exit)
+             ? read_config_file(settings, {}, Writer::run).config.checkpoint.dir
+             : "";
 }
 
 }  // namespace
 
-CheckpointPlace find_checkpoints(const std::string& folder) {
+CheckpointPlace find_checkpoints(const std::string& folder, Exit exit) {
   // Messages keep the user's words, unless a link has another name than the step behind it.
   const fs::path words = fs::path(folder + "/").lexically_normal().parent_path();
-  for (const fs::path& path : {words, fs::weakly_canonical(folder)}) {
+  std::error_code unknown;  // then what the words name will say so
+  for (const fs::path& path : {words, fs::weakly_canonical(folder, unknown)}) {
     const std::optional<int64_t> step = step_of(path.filename());
     if (step) return {path.has_parent_path() ? path.parent_path() : ".", step};
   }
-  if (fs::is_directory(folder + "/checkpoints")) return {folder + "/checkpoints", {}};
-  const std::string elsewhere = named_folder(folder);
+  if (is_folder(folder + "/checkpoints", exit)) return {folder + "/checkpoints", {}};
+  const std::string elsewhere = named_folder(folder, exit);
   return {elsewhere.empty() ? folder : elsewhere, {}};
 }
 
@@ -84,10 +87,11 @@ std::optional<Start> Checkpointer::find_start() {
   std::vector<int64_t> steps = shared_steps(*store_);
   std::optional<Start> start = newest(*store_, steps);
   if (!start && !wanted.resume_from.empty()) {
-    const CheckpointPlace place = find_checkpoints(wanted.resume_from);
+    CheckpointPlace place;
     session_.together([&] {
+      place = find_checkpoints(wanted.resume_from, Exit::kNoCheckpoint);
       if (other_) return;
-      if (!fs::is_directory(place.root)) {
+      if (!is_folder(place.root, Exit::kNoCheckpoint)) {
         refuse(Exit::kNoCheckpoint, "checkpoint.resume_from: ", no_folder_text(wanted.resume_from));
       }
       other_ = std::make_unique<Store>(Store::Options{.root = place.root});

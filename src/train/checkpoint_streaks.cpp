@@ -7,6 +7,7 @@
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/streaks.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/path.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/trainer.hpp"
 
@@ -106,7 +107,7 @@ void Checkpointer::set_newer_aside(const Start& start) {
     const char* why = damaged_.contains({store_.get(), step}) ? "damaged" : "streak";
     std::error_code error;
     std::string to;
-    for (int i = 1; to.empty() || fs::exists(fs::symlink_status(to, error)); ++i) {
+    for (int i = 1; to.empty() || is_taken(to); ++i) {
       to = text(store_->root(), "/", why, "-", i, "-", Store::folder_of(step));
     }
     fs::rename(from, to, error);

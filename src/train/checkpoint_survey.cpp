@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/streaks.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/files.hpp"
@@ -20,7 +20,6 @@ namespace {
 /// Of one step that are listed.
 constexpr size_t kProblemsMost = 1000;
 
-namespace fs = std::filesystem;
 using checkpoint::Manifest;
 using checkpoint::Store;
 
@@ -137,7 +136,7 @@ void choose(Survey& survey) {
 Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step) {
   const CheckpointPlace place = find_checkpoints(folder);
-  if (!fs::is_directory(place.step ? folder : place.root)) {
+  if (!is_folder(place.step ? folder : place.root)) {
     refuse(Exit::kInput, no_folder_text(folder));
   }
   const Store store({.root = place.root});

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <fstream>
 
 #include "zero/base/align.hpp"
+#include "zero/base/path.hpp"
 
 namespace zero::train {
 namespace {
@@ -39,24 +39,25 @@ std::array<Named, 3> named_folders(const RunConfig& config) {
            {"activation_checkpointing.nvme_path", activations.home(), activations.nvme_path}}};
 }
 
-bool is_missing(const Named& named) {
-  return named.home == Home::nvme && !std::filesystem::is_directory(named.folder);
+/// What keeps it from being used; "" where it is a folder, or not wanted.
+std::string problem_of(const Named& named) {
+  return named.home == Home::nvme ? why_no_folder(named.folder) : "";
 }
 
 }  // namespace
 
 bool has_disk_folders(const RunConfig& config) {
-  return std::ranges::none_of(named_folders(config), is_missing);
+  return std::ranges::all_of(named_folders(config),
+                             [](const Named& named) { return problem_of(named).empty(); });
 }
 
 DiskSettings disk_settings(const RunConfig& config) {
   DiskSettings settings{.folders = {}, .aio = config.aio};
   std::vector<std::string>& folders = settings.folders;
   for (const Named& named : named_folders(config)) {
-    if (is_missing(named)) {
-      refuse(Exit::kUsage, named.key, ": ", named.folder,
-             " is no folder; make it on a local disk, or write another: nothing is created by "
-             "itself");
+    if (const std::string problem = problem_of(named); !problem.empty()) {
+      refuse(Exit::kUsage, named.key, ": ", named.folder, " ", problem,
+             "; make it on a local disk, or write another: nothing is created by itself");
     }
     const bool is_new = std::ranges::find(folders, named.folder) == folders.end();
     if (named.home == Home::nvme && is_new) folders.push_back(named.folder);

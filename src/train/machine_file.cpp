@@ -5,14 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 #include <type_traits>
 #include <variant>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/train/files.hpp"
 
 namespace zero::train {
 namespace {
@@ -186,16 +185,16 @@ std::string machine_text(const Figures& figures) {
 }
 
 MachineFigures read_machine_file(const std::string& path) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (error) {
-    refuse(Exit::kUsage, path, ": ", error.message(), "; zeroapp calibrate --out ", path,
+  const FileStart file = read_start(path, kTomlMaxBytes + 1);
+  if (file.reason != 0) {
+    refuse(Exit::kUsage, path, ": ", path_advice(file.reason), "; zeroapp calibrate --out ", path,
            " measures this machine into it");
   }
-  if (bytes > kTomlMaxBytes) {
-    refuse(Exit::kUsage, path, ": has ", bytes, " bytes; a machine's file has fewer");
+  if (file.bytes.size() > kTomlMaxBytes) {
+    refuse(Exit::kUsage, path, ": has more than ", kTomlMaxBytes,
+           " bytes; a machine's file has fewer");
   }
-  return Reader(path).read(parse_toml(file_text(path)));
+  return Reader(path).read(parse_toml(file.bytes));
 }
 
 double product_flops(const Figures& figures, Dtype compute) {

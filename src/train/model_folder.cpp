@@ -5,6 +5,7 @@
 #include <set>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
@@ -86,7 +87,7 @@ ModelFolder::ModelFolder(const std::string& path)
 
 void ModelFolder::open_files() {
   const std::string whole = path_ + "/model.safetensors", index = whole + ".index.json";
-  if (!fs::exists(whole) && fs::exists(index)) {
+  if (!is_there(whole) && is_there(index)) {
     const Index parts(index);
     for (const auto& [name, tensors] : parts.files()) {
       const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path_ + "/" + name));
@@ -164,7 +165,7 @@ const ModelFolder::Place& ModelFolder::place_of(std::string_view parameter) cons
 StoredModel::Settings ModelFolder::settings() const {
   const std::string file =
       (fs::path(path_).lexically_normal() / ".." / "effective.toml").lexically_normal().string();
-  if (!fs::exists(file)) return {};
+  if (!is_there(file)) return {};
   return {.name = file, .text = read_whole(file, int64_t(kTomlMaxBytes))};
 }
 

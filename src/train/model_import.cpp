@@ -5,6 +5,7 @@
 
 #include "src/train/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/units.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/io/files/new_folder.hpp"
@@ -18,6 +19,10 @@ using checkpoint::SlicePlan;
 using checkpoint::Store;
 
 Facts facts_of(const StoredModel& model, const std::string& program) {
+  if (!is_line_of_text(model.path())) {
+    refuse(Exit::kInput, model.path(), ": the name is no UTF-8 text, as which the new checkpoint ",
+           "keeps it; rename the folder, or name a link to it");
+  }
   const ModelDescription& description = model.description();
   return {{"architecture", architecture_of(description.model)},
           {"compute", std::string(name_of(description.compute))},

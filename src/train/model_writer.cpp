@@ -6,6 +6,7 @@
 
 #include "src/train/format.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/files/new_folder.hpp"
 #include "zero/io/files/output_file.hpp"
@@ -31,7 +32,7 @@ void copy_tokenizer(const NewFolder& folder, const std::string& tokenizer) {
   if (tokenizer.empty() || tokenizer == "bytes") return;
   for (const char* name : {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"}) {
     const std::string path = tokenizer + "/" + name;
-    if (fs::exists(path)) write_new_file(folder.file(name), read_whole(path, kTokenizerBytesMax));
+    if (is_there(path)) write_new_file(folder.file(name), read_whole(path, kTokenizerBytesMax));
   }
 }
 

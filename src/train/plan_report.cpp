@@ -320,7 +320,7 @@ std::string plan_json(const PlanReport& report) {
                       {"exposed_seconds", forecast.exposed_seconds},
                       {"flops", forecast.flops},
                       {"machine", report.machine}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace zero::train

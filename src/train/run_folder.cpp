@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/io/files/own_file.hpp"
 #include "zero/train/launches.hpp"
 
@@ -54,14 +55,14 @@ void RunFolder::try_disk() const {
 std::vector<std::string> RunFolder::present(std::span<const char* const> names) const {
   std::vector<std::string> found;
   for (const char* name : names) {
-    if (fs::exists(fs::symlink_status(path_ + "/" + name))) found.emplace_back(name);
+    if (is_taken(path_ + "/" + name)) found.emplace_back(name);
   }
   return found;
 }
 
 void RunFolder::make_way(bool with_checkpoints) {
   std::vector<std::string> outputs = present(kOutputs);
-  if (with_checkpoints && fs::exists(path_ + "/checkpoints")) outputs.emplace_back("checkpoints");
+  if (with_checkpoints && is_taken(path_ + "/checkpoints")) outputs.emplace_back("checkpoints");
   if (!outputs.empty()) move_away(outputs);
 }
 

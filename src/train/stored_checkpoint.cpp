@@ -1,17 +1,16 @@
 #include "zero/train/stored_checkpoint.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <vector>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/files.hpp"
 
 namespace zero::train {
 namespace {
 
-namespace fs = std::filesystem;
 using checkpoint::Store;
 
 }  // namespace
@@ -23,13 +22,13 @@ void warn_passed_over(int64_t step, const std::string& problem) {
 
 bool holds_checkpoints(const std::string& folder) {
   const CheckpointPlace place = find_checkpoints(folder);
-  if (!fs::is_directory(place.root)) return false;
+  if (!is_folder(place.root)) return false;
   return place.step || !Store({.root = place.root}).steps().empty();
 }
 
 StoredCheckpoint::StoredCheckpoint(const std::string& folder) {
   const CheckpointPlace place = find_checkpoints(folder);
-  if (!fs::is_directory(place.step ? folder : place.root)) {
+  if (!is_folder(place.step ? folder : place.root)) {
     refuse(Exit::kInput, no_folder_text(folder));
   }
   store_ = std::make_unique<Store>(Store::Options{.root = place.root});

@@ -1,19 +1,17 @@
 #include "zero/train/stored_model.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/train/checkpoint_model.hpp"
 #include "zero/train/files.hpp"
 #include "zero/train/model_folder.hpp"
 
 namespace zero::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int64_t kPieceNumel = 1 << 20;
 
@@ -45,9 +43,9 @@ void load(const StoredModel& model, const StateView& view, const IsSharded& is_s
 
 std::string find_model(const std::string& folder) {
   for (const std::string& place : {folder, folder + "/model"}) {
-    if (fs::exists(place + "/config.json")) return place;
+    if (is_there(place + "/config.json")) return place;
   }
-  if (!fs::exists(folder)) refuse(Exit::kInput, no_folder_text(folder));
+  if (!is_there(folder)) refuse(Exit::kInput, no_folder_text(folder));
   if (holds_checkpoints(folder)) return StoredCheckpoint(folder).folder();
   refuse(Exit::kInput, folder, ": holds no trained model: neither config.json nor model/ nor ",
          "checkpoints - name a run, train with export.at_end=true, or name a folder with a ",
@@ -55,7 +53,7 @@ std::string find_model(const std::string& folder) {
 }
 
 std::unique_ptr<StoredModel> open_model(const std::string& found) {
-  if (fs::exists(found + "/config.json")) return std::make_unique<ModelFolder>(found);
+  if (is_there(found + "/config.json")) return std::make_unique<ModelFolder>(found);
   return std::make_unique<CheckpointModel>(found);
 }
 

@@ -62,7 +62,7 @@ std::string own_report(const SummaryParts& parts) {
   for (size_t phase = 0; phase < phases.size(); ++phase) {
     json["phases"][run::name_of(run::Phase(phase))] = phases[phase];
   }
-  return json.dump();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Json region_table(const std::vector<Json>& ranks) {
@@ -243,7 +243,7 @@ std::string summary_json(const SummaryParts& parts) {
   json["lanes"] = lane_json(ranks);
   json["phases"] = phase_table(ranks);
   json["regions"] = region_table(ranks);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace zero::train

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <limits>
 
 #include "src/train/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/stored_checkpoint.hpp"
 
@@ -134,7 +134,7 @@ double distance(float one, float other) {
 }  // namespace
 
 std::unique_ptr<TensorSource> open_tensors(const std::string& folder) {
-  if (std::filesystem::exists(folder + "/config.json")) {
+  if (is_there(folder + "/config.json")) {
     return std::make_unique<ModelTensors>(folder);
   }
   if (holds_checkpoints(folder)) return std::make_unique<CheckpointTensors>(folder);

@@ -41,7 +41,8 @@ class Writer {
  private:
   void add(Json event) {
     event["pid"] = trace_.rank;
-    out_ << (out_.tellp() > 0 ? ",\n" : "") << event.dump();
+    out_ << (out_.tellp() > 0 ? ",\n" : "")
+         << event.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
   void add_name(const char* what, int thread, const std::string& name) {

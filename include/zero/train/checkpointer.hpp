@@ -33,12 +33,12 @@ struct FactParts {
 Facts launch_facts(const FactParts& parts);
 
 /// Where a user finds checkpoints: in `folder` itself, in checkpoints/ of a run, or the one that
-/// `folder` is.
+/// `folder` is. Throws Error(exit) where it may not be looked at.
 struct CheckpointPlace {
-  std::string root;
-  std::optional<int64_t> step;
+  std::string root = {};
+  std::optional<int64_t> step = {};
 };
-CheckpointPlace find_checkpoints(const std::string& folder);
+CheckpointPlace find_checkpoints(const std::string& folder, Exit exit = Exit::kInput);
 
 /// The folder of a run's own checkpoints.
 std::string checkpoint_root(const RunConfig& config);

@@ -7,6 +7,7 @@
 
 #include "src/commands/doctor/probes.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/path.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::commands {
@@ -45,10 +46,10 @@ Finding numa_finding() {
   CPU_ZERO(&allowed);
   const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
   int nodes = 0, used = 0;
-  for (; fs::exists(text("/sys/devices/system/node/node", nodes)); ++nodes) {
+  for (; is_there(text("/sys/devices/system/node/node", nodes)); ++nodes) {
     bool holds = false;
     for (int core = 0; known && core < CPU_SETSIZE; ++core) {
-      const bool here = fs::exists(text("/sys/devices/system/node/node", nodes, "/cpu", core));
+      const bool here = is_there(text("/sys/devices/system/node/node", nodes, "/cpu", core));
       holds = holds || (here && CPU_ISSET(core, &allowed));
     }
     used += holds;

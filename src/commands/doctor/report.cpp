@@ -99,7 +99,7 @@ const char* name_of(Verdict verdict) {
 std::string pack_findings(const Findings& findings) {
   Json json = Json::array();
   for (const Finding& finding : findings) json.push_back(json_of(finding));
-  return json.dump();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Findings unpack_findings(const std::string& packed) {
@@ -168,7 +168,7 @@ std::string doctor_json(const std::vector<Line>& lines, int ranks) {
     json["findings"].push_back(json_of(line.finding));
     json["findings"].back()["ranks"] = line.ranks;
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Exit status_of(const std::vector<Line>& lines) {

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include "src/commands/machine_rates.hpp"
 #include "src/commands/train/run.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/path.hpp"
 #include "zero/commands/plan.hpp"
 #include "zero/commands/version.hpp"
 #include "zero/config/effective.hpp"
@@ -248,11 +248,10 @@ void Run::open_initial_weights() {
 bool Run::has_ended() {
   if (done() < train::last_step(config_)) return false;
   const std::vector<std::string> left = left_by_an_end();
-  const auto is_there = [&](const std::string& name) {
-    std::error_code ignored;
-    return std::filesystem::exists(folder_->path() + "/" + name, ignored);
+  const auto has_left = [&](const std::string& name) {
+    return is_there(folder_->path() + "/" + name);
   };
-  const bool ended = folder_ && std::all_of(left.begin(), left.end(), is_there);
+  const bool ended = folder_ && std::all_of(left.begin(), left.end(), has_left);
   return session_.peers().largest(ended) > 0;
 }
 
