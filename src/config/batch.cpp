@@ -54,6 +54,22 @@ BatchSizes infer(const RunConfig& c, int64_t ranks) {
   return {c.train_batch_size, divide(c, ranks, steps * ranks), steps};
 }
 
+/// As many of either as the keys themselves may say.
+constexpr int64_t kMostOfBatch = 1'000'000;
+
+BatchSizes within_bounds(const RunConfig& c, int64_t ranks, const BatchSizes& batch) {
+  const bool many = batch.accumulation > kMostOfBatch;
+  if (!many && batch.micro <= kMostOfBatch) return batch;
+  refuse_settings(
+      {"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"},
+      equation(c, ranks), ": ",
+      many ? text("a step of ", batch.accumulation, " micro-batches")
+           : text("a micro-batch of ", batch.micro, " samples"),
+      ", and the most are ", kMostOfBatch, "; write ",
+      many ? "a larger train_micro_batch_size_per_gpu or " : "gradient_accumulation_steps or ",
+      "a smaller train_batch_size");
+}
+
 }  // namespace
 
 BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
@@ -68,7 +84,7 @@ BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
                     "\"max\" depends on a machine, known to training and plan alone; write "
                     "the number that zeroapp plan INPUT --max-batch prints");
   }
-  return infer(config, ranks);
+  return within_bounds(config, ranks, infer(config, ranks));
 }
 
 }  // namespace zero

@@ -32,6 +32,15 @@ std::string endless_epochs(const RunConfig& c) {
   return "synthetic data has no end and so no epochs; write run.steps or data.max_train_samples";
 }
 
+/// Of synthetic data there are as many as are asked for, and their tokens are counted.
+std::string uncountable_samples(const RunConfig& c) {
+  constexpr int64_t kMostTokens = int64_t(1) << 60;
+  const int64_t most = kMostTokens / (c.data.sequence_length + 1);
+  if (c.data.train != "synthetic" || c.data.max_train_samples <= most) return kFine;
+  return text(c.data.max_train_samples, " samples of ", c.data.sequence_length,
+              " + 1 tokens are too many to count; write at most ", most);
+}
+
 std::string unknown_model(const RunConfig& c) {
   if (c.model.name.empty() || find_model_size(c.model.name)) return kFine;
   std::vector<std::string> names;
@@ -102,6 +111,11 @@ std::string absent_block(const RunConfig& c) {
 std::string two_halves(const RunConfig& c) {
   if (!c.fp16.enabled || !c.bf16.enabled) return kFine;
   return "fp16 and bf16 exclude each other; set one of them to false";
+}
+
+std::string whole_dropout(const RunConfig& c) {
+  if (float(c.model.dropout) < 1) return kFine;
+  return "a share so near to 1 is 1 in fp32, which drops everything; write 0.9999 or less";
 }
 
 std::string low_first_scale(const RunConfig& c) {
@@ -313,6 +327,9 @@ std::vector<Rule> session_rules() {
       {.keys = {"run.epochs", "data.train", "data.max_train_samples"},
        .broken = endless_epochs,
        .example = {"data.train = \"synthetic\"", "run.steps = 0", "run.epochs = 1"}},
+      {.keys = {"data.max_train_samples", "data.sequence_length", "data.train"},
+       .broken = uncountable_samples,
+       .example = {"data.train = \"synthetic\"", "data.max_train_samples = 9000000000000000"}},
       {.keys = {"run.stop_at", "run.steps"}, .broken = late_stop, .example = {"run.stop_at = 11"}},
       {.keys = {"data.tokenizer"}, .broken = no_tokenizer, .example = {"data.tokenizer = \"\""}},
       {.keys = {"data.validation", "data.validation_fraction"},
@@ -351,6 +368,9 @@ std::vector<Rule> number_rules() {
       {.keys = {"fp16.enabled", "bf16.enabled"},
        .broken = two_halves,
        .example = {"fp16.enabled = true", "bf16.enabled = true"}},
+      {.keys = {"model.dropout"},
+       .broken = whole_dropout,
+       .example = {"model.dropout = 0.9999999999999999"}},
       {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
        .broken = low_first_scale,
        .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},

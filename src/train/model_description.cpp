@@ -1,10 +1,10 @@
 #include "zero/train/model_description.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "zero/base/path.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
 
@@ -58,9 +58,15 @@ class Settings : public JsonSink {
     if (!number) fail(key, "write a number");
     return *number;
   }
+  /// Of which an fp32 number is left that can be added to a variance.
+  float epsilon_or(const std::string& key, double otherwise) const {
+    const double epsilon = real_or(key, otherwise);
+    if (!(float(epsilon) > 0 && epsilon <= 1)) fail(key, "write above 0 to 1");
+    return float(epsilon);
+  }
   float share_or(const std::string& key, double otherwise) const {
     const double share = real_or(key, otherwise);
-    if (!(share >= 0 && share < 1)) fail(key, "write 0 to below 1");
+    if (!(share >= 0 && float(share) < 1)) fail(key, "write 0 to below 1");
     return float(share);
   }
   /// A switch whose other value would be another network.
@@ -114,8 +120,7 @@ Dtype dtype_of_torch(const std::string& name) {
 }
 
 std::string tokenizer_in(const std::string& folder) {
-  const bool whole = std::filesystem::exists(folder + "/vocab.json") &&
-                     std::filesystem::exists(folder + "/merges.txt");
+  const bool whole = is_there(folder + "/vocab.json") && is_there(folder + "/merges.txt");
   return whole ? folder : "";
 }
 
@@ -129,7 +134,7 @@ ModelDescription parse_description(std::string_view content, const std::string& 
                           .vocabulary = settings.count("vocab_size", 100'000'000),
                           .positions = settings.count("n_positions", 100'000'000),
                           .dropout = settings.share_or("resid_pdrop", 0),
-                          .epsilon = float(settings.real_or("layer_norm_epsilon", 1e-5))};
+                          .epsilon = settings.epsilon_or("layer_norm_epsilon", 1e-5)};
   if (model.width % model.heads != 0) settings.fail("n_head", "a divisor of n_embd");
   require_same_network(settings, model.width);
   const std::string dtype = settings.word_or("dtype", settings.word_or("torch_dtype", "float32"));
@@ -179,7 +184,7 @@ std::string description_json(const ModelDescription& description) {
     ours["evaluation_micro_batch_size"] = description.evaluation_micro;
   }
   json["zeroapp"] = ours;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace zero::train

@@ -49,5 +49,15 @@ TEST(ResolveBatch, RefusesWhatDoesNotDivideAndNamesWhatWould) {
   EXPECT_THAT(resolved(batch(0, 0, 4), 2), HasSubstr("the batch has no size"));
 }
 
+TEST(ResolveBatch, RefusesMoreThanAStepCounts) {
+  using testing::HasSubstr;
+  EXPECT_EQ(resolved(batch(1'000'000, 1, 0), 1), "1000000 = 1 x 1000000 x 1");
+  const std::string many = resolved(batch(4294967296, 1, 0), 1);
+  EXPECT_THAT(many, HasSubstr("a step of 4294967296 micro-batches, and the most are 1000000"));
+  EXPECT_THAT(many, HasSubstr("write a larger train_micro_batch_size_per_gpu"));
+  const std::string large = resolved(batch(4294967296, 0, 2), 1);
+  EXPECT_THAT(large, HasSubstr("a micro-batch of 2147483648 samples, and the most are 1000000"));
+}
+
 }  // namespace
 }  // namespace zero

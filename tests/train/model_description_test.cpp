@@ -87,6 +87,9 @@ TEST(ReadDescription, RefusesAnotherNetworkNamingTheKey) {
       {"\"n_inner\": null", "\"scale_attn_by_inverse_layer_idx\": true", "inverse_layer_idx"},
       {"\"n_inner\": null", "\"tie_word_embeddings\": false", "tie_word_embeddings"},
       {"1e-05", "\"small\"", "layer_norm_epsilon"},
+      {"1e-05", "1e308", "layer_norm_epsilon: is not readable: write above 0 to 1"},
+      {"1e-05", "1e-300", "layer_norm_epsilon"},
+      {"1e-05", "-1", "layer_norm_epsilon"},
       {"{\n", "[\n", "is no JSON object"},
   };
   for (const auto& [from, to, word] : cases) {
