@@ -61,6 +61,31 @@ void check(const ClassifierExtents& extents) {
                extents.padded_vocabulary, ": it must lie in [1, padded]");
 }
 
+/// The gradients of logits lie in the rows of the logits, which are fp32.
+int64_t gradient_ld(const ClassifierExtents& extents, Dtype dtype) {
+  return extents.padded_vocabulary * int64_t(sizeof(float) / bytes_of(dtype));
+}
+
+ProductSpec logits_spec(const ClassifierExtents& extents, int64_t rows) {
+  return {.m = rows, .n = extents.padded_vocabulary, .k = extents.width, .transpose_b = true};
+}
+
+ProductSpec dx_spec(const ClassifierExtents& extents, int64_t rows, Dtype dtype) {
+  return {.m = rows,
+          .n = extents.width,
+          .k = extents.padded_vocabulary,
+          .lda = gradient_ld(extents, dtype)};
+}
+
+ProductSpec dtable_spec(const ClassifierExtents& extents, int64_t rows, Dtype dtype, bool first) {
+  return {.m = extents.padded_vocabulary,
+          .n = extents.width,
+          .k = rows,
+          .transpose_a = true,
+          .accumulate = !first,
+          .lda = gradient_ld(extents, dtype)};
+}
+
 /// One call of classifier().
 template <class T>
 struct Classifier {
@@ -73,39 +98,24 @@ struct Classifier {
   bool gradient() const { return arrays.dx != nullptr; }
 
   void multiply_logits(int64_t first, int64_t rows) const {
-    product<T, float>(
-        stream,
-        {.m = rows, .n = extents.padded_vocabulary, .k = extents.width, .transpose_b = true},
-        arrays.x + first * extents.width, arrays.table, nullptr, reinterpret_cast<float*>(logits));
+    product<T, float>(stream, logits_spec(extents, rows), arrays.x + first * extents.width,
+                      arrays.table, nullptr, reinterpret_cast<float*>(logits));
   }
 
   template <class Out>
   void multiply_dtable(int64_t first, int64_t rows, Out* out) const {
-    product<T, Out>(stream,
-                    {.m = extents.padded_vocabulary,
-                     .n = extents.width,
-                     .k = rows,
-                     .transpose_a = true,
-                     .accumulate = first > 0,
-                     .lda = gradient_ld()},
+    product<T, Out>(stream, dtable_spec(extents, rows, dtype_of<T>(), first == 0),
                     reinterpret_cast<const T*>(logits), arrays.x + first * extents.width, nullptr,
                     out);
   }
 
   void multiply_gradients(int64_t first, int64_t rows) const {
-    product<T, T>(
-        stream,
-        {.m = rows, .n = extents.width, .k = extents.padded_vocabulary, .lda = gradient_ld()},
-        reinterpret_cast<const T*>(logits), arrays.table, nullptr,
-        arrays.dx + first * extents.width);
+    product<T, T>(stream, dx_spec(extents, rows, dtype_of<T>()), reinterpret_cast<const T*>(logits),
+                  arrays.table, nullptr, arrays.dx + first * extents.width);
     if (sums != nullptr)
       multiply_dtable(first, rows, sums);
     else
       multiply_dtable(first, rows, arrays.dtable);
-  }
-
-  int64_t gradient_ld() const {
-    return extents.padded_vocabulary * int64_t(sizeof(float) / sizeof(T));
   }
 };
 
@@ -114,6 +124,19 @@ struct Classifier {
 int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool gradient) {
   check(extents);
   return Layout(extents, dtype, gradient).bytes();
+}
+
+void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype,
+                        bool gradient) {
+  const bool sums = Layout(extents, dtype, gradient).sums_bytes > 0;
+  for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
+    const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
+    prepare_product(stream, logits_spec(extents, rows), dtype, Dtype::f32, false);
+    if (!gradient) continue;
+    prepare_product(stream, dx_spec(extents, rows, dtype), dtype, dtype, false);
+    prepare_product(stream, dtable_spec(extents, rows, dtype, first == 0), dtype,
+                    sums ? Dtype::f32 : dtype, false);
+  }
 }
 
 template <class T>

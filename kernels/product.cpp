@@ -18,6 +18,12 @@ template void product(Stream&, const ProductSpec&, const bf16*, const bf16*, con
 template void product(Stream&, const ProductSpec&, const f16*, const f16*, const f16*, f16*);
 template void product(Stream&, const ProductSpec&, const f16*, const f16*, const f16*, float*);
 
+void prepare_product(Stream& stream, const ProductSpec& spec, Dtype in, Dtype out, bool bias) {
+  vendor::prepare_gemm(stream, gemm_spec(spec, in, out, bias));
+}
+
+int64_t products_made() { return vendor::gemms_made(); }
+
 void set_product_rules(const ProductRules& rules) {
   vendor::set_gemm_rules({.measure = rules.measure, .cache = rules.cache});
 }

@@ -104,18 +104,39 @@ void gradient_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   }
 }
 
+/// Of scores and of the gradient of probabilities, of keys and values, and of queries.
+struct TileSpecs {
+  ProductSpec scores, keys, queries;
+
+  TileSpecs(const Tile& tile, int64_t d)
+      : scores{.m = tile.keys, .n = tile.queries, .k = d, .transpose_b = true},
+        keys{.m = tile.keys, .n = d, .k = tile.queries, .accumulate = true},
+        queries{
+            .m = tile.queries, .n = d, .k = tile.keys, .transpose_a = true, .accumulate = true} {}
+};
+
 template <class T, class C>
 void backward_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   const BackwardScratch<C>& s = work.scratch;
-  const int64_t d = work.head.head_width, m = tile.keys, n = tile.queries;
+  const int64_t d = work.head.head_width;
   const int64_t query = tile.query * d, key = tile.key * d;
-  multiply({.m = m, .n = n, .k = d, .transpose_b = true}, s.k + key, s.q + query, s.scores);
-  multiply({.m = m, .n = n, .k = d, .transpose_b = true}, s.v + key, s.dy + query, s.dp);
+  const TileSpecs specs(tile, d);
+  multiply(specs.scores, s.k + key, s.q + query, s.scores);
+  multiply(specs.scores, s.v + key, s.dy + query, s.dp);
   gradient_tile(work, tile);
-  multiply({.m = m, .n = d, .k = n, .accumulate = true}, s.probabilities, s.dy + query, s.dv + key);
-  multiply({.m = m, .n = d, .k = n, .accumulate = true}, s.ds, s.q + query, s.dk + key);
-  multiply({.m = n, .n = d, .k = m, .transpose_a = true, .accumulate = true}, s.ds, s.k + key,
-           s.dq + query);
+  multiply(specs.keys, s.probabilities, s.dy + query, s.dv + key);
+  multiply(specs.keys, s.ds, s.q + query, s.dk + key);
+  multiply(specs.queries, s.ds, s.k + key, s.dq + query);
+}
+
+/// Calls visit(tile) with all tiles of a head.
+template <class Visit>
+void for_tiles(int64_t length, const Visit& visit) {
+  for (int64_t query = 0; query < length; query += kQueries) {
+    const int64_t queries = std::min(kQueries, length - query), end = query + queries;
+    for (int64_t key = 0; key < end; key += kKeys)
+      visit(Tile{query, queries, key, std::min(kKeys, end - key)});
+  }
 }
 
 template <class T, class C>
@@ -145,11 +166,7 @@ void backward_head(const BackwardHead<T, C>& work) {
   const BackwardScratch<C>& s = work.scratch;
   gather(work);
   for (float* sum : {s.dq, s.dk, s.dv}) std::fill_n(sum, head.length * head.head_width, 0.0f);
-  for (int64_t query = 0; query < head.length; query += kQueries) {
-    const int64_t queries = std::min(kQueries, head.length - query), end = query + queries;
-    for (int64_t key = 0; key < end; key += kKeys)
-      backward_tile(work, {query, queries, key, std::min(kKeys, end - key)});
-  }
+  for_tiles(head.length, [&](const Tile& tile) { backward_tile(work, tile); });
   const StridedRows packed{head.length, head.head_width, 3 * head.width};
   T* dqkv = work.arrays.dqkv + head.offset(packed.ld);
   scatter_rows(packed, work.scale, s.dq, dqkv);
@@ -174,6 +191,15 @@ void attend_backward(int threads, const AttentionExtents& extents, const Dropout
 }
 
 }  // namespace
+
+void prepare_backward(const AttentionExtents& extents, Dtype compute) {
+  for_tiles(extents.length, [&](const Tile& tile) {
+    const TileSpecs specs(tile, extents.head_width);
+    for (const ProductSpec& spec : {specs.scores, specs.keys, specs.queries}) {
+      prepare_host_gemm(tile_spec(spec, compute), 1);
+    }
+  });
+}
 
 int64_t backward_slice_bytes(const AttentionExtents& extents, Dtype compute) {
   Slice slice(nullptr);

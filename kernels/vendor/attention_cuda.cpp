@@ -104,6 +104,8 @@ void library_attention_backward(Stream& stream, const AttentionProblem& problem,
 }  // namespace
 }  // namespace vendor
 
+void prepare_attention(const AttentionExtents&, Dtype, bool) {}
+
 int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int) {
   return vendor::either_scratch_bytes(extents, dtype);
 }

@@ -93,19 +93,43 @@ float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
   return rescale;
 }
 
+ProductSpec scores_spec(const Tile& tile, int64_t d) {
+  return {.m = tile.queries, .n = tile.keys, .k = d, .transpose_b = true};
+}
+
+ProductSpec values_spec(const Tile& tile, int64_t d) {
+  return {.m = tile.queries, .n = d, .k = tile.keys, .accumulate = tile.key > 0};
+}
+
+/// Calls visit(tile) with the tiles of these queries.
+template <class Visit>
+void for_tiles(int64_t query, int64_t length, const Visit& visit) {
+  const int64_t queries = std::min(kQueries, length - query);
+  for (int64_t key = 0; key < query + queries; key += kKeys)
+    visit(Tile{query, queries, key, std::min(kKeys, query + queries - key)});
+}
+
+void prepare_forward(const AttentionExtents& extents, Dtype compute) {
+  const int64_t d = extents.head_width;
+  for (int64_t query = 0; query < extents.length; query += kQueries) {
+    for_tiles(query, extents.length, [&](const Tile& tile) {
+      prepare_host_gemm(tile_spec(scores_spec(tile, d), compute), 1);
+      prepare_host_gemm(tile_spec(values_spec(tile, d), compute), 1);
+    });
+  }
+}
+
 template <class T, class C>
 void attend_tile(ForwardHead<T, C>& work, const Tile& tile) {
   const ForwardScratch<C>& s = work.scratch;
   const int64_t d = work.head.head_width;
-  multiply({.m = tile.queries, .n = tile.keys, .k = d, .transpose_b = true}, s.q + tile.query * d,
-           s.k + tile.key * d, s.scores);
+  multiply(scores_spec(tile, d), s.q + tile.query * d, s.k + tile.key * d, s.scores);
   for (int64_t i = 0; i < tile.queries; ++i) {
     const float rescale = softmax_row(work, tile, i);
     if (tile.key == 0) continue;
     for (int64_t j = 0; j < d; ++j) s.y[i * d + j] *= rescale;
   }
-  multiply({.m = tile.queries, .n = d, .k = tile.keys, .accumulate = tile.key > 0}, s.probabilities,
-           s.v + tile.key * d, s.y);
+  multiply(values_spec(tile, d), s.probabilities, s.v + tile.key * d, s.y);
 }
 
 template <class T, class C>
@@ -113,8 +137,7 @@ void attend_queries(ForwardHead<T, C>& work, int64_t query) {
   const Head& head = work.head;
   const int64_t d = head.head_width, queries = std::min(kQueries, head.length - query);
   std::fill(work.rows, work.rows + queries, RowSoftmax{});
-  for (int64_t key = 0; key < query + queries; key += kKeys)
-    attend_tile(work, {query, queries, key, std::min(kKeys, query + queries - key)});
+  for_tiles(query, head.length, [&](const Tile& tile) { attend_tile(work, tile); });
   T* y = work.arrays.y + head.offset(head.width) + query * head.width;
   float* logsumexp = work.arrays.logsumexp + head.first_row() + query;
   for (int64_t i = 0; i < queries; ++i) {
@@ -170,6 +193,11 @@ int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, in
   const Dtype compute = vendor::compute_dtype(dtype);
   return threads * std::max(vendor::forward_slice_bytes(extents, compute),
                             vendor::backward_slice_bytes(extents, compute));
+}
+
+void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backward) {
+  const Dtype compute = vendor::compute_dtype(dtype);
+  backward ? vendor::prepare_backward(extents, compute) : vendor::prepare_forward(extents, compute);
 }
 
 const char* attention_library() { return ""; }

@@ -79,22 +79,29 @@ void scatter_rows(const StridedRows& shape, float factor, const float* from, T* 
       to[i * shape.ld + j] = T(factor * from[i * shape.columns + j]);
 }
 
+/// Of dense tiles, with sums in fp32.
+inline GemmSpec tile_spec(const ProductSpec& spec, Dtype dtype) {
+  return {.m = spec.m,
+          .n = spec.n,
+          .k = spec.k,
+          .lda = spec.transpose_a ? spec.m : spec.k,
+          .ldb = spec.transpose_b ? spec.k : spec.n,
+          .ldc = spec.n,
+          .in = dtype,
+          .out = Dtype::f32,
+          .transpose_a = spec.transpose_a,
+          .transpose_b = spec.transpose_b,
+          .accumulate = spec.accumulate};
+}
+
 /// Product of dense tiles on the calling thread alone.
 template <class C>
 void multiply(const ProductSpec& spec, const C* a, const C* b, float* c) {
-  host_gemm({.m = spec.m,
-             .n = spec.n,
-             .k = spec.k,
-             .lda = spec.transpose_a ? spec.m : spec.k,
-             .ldb = spec.transpose_b ? spec.k : spec.n,
-             .ldc = spec.n,
-             .in = dtype_of<C>(),
-             .out = Dtype::f32,
-             .transpose_a = spec.transpose_a,
-             .transpose_b = spec.transpose_b,
-             .accumulate = spec.accumulate},
-            {.a = a, .b = b, .c = c}, 1);
+  host_gemm(tile_spec(spec, dtype_of<C>()), {.a = a, .b = b, .c = c}, 1);
 }
+
+/// What attention_backward() makes, for tiles of `compute`.
+void prepare_backward(const AttentionExtents& extents, Dtype compute);
 
 /// What names the masks of one sample.
 struct DropoutStream {

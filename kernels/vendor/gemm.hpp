@@ -51,6 +51,13 @@ void set_gemm_rules(const GemmRules& rules);
 /// Asynchronous on `stream`. Safe to call from several threads, each with its own stream.
 void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands);
 
+/// Makes what gemm() makes when this thread first calls it with this spec, so that what is refused
+/// then, such as memory for its code, is refused now. Touches no operand. Nothing on a GPU, whose
+/// libraries choose by their operands.
+void prepare_gemm(Stream& stream, const GemmSpec& spec);
+/// How many such things this thread has made, for tests.
+int64_t gemms_made();
+
 /// Name and version of the library.
 const char* gemm_library();
 /// The instructions that it uses on this processor.

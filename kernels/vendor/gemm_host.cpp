@@ -71,23 +71,22 @@ void widen_operands(const GemmSpec& spec, const GemmOperands& operands, const Pa
           wide.b, threads);
 }
 
-/// c of `part` (+)= a b of `part`, all three in fp32.
-void multiply_part(const GemmSpec& spec, const Part& part, const Scratch& wide, float* c,
-                   int64_t ldc, int threads) {
+/// c of `part` (+)= a b of `part`, all three in fp32; where c itself is fp32 it is added to in
+/// place.
+GemmSpec spec_of_part(const GemmSpec& spec, const Part& part) {
   const bool first = part.depth == 0;
-  host_gemm({.m = part.rows,
-             .n = part.columns,
-             .k = part.depths,
-             .lda = spec.transpose_a ? part.rows : part.depths,
-             .ldb = spec.transpose_b ? part.depths : part.columns,
-             .ldc = ldc,
-             .in = Dtype::f32,
-             .out = Dtype::f32,
-             .transpose_a = spec.transpose_a,
-             .transpose_b = spec.transpose_b,
-             .accumulate = !first || spec.accumulate,
-             .bias = first && spec.bias},
-            {.a = wide.a, .b = wide.b, .c = c, .bias = wide.bias}, threads);
+  return {.m = part.rows,
+          .n = part.columns,
+          .k = part.depths,
+          .lda = spec.transpose_a ? part.rows : part.depths,
+          .ldb = spec.transpose_b ? part.depths : part.columns,
+          .ldc = spec.out == Dtype::f32 ? spec.ldc : part.columns,
+          .in = Dtype::f32,
+          .out = Dtype::f32,
+          .transpose_a = spec.transpose_a,
+          .transpose_b = spec.transpose_b,
+          .accumulate = !first || spec.accumulate,
+          .bias = first && spec.bias};
 }
 
 template <class T>
@@ -102,25 +101,41 @@ void multiply_strip(const GemmSpec& spec, const GemmOperands& operands, Part par
   for (part.depth = 0; part.depth < spec.k; part.depth += kBlock) {
     part.depths = std::min(kBlock, spec.k - part.depth);
     widen_operands<T>(spec, operands, part, wide, threads);
-    multiply_part(spec, part, wide, c, direct ? spec.ldc : part.columns, threads);
+    host_gemm(spec_of_part(spec, part), {.a = wide.a, .b = wide.b, .c = c, .bias = wide.bias},
+              threads);
   }
   if (!direct)
     narrow(Matrix{part.rows, part.columns, spec.ldc}, wide.c, static_cast<T*>(operands.c) + at,
            threads);
 }
 
-template <class T>
-void multiply_strips(const GemmSpec& spec, const GemmOperands& operands, int threads) {
+/// Calls visit(part) with each strip of c, over all of k.
+template <class Visit>
+void for_strips(const GemmSpec& spec, const Visit& visit) {
   for (int64_t row = 0; row < spec.m; row += kBlock)
     for (int64_t column = 0; column < spec.n; column += kBlock)
-      multiply_strip<T>(spec, operands,
-                        {.row = row,
-                         .rows = std::min(kBlock, spec.m - row),
-                         .column = column,
-                         .columns = std::min(kBlock, spec.n - column),
-                         .depth = 0,
-                         .depths = 0},
-                        threads);
+      visit(Part{.row = row,
+                 .rows = std::min(kBlock, spec.m - row),
+                 .column = column,
+                 .columns = std::min(kBlock, spec.n - column),
+                 .depth = 0,
+                 .depths = 0});
+}
+
+template <class T>
+void multiply_strips(const GemmSpec& spec, const GemmOperands& operands, int threads) {
+  for_strips(spec, [&](const Part& part) { multiply_strip<T>(spec, operands, part, threads); });
+}
+
+/// What widened_gemm() makes.
+void prepare_strips(const GemmSpec& spec, int threads) {
+  scratch_of_thread();
+  for_strips(spec, [&](Part part) {
+    for (part.depth = 0; part.depth < spec.k; part.depth += kBlock) {
+      part.depths = std::min(kBlock, spec.k - part.depth);
+      prepare_host_gemm(spec_of_part(spec, part), threads);
+    }
+  });
 }
 
 }  // namespace
@@ -133,6 +148,13 @@ void widened_gemm(const GemmSpec& spec, const GemmOperands& operands, int thread
 }
 
 void set_gemm_rules(const GemmRules&) {}
+
+void prepare_gemm(Stream& stream, const GemmSpec& spec) {
+  if (multiplies(spec.in))
+    prepare_host_gemm(spec, stream.threads());
+  else
+    prepare_strips(spec, stream.threads());
+}
 
 void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands) {
   if (multiplies(spec.in))

@@ -13,6 +13,9 @@ bool multiplies(Dtype in);
 /// calling thread: threads never share one, and a repeated call makes nothing new.
 void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads);
 
+/// Makes what host_gemm() would, for this thread.
+void prepare_host_gemm(const GemmSpec& spec, int threads);
+
 /// For 16-bit types that the twin does not multiply: widens blocks of a and b to fp32, multiplies
 /// them with host_gemm(), and rounds each element of c once.
 void widened_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads);

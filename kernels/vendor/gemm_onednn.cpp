@@ -103,14 +103,28 @@ struct ThreadState {
   dnnl::stream stream{engine()};
   std::vector<std::unique_ptr<Prepared>> prepared;
   HostBuffer scratch;
+  int64_t made = 0;
 };
+
+ThreadState& thread_state() {
+  thread_local ThreadState state;
+  return state;
+}
 
 Prepared& prepare(ThreadState& state, const GemmSpec& spec, int threads) {
   for (const auto& known : state.prepared)
     if (known->threads == threads && known->spec == spec) return *known;
   if (state.prepared.size() == kPreparedMax) state.prepared.clear();
   state.prepared.push_back(std::make_unique<Prepared>(spec, threads));
+  ++state.made;
   return *state.prepared.back();
+}
+
+/// The product of the rows that are left behind whole blocks.
+GemmSpec rest_of(const GemmSpec& spec, int64_t rows) {
+  GemmSpec rest = spec;
+  rest.m = spec.m % rows;
+  return rest;
 }
 
 /// oneDNN takes its team from the calling thread's OpenMP setting, when a primitive is made and
@@ -169,9 +183,27 @@ void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& oper
     execute(state, ready, from_row(spec, operands, row));
   }
   if (whole == spec.m) return;
-  GemmSpec rest = spec;
-  rest.m = spec.m - whole;
-  execute(state, prepare(state, rest, threads), from_row(spec, operands, whole));
+  execute(state, prepare(state, rest_of(spec, rows), threads), from_row(spec, operands, whole));
+}
+
+/// All that multiply() makes.
+void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
+  const auto with_scratch = [&](const Prepared& ready) {
+    state.scratch.reserve(ready.scratch.get_desc().get_size());
+    return ready.rows;
+  };
+  const GemmSpec rest = rest_of(spec, with_scratch(prepare(state, spec, threads)));
+  if (rest.m > 0) with_scratch(prepare(state, rest, threads));
+}
+
+/// Code for a kernel is made in memory of its own, which may be refused.
+[[noreturn]] void refuse_product(const GemmSpec& spec, const dnnl::error& error) {
+  const bool refused = error.status == dnnl_out_of_memory || error.status == dnnl_runtime_error;
+  refuse(refused ? Exit::kDoesNotFit : Exit::kInternal, "oneDNN refused a product of ", spec.m,
+         " x ", spec.n, " x ", spec.k, " in ", name_of(spec.in), ": ", error.what(),
+         refused ? " - it wants memory for its code: raise the limits of this process (ulimit -v, "
+                   "ulimit -d), or take a smaller train_micro_batch_size_per_gpu"
+                 : "");
 }
 
 }  // namespace
@@ -183,15 +215,24 @@ bool multiplies(Dtype in) {
 }
 
 void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) {
-  thread_local ThreadState state;
   const TeamSize team(threads);
   try {
-    multiply(state, spec, operands, threads);
+    multiply(thread_state(), spec, operands, threads);
   } catch (const dnnl::error& error) {
-    refuse(Exit::kInternal, "oneDNN refused a product of ", spec.m, " x ", spec.n, " x ", spec.k,
-           " in ", name_of(spec.in), ": ", error.what());
+    refuse_product(spec, error);
   }
 }
+
+void prepare_host_gemm(const GemmSpec& spec, int threads) {
+  const TeamSize team(threads);
+  try {
+    make_ready(thread_state(), spec, threads);
+  } catch (const dnnl::error& error) {
+    refuse_product(spec, error);
+  }
+}
+
+int64_t gemms_made() { return thread_state().made; }
 
 const char* gemm_library() {
   static const std::string name = text("oneDNN ", dnnl_version()->major, ".", dnnl_version()->minor,

@@ -125,6 +125,10 @@ void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) 
   });
 }
 
+void prepare_host_gemm(const GemmSpec&, int) {}
+
+int64_t gemms_made() { return 0; }
+
 const char* gemm_library() { return "plain loops"; }
 
 const char* gemm_isa() { return "as compiled"; }

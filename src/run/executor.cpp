@@ -333,6 +333,7 @@ class Executor::Impl {
       lanes_[lane] = std::make_unique<LaneRunner>(crew, std::move(setups[lane]));
       if (lane != 0) lanes_[lane]->launch();
     }
+    lanes_[0]->prepare();
   }
 
   const plan::Plan& plan_;

@@ -6,6 +6,8 @@
 namespace zero::run {
 
 void run_compute(const BoundOp& op, const LaneTools& tools);
+/// What run_compute() makes when its thread first runs the op: prepare().
+void prepare_compute(const BoundOp& op, Stream& stream);
 void run_decide(const BoundOp& op, const LaneTools& tools);
 void run_adam(const BoundOp& op, const LaneTools& tools);
 void run_lamb_norms(const BoundOp& op, const LaneTools& tools);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/run/kind_functions.hpp"
 #include "src/run/prompt_thread.hpp"
 #include "zero/device/region.hpp"
 
@@ -22,6 +23,14 @@ LaneRunner::~LaneRunner() {
   crew_.closing.store(true);
   begun_.publish(turn_ + 1);
   thread_.join();
+}
+
+void LaneRunner::prepare() {
+  for (const std::vector<LaneOp>& ops : setup_.ops) {
+    for (const LaneOp& op : ops) {
+      if (op.bound.op->kind == plan::Kind::compute) prepare_compute(op.bound, stream_);
+    }
+  }
 }
 
 void LaneRunner::launch() {

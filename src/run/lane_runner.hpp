@@ -52,6 +52,9 @@ class LaneRunner {
 
   bool has_ops(plan::BodyId body) const { return !setup_.ops[body].empty(); }
 
+  /// Makes, for the calling thread, the kernels of products of all its ops: what a library is
+  /// refused in a step, memory for code, it is refused here.
+  void prepare();
   /// Runs a body on the calling thread and returns when its work is done. Errors go to the crew.
   void run(plan::BodyId body) noexcept;
   /// Other cuts of the same ops; no body may be running.

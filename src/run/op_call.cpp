@@ -248,6 +248,13 @@ void classifier(Stream& stream, const OpCall& call) {
                          out<kernels::StepSums>(call, 0));
 }
 
+void prepare_linear(Stream& stream, const OpCall& call, Dtype dtype) {
+  kernels::ProductSpec spec = product_spec(*call.graph, *call.op);
+  spec.accumulate = call.sums && call.add;
+  const bool bias = call.op->kind == OpKind::linear && call.operands[2] != nullptr;
+  kernels::prepare_product(stream, spec, dtype, call.sums ? Dtype::f32 : dtype, bias);
+}
+
 using Function = void (*)(Stream&, const OpCall&);
 
 template <class T>
@@ -303,6 +310,27 @@ void call(Stream& stream, const OpCall& call) {
       !call.sums || kind == OpKind::linear_weight_grad || kind == OpKind::linear_parameter_grad,
       graph::info(kind).name, " cannot add to a sum");
   function(kind, compute_dtype(*call.graph, *call.op))(stream, call);
+}
+
+void prepare(Stream& stream, const OpCall& call) {
+  const graph::Graph& graph = *call.graph;
+  const graph::Op& op = *call.op;
+  const Dtype dtype = compute_dtype(graph, op);
+  switch (op.kind) {
+    case OpKind::linear:
+    case OpKind::linear_input_grad:
+    case OpKind::linear_weight_grad:
+      return prepare_linear(stream, call, dtype);
+    case OpKind::attention:
+    case OpKind::attention_grad:
+      return kernels::prepare_attention(attention_extents(graph, op), dtype,
+                                        op.kind == OpKind::attention_grad);
+    case OpKind::classifier:
+      return kernels::prepare_classifier(stream, classifier_extents(graph, op), dtype,
+                                         op.outputs.size() == 3);
+    default:
+      return;
+  }
 }
 
 }  // namespace zero::run

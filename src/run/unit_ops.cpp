@@ -29,19 +29,23 @@ kernels::LambRule lamb_rule(const BoundOp& op) {
   return rule;
 }
 
-}  // namespace
-
-void run_compute(const BoundOp& op, const LaneTools& tools) {
+OpCall call_of(const BoundOp& op) {
   const graph::Op& graph_op = op.graph->ops[size_t(op.op->graph_op)];
   const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
-  call(tools.stream, {.graph = op.graph,
-                      .op = &graph_op,
-                      .operands = std::span<void* const>(op.operands).first(tensors),
-                      .scratch = op.operands.size() > tensors ? op.operands[tensors] : nullptr,
-                      .sample_offset = op.sample_offset,
-                      .sums = op.op->sums,
-                      .add = op.op->add});
+  return {.graph = op.graph,
+          .op = &graph_op,
+          .operands = std::span<void* const>(op.operands).first(tensors),
+          .scratch = op.operands.size() > tensors ? op.operands[tensors] : nullptr,
+          .sample_offset = op.sample_offset,
+          .sums = op.op->sums,
+          .add = op.op->add};
 }
+
+}  // namespace
+
+void run_compute(const BoundOp& op, const LaneTools& tools) { call(tools.stream, call_of(op)); }
+
+void prepare_compute(const BoundOp& op, Stream& stream) { prepare(stream, call_of(op)); }
 
 void run_decide(const BoundOp& op, const LaneTools& tools) {
   kernels::decide(tools.stream, op.rules->decide, op.operand<const StepInputs>(0),

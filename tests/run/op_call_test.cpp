@@ -5,11 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "tests/support/tiny_graph.hpp"
+#include "tests/support/tiny_plans.hpp"
+#include "tests/support/tiny_training.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/fuse.hpp"
+#include "zero/kernels/product.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::run {
 namespace {
@@ -87,6 +93,27 @@ TEST(OpCall, RefusesASumOfWhatNoProductAdds) {
   Stream stream(1);
   EXPECT_THROW(call(stream, {.graph = &graph, .op = &op, .operands = operands, .sums = true}),
                Error);
+}
+
+// A library may be refused memory for its code, which is then said before the first step. On a
+// thread of its own, for which nothing has been made yet.
+TEST(Prepare, MakesAllKernelsOfProductsBeforeTheFirstStep) {
+  const bool makes = std::string(kernels::product_library()).starts_with("oneDNN");
+  for (Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    plan::Request request;
+    request.compute = compute;
+    request.micro_batches = 3;
+    std::thread([&] {
+      const plan::Plan plan = testing::tiny_plan(request);
+      const std::unique_ptr<comm::Communicator> self = comm::make_self();
+      Executor executor(plan, testing::tiny_rules(compute),
+                        {nullptr, self.get(), self.get(), self.get()});
+      const int64_t made = kernels::products_made();
+      EXPECT_EQ(made > 0, makes) << name_of(compute);
+      executor.run(plan::kStep, testing::tiny_inputs(plan, 1));
+      EXPECT_EQ(kernels::products_made(), made) << name_of(compute);
+    }).join();
+  }
 }
 
 }  // namespace

@@ -21,6 +21,10 @@ struct AttentionExtents {
 /// library's way and for our own.
 int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int threads);
 
+/// Makes the kernels of products that attention() of these extents, or with `backward` its
+/// gradient, is made of: prepare_product(). Nothing on a GPU.
+void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backward);
+
 /// The library that computes attention where it can, found while running, for the record of
 /// arithmetic choices: "cuDNN 9.19.0"; "" where all of it is our own.
 const char* attention_library();

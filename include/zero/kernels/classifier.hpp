@@ -19,6 +19,10 @@ struct ClassifierExtents {
 /// Bytes of scratch that classifier() wants; `gradient` = false is the evaluation form.
 int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool gradient);
 
+/// Makes what the first classifier() of these extents on this thread makes: prepare_product().
+void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype,
+                        bool gradient);
+
 template <class T>
 struct ClassifierArrays {
   const T* x;              ///< [rows, width]

@@ -27,6 +27,12 @@ template <class T, class Out>
 void product(Stream& stream, const ProductSpec& spec, const T* a, const T* b, const T* bias,
              Out* c);
 
+/// Makes what the first product() with this spec on this thread makes; touches no operand. Nothing
+/// on a GPU. Throws Error(kDoesNotFit) where a library is refused memory for its code.
+void prepare_product(Stream& stream, const ProductSpec& spec, Dtype in, Dtype out, bool bias);
+/// How many kernels of products this thread has made, for tests.
+int64_t products_made();
+
 /// How products are chosen where the library offers several algorithms for one (cuBLASLt).
 struct ProductRules {
   /// true: the first call with a spec measures the algorithms that the library names first, and

@@ -93,7 +93,8 @@ struct TracedBody {
 class Executor {
  public:
   /// `plan`, `comms` and `disks` outlive the executor. Takes the arenas at once; resolves every
-  /// operand to its address, or its place on disk. A plan without bytes on disk needs no disks.
+  /// operand to its address, or its place on disk, and makes the kernels of products for the
+  /// calling thread. A plan without bytes on disk needs no disks.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
            const LaneDisks& disks = {});
   ~Executor();

@@ -24,4 +24,8 @@ struct OpCall {
 /// `stream`; allocates nothing.
 void call(Stream& stream, const OpCall& call);
 
+/// Makes the kernels of products that call() would make when this thread first calls the op, so
+/// that what is refused then is refused now; touches no operand.
+void prepare(Stream& stream, const OpCall& call);
+
 }  // namespace zero::run
