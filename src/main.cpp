@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 
 #include "zero/commands/calibrate.hpp"
@@ -76,6 +77,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   zero::train::occupy_standard_files();
+  // A file beyond the limit of its size (ulimit -f) is an error of the write, with words, and no
+  // end without any.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (const zero::train::Ended& ended) {

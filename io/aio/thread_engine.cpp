@@ -17,16 +17,15 @@ class ThreadEngine final : public Engine {
   explicit ThreadEngine(const EngineOptions& options) : depth_(options.depth) {
     waiting_.reserve(size_t(depth_));
     completed_.reserve(size_t(depth_));
-    for (int t = 0; t < options.threads; ++t) threads_.emplace_back([this] { serve(); });
-  }
-  ~ThreadEngine() override {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      closing_ = true;
+    try {
+      for (int t = 0; t < options.threads; ++t) threads_.emplace_back([this] { serve(); });
+    } catch (...) {
+      // The system may refuse one; those before it are not left running.
+      end_threads();
+      throw;
     }
-    work_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~ThreadEngine() override { end_threads(); }
   ThreadEngine(const ThreadEngine&) = delete;
   ThreadEngine& operator=(const ThreadEngine&) = delete;
 
@@ -63,6 +62,16 @@ class ThreadEngine final : public Engine {
     Block block;
     uint64_t tag;
   };
+
+  void end_threads() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      closing_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
 
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);

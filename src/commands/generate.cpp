@@ -1,8 +1,10 @@
 #include "zero/commands/generate.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "zero/train/generator.hpp"
 #include "zero/train/session.hpp"
 #include "zero/train/stored_model.hpp"
+#include "zero/train/thread_room.hpp"
 
 namespace zero::commands {
 namespace {
@@ -96,7 +99,9 @@ int generate(const CommandLine& line) {
   if (train::current_launch().task > 0) return int(Exit::kFinished);
   require_options_that_act(line);
   const Clock::time_point start = Clock::now();
-  const int threads = train::allowed_cores().count();
+  const int threads = int(std::min<int64_t>(train::allowed_cores().count(), train::kMostThreads));
+  // OpenMP ends the program where it is refused a thread.
+  std::optional<train::ThreadTrial>(std::in_place, threads).reset();
   const train::KernelThreads kernels(threads);
   const auto model = train::open_model(train::find_model(line.input));
   const auto tokenizer = tokenizer_of(*model);

@@ -135,7 +135,7 @@ void run_fields(Table& table, SessionConfig& c) {
   table.integer("log_interval", c.log_interval, {.low = 1});
   table.duration("walltime", c.walltime);
   table.integer("watchdog", c.watchdog, {.low = 1, .high = 86400, .automatic = true});
-  table.integer("threads", c.threads, {.high = 4096});
+  table.integer("threads", c.threads, {.high = 512});
   table.flag("share_device", c.share_device);
   table.flag("record", c.record);
   table.word("machine", c.machine);

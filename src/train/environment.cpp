@@ -1,8 +1,11 @@
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "zero/base/error.hpp"
 #include "zero/train/session.hpp"
 
 namespace zero::train {
@@ -11,6 +14,17 @@ bool may_read_processes() {
   char from = 'z', to = 0;
   const iovec source{&from, 1}, target{&to, 1};
   return process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1;
+}
+
+void require_open_files() {
+  constexpr rlim_t kWanted = 1024, kLeast = 24;  // most of them MPI's
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeast) return;
+  limit.rlim_cur = std::min(kWanted, limit.rlim_max);
+  const bool raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+  if (raised && limit.rlim_cur >= kLeast) return;
+  refuse(Exit::kIo, "this process may have ", limit.rlim_max, " files open at one time, of which ",
+         "a rank wants at least ", kLeast, " - raise the limit: ulimit -n ", kWanted);
 }
 
 void prepare_environment(char** argv) {

@@ -5,7 +5,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
 
 #include "src/train/format.hpp"
 #include "zero/train/files.hpp"
@@ -20,6 +24,23 @@ std::string record(const Failure& failure) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+constexpr const char* kNoMemory =
+    "out of host memory outside the plan: more is asked for than this process may have - free "
+    "memory, raise its limits (ulimit -v, ulimit -d, the cgroup's), or take a smaller "
+    "train_micro_batch_size_per_gpu";
+constexpr const char* kMendPath = " - mend that, or name another path";
+
+/// What the system refuses: a thread, in practice, since files are asked for without exceptions.
+Failure of_system(const std::system_error& error) {
+  const bool refused = error.code() == std::errc::resource_unavailable_try_again;
+  if (!refused) return {.exit = Exit::kIo, .what = text(error.what(), kMendPath), .host = {}};
+  return {.exit = Exit::kDoesNotFit,
+          .what = text("the system refuses a thread: ", error.what(),
+                       " - raise the limits of this user's processes (ulimit -u) and of address ",
+                       "space (ulimit -v), or write a smaller run.threads"),
+          .host = {}};
+}
+
 }  // namespace
 
 std::string error_id(const Failure& failure) { return format("E%02d00", int(failure.exit)); }
@@ -30,7 +51,13 @@ Failure failure_of(const std::exception_ptr& error) {
   } catch (const Error& e) {
     return {.exit = e.exit(), .what = e.what(), .host = {}};
   } catch (const std::bad_alloc&) {
-    return {.exit = Exit::kDoesNotFit, .what = "out of host memory outside the plan", .host = {}};
+    return {.exit = Exit::kDoesNotFit, .what = kNoMemory, .host = {}};
+  } catch (const std::length_error&) {
+    return {.exit = Exit::kDoesNotFit, .what = kNoMemory, .host = {}};
+  } catch (const std::filesystem::filesystem_error& e) {
+    return {.exit = Exit::kIo, .what = text(e.what(), kMendPath), .host = {}};
+  } catch (const std::system_error& e) {
+    return of_system(e);
   } catch (const std::exception& e) {
     return {.exit = Exit::kInternal, .what = e.what(), .host = {}};
   } catch (...) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "zero/base/team.hpp"
 #include "zero/kernels/initialise.hpp"
 
 namespace zero::train {
@@ -61,13 +61,10 @@ void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<
 void fill_initial_weights(const StateView& view, uint64_t seed, int threads) {
   const std::vector<Chunk> chunks = chunks_to_fill(view);
   std::atomic<size_t> next{0};
-  const auto work = [&] {
+  in_team(threads, [&](int) {
     std::vector<float> values;
     for (size_t i = next++; i < chunks.size(); i = next++) fill(view, chunks[i], seed, values);
-  };
-  std::vector<std::jthread> helpers;
-  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
+  });
 }
 
 }  // namespace zero::train

@@ -1,9 +1,13 @@
 #include "zero/train/kernel_threads.hpp"
 
+#include <omp.h>
+
 #include <Kokkos_Core.hpp>
+#include <cstdlib>
 
 #include "zero/device/device.hpp"
 #include "zero/device/device_choice.hpp"
+#include "zero/train/thread_room.hpp"
 
 namespace zero::train {
 namespace {
@@ -18,12 +22,16 @@ void take_any_device() {
 }  // namespace
 
 KernelThreads::KernelThreads(int threads) {
+  require_kokkos_variables(std::getenv, threads);
   Kokkos::InitializationSettings settings;
   if (drives_devices()) {
     if (device_in_use() < 0) take_any_device();
     settings.set_device_id(device_in_use());
   }
   settings.set_num_threads(threads).set_disable_warnings(true);
+  // Kokkos counts what OpenMP would give it by starting that, which OMP_NUM_THREADS or a large
+  // machine may make far more than these.
+  omp_set_num_threads(threads);
   Kokkos::initialize(settings);
 }
 

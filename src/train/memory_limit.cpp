@@ -1,5 +1,8 @@
 #include "zero/train/memory_limit.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +20,9 @@
 namespace zero::train {
 namespace {
 
+/// Of a limit of its own a process keeps so much for what is beside the plan, or half of the rest.
+constexpr int64_t kBesideArena = int64_t(256) << 20;
+
 std::string read_text(const std::string& path) {
   std::ifstream file(path);
   std::stringstream content;
@@ -31,6 +37,14 @@ std::string cgroup_limit() {
   group = begin == std::string::npos ? "" : group.substr(begin + 3, group.find('\n', begin) - 3);
   const std::string own = read_text("/sys/fs/cgroup" + group + "/memory.max");
   return own.empty() ? read_text("/sys/fs/cgroup/memory.max") : own;
+}
+
+/// Of one of this process's own limits and what of it is taken: what an arena may have, which is
+/// not all: libraries, stacks and buffers beside the plan take their part.
+MemoryLimit left_of(const ProcessLimit& limit) {
+  if (limit.most < 0) return {};
+  const int64_t room = std::max<int64_t>(2, limit.most - limit.used);
+  return {room - std::min(kBesideArena, room / 2), limit.source};
 }
 
 MemoryLimit configured(const RunConfig& config) {
@@ -72,12 +86,39 @@ MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, in
           what + shared_by(node_ranks)};
 }
 
+std::vector<ProcessLimit> process_limits() {
+  std::istringstream pages(read_text("/proc/self/statm"));
+  int64_t all = 0, skipped = 0, data = 0;
+  pages >> all >> skipped >> skipped >> skipped >> skipped >> data;
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  const auto most = [](auto resource) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return int64_t(-1);
+    return int64_t(std::min<rlim_t>(limit.rlim_cur, rlim_t(INT64_MAX)));
+  };
+  return {{most(RLIMIT_AS), all * page, "address space, ulimit -v"},
+          {most(RLIMIT_DATA), data * page, "data, ulimit -d"}};
+}
+
+MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& own) {
+  for (const ProcessLimit& each : own) {
+    const MemoryLimit left = left_of(each);
+    if (left.bytes == 0 || (limit.bytes > 0 && limit.bytes <= left.bytes)) continue;
+    limit.bytes = left.bytes;
+    limit.source = left.source;
+  }
+  return limit;
+}
+
 MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
   const int64_t share = config.memory.host_limit / node_ranks;
   const std::string source = "memory.host_limit" + shared_by(node_ranks);
-  if (config.memory.device_limit > 0) return with_host(configured(config), share, source);
+  if (config.memory.device_limit > 0) {
+    return within_process(with_host(configured(config), share, source), process_limits());
+  }
   MemoryLimit limit = host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
   if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};
+  limit = within_process(limit, process_limits());
   limit.of_host = true;
   return limit;
 }

@@ -17,6 +17,7 @@
 #include "zero/device/device_choice.hpp"
 #include "zero/device/near_cores.hpp"
 #include "zero/train/launches.hpp"
+#include "zero/train/thread_room.hpp"
 
 namespace zero::train {
 namespace {
@@ -39,11 +40,6 @@ constexpr std::chrono::seconds kAbortPatience(1);
 constexpr const char* kAllIsThere = "; all results of the run were on disk already";
 const std::string kNoFolder;
 
-int64_t threads_from_environment() {
-  const char* value = std::getenv("OMP_NUM_THREADS");
-  return value ? std::max<int64_t>(0, std::atoll(value)) : 0;
-}
-
 }  // namespace
 
 Cores allowed_cores() {
@@ -58,6 +54,7 @@ Cores allowed_cores() {
 }
 
 Session::Session(int& argc, char**& argv) : host_(host_name()) {
+  require_open_files();
   int provided = 0;
   comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   threaded_ = provided >= MPI_THREAD_MULTIPLE;
@@ -143,10 +140,16 @@ void Session::stay_near(const std::string& device) {
 
 void Session::start_threads(int64_t wanted, bool share_device) {
   take_device(share_device);
-  if (wanted == 0) wanted = threads_from_environment();
-  if (wanted == 0) wanted = threads_;
+  together([&] {
+    if (wanted == 0) wanted = threads_asked(std::getenv);
+    if (wanted == 0) wanted = std::min<int64_t>(threads_, kMostThreads);
+  });
   threads_ = int(peers_->smallest(wanted));
-  kernel_threads_.emplace(threads_);
+  // OpenMP ends the program where it is refused a thread.
+  std::optional<ThreadTrial> trial;
+  together([&] { trial.emplace(threads_); });
+  trial.reset();
+  together([&] { kernel_threads_.emplace(threads_); });
 }
 
 Failure Session::complete(Failure failure) const {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <stdexcept>
+#include <system_error>
 
 namespace zero::train {
 namespace {
@@ -24,8 +26,24 @@ TEST(Failure, KeepsTheStatusOfAnErrorAndGivesOthersOne) {
   };
   EXPECT_EQ(exit_of(Error(Exit::kIo, "x")), Exit::kIo);
   EXPECT_EQ(exit_of(std::bad_alloc()), Exit::kDoesNotFit);
+  EXPECT_EQ(exit_of(std::length_error("x")), Exit::kDoesNotFit);
+  const auto again = std::make_error_code(std::errc::resource_unavailable_try_again);
+  EXPECT_EQ(exit_of(std::system_error(again)), Exit::kDoesNotFit);
+  EXPECT_EQ(exit_of(std::filesystem::filesystem_error("x", again)), Exit::kIo);
   EXPECT_EQ(exit_of(std::runtime_error("x")), Exit::kInternal);
   EXPECT_EQ(exit_of(7), Exit::kInternal);
+}
+
+TEST(Failure, SaysWhatToChangeWhereTheSystemRefuses) {
+  const auto words_of = [](const auto& thrown) {
+    return failure_of(std::make_exception_ptr(thrown)).what;
+  };
+  EXPECT_NE(words_of(std::bad_alloc()).find("ulimit -v"), std::string::npos);
+  const auto again = std::make_error_code(std::errc::resource_unavailable_try_again);
+  EXPECT_NE(words_of(std::system_error(again)).find("ulimit -u"), std::string::npos);
+  const std::filesystem::filesystem_error error("status", "loop", again);
+  EXPECT_NE(words_of(error).find("loop"), std::string::npos);
+  EXPECT_NE(words_of(error).find("name another path"), std::string::npos);
 }
 
 TEST(Failure, OnlyTheFirstOneInAFolderIsPrinted) {

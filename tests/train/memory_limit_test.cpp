@@ -35,6 +35,25 @@ TEST(MemoryLimit, TheConfigurationWins) {
   EXPECT_EQ(machine_limit(config, {.name = "m", .device_bytes = 7}).bytes, 7);
 }
 
+TEST(MemoryLimit, ALimitOfTheProcessCountsLessWhatItHasAndWants) {
+  constexpr int64_t kGiB = int64_t(1) << 30;
+  const MemoryLimit before{8 * kGiB, "available memory"};
+  const ProcessLimit none{.most = -1}, wide{.most = 100 * kGiB, .source = "wide"};
+  EXPECT_EQ(within_process(before, {none, wide}).source, "available memory");
+  const ProcessLimit space{.most = 3 * kGiB, .used = kGiB, .source = "address space"};
+  const MemoryLimit within = within_process(before, {wide, space});
+  EXPECT_EQ(within.bytes, 2 * kGiB - kGiB / 4) << "256 MiB stay for what is beside the plan";
+  EXPECT_EQ(within.source, "address space");
+  const ProcessLimit narrow{.most = kGiB + 100, .used = kGiB, .source = "data"};
+  EXPECT_EQ(within_process(before, {narrow, space}).bytes, 50) << "or half";
+  EXPECT_EQ(within_process(before, {{.most = 5, .used = 10, .source = "data"}}).bytes, 1);
+  EXPECT_EQ(within_process({}, {space}).source, "address space") << "where nothing else is known";
+}
+
+TEST(MemoryLimit, HasTheLimitsOfThisProcess) {
+  for (const ProcessLimit& limit : process_limits()) EXPECT_GT(limit.used, 0) << limit.source;
+}
+
 TEST(DiskRoom, IsARanksShareOfWhatIsFreeWhereStatesGo) {
   RunConfig config;
   config.offload_optimizer = {.device = Home::nvme, .nvme_path = "."};

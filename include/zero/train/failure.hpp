@@ -17,8 +17,8 @@ struct Failure {
   int64_t step = 0;  ///< 0: before the first
 };
 
-/// The status and words of a caught exception: Error as it is, memory exhaustion as kDoesNotFit,
-/// all else as kInternal.
+/// The status and words of a caught exception: Error as it is, refused memory and threads as
+/// kDoesNotFit, what a file system refuses as kIo, all else as kInternal.
 Failure failure_of(const std::exception_ptr& error);
 
 /// "E0700": E, two digits of the exit status, 00.

@@ -3,7 +3,8 @@
 namespace zero::train {
 
 /// The threads, or the device, that kernels run on (Kokkos), for as long as it lives. One at a time
-/// in a process. A device that nobody has named is the first; throws Error(kUsage) without any.
+/// in a process. A device that nobody has named is the first; throws Error(kUsage) without any, and
+/// for variables of the environment that Kokkos would end the program for.
 class KernelThreads {
  public:
   explicit KernelThreads(int threads);

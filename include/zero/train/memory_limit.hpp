@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "zero/config/run_config.hpp"
 #include "zero/plan/forecast.hpp"
@@ -36,7 +37,7 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
 /// memory.device_limit if it is given, and memory.host_limit, divided by the ranks of the node, of
 /// what lies in host memory. Else, since devices here have the host's memory, one limit of both:
 /// memory.host_limit, this host's cgroup limit or its available memory, whichever is least, divided
-/// likewise.
+/// likewise. Never more than process_limits() leave.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 
 /// A rank's share of what is free where homes are nvme: of 15/16 of it where a home is "auto" and
@@ -56,6 +57,18 @@ struct DeviceBytes {
 /// The device's part of it, and the limit of the host. The source names the other use, so that a
 /// refusal does.
 MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks, const MemoryLimit& host);
+
+/// A limit of this process alone, of which its ranks do not share.
+struct ProcessLimit {
+  int64_t most = -1;  ///< bytes; -1: none
+  int64_t used = 0;
+  std::string source = {};
+};
+/// Of address space and of data (ulimit -v, ulimit -d).
+std::vector<ProcessLimit> process_limits();
+/// `limit`, or what is left of one of these where that is less: all but 256 MiB, or half where that
+/// is more, for what a process takes beside its plan.
+MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& own);
 
 /// The host's share from the bytes available (-1: not known) and the text of a cgroup's memory.max
 /// ("" where there is none).

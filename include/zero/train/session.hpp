@@ -27,6 +27,10 @@ inline constexpr const char* kBriefSpin = "2000";
 /// so for every message, and that a process without a launcher starts none.
 void prepare_environment(char** argv);
 
+/// Raises this process's limit of open files where it is too low for MPI, which would end it
+/// without a word of ours; throws Error(kIo) naming the limit where that may not be.
+void require_open_files();
+
 /// Whether the kernel lets one process read another's memory, which containers may forbid.
 bool may_read_processes();
 
@@ -56,7 +60,8 @@ class Session {
   /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
   /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos. On a
   /// build that drives devices each rank takes its own (choose_device), or where there are too few
-  /// and `share_device` a part of one, and cores near it; throws Ended, kUsage, otherwise.
+  /// and `share_device` a part of one, and cores near it; throws Ended, kUsage, otherwise, and for
+  /// variables that ask for what cannot be; kDoesNotFit where the system refuses threads.
   /// Collective.
   void start_threads(int64_t wanted, bool share_device);
   int threads() const { return threads_; }

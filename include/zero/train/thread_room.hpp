@@ -1,0 +1,44 @@
+#pragma once
+/// What is asked of the threads of a rank before the libraries that start them: those end a program
+/// without a word of ours where they are refused.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace zero::train {
+
+/// The most threads of a rank: as many as Kokkos keeps places for.
+inline constexpr int64_t kMostThreads = 512;
+
+using Variable = std::function<const char*(const char*)>;
+
+/// The threads that OMP_NUM_THREADS asks for, of a list the first number; 0 where it is not set.
+/// Throws Error(kUsage) unless it is 1 to kMostThreads.
+int64_t threads_asked(const Variable& variable);
+
+/// Throws Error(kUsage) naming a variable of Kokkos whose value it would end the program for, or
+/// that asks for other than `threads` threads, which are run.threads or OMP_NUM_THREADS.
+void require_kokkos_variables(const Variable& variable, int64_t threads);
+
+/// As many threads as a run takes with teams of `threads`, alive as long as this is: where the
+/// system refuses one it throws Error(kDoesNotFit) with the limits to raise, and none is left.
+/// The ranks of a node share limits, so that all of them try at one time.
+class ThreadTrial {
+ public:
+  explicit ThreadTrial(int64_t threads);
+  ~ThreadTrial();
+  ThreadTrial(const ThreadTrial&) = delete;
+  ThreadTrial& operator=(const ThreadTrial&) = delete;
+
+ private:
+  void end();
+
+  std::atomic<bool> ended_{false};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace zero::train
