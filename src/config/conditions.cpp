@@ -3,44 +3,10 @@
 namespace zero {
 namespace {
 
-using Type = ScheduleType;
-
 bool dynamic_scale(const RunConfig& c) { return c.fp16.enabled && c.fp16.loss_scale == 0; }
 
 bool validates(const RunConfig& c) {
   return !c.data.validation.empty() || c.data.validation_fraction > 0;
-}
-
-std::vector<Condition> schedule_conditions() {
-  return {
-      {.keys = {"scheduler.warmup_type", "scheduler.warmup_num_steps"},
-       .because = {"scheduler.type"},
-       .wanted = "scheduler.type = \"WarmupLR\" and its sisters",
-       .holds = [](const RunConfig& c) { return c.scheduler.type != Type::constant; },
-       .example = {"scheduler.type = \"constant\""}},
-      {.keys = {"scheduler.warmup_min_lr", "scheduler.warmup_max_lr"},
-       .because = {"scheduler.type"},
-       .wanted = "scheduler.type = \"WarmupLR\" or \"WarmupDecayLR\"",
-       .holds =
-           [](const RunConfig& c) {
-             return c.scheduler.type == Type::WarmupLR || c.scheduler.type == Type::WarmupDecayLR;
-           },
-       .example = {"scheduler.type = \"WarmupCosineLR\"", "scheduler.warmup_num_steps = 1"}},
-      {.keys = {"scheduler.total_num_steps"},
-       .because = {"scheduler.type"},
-       .wanted = "scheduler.type = \"WarmupDecayLR\" or \"WarmupCosineLR\"",
-       .holds =
-           [](const RunConfig& c) {
-             return c.scheduler.type == Type::WarmupDecayLR ||
-                    c.scheduler.type == Type::WarmupCosineLR;
-           },
-       .example = {"scheduler.type = \"WarmupLR\"", "scheduler.warmup_num_steps = 1"}},
-      {.keys = {"scheduler.warmup_min_ratio", "scheduler.cos_min_ratio"},
-       .because = {"scheduler.type"},
-       .wanted = "scheduler.type = \"WarmupCosineLR\"",
-       .holds = [](const RunConfig& c) { return c.scheduler.type == Type::WarmupCosineLR; },
-       .example = {"scheduler.type = \"WarmupDecayLR\"", "scheduler.warmup_num_steps = 1"}},
-  };
 }
 
 bool moves_optimizer(const RunConfig& c) { return c.offload_optimizer.device != Home::none; }

@@ -137,24 +137,6 @@ std::string crossed_bounds(const RunConfig& c) {
   return "min_coeff is above max_coeff; swap them";
 }
 
-std::string falling_warmup(const RunConfig& c) {
-  const ScheduleConfig& s = c.scheduler;
-  const bool rises = s.type == ScheduleType::WarmupLR || s.type == ScheduleType::WarmupDecayLR;
-  const double highest = s.warmup_max_lr > 0 ? s.warmup_max_lr : c.optimizer.lr;
-  if (!rises || s.warmup_min_lr <= highest) return kFine;
-  return text("the warm-up begins at ", s.warmup_min_lr, " and ends at ", highest,
-              "; write warmup_min_lr below that");
-}
-
-std::string short_schedule(const RunConfig& c) {
-  const ScheduleConfig& s = c.scheduler;
-  const bool decays =
-      s.type == ScheduleType::WarmupDecayLR || s.type == ScheduleType::WarmupCosineLR;
-  if (!decays || s.total_num_steps == 0 || s.total_num_steps >= c.run.steps) return kFine;
-  return text("the schedule ends at step ", s.total_num_steps, " of ", c.run.steps,
-              "; write \"auto\" or at least ", c.run.steps);
-}
-
 std::string lone_checkpoint(const RunConfig& c) {
   if (c.checkpoint.keep != 1) return kFine;
   return "a single checkpoint is lost with one damaged block; write 2 or more, or 0 to keep all";
@@ -377,14 +359,6 @@ std::vector<Rule> number_rules() {
       {.keys = {"optimizer.min_coeff", "optimizer.max_coeff"},
        .broken = crossed_bounds,
        .example = {"optimizer.type = \"LAMB\"", "optimizer.min_coeff = 11.0"}},
-      {.keys = {"scheduler.warmup_min_lr", "scheduler.warmup_max_lr", "optimizer.lr"},
-       .broken = falling_warmup,
-       .example = {"scheduler.type = \"WarmupLR\"", "scheduler.warmup_num_steps = 2",
-                   "scheduler.warmup_min_lr = 1.0"}},
-      {.keys = {"scheduler.total_num_steps", "run.steps"},
-       .broken = short_schedule,
-       .example = {"scheduler.type = \"WarmupDecayLR\"", "scheduler.warmup_num_steps = 2",
-                   "scheduler.total_num_steps = 5"}},
   };
 }
 
@@ -393,6 +367,7 @@ std::vector<Rule> join() {
   for (Rule& rule : model_rules()) all.push_back(std::move(rule));
   for (Rule& rule : number_rules()) all.push_back(std::move(rule));
   for (Rule& rule : wire_rules()) all.push_back(std::move(rule));
+  for (Rule& rule : schedule_rules()) all.push_back(std::move(rule));
   for (Rule& rule : tier_rules()) all.push_back(std::move(rule));
   for (Rule& rule : activation_rules()) all.push_back(std::move(rule));
   for (Rule& rule : checkpoint_rules()) all.push_back(std::move(rule));

@@ -31,6 +31,12 @@ std::map<std::string, std::string> derived_values(const RunConfig& c) {
       schedule.config.warmup_max_lr);
   add(c.scheduler.total_num_steps == 0 && c.run.steps > 0, "scheduler.total_num_steps", "run.steps",
       schedule.config.total_num_steps);
+  add(c.scheduler.cycle_max_lr == 0, "scheduler.cycle_max_lr", "optimizer.lr",
+      schedule.config.cycle_max_lr);
+  add(c.scheduler.cycle_second_step_size == 0, "scheduler.cycle_second_step_size",
+      "scheduler.cycle_first_step_size", schedule.config.cycle_second_step_size);
+  add(c.scheduler.wsd_decay_steps == 0 && schedule.config.wsd_decay_steps > 0,
+      "scheduler.wsd_decay_steps", "scheduler.total_num_steps", schedule.config.wsd_decay_steps);
   add(c.run.steps > 0 && c.run.epochs > 0, "run.steps", "run.epochs", c.run.steps);
   return values;
 }

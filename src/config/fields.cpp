@@ -155,7 +155,11 @@ void optimizer_fields(Table& table, OptimizerConfig& c) {
 
 void scheduler_fields(Table& table, ScheduleConfig& c) {
   table.section("scheduler", kSame);
-  table.choice("type", c.type, {"constant", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"});
+  table
+      .choice("type", c.type,
+              {"constant", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR", "OneCycle", "LRRangeTest",
+               "WSD"})
+      .note = "WSD is ours";
   table.choice("warmup_type", c.warmup_type, {"linear", "log"});
   table.integer("warmup_num_steps", c.warmup_num_steps, {.high = 1e12});
   table.real("warmup_min_lr", c.warmup_min_lr, {.high = 1e3});
@@ -163,6 +167,23 @@ void scheduler_fields(Table& table, ScheduleConfig& c) {
   table.integer("total_num_steps", c.total_num_steps, {.low = 1, .high = 1e12, .automatic = true});
   table.real("warmup_min_ratio", c.warmup_min_ratio, {.high = 1});
   table.real("cos_min_ratio", c.cos_min_ratio, {.high = 1});
+  table.real("cycle_min_lr", c.cycle_min_lr, {.high = 1e3});
+  table.real("cycle_max_lr", c.cycle_max_lr, {.high = 1e3, .above_low = true, .automatic = true});
+  table.integer("cycle_first_step_size", c.cycle_first_step_size, {.low = 1, .high = 1e12});
+  table.integer("cycle_second_step_size", c.cycle_second_step_size,
+                {.low = 1, .high = 1e12, .automatic = true});
+  table.integer("cycle_first_stair_count", c.cycle_first_stair_count, {.high = 1e6});
+  table.integer("cycle_second_stair_count", c.cycle_second_stair_count, {.low = -1, .high = 1e6});
+  table.integer("decay_step_size", c.decay_step_size, {.high = 1e12});
+  table.real("decay_lr_rate", c.decay_lr_rate, {.high = 1e6});
+  table.real("lr_range_test_min_lr", c.lr_range_test_min_lr, {.high = 1e3});
+  table.integer("lr_range_test_step_size", c.lr_range_test_step_size, {.low = 1, .high = 1e12});
+  table.real("lr_range_test_step_rate", c.lr_range_test_step_rate, {.high = 1e6});
+  table.flag("lr_range_test_staircase", c.lr_range_test_staircase);
+  table.integer("wsd_decay_steps", c.wsd_decay_steps, {.low = 1, .high = 1e12, .automatic = true})
+      .standing = kOurs;
+  table.choice("wsd_decay_type", c.wsd_decay_type, {"linear", "cosine", "sqrt"}).standing = kOurs;
+  table.real("wsd_min_ratio", c.wsd_min_ratio, {.high = 1}).standing = kOurs;
 }
 
 void zero_fields(Table& table, ZeroConfig& c) {

@@ -60,6 +60,10 @@ const FixedKey kOwnKeys[] = {
      {false},
      kRefused,
      "the variance keeps no maximum over steps; write false"},
+    {"scheduler.cycle_momentum",
+     {false},
+     kRefused,
+     "a cycle moves the learning rate alone, betas stay as optimizer.betas says; write false"},
 };
 
 const FixedKey kZeroKeys[] = {

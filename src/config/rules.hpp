@@ -28,6 +28,10 @@ struct Condition {
   std::vector<std::string> example;  ///< lines under which they do not act
 };
 
+/// Those of the learning rate, parts of the whole below.
+std::vector<Rule> schedule_rules();
+std::vector<Condition> schedule_conditions();
+
 std::span<const Rule> rules();
 /// Those of rules() on how gradients travel between ranks.
 std::vector<Rule> wire_rules();

@@ -41,7 +41,62 @@ double cosine_ratio(const ScheduleConfig& c, double t, double steps) {
   return std::max(0.0, c.cos_min_ratio + (1 - c.cos_min_ratio) * share);
 }
 
+/// The place of an update in a half of the cycle, which has `steps`: 0 at its low end. Stairs are
+/// counted in integers, since a quotient a bit too small would drop a whole one.
+double height(int64_t place, int64_t steps, int64_t stairs) {
+  if (stairs == 0) return double(place) / double(steps);
+  const auto climbed = int64_t(static_cast<__int128>(place) * stairs / steps);
+  return double(climbed) / double(stairs);
+}
+
+double cycle_rate(const ScheduleConfig& c, int64_t updates) {
+  const int64_t first = c.cycle_first_step_size, total = first + c.cycle_second_step_size;
+  if (updates <= first) {
+    const double share = height(updates, first, c.cycle_first_stair_count);
+    return c.cycle_min_lr + (c.cycle_max_lr - c.cycle_min_lr) * share;
+  }
+  if (updates <= total) {
+    const double share =
+        height(total - updates, c.cycle_second_step_size, c.cycle_second_stair_count);
+    return c.cycle_min_lr + (c.cycle_max_lr - c.cycle_min_lr) * share;
+  }
+  if (c.decay_step_size == 0) return c.cycle_min_lr;
+  const double intervals = double(updates - total) / double(c.decay_step_size);
+  return c.cycle_min_lr / (1 + c.decay_lr_rate * intervals);
+}
+
+double range_test_rate(const ScheduleConfig& c, int64_t updates) {
+  const double place = double(updates) / double(c.lr_range_test_step_size);
+  const double intervals = c.lr_range_test_staircase ? std::floor(place) : place;
+  return c.lr_range_test_min_lr * (1 + c.lr_range_test_step_rate * intervals);
+}
+
+/// What is left of the rate after `progress` of its decay.
+double left_after(DecayType type, double progress) {
+  if (type == DecayType::cosine) return (1 + std::cos(std::numbers::pi * progress)) / 2;
+  return 1 - (type == DecayType::sqrt ? std::sqrt(progress) : progress);
+}
+
+/// Whichever of rise and fall is lower: a warm-up that is too long has no jump at its end.
+double stable_rate(const ScheduleConfig& c, int64_t updates, double steps) {
+  const double rise = linear_rate(c, double(updates) - 1, steps);
+  const double into = double(updates) - double(c.total_num_steps - c.wsd_decay_steps);
+  const double progress = std::clamp(into / double(c.wsd_decay_steps), 0.0, 1.0);
+  const double share = left_after(c.wsd_decay_type, progress);
+  return std::min(rise, c.warmup_max_lr * (c.wsd_min_ratio + (1 - c.wsd_min_ratio) * share));
+}
+
 }  // namespace
+
+bool warms_up(ScheduleType type) {
+  return type != ScheduleType::constant && type != ScheduleType::OneCycle &&
+         type != ScheduleType::LRRangeTest;
+}
+
+bool needs_total(ScheduleType type) {
+  return type == ScheduleType::WarmupDecayLR || type == ScheduleType::WarmupCosineLR ||
+         type == ScheduleType::WSD;
+}
 
 float Schedule::rate(int64_t updates) const {
   const double t = double(updates) - 1;
@@ -51,6 +106,12 @@ float Schedule::rate(int64_t updates) const {
       return float(lr);
     case ScheduleType::WarmupCosineLR:
       return float(lr * cosine_ratio(config, t, steps));
+    case ScheduleType::OneCycle:
+      return float(cycle_rate(config, updates));
+    case ScheduleType::LRRangeTest:
+      return float(range_test_rate(config, updates));
+    case ScheduleType::WSD:
+      return float(stable_rate(config, updates, steps));
     default:
       return float(linear_rate(config, t, steps));
   }
@@ -58,19 +119,42 @@ float Schedule::rate(int64_t updates) const {
 
 Schedule schedule_of(const RunConfig& config) {
   Schedule schedule{config.scheduler, config.optimizer.lr};
-  if (schedule.config.total_num_steps == 0) schedule.config.total_num_steps = config.run.steps;
-  if (schedule.config.warmup_max_lr == 0) schedule.config.warmup_max_lr = config.optimizer.lr;
+  ScheduleConfig& c = schedule.config;
+  const auto resolve = [](auto& value, auto automatic, auto derived) {
+    if (value == automatic) value = derived;
+  };
+  resolve(c.total_num_steps, 0, config.run.steps);
+  resolve(c.warmup_max_lr, 0, config.optimizer.lr);
+  resolve(c.cycle_max_lr, 0, config.optimizer.lr);
+  resolve(c.cycle_second_step_size, 0, c.cycle_first_step_size);
+  resolve(c.cycle_second_stair_count, -1, c.cycle_first_stair_count);
+  resolve(c.wsd_decay_steps, 0, (c.total_num_steps + 9) / 10);
   return schedule;
 }
 
 std::string long_warmup(const RunConfig& config) {
-  const int64_t warmup = config.scheduler.warmup_num_steps;
   const Schedule schedule = schedule_of(config);
-  const int64_t total = schedule.config.total_num_steps;
-  if (config.scheduler.type == ScheduleType::constant || total == 0 || warmup < total) return "";
-  return text("the warm-up of ", counted(warmup, "step"), " does not end within the schedule of ",
-              counted(total, "step"), ": the learning rate reaches ", schedule.rate(total - 1),
-              " and no more");
+  const ScheduleConfig& c = schedule.config;
+  const int64_t total = c.total_num_steps;
+  const bool falls = c.type == ScheduleType::WSD && c.wsd_min_ratio < 1;
+  const int64_t room = falls ? total - c.wsd_decay_steps : total;
+  if (!warms_up(c.type) || total == 0 || c.warmup_num_steps < room) return "";
+  const std::string what =
+      text("the warm-up of ", counted(c.warmup_num_steps, "step"), " does not end within the ");
+  if (falls) {
+    return text(what, counted(room, "step"), " before the decay: the learning rate stays below ",
+                c.warmup_max_lr);
+  }
+  return text(what, "schedule of ", counted(total, "step"), ": the learning rate reaches ",
+              schedule.rate(total - 1), " and no more");
+}
+
+std::string long_decay(const RunConfig& config) {
+  const ScheduleConfig c = schedule_of(config).config;
+  const bool decays = c.type == ScheduleType::WSD && c.total_num_steps > 0;
+  if (!decays || c.wsd_decay_steps <= c.total_num_steps) return "";
+  return text("the decay takes ", counted(c.wsd_decay_steps, "step"), " of a schedule of ",
+              c.total_num_steps, "; write \"auto\" or at most ", c.total_num_steps);
 }
 
 }  // namespace zero

@@ -14,15 +14,16 @@ constexpr int64_t kMostVisits = int64_t(1) << 62;
 
 void check_fits(const RunConfig& config, const std::string& found) {
   const int64_t steps = config.run.steps, total = config.scheduler.total_num_steps;
-  const ScheduleType type = config.scheduler.type;
-  const bool decays = type == ScheduleType::WarmupDecayLR || type == ScheduleType::WarmupCosineLR;
   if (config.run.stop_at > steps) {
     refuse_settings({"run.stop_at"}, "the run stops at step ", config.run.stop_at, ", but ", found,
                     "; write at most ", steps, ", or 0");
   }
-  if (decays && total > 0 && total < steps) {
+  if (needs_total(config.scheduler.type) && total > 0 && total < steps) {
     refuse_settings({"scheduler.total_num_steps"}, "the schedule ends at step ", total, ", but ",
                     found, "; write \"auto\" or at least ", steps);
+  }
+  if (const std::string what = long_decay(config); !what.empty()) {
+    refuse_settings({"scheduler.wsd_decay_steps"}, what, " (", found, ")");
   }
 }
 

@@ -10,6 +10,7 @@
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/config/schedule.hpp"
 
 namespace zero {
 namespace {
@@ -68,6 +69,60 @@ TEST(ImportDeepSpeed, WritesOutDefaultsOfDeepSpeedThatDiffer) {
   EXPECT_EQ(config.scheduler.warmup_type, WarmupType::log);
   EXPECT_EQ(config.scheduler.warmup_max_lr, 1e-3);
   EXPECT_TRUE(config_of(R"({"zero_optimization": {"stage": 3}})").zero.overlap_comm);
+}
+
+TEST(ImportDeepSpeed, MapsACycleWhoseMomentumStays) {
+  const DeepSpeedImport import = import_json(
+      R"({"scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 1e-4, "cycle_max_lr": 1e-2,
+          "cycle_first_step_size": 30, "cycle_second_step_size": null, "decay_step_size": 5,
+          "decay_lr_rate": 0.5, "cycle_momentum": false, "cycle_min_mom": 0.8}}})");
+  const ScheduleConfig schedule = schedule_of(config_of(import)).config;
+  EXPECT_EQ(schedule.type, ScheduleType::OneCycle);
+  EXPECT_EQ(schedule.cycle_min_lr, 1e-4);
+  EXPECT_EQ(schedule.cycle_max_lr, 1e-2);
+  EXPECT_EQ(schedule.cycle_second_step_size, 30);
+  EXPECT_EQ(schedule.decay_lr_rate, 0.5);
+  EXPECT_THAT(import.report, Contains(HasSubstr("cycle_min_mom = 0.8: nothing to set: ")));
+}
+
+TEST(ImportDeepSpeed, RefusesACycleThatMovesTheMomentumToo) {
+  const char* silent = R"({"scheduler": {"type": "OneCycle",
+                            "params": {"cycle_min_lr": 0.1, "cycle_max_lr": 0.2}}})";
+  EXPECT_THAT(import_json(silent).refused,
+              ElementsAre(AllOf(HasSubstr("ds.json:1: scheduler.params.cycle_momentum: "),
+                                HasSubstr("DeepSpeed's default is true"))));
+  EXPECT_EQ(config_of(import_json(silent, kRun, Unsupported::leave_out)).scheduler.type,
+            ScheduleType::OneCycle);
+  EXPECT_THAT(import_json(R"({"scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 0.1,
+                              "cycle_max_lr": 0.2, "cycle_momentum": true}}})")
+                  .refused,
+              ElementsAre(HasSubstr("unsupported: true is not done: a cycle moves")));
+}
+
+TEST(ImportDeepSpeed, NamesTheRatesThatACycleCannotDoWithout) {
+  EXPECT_THAT(import_json(R"({"scheduler": {"type": "OneCycle",
+                              "params": {"cycle_momentum": false}}})")
+                  .needs,
+              ElementsAre("scheduler.cycle_min_lr=...", "scheduler.cycle_max_lr=..."));
+}
+
+TEST(ImportDeepSpeed, MapsARangeTestWhichHasRatesOfItsOwn) {
+  Words given = kRun;
+  given.pop_back();
+  const DeepSpeedImport import =
+      import_json(R"({"optimizer": {"type": "Adam", "params": {"lr": 0.5}},
+                      "scheduler": {"type": "LRRangeTest", "params": {"lr_range_test_min_lr": 1e-4,
+                          "lr_range_test_step_size": 20, "lr_range_test_step_rate": 5,
+                          "lr_range_test_staircase": true}}})",
+                  given);
+  const ScheduleConfig schedule = config_of(import).scheduler;
+  EXPECT_EQ(schedule.type, ScheduleType::LRRangeTest);
+  EXPECT_EQ(schedule.lr_range_test_min_lr, 1e-4);
+  EXPECT_EQ(schedule.lr_range_test_step_size, 20);
+  EXPECT_EQ(schedule.lr_range_test_step_rate, 5);
+  EXPECT_TRUE(schedule.lr_range_test_staircase);
+  EXPECT_THAT(import.report, Contains(HasSubstr("lr = 0.5: left out: ")));
+  EXPECT_THAT(import_json(R"({"scheduler": {"type": "LRRangeTest"}})", given).needs, IsEmpty());
 }
 
 TEST(ImportDeepSpeed, NamesAStageThatIsNotThere) {

@@ -176,5 +176,17 @@ TEST(CheckRules, WarnsWhereReproducibleBytesWouldFollowTheRanks) {
               testing::IsEmpty());
 }
 
+TEST(Warmup, OfAStableRateHasToEndBeforeTheDecay) {
+  const Lines file = {"optimizer.lr = 0.5", "scheduler.type = \"WSD\"",
+                      "scheduler.warmup_num_steps = 8", "scheduler.wsd_decay_steps = 2"};
+  const ConfigInput input = read_config(join(complete(file)), "in.toml");
+  ASSERT_EQ(input.warnings.size(), 1u);
+  EXPECT_THAT(input.warnings[0], HasSubstr("does not end within the 8 steps before the decay: the "
+                                           "learning rate stays below 0.5"));
+  Lines shorter = file;
+  shorter[2] = "scheduler.warmup_num_steps = 7";
+  EXPECT_TRUE(read_config(join(complete(shorter)), "in.toml").warnings.empty());
+}
+
 }  // namespace
 }  // namespace zero

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/config/fields.hpp"
 #include "tests/support/tree_folder.hpp"
 
 namespace zero {
@@ -106,35 +107,37 @@ TEST(Schedule, CosineStaysAtItsEnd) {
 
 /// One schedule of tests/golden/schedules.txt.
 struct GoldenSchedule {
-  std::string name;  ///< "WarmupLR log 40"
+  std::string name;  ///< "schedule type=WarmupLR warmup_type=log ..."
   Schedule schedule;
   std::vector<double> rates;  ///< by update
 };
 
-ScheduleType type_of(const std::string& name) {
-  if (name == "WarmupLR") return ScheduleType::WarmupLR;
-  if (name == "WarmupDecayLR") return ScheduleType::WarmupDecayLR;
-  return name == "WarmupCosineLR" ? ScheduleType::WarmupCosineLR : ScheduleType::constant;
+/// Fills the key as an input file does.
+void set(RunConfig& config, const std::string& key, const std::string& word) {
+  TomlValue value;
+  std::string wrong;
+  EXPECT_TRUE(parse_toml_word(word, value, wrong)) << wrong;
+  for (const Field& field : fields_of(config)) {
+    if (field.key == key) {
+      EXPECT_EQ(assign(field, value), "") << key;
+      return;
+    }
+  }
+  ADD_FAILURE() << "no key " << key;
 }
 
-/// A line such as "schedule WarmupLR log 40", with the settings that all schedules share.
+/// A line with the settings of [scheduler], key=value each.
 GoldenSchedule open_schedule(const std::string& line) {
+  RunConfig config;
+  config.optimizer.lr = 6e-4;
   std::istringstream words(line);
-  std::string word, type, ramp;
-  int64_t warmup = 0;
-  words >> word >> type >> ramp >> warmup;
-  return {
-      .name = line,
-      .schedule = {.config = {.type = type_of(type),
-                              .warmup_type = ramp == "log" ? WarmupType::log : WarmupType::linear,
-                              .warmup_num_steps = warmup,
-                              .warmup_min_lr = 1e-5,
-                              .warmup_max_lr = 3e-4,
-                              .total_num_steps = 280,
-                              .warmup_min_ratio = 0.05,
-                              .cos_min_ratio = 0.1},
-                   .lr = 6e-4},
-      .rates = {}};
+  std::string word;
+  words >> word;
+  while (words >> word) {
+    const size_t equals = word.find('=');
+    set(config, "scheduler." + word.substr(0, equals), word.substr(equals + 1));
+  }
+  return {.name = line, .schedule = schedule_of(config), .rates = {}};
 }
 
 std::vector<GoldenSchedule> golden_schedules() {
@@ -153,7 +156,7 @@ std::vector<GoldenSchedule> golden_schedules() {
 
 TEST(Schedule, GivesTheGoldenRatesOfEverySchedulerForThreeHundredUpdates) {
   const std::vector<GoldenSchedule> schedules = golden_schedules();
-  ASSERT_EQ(schedules.size(), 13u);
+  ASSERT_EQ(schedules.size(), 25u);
   for (const GoldenSchedule& golden : schedules) {
     ASSERT_EQ(golden.rates.size(), 300u) << golden.name;
     for (size_t update = 0; update < golden.rates.size(); ++update) {
@@ -161,6 +164,82 @@ TEST(Schedule, GivesTheGoldenRatesOfEverySchedulerForThreeHundredUpdates) {
       ASSERT_FLOAT_EQ(rate, float(golden.rates[update])) << golden.name << ", update " << update;
     }
   }
+}
+
+/// From 1 to 2 in 4 updates, and back in 2.
+Schedule cycle() {
+  Schedule s = schedule(ScheduleType::OneCycle, 0, 0);
+  s.config.cycle_min_lr = 1;
+  s.config.cycle_max_lr = 2;
+  s.config.cycle_first_step_size = 4;
+  s.config.cycle_second_step_size = 2;
+  s.config.cycle_second_stair_count = 0;
+  return s;
+}
+
+TEST(Schedule, ACycleRisesFallsAndStays) {
+  const Schedule s = cycle();
+  const float expected[] = {1, 1.25, 1.5, 1.75, 2, 1.5, 1, 1};
+  for (int u = 0; u < 8; ++u) EXPECT_EQ(s.rate(u), expected[u]) << u;
+  EXPECT_EQ(s.rate(1'000'000), 1.0f);
+}
+
+TEST(Schedule, BehindACycleTheRateFallsFromItsLowEnd) {
+  Schedule s = cycle();
+  s.config.decay_step_size = 2;
+  s.config.decay_lr_rate = 0.5;
+  EXPECT_EQ(s.rate(6), 1.0f);
+  EXPECT_EQ(s.rate(8), float(1 / 1.5));  // one interval behind it
+  EXPECT_EQ(s.rate(10), 0.5f);           // two
+}
+
+TEST(Schedule, StairsOfACycleHoldTheRateAndReachItsPeak) {
+  Schedule s = cycle();
+  s.config.cycle_first_stair_count = 2;
+  const float expected[] = {1, 1, 1.5, 1.5, 2, 1.5, 1};
+  for (int u = 0; u < 7; ++u) EXPECT_EQ(s.rate(u), expected[u]) << u;
+  s.config.cycle_second_stair_count = 1;
+  EXPECT_EQ(s.rate(5), 1.0f) << "one stair down";
+}
+
+TEST(Schedule, ARangeTestGrowsByItsFirstRateOrInStairs) {
+  Schedule s = schedule(ScheduleType::LRRangeTest, 0, 0);
+  s.config.lr_range_test_min_lr = 0.5;
+  s.config.lr_range_test_step_size = 4;
+  s.config.lr_range_test_step_rate = 2;
+  EXPECT_EQ(s.rate(0), 0.5f);
+  EXPECT_EQ(s.rate(2), 1.0f);  // half an interval: 0.5 (1 + 2 / 2)
+  EXPECT_EQ(s.rate(8), 2.5f);
+  s.config.lr_range_test_staircase = true;
+  EXPECT_EQ(s.rate(3), 0.5f);
+  EXPECT_EQ(s.rate(4), 1.5f);
+}
+
+TEST(Schedule, AStableRateFallsInItsLastSteps) {
+  Schedule s = schedule(ScheduleType::WSD, 4, 20);
+  s.config.wsd_decay_steps = 4;
+  EXPECT_EQ(s.rate(3), 1.0f) << "as WarmupLR";
+  EXPECT_EQ(s.rate(5), 2.0f);
+  EXPECT_EQ(s.rate(16), 2.0f);
+  EXPECT_EQ(s.rate(17), 1.5f);
+  EXPECT_EQ(s.rate(19), 0.5f) << "the last update still learns";
+  EXPECT_EQ(s.rate(20), 0.0f);
+  EXPECT_EQ(s.rate(90), 0.0f);
+  s.config.wsd_min_ratio = 0.5;
+  EXPECT_EQ(s.rate(18), 1.5f);
+  EXPECT_EQ(s.rate(90), 1.0f);
+  s.config.wsd_decay_type = DecayType::sqrt;
+  EXPECT_EQ(s.rate(17), 1.5f);  // 1 - sqrt(1 / 4) = 1 / 2
+  s.config.wsd_decay_type = DecayType::cosine;
+  EXPECT_EQ(s.rate(18), 1.5f);
+}
+
+TEST(Schedule, AWarmUpThatReachesIntoTheDecayHasNoJump) {
+  Schedule s = schedule(ScheduleType::WSD, 16, 20);
+  s.config.wsd_decay_steps = 10;
+  for (int u = 2; u < 20; ++u) EXPECT_LE(std::abs(s.rate(u) - s.rate(u - 1)), 0.21f) << u;
+  EXPECT_EQ(s.rate(9), 1.0f);
+  EXPECT_EQ(s.rate(15), 1.0f);
 }
 
 TEST(ScheduleOf, ResolvesAutoFromTheRun) {
@@ -171,6 +250,19 @@ TEST(ScheduleOf, ResolvesAutoFromTheRun) {
   EXPECT_EQ(schedule_of(config).config.warmup_max_lr, 0.5);
   config.scheduler.total_num_steps = 99;
   EXPECT_EQ(schedule_of(config).config.total_num_steps, 99);
+}
+
+TEST(ScheduleOf, ResolvesTheHalvesOfACycleAndATenthForADecay) {
+  RunConfig config;
+  config.run.steps = 77;
+  config.optimizer.lr = 0.5;
+  config.scheduler.cycle_first_step_size = 6;
+  config.scheduler.cycle_first_stair_count = 3;
+  const ScheduleConfig resolved = schedule_of(config).config;
+  EXPECT_EQ(resolved.cycle_max_lr, 0.5);
+  EXPECT_EQ(resolved.cycle_second_step_size, 6);
+  EXPECT_EQ(resolved.cycle_second_stair_count, 3);
+  EXPECT_EQ(resolved.wsd_decay_steps, 8);
 }
 
 }  // namespace

@@ -100,6 +100,18 @@ TEST(ResolveSteps, RefusesASecondLengthThatIsTooShortOrTooLong) {
   EXPECT_THAT(error_of(config, 10), HasSubstr("scheduler.total_num_steps: the schedule ends at"));
 }
 
+TEST(ResolveSteps, RefusesADecayOfMoreStepsThanThereAre) {
+  RunConfig config = epochs(2);
+  config.scheduler.type = ScheduleType::WSD;
+  config.scheduler.warmup_num_steps = 0;
+  config.scheduler.wsd_decay_steps = 5;
+  EXPECT_EQ(error_of(config, 10), "no error");
+  config.scheduler.wsd_decay_steps = 6;
+  EXPECT_THAT(error_of(config, 10),
+              HasSubstr("scheduler.wsd_decay_steps: the decay takes 6 steps of a schedule of 5; "
+                        "write \"auto\" or at most 5 (2 epochs of 10 samples are 5 steps of 4)"));
+}
+
 TEST(ResolveSteps, RefusesMoreThanCanBeCounted) {
   EXPECT_THAT(error_of(epochs(1'000'000'000), int64_t(1) << 40), HasSubstr("run.epochs: "));
 }

@@ -88,19 +88,43 @@ struct OptimizerConfig {
   bool operator==(const OptimizerConfig&) const = default;
 };
 
-enum class ScheduleType { constant, WarmupLR, WarmupDecayLR, WarmupCosineLR };
+enum class ScheduleType {
+  constant,
+  WarmupLR,
+  WarmupDecayLR,
+  WarmupCosineLR,
+  OneCycle,
+  LRRangeTest,
+  WSD
+};
 enum class WarmupType { linear, log };
+enum class DecayType { linear, cosine, sqrt };
 
 /// [scheduler]: see schedule.hpp for the formulas.
 struct ScheduleConfig {
   ScheduleType type = ScheduleType::constant;
   WarmupType warmup_type = WarmupType::linear;  ///< linear | log (DeepSpeed's default)
   int64_t warmup_num_steps = 1000;              ///< updates; at least 2 act, as in DeepSpeed
-  double warmup_min_lr = 0;                     ///< WarmupLR, WarmupDecayLR
-  double warmup_max_lr = 0;                     ///< WarmupLR, WarmupDecayLR; auto = optimizer.lr
-  int64_t total_num_steps = 0;                  ///< WarmupDecayLR, WarmupCosineLR; auto = run.steps
-  double warmup_min_ratio = 0;                  ///< WarmupCosineLR: first rate / optimizer.lr
-  double cos_min_ratio = 1e-4;                  ///< WarmupCosineLR: last rate / optimizer.lr
+  double warmup_min_lr = 0;                ///< WarmupLR, WarmupDecayLR, WSD, like warmup_max_lr
+  double warmup_max_lr = 0;                ///< auto = optimizer.lr
+  int64_t total_num_steps = 0;             ///< WarmupDecayLR, WarmupCosineLR, WSD; auto = run.steps
+  double warmup_min_ratio = 0;             ///< WarmupCosineLR: first rate / optimizer.lr
+  double cos_min_ratio = 1e-4;             ///< WarmupCosineLR: last rate / optimizer.lr
+  double cycle_min_lr = 0;                 ///< OneCycle, like what follows
+  double cycle_max_lr = 0;                 ///< auto = optimizer.lr
+  int64_t cycle_first_step_size = 2000;    ///< updates in which the rate rises
+  int64_t cycle_second_step_size = 0;      ///< in which it falls; auto = as many
+  int64_t cycle_first_stair_count = 0;     ///< stairs of the first half; 0 = a slope
+  int64_t cycle_second_stair_count = -1;   ///< of the second; -1 = as many
+  int64_t decay_step_size = 0;             ///< behind the cycle; 0 = the rate stays
+  double decay_lr_rate = 0;                ///< a decay_step_size
+  double lr_range_test_min_lr = 1e-3;      ///< LRRangeTest, like what follows
+  int64_t lr_range_test_step_size = 2000;  ///< updates of one interval
+  double lr_range_test_step_rate = 1;      ///< growth an interval, of the first rate
+  bool lr_range_test_staircase = false;    ///< grows at the ends of intervals only
+  int64_t wsd_decay_steps = 0;             ///< WSD: updates at the end; auto = a tenth of all
+  DecayType wsd_decay_type = DecayType::linear;  ///< linear | cosine | sqrt
+  double wsd_min_ratio = 0;                      ///< WSD: what the rate falls to / warmup_max_lr
 
   bool operator==(const ScheduleConfig&) const = default;
 };

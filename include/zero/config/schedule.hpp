@@ -18,19 +18,37 @@ namespace zero {
 ///   WarmupCosineLR  lr (r + (1 - r) g), r = warmup_min_ratio; from t = N on
 ///                   lr (c + (1 - c) (1 + cos(pi s)) / 2), c = cos_min_ratio,
 ///                   s = min(1, (t - N + 1) / max(1, total - N))
-/// The first update (t = -1) has the rate warmup_min_lr, and 0 under WarmupCosineLR.
+/// The first update (t = -1) has the rate warmup_min_lr, and 0 under WarmupCosineLR. The schedules
+/// of DeepSpeed's that do not warm up count u = updates:
+///   OneCycle        low + (high - low) h(u); h = u / F up to u = F, then (F + S - u) / S up to
+///                   u = F + S, F and S the steps of both halves; with k stairs floor(k h) / k;
+///                   behind it low / (1 + decay_lr_rate (u - F - S) / decay_step_size)
+///   LRRangeTest     low (1 + step_rate u / step_size), as a staircase with floor(u / step_size)
+/// And one that DeepSpeed has not, of Hu et al., MiniCPM (arXiv 2404.06395):
+///   WSD             as WarmupLR until u = total - D, D = wsd_decay_steps; then at most
+///                   max (r + (1 - r) d(p)), r = wsd_min_ratio, p = (u - total + D) / D, where d is
+///                   1 - p (linear), (1 + cos(pi p)) / 2 (cosine) or 1 - sqrt(p) (sqrt)
 struct Schedule {
-  ScheduleConfig config;  ///< total_num_steps and warmup_max_lr no longer "auto"
+  ScheduleConfig config;  ///< without "auto"
   double lr = 0;          ///< optimizer.lr
 
   float rate(int64_t updates) const;
 };
 
-/// The schedule of a run, with auto resolved: total_num_steps from run.steps, warmup_max_lr from
-/// lr.
+/// The schedule of a run, with auto resolved: total_num_steps from run.steps, the highest rate from
+/// lr, the second half of a cycle from its first, a decay of a tenth of all steps.
 Schedule schedule_of(const RunConfig& config);
+
+/// Whether its rates begin with a warm-up.
+bool warms_up(ScheduleType type);
+
+/// Whether its rates follow from total_num_steps.
+bool needs_total(ScheduleType type);
 
 /// "", or that the warm-up outlasts the schedule, and the rate that it reaches. Wants run.steps.
 std::string long_warmup(const RunConfig& config);
+
+/// "", or that a decay has more steps than its schedule. Wants run.steps.
+std::string long_decay(const RunConfig& config);
 
 }  // namespace zero

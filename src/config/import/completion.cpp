@@ -6,6 +6,7 @@
 #include "src/config/kept_activations.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/schedule.hpp"
 
 namespace zero {
 
@@ -69,8 +70,9 @@ void Translation::write_deepspeed_defaults() {
     default_to("zero.stage", int64_t(0), "DeepSpeed's default, which shards nothing");
     default_to("zero.overlap_comm", config_.zero.stage == 3, "DeepSpeed's default at this stage");
   }
+  if (schedule == ScheduleType::OneCycle) refuse_moving_momentum();
   default_to("gradient_clipping", 0.0, "DeepSpeed's default");
-  if (schedule != ScheduleType::constant) {
+  if (warms_up(schedule)) {
     default_to("scheduler.warmup_type", "log", "DeepSpeed's default");
   }
   if (schedule == ScheduleType::WarmupDecayLR) {
@@ -122,6 +124,18 @@ void Translation::default_to(const std::string& key, const TomlValue& value,
   lines_.push_back({key, "", text("added: ", key, " = ", to_text(value), ": ", why)});
 }
 
+/// A file that is silent about it has it in DeepSpeed.
+void Translation::refuse_moving_momentum() {
+  const std::string key = "scheduler.params.cycle_momentum";
+  if (seen_.count(key)) return;
+  const std::string what =
+      "DeepSpeed's default is true, and here a cycle moves the learning rate alone; write "
+      "\"cycle_momentum\": false";
+  if (unsupported_ == Unsupported::leave_out) return say(key + ": left out, unsupported: " + what);
+  refused_.push_back(
+      text(settings_.at("scheduler.type").origin, ": ", key, ": unsupported: ", what));
+}
+
 void Translation::need(const std::string& key, const std::string& why) {
   if (has(key)) return;
   settings_[key] = {.value = {}, .origin = why, .open = true};
@@ -135,11 +149,17 @@ void Translation::need_what_is_missing() {
   if (model.layers == 0) need("model.name", "the source names no model");
   need("data.train", "a text or token file; the source names no data");
   if (config_.run.epochs == 0) need("run.steps", "or run.epochs");
-  if (!has("optimizer.type")) need("optimizer.lr", "the source names no optimizer");
+  const bool rates_of_its_own = config_.scheduler.type == ScheduleType::LRRangeTest;
+  if (!has("optimizer.type") && !rates_of_its_own)
+    need("optimizer.lr", "the source names no optimizer");
   const char* recompute = "activation_checkpointing.recompute";
   if (recomputes && hf_defaults_) default_to(recompute, *hf_default(recompute), kHfDefault);
   if (recomputes) {
     need(recompute, "full if the model calls DeepSpeed's checkpoint function, else none");
+  }
+  if (config_.scheduler.type == ScheduleType::OneCycle) {
+    need("scheduler.cycle_min_lr", "DeepSpeed has no default of it");
+    need("scheduler.cycle_max_lr", "DeepSpeed has no default of it");
   }
   const std::string micro = "train_micro_batch_size_per_gpu";
   const bool sized = config_.train_batch_size != 0 || config_.train_micro_batch_size_per_gpu != 0;

@@ -64,6 +64,7 @@ class Translation {
   void write_fsdp_defaults();
   void write_hf_defaults();
   void count_checkpoints();
+  void refuse_moving_momentum();
   void drop_idle();
   void need(const std::string& key, const std::string& why);
   void need_what_is_missing();
