@@ -258,8 +258,7 @@ bool Run::has_ended() {
 /// What an end at the step that is reached has been ordered to leave and could leave again.
 std::vector<std::string> Run::left_by_an_end() const {
   std::vector<std::string> names = {"summary.json"};
-  const bool samples = config_.evaluation.show_samples > 0;
-  if (samples && train::why_no_samples(build_.model).empty()) names.push_back("sample.txt");
+  if (config_.evaluation.show_samples > 0) names.push_back("sample.txt");
   if (exports_model() && done() >= config_.run.steps) names.push_back("model");
   return names;
 }
