@@ -58,8 +58,24 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
   int provided = 0;
   comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   threaded_ = provided >= MPI_THREAD_MULTIPLE;
-  peers_ = std::make_unique<Peers>();
-  rank_ = peers_->rank();
+  comm::check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+  {
+    // Ranks cannot tell each other anything yet: each that waits in vain speaks for itself.
+    const Failure alone{.exit = Exit::kHang,
+                        .what = "MPI_Init has returned, but another rank does not answer",
+                        .rank = rank_,
+                        .host = host_};
+    Watchdog first({.timeout_seconds = Lookout::kTimesPatience * Lookout::kPatienceSeconds,
+                    .finished = [] { return int64_t(0); },
+                    .running = [] { return name_of(Stage::start); },
+                    .on_hang =
+                        [&](const std::string&) {
+                          std::fputs(error_line(alone).c_str(), stderr);
+                          leave(alone.exit);
+                        }});
+    first.arm();
+    peers_ = std::make_unique<Peers>();
+  }
   lookout_ = std::make_unique<Lookout>(*peers_, [this](const std::string& what) {
     end_all(std::make_exception_ptr(Error(Exit::kHang, what)));
   });

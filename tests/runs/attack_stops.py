@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Signals at random moments to ranks and to their launcher: STOP for good and for a while, CONT,
 TERM once and twice, KILL, and Ctrl-Z. None ends with 11 or by a signal that it was not sent, and
-none waits longer than its watchdog. What is drawn follows from SEED (1); COUNT (200) is how many.
+none waits longer than its watchdog. What is drawn follows from SEED (1); COUNT (200) is how many,
+AT_ONCE (4) how many beside each other.
 
 usage: attack_stops.py ZEROAPP MPIEXEC
 """
@@ -20,7 +21,7 @@ from dead_rank import fields_of, is_alive, ranks_of
 from program import Program, check
 
 SEED, COUNT = int(os.environ.get("SEED", "1")), int(os.environ.get("COUNT", "200"))
-AT_ONCE = 4
+AT_ONCE = int(os.environ.get("AT_ONCE", "4"))
 WATCHDOG_SECONDS, KILL_DELAY = 1, 1
 # Ten times the watchdog's, twice the launcher's, and what a busy machine may add.
 LIMIT_SECONDS = 10 * WATCHDOG_SECONDS + 2 * KILL_DELAY + 20

@@ -40,7 +40,10 @@ void Run::introduce() {
   say(homes_);
   say(samples_text_);
   say(train::memory_table(plan_));
-  const double own = train::measure_product_peak(session_.threads(), build_.plan.request.compute);
+  const double own = [&] {
+    const train::Lookout::Busy measuring(session_.lookout());
+    return train::measure_product_peak(session_.threads(), build_.plan.request.compute);
+  }();
   const double peak = session_.peers().sum(own);
   if (peak > 0) say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
   tell_of_disk(own > 0 ? plan_.forecast.flops / own
