@@ -22,7 +22,7 @@ from program import Program, check
 
 SEED, COUNT = int(os.environ.get("SEED", "1")), int(os.environ.get("COUNT", "200"))
 AT_ONCE = int(os.environ.get("AT_ONCE", "4"))
-WATCHDOG_SECONDS, KILL_DELAY = 1, 1
+WATCHDOG_SECONDS, KILL_DELAY = 2, 1
 # Ten times the watchdog's, twice the launcher's, and what a busy machine may add.
 LIMIT_SECONDS = 10 * WATCHDOG_SECONDS + 2 * KILL_DELAY + 20
 LISTENED_TO = 1 << (signal.SIGTERM - 1)
@@ -199,7 +199,8 @@ def seconds_of_a_whole_run(program):
         process = start(program, attack)
         pids = wait_for_ranks(process, attack.ranks)
         begun = time.monotonic()
-        check(pids and program.wait(process, run=str(number)).finished(), "a whole run finishes")
+        result = program.wait(process, run=str(number))
+        check(pids and result.finished(), "a whole run finishes", result)
         return time.monotonic() - begun
 
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:

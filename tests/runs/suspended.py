@@ -98,11 +98,16 @@ def require_saved(result):
 
 
 def interrupt_saves(program, end_seconds):
-    """mpirun sends SIGCONT, SIGTERM after its kill delay and SIGKILL after another one."""
-    delay = str(math.ceil(2 * end_seconds))
-    process = begin(program, env={"OMPI_MCA_odls_base_sigkill_timeout": delay})
-    process.send_signal(signal.SIGINT)
-    require_saved(program.wait(process))
+    """mpirun sends SIGCONT, SIGTERM after its kill delay and SIGKILL after another one: as long as
+    an end has taken, or on a machine that is busier by now some times that."""
+    for times in (2, 4, 8):
+        delay = str(math.ceil(times * end_seconds))
+        process = begin(program, env={"OMPI_MCA_odls_base_sigkill_timeout": delay})
+        process.send_signal(signal.SIGINT)
+        result = program.wait(process)
+        if "stopped by SIGTERM" in result.out:
+            break
+    require_saved(result)
 
 
 def interrupt_saves_with_the_delay_of_mpirun(program):
