@@ -13,34 +13,76 @@ struct Range {
   int64_t end;
 };
 
-/// What has been placed so far, by offset: whoever asks goes through it once and gets what lies
-/// beside each other in that order. In blocks, so that one more is soon put in between.
-class Placed {
+bool begins_before(const Range& a, const Range& b) { return a.begin < b.begin; }
+
+/// What has been placed so far and when it lives.
+struct Entry {
+  Lifetime life;
+  Range range;
+  bool meets(const Lifetime& other) const {
+    return life.birth <= other.death && other.birth <= life.death;
+  }
+};
+
+/// By time: a step of many micro-batches has many buffers, few of which live at the same time.
+class ByTime {
  public:
-  void add(const Lifetime& lifetime, const Range& range) {
-    const Entry entry{lifetime.birth, lifetime.death, range};
+  explicit ByTime(size_t positions) : windows_(positions / kWindow + 1) {}
+
+  void add(const Entry& entry) {
+    for (int32_t w = first(entry.life); w <= last(entry.life); ++w) {
+      windows_[size_t(w)].push_back(entry);
+    }
+  }
+  /// How many have to be looked at for those that meet a lifetime.
+  size_t candidates(const Lifetime& life) const {
+    size_t count = 0;
+    for (int32_t w = first(life); w <= last(life); ++w) count += windows_[size_t(w)].size();
+    return count;
+  }
+  void add_meeting(const Lifetime& life, std::vector<Range>& taken) const {
+    for (int32_t w = first(life); w <= last(life); ++w) {
+      for (const Entry& entry : windows_[size_t(w)]) {
+        if (entry.meets(life)) taken.push_back(entry.range);
+      }
+    }
+  }
+
+ private:
+  static constexpr int32_t kWindow = 64;  ///< ops
+  static int32_t first(const Lifetime& life) { return life.birth / kWindow; }
+  static int32_t last(const Lifetime& life) { return life.death / kWindow; }
+  std::vector<std::vector<Entry>> windows_;
+};
+
+/// By offset: what lives through much of a long step meets most others, and here they are in the
+/// order in which they lie. In blocks, so that one more is soon put in between.
+class ByOffset {
+ public:
+  void add(const Entry& entry) {
     if (blocks_.empty()) blocks_.emplace_back();
-    auto block = std::upper_bound(
-        blocks_.begin() + 1, blocks_.end(), range.begin,
-        [](int64_t begin, const Block& other) { return begin < other.front().range.begin; });
+    auto block = std::upper_bound(blocks_.begin() + 1, blocks_.end(), entry.range,
+                                  [](const Range& range, const Block& other) {
+                                    return begins_before(range, other[0].range);
+                                  });
     --block;
-    block->insert(std::upper_bound(
-                      block->begin(), block->end(), entry,
-                      [](const Entry& x, const Entry& y) { return x.range.begin < y.range.begin; }),
+    block->insert(std::upper_bound(block->begin(), block->end(), entry,
+                                   [](const Entry& x, const Entry& y) {
+                                     return begins_before(x.range, y.range);
+                                   }),
                   entry);
+    ++size_;
     if (block->size() < kMostEntries) return;
     Block upper(block->begin() + kMostEntries / 2, block->end());
     block->resize(kMostEntries / 2);
     blocks_.insert(block + 1, std::move(upper));
   }
-
-  /// Ranges whose lifetimes meet one of these, in the order in which they begin.
-  void meeting(const std::vector<Lifetime>& lives, std::vector<Range>& taken) const {
-    taken.clear();
+  size_t size() const { return size_; }
+  void add_meeting(const std::vector<Lifetime>& lives, std::vector<Range>& taken) const {
     for (const Block& block : blocks_) {
       for (const Entry& entry : block) {
         for (const Lifetime& life : lives) {
-          if (entry.birth > life.death || life.birth > entry.death) continue;
+          if (!entry.meets(life)) continue;
           taken.push_back(entry.range);
           break;
         }
@@ -50,21 +92,43 @@ class Placed {
 
  private:
   static constexpr size_t kMostEntries = 512;
-
-  struct Entry {
-    int32_t birth, death;
-    Range range;
-  };
   using Block = std::vector<Entry>;
   std::vector<Block> blocks_;  ///< none empty but the first
+  size_t size_ = 0;
+};
+
+/// Both, of which the sooner one is asked.
+class Placed {
+ public:
+  explicit Placed(size_t positions) : by_time_(positions) {}
+
+  void add(const Lifetime& life, const Range& range) {
+    by_time_.add({life, range});
+    by_offset_.add({life, range});
+  }
+
+  /// Ranges whose lifetimes meet one of these, in the order in which they begin.
+  void meeting(const std::vector<Lifetime>& lives, std::vector<Range>& taken) const {
+    taken.clear();
+    size_t candidates = 0;
+    for (const Lifetime& life : lives) candidates += by_time_.candidates(life);
+    if (candidates * kSortingCost > by_offset_.size()) {
+      return by_offset_.add_meeting(lives, taken);
+    }
+    for (const Lifetime& life : lives) by_time_.add_meeting(life, taken);
+    std::sort(taken.begin(), taken.end(), begins_before);
+  }
+
+ private:
+  static constexpr size_t kSortingCost = 4;
+  ByTime by_time_;
+  ByOffset by_offset_;
 };
 
 /// Where something goes between `taken` ranges; `best` is -1 if it fits into no gap.
 struct Place {
   int64_t best, top;
 };
-
-bool begins_before(const Range& a, const Range& b) { return a.begin < b.begin; }
 
 /// The tightest gap that holds `bytes` between ranges in order, and the end of the last one.
 Place best_gap(const std::vector<Range>& taken, int64_t bytes) {
@@ -117,7 +181,8 @@ std::vector<Tenant> tenants_of(const Plan& plan, const std::vector<Lifetime>& li
 }
 
 /// Offline best fit behind `base`, largest first; copies lie there already. Returns the bytes used.
-int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int64_t base) {
+int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int64_t base,
+                        size_t positions) {
   std::vector<Tenant> tenants = tenants_of(plan, lifetimes);
   std::stable_sort(tenants.begin(), tenants.end(), [&](const Tenant& a, const Tenant& b) {
     const Buffer &first = plan.buffers[size_t(a.buffer)], &second = plan.buffers[size_t(b.buffer)];
@@ -125,7 +190,7 @@ int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int6
     return first.bytes > second.bytes;
   });
   int64_t top = 0;
-  Placed placed;
+  Placed placed(positions);
   std::vector<Range> taken, borders;
   for (const Tenant& tenant : tenants) {
     Buffer& buffer = plan.buffers[size_t(tenant.buffer)];
@@ -172,7 +237,7 @@ void pack_tier(Plan& plan, Tier tier) {
   top = pack_persistent(plan, tier, true, base);
   for (const Body& body : plan.bodies) {
     const std::vector<Lifetime> lifetimes = lifetimes_in(plan, body, tier);
-    top = std::max(top, base + pack_transients(plan, lifetimes, base));
+    top = std::max(top, base + pack_transients(plan, lifetimes, base, body.ops.size()));
   }
 }
 
