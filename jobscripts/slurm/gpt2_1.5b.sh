@@ -25,8 +25,10 @@ if [ ! -f data/web.bin ]; then
 fi
 
 # The plan of this very run, in the log before anything starts: what it needs a rank, and whether
-# it fits. It needs no GPU and no peers.
-"$zeroapp" plan "$input" --ranks "${SLURM_NTASKS:-8}" --machine v100_32g "$@"
+# it fits the GPUs of this node (or its host, of a build for hosts) and the nodes of this job.
+card=$("$zeroapp" doctor --card)
+"$zeroapp" plan "$input" --ranks "${SLURM_NTASKS:-8}" \
+  --ranks-per-node "$((${SLURM_NTASKS:-8} / ${SLURM_JOB_NUM_NODES:-1}))" --machine "$card" "$@"
 
 # pmix: without it srun starts as many programs of one rank each, which zeroapp refuses.
 # The signal above reaches every rank: all stop together after the step in progress, save, and end

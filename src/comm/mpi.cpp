@@ -265,7 +265,7 @@ int64_t part_bytes_of(int64_t staging_bytes, int ranks, int group) {
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi(const MpiOptions& options) {
-  auto world = std::make_unique<World>();
+  auto world = std::make_unique<World>(options.part);
   require_ranks(world->ranks());
   world->require_same(options.staging_bytes, "the staging in bytes");
   const int64_t part_bytes = part_bytes_of(options.staging_bytes, world->ranks(), options.group);

@@ -46,10 +46,10 @@ void warn_mpi(int status, std::string_view what) noexcept {
   std::fprintf(stderr, "zeroapp: warning: %s\n", failure_text(status, what).c_str());
 }
 
-World::World() {
+World::World(int part) {
   require_running_mpi();
   MPI_Comm comm = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "duplicating MPI_COMM_WORLD");
+  check_mpi(MPI_Comm_split(MPI_COMM_WORLD, part, 0, &comm), "duplicating MPI_COMM_WORLD");
   handle_ = MPI_Comm_c2f(comm);
   ask_place();
 }

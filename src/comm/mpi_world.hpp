@@ -16,11 +16,12 @@ void check_mpi(int status, std::string_view what);
 void warn_mpi(int status, std::string_view what) noexcept;
 
 /// A duplicate of MPI_COMM_WORLD, or of a part of it, whose errors are returned, not fatal.
-/// Construction, destruction
-/// and every member but rank() and ranks() are collective.
+/// Construction, destruction and every member but rank() and ranks() are collective; construction
+/// over all ranks of MPI_COMM_WORLD.
 class World {
  public:
-  World();
+  /// Of all ranks that name the same part.
+  explicit World(int part = 0);
   /// Of the ranks of this rank's node alone, in their order.
   struct OfNode {};
   explicit World(OfNode);

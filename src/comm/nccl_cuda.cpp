@@ -322,7 +322,7 @@ class Nccl final : public Communicator {
 bool has_nccl() { return true; }
 
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options) {
-  const World world;
+  const World world(options.part);
   require_ranks(world.ranks());
   const int64_t least = 4 * std::min(world.ranks(), kernels::kMaxTreeSources);
   if (options.staging_bytes < least) {

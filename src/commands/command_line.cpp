@@ -108,6 +108,7 @@ std::vector<Syntax> commands_on_runs() {
        Command::doctor,
        "",
        {{"--scratch", Word{&CommandLine::scratch}},
+        {"--card", Flag{&CommandLine::card}},
         {"--nvme", MaybeWord{&CommandLine::nvme}},
         {"--json", Flag{&CommandLine::json}}}},
       {"calibrate",
@@ -330,9 +331,10 @@ std::string help_text() {
   zeroapp INPUT.toml [key=value ...] --dry-run        compile the plan and print it
   zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
       --ranks N            ranks to plan for (1)
-      --ranks-per-node M   of them on one node (all)
+      --ranks-per-node M   of them on one node (as many as NAME or FILE has GPUs, else all)
       --machine NAME|FILE  host (default: with the rates of run.machine), titan_rtx_24g,
-                           rtx_3090_24g, v100_32g, h100_80g, h200_141g, or what calibrate wrote
+                           rtx_3090_24g, v100_32g, a100_40g, a100_80g, h100_80g, h200_141g,
+                           b200_192g, or what calibrate wrote
       --max-batch          the largest train_micro_batch_size_per_gpu that fits
       --json               as one JSON object
   zeroapp data INPUT.toml [key=value ...]             files, formats, samples, fingerprint
@@ -344,6 +346,7 @@ std::string help_text() {
   zeroapp doctor, mpirun -n 2 zeroapp doctor          what this machine and its set-up give a run
       --scratch FOLDER     where to try writing (the current folder)
       --nvme FOLDER        measure its disk and recommend [aio]
+      --card               only the NAME of plan --machine for this node's GPUs, or host
       --json               as one JSON object
   zeroapp calibrate, mpirun -n 2 zeroapp calibrate    measure a machine for plan --machine FILE
       --nvme FOLDER        its disk too

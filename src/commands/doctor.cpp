@@ -48,6 +48,11 @@ std::vector<Line> gather(train::Session& session, const Findings& mine) {
 }  // namespace
 
 int doctor(const CommandLine& line, int& argc, char**& argv) {
+  if (line.card) {
+    // Batch scripts ask, to whom MPI is no friend: it is not started.
+    std::printf("%s\n", card_name(drives_devices(), usable_devices(), device_trouble()).c_str());
+    return 0;
+  }
   const train::Launch launch = train::current_launch();
   // MPI itself would end them without a word that helps.
   train::require_joined_launch(launch);

@@ -15,11 +15,20 @@
 namespace zero::commands {
 namespace {
 
-int64_t node_ranks(const CommandLine& line) {
-  const int64_t node = line.ranks_per_node ? line.ranks_per_node : line.ranks;
-  if (line.ranks % node == 0) return node;
-  refuse(Exit::kUsage, "command line: --ranks-per-node: ", counted(line.ranks, "rank"),
-         " do not fill nodes of ", node, "; write a divisor");
+/// Ranks of a node: what was typed, or as many as the machine has GPUs for; else all.
+int64_t node_ranks(const CommandLine& line, const plan::Machine& machine) {
+  const int64_t node = line.ranks_per_node;
+  if (node == 0) return plan::ranks_on_a_node(machine, line.ranks);
+  if (line.ranks % node != 0) {
+    refuse(Exit::kUsage, "command line: --ranks-per-node: ", counted(line.ranks, "rank"),
+           " do not fill nodes of ", node, "; write a divisor");
+  }
+  if (machine.gpus_per_node > 0 && node > machine.gpus_per_node) {
+    refuse(Exit::kUsage, "command line: --ranks-per-node: a node of ", machine.name, " has ",
+           machine.gpus_per_node, " for ", counted(node, "rank"), "; write at most ",
+           machine.gpus_per_node, ", or gpus_per_node in a machine file");
+  }
+  return node;
 }
 
 bool is_this_host(const CommandLine& line) {
@@ -52,14 +61,23 @@ MachineRates rates_of(const CommandLine& line, const RunConfig& config) {
   return rates_of_option("host", config, line.ranks);
 }
 
+void warn_of_unknown_link(const plan::Machine& machine, int64_t ranks) {
+  if (plan::nodes_of(machine, ranks) == 1 || machine.node_link_bandwidth > 0) return;
+  warn(machine.name +
+       ": says nothing of the link between nodes: the time of collectives is that of one node; "
+       "calibrate on several, or write node_link_gb");
+}
+
 Target target_of(const CommandLine& line, const RunConfig& config) {
-  const MachineRates rates = rates_of(line, config);
+  MachineRates rates = rates_of(line, config);
+  plan::Machine& machine = rates.machine;
   if (!rates.warning.empty()) warn(rates.warning);
-  if (!is_this_host(line)) {
-    return {.machine = rates.machine, .threads = std::max<int64_t>(1, rates.threads)};
-  }
-  const int64_t here = train::allowed_cores().count() / node_ranks(line);
-  return {.machine = rates.machine, .threads = std::max<int64_t>(1, here)};
+  const int64_t node = node_ranks(line, machine);
+  if (!is_this_host(line) || machine.gpus_per_node > 0) machine.node_ranks = node;
+  warn_of_unknown_link(machine, line.ranks);
+  const int64_t here = train::allowed_cores().count() / node;
+  return {.machine = machine,
+          .threads = std::max<int64_t>(1, is_this_host(line) ? here : rates.threads)};
 }
 
 train::Team team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
@@ -72,11 +90,27 @@ train::Team team_of(const CommandLine& line, const RunConfig& config, const Targ
 train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
                             const plan::Machine& machine) {
   if (is_this_host(line)) {
-    train::MemoryLimit limit = train::host_limit(config, int(node_ranks(line)));
-    limit.disk = train::disk_room(config, int(node_ranks(line)));
+    const int node = int(node_ranks(line, machine));
+    train::MemoryLimit limit = train::host_limit(config, node);
+    limit.disk = train::disk_room(config, node);
     return limit;
   }
-  return train::machine_limit(config, machine, int(node_ranks(line)));
+  return train::machine_limit(config, machine, int(machine.node_ranks));
+}
+
+bool rests_in_host_memory(const RunConfig& config) {
+  return config.offload_optimizer.device != Home::none ||
+         config.offload_param.device != Home::none ||
+         config.offload_activations.home() != Home::none || config.checkpoint.async;
+}
+
+/// Of each node of a change, where it has to be typed: more ranks on the same node would share the
+/// same memory.
+int64_t node_ranks_to_type(const CommandLine& line, const plan::Machine& machine,
+                           const train::Change& change) {
+  const int64_t now = node_ranks(line, machine);
+  if (plan::ranks_on_a_node(machine, change.ranks) == now) return 0;
+  return is_host(line) || rests_in_host_memory(change.config) ? now : 0;
 }
 
 void print_largest_batch(const RunConfig& config, const train::Team& team,
@@ -132,9 +166,9 @@ std::string advice_for(const train::PlanReport& report, const RunConfig& config,
                 is_disk_short(report) ? "a larger disk, " : "", "or more ranks on more nodes");
   }
   std::string advice = "cheapest change that fits: " + change->text;
-  // More ranks on the same node would share the same memory.
-  const bool on_more_nodes = change->ranks > team.ranks && more.node_ranks > 0;
-  if (on_more_nodes) advice += text(" --ranks-per-node ", more.node_ranks);
+  const bool grows = change->ranks > team.ranks && more.node_ranks;
+  const int64_t node = grows ? more.node_ranks(*change) : 0;
+  if (node > 0) advice += text(" --ranks-per-node ", node);
   if (change->names_folder) {
     advice += text(" (", train::kFolderToName, ": one on a local disk, yours to name)");
   }
@@ -194,9 +228,10 @@ int plan(const CommandLine& line) {
   }
   print_report(report, line.json);
   std::fflush(stdout);
-  refuse_unless_fits(
-      report, config, team,
-      {.most = most_ranks(line), .node_ranks = is_host(line) ? node_ranks(line) : 0});
+  const auto node_ranks_of = [&](const train::Change& change) {
+    return node_ranks_to_type(line, target.machine, change);
+  };
+  refuse_unless_fits(report, config, team, {.most = most_ranks(line), .node_ranks = node_ranks_of});
   return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/plan/collective_time.hpp"
 #include "src/plan/extents.hpp"
 #include "src/plan/lifetimes.hpp"
 #include "zero/graph/op_info.hpp"
@@ -109,7 +110,8 @@ double bandwidth_of(Lane lane, const Machine& machine) {
 double seconds_of(const Plan& plan, const PlanOp& op, const Machine& machine) {
   if (is_collective(op.kind)) {
     const double bytes = double(sent_elements(plan, op)) * double(bytes_of(op.in));
-    return machine.link_latency + bytes / machine.link_bandwidth;
+    return collective_seconds({.kind = op.kind, .ranks = plan.request.ranks, .bytes = bytes},
+                              machine);
   }
   if (op.kind == Kind::compute) {
     const graph::Graph& graph = plan.graphs[0];

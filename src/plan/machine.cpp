@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 
+#include "zero/base/align.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::plan {
@@ -12,11 +14,19 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 /// rest is for products and attention.
 constexpr double kContextGib = 0.5;
 
+/// A node as it is sold or as an article describes it.
+struct Node {
+  int64_t gpus;
+  double host_gb;  ///< memory of its host, in 1e9 bytes
+  double link_gb;  ///< to other nodes, of the whole node in one direction
+};
+
 /// A card as its maker describes it: dense products in fp32 and in 16 bits, memory, link to other
 /// cards; and its host: copies in one direction, and a card's part of the memory's rate.
 struct Card {
   const char* name;
-  const char* model;  ///< part of what its driver calls it
+  const char* model;    ///< part of what its driver calls it
+  const char* variant;  ///< another part, where cards of one model differ in memory; "" = any
   double gib;
   double fp32_tflops;
   double half_tflops;
@@ -24,49 +34,83 @@ struct Card {
   double link_gb;
   double copy_gb;
   double host_gb;
+  Node node;
 };
 
-// Memory of the 24 GB cards as the articles' own failure reports print it. Rates: data sheets
-// (Titan RTX, RTX 3090, V100 SXM2, H100 SXM, H200); links: PCIe 3 and 4 x16, NVLink 2 and 4. Copies
-// go by PCIe 3, 4 and 5 x16. Hosts: a card's part, as triads reach it, of four channels of memory
-// for two cards, of eight for eight, and of sixteen of DDR5 for eight.
+// Memory of the 24 GB cards as the articles' own failure reports print it; that of the others as
+// PyTorch's failure reports do (vllm issue 4408 for the A100 of 80 GB, torchao pull request 4002
+// for the B200, which is sold with 192 GB of which a program sees 178).
+// Rates: data sheets (Titan RTX, RTX 3090, V100 SXM2, A100 SXM4, H100 SXM, H200, B200), the B200's
+// memory as that pull request computes it from its bus; links: PCIe 3 and 4 x16, four fifths of a
+// direction of NVLink 2 to 5. Copies go by PCIe 3, 4 and 5 x16. Hosts: a card's part, as triads
+// reach it, of four channels of memory for two cards, of eight for eight, and of sixteen of DDR4 or
+// DDR5 for eight.
+// Nodes: the articles' two Titan RTX with 60 GB and one RTX 3090 with 96 GB, on Ethernet of 10
+// Gb/s; NVIDIA's DGX-1, A100, H100, H200 and B200 with eight cards each, of whose memory (512 GB, 1
+// TB, then 2 TB) a tenth is left to the system and its page cache. Their links, 4 x 100, 8 x 200
+// and 8 x 400 Gb/s of InfiniBand, reach four fifths.
+constexpr Node kTwoTitans{2, 60, 1}, kOne3090{1, 96, 1}, kDgx1{8, 460, 40}, kDgxA100{8, 900, 160},
+    kDgxA100Large{8, 1800, 160}, kDgxH100{8, 1800, 320};
 constexpr std::array kCards{
-    Card{"titan_rtx_24g", "TITAN RTX", 23.65, 16.3, 130, 672, 12, 12, 30},
-    Card{"rtx_3090_24g", "RTX 3090", 23.70, 35.6, 71, 936, 24, 24, 30},
-    Card{"v100_32g", "V100", 31.75, 15.7, 125, 900, 120, 12, 16},
-    Card{"h100_80g", "H100", 79.1, 67, 989, 3350, 360, 50, 60},
-    Card{"h200_141g", "H200", 139.8, 67, 989, 4800, 360, 50, 60},
+    Card{"titan_rtx_24g", "TITAN RTX", "", 23.65, 16.3, 130, 672, 12, 12, 30, kTwoTitans},
+    Card{"rtx_3090_24g", "RTX 3090", "", 23.70, 35.6, 71, 936, 24, 24, 30, kOne3090},
+    Card{"v100_32g", "V100", "", 31.75, 15.7, 125, 900, 120, 12, 16, kDgx1},
+    Card{"a100_40g", "A100", "40GB", 39.39, 19.5, 312, 1555, 240, 24, 40, kDgxA100},
+    Card{"a100_80g", "A100", "80GB", 79.15, 19.5, 312, 2039, 240, 24, 40, kDgxA100Large},
+    Card{"h100_80g", "H100", "", 79.1, 67, 989, 3350, 360, 50, 60, kDgxH100},
+    Card{"h200_141g", "H200", "", 139.8, 67, 989, 4800, 360, 50, 60, kDgxH100},
+    Card{"b200_192g", "B200", "", 178.3, 75, 2250, 7670, 720, 50, 60, kDgxH100},
 };
+
+Machine machine_of(const Card& card, Dtype compute) {
+  // Large products reach about three quarters of the data sheet.
+  const double tflops = compute == Dtype::f32 ? card.fp32_tflops : card.half_tflops;
+  return {.name = card.name,
+          .device_bytes = int64_t(card.gib * kGiB),
+          .context_bytes = int64_t(kContextGib * kGiB),
+          .product_flops = 0.75e12 * tflops,
+          .has_memory = true,
+          .memory_bandwidth = 0.8e9 * card.memory_gb,
+          .link_bandwidth = 1e9 * card.link_gb,
+          .link_latency = 2e-5,
+          .gpus_per_node = card.node.gpus,
+          .host_bytes = int64_t(1e9 * card.node.host_gb),
+          .node_link_bandwidth = 1e9 * card.node.link_gb,
+          .host_bandwidth = 1e9 * card.host_gb,
+          .copy_bandwidth = 1e9 * card.copy_gb};
+}
 
 }  // namespace
 
 std::string profile_of(const std::string& device) {
+  const auto has = [&](const char* part) { return device.find(part) != device.npos; };
   for (const Card& card : kCards) {
-    if (device.find(card.model) != device.npos) return card.name;
+    if (has(card.model) && has(card.variant)) return card.name;
   }
   return "host";
 }
 
+std::string card_names() {
+  std::string names;
+  for (const Card& card : kCards) names += text(names.empty() ? "" : ", ", card.name);
+  return names;
+}
+
 Machine machine_profile(const std::string& name, Dtype compute) {
   if (name == "host") return {.name = name};
-  std::string known = "host";
   for (const Card& card : kCards) {
-    known += std::string(", ") + card.name;
-    if (name != card.name) continue;
-    // Large products reach about three quarters of the data sheet.
-    const double tflops = compute == Dtype::f32 ? card.fp32_tflops : card.half_tflops;
-    return {.name = name,
-            .device_bytes = int64_t(card.gib * kGiB),
-            .context_bytes = int64_t(kContextGib * kGiB),
-            .product_flops = 0.75e12 * tflops,
-            .has_memory = true,
-            .memory_bandwidth = 0.8e9 * card.memory_gb,
-            .link_bandwidth = 1e9 * card.link_gb,
-            .link_latency = 2e-5,
-            .host_bandwidth = 1e9 * card.host_gb,
-            .copy_bandwidth = 1e9 * card.copy_gb};
+    if (name == card.name) return machine_of(card, compute);
   }
-  refuse(Exit::kUsage, name, ": unknown machine; known are ", known);
+  refuse(Exit::kUsage, name, ": unknown machine; known are host, ", card_names());
+}
+
+int64_t nodes_of(const Machine& machine, int64_t ranks) {
+  return machine.node_ranks > 0 ? ceil_div(ranks, machine.node_ranks) : 1;
+}
+
+int64_t ranks_on_a_node(const Machine& machine, int64_t ranks) {
+  if (machine.gpus_per_node == 0) return ranks;
+  return ceil_div(ranks, ceil_div(ranks, std::min(ranks, machine.gpus_per_node)));
 }
 
 }  // namespace zero::plan

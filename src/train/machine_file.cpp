@@ -31,6 +31,10 @@ const std::array kLines = {
     Line{"ranks", &Figures::ranks, kRequired},
     Line{"threads", &Figures::threads, kRequired},
     Line{"device_bytes", &Figures::device_bytes, kRequired},
+    Line{"gpus_per_node", &Figures::gpus_per_node},
+    Line{"host_bytes", &Figures::host_bytes},
+    Line{"link_gb", &Figures::link_gb},
+    Line{"node_link_gb", &Figures::node_link_gb},
     Line{"products.fp32", &Figures::fp32},
     Line{"products.bf16", &Figures::bf16},
     Line{"products.fp16", &Figures::fp16},
@@ -81,7 +85,8 @@ TomlValue value_of(const Figures& figures, const Line& line) {
 }
 
 bool is_absent(const TomlValue& value) {
-  return value == TomlValue(0.0) || value == TomlValue(std::string());
+  return value == TomlValue(0.0) || value == TomlValue(int64_t(0)) ||
+         value == TomlValue(std::string());
 }
 
 /// "" or what is wrong with the value.
@@ -155,8 +160,10 @@ double step_share(const Figures& figures, Dtype compute) {
   return or_default(measured, 1);
 }
 
-/// One rate for both verbs, as a plan sends about as much by each.
+/// One rate for both verbs, as a plan sends about as much by each. Those were measured over all
+/// nodes, where there were several.
 double link_of(const Figures& figures) {
+  if (figures.link_gb > 0) return 1e9 * figures.link_gb;
   if (figures.all_gather == 0 || figures.reduce_scatter == 0) return 0;
   return 2 / (1 / figures.all_gather + 1 / figures.reduce_scatter);
 }
@@ -168,6 +175,11 @@ std::string machine_text(const Figures& figures) {
       "# Measured by zeroapp calibrate: rates of one rank while all ranks measure.\n"
       "# zeroapp plan INPUT.toml --machine FILE forecasts with them; run.machine = \"FILE\" in an\n"
       "# input file also has the run choose by them.\n");
+  if (figures.link_gb > 0) {
+    out +=
+        "# link_gb and node_link_gb: 1e9 bytes a second that a rank sends within its node, and\n"
+        "# that all ranks of a node together send to others.\n";
+  }
   std::string section;
   for (const Line& line : kLines) {
     const TomlValue value = value_of(figures, line);
@@ -215,6 +227,9 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
   machine.host_bandwidth = or_default(figures.host_stream, figures.stream);
   machine.copy_bandwidth = or_default(std::min(figures.h2d, figures.d2h), machine.copy_bandwidth);
   machine.link_bandwidth = or_default(link_of(figures), machine.link_bandwidth);
+  machine.node_link_bandwidth = 1e9 * figures.node_link_gb;
+  machine.gpus_per_node = figures.gpus_per_node;
+  machine.host_bytes = figures.host_bytes;
   machine.link_latency = or_default(figures.latency, machine.link_latency);
   // States are read and written at one time, and a disk is shared by both directions.
   const double each = figures.mixed / 2;

@@ -51,8 +51,10 @@ MemoryLimit configured(const RunConfig& config) {
   return {config.memory.device_limit, "memory.device_limit"};
 }
 
+/// Where a device has no memory of its own, what lies in host memory is a part of the same.
 MemoryLimit device_of(const plan::Machine& machine) {
-  MemoryLimit limit{machine.device_bytes - machine.context_bytes, "machine " + machine.name};
+  MemoryLimit limit{machine.device_bytes - machine.context_bytes, "machine " + machine.name,
+                    !machine.has_memory};
   if (machine.context_bytes > 0) {
     limit.source += text(", ", bytes_text(double(machine.device_bytes)), " less ",
                          bytes_text(double(machine.context_bytes)), " for context and libraries");
@@ -73,9 +75,13 @@ MemoryLimit with_host(MemoryLimit device, int64_t share, const std::string& sour
 }  // namespace
 
 MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks) {
+  const bool said = config.memory.host_limit > 0;
+  const std::string source =
+      said ? "memory.host_limit"
+           : text("machine ", machine.name, ", ", bytes_text(double(machine.host_bytes)));
   return with_host(config.memory.device_limit > 0 ? configured(config) : device_of(machine),
-                   config.memory.host_limit / node_ranks,
-                   "memory.host_limit" + shared_by(node_ranks));
+                   (said ? config.memory.host_limit : machine.host_bytes) / node_ranks,
+                   source + shared_by(node_ranks));
 }
 
 MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks) {

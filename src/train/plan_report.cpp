@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "src/train/format.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/train/disk_report.hpp"
 #include "zero/train/zero_formula.hpp"
 
@@ -19,6 +20,17 @@ constexpr const char* kUnexplained = "for no known reason";
 
 int64_t parameters(const PlanReport& report) { return model::parameter_count(report.build->model); }
 const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }
+
+int64_t nodes(const PlanReport& report) {
+  return plan::nodes_of(report.machine, request(report).ranks);
+}
+
+/// Behind whose rates a forecast goes by; "" of ranks that share a node.
+std::string nodes_text(const PlanReport& report) {
+  const plan::Machine& machine = report.machine;
+  if (nodes(report) == 1) return "";
+  return text(", ", nodes(report), " nodes of ", counted(machine.node_ranks, "rank"));
+}
 
 std::optional<double> formula_bytes(const StateFormula& formula, Use use) {
   switch (use) {
@@ -186,7 +198,8 @@ std::string limit_rows(const PlanReport& report) {
   if (limit.bytes > 0) {
     out = row("limit", limit.bytes, limit.source, counted_bytes(*report.build, limit));
   }
-  if (limit.host_bytes > 0) {
+  const bool in_host = host_bytes(*report.build) > 0;
+  if (limit.host_bytes > 0 && in_host) {
     out += row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
   }
   const int64_t on_disk = report.build->disk_bytes(), room = room_on_disk(*report.build, limit);
@@ -200,7 +213,7 @@ PlanReport report_plan(const Build& build, const plan::Machine& machine, const M
   return {.build = &build,
           .forecast = plan::forecast(build.plan, machine),
           .limit = limit,
-          .machine = machine.name};
+          .machine = machine};
 }
 
 std::string memory_table(const PlanReport& report) {
@@ -250,9 +263,9 @@ std::string disk_table(const PlanReport& report) {
 std::string time_table(const PlanReport& report) {
   const plan::Forecast& forecast = report.forecast;
   std::string out =
-      format("forecast of a step  %.1f ms, exposed %.1f ms, %.3g TFLOP, by the rates of %s\n",
+      format("forecast of a step  %.1f ms, exposed %.1f ms, %.3g TFLOP, by the rates of %s%s\n",
              1e3 * forecast.step_seconds, 1e3 * forecast.exposed_seconds, 1e-12 * forecast.flops,
-             report.machine.c_str());
+             report.machine.name.c_str(), nodes_text(report).c_str());
   for (int lane = 0; lane < plan::kLanes; ++lane) {
     const bool on_device = lane <= int(plan::Lane::small);
     if (!on_device && forecast.lane_seconds[size_t(lane)] == 0) continue;
@@ -319,7 +332,13 @@ std::string plan_json(const PlanReport& report) {
   json["forecast"] = {{"step_seconds", forecast.step_seconds},
                       {"exposed_seconds", forecast.exposed_seconds},
                       {"flops", forecast.flops},
-                      {"machine", report.machine}};
+                      {"machine", report.machine.name}};
+  if (nodes(report) > 1) {
+    json["nodes"] = {{"count", nodes(report)},
+                     {"ranks_of_a_full_one", report.machine.node_ranks},
+                     {"host_bytes_of_a_rank", host_bytes(*report.build)},
+                     {"host_limit_bytes_of_a_rank", report.limit.host_bytes}};
+  }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

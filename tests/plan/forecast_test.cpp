@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/plan/collective_time.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {
@@ -127,6 +128,88 @@ TEST(Forecast, BackwardDoesNotWaitUntilWeightsAreHomeOnDisk) {
   machine.disk_read_bandwidth = machine.disk_write_bandwidth =
       double(forecast(plan, machine).disk[kStep].bytes_read) / (0.8 * compute);
   EXPECT_LT(forecast(plan, machine).step_seconds, 1.03 * compute);
+}
+
+/// 8 ranks on nodes of 2; a rank sends 10 bytes a second, a node 5.
+Machine four_nodes() {
+  return {.name = "test",
+          .has_memory = true,
+          .link_bandwidth = 10,
+          .link_latency = 0,
+          .gpus_per_node = 2,
+          .node_link_bandwidth = 5,
+          .node_ranks = 2};
+}
+
+constexpr double kHop = 1.4e-5;
+
+double seconds_of(Kind kind, double part, const Machine& machine) {
+  return collective_seconds({.kind = kind, .ranks = 8, .bytes = 7 * part}, machine);
+}
+
+TEST(CollectiveTime, OnOneNodeIsOfWhatARankSends) {
+  Machine machine = four_nodes();
+  machine.node_ranks = 8;
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
+    EXPECT_EQ(seconds_of(kind, 100, machine), 70);
+  }
+  machine.node_ranks = 2;
+  machine.node_link_bandwidth = 0;
+  EXPECT_EQ(seconds_of(Kind::all_gather, 100, machine), 70) << "nobody knows of another link";
+}
+
+TEST(CollectiveTime, AGatherGoesAroundARingWhoseSlowestLinkIsThatOfANode) {
+  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 100, four_nodes()), 3 * kHop + 140);
+  Machine wide = four_nodes();
+  wide.node_link_bandwidth = 100;
+  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 100, wide), 3 * kHop + 70);
+}
+
+TEST(CollectiveTime, ASmallGatherOnManyNodesGoesUpAndDownATree) {
+  Machine machine = four_nodes();
+  machine.node_ranks = 1;
+  machine.link_bandwidth = machine.node_link_bandwidth = 1e9;
+  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 1, machine), 6 * kHop + 16e-9);
+  EXPECT_LT(seconds_of(Kind::all_gather, 1, machine), 7 * kHop) << "than around a ring";
+}
+
+TEST(CollectiveTime, WordsTakeTheFasterOfRingAndTree) {
+  // A ring: 2 x 3 hops, 2 x 7/8 of 800 bytes at 5 a second; a tree: 2 x 2 hops, 2 x 800 bytes.
+  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_reduce, 800, four_nodes()), 6 * kHop + 280);
+  EXPECT_NEAR(seconds_of(Kind::all_reduce, 1e-9, four_nodes()), 4 * kHop, 1e-8);
+}
+
+// 2 ranks of a node have 6 parts each for other nodes: 12 x 100 bytes at 5 a second.
+TEST(CollectiveTime, ASumIsAnExchangeOfWhichMostLeavesTheNode) {
+  EXPECT_DOUBLE_EQ(seconds_of(Kind::reduce_scatter, 100, four_nodes()), kHop + 240);
+  Machine host = four_nodes();
+  host.has_memory = false;
+  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 100, host), kHop + 240) << "as MPI's ranks gather";
+}
+
+TEST(MachineProfile, KnowsItsNodes) {
+  const Machine v100 = machine_profile("v100_32g", Dtype::f16);
+  EXPECT_EQ(v100.gpus_per_node, 8);
+  EXPECT_EQ(ranks_on_a_node(v100, 1), 1);
+  EXPECT_EQ(ranks_on_a_node(v100, 8), 8);
+  EXPECT_EQ(ranks_on_a_node(v100, 32), 8);
+  EXPECT_EQ(ranks_on_a_node(v100, 12), 6) << "two nodes, as equal as can be";
+  EXPECT_EQ(ranks_on_a_node(v100, 13), 7);
+  EXPECT_EQ(ranks_on_a_node(machine_profile("host", Dtype::f16), 32), 32);
+  const Machine titans = machine_profile("titan_rtx_24g", Dtype::f16);
+  EXPECT_EQ(titans.gpus_per_node, 2);
+  EXPECT_EQ(titans.host_bytes, 60'000'000'000);
+  EXPECT_EQ(machine_profile("rtx_3090_24g", Dtype::f16).host_bytes, 96'000'000'000);
+  EXPECT_EQ(machine_profile("h100_80g", Dtype::f16).host_bytes, 1'800'000'000'000);
+}
+
+TEST(MachineProfile, TellsCardsOfOneModelByTheirMemory) {
+  EXPECT_EQ(profile_of("NVIDIA A100-SXM4-40GB"), "a100_40g");
+  EXPECT_EQ(profile_of("NVIDIA A100-SXM4-80GB, 1.00 GiB used"), "a100_80g");
+  EXPECT_EQ(profile_of("NVIDIA A100 80GB PCIe"), "a100_80g");
+  EXPECT_EQ(profile_of("NVIDIA B200"), "b200_192g");
+  EXPECT_EQ(machine_profile("a100_40g", Dtype::bf16).device_bytes >> 30, 39);
+  EXPECT_EQ(machine_profile("b200_192g", Dtype::bf16).device_bytes >> 30, 178);
 }
 
 TEST(MachineProfile, IsFoundByTheNameOfADevice) {

@@ -101,6 +101,24 @@ TEST(MachineFile, OfADeviceHasItsHostsMemoryToo) {
   EXPECT_EQ(machine.memory_bandwidth, 1.5e10);
 }
 
+TEST(MachineFile, KnowsNodes) {
+  MachineFigures nodes = figures();
+  EXPECT_THAT(machine_text(nodes),
+              AllOf(Not(HasSubstr("gpus_per_node")), Not(HasSubstr("link_gb"))))
+      << "of one node";
+  nodes.gpus_per_node = 8;
+  nodes.host_bytes = int64_t(1) << 40;
+  nodes.link_gb = 240;
+  nodes.node_link_gb = 100;
+  EXPECT_EQ(read(machine_text(nodes)), nodes);
+  const plan::Machine machine = machine_of(nodes, Dtype::bf16, "m.toml");
+  EXPECT_EQ(machine.gpus_per_node, 8);
+  EXPECT_EQ(machine.host_bytes, int64_t(1) << 40);
+  EXPECT_EQ(machine.link_bandwidth, 240e9) << "and not that over all nodes";
+  EXPECT_EQ(machine.node_link_bandwidth, 100e9);
+  EXPECT_EQ(machine_of(figures(), Dtype::bf16, "m.toml").node_link_bandwidth, 0) << "not known";
+}
+
 TEST(MachineFile, KeepsDefaultsForWhatWasNotMeasuredButProducts) {
   MachineFigures one = figures();
   one.all_gather = one.latency = one.mixed = one.step_fp32 = 0;

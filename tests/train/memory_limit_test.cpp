@@ -109,6 +109,23 @@ TEST(MemoryLimit, OfTheHostIsItsOwnBesideOneOfTheDevice) {
   EXPECT_EQ(host_limit(config, 4).host_bytes, 0);
 }
 
+TEST(MemoryLimit, OfAMachinesHostIsSharedByTheRanksOfItsNode) {
+  const plan::Machine card{
+      .name = "m", .device_bytes = 7, .has_memory = true, .host_bytes = 8 << 10};
+  const MemoryLimit limit = machine_limit({}, card, 4);
+  EXPECT_EQ(limit.host_bytes, 2 << 10);
+  EXPECT_EQ(limit.host_source, "machine m, 8.00 KiB / 4 ranks of the node");
+  EXPECT_FALSE(limit.of_host);
+  RunConfig config;
+  config.memory.host_limit = 40 << 10;
+  EXPECT_EQ(machine_limit(config, card, 4).host_bytes, 10 << 10) << "what is said holds";
+  EXPECT_EQ(machine_limit(config, card, 4).host_source, "memory.host_limit / 4 ranks of the node");
+}
+
+TEST(MemoryLimit, OfAHostThatWasMeasuredCountsAllThatLiesInItsMemory) {
+  EXPECT_TRUE(machine_limit({}, {.name = "m", .device_bytes = 7}).of_host);
+}
+
 TEST(MemoryLimit, BytesReadLikeWords) {
   EXPECT_EQ(bytes_text(512), "512 B");
   EXPECT_EQ(bytes_text(1536), "1.50 KiB");

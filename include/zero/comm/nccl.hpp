@@ -12,6 +12,7 @@ bool has_nccl();
 
 struct NcclOptions {
   int64_t staging_bytes = int64_t(64) << 20;  ///< device memory that reduce_scatter receives in
+  int part = 0;  ///< ranks of the same part make one communicator; all parts are of one size
 };
 
 /// One GPU a rank, through NCCL, over all ranks of MPI_COMM_WORLD; a communicator of its own each

@@ -44,6 +44,7 @@ struct CommandLine {
   std::string from;   ///< data: the checkpoints of a run that goes on; "" = from its first step
   bool decode = false;
   std::string scratch = ".";        ///< doctor
+  bool card = false;                ///< doctor: only the name that plan --machine knows
   std::optional<std::string> nvme;  ///< doctor, calibrate: a folder whose disk is measured
   std::string prompt, prompt_file;  ///< generate, like what follows
   int64_t tokens = 200;

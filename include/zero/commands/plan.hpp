@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "zero/commands/command_line.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/train/cheapest_change.hpp"
 #include "zero/train/plan_report.hpp"
 
 namespace zero::commands {
@@ -24,9 +26,10 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
 
 /// How a refused plan may be given more ranks.
 struct MoreRanks {
-  int most;                ///< in all; those it has where --ranks cannot be typed
-  int64_t node_ranks = 0;  ///< of each further node, whose memory they share; 0: the limit is a
-                           ///< device's
+  int most;  ///< in all; those it has where --ranks cannot be typed
+  /// Of each node of a change that has more ranks, where --ranks-per-node must be typed with it;
+  /// else 0.
+  std::function<int64_t(const train::Change&)> node_ranks = {};
 };
 
 /// Throws the Error(kDoesNotFit) of a refused plan, with that change; returns if it fits.

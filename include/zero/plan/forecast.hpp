@@ -16,20 +16,37 @@ struct Machine {
   double product_flops = 1e11;     ///< a second, in the compute dtype
   bool has_memory = false;         ///< its device has a memory of its own, beside the host's
   double memory_bandwidth = 2e10;  ///< bytes a second
-  double link_bandwidth = 5e9;     ///< bytes a second that one rank sends
+  double link_bandwidth = 5e9;     ///< bytes a second that one rank sends within its node
   double link_latency = 2e-5;      ///< seconds a collective
-  double host_bandwidth = 2e10;    ///< bytes a second of host memory, for the host optimizer
-  double copy_bandwidth = 1e10;    ///< between host and device, in one direction
+  int64_t gpus_per_node = 0;       ///< 0: not known, all ranks on one node
+  int64_t host_bytes = 0;          ///< memory of a node's host for a run; 0: not known
+  /// Bytes a second that all ranks of a node together send to other nodes; 0: not known.
+  double node_link_bandwidth = 0;
+  double host_bandwidth = 2e10;  ///< bytes a second of host memory, for the host optimizer
+  double copy_bandwidth = 1e10;  ///< between host and device, in one direction
   double disk_read_bandwidth = 1.5e9;
   double disk_write_bandwidth = 1.5e9;
   bool disk_is_measured = false;  ///< else both are a guess
+  /// Of the plan that is forecast: ranks of a full node; 0: all ranks share one.
+  int64_t node_ranks = 0;
 };
 
-/// host, titan_rtx_24g, rtx_3090_24g, v100_32g, h100_80g, h200_141g; Error(kUsage) lists them.
+/// How many nodes these ranks take.
+int64_t nodes_of(const Machine& machine, int64_t ranks);
+
+/// How many ranks a node takes that has its fill, where nobody says: as few nodes as there are
+/// GPUs for, with as equal numbers as can be. All on one where the machine does not know its GPUs.
+int64_t ranks_on_a_node(const Machine& machine, int64_t ranks);
+
+/// host, titan_rtx_24g, rtx_3090_24g, v100_32g, a100_40g, a100_80g, h100_80g, h200_141g, b200_192g;
+/// Error(kUsage) lists them.
 Machine machine_profile(const std::string& name, Dtype compute);
 
 /// The profile of a device by its driver's name for it, "NVIDIA H200"; "host" of one that has none.
 std::string profile_of(const std::string& device);
+
+/// The names of all profiles but the host's, "titan_rtx_24g, rtx_3090_24g, ...".
+std::string card_names();
 
 struct CollectiveForecast {
   int64_t calls = 0;

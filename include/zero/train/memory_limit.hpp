@@ -29,8 +29,8 @@ struct MemoryLimit {
 };
 
 /// memory.device_limit if it is given; else what a rank of the named machine has, less what its
-/// context and libraries take. Of host memory a
-/// rank's share of memory.host_limit.
+/// context and libraries take. Of host memory a rank's share of memory.host_limit if it is given;
+/// else of what a node of that machine has.
 MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
                           int node_ranks = 1);
 

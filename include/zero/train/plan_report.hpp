@@ -22,7 +22,7 @@ struct PlanReport {
   const Build* build;
   plan::Forecast forecast;
   MemoryLimit limit;
-  std::string machine = {};  ///< by whose rates it is forecast
+  plan::Machine machine = {};  ///< by whose rates it is forecast
 
   int64_t device_bytes() const { return forecast.arena_bytes[size_t(plan::Tier::device)]; }
   bool fits() const { return train::fits(*build, limit); }

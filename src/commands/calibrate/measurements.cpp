@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "src/commands/calibrate/nodes.hpp"
 #include "src/commands/calibrate/step_probe.hpp"
 #include "src/commands/memory_rates.hpp"
 #include "zero/device/arena.hpp"
@@ -41,15 +42,18 @@ class Collective {
   static constexpr int64_t kShardNumel = int64_t(4) << 20;  ///< 8 MiB of bf16
   static constexpr int64_t kWords = 64;                     ///< of a small one
 
-  explicit Collective(const train::Session& session)
-      : comm_(std::move(train::make_communicators(session).front())),
+  explicit Collective(std::unique_ptr<comm::Communicator> comm)
+      : comm_(std::move(comm)),
         stream_(1),
-        full_(session.ranks() * kShardNumel * 2, Place::device),
+        full_(comm_->ranks() * kShardNumel * 2, Place::device),
         shard_(kShardNumel * 4, Place::device),
         sums_(kernels::group_sums(session.ranks()) * kShardNumel * 4, Place::device),
         words_(kWords * int64_t(sizeof(int64_t)), Place::device) {
     full_.touch(1);
     shard_.touch(1);
+    // The first calls make buffers ready.
+    gather_rate();
+    reduce_rate();
   }
 
   double gather_rate() {
@@ -100,6 +104,9 @@ Measurements::Measurements(train::Session& session) : session_(session) {
   const int sharers = session.shares_devices() ? session.node_ranks() : 1;
   const train::MemoryLimit limit = train::rank_limit({}, session.node_ranks(), sharers);
   figures_.device_bytes = session.peers().smallest(limit.bytes);
+  if (drives_devices()) {
+    figures_.host_bytes = session.peers().smallest(limit.host_bytes * session.node_ranks());
+  }
   add_row({"memory a rank may use", "GiB", 1}, text(limit.bytes >> 30, " GiB, ", limit.source));
 }
 
@@ -196,16 +203,38 @@ void Measurements::collectives() {
     add_row({"collectives", "", 0}, "not measured: one rank; mpirun -n 2 zeroapp calibrate does");
     return;
   }
-  Collective collective(session_);
-  // The first calls make buffers ready.
-  collective.gather_rate();
-  collective.reduce_rate();
+  Collective collective(std::move(train::make_communicators(session_).front()));
   figures_.all_gather = measure({"all_gather, sent by a rank", "GB/s", kGiga, 15},
                                 [&] { return collective.gather_rate(); });
   figures_.reduce_scatter = measure({"reduce_scatter, likewise", "GB/s", kGiga, 15},
                                     [&] { return collective.reduce_rate(); });
   figures_.latency = 1 / measure({"small collectives", "thousand a second", 1e-3},
                                  [&] { return collective.calls_per_second(); });
+  links();
+}
+
+double Measurements::link_rate(const char* what, int part) {
+  Collective collective(make_part(session_, part));
+  return measure({what, "GB/s", kGiga, 9},
+                 [&] { return 2 / (1 / collective.gather_rate() + 1 / collective.reduce_rate()); });
+}
+
+/// Within a node all ranks send to each other; between nodes each rank sends to those that have its
+/// place on the others, while all others do the same.
+void Measurements::links() {
+  const NodePlace place = place_of(session_.peers().share(session_.host()), session_.rank());
+  if (place.nodes == 1) return;
+  if (place.node_ranks == 0) {
+    add_row({"links of and between nodes", "", 0},
+            "not measured: nodes have different numbers of ranks; start as many on each");
+    return;
+  }
+  figures_.gpus_per_node = place.node_ranks;
+  if (place.node_ranks > 1) {
+    figures_.link_gb = kGiga * link_rate("within a node, sent by a rank", place.node);
+  }
+  const double rail = link_rate("between nodes, likewise", place.place);
+  figures_.node_link_gb = kGiga * rail * place.node_ranks;
 }
 
 void Measurements::disk(const std::string& folder) {

@@ -42,6 +42,10 @@ class Measurements {
   double measure(const Row& row, const std::function<double()>& rate);
   double product_rate(const char* what, Dtype dtype);
   double step_share(const char* what, Dtype dtype);
+  /// Of several nodes: within them and between.
+  void links();
+  /// Sent by a rank among those of its group.
+  double link_rate(const char* what, int part);
   double copy_rate(const char* what, Place from, Place to);
   void add_row(const Row& row, const std::string& words);
 

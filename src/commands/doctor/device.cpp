@@ -1,5 +1,6 @@
 #include "src/commands/doctor/probes.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/plan/forecast.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
@@ -33,6 +34,26 @@ Finding device_finding(const std::vector<DeviceInfo>& devices, const std::string
                           " of this node: start as many, or set run.share_device = true");
   }
   return finding;
+}
+
+std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
+                      const std::string& trouble) {
+  constexpr const char* kInstead =
+      "zeroapp calibrate --out FILE measures it, for plan --machine FILE";
+  if (!drives) return "host";
+  if (devices.empty()) refuse(Exit::kUsage, "no GPU that this build can use: ", trouble);
+  const DeviceInfo& device = devices.front();
+  const std::string name = plan::profile_of(device.name);
+  if (name == "host") {
+    refuse(Exit::kUsage, device.name, ": is none of ", plan::card_names(), "; ", kInstead);
+  }
+  // A driver may keep a part to itself; cards of one name with half the memory are others.
+  const int64_t known = plan::machine_profile(name, Dtype::bf16).device_bytes;
+  if (device.bytes < known / 10 * 9) {
+    refuse(Exit::kUsage, device.name, ": has ", train::bytes_text(double(device.bytes)), ", ", name,
+           " has ", train::bytes_text(double(known)), "; ", kInstead);
+  }
+  return name;
 }
 
 Findings device_findings(const train::Session& session) {

@@ -41,6 +41,12 @@ Findings device_findings(const train::Session& session);
 Finding device_finding(const std::vector<DeviceInfo>& devices, const std::string& trouble,
                        int node_ranks);
 
+/// By which name `plan --machine` knows the devices of this node; "host" of a build for the host.
+/// Throws Error(kUsage) where there is none, and of devices that no profile describes, with less
+/// memory than theirs among them.
+std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
+                      const std::string& trouble);
+
 // arithmetic.cpp
 /// Computes where training would.
 Findings arithmetic_findings(const train::Session& session);

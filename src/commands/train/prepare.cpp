@@ -83,7 +83,8 @@ void Run::compile_plan() {
   }
   limit_ = limit;
   RunConfig asked;
-  const plan::Machine machine = this->machine();
+  plan::Machine machine = this->machine();
+  machine.node_ranks = nodes_most;
   session_.together([&] {
     input_.locate([&] {
       train::resolve_largest(config_, team, limit);

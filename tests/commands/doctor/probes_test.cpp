@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <map>
 
+#include "tests/support/refusal.hpp"
+
 namespace zero::commands {
 namespace {
 
@@ -79,6 +81,32 @@ TEST(Devices, AreNamedAndTheirAbsenceEndsTraining) {
   EXPECT_EQ(few.verdict, Verdict::warning);
   EXPECT_THAT(few.advice, HasSubstr("run.share_device = true"));
   EXPECT_EQ(few.stops, Exit::kFinished);
+}
+
+DeviceInfo device_of(const std::string& name, double gib) {
+  return {.name = name,
+          .id = "",
+          .bytes = int64_t(gib * double(int64_t(1) << 30)),
+          .processors = 1,
+          .major = 8,
+          .minor = 0};
+}
+
+TEST(CardName, IsThatOfAProfileOrTheHost) {
+  EXPECT_EQ(card_name(false, {}, ""), "host");
+  EXPECT_EQ(card_name(true, {device_of("NVIDIA A100-SXM4-40GB", 39.5)}, ""), "a100_40g");
+  EXPECT_EQ(card_name(true, {device_of("Tesla V100-SXM2-32GB", 31.7)}, ""), "v100_32g");
+}
+
+TEST(CardName, OfNoProfileIsRefusedWithWhatWorks) {
+  const auto refusal = [](const std::vector<DeviceInfo>& devices) {
+    return testing_support::refusal_of(Exit::kUsage,
+                                       [&] { card_name(true, devices, "no driver"); });
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("no driver"));
+  EXPECT_THAT(refusal({device_of("NVIDIA L40S", 44)}), HasSubstr("NVIDIA L40S: is none of titan"));
+  EXPECT_THAT(refusal({device_of("Tesla V100-SXM2-16GB", 15.8)}),
+              HasSubstr("has 15.80 GiB, v100_32g has 31.75 GiB; zeroapp calibrate --out FILE"));
 }
 
 TEST(HugePages, AreJudgedByWhatAnArenaGets) {

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Plans over several nodes: calibrate measures the links of ranks that believe to be on two hosts,
+plan forecasts by them and by the profiles' own, counts the memory of each node's host, and job
+scripts plan for the card of their node."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tomllib
+
+from program import Program, check, check_refused
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+# 175 billion parameters, as of GPT-3: 96 layers of width 12288.
+LARGE = ("model.name=", "model.layers=96", "model.width=12288", "model.heads=96", "zero.stage=3",
+         "data.sequence_length=2048", "zero.offload_optimizer.device=cpu")
+TEN = str(TREE / "inputs/gpt2_10b.toml")
+
+
+def forecast(program, *words, given=TEN):
+    result = program.alone("plan", given, *words, "--json")
+    check(result.out.startswith("{"), f"plans {words}", result)
+    return json.loads(result.out)
+
+
+def calibrate_measures_within_and_between_nodes(program):
+    *launch, zeroapp = program.launch_line(4)
+    line = [*launch, "-x", f"LD_PRELOAD={program.library}", zeroapp, "calibrate", "--out",
+            "nodes.toml"]
+    result = program.wait(program.popen(line, {"OMP_NUM_THREADS": "1"}), timeout=300)
+    check("written: nodes.toml" in result.out, "is written", result)
+    for words in ("within a node, sent by a rank", "between nodes, likewise"):
+        check(words in result.out, f"prints {words}", result)
+    figures = tomllib.loads((program.folder / "nodes.toml").read_text())
+    check(figures["gpus_per_node"] == 2, "two ranks a node", result)
+    check(figures["link_gb"] > 0 and figures["node_link_gb"] > 0, f"{figures}", result)
+
+
+def plan_goes_by_the_links_of_a_file(program):
+    text = (program.folder / "nodes.toml").read_text()
+    slow = re.sub(r"(?m)^node_link_gb = .*$", "node_link_gb = 1e-4", text)
+    program.write("slow.toml", slow)
+    program.write("mute.toml", re.sub(r"(?m)^node_link_gb = .*\n", "", text))
+    plans = [forecast(program, "--machine", name, "--ranks", "4", given="tiny.toml")
+             for name in ("nodes.toml", "slow.toml")]
+    seconds = [plan["forecast"]["step_seconds"] for plan in plans]
+    check(seconds[1] > 10 * seconds[0], f"a slow link between nodes, a longer step: {seconds}")
+    check(plans[0]["nodes"]["count"] == 2, f"on two nodes: {plans[0]['nodes']}")
+    alone = [forecast(program, "--machine", name, "--ranks", "2", given="tiny.toml")
+             for name in ("nodes.toml", "slow.toml")]
+    check(alone[0]["forecast"]["step_seconds"] == alone[1]["forecast"]["step_seconds"],
+          "one node needs no such link")
+    check("nodes" not in alone[0], "and is not told of")
+    warned = program.alone("plan", "tiny.toml", "--machine", "mute.toml", "--ranks", "4")
+    check(warned.status == 0 and "says nothing of the link between nodes" in warned.err,
+          "a file without it is a warning", warned)
+    program.write("unknown.toml", text.replace("gpus_per_node", "gpus_a_node"))
+    refused = program.alone("plan", "tiny.toml", "--machine", "unknown.toml", "--ranks", "4")
+    check_refused(refused, 2, "unknown.toml:", "gpus_a_node: unknown key")
+
+
+def profiles_have_nodes(program):
+    one, four = (forecast(program, "--machine", "v100_32g", "--ranks", ranks)
+                 for ranks in ("8", "32"))
+    check("nodes" not in one and four["nodes"] == dict(four["nodes"], count=4,
+                                                       ranks_of_a_full_one=8), f"{four['nodes']}")
+    sparse = forecast(program, "--machine", "v100_32g", "--ranks", "32", "--ranks-per-node", "4")
+    check(sparse["nodes"]["count"] == 8, "as it is typed")
+    told = program.alone("plan", TEN, "--machine", "v100_32g", "--ranks", "32")
+    check("by the rates of v100_32g, 4 nodes of 8 ranks\n" in told.out, "says how many", told)
+    many = program.alone("plan", TEN, "--machine", "v100_32g", "--ranks", "32", "--ranks-per-node",
+                         "16")
+    check_refused(many, 2, "--ranks-per-node: a node of v100_32g has 8 for 16 ranks")
+
+
+def host_memory_is_counted(program):
+    """On eight GPUs of which each node's host has 1.8 TB."""
+    plan = ("plan", TEN, "--machine", "h100_80g", "--ranks", "8", *LARGE)
+    refused = program.alone(*plan)
+    check_refused(refused, 6, "of host memory a rank of 209.55 GiB (machine h100_80g, 1.64 TiB / 8 "
+                  "ranks of the node) - cheapest change that fits: ")
+    change = refused.err.split("cheapest change that fits: ")[1].split(" (FOLDER")[0].strip()
+    (program.folder / "disk").mkdir()
+    keys = [setting.split("=")[0] for setting in change.split()]
+    kept = [word for word in plan if word.split("=")[0] not in keys]
+    fitting = program.alone(*kept, *change.replace("FOLDER", "disk").split())
+    check(fitting.status == 0, f"{change} fits", fitting)
+    wide = program.alone(*plan, "memory.host_limit=4TiB")
+    check(wide.status == 0, "a host that is said to be larger holds it", wide)
+    two = program.alone("plan", TEN, "--machine", "h100_80g", "--ranks", "16", *LARGE)
+    check(two.status == 0, "so do two nodes", two)
+
+
+def job_scripts_take_the_card_of_their_node(program):
+    """With a program that calls its card something, and a launcher that only tells."""
+    tools = program.folder / "tools"
+    tools.mkdir()
+    for name, lines in (("zeroapp", 'case "$*" in "doctor --card") echo a100_80g ;; *) echo '
+                         f'"plan: $*" ;; esac'), ("srun", 'echo "srun: $*"')):
+        (tools / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (tools / name).chmod(0o755)
+    job = program.folder / "job"
+    shutil.copytree(TREE / "inputs", job / "inputs")
+    (job / "data").mkdir()
+    (job / "data/web.bin").touch()
+    env = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", ZEROAPP=str(tools / "zeroapp"),
+               SLURM_SUBMIT_DIR=str(job), SLURM_NTASKS="16", SLURM_JOB_NUM_NODES="4")
+    for script in sorted((TREE / "jobscripts/slurm").glob("*.sh")):
+        ran = subprocess.run(["bash", str(script), "run.steps=5"], env=env, capture_output=True,
+                             text=True, check=False)
+        said = ran.stdout + ran.stderr
+        check("--ranks 16 --ranks-per-node 4 --machine a100_80g run.steps=5\n" in said,
+              f"{script.name} plans for its node: {said}")
+        check(re.search(r"srun: --mpi=pmix .*run\.steps=5\n", said), f"and starts: {said}")
+    card = program.alone("doctor", "--card")
+    check(card.status == 0 and card.out.strip(), "the program has a name for it", card)
+    named = program.alone("plan", "tiny.toml", "--machine", card.out.strip())
+    check(named.status == 0, "that plan knows", named)
+
+
+def main():
+    program = Program()
+    calibrate_measures_within_and_between_nodes(program)
+    plan_goes_by_the_links_of_a_file(program)
+    profiles_have_nodes(program)
+    host_memory_is_counted(program)
+    job_scripts_take_the_card_of_their_node(program)
+    print("plans know their nodes")
+
+
+main()
