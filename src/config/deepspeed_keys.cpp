@@ -53,13 +53,9 @@ constexpr DeepSpeedKeys kOptimizer[] = {
      "eps is added behind the square root; remove it", true},
     {"optimizer.params", "momentum nesterov muon_lr adam_lr ns_method ns_steps", kRefused, kMuon,
      true},
-    {"scheduler.params",
-     "lr_range_test_min_lr lr_range_test_step_size lr_range_test_step_rate "
-     "lr_range_test_staircase cycle_min_lr cycle_max_lr cycle_first_step_size "
-     "cycle_second_step_size cycle_first_stair_count cycle_second_stair_count decay_step_size "
-     "decay_lr_rate edge_value mid_value",
-     kRefused, "this schedule is not built; write scheduler.type = \"WarmupCosineLR\"", true},
-    {"scheduler.params", "cycle_momentum cycle_min_mom cycle_max_mom decay_mom_rate", kRefused,
+    {"scheduler.params", "edge_value mid_value", kRefused,
+     "a cycle goes from scheduler.cycle_min_lr to scheduler.cycle_max_lr; remove it", true},
+    {"scheduler.params", "cycle_min_mom cycle_max_mom decay_mom_rate", kRefused,
      "optimizer.betas do not change over steps; remove it", true},
 };
 

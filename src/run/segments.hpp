@@ -20,7 +20,7 @@ struct Segment {
       false;  ///< one op of the host's threads or of a disk: what is queued is done first
   /// Kernels and copies of pinned memory alone, several of them, the same in each round.
   bool recordable = false;
-  int32_t turn = -1;        ///< of a collective: how many of the body's collectives come before it
+  int32_t turn = -1;  ///< of a collective: how many of the body's collectives come before it
 
   int32_t end() const { return first + count; }
 };

@@ -5,8 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/config/fields.hpp"
-#include "src/config/import/rules.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
@@ -392,18 +390,6 @@ TEST(ImportDeepSpeed, MakesAStageOfFsdpsStrategy) {
 TEST(ImportDeepSpeed, RefusesFilesThatItCannotRead) {
   EXPECT_THROW(import_deepspeed("absent.json", {.overrides = kRun}), Error);
   EXPECT_THROW(import_deepspeed("/tmp", {.overrides = kRun}), Error);
-}
-
-TEST(ImportDeepSpeed, FollowsRulesThatLeadToKeysOfAnInputFile) {
-  RunConfig config;
-  Words keys;
-  for (const Field& field : fields_of(config)) keys.push_back(field.key);
-  for (const auto rules : {deepspeed_rules(), accelerate_rules(), fsdp_rules(), launch_rules()}) {
-    for (const ImportRule& rule : rules) {
-      if (rule.to.empty()) continue;
-      EXPECT_THAT(keys, Contains(std::string(rule.to))) << rule.from;
-    }
-  }
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+// Ranks: 1
+
+#include "src/config/import/rules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/config/fields.hpp"
+
+namespace zero {
+namespace {
+
+using testing::Contains;
+
+TEST(ImportRules, LeadToKeysOfAnInputFile) {
+  RunConfig config;
+  std::vector<std::string> keys;
+  for (const Field& field : fields_of(config)) keys.push_back(field.key);
+  for (const auto rules : {deepspeed_rules(), accelerate_rules(), fsdp_rules(), launch_rules()}) {
+    for (const ImportRule& rule : rules) {
+      if (rule.to.empty()) continue;
+      EXPECT_THAT(keys, Contains(std::string(rule.to))) << rule.from;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero
