@@ -29,7 +29,8 @@ bool is_auto(const TomlValue& value) { return is_word(value, "auto"); }
 
 std::string check_range(const Range& range, const TomlValue& value, double number) {
   const bool low = range.above_low ? number > range.low : number >= range.low;
-  const bool high = range.below_high ? number < range.high : number <= range.high;
+  // Kernels take it in fp32, in which it must not reach its bound either.
+  const bool high = range.below_high ? float(number) < range.high : number <= range.high;
   if (low && high) return "";
   return text(to_text(value), " is out of range; write ", to_text(range), range.hint);
 }

@@ -113,11 +113,6 @@ std::string two_halves(const RunConfig& c) {
   return "fp16 and bf16 exclude each other; set one of them to false";
 }
 
-std::string whole_dropout(const RunConfig& c) {
-  if (float(c.model.dropout) < 1) return kFine;
-  return "a share so near to 1 is 1 in fp32, which drops everything; write 0.9999 or less";
-}
-
 std::string low_first_scale(const RunConfig& c) {
   const double first = std::ldexp(1.0, int(c.fp16.initial_scale_power));
   const bool dynamic = c.fp16.enabled && c.fp16.loss_scale == 0;
@@ -350,9 +345,6 @@ std::vector<Rule> number_rules() {
       {.keys = {"fp16.enabled", "bf16.enabled"},
        .broken = two_halves,
        .example = {"fp16.enabled = true", "bf16.enabled = true"}},
-      {.keys = {"model.dropout"},
-       .broken = whole_dropout,
-       .example = {"model.dropout = 0.9999999999999999"}},
       {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
        .broken = low_first_scale,
        .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},

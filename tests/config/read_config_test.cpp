@@ -132,6 +132,8 @@ TEST(ReadConfig, RefusesTheWrongTypeAndSaysTheRightOne) {
 TEST(ReadConfig, RefusesValuesOutOfRangeAndNamesTheRange) {
   EXPECT_EQ(error_of("zero.stage = 4"), "in.toml:4: zero.stage: 4 is out of range; write 0 to 3");
   EXPECT_THAT(error_of("model.dropout = 1.0"), HasSubstr("write 0 to below 1"));
+  // Which is 1 in fp32.
+  EXPECT_THAT(error_of("model.dropout = 0.9999999999999999"), HasSubstr("write 0 to below 1"));
   EXPECT_THAT(error_of("optimizer.eps = 0"), HasSubstr("write above 0 to 1"));
   EXPECT_THAT(error_of("train_batch_size = 0"), HasSubstr("or \"auto\""));
   EXPECT_THAT(error_of("run.log_interval = 0"), HasSubstr("write 1 or more"));

@@ -47,7 +47,7 @@ class Collective {
         stream_(1),
         full_(comm_->ranks() * kShardNumel * 2, Place::device),
         shard_(kShardNumel * 4, Place::device),
-        sums_(kernels::group_sums(session.ranks()) * kShardNumel * 4, Place::device),
+        sums_(kernels::group_sums(comm_->ranks()) * kShardNumel * 4, Place::device),
         words_(kWords * int64_t(sizeof(int64_t)), Place::device) {
     full_.touch(1);
     shard_.touch(1);
