@@ -327,7 +327,7 @@ std::string help_text() {
   return R"(zeroapp trains a GPT-2 on MPI ranks with ZeRO stages 0 to 3: a compiled, verified plan.
 
   mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp INPUT.toml [key=value ...]
-                                                      train; 40 s to save after Ctrl-C
+                                                      train; 4 s to save after Ctrl-C
   zeroapp INPUT.toml [key=value ...] --dry-run        compile the plan and print it
   zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
       --ranks N            ranks to plan for (1)
@@ -364,8 +364,7 @@ std::string help_text() {
       --json               as one JSON object
   zeroapp fsck DIR                                    checks every digest; status 4 if none verifies
       --json               as one JSON object
-  zeroapp inspect A [B]                               tensors, statistics; how two of them differ
-      --json               as one JSON object
+  zeroapp inspect A [B] [--json]                      tensors, statistics; how two of them differ
   zeroapp export DIR OUT                              a checkpoint as Hugging Face has it
       --format F           safetensors (default) or hdf5
       --dtype T            fp32, bf16 or fp16 (as it was trained)
