@@ -55,8 +55,6 @@ constexpr DeepSpeedKeys kOptimizer[] = {
      true},
     {"scheduler.params", "edge_value mid_value", kRefused,
      "a cycle goes from scheduler.cycle_min_lr to scheduler.cycle_max_lr; remove it", true},
-    {"scheduler.params", "cycle_min_mom cycle_max_mom decay_mom_rate", kRefused,
-     "optimizer.betas do not change over steps; remove it", true},
 };
 
 constexpr DeepSpeedKeys kZero[] = {

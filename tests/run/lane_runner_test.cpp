@@ -103,13 +103,15 @@ std::vector<std::string> faults_of(Lanes& lanes, const plan::Plan& plan, BodyId 
   return testing::faults();
 }
 
-/// Every body three times: op by op, recorded, from the recording.
+/// Every body three times: op by op, recorded, from the recording; a loop may come so far in the
+/// first.
 void expect_no_fault(const plan::Plan& plan, int32_t most) {
   Lanes lanes(plan, most);
   for (int body = 0; body < plan::kBodies; ++body) {
     for (int turn = 0; turn < 3; ++turn) {
       SCOPED_TRACE(text(plan.bodies[size_t(body)].name, " at most ", most, ", turn ", turn));
       EXPECT_EQ(faults_of(lanes, plan, BodyId(body), most > 1), std::vector<std::string>{});
+      if (plan.bodies[size_t(body)].loop.is_there()) continue;
       const testing::DeviceCalls calls = testing::device_calls();
       EXPECT_TRUE(calls.replayed == 0 || (turn > 0 && most > 1));
       EXPECT_TRUE(calls.recorded == 0 || turn == 1);

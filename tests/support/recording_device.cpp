@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "src/device/space.hpp"
@@ -12,13 +11,14 @@
 #include "zero/device/event.hpp"
 #include "zero/device/moment.hpp"
 #include "zero/device/recording.hpp"
+#include "zero/plan/rounds.hpp"
 
 namespace zero {
 namespace testing {
 namespace {
 
-/// How many ops of each lane are known to be done.
-using Clock = std::array<int32_t, plan::kLanes>;
+/// How many ops of each lane are known to be done, those of a loop as often as they run.
+using Clock = std::array<int64_t, plan::kLanes>;
 
 void raise(Clock& clock, const Clock& other) {
   for (size_t lane = 0; lane < clock.size(); ++lane) {
@@ -35,6 +35,7 @@ std::string fault(const plan::PlanOp& op, const std::string& what) {
 struct Device {
   std::mutex mutex;
   const plan::Body* body = nullptr;
+  plan::Rounds rounds;
   bool records = false;
   Forgetting forgetting;
   DeviceCalls calls;
@@ -42,7 +43,7 @@ struct Device {
   std::map<const Stream*, Clock> queued;     ///< before whatever is queued next
   std::map<std::thread::id, Clock> known;    ///< to a thread of the host
   std::map<const Stream*, Ops*> recordings;  ///< the streams that record
-  std::set<const plan::PlanOp*> seen;
+  std::map<const plan::PlanOp*, int64_t> seen;  ///< how often
   std::vector<int32_t> collectives;
 
   Clock& own() { return known[std::this_thread::get_id()]; }
@@ -54,27 +55,35 @@ struct Device {
     if (recordings.contains(&stream)) faults.push_back(text(what, " while a stream records"));
   }
 
-  void check(const plan::PlanOp& op, const Clock& before) {
-    if (!seen.insert(&op).second) blame(op, "came twice");
-    if (before[size_t(op.lane)] < op.index) blame(op, "begins before the one before it has ended");
-    for (const plan::Wait& wait : op.waits) {
-      if (before[size_t(wait.lane)] >= wait.count) continue;
-      blame(op, text("does not wait for op ", wait.count, " of ", plan::name_of(wait.lane)));
+  int32_t place_of(const plan::PlanOp& op) const { return int32_t(&op - body->ops.data()); }
+  int64_t times_of(const plan::PlanOp& op) const { return plan::times_of(*body, place_of(op)); }
+
+  /// The number of the op in its lane, from 1, in the round in which it comes.
+  int64_t check(const plan::PlanOp& op, const Clock& before) {
+    const plan::Turn turn{.op = place_of(op), .round = seen[&op]++};
+    if (turn.round >= times_of(op)) blame(op, text("came ", turn.round + 1, " times"));
+    const int64_t number = rounds.number(op, turn);
+    if (before[size_t(op.lane)] < number - 1) {
+      blame(op, "begins before the one before it has ended");
     }
+    for (const plan::Wait& wait : op.waits) {
+      const int64_t count = rounds.awaited(wait, turn);
+      if (before[size_t(wait.lane)] >= count) continue;
+      blame(op, text("does not wait for op ", count, " of ", plan::name_of(wait.lane)));
+    }
+    return number;
   }
 
   void queue(const Stream& stream, const plan::PlanOp& op) {
     Clock& before = queued[&stream];
     raise(before, own());
-    check(op, before);
-    before[size_t(op.lane)] = op.index + 1;
-    if (plan::is_collective(op.kind)) collectives.push_back(int32_t(&op - body->ops.data()));
+    before[size_t(op.lane)] = check(op, before);
+    if (plan::is_collective(op.kind)) collectives.push_back(place_of(op));
   }
 
   /// What is queued is nothing to it unless somebody has waited.
   void run_on_host(const plan::PlanOp& op) {
-    check(op, own());
-    own()[size_t(op.lane)] = op.index + 1;
+    own()[size_t(op.lane)] = check(op, own());
   }
 };
 
@@ -93,6 +102,7 @@ void expect(const plan::Plan& plan, plan::BodyId body, bool records, Forgetting 
   Device& on = device();
   const std::lock_guard lock(on.mutex);
   on.body = &plan.bodies[body];
+  on.rounds = plan::Rounds(*on.body);
   on.records = records;
   on.forgetting = forgetting;
   on.calls = {};
@@ -110,8 +120,12 @@ std::vector<std::string> faults() {
   for (const auto& [thread, clock] : on.known) raise(done, clock);
   std::vector<std::string> all = on.faults;
   for (const plan::PlanOp& op : on.body->ops) {
-    if (!on.seen.contains(&op)) all.push_back(fault(op, "did not come"));
-    if (done[size_t(op.lane)] <= op.index) all.push_back(fault(op, "was waited for by nobody"));
+    const int64_t times = on.times_of(op);
+    if (on.seen[&op] < times) all.push_back(fault(op, "did not come as often as it runs"));
+    const plan::Turn last{.op = on.place_of(op), .round = times - 1};
+    if (done[size_t(op.lane)] < on.rounds.number(op, last)) {
+      all.push_back(fault(op, "was waited for by nobody"));
+    }
   }
   return all;
 }

@@ -25,7 +25,8 @@ struct DeviceCalls {
   int replayed = 0;  ///< ops that came from a recording
 };
 
-/// From now on the ops of this body are expected, each once, with their waits; no stream is busy.
+/// From now on the ops of this body are expected, each once, those of a loop once a round, with
+/// their waits; no stream is busy.
 /// `records`: whether streams can be recorded.
 void expect(const plan::Plan& plan, plan::BodyId body, bool records, Forgetting forgetting = {});
 /// What was wrong since then, work that nobody has waited for included; empty: nothing.
