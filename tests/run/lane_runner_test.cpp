@@ -119,11 +119,11 @@ void expect_no_fault(const plan::Plan& plan, int32_t most) {
   }
 }
 
-plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2) {
+plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2, int micro_batches = 2) {
   plan::Request request;
   request.stage = stage;
   request.ranks = ranks;
-  request.micro_batches = 2;
+  request.micro_batches = micro_batches;
   request.weight_home = weights;
   request.optimizer_home = optimizer;
   return testing::tiny_plan(request);
@@ -131,6 +131,13 @@ plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2) {
 
 /// One with transfers, a disk and collectives on lanes of their own.
 plan::Plan far_plan() { return plan_of(3, Tier::host, Tier::nvme); }
+
+/// The same with a loop over micro-batches.
+plan::Plan far_loop() {
+  plan::Plan plan = plan_of(3, Tier::host, Tier::nvme, 2, 8);
+  EXPECT_TRUE(plan.bodies[kStep].loop.is_there());
+  return plan;
+}
 
 TEST(LaneRunner, HonoursEveryWaitOfEveryStageAndHome) {
   for (int stage = 0; stage <= 3; ++stage) {
@@ -228,19 +235,21 @@ TEST(LaneRunner, CollectivesInNoOrderAreSeen) {
 }
 
 TEST(LaneRunner, AHoldThatIsForgottenIsAFault) {
-  const plan::Plan plan = far_plan();
-  for (const int turns : {0, 2}) {
-    Lanes lanes(plan, kRecordedOps);
-    for (int turn = 0; turn < turns; ++turn) faults_of(lanes, plan, kStep, true);
-    EXPECT_TRUE(faults_of(lanes, plan, kStep, true).empty());
-    const int holds = testing::device_calls().holds;
-    ASSERT_GT(holds, 30);
-    for (int hold = 0; hold < holds; ++hold) {
-      EXPECT_FALSE(faults_of(lanes, plan, kStep, true, {.hold = hold}).empty()) << hold;
+  for (const plan::Plan& plan : {far_plan(), far_loop()}) {
+    for (const int turns : {0, 2}) {
+      Lanes lanes(plan, kRecordedOps);
+      for (int turn = 0; turn < turns; ++turn) faults_of(lanes, plan, kStep, true);
+      EXPECT_TRUE(faults_of(lanes, plan, kStep, true).empty());
+      const int holds = testing::device_calls().holds;
+      ASSERT_GT(holds, 30);
+      for (int hold = 0; hold < holds; ++hold) {
+        EXPECT_FALSE(faults_of(lanes, plan, kStep, true, {.hold = hold}).empty()) << hold;
+      }
     }
   }
 }
 
+/// Without a loop, which records an event in each round that only an op behind it holds for.
 TEST(LaneRunner, AnEventThatIsNotRecordedIsAFault) {
   const plan::Plan plan = far_plan();
   Lanes lanes(plan, kRecordedOps);
