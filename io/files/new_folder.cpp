@@ -69,7 +69,7 @@ NewFolder::NewFolder(const std::string& path) : path_(path) {
   temporary_ = name;
   for (int i = 1; !take(); ++i) {
     if (errno != EEXIST || i == kMostNames) {
-      refuse(Exit::kIo, temporary_, ": ", std::strerror(errno), " making the folder");
+      refuse(Exit::kIo, temporary_, ": cannot be made: ", path_advice(errno));
     }
     temporary_ = text(name, "-", i);
   }

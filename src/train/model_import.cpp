@@ -5,6 +5,7 @@
 
 #include "src/train/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/config/units.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
@@ -99,7 +100,7 @@ void make_place(const std::string& root) {
   std::error_code error;
   const fs::path place = fs::path(root + "/").lexically_normal().parent_path().parent_path();
   if (!place.empty()) fs::create_directories(place, error);
-  if (error) refuse(Exit::kIo, place.string(), ": ", error.message(), " making the folder");
+  if (error) refuse(Exit::kIo, place.string(), ": cannot be made: ", path_advice(error.value()));
 }
 
 }  // namespace

@@ -40,9 +40,9 @@ struct Device {
   Forgetting forgetting;
   DeviceCalls calls;
   std::vector<std::string> faults;
-  std::map<const Stream*, Clock> queued;     ///< before whatever is queued next
-  std::map<std::thread::id, Clock> known;    ///< to a thread of the host
-  std::map<const Stream*, Ops*> recordings;  ///< the streams that record
+  std::map<const Stream*, Clock> queued;        ///< before whatever is queued next
+  std::map<std::thread::id, Clock> known;       ///< to a thread of the host
+  std::map<const Stream*, Ops*> recordings;     ///< the streams that record
   std::map<const plan::PlanOp*, int64_t> seen;  ///< how often
   std::vector<int32_t> collectives;
 
@@ -82,9 +82,7 @@ struct Device {
   }
 
   /// What is queued is nothing to it unless somebody has waited.
-  void run_on_host(const plan::PlanOp& op) {
-    own()[size_t(op.lane)] = check(op, own());
-  }
+  void run_on_host(const plan::PlanOp& op) { own()[size_t(op.lane)] = check(op, own()); }
 };
 
 Device& device() {
