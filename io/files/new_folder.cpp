@@ -86,7 +86,8 @@ bool NewFolder::take() {
     return false;
   }
   if (lock_ && fstat(lock_.descriptor(), &status) == 0 && status.st_nlink > 0) return true;
-  errno = lock_ ? EEXIST : errno;
+  // One who took it for a leftover has removed it meanwhile.
+  if (lock_ || errno == ENOENT) errno = EEXIST;
   return false;
 }
 

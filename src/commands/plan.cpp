@@ -25,8 +25,8 @@ int64_t node_ranks(const CommandLine& line, const plan::Machine& machine) {
   }
   if (machine.gpus_per_node > 0 && node > machine.gpus_per_node) {
     refuse(Exit::kUsage, "command line: --ranks-per-node: a node of ", machine.name, " has ",
-           machine.gpus_per_node, " for ", counted(node, "rank"), "; write at most ",
-           machine.gpus_per_node, ", or gpus_per_node in a machine file");
+           counted(machine.gpus_per_node, "GPU"), " for ", counted(node, "rank"),
+           "; write at most ", machine.gpus_per_node, ", or gpus_per_node in a machine file");
   }
   return node;
 }

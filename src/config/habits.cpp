@@ -10,9 +10,6 @@ struct Habit {
 };
 
 const Habit kHabits[] = {
-    {"scheduler.cycle_min_mom", "a cycle moves the learning rate alone; remove it"},
-    {"scheduler.cycle_max_mom", "a cycle moves the learning rate alone; remove it"},
-    {"scheduler.decay_mom_rate", "a cycle moves the learning rate alone; remove it"},
     {"learning_rate", "write optimizer.lr"},
     {"batch_size", "write train_batch_size, or train_micro_batch_size_per_gpu for one rank's"},
     {"micro_batch_size", "write train_micro_batch_size_per_gpu"},

@@ -290,8 +290,10 @@ void write_chunk(Plan& plan, BodyId body, int32_t graph, int32_t tokens) {
 // What units are gathered for settles in the first micro-batches, most often in one.
 void write_step(Plan& plan) {
   plan.bodies[kStep].name = "step";
-  for (int32_t lead : {2, 3, 4, 6, 8, 12}) {
-    if (write_looped_step(plan, lead)) return;
+  if (plan.request.micro_batches > plan.request.most_written) {
+    for (int32_t lead : {2, 3, 4, 6, 8, 12}) {
+      if (write_looped_step(plan, lead)) return;
+    }
   }
   write_step_of(plan, all_micro_batches(plan.request.micro_batches));
 }

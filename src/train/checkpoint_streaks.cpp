@@ -84,14 +84,24 @@ std::optional<Start> Checkpointer::start_before(const Start& newest,
 
 void Checkpointer::give_up(const Start& start) { streaks_->stuck.insert(start.manifest.step); }
 
+/// None, and a warning, where an old checkpoint cannot be read: a save does not fail for it.
+std::vector<StreakMark> Checkpointer::marks_before(int64_t step) const {
+  try {
+    return marks_of(*store_, store_->steps(), step - 1);
+  } catch (const Error& error) {
+    std::fprintf(stderr,
+                 "zeroapp: warning: none of the checkpoints before is kept as healthy: %s\n",
+                 error.what());
+    return {};
+  }
+}
+
 /// The checkpoint that leads out of a streak, should `saved` lie in one, or one begin behind it.
 std::optional<int64_t> Checkpointer::healthy_beside(const StreakMark& saved) {
   streaks_->saving = saved;
   if (!session_.is_first() || config_.checkpoint.keep == 0) return {};
   std::vector<StreakMark>& there = streaks_->committed;
-  if (!std::exchange(streaks_->is_read, true)) {
-    there = marks_of(*store_, store_->steps(), saved.step - 1);
-  }
+  if (!std::exchange(streaks_->is_read, true)) there = marks_before(saved.step);
   std::vector<StreakMark> marks = there;
   marks.push_back(saved);
   const std::optional<int64_t> healthy = before_streak(marks);

@@ -32,8 +32,9 @@ constexpr const char* kMendPath = " - mend that, or name another path";
 
 /// What the system refuses: a thread, in practice, since files are asked for without exceptions.
 Failure of_system(const std::system_error& error) {
-  const bool refused = error.code() == std::errc::resource_unavailable_try_again;
-  if (!refused) return {.exit = Exit::kIo, .what = text(error.what(), kMendPath), .host = {}};
+  const bool refused = error.code() == std::errc::resource_unavailable_try_again ||
+                       error.code() == std::errc::not_enough_memory;
+  if (!refused) return {.exit = Exit::kInternal, .what = error.what(), .host = {}};
   return {.exit = Exit::kDoesNotFit,
           .what = text("the system refuses a thread: ", error.what(),
                        " - raise the limits of this user's processes (ulimit -u) and of address ",

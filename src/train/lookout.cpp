@@ -32,12 +32,12 @@ double cpu_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
-std::string obituary(const Word& dead) {
+std::string obituary(const Word& dead, bool all_is_there) {
   const std::string step = dead.step > 0 ? text(", step ", dead.step) : "";
-  return text("rank ", dead.rank, " has died (process ", dead.process,
-              "; its last op: ", dead.last_op, step,
-              "): it was killed or has crashed - the launcher names the signal, ",
-              "the kernel's log says whether memory ran out; start again to go on");
+  return text(
+      "rank ", dead.rank, " has died (process ", dead.process, "; its last op: ", dead.last_op,
+      step, "): it was killed or has crashed - the launcher names the signal, ",
+      "the kernel's log says whether memory ran out", all_is_there ? "" : "; start again to go on");
 }
 
 }  // namespace
@@ -82,13 +82,17 @@ void Lookout::show_plan(const plan::Plan* plan) {
 }
 
 void Lookout::change_busy(int by) {
-  const bool busy = (busy_ += by) > 0;
-  if (board_) board().set_busy(busy);
+  busy_ += by;
+  if (board_) board().set_busy(works());
 }
+
+/// Whoever waits for another rank works no more, though it may use a core.
+bool Lookout::works() const { return busy_ > 0 && activity_->place == nullptr; }
 
 int64_t Lookout::look() {
   const int64_t mine = bytes_->count() + activity_->ended + worked();
   if (!board_) return mine;
+  board().set_busy(works());
   board().beat(mine);
   if (board().another_gave_up()) follow_end();
   if (const std::optional<int> dead = board().dead_rank()) mourn(*dead);
@@ -99,7 +103,7 @@ int64_t Lookout::look() {
 /// thread takes itself.
 int64_t Lookout::worked() {
   const double now = cpu_seconds();
-  if (busy_ > 0) worked_seconds_ += now - cpu_seconds_;
+  if (works()) worked_seconds_ += now - cpu_seconds_;
   cpu_seconds_ = now;
   return int64_t(worked_seconds_ / (timeout_seconds_ / 100));
 }
@@ -141,7 +145,8 @@ void Lookout::mourn(int dead) {
   const std::vector<Word> seen = words();
   take_the_word(seen, kMournersPatience);
   const auto found = std::ranges::find(seen, dead, &Word::rank);
-  end(found == seen.end() ? text("rank ", dead, " has died") : obituary(*found));
+  end(found == seen.end() ? text("rank ", dead, " has died")
+                          : obituary(*found, stage() == Stage::end));
 }
 
 /// Leaves what is to be said to the first rank that can.

@@ -143,7 +143,8 @@ TEST(Fold, AMillionMicroBatchesMakeAPlanAsLongAsThatOfNine) {
 }
 
 TEST(Fold, ForecastsWhatThePlanWithoutALoopDoes) {
-  Request request{.stage = 3, .ranks = 4, .micro_batches = 40, .keep_distance_numel = 0};
+  Request request{
+      .stage = 3, .ranks = 4, .micro_batches = 40, .most_written = 4, .keep_distance_numel = 0};
   const Plan plan = testing::tiny_plan(request), plain = unrolled(plan);
   const Machine machine = machine_profile("host", request.compute);
   const Forecast looped = forecast(plan, machine), full = forecast(plain, machine);

@@ -124,6 +124,7 @@ plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2, int m
   request.stage = stage;
   request.ranks = ranks;
   request.micro_batches = micro_batches;
+  request.most_written = 4;
   request.weight_home = weights;
   request.optimizer_home = optimizer;
   return testing::tiny_plan(request);

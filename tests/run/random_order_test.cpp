@@ -263,9 +263,13 @@ TEST(RandomOrder, a_loop_over_micro_batches_computes_the_bits_of_all_of_them_wri
     const plan::Plan plan = testing::tiny_plan(request, model), full = plan_in_full(request, model);
     looped += plan.bodies[kStep].loop.is_there();
     EXPECT_FALSE(full.bodies[kStep].loop.is_there());
+    request.most_written = request.micro_batches;
+    const plan::Plan written = testing::tiny_plan(request, model);
+    EXPECT_FALSE(written.bodies[kStep].loop.is_there());
     const Rules rules = testing::tiny_rules(request.compute);
-    testing::ThreadRanks threads(plan, rules), all(full, rules);
-    const testing::Outcome expected = testing::train(all, full, 2);
+    testing::ThreadRanks threads(plan, rules), all(full, rules), ordinary(written, rules);
+    const testing::Outcome expected = testing::train(ordinary, written, 2);
+    expect_same(testing::train(all, full, 2), expected);
     expect_same(testing::train(threads, plan, 2), expected);
     testing::RandomRanks random(plan, rules, {.seed = seed});
     expect_same(testing::train(random, plan, 2), expected);

@@ -72,7 +72,7 @@ def profiles_have_nodes(program):
     check("by the rates of v100_32g, 4 nodes of 8 ranks\n" in told.out, "says how many", told)
     many = program.alone("plan", TEN, "--machine", "v100_32g", "--ranks", "32", "--ranks-per-node",
                          "16")
-    check_refused(many, 2, "--ranks-per-node: a node of v100_32g has 8 for 16 ranks")
+    check_refused(many, 2, "--ranks-per-node: a node of v100_32g has 8 GPUs for 16 ranks")
 
 
 def host_memory_is_counted(program):

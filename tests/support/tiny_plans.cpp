@@ -62,6 +62,7 @@ plan::Request random_request(uint64_t seed) {
   request.stage = draw.below(4);
   request.ranks = draw.one_of({1, 2, 2, 4});
   request.micro_batches = 1 + draw.below(6);
+  request.most_written = 4;
   request.compute = draw.one_of({Dtype::f32, Dtype::bf16, Dtype::f16});
   request.optimizer = draw.one_of(
       {plan::OptimizerKind::adam, plan::OptimizerKind::adam, plan::OptimizerKind::lamb});

@@ -29,6 +29,8 @@ TEST(Failure, KeepsTheStatusOfAnErrorAndGivesOthersOne) {
   EXPECT_EQ(exit_of(std::length_error("x")), Exit::kDoesNotFit);
   const auto again = std::make_error_code(std::errc::resource_unavailable_try_again);
   EXPECT_EQ(exit_of(std::system_error(again)), Exit::kDoesNotFit);
+  EXPECT_EQ(exit_of(std::system_error(std::make_error_code(std::errc::invalid_argument))),
+            Exit::kInternal);
   EXPECT_EQ(exit_of(std::filesystem::filesystem_error("x", again)), Exit::kIo);
   EXPECT_EQ(exit_of(std::runtime_error("x")), Exit::kInternal);
   EXPECT_EQ(exit_of(7), Exit::kInternal);

@@ -22,6 +22,9 @@ struct Request {
   int stage = 0;  ///< ZeRO stage 0 to 3
   int ranks = 1;
   int micro_batches = 1;  ///< a rank and step: gradient accumulation
+  /// A step of more micro-batches is a loop over those in its middle, where gathers and reads ahead
+  /// overlap less: of so many or fewer each is written out, with an order of its own.
+  int most_written = 64;
   Dtype compute = Dtype::f32;
   OptimizerKind optimizer = OptimizerKind::adam;
   float weight_decay = 0.0f;

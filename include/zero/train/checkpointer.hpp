@@ -152,6 +152,7 @@ class Checkpointer {
   Start out_of_streak(Start newest, const std::vector<int64_t>& steps);
   std::optional<Start> start_before(const Start& newest, const std::vector<int64_t>& steps);
   std::optional<int64_t> healthy_beside(const StreakMark& saved);
+  std::vector<StreakMark> marks_before(int64_t step) const;
   void conclude(const std::string& problem);
   void give_up();
 

@@ -48,7 +48,8 @@ class Lookout {
   void show_plan(const plan::Plan* plan);
 
   /// As long as it lives this rank is at files, or at arithmetic outside of bodies: what others may
-  /// wait for longer, and whose time on a core counts as movement. They nest.
+  /// wait for longer, and whose time on a core counts as movement, unless it waits for peers
+  /// itself. They nest.
   class Busy {
    public:
     explicit Busy(Lookout& lookout) : lookout_(lookout) { lookout_.change_busy(1); }
@@ -59,9 +60,11 @@ class Lookout {
    private:
     Lookout& lookout_;
   };
-  /// A run's own watchdog is to leave what does not move to this one: before the first step, and
-  /// while a rank that lives is busy.
-  bool is_patient() const { return stage() < Stage::steps || (board_ && board().any_is_busy()); }
+  /// A run's own watchdog is to leave what does not move to this one: before the first step, where
+  /// this one sees all ranks, and while a rank that lives is busy.
+  bool is_patient() const {
+    return (stage() < Stage::steps && sees_all()) || (board_ && board().any_is_busy());
+  }
 
   /// Nothing has finished for `patience` seconds; this rank is at `at`. Returns never: the first
   /// rank that lives ends all, the others follow.
@@ -77,6 +80,7 @@ class Lookout {
  private:
   int64_t look();
   int64_t worked();
+  bool works() const;
   void mourn(int dead);
   void take_the_word(std::span<const Word> words, double patience);
   void change_busy(int by);

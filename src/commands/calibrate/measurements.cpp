@@ -106,6 +106,9 @@ Measurements::Measurements(train::Session& session) : session_(session) {
   figures_.device_bytes = session.peers().smallest(limit.bytes);
   if (drives_devices()) {
     figures_.host_bytes = session.peers().smallest(limit.host_bytes * session.node_ranks());
+    if (!session.shares_devices()) {
+      figures_.gpus_per_node = session.peers().smallest(session.node_ranks());
+    }
   }
   add_row({"memory a rank may use", "GiB", 1}, text(limit.bytes >> 30, " GiB, ", limit.source));
 }

@@ -74,8 +74,6 @@ std::optional<Target> reduce_bucket(const TomlValue& value) {
   return Target{"zero.reduce_bucket_size", zero ? TomlValue("auto") : value};
 }
 
-constexpr std::string_view kMomentum = "is read only with cycle_momentum = true, which is not done";
-
 constexpr ImportRule kDeepSpeed[] = {
     {.from = "optimizer.type",
      .why = "write AdamW, Adam or LAMB: 1-bit and other optimizers are not built",
@@ -85,9 +83,6 @@ constexpr ImportRule kDeepSpeed[] = {
      .only = "0"},
     {.from = "optimizer.params.adamw_mode", .to = "optimizer.adam_w_mode"},
     {.from = "scheduler.type", .to = "scheduler.type", .why = "WarmupCosineLR comes nearest"},
-    {.from = "scheduler.params.cycle_min_mom", .why = kMomentum},
-    {.from = "scheduler.params.cycle_max_mom", .why = kMomentum},
-    {.from = "scheduler.params.decay_mom_rate", .why = kMomentum},
     {.from = "scheduler.params.last_batch_iteration",
      .why = "the count of updates begins at the first step; write -1",
      .only = "-1"},
