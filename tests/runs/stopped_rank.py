@@ -58,6 +58,14 @@ def behind_the_last_line(program):
     check(not (program.folder / "runs/end/error.json").exists(), "end: nothing is put beside it")
 
 
+def while_others_wait_at_their_samples(program):
+    """Whoever waits for a peer does not work, though its core does."""
+    result = train(program, "samples", 2, "evaluation.show_samples=1",
+                   "data.validation=text.txt", RANK=0,
+                   UNDER="samples/summary.json", ONLY="open", CALL=1, ACTION="stop")
+    require_hang(result, "samples", "no word from rank 0")
+
+
 def read_that_never_ends(program):
     """On one rank, whose peers are none."""
     result = train(program, "read", 1, RANK=0, UNDER="text.txt", ONLY="pread", CALL=1,
@@ -72,7 +80,8 @@ def slow_reads_are_waited_for(program):
     check(result.finished(), "slow: data that come slowly are no hang", result)
 
 
-CASES = (before_the_banner, at_its_data, behind_the_last_line, read_that_never_ends,
+CASES = (before_the_banner, at_its_data, behind_the_last_line,
+         while_others_wait_at_their_samples, read_that_never_ends,
          slow_reads_are_waited_for)
 
 
