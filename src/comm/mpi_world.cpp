@@ -49,7 +49,7 @@ void warn_mpi(int status, std::string_view what) noexcept {
 World::World(int part) {
   require_running_mpi();
   MPI_Comm comm = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split(MPI_COMM_WORLD, part, 0, &comm), "duplicating MPI_COMM_WORLD");
+  check_mpi(MPI_Comm_split(MPI_COMM_WORLD, part, 0, &comm), "splitting MPI_COMM_WORLD");
   handle_ = MPI_Comm_c2f(comm);
   ask_place();
 }

@@ -94,8 +94,8 @@ void batch_fields(Table& table, RunConfig& c) {
               " (sums of gradients overflow in fp16)")
       .note =
       "auto and fp32 lose nothing: a gradient of one micro-batch travels as it is, a sum of "
-      "several "
-      "in fp32; bf16, of bf16 runs, rounds such a sum for its way and adds it in fp32 behind it";
+      "several in fp32; bf16, of bf16 runs, rounds such a sum for its way and adds it in fp32 "
+      "behind it";
   table.flag("wall_clock_breakdown", c.wall_clock_breakdown);
   table.integer("steps_per_print", c.run.log_interval, {.low = 1}).alias_of = "run.log_interval";
 }

@@ -149,8 +149,7 @@ const FixedKey kZeroKeys[] = {
      {false},
      kRefused,
      "gradients travel unquantised; write false, and communication_data_type = \"bf16\" in a bf16 "
-     "run "
-     "to halve the bytes of sums of several micro-batches at stages 0 and 1"},
+     "run to halve the bytes of sums of several micro-batches at stages 0 and 1"},
     {"zero.elastic_checkpoint",
      {false, true},
      kAlways,

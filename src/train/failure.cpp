@@ -28,7 +28,6 @@ constexpr const char* kNoMemory =
     "out of host memory outside the plan: more is asked for than this process may have - free "
     "memory, raise its limits (ulimit -v, ulimit -d, the cgroup's), or take a smaller "
     "train_micro_batch_size_per_gpu";
-constexpr const char* kMendPath = " - mend that, or name another path";
 
 /// What the system refuses: a thread, in practice, since files are asked for without exceptions.
 Failure of_system(const std::system_error& error) {
@@ -56,7 +55,9 @@ Failure failure_of(const std::exception_ptr& error) {
   } catch (const std::length_error&) {
     return {.exit = Exit::kDoesNotFit, .what = kNoMemory, .host = {}};
   } catch (const std::filesystem::filesystem_error& e) {
-    return {.exit = Exit::kIo, .what = text(e.what(), kMendPath), .host = {}};
+    return {.exit = Exit::kIo,
+            .what = text(e.what(), " - mend that, or name another path"),
+            .host = {}};
   } catch (const std::system_error& e) {
     return of_system(e);
   } catch (const std::exception& e) {
