@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "src/plan/gathers.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/settings_error.hpp"
@@ -287,50 +286,6 @@ TEST(Compile, GathersOneUnitAtATimeWhereNoneMayLive) {
   EXPECT_GT(most_gathered(testing::tiny_plan(request, model)), 2);
   request.live_numel = 0;
   EXPECT_EQ(most_gathered(testing::tiny_plan(request, model)), 1);
-}
-
-/// Stretches over which units of 10 and of 7 elements are gathered, used in turn: 10, 7, 10.
-std::vector<std::pair<int32_t, int32_t>> stretches(const Request& request) {
-  const std::vector<Unit> units = {{.name = "ten", .numel = 10}, {.name = "seven", .numel = 7}};
-  UnitUses uses;
-  uses.reads = {{0}, {1}, {0}};
-  std::vector<std::pair<int32_t, int32_t>> found;
-  for (const Gather& gather : find_gathers(request, units, uses, 1)) {
-    found.emplace_back(gather.first, gather.last);
-  }
-  return found;
-}
-
-using Stretches = std::vector<std::pair<int32_t, int32_t>>;
-const Stretches kKept = {{0, 2}, {1, 1}}, kAgain = {{0, 0}, {1, 1}, {2, 2}};
-
-TEST(FindGathers, KeepsAUnitOverAsManyElementsAsItMay) {
-  Request request;
-  request.keep_below_numel = 0;
-  request.keep_distance_numel = 7;
-  request.live_numel = 100;
-  EXPECT_EQ(stretches(request), kKept);
-  request.keep_distance_numel = 6;
-  EXPECT_EQ(stretches(request), kAgain);
-}
-
-TEST(FindGathers, KeepsAUnitThatIsNoLargerThanItMay) {
-  Request request;
-  request.keep_distance_numel = 0;
-  request.keep_below_numel = 10;
-  request.live_numel = 100;
-  EXPECT_EQ(stretches(request), kKept);
-  request.keep_below_numel = 9;
-  EXPECT_EQ(stretches(request), kAgain);
-}
-
-TEST(FindGathers, KeepsNoUnitBeyondTheElementsThatMayBeGathered) {
-  Request request;
-  request.keep_distance_numel = 100;
-  request.live_numel = 17;
-  EXPECT_EQ(stretches(request), kKept);
-  request.live_numel = 16;
-  EXPECT_EQ(stretches(request), kAgain);
 }
 
 TEST(Compile, StageThreeHoldsLessThanStageZero) {
