@@ -6,7 +6,7 @@
 namespace zero::plan {
 namespace {
 
-/// Of a hop over a network, as NCCL's own table of costs has it (graph/tuning.cc).
+/// What a hop over a network costs by NCCL's own table (graph/tuning.cc).
 constexpr double kHopSeconds = 1.4e-5;
 
 /// A collective over several nodes whose link is known.

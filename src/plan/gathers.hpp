@@ -8,7 +8,7 @@
 
 namespace zero::plan {
 
-/// Of every op of a graph: the units whose parameters it reads, and whose gradients it writes.
+/// The units whose parameters each op of a graph reads, and whose gradients it writes.
 struct UnitUses {
   std::vector<std::vector<int32_t>> reads;
   std::vector<std::vector<int32_t>> gradients;

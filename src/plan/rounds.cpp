@@ -36,7 +36,7 @@ int64_t Rounds::awaited(const Wait& wait, const Turn& turn) const {
 
 namespace {
 
-/// Of a body without a loop, where each turn is an op.
+/// A turn as an op of a body without a loop.
 PlanOp as_it_runs(const Body& body, const Rounds& rounds, int64_t n) {
   const Turn turn = rounds.turn(n);
   PlanOp op = body.ops[size_t(turn.op)];

@@ -31,10 +31,10 @@ class TurnClocks {
   /// A round begins.
   void mark_seam();
   /// What later turns can find out about an earlier one (-1: none) as a round begins, in a form
-  /// that is the same whenever the same can be found out: how far back it is, or, of a turn in
+  /// that is the same whenever the same can be found out: how far back it is, or, for a turn in
   /// front of the round before, which lanes know that it has finished.
   int64_t seen_from_seam(int32_t i) const;
-  /// The same of what lanes know of each other.
+  /// What lanes can find out about each other, in the same form.
   void add_knowledge(std::vector<int64_t>& key) const;
 
  private:

@@ -36,7 +36,7 @@ class Versions {
   bool is_latest(const Version& version) const {
     return version.state < 0 || version.number == newest_[size_t(version.state)];
   }
-  /// Of a state that is written; of -1 none.
+  /// The version that writing a state makes; none for -1.
   Version next(int32_t state) {
     return state < 0 ? Version{} : Version{state, ++newest_[size_t(state)]};
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/one_outcome.hpp"
+#include "zero/plan/forecast.hpp"
 
 namespace zero::run {
 namespace {
@@ -80,16 +81,12 @@ TEST(Wire, InBf16TheLossStaysBesideThatOfFp32ForAHundredSteps) {
   EXPECT_NE(rounded, whole);
 }
 
-/// Bytes that the collectives of a step send, over all ranks' gradients.
+/// Bytes that one rank sends of gradients in a step, those of a loop as often as it runs.
 int64_t gradient_bytes(const plan::Request& request) {
-  const plan::Plan plan = testing::tiny_plan(request);
-  int64_t bytes = 0;
-  for (const plan::PlanOp& op : plan.bodies[plan::kStep].ops) {
-    const bool reduces = op.kind == plan::Kind::reduce_scatter;
-    const bool gathers = request.stage == 0 && op.kind == plan::Kind::all_gather;
-    if (reduces || gathers) bytes += op.piece_numel * int64_t(bytes_of(op.in));
-  }
-  return bytes;
+  const plan::Machine machine = plan::machine_profile("host", request.compute);
+  const plan::Forecast forecast = plan::forecast(testing::tiny_plan(request), machine);
+  const auto& [gathers, reductions, words] = forecast.collectives[plan::kStep];
+  return reductions.bytes + (request.stage == 0 ? gathers.bytes : 0);
 }
 
 /// The last bucket of a unit lives until it has travelled.

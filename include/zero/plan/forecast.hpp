@@ -27,7 +27,7 @@ struct Machine {
   double disk_read_bandwidth = 1.5e9;
   double disk_write_bandwidth = 1.5e9;
   bool disk_is_measured = false;  ///< else both are a guess
-  /// Of the plan that is forecast: ranks of a full node; 0: all ranks share one.
+  /// Ranks of a full node in the plan that is forecast; 0: all ranks share one.
   int64_t node_ranks = 0;
 };
 

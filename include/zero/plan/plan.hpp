@@ -220,7 +220,7 @@ struct Plan {
 struct Stretch {
   int64_t begin = 0, end = 0;
 };
-/// Of host memory: all that disks are read to and written from lies in it.
+/// The stretch of host memory that holds all that disks are read to and written from.
 Stretch disk_staging(const Plan& plan);
 
 /// How many of a plan's units are updated where, among those whose states rest beside the device.

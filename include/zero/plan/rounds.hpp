@@ -28,7 +28,7 @@ class Rounds {
   /// How many ops run.
   int64_t size() const { return size_; }
   int64_t size(Lane lane) const { return all_[size_t(lane)] + (rounds_ - 1) * inside(lane); }
-  /// Of a lane's ops, how many are in front of the loop, and in one round.
+  /// How many of a lane's ops are in front of the loop, and in one round.
   int32_t before(Lane lane) const { return before_[size_t(lane)]; }
   int32_t inside(Lane lane) const { return inside_[size_t(lane)]; }
 

@@ -4,7 +4,7 @@
 
 namespace zero::plan {
 
-/// Of units whose states are on their way so many at least, where memory holds them.
+/// At least so many units have their states on their way, where memory holds them.
 inline constexpr int kLeastStagedUnits = 4;
 
 /// The fewest Request::staged_units, of nine tried from kLeastStagedUnits to three quarters of all,
