@@ -22,6 +22,10 @@ std::string TurnClocks::add(const Turn& turn) {
   number_.push_back(rounds_.number(op, turn));
   Clock clock = known_[size_t(op.lane)];
   for (const Wait& wait : op.waits) {
+    if (reaches_too_far(wait, turn)) {
+      return text(describe(i), " waits for an op of the ", name_of(wait.lane),
+                  " lane that is more than a round ago");
+    }
     const std::vector<int32_t>& other = of_lane_[size_t(wait.lane)];
     const int64_t count = rounds_.awaited(wait, turn);
     if (count < 1 || count > int64_t(other.size())) {
@@ -40,6 +44,13 @@ std::string TurnClocks::add(const Turn& turn) {
   return "";
 }
 
+/// What is not in the round before is behind no seam that an induction over rounds looks at.
+bool TurnClocks::reaches_too_far(const Wait& wait, const Turn& turn) const {
+  const int32_t inside = rounds_.inside(wait.lane);
+  return rounds_.is_in_loop(turn.op) && inside > 0 &&
+         wait.count + inside <= rounds_.before(wait.lane);
+}
+
 TurnClocks::Clock TurnClocks::finished(int32_t i) const {
   Clock clock = started_[size_t(i)];
   clock[size_t(op(i).lane)] = number_[size_t(i)];
@@ -53,25 +64,34 @@ void TurnClocks::mark_seam() {
   }
 }
 
-// Waits of a round reach back to the round before at most, so of what is older only those lanes
-// that know of it now make a difference.
-int64_t TurnClocks::seen_from_seam(int32_t i) const {
-  if (i < 0) return 0;
+// Waits of a round reach back to the round before at most, so of what is older only those ops of
+// that round that know of it make a difference. What one op of a lane knows, all behind it do.
+void TurnClocks::add_seen(int32_t i, std::vector<int64_t>& key) const {
+  if (i < 0) return key.push_back(0);
   const size_t lane = size_t(op(i).lane);
   const int64_t since = number_[size_t(i)] - last_counts_[lane];
-  if (since > 0) return since * kLanes + int64_t(lane) + 1;
-  int64_t lanes = 0;
-  for (size_t other = 0; other < known_.size(); ++other) {
-    if (known_[other][lane] >= number_[size_t(i)]) lanes |= int64_t(1) << other;
+  if (since > 0) {
+    key.insert(key.end(), {1, int64_t(lane), since});
+    return;
   }
-  return -1 - lanes;
+  key.insert(key.end(), {2, int64_t(lane)});
+  const auto is_ignorant = [&](int32_t turn) { return !happens_before(i, turn); };
+  for (size_t other = 0; other < known_.size(); ++other) {
+    const auto first = of_lane_[other].begin() + ptrdiff_t(last_counts_[other]);
+    const auto knows = std::partition_point(first, of_lane_[other].end(), is_ignorant);
+    const bool nobody = known_[other][lane] < number_[size_t(i)];
+    key.push_back(nobody ? -1 : knows - first);
+  }
 }
 
 void TurnClocks::add_knowledge(std::vector<int64_t>& key) const {
-  for (size_t lane = 0; lane < known_.size(); ++lane) {
-    if (rounds_.inside(Lane(lane)) == 0) continue;  // what it knows does not change
-    for (size_t other = 0; other < known_.size(); ++other) {
-      key.push_back(std::max<int64_t>(0, known_[lane][other] - last_counts_[other]));
+  for (size_t lane = 0; lane < of_lane_.size(); ++lane) {
+    const std::vector<int32_t>& own = of_lane_[lane];
+    for (size_t at = size_t(last_counts_[lane]); at < own.size(); ++at) {
+      const Clock& started = started_[size_t(own[at])];
+      for (size_t other = 0; other < started.size(); ++other) {
+        key.push_back(std::max<int64_t>(0, started[other] - last_counts_[other]));
+      }
     }
   }
 }

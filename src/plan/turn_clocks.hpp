@@ -30,17 +30,18 @@ class TurnClocks {
 
   /// A round begins.
   void mark_seam();
-  /// What later turns can find out about an earlier one (-1: none) as a round begins, in a form
-  /// that is the same whenever the same can be found out: how far back it is, or, for a turn in
-  /// front of the round before, which lanes know that it has finished.
-  int64_t seen_from_seam(int32_t i) const;
-  /// What lanes can find out about each other, in the same form.
+  /// Adds to `key` what later turns can find out about an earlier one (-1: none) as a round begins,
+  /// in a form that is the same whenever the same can be found out: how far back it is, or, for a
+  /// turn in front of the round before, from where on each lane knows that it has finished.
+  void add_seen(int32_t i, std::vector<int64_t>& key) const;
+  /// The same of what the ops of the round before, for which later ones may wait, know of it.
   void add_knowledge(std::vector<int64_t>& key) const;
 
  private:
   using Clock = std::array<int64_t, kLanes>;
 
   Clock finished(int32_t i) const;
+  bool reaches_too_far(const Wait& wait, const Turn& turn) const;
 
   const Body& body_;
   Rounds rounds_;

@@ -116,10 +116,9 @@ class BodyCheck {
     for (const Contents& contents : content_) {
       for (const auto& [begin, content] : contents) {
         key.insert(key.end(), {begin, content.end, content.buffer, content.version.state,
-                               content.version.number, clocks_.seen_from_seam(content.writer)});
-        for (const int32_t reader : content.readers) {
-          if (reader >= 0) key.push_back(clocks_.seen_from_seam(reader));
-        }
+                               content.version.number});
+        clocks_.add_seen(content.writer, key);
+        for (const int32_t reader : content.readers) clocks_.add_seen(reader, key);
       }
     }
     return key;

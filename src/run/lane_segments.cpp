@@ -48,7 +48,11 @@ void hold(const Lanes& lanes, size_t body, LaneSegment& segment) {
     if (!loops) continue;
     plan::Wait again = wait;
     const int32_t before = other.rounds.before(wait.lane), inside = other.rounds.inside(wait.lane);
-    if (wait.count <= before && wait.count + inside > before) again.count += inside;
+    const bool reaches_back = inside > 0 && wait.count <= before;
+    ZERO_REQUIRE(!reaches_back || wait.count + inside > before, "op ", segment.cut.op,
+                 " of a loop waits for op ", wait.count, " of lane ", plan::name_of(wait.lane),
+                 ", which is more than a round ago");
+    if (reaches_back) again.count += inside;
     segment.holds_again.push_back(end_of(other.segments, again));
   }
 }

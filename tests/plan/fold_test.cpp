@@ -204,6 +204,28 @@ TEST(Fold, AWaitThatOnlyTheFirstRoundHoldsIsFound) {
   EXPECT_GT(moved, 0);
 }
 
+// The proof looks at the round before and at nothing in front of it.
+TEST(Fold, AWaitForAnOpOfTwoRoundsAgoIsFound) {
+  Plan plan = testing::tiny_plan(looped_request());
+  Body& body = plan.bodies[kStep];
+  const Rounds rounds(body);
+  int moved = 0;
+  for (int32_t i = body.loop.begin; i < body.loop.end; ++i) {
+    for (Wait& wait : body.ops[size_t(i)].waits) {
+      const int32_t inside = rounds.inside(wait.lane), far = rounds.before(wait.lane) - inside;
+      if (far < 1 || inside == 0) continue;
+      const Wait kept = wait;
+      wait.count = far;
+      const std::vector<std::string> findings = verify(plan, 1);
+      ASSERT_EQ(findings.size(), 1u);
+      EXPECT_NE(findings[0].find("more than a round ago"), std::string::npos) << findings[0];
+      wait = kept;
+      ++moved;
+    }
+  }
+  EXPECT_GT(moved, 0);
+}
+
 TEST(Fold, InputsThatLeaveTheirBufferInTheLastRoundAndWritesThatMoveAreFound) {
   Plan plan = testing::tiny_plan(looped_request());
   Body& body = plan.bodies[kStep];
@@ -260,7 +282,7 @@ TEST(Fold, RefusesStretchesThatDifferAndBuffersThatAreStillInUse) {
     return PlanOp{.kind = Kind::clear, .operands = {{.buffer = buffer, .bytes = 8, .mode = mode}}};
   };
   const MiddlePair pair{.first = 0, .second = 1, .end = 2, .rounds = 3, .micro_batches = 1};
-  Body body{.ops = {op(0, Mode::write), op(1, Mode::read), op(1, Mode::read)}};
+  Body body{.name = "step", .ops = {op(0, Mode::write), op(1, Mode::read), op(1, Mode::read)}};
   Plan copy = plan;
   EXPECT_FALSE(fold(copy, body, pair)) << "one writes, the other reads";
   body.ops = {op(0, Mode::write), op(1, Mode::write), op(0, Mode::read)};
