@@ -1,15 +1,12 @@
 #include "zero/plan/verify.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
-#include "src/plan/computed.hpp"
-#include "src/plan/extents.hpp"
+#include "src/plan/contents.hpp"
 #include "src/plan/findings.hpp"
 #include "src/plan/live_buffers.hpp"
 #include "src/plan/turn_clocks.hpp"
-#include "src/plan/versions.hpp"
 
 namespace zero::plan {
 namespace {
@@ -35,38 +32,22 @@ bool reaches(Lane lane, Tier tier, bool reads) {
   }
 }
 
-/// Turns (TurnClocks), by lane; -1: none.
-using Readers = std::array<int32_t, kLanes>;
-
-Readers nobody() {
-  Readers readers;
-  readers.fill(-1);
-  return readers;
-}
-
-/// A stretch of an arena: whose bytes it holds and who may still be touching it.
-struct Content {
-  int64_t end = 0;
-  int32_t buffer = -1;  ///< -1: nothing defined
-  int32_t writer = -1;
-  Readers readers = {};  ///< the latest reader a lane since the write
-  Version version = {};
-  Computed computed = {};
-};
-
 /// Replays one body in its total order against the clocks that lanes and waits give.
 class BodyCheck {
  public:
   BodyCheck(const Plan& plan, BodyId id, Findings& findings)
-      : plan_(plan), body_(plan.bodies[id]), findings_(findings), clocks_(body_), versions_(plan) {
-    for (size_t tier = 0; tier < kTiers; ++tier) {
-      content_[tier][0] = {.end = plan.arena_bytes[tier], .readers = nobody()};
-    }
+      : plan_(plan),
+        body_(plan.bodies[id]),
+        findings_(findings),
+        clocks_(body_),
+        contents_(plan),
+        versions_(plan) {
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
       const Buffer& buffer = plan.buffers[b];
       if (!buffer.persistent || buffer.bytes == 0) continue;
       if (buffer.copy_of >= 0 && id == kReadAhead) continue;
-      put(extent_of(buffer), {.buffer = int32_t(b), .version = versions_.latest(int32_t(b))});
+      contents_.put(extent_of(buffer),
+                    {.buffer = int32_t(b), .version = versions_.latest(int32_t(b))});
     }
   }
 
@@ -113,8 +94,8 @@ class BodyCheck {
     clocks_.mark_seam();
     std::vector<int64_t> key;
     clocks_.add_knowledge(key);
-    for (const Contents& contents : content_) {
-      for (const auto& [begin, content] : contents) {
+    for (const Contents::Stretches& stretches : contents_.tiers()) {
+      for (const auto& [begin, content] : stretches) {
         key.insert(key.end(), {begin, content.end, content.buffer, content.version.state,
                                content.version.number});
         clocks_.add_seen(content.writer, key);
@@ -147,14 +128,16 @@ class BodyCheck {
     for (size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
       if (operand.buffer < 0 || operand.mode == Mode::read) continue;
-      put(extent(operand),
-          {.buffer = operand.buffer,
-           .writer = i,
-           .version = transfers ? arrived(i, operand, sent.version) : written(operand),
-           .computed = transfers ? sent.computed : computed(i, k)});
+      contents_.put(extent(operand),
+                    {.buffer = operand.buffer,
+                     .writer = i,
+                     .version = transfers ? arrived(i, operand, sent.version) : written(operand),
+                     .computed = transfers ? sent.computed : computed(i, k)});
     }
     for (const Operand& operand : operands) {
-      if (operand.buffer >= 0) record(extent(operand), i);
+      if (operand.buffer < 0) continue;
+      contents_.change(extent(operand),
+                       [&](Content& content) { content.readers[size_t(op(i).lane)] = i; });
     }
   }
 
@@ -165,15 +148,12 @@ class BodyCheck {
       findings_.add(describe(i), " begins ", buffer.name, " anew, which lasts or has no place");
       return;
     }
-    const Extent extent = extent_of(buffer);
-    Contents& contents = cut_at(extent);
-    const auto last = contents.lower_bound(extent.end);
-    for (auto at = contents.find(extent.begin); at != last; ++at) {
-      if (at->second.buffer != b) continue;
-      at->second.buffer = -1;
-      at->second.version = {};
-      at->second.computed = {};
-    }
+    contents_.change(extent_of(buffer), [b](Content& content) {
+      if (content.buffer != b) return;
+      content.buffer = -1;
+      content.version = {};
+      content.computed = {};
+    });
   }
 
   bool in_bounds(int32_t i, const Operand& operand) {
@@ -200,7 +180,7 @@ class BodyCheck {
 
   void check_access(int32_t i, const Operand& operand) {
     const bool reads = mode_of(operand) != Mode::write, writes = operand.mode != Mode::read;
-    visit(extent(operand), [&](const Content& content) {
+    contents_.visit(extent(operand), [&](const Content& content) {
       if (reads && content.buffer != operand.buffer) {
         findings_.add(describe(i), " reads ", name(operand.buffer), " where ", name(content.buffer),
                       " lies");
@@ -220,23 +200,11 @@ class BodyCheck {
                   describe(earlier));
   }
 
-  using Contents = std::map<int64_t, Content>;
-
-  /// Calls visit(content) for the stretches of an extent, until it returns false.
-  template <class Visit>
-  void visit(const Extent& extent, const Visit& visit) const {
-    const Contents& contents = content_[size_t(extent.tier)];
-    auto at = std::prev(contents.upper_bound(extent.begin));
-    for (; at != contents.end() && at->first < extent.end; ++at) {
-      if (!visit(at->second)) return;
-    }
-  }
-
   /// What an op computes with must not be a copy from before an update.
   void check_versions(int32_t i) {
     for (const Operand& operand : op(i).operands) {
       if (operand.buffer < 0 || mode_of(operand) == Mode::write) continue;
-      visit(extent(operand), [&](const Content& content) {
+      contents_.visit(extent(operand), [&](const Content& content) {
         if (versions_.is_latest(content.version)) return true;
         findings_.add(describe(i), " reads an old copy of ", name(content.version.state), " in ",
                       name(operand.buffer));
@@ -255,7 +223,7 @@ class BodyCheck {
     for (size_t k = 0; k < operands.size(); ++k) {
       const Computed wanted = computed(i, k);
       if (wanted.tensor == graph::kNone || operands[k].mode != Mode::read) continue;
-      visit(extent(operands[k]), [&](const Content& content) {
+      contents_.visit(extent(operands[k]), [&](const Content& content) {
         if (content.computed == wanted) return true;
         findings_.add(describe(i), " finds another tensor in ", name(operands[k].buffer));
         return false;
@@ -266,7 +234,7 @@ class BodyCheck {
   /// Version and tensor of all stretches; none where they differ.
   Content content_at(const Extent& extent) const {
     std::optional<Content> all;
-    visit(extent, [&](const Content& content) {
+    contents_.visit(extent, [&](const Content& content) {
       if (!all) all = content;
       if (all->version != content.version) all->version = {};
       if (all->computed != content.computed) all->computed = {};
@@ -291,7 +259,7 @@ class BodyCheck {
   void check_kept(int32_t b) {
     const Buffer& buffer = plan_.buffers[size_t(b)];
     if (!buffer.persistent || buffer.bytes == 0) return;
-    visit(extent_of(buffer), [&](const Content& content) {
+    contents_.visit(extent_of(buffer), [&](const Content& content) {
       if (content.buffer != b) {
         findings_.add(body_.name, " ends with ", name(content.buffer), " on the bytes of ",
                       buffer.name);
@@ -305,39 +273,6 @@ class BodyCheck {
     });
   }
 
-  static void cut(Contents& contents, int64_t at) {
-    const auto holder = std::prev(contents.upper_bound(at));
-    if (holder->first == at || at >= holder->second.end) return;
-    Content upper = holder->second;
-    holder->second.end = at;
-    contents[at] = upper;
-  }
-
-  /// The stretches of a tier, with borders where the extent has its own.
-  Contents& cut_at(const Extent& extent) {
-    Contents& contents = content_[size_t(extent.tier)];
-    cut(contents, extent.begin);
-    cut(contents, extent.end);
-    return contents;
-  }
-
-  /// `content` without its end and readers.
-  void put(const Extent& extent, Content content) {
-    Contents& contents = cut_at(extent);
-    contents.erase(contents.find(extent.begin), contents.lower_bound(extent.end));
-    content.end = extent.end;
-    content.readers = nobody();
-    contents[extent.begin] = content;
-  }
-
-  void record(const Extent& extent, int32_t reader) {
-    Contents& contents = cut_at(extent);
-    const auto last = contents.lower_bound(extent.end);
-    for (auto at = contents.find(extent.begin); at != last; ++at) {
-      at->second.readers[size_t(op(reader).lane)] = reader;
-    }
-  }
-
   std::string name(int32_t buffer) const {
     return buffer < 0 ? "nothing" : plan_.buffers[size_t(buffer)].name;
   }
@@ -347,7 +282,7 @@ class BodyCheck {
   Findings& findings_;
   TurnClocks clocks_;
   int32_t turns_ = 0;
-  std::array<Contents, kTiers> content_;
+  Contents contents_;
   Versions versions_;
 };
 
