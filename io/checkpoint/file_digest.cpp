@@ -1,52 +1,19 @@
 #include "io/checkpoint/file_digest.hpp"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/hex.hpp"
 
 namespace zero::checkpoint {
-namespace {
 
-BlockLedger::Digest canonical(XXH128_hash_t hash) {
-  XXH128_canonical_t bytes;
-  XXH128_canonicalFromHash(&bytes, hash);
-  BlockLedger::Digest digest;
-  static_assert(sizeof(digest) == sizeof(bytes.digest));
-  std::memcpy(digest.data(), bytes.digest, sizeof(digest));
-  return digest;
-}
-
-}  // namespace
-
-struct FileDigest::State {
-  XXH3_state_t xxh3;
-
-  void update(std::span<const std::byte> bytes) {
-    ZERO_REQUIRE(XXH3_128bits_update(&xxh3, bytes.data(), bytes.size()) == XXH_OK,
-                 "XXH3 does not go on");
-  }
-};
-
-BlockLedger::Digest xxh3_of(std::span<const std::byte> block) {
-  return canonical(XXH3_128bits(block.data(), block.size()));
-}
-
-FileDigest::FileDigest(const DigestForm& form) : state_(std::make_unique<State>()), form_(form) {
-  ZERO_REQUIRE(XXH3_128bits_reset(&state_->xxh3) == XXH_OK, "XXH3 does not start");
-}
-
-FileDigest::~FileDigest() = default;
+FileDigest::FileDigest(const DigestForm& form) : form_(form) {}
 
 void FileDigest::add_block(const BlockDigest& block) {
   ZERO_REQUIRE(!form_.file_is_of_bytes, "the digest of the file is of its bytes");
   enter(block.crc32c, block.bytes);
-  state_->update(std::as_bytes(std::span(block.xxh3)));
+  xxh3_.add(std::as_bytes(std::span(block.xxh3)));
 }
 
 void FileDigest::add(std::span<const std::byte> bytes) {
@@ -63,7 +30,7 @@ void FileDigest::add_block(std::span<const std::byte> block, uint32_t crc32c) {
     return add_block({.crc32c = crc32c, .xxh3 = xxh3_of(block), .bytes = bytes});
   }
   enter(crc32c, bytes);
-  state_->update(block);
+  xxh3_.add(block);
 }
 
 void FileDigest::enter(uint32_t crc32c, int64_t bytes) {
@@ -76,7 +43,7 @@ void FileDigest::enter(uint32_t crc32c, int64_t bytes) {
 File FileDigest::result(const std::string& name) {
   File file = file_;
   file.name = name;
-  file.xxh3 = hex_of(canonical(XXH3_128bits_digest(&state_->xxh3)));
+  file.xxh3 = hex_of(xxh3_.digest());
   return file;
 }
 

@@ -2,11 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
-#include "zero/io/checkpoint/block_ledger.hpp"
+#include "zero/base/xxh3.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {
@@ -14,17 +13,15 @@ namespace zero::checkpoint {
 /// Of a block of a file, or of the fewer bytes that end it.
 struct BlockDigest {
   uint32_t crc32c = 0;
-  BlockLedger::Digest xxh3 = {};
+  Xxh3Digest xxh3 = {};
   int64_t bytes = 0;
 };
-BlockLedger::Digest xxh3_of(std::span<const std::byte> block);
 
 /// The digests of a file from those of its blocks, from the first to the last: of each its CRC-32C,
 /// of the file as in Manifest.
 class FileDigest {
  public:
   explicit FileDigest(const DigestForm& form);
-  ~FileDigest();
 
   /// The next bytes of the file: whole blocks, but for those that end it.
   void add(std::span<const std::byte> bytes);
@@ -37,8 +34,7 @@ class FileDigest {
  private:
   void enter(uint32_t crc32c, int64_t bytes);
 
-  struct State;
-  std::unique_ptr<State> state_;
+  Xxh3 xxh3_;
   DigestForm form_;
   File file_;
 };

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/base/xxh3.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {
@@ -21,8 +21,7 @@ namespace zero::checkpoint {
 /// several threads; the others are not while it is called.
 class BlockLedger {
  public:
-  /// Of XXH3-128, in canonical order.
-  using Digest = std::array<uint8_t, 16>;
+  using Digest = Xxh3Digest;
 
   explicit BlockLedger(const Manifest& manifest);
 

@@ -1,0 +1,45 @@
+#include "zero/base/xxh3.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+Xxh3Digest canonical(XXH128_hash_t hash) {
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, hash);
+  Xxh3Digest digest;
+  static_assert(sizeof(digest) == sizeof(bytes.digest));
+  std::memcpy(digest.data(), bytes.digest, sizeof(digest));
+  return digest;
+}
+
+}  // namespace
+
+struct Xxh3::State {
+  XXH3_state_t xxh3;
+};
+
+Xxh3Digest xxh3_of(std::span<const std::byte> bytes) {
+  return canonical(XXH3_128bits(bytes.data(), bytes.size()));
+}
+
+Xxh3::Xxh3() : state_(std::make_unique<State>()) {
+  ZERO_REQUIRE(XXH3_128bits_reset(&state_->xxh3) == XXH_OK, "XXH3 does not start");
+}
+
+Xxh3::~Xxh3() = default;
+
+void Xxh3::add(std::span<const std::byte> bytes) {
+  ZERO_REQUIRE(XXH3_128bits_update(&state_->xxh3, bytes.data(), bytes.size()) == XXH_OK,
+               "XXH3 does not go on");
+}
+
+Xxh3Digest Xxh3::digest() const { return canonical(XXH3_128bits_digest(&state_->xxh3)); }
+
+}  // namespace zero
