@@ -43,6 +43,7 @@ sequence_length = {length}
 steps = {steps}
 output = "run"
 [optimizer]
+state_hash = false
 lr = 1e-4
 [{dtype}]
 enabled = true

@@ -138,6 +138,7 @@ void run_fields(Table& table, SessionConfig& c) {
   table.integer("threads", c.threads, {.high = 512});
   table.flag("share_device", c.share_device);
   table.flag("record", c.record);
+  table.flag("state_hash", c.state_hash);
   table.word("machine", c.machine);
 }
 

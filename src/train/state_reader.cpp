@@ -8,21 +8,18 @@ namespace {
 
 constexpr int64_t kPieceNumel = 1 << 20;
 
-struct Located {
-  const plan::Unit* unit;
-  int64_t begin;
-};
+}  // namespace
 
 Located locate(const plan::Plan& plan, int32_t parameter) {
   for (const plan::Unit& unit : plan.units) {
     for (const plan::Placement& place : unit.placements) {
-      if (place.parameter == parameter) return {&unit, place.begin};
+      if (place.parameter != parameter) continue;
+      const int64_t numel = plan.graphs[0].parameters[size_t(parameter)].real_numel;
+      return {&unit, {place.begin, place.begin + numel}};
     }
   }
   ZERO_REQUIRE(false, "parameter ", parameter, " lies in no unit");
 }
-
-}  // namespace
 
 std::vector<int32_t> parameters_by_name(const graph::Graph& graph) {
   std::vector<int32_t> order(graph.parameters.size());
@@ -36,8 +33,8 @@ std::vector<int32_t> parameters_by_name(const graph::Graph& graph) {
 
 void join_state(const StateView& view, const Peers& peers, StateKind kind, int32_t parameter,
                 const std::function<void(std::span<const float>)>& visit) {
-  const auto [unit, begin] = locate(*view.plan, parameter);
-  const int64_t end = begin + view.plan->graphs[0].parameters[size_t(parameter)].real_numel;
+  const auto [unit, range] = locate(*view.plan, parameter);
+  const auto [begin, end] = range;
   std::vector<float> piece;
   for (int64_t first = begin, last; first < end; first = last) {
     const int64_t shard = unit->optimizer_sharded ? first / unit->shard_numel : 0;

@@ -209,6 +209,19 @@ Json head_json(const SummaryParts& parts) {
             {"eval_seconds", parts.evaluation_seconds}}}};
 }
 
+/// Null where they are left out.
+struct StateHashes {
+  Json sha256, xxh3;
+};
+
+StateHashes hashes_of(const SummaryParts& parts) {
+  if (!parts.hashes_state) return {};
+  const StateView view = parts.engine.view();
+  const Peers& peers = parts.session.peers();
+  return {.sha256 = state_sha256(view, peers),
+          .xxh3 = state_xxh3(view, peers, parts.session.threads())};
+}
+
 }  // namespace
 
 // Read during a step, where nothing allocates: no stream.
@@ -224,7 +237,7 @@ int64_t proportional_set_bytes() {
 
 std::string summary_json(const SummaryParts& parts) {
   const std::vector<std::string> texts = parts.session.peers().gather(own_report(parts));
-  const std::string digest = state_sha256(parts.engine.view(), parts.session.peers());
+  const StateHashes hashes = hashes_of(parts);
   const DiskReport disk = disk_report(parts.session.peers(), parts.engine, parts.plan.forecast);
   if (!parts.session.is_first()) return "";
   std::vector<Json> ranks;
@@ -236,7 +249,8 @@ std::string summary_json(const SummaryParts& parts) {
     json["eval_step"] = parts.outcome.evaluation->step;
     json["eval_tokens"] = parts.outcome.evaluation->tokens;
   }
-  json["state_sha256"] = digest;
+  json["state_sha256"] = hashes.sha256;
+  json["state_xxh3"] = hashes.xxh3;
   json["memory"] = memory_json(parts, ranks);
   json["sent"] = traffic_json(parts);
   json["disk"] = disk_table(parts, disk);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A training begins with the weights, or goes on with the state, of another one, or is refused."""
 import shutil
+import json
 import struct
 
-from program import Program, check
+from program import Program, check, state_of
 
 GO_ON = "checkpoint.resume=auto"
 # Nothing is updated, so that what a run ends with is what it began with.
@@ -86,10 +87,9 @@ def state_of_another_run_goes_on(program):
     wanted, _ = began(program, 1, "straight", "run.steps=8")
     began(program, 1, "half", "run.steps=8", "run.stop_at=5")
     result, _ = began(program, 1, "rest", "run.steps=8", "checkpoint.resume_from=runs/half")
-    metrics = {name: (program.folder / f"runs/{name}/summary.json").read_text()
-               for name in ("straight", "rest")}
     check("going on from step 5, runs/half" in result.out, "it says from where", result)
-    states = [text.split('"state_sha256"')[1].split(",")[0] for text in metrics.values()]
+    states = [state_of(json.loads((program.folder / f"runs/{name}/summary.json").read_text()))
+              for name in ("straight", "rest")]
     check(states[0] == states[1], f"the same bytes: {states}", wanted)
     refused(program, 3, ["architecture"], "run.steps=8", "model.width=32",
             "checkpoint.resume_from=runs/half")

@@ -39,7 +39,7 @@ def main():
         result = contained(program, start, *program.launch_line(2), "tiny.toml", *settings, env=env)
         check(result.finished(), f"{env}: trains to the end", result)
         check(not result.err, f"{env}: nothing on stderr", result)
-        same = result.summary["state_sha256"] == plain.summary["state_sha256"]
+        same = result.state() == plain.state()
         check(same, f"{env}: the same bits as outside", result)
     report = contained(program, start, str(program.zeroapp), "doctor")
     check(report.status == 0, f"doctor: status 0, not {report.status}", report)

@@ -40,7 +40,7 @@ def last_launches(program, count):
 
 
 def state(result):
-    return result.summary["state_sha256"]
+    return result.state()
 
 
 def whole_run(program):

@@ -22,7 +22,7 @@ LAMB = ("optimizer.type=LAMB",)
 
 
 def outcome(result):
-    return ([line["loss_hex"] for line in result.metrics], result.summary["state_sha256"],
+    return ([line["loss_hex"] for line in result.metrics], result.state(),
             result.summary["eval_loss"])
 
 

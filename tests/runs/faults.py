@@ -26,7 +26,7 @@ class Faults(Program):
         self.log = self.folder / "calls"
         whole = self.go_on()
         check(whole.finished(), "a run without faults finishes", whole)
-        self.state = whole.summary["state_sha256"]
+        self.state = whole.state()
         shutil.rmtree(self.runs)
         half = self.go_on("run.stop_at=4")
         check("saved step 4" in half.out, "its first half is saved", half)
@@ -88,6 +88,6 @@ class Faults(Program):
         check(step >= acknowledged, f"{what}: from step {step} of {acknowledged}", result)
         if begun.group(1):
             check(result.finished(), f"{what}: it finishes", result)
-            check(result.summary["state_sha256"] == self.state, f"{what}: the same bytes", result)
+            check(result.state() == self.state, f"{what}: the same bytes", result)
             check(self.latest() == f"step{STEPS:08d}", f"{what}: the last is the latest", result)
         check(not self.leftovers(), f"{what}: nothing stays behind: {self.leftovers()}", result)

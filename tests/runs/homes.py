@@ -38,7 +38,7 @@ def bytes_of(program, *settings):
 
 def outcome(result):
     check(result.finished(), "trains to the end", result)
-    return [line["loss_hex"] for line in result.metrics], result.summary["state_sha256"]
+    return [line["loss_hex"] for line in result.metrics], result.state()
 
 
 def homes_of(result):

@@ -51,7 +51,7 @@ def killed_between_name_and_files(faults):
     broken = faults.run_faulty("run.output=runs/new", CALL=between, ACTION="kill", **first)
     check(list((faults.runs / "new/checkpoints").glob("step*")), "so has one of the first", broken)
     result = faults.wait(faults.start(2, *faults.settings, "run.output=runs/new"), run="new")
-    check(result.finished() and result.summary["state_sha256"] == faults.state,
+    check(result.finished() and result.state() == faults.state,
           "nor from beginning", result)
 
 

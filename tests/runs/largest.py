@@ -22,7 +22,7 @@ def training_equals_the_run_with_that_number(program, limit):
           result)
     check("\"max\" is 2 within" in result.out, "the head of the run says so", result)
     plain = program.train(2, "train_micro_batch_size_per_gpu=2", limit)
-    check(plain.summary["state_sha256"] == result.summary["state_sha256"], "the same bits", plain)
+    check(plain.state() == result.state(), "the same bits", plain)
 
 
 def plan_and_dry_run_agree(program, limit):

@@ -21,7 +21,7 @@ def train(program, ranks, comm):
     for verb, sent in result.summary["sent"].items():
         counts = {key: sent[key] for key in ("calls", "elements", "bytes")}
         check(counts == sent["forecast"], f"{case}: {verb} sends what the plan forecast: {sent}")
-    return [row["loss_hex"] for row in result.metrics], result.summary["state_sha256"]
+    return [row["loss_hex"] for row in result.metrics], result.state()
 
 
 def main():

@@ -54,7 +54,7 @@ class Runs:
 
 def outcome(result):
     check(result.finished(), "trains to the end", result)
-    return [line["loss_hex"] for line in result.metrics], result.summary["state_sha256"]
+    return [line["loss_hex"] for line in result.metrics], result.state()
 
 
 def warnings(result):

@@ -41,7 +41,7 @@ def activations(device, disk):
 
 
 def outcome(result):
-    return ([line["loss_hex"] for line in result.metrics], result.summary["state_sha256"],
+    return ([line["loss_hex"] for line in result.metrics], result.state(),
             result.summary["eval_loss"])
 
 
@@ -165,7 +165,7 @@ def runs_go_on_under_other_homes(program, disk):
                 1, *common, "zero.stage=1", f"run.stop_at={stop}", *home(OPTIMIZER, device, disk),
                 input_file=f"{name}.toml"), name))
             check(parts[-1].finished(), f"{device} of {name} trains to its end", parts[-1])
-        check(parts[1].summary["state_sha256"] == whole.summary["state_sha256"],
+        check(parts[1].state() == whole.state(),
               f"{name}: the bits of one launch", parts[1])
 
 

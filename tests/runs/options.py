@@ -10,8 +10,27 @@ STEPS = 6
 SEED = 1  # the default of run.seed
 
 
+def bits_of_steps(result):
+    return [line["loss_hex"] for line in result.metrics]
+
+
 def bits(result):
-    return [line["loss_hex"] for line in result.metrics], result.summary["state_sha256"]
+    return bits_of_steps(result), result.state()
+
+
+def hashes_are_left_out_where_asked(program, plain):
+    result = trained(program, "run.state_hash=false")
+    check(bits_of_steps(result) == bits_of_steps(plain), "without a hash the same steps", result)
+    hashes = [result.summary[name] for name in ("state_sha256", "state_xxh3")]
+    check(hashes == [None, None], f"null, not {hashes}", result)
+    try:
+        result.state()
+    except SystemExit as refused:
+        check("run.state_hash = true takes them" in str(refused), f"a sentence: {refused}")
+    else:
+        check(False, "null is compared with nothing")
+    hashes = plain.state()
+    check([len(text) for text in hashes] == [64, 32], f"hexadecimal digits: {hashes}", plain)
 
 
 def trained(program, *settings):
@@ -175,6 +194,7 @@ def main():
     a_dry_run_prints_the_plan_and_touches_nothing(program)
     plain = trained(program)
     check(len(plain.metrics) == STEPS, "one line a step", plain)
+    hashes_are_left_out_where_asked(program, plain)
     samples_are_written_once_at_the_end(program, plain)
     samples_are_decoded_by_the_runs_tokenizer(program)
     samples_that_cannot_be_are_refused_at_the_start(program, plain)

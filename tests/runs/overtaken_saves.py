@@ -87,7 +87,7 @@ def overtaken_saves_are_of_their_step(program, homes, precision, ranks):
     runs.rename(resting)
     beside = trained_beside(program, ranks, *settings)
     check(beside.finished(), f"{case}: trains beside its saves", beside)
-    check(beside.summary["state_sha256"] == alone.summary["state_sha256"],
+    check(beside.state() == alone.state(),
           f"{case}: saves beside training change no bit", beside)
     require_overtaken(case, beside)
     require_same_bytes(case, SAVES, runs, resting)
@@ -96,7 +96,7 @@ def overtaken_saves_are_of_their_step(program, homes, precision, ranks):
         shutil.rmtree(runs / f"tiny/checkpoints/step{step:08d}")
     again = program.train(ranks, *SETTINGS, *settings, "checkpoint.async=true")
     check("going on from step 3" in again.out, f"{case}: it goes on", again)
-    check(again.summary["state_sha256"] == alone.summary["state_sha256"],
+    check(again.state() == alone.state(),
           f"{case}: from what the save found", again)
     print(f"{case}: steps overtake saves, whose bytes are those of their steps")
 

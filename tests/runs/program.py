@@ -40,6 +40,15 @@ resume = "never"
 BLOCK_BYTES = 256 << 10
 
 
+def state_of(summary):
+    """Both hashes of a run's last state; a run without them cannot be compared."""
+    hashes = summary["state_sha256"], summary["state_xxh3"]
+    if None in hashes:
+        sys.exit(f"the summary has the hashes {hashes}: nothing to compare; "
+                 "run.state_hash = true takes them")
+    return hashes
+
+
 class Result:
     """One finished run: status, words and files; without them metrics is [] and summary None."""
 
@@ -50,6 +59,9 @@ class Result:
         if metrics.exists():
             self.metrics = [json.loads(line) for line in metrics.read_text().splitlines()]
         self.summary = json.loads(summary.read_text()) if summary.exists() else None
+
+    def state(self):
+        return state_of(self.summary)
 
     def error_lines(self):
         return [line for line in self.err.splitlines() if line.startswith("zeroapp: error")]

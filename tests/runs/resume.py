@@ -52,7 +52,7 @@ def require_same(result, wanted, what):
     check(losses[0] == losses[1], f"{what}: the same losses: {losses}", result)
     check([line["step"] for line in result.metrics] == list(range(1, STEPS + 1)),
           f"{what}: every step once", result)
-    check(result.summary["state_sha256"] == wanted.summary["state_sha256"],
+    check(result.state() == wanted.state(),
           f"{what}: the same state", result)
     seconds = sum(line["step_ms"] for line in result.metrics) / 1000
     check(abs(result.summary["train_seconds"] - seconds) < 0.001 * STEPS,
@@ -136,7 +136,7 @@ def other_ranks_and_stages(program, precision, others):
     wanted = straight(program, 1, *REPRODUCIBLE, precision, "train_micro_batch_size_per_gpu=1")
     folder = fresh(program)
     first = train(program, 2, *REPRODUCIBLE, precision, "zero.stage=3", "run.stop_at=5")
-    state = first.summary["state_sha256"]
+    state = first.state()
     shutil.rmtree(program.folder / "saved", ignore_errors=True)
     shutil.copytree(folder, program.folder / "saved", symlinks=True)
     for ranks, stage, batch in others:
@@ -147,7 +147,7 @@ def other_ranks_and_stages(program, precision, others):
         settings = (sums, precision, f"zero.stage={stage}", f"train_batch_size={batch}")
         (folder / "summary.json").unlink()  # so that the end is reached again, without a step
         loaded = train(program, ranks, *settings, "run.stop_at=5")
-        check(loaded.finished() and loaded.summary["state_sha256"] == state,
+        check(loaded.finished() and loaded.state() == state,
               f"2 ranks, stage 3 to {ranks}, {stage}: the same state", loaded)
         result = train(program, ranks, *settings)
         if batch == 8:

@@ -42,6 +42,8 @@ def of_training(result, folder):
     for line in result.metrics:
         for key in OF_A_STEP:
             yield f"{key}.{line['step']}", line.get(key)
+    if result.summary["state_sha256"] is None:
+        sys.exit("same_bits: a run has no hash of its state; run.state_hash = true takes it")
     for key in OF_A_RUN:
         yield from flat(result.summary.get(key), key)
     yield from tensors(folder / "model", "tensor")

@@ -65,6 +65,9 @@ struct SessionConfig {
   /// On a GPU: kernels of a lane are recorded as graphs and queued as a whole; false queues them
   /// one by one, slower, to find out which of them fails.
   bool record = true;
+  /// The hashes of the state at a run's end, in summary.json; false leaves them out, and null
+  /// there.
+  bool state_hash = true;
   /// Whose rates choose buffers and where units are updated: a machine file of `zeroapp calibrate`
   /// or a built-in profile; "" = the profile of the device.
   std::string machine;

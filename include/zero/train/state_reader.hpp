@@ -13,6 +13,13 @@ namespace zero::train {
 /// Parameter indices in the order of their names.
 std::vector<int32_t> parameters_by_name(const graph::Graph& graph);
 
+/// Where a parameter lies, without padding.
+struct Located {
+  const plan::Unit* unit;
+  UnitRange range;
+};
+Located locate(const plan::Plan& plan, int32_t parameter);
+
 /// Joins one state of one parameter, without padding, on rank 0 from the ranks that hold it, in
 /// pieces of at most 4 MiB in the order of its elements: `visit` sees each piece there and nothing
 /// elsewhere. Collective: all ranks ask for the same parameters in the same order.

@@ -21,13 +21,14 @@ struct SummaryParts {
   double train_seconds = 0;    ///< of this launch's steps
   double earlier_seconds = 0;  ///< of the steps of the launches that it goes on from
   double evaluation_seconds = 0;
-  int64_t done = 0;  ///< the step that this launch began behind
+  int64_t done = 0;          ///< the step that this launch began behind
+  bool hashes_state = true;  ///< else the hashes are null
 };
 
 /// summary.json: planned and allocated bytes, what was in use of a device before them, peak PSS,
 /// traffic to peers and disks beside its forecast, times and bytes of each lane and times of each
-/// region over ranks, state_sha256. steps, updates and train_seconds are of all launches together,
-/// the rest is of this one. Collective; the text is on rank 0, "" elsewhere.
+/// region over ranks, state_sha256 and state_xxh3. steps, updates and train_seconds are of all
+/// launches together, the rest is of this one. Collective; the text is on rank 0, "" elsewhere.
 std::string summary_json(const SummaryParts& parts);
 
 }  // namespace zero::train

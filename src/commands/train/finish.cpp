@@ -145,7 +145,8 @@ void Run::report() {
                            .train_seconds = log_ ? log_->seconds() : 0,
                            .earlier_seconds = log_ ? log_->earlier_seconds() : 0,
                            .evaluation_seconds = evaluation_seconds_,
-                           .done = done()});
+                           .done = done(),
+                           .hashes_state = config_.run.state_hash});
   if (folder_) write_file("summary.json", summary);
   say(train::lane_table(engine_->lanes()));
   say(train::disk_text(train::disk_report(session_.peers(), *engine_, plan_.forecast),
