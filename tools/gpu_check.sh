@@ -61,26 +61,12 @@ end=$((SECONDS + 60 * minutes))
 # shellcheck source=tools/gpu_checks.sh
 . "$root/tools/gpu_checks.sh"
 
-bundle=$root/build/bundle launcher=mpirun
-zeroapp=$cuda_folder/src/zeroapp tests=$cuda_folder/tests rates=$cuda_folder/perf/$gpu_rates
-if [ ! -x "$zeroapp" ] && [ -x "$bundle/bin/zeroapp" ]; then
-  zeroapp=$bundle/bin/zeroapp tests=$bundle/bin rates=$bundle/bin/$gpu_rates
-  launcher=$bundle/bin/mpirun
-  if [ -z "$lists" ]; then link_cuda_libraries "$bundle"; fi
-elif [ ! -x "$zeroapp" ] && [ -z "$lists" ]; then
+find_programs
+if [ ! -x "$zeroapp" ] && [ -z "$lists" ]; then
   build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
   end=$((SECONDS + 60 * minutes))
 fi
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONDONTWRITEBYTECODE=1
-# The tests send from memory that a GPU shares, and another process may fail to copy out of it.
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-# All ranks are on this machine: a launcher needs no ssh then, and NCCL no network but loopback.
-export OMPI_MCA_plm="${OMPI_MCA_plm:-isolated}" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
-export PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"  # compute-sanitizer
-export SHARE_DEVICE=1  # tests/runs/program.py: the ranks of a test drive one GPU
-
-# What OpenMP and MPI count, and what interposes on calls, has no meaning on a device.
-not_of_devices='Stream.RunsWorkOnItsOwnNumberOfThreads:*Product.*Threads*'
+prepare_environment
 
 # check_test NAME SHARE RANKS PROGRAM: ranks say themselves whether they passed.
 check_test() {

@@ -63,6 +63,32 @@ link_cuda_libraries() {
   link_cudnn "$1" "${folders[@]}"
 }
 
+# find_programs: sets zeroapp, tests, rates and launcher: those of build/cuda-release, or of a
+# bundle where there is no such build, linked to this machine's CUDA unless checks are only listed.
+find_programs() {
+  local bundle=$root/build/bundle
+  zeroapp=$cuda_folder/src/zeroapp tests=$cuda_folder/tests rates=$cuda_folder/perf/$gpu_rates
+  launcher=mpirun
+  if [ -x "$zeroapp" ] || [ ! -x "$bundle/bin/zeroapp" ]; then return 0; fi
+  zeroapp=$bundle/bin/zeroapp tests=$bundle/bin rates=$bundle/bin/$gpu_rates
+  launcher=$bundle/bin/mpirun
+  if [ -z "${lists:-}" ]; then link_cuda_libraries "$bundle"; fi
+}
+
+# prepare_environment: what launchers, tests and NCCL are told on one machine with one GPU.
+prepare_environment() {
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONDONTWRITEBYTECODE=1
+  # The tests send from memory that a GPU shares, and another process may fail to copy out of it.
+  export OMPI_MCA_btl_vader_single_copy_mechanism=none
+  # All ranks are on this machine: a launcher needs no ssh then, and NCCL no network but loopback.
+  export OMPI_MCA_plm="${OMPI_MCA_plm:-isolated}" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
+  export PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"  # compute-sanitizer
+  export SHARE_DEVICE=1  # tests/runs/program.py: the ranks of a test drive one GPU
+}
+
+# What OpenMP and MPI count, and what interposes on calls, has no meaning on a device.
+not_of_devices='Stream.RunsWorkOnItsOwnNumberOfThreads:*Product.*Threads*'
+
 order=() failed=0 cut=0 only=${only:-} lists=${lists:-} end=${end:-0} part=${part:-}
 declare -A results
 

@@ -2,7 +2,7 @@
 """How fast one GPT-2 trains on one GPU: some steps on synthetic tokens of length 1024.
 
 usage: gpu_speed.py ZEROAPP MODEL MICRO_BATCH [key=value ...] [--tokens N] [--fp16] [--steps N]
-                    [--to FILE]
+                    [--to FILE] [--trace FILE]
 
 MODEL is a name that zeroapp knows, or layers x width x heads, as 16x4096x32. Prints tokens/s, the
 median of the steps behind the first quarter, as a share of the 989 TFLOP/s that Hopper's data sheet
@@ -10,6 +10,7 @@ promises in 16 bits, and what took the device's time; a model costs 6 N + 6 L C 
 (src/model/README.md). The first two steps never count: the first measures products op by op, the
 second is recorded. "exposed" is the time a step in which compute waited for transfers, disks or
 peers. --tokens is of a step, by default one micro-batch. --to appends the same as a line of JSON.
+--trace keeps the last steps, op by op, which are then queued one by one and slower.
 
 Ends with 77 where the model does not fit the device, and with 1 where the training failed, or ran
 on a GPU without cuDNN's attention, several times slower: such a figure tells nothing of the model.
@@ -18,6 +19,7 @@ import argparse
 import json
 import pathlib
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -41,9 +43,9 @@ train = "synthetic"
 sequence_length = {length}
 [run]
 steps = {steps}
+state_hash = false
 output = "run"
 [optimizer]
-state_hash = false
 lr = 1e-4
 [{dtype}]
 enabled = true
@@ -69,11 +71,15 @@ def train(zeroapp, place, options):
     path.write_text(INPUT.format(batch=batch, micro=options.micro, size=shape_of(options.model)[2],
                                  length=LENGTH, steps=options.steps,
                                  dtype="fp16" if options.fp16 else "bf16"))
-    result = subprocess.run([str(zeroapp), str(path), *options.settings], cwd=place, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    traced = ["profile.trace=true"] if options.trace else []
+    result = subprocess.run([str(zeroapp), str(path), *traced, *options.settings], cwd=place,
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            check=False)
     if result.returncode != 0:
         print(result.stdout[-2000:])
         sys.exit(NOT_JUDGED if result.returncode == DOES_NOT_FIT else 1)
+    if options.trace:
+        shutil.copyfile(place / "run" / "trace.json", options.trace)
     metrics = (place / "run" / "metrics.jsonl").read_text().splitlines()
     return ([json.loads(line) for line in metrics],
             json.loads((place / "run" / "summary.json").read_text()))
@@ -124,6 +130,7 @@ def parse():
     parser.add_argument("--tokens", type=int)
     parser.add_argument("--fp16", action="store_true")
     parser.add_argument("--to", type=pathlib.Path)
+    parser.add_argument("--trace", type=pathlib.Path)
     options = parser.parse_intermixed_args()
     if options.steps <= COLD_STEPS:
         parser.error(f"--steps {options.steps}: the first {COLD_STEPS} do not count; at least "

@@ -291,7 +291,8 @@ def kernel_tests():
 def sanitized_patterns():
     """Of each call the patterns of tests that it takes, and of those that it leaves."""
     script = (ROOT / "tools/gpu_check.sh").read_text()
-    never, = re.findall(r"^not_of_devices='(.+)'", script, re.M)
+    parts = (ROOT / "tools/gpu_checks.sh").read_text()
+    never, = re.findall(r"^not_of_devices='(.+)'", parts, re.M)
     calls = re.findall(r"""^ *check_memory "[^"]+" \d+((?:[\s\\]+'[^']+')+)$""", script, re.M)
     expect(len(calls) == len(re.findall(r"^ *check_memory \"", script, re.M)) > 5, calls)
     for taken, *left in (re.findall("'([^']+)'", call_of) for call_of in calls):

@@ -65,6 +65,9 @@ def main():
     bytes_of = found["device_bytes"]
     check(bytes_of["planned"] == bytes_of["allocated"] > 0 and bytes_of["before"] is None, found)
     check("tokens/s" in result.stdout, result.stdout)
+    trace = program.folder / "trace.json"
+    result = measure(program, "1x64x2", "--steps", "4", "--trace", str(trace))
+    check(result.returncode == 0 and json.loads(trace.read_text()), f"a trace: {result.stderr}")
     check(found["libraries"]["products"] != "", found)
     check(pretended(program, found, "cuDNN 9.19") == 0, "a GPU with cuDNN's attention")
     check(pretended(program, found, "") == 1, "without it no figure counts")
