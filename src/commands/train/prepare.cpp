@@ -35,38 +35,7 @@ train::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
           .source = "a guess"};
 }
 
-/// Keys that act on GPUs alone, where they ask for something.
-void warn_of_keys_of_devices(const ConfigInput& input) {
-  const auto tell = [&](const std::string& key, const char* value, const char* why) {
-    warn(text(input.written.at(key).place, ": ", key, ": ", value,
-              " changes nothing: this program is built for the host, ", why));
-  };
-  const SessionConfig& run = input.config.run;
-  if (run.share_device) {
-    tell("run.share_device", "true", "where ranks share the cores anyway; write false");
-  }
-  if (!run.record) tell("run.record", "false", "which records no kernels; write true");
-}
-
 }  // namespace
-
-void Run::read_input() {
-  enter(train::Stage::input);
-  session_.together([&] { input_ = read_config_file(line_.input, line_.overrides); });
-  if (session_.is_first()) {
-    for (const std::string& warning : input_.warnings) warn(warning);
-    if (!drives_devices()) warn_of_keys_of_devices(input_);
-  }
-  if (session_.is_first()) {
-    const std::string unpinned = train::vain_pin_memory(input_, drives_devices());
-    if (!unpinned.empty()) warn(unpinned);
-  }
-  train::require_same(session_, "the program", version());
-  train::require_same_settings(session_, effective_toml(input_));
-  config_ = input_.config;
-  if (config_.run.watchdog) session_.lookout().set_patience(double(config_.run.watchdog));
-  session_.start_threads(config_.run.threads, config_.run.share_device);
-}
 
 void Run::compile_plan() {
   enter(train::Stage::plan);
