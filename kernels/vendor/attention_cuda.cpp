@@ -10,6 +10,9 @@ namespace zero::kernels {
 namespace vendor {
 namespace {
 
+/// Of the process, set before its first attention.
+AttentionRules rules_of_attention;
+
 void check(const AttentionExtents& extents, const DropoutSite& site) {
   ZERO_REQUIRE(
       extents.samples > 0 && extents.length > 0 && extents.heads > 0 && extents.head_width > 0,
@@ -21,6 +24,14 @@ void check(const AttentionExtents& extents, const DropoutSite& site) {
     refuse(Exit::kUsage, "heads of ", extents.head_width, ": attention on a GPU takes at most ",
            kHeadWidthMost, " - choose more heads");
   }
+}
+
+template <class T>
+AttentionProblem problem_of(const AttentionExtents& extents, const DropoutSite& site) {
+  return {.extents = extents,
+          .dtype = dtype_of<T>(),
+          .dropout = site.probability,
+          .deterministic = rules_of_attention.deterministic};
 }
 
 /// One call of the library, with its pieces of scratch.
@@ -110,6 +121,8 @@ int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, in
   return vendor::either_scratch_bytes(extents, dtype);
 }
 
+void set_attention_rules(const AttentionRules& rules) { vendor::rules_of_attention = rules; }
+
 const char* attention_library() { return vendor::cudnn_name().c_str(); }
 
 template <class T>
@@ -117,7 +130,7 @@ void attention(Stream& stream, const AttentionExtents& extents, const DropoutSit
                const StepInputs* inputs, const AttentionArrays<T>& arrays) {
   vendor::check(extents, site);
   if constexpr (sizeof(T) == 2) {
-    const vendor::AttentionProblem problem{extents, dtype_of<T>(), site.probability};
+    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
     if (vendor::cudnn_takes(problem))
       return vendor::library_attention<T>(stream, problem, site, inputs, arrays);
   }
@@ -129,7 +142,7 @@ void attention_backward(Stream& stream, const AttentionExtents& extents, const D
                         const StepInputs* inputs, const AttentionGradArrays<T>& arrays) {
   vendor::check(extents, site);
   if constexpr (sizeof(T) == 2) {
-    const vendor::AttentionProblem problem{extents, dtype_of<T>(), site.probability};
+    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
     if (vendor::cudnn_takes(problem))
       return vendor::library_attention_backward<T>(stream, problem, site, inputs, arrays);
   }

@@ -200,6 +200,8 @@ void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backwa
   backward ? vendor::prepare_backward(extents, compute) : vendor::prepare_forward(extents, compute);
 }
 
+void set_attention_rules(const AttentionRules&) {}
+
 const char* attention_library() { return ""; }
 
 template <class T>

@@ -15,7 +15,8 @@ namespace zero::kernels::vendor {
 struct AttentionProblem {
   AttentionExtents extents;
   Dtype dtype;
-  float dropout;  ///< probability of zeroing
+  float dropout;              ///< probability of zeroing
+  bool deterministic = true;  ///< gradients are added in a fixed order
 
   bool operator==(const AttentionProblem&) const = default;
 };

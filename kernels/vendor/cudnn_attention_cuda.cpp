@@ -134,8 +134,9 @@ class Builder {
 
   std::shared_ptr<Graph> backward() {
     fe::graph::SDPA_backward_attributes attributes;
-    // Sums of a fixed order: a default run promises the same bits at every home and schedule too.
-    set(attributes.set_name("attention_backward").set_deterministic_algorithm(true));
+    // A default run, too, promises the same bits at every home and schedule.
+    set(attributes.set_name("attention_backward")
+            .set_deterministic_algorithm(problem_.deterministic));
     Tensor_attributes logsumexp;
     describe_logsumexp(logsumexp.set_name("logsumexp"));
     auto [dq, dk, dv] =

@@ -12,12 +12,12 @@ namespace zero::kernels::vendor {
 /// build can use.
 const std::string& cudnn_name();
 
-/// Whether cuDNN computes the problem, in both directions: it has deterministic plans for both that
-/// keep to library_workspace_bytes(). The first call with a problem makes the plans for the device
-/// in use: that takes a second or two, memory of host and device, and no stream that is captured.
-/// No other call does. The answer depends on the problem, the GPU and the library alone, so it is
-/// the same in every launch and on every rank. Where it is no, the first call with that reason says
-/// it on stderr. Thread-safe.
+/// Whether cuDNN computes the problem, in both directions: it has plans for both that keep to
+/// library_workspace_bytes(), the gradient's deterministic where the problem says so. The first
+/// call with a problem makes the plans for the device in use: that takes a second or two, memory of
+/// host and device, and no stream that is captured. No other call does. The answer depends on the
+/// problem, the GPU and the library alone, so it is the same in every launch and on every rank.
+/// Where it is no, the first call with that reason says it on stderr. Thread-safe.
 bool cudnn_takes(const AttentionProblem& problem);
 
 /// Arrays on the device, heads padded, addresses multiples of 16 bytes; dtypes and shapes as in

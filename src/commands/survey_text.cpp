@@ -30,7 +30,8 @@ std::string state_of(const train::StepSurvey& step, train::SurveyDepth depth) {
   const std::string streak =
       step.skipped > 0 ? text(", in a streak of ", counted(step.skipped, "skipped step")) : "";
   return text(read ? "verifies" : "complete, blocks not read",
-              step.weights_only ? ", weights alone" : "", streak);
+              step.weights_only ? ", weights alone" : "",
+              step.in_any_order ? ", attention fast: no other run gives these bytes" : "", streak);
 }
 
 Json optional_json(const std::optional<int64_t>& step) { return step ? Json(*step) : Json(); }
@@ -46,6 +47,7 @@ Json step_json(const train::StepSurvey& step) {
           {"compute", step.compute},
           {"verifies", step.verifies()},
           {"weights_only", step.weights_only},
+          {"deterministic", !step.in_any_order},
           {"healthy", step.skipped == 0},
           {"problems", step.problems}};
 }

@@ -108,6 +108,12 @@ std::string absent_block(const RunConfig& c) {
               ", counted from 0; write at most ", layers - 1);
 }
 
+std::string any_order_of_sums(const RunConfig& c) {
+  if (c.numerics.attention != AttentionOrder::fast || !c.numerics.reproducible) return "";
+  return "gradients of attention that are added in any order have other bytes in each run; write "
+         "numerics.attention = \"deterministic\", or numerics.reproducible = false";
+}
+
 std::string two_halves(const RunConfig& c) {
   if (!c.fp16.enabled || !c.bf16.enabled) return kFine;
   return "fp16 and bf16 exclude each other; set one of them to false";
@@ -342,6 +348,9 @@ std::vector<Rule> model_rules() {
 
 std::vector<Rule> number_rules() {
   return {
+      {.keys = {"numerics.attention", "numerics.reproducible"},
+       .broken = any_order_of_sums,
+       .example = {"numerics.attention = \"fast\"", "numerics.reproducible = true"}},
       {.keys = {"fp16.enabled", "bf16.enabled"},
        .broken = two_halves,
        .example = {"fp16.enabled = true", "bf16.enabled = true"}},

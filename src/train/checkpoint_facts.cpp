@@ -18,7 +18,7 @@ namespace {
 
 /// Far from the end of 64 bits, whatever is drawn after them.
 constexpr int64_t kMostSamples = int64_t(1) << 62;
-constexpr const char* kDataFact = "data";
+constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic";
 constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
                      *kBestTokens = "best.eval_tokens";
 
@@ -149,6 +149,16 @@ DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& fo
   refuse(Exit::kInput, folder, ": ", problem);
 }
 
+bool adds_in_any_order(const Facts& facts) {
+  return fact(facts, kArithmeticFact).find(kAnyOrder) != std::string::npos;
+}
+
+std::string any_order_note(const Facts& saved, const Facts& now) {
+  if (!adds_in_any_order(saved) && !adds_in_any_order(now)) return "";
+  return "numerics.attention = \"fast\": the bytes are not those of a run that never stopped, nor "
+         "of any other";
+}
+
 bool is_weights_only(const Facts& facts) { return fact(facts, kWeightsOnlyFact) == "true"; }
 
 std::string architecture_of(const model::Gpt2& model) {
@@ -193,12 +203,19 @@ std::optional<Evaluation> best_in(const Facts& facts) {
   return known ? std::optional(best) : std::nullopt;
 }
 
-/// Where a library computes attention, it is named too, and that it fuses what follows products.
+std::string attention_text(const std::string& library, const RunConfig& config) {
+  if (library.empty()) return "";
+  const bool fast = config.numerics.attention == AttentionOrder::fast;
+  return text(library, fast ? text(" ", kAnyOrder) : "", ", ");
+}
+
+/// Where a library computes attention, it is named too, in which order it adds gradients where that
+/// is any, and that what follows products is fused.
 std::string arithmetic_text(const FactParts& parts) {
   const std::string attention = kernels::attention_library();
   const bool fuses = fuses_products(parts.config, kernels::fuses_products());
   return text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
-              fuses ? "fused, " : "", attention.empty() ? "" : attention + ", ", parts.threads,
+              fuses ? "fused, " : "", attention_text(attention, parts.config), parts.threads,
               " threads a rank");
 }
 
@@ -212,7 +229,7 @@ Facts launch_facts(const FactParts& parts) {
           {kDescriptionFact, parts.description},
           {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},
           {kDataFact, parts.data},
-          {"arithmetic", arithmetic_text(parts)},
+          {kArithmeticFact, arithmetic_text(parts)},
           {kConfigurationFact, parts.configuration},
           {"build", parts.program}};
 }
@@ -236,7 +253,7 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
     if (!is_free(key)) changes.listed.push_back(text(key, " = ", was, ", now ", is));
     changes.may_end_streak |= may_end_streak(key);
   }
-  const std::string &was = fact(saved, "arithmetic"), &is = fact(now, "arithmetic");
+  const std::string &was = fact(saved, kArithmeticFact), &is = fact(now, kArithmeticFact);
   if (was != is) changes.listed.push_back(text("arithmetic: ", was, ", now ", is));
   changes.other_precision = fact(saved, "compute") != fact(now, "compute");
   return changes;

@@ -18,6 +18,15 @@ inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFa
 /// Whether a checkpoint holds weights alone, from which no training goes on.
 bool is_weights_only(const Facts& facts);
 
+/// What a checkpoint's record of arithmetic says of attention whose gradients a GPU adds as they
+/// come, numerics.attention = "fast": no other run gives the same bytes.
+inline constexpr const char* kAnyOrder = "with sums in any order";
+bool adds_in_any_order(const Facts& facts);
+/// What a resume says where that holds of the checkpoint or of what goes on from it; else "".
+std::string any_order_note(const Facts& saved, const Facts& now);
+/// Of that record what names the library of attention, up to its comma; "" where there is none.
+std::string attention_text(const std::string& library, const RunConfig& config);
+
 /// "gpt2 of 2 layers of 64 with 2 heads, 256 tokens, 32 positions"
 std::string architecture_of(const model::Gpt2& model);
 

@@ -214,6 +214,10 @@ std::vector<std::string> Checkpointer::changes(const Start& start) const {
   return changes_since(start.manifest.facts, facts_, config_.data.changed).listed;
 }
 
+std::string Checkpointer::bytes_note(const Start& start) const {
+  return any_order_note(start.manifest.facts, facts_);
+}
+
 bool Checkpointer::load(const Start& start, Engine& engine) {
   if (!verify(start, &engine)) return false;
   take_state(start, engine);

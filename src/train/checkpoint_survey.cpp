@@ -48,6 +48,7 @@ void describe(const Manifest& manifest, StepSurvey& step) {
   step.stage = fact("stage");
   step.compute = fact("compute");
   step.weights_only = is_weights_only(manifest.facts);
+  step.in_any_order = adds_in_any_order(manifest.facts);
   step.skipped = streak_in(manifest).skipped;
 }
 

@@ -11,6 +11,7 @@
 #include "zero/comm/nccl.hpp"
 #include "zero/comm/shm.hpp"
 #include "zero/device/device.hpp"
+#include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/train/initial_weights.hpp"
 #include "zero/train/progress.hpp"
@@ -84,6 +85,7 @@ Engine::Engine(Session& session, const Build& build, const run::Rules& rules,
   // What is measured may differ from run to run, and so may the bits that come of it.
   kernels::set_product_rules(
       {.measure = !build_.plan.request.reproducible, .cache = product_cache()});
+  kernels::set_attention_rules({.deterministic = !options.fast_attention});
   session_.together([&] {
     device_bytes_before_ = used_device_bytes();
     const run::LaneDisks disks = open_disk(options);

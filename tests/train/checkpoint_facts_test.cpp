@@ -28,6 +28,23 @@ TEST(CheckpointFacts, TheBestEvaluationComesBackBitForBit) {
   EXPECT_FALSE(best_in(facts));
 }
 
+TEST(CheckpointFacts, FastAttentionStandsInTheRecordAndAResumeSaysSo) {
+  RunConfig config;
+  EXPECT_EQ(attention_text("cuDNN 9.19.0", config), "cuDNN 9.19.0, ");
+  config.numerics.attention = AttentionOrder::fast;
+  EXPECT_EQ(attention_text("", config), "") << "our own kernels are deterministic";
+  const Facts fast = {{"arithmetic", attention_text("cuDNN 9.19.0", config) + "1 thread a rank"}};
+  const Facts fixed = {{"arithmetic", "cuDNN 9.19.0, 1 thread a rank"}};
+  EXPECT_TRUE(adds_in_any_order(fast));
+  EXPECT_FALSE(adds_in_any_order(fixed) || adds_in_any_order({}));
+  EXPECT_EQ(any_order_note(fixed, fixed), "");
+  for (const std::string& note : {any_order_note(fast, fixed), any_order_note(fixed, fast)}) {
+    EXPECT_THAT(note, HasSubstr("numerics.attention = \"fast\": the bytes are not those"));
+  }
+  EXPECT_THAT(changes_since(fixed, fast, false).listed,
+              ElementsAre(HasSubstr("now cuDNN 9.19.0 with sums in any order")));
+}
+
 TEST(CheckpointFacts, AStateComesBackBitForBit) {
   kernels::StepState state{};
   state.loss_scale = 65536;

@@ -55,6 +55,21 @@ TEST_F(Surveys, TellWhatIsThere) {
   EXPECT_EQ(step.written.size(), std::string("2000-01-01 00:00:00").size());
 }
 
+TEST_F(Surveys, TellWhereGradientsOfAttentionWereAddedInAnyOrder) {
+  checkpoint::Store store({.root = place_.path(), .writes = true});
+  const std::string temporary = store.begin(11);
+  const OpenFile folder(store.open_folder(temporary));
+  checkpoint::Manifest manifest = write_small_files(folder.descriptor(), 11);
+  manifest.facts["arithmetic"] =
+      "cuBLASLt 13.0, sm_90, cuDNN 9.19.0 with sums in any order, 2 "
+      "threads a rank";
+  store.write_manifest(temporary, manifest);
+  store.publish(temporary, 11);
+  const Survey found = survey();
+  EXPECT_FALSE(found.steps[2].in_any_order);
+  EXPECT_TRUE(found.steps[3].in_any_order);
+}
+
 TEST_F(Surveys, NameEachDamagedFileAndPassItsStepOver) {
   const int64_t block = checkpoint::kShortBlockBytes;
   damage(file(9, "rank00000.h5"), block + 5);

@@ -223,6 +223,9 @@ struct Bf16Config {
 
 enum class GradientDtype { compute, fp32 };
 
+/// In which order a GPU's library adds the gradients of attention: a fixed one, or as they come.
+enum class AttentionOrder { deterministic, fast };
+
 /// [numerics]
 struct NumericsConfig {
   /// The same bytes at every rank count and stage, with the same micro-batch size (slower).
@@ -231,6 +234,9 @@ struct NumericsConfig {
   /// More steps in a row with NaN or Inf end the run. Not under a dynamic loss scale, whose end is
   /// fp16.min_loss_scale.
   int64_t max_bad_steps = 20;
+  /// Of a GPU. fast: no two runs give the same bytes, and none of the promises of equal bytes
+  /// holds.
+  AttentionOrder attention = AttentionOrder::deterministic;
 
   bool operator==(const NumericsConfig&) const = default;
 };

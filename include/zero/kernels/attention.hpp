@@ -25,6 +25,17 @@ int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, in
 /// gradient, is made of: prepare_product(). Nothing on a GPU.
 void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backward);
 
+/// How a library of a GPU may compute it.
+struct AttentionRules {
+  /// Sums of the backward pass have a fixed order; else gradients are added as they come, and two
+  /// calls with the same operands differ in their last bits.
+  bool deterministic = true;
+};
+
+/// For attention that is called from now on; the rules belong to the record of arithmetic choices.
+/// Our own kernels, all that the host has, are deterministic anyway.
+void set_attention_rules(const AttentionRules& rules);
+
 /// The library that computes attention where it can, found while running, for the record of
 /// arithmetic choices: "cuDNN 9.19.0"; "" where all of it is our own.
 const char* attention_library();
@@ -61,6 +72,7 @@ struct AttentionGradArrays {
 };
 
 /// Gradient of attention; probabilities are recomputed from logsumexp, masks from the counter.
+/// Deterministic where set_attention_rules() says so.
 /// Asynchronous on `stream`. Source: Dao et al. 2022, algorithm 4.
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,

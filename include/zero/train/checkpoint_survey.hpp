@@ -18,6 +18,7 @@ struct StepSurvey {
   int ranks = 0;               ///< that wrote it
   std::string stage, compute;  ///< "" where it says nothing of them
   bool weights_only = false;
+  bool in_any_order = false;          ///< a GPU added gradients of attention as they came
   int64_t skipped = 0;                ///< steps of a streak that it lies in; 0: it is healthy
   bool newer_format = false;          ///< this release cannot read it
   std::vector<std::string> problems;  ///< one of each damaged file; none: it verifies

@@ -112,6 +112,8 @@ class Checkpointer {
 
   /// Settings of the checkpoint that are others now and change what is computed.
   std::vector<std::string> changes(const Start& start) const;
+  /// A sentence where going on from there gives other bytes each time; else "".
+  std::string bytes_note(const Start& start) const;
 
   /// The evaluation of a step that is about to be saved: the best one's checkpoint is kept where
   /// checkpoint.best_metric says so.

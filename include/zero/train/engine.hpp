@@ -36,6 +36,7 @@ class Engine {
     DiskSettings disk = {};        ///< of a plan that keeps bytes there
     DiskRates disk_rates = {};     ///< what that disk is expected to do; slower is warned of
     bool draws_weights = true;     ///< false where a checkpoint is loaded next
+    bool fast_attention = false;   ///< of this process: numerics.attention
   };
   /// Takes the memory and the disk and fills in the step state and the initial weights, which
   /// are zeros where they are not drawn. `session`,

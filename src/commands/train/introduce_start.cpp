@@ -22,6 +22,8 @@ std::string Run::start_text() const {
     for (const std::string& change : checkpointer_->changes(*start_from_)) {
       words += text("changed since: ", change, "\n");
     }
+    const std::string bytes = checkpointer_->bytes_note(*start_from_);
+    if (!bytes.empty()) words += bytes + "\n";
     if (!is_of_this_batch(cursor_)) {
       words +=
           text("the data go on behind the ", counted(cursor_.samples, "sample"), " of its steps\n");

@@ -349,12 +349,14 @@ void Run::make_engine() {
   const double least = drives_devices() ? 300 : 30;
   const double patience = std::max(least, 20 * plan_.forecast.step_seconds);
   const double seconds = config_.run.watchdog ? double(config_.run.watchdog) : patience;
-  engine_.emplace(session_, build_, train::rules_of(config_, rates_),
-                  train::Engine::Options{.seed = uint64_t(config_.run.seed),
-                                         .watchdog_seconds = seconds,
-                                         .disk = disk_,
-                                         .disk_rates = outlook_.rates,
-                                         .draws_weights = !start_from_});
+  engine_.emplace(
+      session_, build_, train::rules_of(config_, rates_),
+      train::Engine::Options{.seed = uint64_t(config_.run.seed),
+                             .watchdog_seconds = seconds,
+                             .disk = disk_,
+                             .disk_rates = outlook_.rates,
+                             .draws_weights = !start_from_,
+                             .fast_attention = config_.numerics.attention == AttentionOrder::fast});
 }
 
 void Run::load_initial_weights() {

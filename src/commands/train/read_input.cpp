@@ -26,6 +26,10 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
     tell("run.share_device", "true", "where ranks share the cores anyway; write false");
   }
   if (!run.record) tell("run.record", "false", "which records no kernels; write true");
+  if (input.config.numerics.attention == AttentionOrder::fast) {
+    tell("numerics.attention", "\"fast\"",
+         "whose attention is deterministic; write \"deterministic\"");
+  }
   return warnings;
 }
 

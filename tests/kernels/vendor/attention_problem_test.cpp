@@ -118,6 +118,9 @@ TEST(AttentionProblem, DiffersInWhateverAPlanHoldsFor) {
   other = one;
   other.dropout = 0.0f;
   EXPECT_FALSE(one == other);
+  other = one;
+  other.deterministic = false;
+  EXPECT_FALSE(one == other);
 }
 
 constexpr int64_t kMicroBatches = 8, kSamples = 2;
