@@ -25,7 +25,10 @@ void prepare_product(Stream& stream, const ProductSpec& spec, Dtype in, Dtype ou
 int64_t products_made() { return vendor::gemms_made(); }
 
 void set_product_rules(const ProductRules& rules) {
-  vendor::set_gemm_rules({.measure = rules.measure, .cache = rules.cache});
+  ZERO_REQUIRE(rules.candidates >= 1 && rules.candidates <= vendor::kCandidatesMost, "a choice of ",
+               rules.candidates, " algorithms: 1 to ", vendor::kCandidatesMost);
+  vendor::set_gemm_rules(
+      {.measure = rules.measure, .cache = rules.cache, .candidates = rules.candidates});
 }
 
 const char* product_library() { return vendor::gemm_library(); }

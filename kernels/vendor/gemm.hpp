@@ -43,7 +43,9 @@ struct GemmOperands {
 struct GemmRules {
   bool measure = false;    ///< the fastest of the first few here; else the one it names first
   std::string cache = "";  ///< file that keeps what was measured; "" keeps it in this process
+  int candidates = 8;      ///< so many are measured, at most kCandidatesMost
 };
+inline constexpr int kCandidatesMost = 32;
 
 /// For products whose first call comes later. The host's libraries choose for themselves.
 void set_gemm_rules(const GemmRules& rules);

@@ -71,7 +71,8 @@ cublasLtMatmulAlgo_t algorithm_of(const Algorithm& kept) {
 }
 
 cublasLtMatmulAlgo_t first_named(const LtProduct& product) {
-  const std::vector<cublasLtMatmulAlgo_t> named = named_algorithms(product);
+  const std::vector<cublasLtMatmulAlgo_t> named =
+      named_algorithms(product, chooser().rules.candidates);
   ZERO_REQUIRE(!named.empty(), "cuBLASLt has no algorithm for a product of ", product.name());
   return named.front();
 }
@@ -93,7 +94,7 @@ cublasLtMatmulAlgo_t choose(const StreamState& state, const LtProduct& product,
              const Arena c = spec.accumulate ? Arena(bytes, Place::device) : Arena();
              GemmOperands trial = operands;
              if (spec.accumulate) trial.c = c.data();
-             return measure_lt(state.queue, product, trial);
+             return measure_lt(state.queue, product, trial, chooser().rules.candidates);
            }}};
   return algorithm_of(fastest_way(measured(), ways).algorithm);
 }
@@ -139,7 +140,8 @@ const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
   const Way ways[] = {
       {.name = product.name(),
        .takes = [&](const Algorithm& kept) { return recall_lt(product, kept).has_value(); },
-       .measure = [&] { return measure_lt(state.queue, product, operands); }},
+       .measure =
+           [&] { return measure_lt(state.queue, product, operands, chooser().rules.candidates); }},
       {.name = product.name() + " apart",
        .takes = [](const Algorithm&) { return true; },
        .measure =

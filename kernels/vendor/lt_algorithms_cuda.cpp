@@ -12,8 +12,6 @@
 namespace zero::kernels::vendor {
 namespace {
 
-/// Algorithms that are measured: the best is nearly always among the first few.
-constexpr int kCandidates = 8;
 constexpr int kRepeats = 5;
 
 static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(Algorithm::description));
@@ -74,7 +72,7 @@ cublasStatus_t run_lt(const LtQueue& queue, const LtProduct& product,
                         size_t(kWorkspaceBytes), queue.stream);
 }
 
-std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product) {
+std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product, int most) {
   cublasLtMatmulPreference_t made = nullptr;
   check_lt(cublasLtMatmulPreferenceCreate(&made), "saying what is preferred");
   const LtPreference preference(made);
@@ -86,11 +84,12 @@ std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product) {
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     prefer(preference, which, uint32_t(product.alignment));
-  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> named{};
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidatesMost> named{};
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       library(), product.description.get(), product.left.get(), product.right.get(),
-      product.out.get(), product.out.get(), preference.get(), kCandidates, named.data(), &count);
+      product.out.get(), product.out.get(), preference.get(), std::min(most, kCandidatesMost),
+      named.data(), &count);
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
     if (named[size_t(i)].state == CUBLAS_STATUS_SUCCESS)
@@ -106,9 +105,9 @@ float least_microseconds(cudaStream_t stream, const std::function<void()>& work)
 }
 
 std::optional<Algorithm> measure_lt(const LtQueue& queue, const LtProduct& product,
-                                    const GemmOperands& operands) {
+                                    const GemmOperands& operands, int candidates) {
   std::optional<Algorithm> best;
-  for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product)) {
+  for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product, candidates)) {
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     const float least = least_microseconds(queue.stream, [&] {
       if (status == CUBLAS_STATUS_SUCCESS) status = run_lt(queue, product, algorithm, operands);

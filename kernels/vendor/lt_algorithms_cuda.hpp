@@ -31,14 +31,14 @@ std::string lt_library_name();
 cublasStatus_t run_lt(const LtQueue& queue, const LtProduct& product,
                       const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& operands);
 
-/// Algorithms that the library names for a product, the likeliest first; it may know none. The
-/// product's epilogue operands are set.
-std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product);
+/// Up to `most` algorithms that the library names for a product, the likeliest first; it may know
+/// none. The product's epilogue operands are set.
+std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product, int most);
 
-/// The fastest of them, the least of some runs each, which write to `operands`; none: the library
-/// can do it with none of them. Returns when the device is done.
+/// The fastest of so many, the least of some runs each, which write to `operands`; none: the
+/// library can do it with none of them. Returns when the device is done.
 std::optional<Algorithm> measure_lt(const LtQueue& queue, const LtProduct& product,
-                                    const GemmOperands& operands);
+                                    const GemmOperands& operands, int candidates);
 
 /// The algorithm that was measured before, if the library still takes it.
 std::optional<cublasLtMatmulAlgo_t> recall_lt(const LtProduct& product, const Algorithm& kept);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -23,9 +24,9 @@ namespace zero::perf {
 class Rates {
  public:
   /// `file` also gets a JSON line of each; null: none does.
-  explicit Rates(const char* file) : stream_(1), file_(file ? std::fopen(file, "a") : nullptr) {
+  explicit Rates(const char* file) : file_(file ? std::fopen(file, "a") : nullptr) {
     if (file && !file_) refuse(Exit::kIo, file, ": cannot be written");
-    adopt_threads(stream_);
+    take_another_stream();
   }
   ~Rates() {
     if (file_) std::fclose(file_);
@@ -33,17 +34,29 @@ class Rates {
   Rates(const Rates&) = delete;
   Rates& operator=(const Rates&) = delete;
 
-  /// `work` queues one call, of `amount` operations or bytes; the unit is TFLOP/s or GB/s.
-  void add(const std::string& name, double amount, const std::string& unit,
-           const std::function<void(Stream&)>& work) {
-    const double seconds = seconds_of_one(work);
+  /// Libraries choose once for a stream: what is measured from now on is chosen anew.
+  void take_another_stream() {
+    streams_.push_back(std::make_unique<Stream>(1));
+    adopt_threads(*streams_.back());
+  }
+
+  /// `work` queues one call, of `amount` operations or bytes; the unit is TFLOP/s or GB/s. Returns
+  /// its seconds.
+  double add(const std::string& name, double amount, const std::string& unit,
+             const std::function<void(Stream&)>& work) {
+    return note(name, seconds_of_one(work), amount, unit);
+  }
+  /// What follows from others.
+  double note(const std::string& name, double seconds, double amount, const std::string& unit) {
     const double rate = amount / seconds * (unit == "GB/s" ? 1e-9 : 1e-12);
     std::printf("%-44s %10.1f us %9.1f %s\n", name.c_str(), 1e6 * seconds, rate, unit.c_str());
     std::fflush(stdout);
-    if (!file_) return;
+    if (!file_) return seconds;
     std::fprintf(file_,
                  "{\"what\": \"%s\", \"microseconds\": %.2f, \"rate\": %.2f, \"unit\": \"%s\"}\n",
                  name.c_str(), 1e6 * seconds, rate, unit.c_str());
+    std::fflush(file_);
+    return seconds;
   }
 
  private:
@@ -58,14 +71,16 @@ class Rates {
   }
 
   double seconds_of(const std::function<void(Stream&)>& work, int calls) {
-    begin_.mark(stream_);
-    for (int i = 0; i < calls; ++i) work(stream_);
-    end_.mark(stream_);
+    Stream& stream = *streams_.back();
+    begin_.mark(stream);
+    for (int i = 0; i < calls; ++i) work(stream);
+    end_.mark(stream);
     end_.wait();
     return end_.seconds_since(begin_);
   }
 
-  Stream stream_;
+  std::vector<std::unique_ptr<Stream>>
+      streams_;  ///< the last is in use, the others keep their names
   Moment begin_, end_;
   std::FILE* file_;
 };

@@ -1,8 +1,12 @@
-// What the device in use does a second: products and attention of GPT-2's shapes in bf16, functions
-// that memory bounds, the optimizer, and copies to and from the host, one way and both at once. A
+// What the device in use does a second: products and attention of GPT-2's shapes in bf16, the head,
+// functions that memory bounds, the optimizer, and copies to and from the host, one way and both at
+// once; and choices beside each other: GELU and bias gradients in a product's call or apart,
+// gradients of attention in a fixed order or any, 8 algorithms of a product measured or 32. A
 // figure is work over the time of as many calls as fill 20 ms, behind two that are not counted.
 // Runs on the host too, for its code's sake.
-//   perf_device_rates [ROWS [FILE]]     ROWS of a micro-batch, 8192; FILE gets a JSON line a figure
+//   perf_device_rates [ROWS [FILE]]     ROWS of a micro-batch, 8192; FILE gets a JSON line a
+//   figure,
+//                                       and FILE.products each product that was measured both ways
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "perf/device/choice_rates.hpp"
 #include "perf/device/rates.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/device.hpp"
@@ -67,17 +72,22 @@ void products(Rates& rates, const Room& room, const std::string& name, int64_t r
   });
 }
 
-void products_of(Rates& rates, const Room& room, const Model& model, int64_t rows) {
+/// `more` stands behind each name.
+void products_of(Rates& rates, const Room& room, const Model& model, int64_t rows,
+                 const std::string& more = "") {
   const int64_t width = model.width;
-  const std::string head = std::string(model.name) + " ";
-  products(rates, room, head + "qkv", rows, width, 3 * width);
-  products(rates, room, head + "proj", rows, width, width);
-  products(rates, room, head + "up", rows, width, 4 * width);
-  products(rates, room, head + "down", rows, 4 * width, width);
+  const auto rate = [&](const char* layer, int64_t in, int64_t out) {
+    products(rates, room, text(model.name, " ", layer, more), rows, in, out);
+  };
+  rate("qkv", width, 3 * width);
+  rate("proj", width, width);
+  rate("up", width, 4 * width);
+  rate("down", 4 * width, width);
 }
 
 /// Multiply-adds count two, of pairs that a query sees: the lower triangle.
-void attention_of(Rates& rates, const Room& room, const Model& model, int64_t rows, float dropout) {
+void attention_of(Rates& rates, const Room& room, const Model& model, int64_t rows, float dropout,
+                  bool deterministic) {
   const int64_t length = std::min(rows, kLength);
   const kernels::AttentionExtents extents{.samples = rows / length,
                                           .length = length,
@@ -89,7 +99,9 @@ void attention_of(Rates& rates, const Room& room, const Model& model, int64_t ro
   const kernels::StepInputs none{};
   const Arena inputs(sizeof none, Place::device);
   const auto* const step = reinterpret_cast<const kernels::StepInputs*>(inputs.data());
-  const std::string name = text(model.name, dropout > 0 ? " with dropout" : "");
+  const std::string name =
+      text(model.name, dropout > 0 ? " with dropout" : "", deterministic ? "" : ", fast");
+  kernels::set_attention_rules({.deterministic = deterministic});
   rates.add("attention " + name + " forward", flops, "TFLOP/s", [&](Stream& stream) {
     kernels::attention<bf16>(
         stream, extents, site, step,
@@ -167,10 +179,44 @@ void optimizer_of(Rates& rates, const Room& room, const Model& model) {
             });
 }
 
+void attentions(Rates& rates, const Room& room, int64_t rows) {
+  for (const Model& model : kModels) {
+    for (const float dropout : {0.0f, 0.1f}) attention_of(rates, room, model, rows, dropout, true);
+    attention_of(rates, room, model, rows, 0.0f, false);
+  }
+}
+
+/// The models whose head and choices are measured: the smallest, and the one that is judged.
+bool is_compared(const Model& model) {
+  const std::string name = model.name;
+  return name == "gpt2" || name == "gpt2-xl";
+}
+
+void choices(Rates& rates, const Room& room, int64_t rows, const kernels::ProductRules& rules) {
+  for (const Model& model : kModels) {
+    if (!is_compared(model)) continue;
+    const HeadRates head(rates, room, model.name, model.width, rows);
+    for (const int64_t chunk_rows : {4096, 8192}) head.add(chunk_rows);
+    column_sums(rates, room, model.name, model.width, rows);
+    fused_products(rates, room, model.name, model.width, rows);
+  }
+  kernels::ProductRules more = rules;
+  more.candidates = 32;
+  if (!more.cache.empty()) more.cache += "32";
+  kernels::set_product_rules(more);
+  rates.take_another_stream();
+  for (const Model& model : kModels) {
+    if (!is_compared(model)) continue;
+    products_of(rates, room, model, rows, ", of 32 algorithms");
+    fused_products(rates, room, text(model.name, ", of 32 algorithms,"), model.width, rows);
+  }
+}
+
 int measure(int64_t rows, const char* file) {
   if (drives_devices()) use_device(0);
   const train::KernelThreads threads(drives_devices() ? 1 : 2);
-  kernels::set_product_rules({.measure = true});
+  const kernels::ProductRules rules{.measure = true, .cache = file ? text(file, ".products") : ""};
+  kernels::set_product_rules(rules);
   Rates rates(file);
   const Room room(rows * 4 * kWidest, 12 * kWidest * kWidest);
   int64_t before = 0;
@@ -178,12 +224,11 @@ int measure(int64_t rows, const char* file) {
     if (model.width != before) products_of(rates, room, model, rows);
     before = model.width;
   }
-  for (const Model& model : kModels) {
-    for (const float dropout : {0.0f, 0.1f}) attention_of(rates, room, model, rows, dropout);
-  }
+  attentions(rates, room, rows);
   for (const Model& model : kModels) elementwise_of(rates, room, model, rows);
   for (const Model& model : kModels) optimizer_of(rates, room, model);
   copies(rates);
+  choices(rates, room, rows, rules);
   return 0;
 }
 

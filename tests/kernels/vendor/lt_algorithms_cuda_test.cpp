@@ -112,7 +112,7 @@ int run_all(Trial<T>& trial, const Look& look) {
   EXPECT_TRUE(may_fuse(trial.spec, trial.operands()));
   product.set_epilogue_operands(trial.operands());
   int ran = 0;
-  for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product)) {
+  for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product, kCandidatesMost)) {
     trial.poison();
     const cublasStatus_t status = run_lt(queue, product, algorithm, trial.operands());
     stream.wait();
@@ -153,7 +153,7 @@ TYPED_TEST(LtAlgorithms, TheFastestIsTimedAndRecalled) {
     Trial<TypeParam> trial(epilogue);
     const LtProduct product(trial.spec, alignment_of(trial.operands()));
     product.set_epilogue_operands(trial.operands());
-    const std::optional<Algorithm> best = measure_lt(queue, product, trial.operands());
+    const std::optional<Algorithm> best = measure_lt(queue, product, trial.operands(), 8);
     if (!best) continue;
     EXPECT_GT(best->microseconds, 0);
     trial.expect_close();
