@@ -84,15 +84,28 @@ check_run() {
 # With one rank a start on a GPU takes 2 to 4 seconds.
 check_bits() { check_run "bits of $1, all stages and homes, ranks: $2" "$3" offload.py "$1" "$2"; }
 
-# check_memory NAME SHARE SUITES [WITHOUT]: under compute-sanitizer, where kernels take many times
+# sanitize TOOL NAME SHARE SUITES [WITHOUT]: under compute-sanitizer, where kernels take many times
 # as long: their tests are all small, but for those that WITHOUT names.
-check_memory() {
+sanitize() {
   if [ -z "$lists" ] && ! have compute-sanitizer; then
-    leave_out "memcheck of $1" "compute-sanitizer is not installed"
+    leave_out "$1 of $2" "compute-sanitizer is not installed"
     return 0
   fi
-  check "memcheck of $1" "$2" compute-sanitizer --target-processes all --error-exitcode 9 \
-    "$tests/kernels_test" --gtest_brief=1 "--gtest_filter=$3-$not_of_devices:${4:-}"
+  check "$1 of $2" "$3" compute-sanitizer --tool "$1" --target-processes all --error-exitcode 9 \
+    "$tests/kernels_test" --gtest_brief=1 "--gtest_filter=$4-$not_of_devices:${5:-}"
+}
+
+check_memory() { sanitize memcheck "$@"; }
+
+# check_races NAME SHARE SUITES: of kernels whose threads share memory on the chip.
+check_races() { sanitize racecheck "$@"; }
+
+# check_unwritten NAME SHARE SUITES [WITHOUT]: of what nobody has written. Arenas are zero-filled
+# and outputs of tests poisoned, but for those of attention, which are then as the device gave them.
+check_unwritten() {
+  export ZERO_TEST_UNWRITTEN=1
+  sanitize initcheck "$@"
+  unset ZERO_TEST_UNWRITTEN
 }
 
 # check_speed SHARE MODEL MICRO_BATCH SETTING...
@@ -128,8 +141,8 @@ check_kernels_of_memory() {
 
 check_rates() {
   local name="rates of shapes, memory and transfers"
-  if is_wanted "$name"; then rm -f "$out/rates.jsonl"; fi
-  check "$name" 120 "$rates" 8192 "$out/rates.jsonl"
+  if is_wanted "$name"; then rm -f "$out"/rates.jsonl*; fi
+  check "$name" 150 "$rates" 8192 "$out/rates.jsonl"
   if is_wanted "calibrate"; then rm -f "$out/machine.toml"; fi
   check "calibrate" 90 "$zeroapp" calibrate --out "$out/machine.toml"
 }
@@ -219,6 +232,10 @@ check_run "without a device" 120 no_device.py
 check_memory "attention by the library" 240 \
   'Attention/*:AttentionGradient*:AttentionMask*:AttentionRefusal*:Cudnn*' '*TakesTheShapes*'
 check_memory "every algorithm of products" 300 'LtAlgorithms*'
+check_races "sums along rows and columns" 150 \
+  'LayerNorm*:SoftmaxRows*:Rows.*:ColumnTree*:ColumnChunksOf*:SumOfSquares*:Lamb*'
+check_races "own attention and the classifier" 200 'OwnAttention*:CachedAttention*:Classifier*'
+check_unwritten "attention" 150 'Attention/*:AttentionGradient*:Cudnn*' '*TakesTheShapes*'
 check "products fused beside apart" 30 python3 "$root/tools/product_times.py"
 check_ten_billion
 check_speed 240 gpt2-xl 16 --tokens 131072 "$full"

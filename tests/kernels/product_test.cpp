@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "tests/support/device_array.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
@@ -49,9 +50,11 @@ void check(const ProductSpec& spec, bool with_bias, int threads = 1) {
   std::vector<Out> c = poisoned<Out>(spec.m * ldc);
   if (spec.accumulate) std::fill(c.begin(), c.end(), Out(3.0f));
   const std::vector<Out> before = c;
-  product<T, Out>(stream, spec, in.a.data(), in.b.data(), with_bias ? in.bias.data() : nullptr,
-                  c.data());
+  const testing::DeviceArray<T> a(in.a), b(in.b), bias(in.bias);
+  const testing::DeviceArray<Out> out(c);
+  product<T, Out>(stream, spec, a.data(), b.data(), with_bias ? bias.data() : nullptr, out.data());
   stream.wait();
+  c = out.values();
   const std::vector<double> sums = testing::multiply(reference(spec), in.a, in.b);
   for (int64_t i = 0; i < spec.m; ++i) {
     for (int64_t j = 0; j < spec.n; ++j) {
@@ -218,6 +221,13 @@ TYPED_TEST(Product, ColumnSumDoesNotDependOnTheThreads) {
 
 TEST(ProductLibrary, HasANameForTheRecordOfArithmeticChoices) {
   EXPECT_GT(std::string(product_library()).size(), 4u);
+}
+
+TEST(ProductLibrary, IsAskedForAtLeastOneAlgorithmAndAtMostThirtyTwo) {
+  EXPECT_THROW(set_product_rules({.candidates = 0}), Error);
+  EXPECT_THROW(set_product_rules({.candidates = 33}), Error);
+  EXPECT_NO_THROW(set_product_rules({.candidates = 32}));
+  set_product_rules({});
 }
 
 }  // namespace

@@ -154,6 +154,21 @@ bool has_device() {
   return false;
 }
 
+void* take_device_memory(size_t bytes) {
+  void* place = nullptr;
+  if (!succeeds(cudaMalloc(&place, bytes) == cudaSuccess, "memory of the device")) {
+    throw std::bad_alloc();
+  }
+  return place;
+}
+
+void give_device_memory(void* place) noexcept { cudaFree(place); }
+
+void copy_device_memory(void* to, const void* from, size_t bytes) {
+  if (succeeds(cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess, "a copy")) return;
+  std::abort();
+}
+
 int with_shared_memory(int (*work)(void*), void* argument) {
   pthread_attr_t attributes;
   pthread_t thread{};

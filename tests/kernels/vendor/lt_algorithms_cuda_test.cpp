@@ -9,6 +9,7 @@
 
 #include "kernels/vendor/epilogue_rules.hpp"
 #include "src/device/native_stream.hpp"
+#include "tests/support/device_array.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
@@ -60,15 +61,6 @@ struct Trial {
     aux = spec.epilogue == Epilogue::gelu_gradient ? h : poisoned<T>(spec.m * spec.n);
   }
 
-  GemmOperands operands() {
-    return {.a = a.data(),
-            .b = b.data(),
-            .c = c.data(),
-            .bias = spec.bias ? bias.data() : nullptr,
-            .aux = spec.epilogue == Epilogue::column_sums ? nullptr : aux.data(),
-            .sums = spec.epilogue == Epilogue::column_sums ? sums.data() : nullptr};
-  }
-
   std::vector<double> product() const {
     return testing::multiply({spec.m, spec.n, spec.k, testing::strides(spec.transpose_a, spec.lda),
                               testing::strides(spec.transpose_b, spec.ldb)},
@@ -95,6 +87,46 @@ struct Trial {
   }
 };
 
+/// Its arrays in memory of the device.
+template <class T>
+class TrialOnDevice {
+ public:
+  explicit TrialOnDevice(Trial<T>& trial)
+      : trial_(trial),
+        a_(trial.a),
+        b_(trial.b),
+        bias_(trial.bias),
+        c_(trial.c),
+        aux_(trial.aux),
+        sums_(trial.sums) {}
+
+  void poison() const {
+    trial_.poison();
+    c_.set(trial_.c);
+    aux_.set(trial_.aux);
+    sums_.set(trial_.sums);
+  }
+  void bring_back() const {
+    trial_.c = c_.values();
+    trial_.aux = aux_.values();
+    trial_.sums = sums_.values();
+  }
+
+  GemmOperands operands() const {
+    const GemmSpec& spec = trial_.spec;
+    return {.a = a_.data(),
+            .b = b_.data(),
+            .c = c_.data(),
+            .bias = spec.bias ? bias_.data() : nullptr,
+            .aux = spec.epilogue == Epilogue::column_sums ? nullptr : aux_.data(),
+            .sums = spec.epilogue == Epilogue::column_sums ? sums_.data() : nullptr};
+  }
+
+ private:
+  Trial<T>& trial_;
+  testing::DeviceArray<T> a_, b_, bias_, c_, aux_, sums_;
+};
+
 constexpr Epilogue kEpilogues[] = {Epilogue::gelu, Epilogue::gelu_gradient, Epilogue::column_sums};
 
 template <class T>
@@ -108,15 +140,17 @@ int run_all(Trial<T>& trial, const Look& look) {
   Stream stream(1);
   adopt_threads(stream);
   const LtQueue queue{.stream = native_stream(stream)};
-  const LtProduct product(trial.spec, alignment_of(trial.operands()));
-  EXPECT_TRUE(may_fuse(trial.spec, trial.operands()));
-  product.set_epilogue_operands(trial.operands());
+  const TrialOnDevice<T> there(trial);
+  const LtProduct product(trial.spec, alignment_of(there.operands()));
+  EXPECT_TRUE(may_fuse(trial.spec, there.operands()));
+  product.set_epilogue_operands(there.operands());
   int ran = 0;
   for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product, kCandidatesMost)) {
-    trial.poison();
-    const cublasStatus_t status = run_lt(queue, product, algorithm, trial.operands());
+    there.poison();
+    const cublasStatus_t status = run_lt(queue, product, algorithm, there.operands());
     stream.wait();
     if (status != CUBLAS_STATUS_SUCCESS) continue;
+    there.bring_back();
     SCOPED_TRACE(text(product.name(), ", algorithm ", ran));
     look();
     ++ran;
@@ -151,10 +185,12 @@ TYPED_TEST(LtAlgorithms, TheFastestIsTimedAndRecalled) {
   const LtQueue queue{.stream = native_stream(stream)};
   for (const Epilogue epilogue : kEpilogues) {
     Trial<TypeParam> trial(epilogue);
-    const LtProduct product(trial.spec, alignment_of(trial.operands()));
-    product.set_epilogue_operands(trial.operands());
-    const std::optional<Algorithm> best = measure_lt(queue, product, trial.operands(), 8);
+    const TrialOnDevice<TypeParam> there(trial);
+    const LtProduct product(trial.spec, alignment_of(there.operands()));
+    product.set_epilogue_operands(there.operands());
+    const std::optional<Algorithm> best = measure_lt(queue, product, there.operands(), 8);
     if (!best) continue;
+    there.bring_back();
     EXPECT_GT(best->microseconds, 0);
     trial.expect_close();
     EXPECT_TRUE(recall_lt(product, *best).has_value());
