@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/device_array.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
@@ -12,6 +13,7 @@
 namespace zero::kernels {
 namespace {
 
+using testing::DeviceArray;
 using testing::doubles;
 using testing::noise;
 using testing::poisoned;
@@ -69,21 +71,30 @@ struct Results {
         dbias(poisoned<T>(s.n)) {}
 };
 
-/// All three fused products on poisoned arrays; the first calls, and so what a GPU measures, too.
+/// All three fused products on poisoned arrays of the device; the first calls, and so what a GPU
+/// measures, too.
 template <class T>
 Results<T> fused(const Layer<T>& in, int threads = 1) {
   Stream stream(threads);
   adopt_threads(stream);
   Results<T> out(in.shape);
-  auto scratch = poisoned<float>(column_sum_scratch_numel(in.shape.m, in.shape.n));
+  const DeviceArray<T> x(in.x), weight(in.weight), bias(in.bias), h(in.h), dy(in.dy);
+  const DeviceArray<T> hidden(out.hidden), y(out.y), dh(out.dh), dweight(out.dweight),
+      dbias(out.dbias);
+  const DeviceArray<float> scratch(
+      poisoned<float>(column_sum_scratch_numel(in.shape.m, in.shape.n)));
   product_gelu<T>(stream, in.forward(),
-                  {in.x.data(), in.weight.data(), in.bias.data(), out.hidden.data(), out.y.data()});
+                  {x.data(), weight.data(), bias.data(), hidden.data(), y.data()});
   product_gelu_backward<T>(stream, in.input_grad(),
-                           {in.dy.data(), in.weight.data(), in.h.data(), out.dh.data()});
-  product_column_sum<T>(
-      stream, in.weight_grad(),
-      {in.x.data(), in.dy.data(), out.dweight.data(), out.dbias.data(), scratch.data()});
+                           {dy.data(), weight.data(), h.data(), dh.data()});
+  product_column_sum<T>(stream, in.weight_grad(),
+                        {x.data(), dy.data(), dweight.data(), dbias.data(), scratch.data()});
   stream.wait();
+  out.hidden = hidden.values();
+  out.y = y.values();
+  out.dh = dh.values();
+  out.dweight = dweight.values();
+  out.dbias = dbias.values();
   return out;
 }
 
