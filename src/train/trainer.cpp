@@ -43,7 +43,6 @@ Trainer::Trainer(Parts parts)
       saved_(parts_.done.steps) {}
 
 Outcome Trainer::run() {
-  const StopSignal signals;
   const int64_t last = last_step(parts_.config);
   Peers& peers = parts_.session.peers();
   int64_t step = parts_.done.steps;

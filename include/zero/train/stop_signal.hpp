@@ -4,11 +4,12 @@
 
 namespace zero::train {
 
-/// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary; a second one ends this
-/// process at once, as if nobody had listened, unless it is the same one within 200 ms: a launcher
-/// and a scheduler may both pass one on. SIGCONT asks for nothing: Open MPI's mpirun sends one
-/// ahead of the SIGTERM after Ctrl-C, and one where a job that was suspended goes on. Installed as
-/// long as it lives, one at a time. Throws Error(kInternal) where the system does not let it.
+/// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary, or, before the first
+/// step, between two stages of its start. A second one ends this process at once, as if nobody had
+/// listened, unless it is the same one within 200 ms: a launcher and a scheduler may both pass one
+/// on. SIGCONT asks for nothing: Open MPI's mpirun sends one ahead of the SIGTERM after Ctrl-C, and
+/// one where a job that was suspended goes on. Installed as long as it lives, one at a time. Throws
+/// Error(kInternal) where the system does not let it.
 class StopSignal {
  public:
   StopSignal();

@@ -13,6 +13,7 @@
 #include "zero/train/product_peak.hpp"
 #include "zero/train/region_table.hpp"
 #include "zero/train/sampler.hpp"
+#include "zero/train/stop_signal.hpp"
 #include "zero/train/summary.hpp"
 #include "zero/train/trace.hpp"
 
@@ -167,9 +168,10 @@ std::string Run::ending() const {
   if (!outcome_.stopped_by.empty()) {
     const bool may_be_typed =
         outcome_.stopped_by == "SIGTERM" && train::current_launch().turns_interrupts;
-    return text("stopped by ", outcome_.stopped_by,
-                may_be_typed ? " (or Ctrl-C, which mpirun turns into it)" : "", " after step ",
-                place);
+    return text(
+        "stopped by ", outcome_.stopped_by,
+        may_be_typed ? " (or Ctrl-C, which mpirun turns into it)" : "",
+        outcome_.steps > done() ? " after step " + place : text(" before step ", done() + 1));
   }
   return text("finished step ", place, outcome_.steps < config_.run.steps ? " (run.stop_at)" : "");
 }
@@ -184,11 +186,14 @@ void Run::require_saved() {
   });
 }
 
+void Run::tell_launch() const {
+  if (train::end_launch(folder_->path(), ending())) return;
+  std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
+}
+
 void Run::end() {
   enter(train::Stage::end);
-  if (folder_ && !train::end_launch(folder_->path(), ending())) {
-    std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
-  }
+  if (folder_) tell_launch();
   say(text(ending(), "; ", config_.run.output, "/summary.json\n"));
   say(how_to_go_on());
 }
@@ -206,10 +211,22 @@ std::string Run::how_to_go_on() const {
   return how + "\n";
 }
 
+/// All is as it was, or as a checkpoint has it: neither a summary nor a save would say more.
+bool Run::is_stopped() {
+  const int64_t signal = session_.peers().largest(train::StopSignal::received());
+  if (signal == 0) return false;
+  outcome_.stopped_by = train::StopSignal::name_of(int(signal));
+  outcome_.steps = outcome_.saved = done();
+  if (folder_) tell_launch();
+  say(ending() + "\nto go on: the same command\n");
+  return true;
+}
+
 Exit Run::exit_status() const {
   const std::string& reason = outcome_.stopped_by;
   const bool by_user = reason == "SIGINT" || reason == name_of(train::Request::stop);
   const bool unfinished = !reason.empty() && !by_user;
+  if (unfinished && outcome_.steps == done()) return Exit::kRequeue;
   const bool saved = outcome_.saved > 0 && outcome_.saved == outcome_.steps;
   // From weights alone nothing would go on.
   if (config_.checkpoint.weights_only) return Exit::kFinished;

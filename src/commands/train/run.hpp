@@ -42,6 +42,8 @@ class Run {
   void open_initial_weights();
   /// Whether an earlier launch has reached the last step already; then it says so.
   bool is_finished();
+  /// Whether a signal has come to any rank, before the first step; then it says so.
+  bool is_stopped();
   /// The folder of the run, memory, communicators, and the state that it begins with.
   void begin();
   void introduce();
@@ -53,7 +55,7 @@ class Run {
   void require_saved();
   void end();
   /// kRequeue where something else than the run or its user has ended it, with a checkpoint to go
-  /// on from.
+  /// on from or before its first step.
   Exit exit_status() const;
 
  private:
@@ -91,6 +93,7 @@ class Run {
   train::SampleOptions sample_options() const;
   void write_samples();
   std::string ending() const;
+  void tell_launch() const;
   std::string how_to_go_on() const;
   void say(const std::string& text) { console_.say(text); }
   void enter(train::Stage stage) { session_.lookout().enter(stage); }
