@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Signals at random moments to ranks and to their launcher: STOP for good and for a while, CONT,
-TERM once and twice, KILL, and Ctrl-Z. None ends with 11 or by a signal that it was not sent, and
-none waits longer than its watchdog. What is drawn follows from SEED (1); COUNT (200) is how many,
-AT_ONCE (4) how many beside each other.
+"""Signals to ranks and to their launcher, at a drawn point of a run: STOP for good and for a while,
+CONT, TERM once and twice, KILL, and Ctrl-Z. None ends with 11 or by a signal that it was not sent,
+and none waits longer than its watchdog. A point is a step, or a call at which a rank is held for a
+while, and at least 90 % of the attacks must find all ranks alive and before its end. What is drawn
+follows from SEED (1); COUNT (200) is how many, SHARE=K/N the K-th of N parts of them, AT_ONCE (4)
+how many beside each other.
 
-usage: attack_stops.py ZEROAPP MPIEXEC
+usage: attack_stops.py ZEROAPP MPIEXEC FAULT_CALLS
 """
 import collections
 import concurrent.futures
 import dataclasses
+import json
 import os
 import pathlib
 import random
 import re
 import signal
 import sys
+import threading
 import time
 
 from dead_rank import fields_of, is_alive, ranks_of
@@ -26,7 +30,22 @@ WATCHDOG_SECONDS, KILL_DELAY = 2, 1
 # Ten times the watchdog's, twice the launcher's, and what a busy machine may add.
 LIMIT_SECONDS = 10 * WATCHDOG_SECONDS + 2 * KILL_DELAY + 20
 LISTENED_TO = 1 << (signal.SIGTERM - 1)
-SETTINGS = ("run.steps=40", "checkpoint.interval=10", f"run.watchdog={WATCHDOG_SECONDS}")
+LEAST_MET = 0.9  # of the attacks meet the point that was drawn
+STEPS, SHORT, HELD_SECONDS = 400, 10, 3
+SETTINGS = ("checkpoint.interval=50", "evaluation.show_samples=1",
+            f"run.watchdog={WATCHDOG_SECONDS}")
+# Where a rank is held: what its path holds, and which calls about it, of which the first or, where
+# there are some, one by lot. Samples are drawn on rank 0 while the others wait; it has the lock.
+HELD = {"before the banner": ("/tiny.toml", "open", 1), "reading": ("/text.txt", "pread", 3),
+        "at its folder": ("/lock", "open", 1), "at its record": ("/launches.jsonl", "open", 1),
+        "saving": ("/checkpoints/", "fsync", 3), "at its summary": ("/summary.json", "open", 1),
+        "at its samples": ("/sample.txt", "open", 1),
+        "behind the last line": ("/lock", "ftruncate", 2)}
+OF_RANK_0 = ("at its folder", "at its record", "at its summary", "at its samples",
+             "behind the last line")
+PLACES = (*8 * ["steps"], *2 * ["planning"], *HELD)
+# Which takes a while to plan, and little else.
+DEEP = ("model.layers=150", "model.width=16")
 
 STOP, CONT, TERM, KILL, TSTP = (signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM, signal.SIGKILL,
                                 signal.SIGTSTP)
@@ -47,7 +66,9 @@ class Attack:
     ranks: int = 2
     victim: str = "launcher"  # or "all ranks", or "rank 1"
     name: str = "KILL"
-    moment: float = 0.5  # of the time from the return of MPI_Init to the end
+    place: str = "steps"
+    point: float = 0.5  # of the steps, or of a second at the place
+    held: int = 0  # the rank that is held there
     stage: int = 0
 
     @staticmethod
@@ -57,18 +78,79 @@ class Attack:
         victim = draw.choice(("launcher", "all ranks", *2 * [f"rank {r}" for r in range(ranks)]))
         names = OF_LAUNCHER if victim == "launcher" else OF_RANKS
         name = draw.choice([name for name in names if (victim, name) != ("all ranks", "STOP")])
-        return Attack(number, ranks, victim, name, draw.uniform(0, 1.05), draw.randrange(4))
+        place = draw.choice(PLACES)
+        held = 0 if place in OF_RANK_0 else draw.randrange(ranks)
+        return Attack(number, ranks, victim, name, place, draw.random(), held, draw.randrange(4))
 
     def __str__(self):
         return (f"attack {self.number}: {self.name} to {self.victim} of {self.ranks} at stage "
-                f"{self.stage}, {self.moment:.3f} of the way")
+                f"{self.stage}, {self.place} of rank {self.held}, {self.point:.3f}")
+
+    def settings(self):
+        steps = STEPS if self.place == "steps" else SHORT
+        deep = DEEP if self.place == "planning" else ()
+        return (*SETTINGS, *deep, f"run.steps={steps}", f"run.output=runs/{self.number}",
+                f"zero.stage={self.stage}")
+
+    def faults(self, log):
+        """Calls that are held, or where none are, calls that tell of planning."""
+        under, only, calls = HELD.get(self.place, ("/t", "", 0))
+        which = calls if self.place == "behind the last line" else round(0.5 + self.point * calls)
+        return {"RANK": self.held, "UNDER": under, "ONLY": only, "LOG": log, "CALL": which,
+                "FROM": "/tiny.toml" if calls == 0 else "", "ACTION": -HELD_SECONDS}
 
 
-def start(program, attack):
-    settings = (*SETTINGS, f"run.output=runs/{attack.number}", f"zero.stage={attack.stage}")
-    *launch, zeroapp = program.launch_line(attack.ranks)
-    delay = ("--mca", "odls_base_sigkill_timeout", str(KILL_DELAY))
-    return program.popen([*launch, *delay, zeroapp, "tiny.toml", *settings])
+class Watched:
+    """A run that is to be attacked, and how far it has come by what it has left."""
+
+    def __init__(self, program, attack):
+        self.attack, self.folder = attack, program.folder / "runs" / str(attack.number)
+        self.log = program.folder / f"calls.{attack.number}"
+        self.faults = attack.faults(self.log)
+        *launch, zeroapp = program.launch_line(attack.ranks)
+        delay = ("--mca", "odls_base_sigkill_timeout", str(KILL_DELAY))
+        line = [*launch, *delay, "-x", f"LD_PRELOAD={program.library}", zeroapp, "tiny.toml",
+                *attack.settings()]
+        self.process = program.popen(line, {f"FAULT_{k}": str(v) for k, v in self.faults.items()})
+
+    def calls(self):
+        return self.log.read_text() if self.log.exists() else ""
+
+    def steps(self):
+        metrics = self.folder / "metrics.jsonl"
+        return metrics.read_text().count("\n") if metrics.exists() else 0
+
+    def is_there(self):
+        if self.attack.place == "steps":
+            return self.steps() >= 1 + self.attack.point * (STEPS - 50)
+        if self.attack.place == "planning":
+            return "/tiny.toml" in self.calls()
+        return self.calls().count("\n") >= self.faults["CALL"]
+
+    def is_behind(self):
+        if self.attack.place == "steps":
+            return self.steps() >= STEPS
+        if self.attack.place == "planning":
+            return "/text.txt" in self.calls()
+        return self.calls().count("\n") > self.faults["CALL"]
+
+    def reach(self):
+        """The ranks as the drawn point is reached; none where it is not."""
+        pids, deadline = [], time.monotonic() + 240
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if not self.is_there():
+                time.sleep(0.002)
+                continue
+            pids = ranks_of(self.process)
+            if len(pids) == self.attack.ranks and all(map(is_watched, pids)):
+                break
+        if self.attack.place != "steps":
+            time.sleep(self.attack.point * 0.3)
+        return pids if len(pids) == self.attack.ranks else []
+
+    def is_met(self, pids):
+        """All ranks live, and are where they were to be attacked."""
+        return self.process.poll() is None and all(map(is_alive, pids)) and not self.is_behind()
 
 
 def is_watched(process):
@@ -78,16 +160,6 @@ def is_watched(process):
     except OSError:
         return False
     return "watchdog\n" in names
-
-
-def wait_for_ranks(process, count):
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        pids = ranks_of(process)
-        if len(pids) == count and all(map(is_watched, pids)):
-            return pids
-        time.sleep(0.005)
-    return []
 
 
 def listens(pids):
@@ -122,16 +194,27 @@ def send(attack, process, pids):
     return may_die
 
 
-def goes_on_behind_its_end(process, pids):
-    """Only a rank is left that was stopped when MPI_Finalize had returned everywhere."""
+def is_behind_finalize(pid):
+    """MPI_Finalize has returned there, so MPI's threads are gone: nothing is left but what watches
+    over the end."""
+    names = [path.read_text() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm")]
+    return len([name for name in names if name != "watchdog\n"]) == 1
+
+
+def goes_on_behind_its_end(watched, pids):
+    """Only a rank is left that was stopped when MPI_Finalize had returned everywhere, of a run that
+    has said so, and that ends well as it goes on."""
     left = [pid for pid in pids if is_alive(pid)]
-    if len(left) != 1 or fields_of(left[0])[0] != "T":
+    if len(left) != 1 or fields_of(left[0])[0] != "T" or not is_behind_finalize(left[0]):
+        return False
+    launch = json.loads((watched.folder / "launches.jsonl").read_text().splitlines()[-1])
+    if launch["ended"] is None or (watched.folder / "error.json").exists():
         return False
     os.kill(left[0], CONT)
-    deadline = time.monotonic() + 10
-    while process.poll() is None and time.monotonic() < deadline:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while watched.process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
-    return process.poll() in (0, 1)
+    return watched.process.poll() in (0, 1)
 
 
 def written(folder):
@@ -142,19 +225,19 @@ def written(folder):
         return time.monotonic()  # something went away just now
 
 
-def wait_for_end(process, pids, folder):
+def wait_for_end(watched, pids):
     """Seconds in which nothing moved until launcher and ranks were gone; more than the limit where
     they were not."""
-    begun, seen = time.monotonic(), -1
+    begun, seen, process = time.monotonic(), -1, watched.process
     while time.monotonic() - begun <= LIMIT_SECONDS:
         if process.poll() is not None and not any(map(is_alive, pids)):
             break
-        now = written(folder)
+        now = written(watched.folder)
         if now != seen:
             begun, seen = time.monotonic(), now
         time.sleep(0.05)
     seconds = time.monotonic() - begun
-    if seconds > LIMIT_SECONDS and goes_on_behind_its_end(process, pids):
+    if seconds > LIMIT_SECONDS and goes_on_behind_its_end(watched, pids):
         return 0
     for pid in [pid for pid in (process.pid, *pids) if is_alive(pid)]:
         os.kill(pid, KILL)
@@ -175,53 +258,64 @@ def problems_of(result, seconds, may_die):
     return found
 
 
-def run(program, attack, whole_seconds):
-    process = start(program, attack)
-    pids = wait_for_ranks(process, attack.ranks)
+def drain(program, watched):
+    """Reads what the run says as it says it; the thread, and where its result will be."""
+    ended = []
+    thread = threading.Thread(
+        target=lambda: ended.append(program.wait(watched.process, str(watched.attack.number),
+                                                 timeout=None)))
+    thread.start()
+    return thread, ended
+
+
+def run(program, attack):
+    """What came of it, whether it met its point, and what is wrong."""
+    watched = Watched(program, attack)
+    pids = watched.reach()
     if not pids:
-        process.kill()
-        return "no start", [f"waits: {attack.ranks} ranks do not begin"]
-    time.sleep(attack.moment * whole_seconds)
-    may_die = send(attack, process, pids)
-    seconds = wait_for_end(process, pids, program.folder / "runs" / str(attack.number))
-    result = program.wait(process, run=str(attack.number))
+        watched.process.kill()
+        result = program.wait(watched.process)
+        print(f"{attack}: is not reached", result.out[-600:], result.err[-600:], sep="\n",
+              file=sys.stderr)
+        return f"{attack.place}: not reached", False, []
+    is_met = watched.is_met(pids)
+    may_die = send(attack, watched.process, pids)
+    thread, ended = drain(program, watched)
+    seconds = wait_for_end(watched, pids)
+    thread.join()
+    result = ended[0]
     found = problems_of(result, seconds, may_die)
     if found:
         print(f"{attack}: {', '.join(found)}; status {result.status}", result.out[-600:],
               result.err[-2000:], sep="\n", file=sys.stderr)
-    return f"{attack.name} to {attack.victim.split()[0]}: status {result.status}", found
+    return f"{attack.name} to {attack.victim.split()[0]}: status {result.status}", is_met, found
 
 
-def seconds_of_a_whole_run(program):
-    """As long as it takes beside as many others as there will be."""
-    def whole(number):
-        attack = Attack(number)
-        process = start(program, attack)
-        pids = wait_for_ranks(process, attack.ranks)
-        begun = time.monotonic()
-        result = program.wait(process, run=str(number))
-        check(pids and result.finished(), "a whole run finishes", result)
-        return time.monotonic() - begun
-
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        return max(pool.map(whole, range(-AT_ONCE, 0)))
+def numbers():
+    part, parts = map(int, os.environ.get("SHARE", "1/1").split("/"))
+    return range(COUNT * (part - 1) // parts, COUNT * part // parts)
 
 
 def main():
-    program = Program()
-    whole_seconds = seconds_of_a_whole_run(program)
-    print(f"seed {SEED}, {COUNT} attacks; a whole run takes {whole_seconds:.1f} s")
+    program, begun = Program(), time.monotonic()
     tally, problems = collections.Counter(), collections.Counter()
+    met, attacks = collections.Counter(), [Attack.drawn(number) for number in numbers()]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        attacks = map(Attack.drawn, range(COUNT))
-        for outcome, found in pool.map(lambda a: run(program, a, whole_seconds), attacks):
+        ends = pool.map(lambda attack: run(program, attack), attacks)
+        for attack, (outcome, is_met, found) in zip(attacks, ends):
             tally[outcome] += 1
+            met[attack.place] += is_met
             problems.update(problem.split(":")[0] for problem in found)
     for outcome, count in sorted(tally.items()):
         print(f"{count:5} {outcome}")
-    print(f"{COUNT} attacks: {problems['status 11']} of status 11, {problems['a signal']} signals "
-          f"but KILL, {problems['waits']} waits beyond the watchdog")
+    for place in dict.fromkeys(PLACES):
+        count = sum(attack.place == place for attack in attacks)
+        print(f"{met[place]:5} of {count} met a live run {place}")
+    print(f"{len(attacks)} attacks, seed {SEED}, {time.monotonic() - begun:.0f} s: "
+          f"{met.total()} met a live run; {problems['status 11']} of status 11, "
+          f"{problems['a signal']} signals but KILL, {problems['waits']} waits beyond the watchdog")
     check(not problems, f"{dict(problems)}")
+    check(met.total() >= LEAST_MET * len(attacks), "too few attacks met a live run")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Every rule finds what it is for, at the right line, and lets the good neighbour pass."""
 import pathlib
+import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -181,6 +183,18 @@ class Scanner(unittest.TestCase):
     def test_a_function_reaches_from_its_first_line_to_its_last_brace(self):
         (function,) = cpp_functions("\ntemplate <class T>\nvoid f(T a,\n       T b) {\n}\n")
         self.assertEqual((function.first, function.last), (2, 5))
+
+
+class Ignored(unittest.TestCase):
+    def test_a_link_to_dependencies_is_as_their_folder(self):
+        rules = pathlib.Path(__file__).resolve().parents[2] / ".gitignore"
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(rules, folder)
+            pathlib.Path(folder, ".deps").symlink_to("/")
+            subprocess.run(["git", "init", "-q", folder], check=True)
+            said = subprocess.run(["git", "-C", folder, "check-ignore", ".deps"], check=False,
+                                  capture_output=True, text=True)
+        self.assertEqual(said.stdout, ".deps\n")
 
 
 if __name__ == "__main__":
