@@ -120,7 +120,11 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
   const int64_t share = config.memory.host_limit / node_ranks;
   const std::string source = "memory.host_limit" + shared_by(node_ranks);
   if (config.memory.device_limit > 0) {
-    return within_process(with_host(configured(config), share, source), process_limits());
+    MemoryLimit limit = with_host(configured(config), share, source);
+    const MemoryLimit own = within_process({}, process_limits());
+    limit.process_bytes = own.bytes;
+    limit.process_source = own.source;
+    return limit;
   }
   MemoryLimit limit = host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
   if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};

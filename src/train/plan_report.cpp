@@ -155,6 +155,10 @@ int64_t counted_bytes(const Build& build, const MemoryLimit& limit) {
          (limit.of_host ? host_bytes(build) : 0);
 }
 
+int64_t all_bytes(const Build& build) {
+  return build.plan.arena_bytes[size_t(plan::Tier::device)] + host_bytes(build);
+}
+
 int64_t host_bytes(const Build& build) {
   return build.plan.arena_bytes[size_t(plan::Tier::host)] + build.copy_bytes;
 }
@@ -162,7 +166,8 @@ int64_t host_bytes(const Build& build) {
 bool fits(const Build& build, const MemoryLimit& limit) {
   const bool in_device = limit.bytes == 0 || counted_bytes(build, limit) <= limit.bytes;
   const bool in_host = limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes;
-  return in_device && in_host && build.disk_bytes() <= room_on_disk(build, limit);
+  const bool in_process = limit.process_bytes == 0 || all_bytes(build) <= limit.process_bytes;
+  return in_device && in_host && in_process && build.disk_bytes() <= room_on_disk(build, limit);
 }
 
 std::string shortage_text(const Build& build, const MemoryLimit& limit) {
@@ -181,6 +186,9 @@ std::string shortage_text(const Build& build, const MemoryLimit& limit) {
   }
   if (limit.host_bytes > 0 && host_bytes(build) > limit.host_bytes) {
     return words(host_bytes(build), " of host memory" + copy, limit.host_bytes, limit.host_source);
+  }
+  if (limit.process_bytes > 0 && all_bytes(build) > limit.process_bytes) {
+    return words(all_bytes(build), copy, limit.process_bytes, limit.process_source);
   }
   return words(build.disk_bytes(), " on disk" + of_saves(slot_bytes(build)),
                room_on_disk(build, limit), limit.disk.source);
@@ -201,6 +209,10 @@ std::string limit_rows(const PlanReport& report) {
   const bool in_host = host_bytes(*report.build) > 0;
   if (limit.host_bytes > 0 && in_host) {
     out += row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
+  }
+  if (limit.process_bytes > 0) {
+    out +=
+        row("limit of both", limit.process_bytes, limit.process_source, all_bytes(*report.build));
   }
   const int64_t on_disk = report.build->disk_bytes(), room = room_on_disk(*report.build, limit);
   if (on_disk == 0 || room == DiskRoom::kUnknown) return out;

@@ -81,13 +81,17 @@ int64_t sample_bytes(const model::Gpt2& model, int64_t sequence_length,
 }
 
 void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLimit& limit) {
-  int64_t planned = build.plan.arena_bytes[size_t(plan::Tier::device)];
-  if (limit.of_host) planned += build.plan.arena_bytes[size_t(plan::Tier::host)];
-  if (limit.bytes == 0 || planned + bytes <= limit.bytes) return;
-  refuse(Exit::kDoesNotFit, kKey, ": the first rank would hold the whole model for it, ",
-         bytes_text(double(bytes)), " beside the plan's ", bytes_text(double(planned)), " of ",
-         bytes_text(double(limit.bytes)), " (", limit.source,
-         "); write evaluation.show_samples = 0 and run zeroapp generate afterwards");
+  const auto require = [&](int64_t planned, int64_t most, const std::string& source) {
+    if (most == 0 || planned + bytes <= most) return;
+    refuse(Exit::kDoesNotFit, kKey, ": the first rank would hold the whole model for it, ",
+           bytes_text(double(bytes)), " beside the plan's ", bytes_text(double(planned)), " of ",
+           bytes_text(double(most)), " (", source,
+           "); write evaluation.show_samples = 0 and run zeroapp generate afterwards");
+  };
+  const int64_t device = build.plan.arena_bytes[size_t(plan::Tier::device)];
+  const int64_t both = device + build.plan.arena_bytes[size_t(plan::Tier::host)];
+  require(limit.of_host ? both : device, limit.bytes, limit.source);
+  require(both, limit.process_bytes, limit.process_source);
 }
 
 std::string sample_text(const StateView& view, const Peers& peers, const model::Gpt2& model,

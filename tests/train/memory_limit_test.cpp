@@ -2,6 +2,9 @@
 #include "zero/train/memory_limit.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
 
 #include "zero/base/error.hpp"
 #include "zero/io/tiers/disk_files.hpp"
@@ -52,6 +55,22 @@ TEST(MemoryLimit, ALimitOfTheProcessCountsLessWhatItHasAndWants) {
 
 TEST(MemoryLimit, HasTheLimitsOfThisProcess) {
   for (const ProcessLimit& limit : process_limits()) EXPECT_GT(limit.used, 0) << limit.source;
+}
+
+TEST(MemoryLimitDeathTest, OfTheProcessHoldsBothTogetherBesideTheConfigurations) {
+  const auto limited = [] {
+    const rlimit data{int64_t(4) << 30, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_DATA, &data) != 0) std::exit(2);
+    RunConfig config;
+    config.memory.device_limit = 5;
+    config.memory.host_limit = int64_t(8) << 30;
+    const MemoryLimit limit = host_limit(config, 1);
+    const bool keeps_theirs = limit.bytes == 5 && limit.host_bytes == int64_t(8) << 30;
+    const bool adds_its_own = limit.process_bytes > 0 && limit.process_bytes < int64_t(4) << 30 &&
+                              limit.process_source == "data, ulimit -d";
+    std::exit(keeps_theirs && adds_its_own ? 0 : 1);
+  };
+  EXPECT_EXIT(limited(), testing::ExitedWithCode(0), "");
 }
 
 TEST(DiskRoom, IsARanksShareOfWhatIsFreeWhereStatesGo) {

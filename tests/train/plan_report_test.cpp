@@ -81,6 +81,22 @@ TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
               Not(HasSubstr("checkpoint.async")));
 }
 
+TEST(PlanReport, HoldsDeviceAndHostTogetherAgainstALimitOfTheProcess) {
+  RunConfig config = tiny(1);
+  config.offload_optimizer.device = Home::cpu;
+  const Build made = build(config, {.ranks = 2});
+  ASSERT_GT(host_bytes(made), 0);
+  const int64_t device = made.plan.arena_bytes[size_t(plan::Tier::device)];
+  EXPECT_EQ(all_bytes(made), device + host_bytes(made));
+  MemoryLimit limit{.bytes = device, .source = "d", .host_bytes = host_bytes(made)};
+  limit.process_source = "ulimit -v";
+  limit.process_bytes = all_bytes(made);
+  EXPECT_TRUE(fits(made, limit));
+  --limit.process_bytes;
+  EXPECT_FALSE(fits(made, limit)) << "though each of them fits";
+  EXPECT_THAT(shortage_text(made, limit), HasSubstr("(ulimit -v)"));
+}
+
 TEST(PlanReport, NamesTheSecondSlotsOfSavesInAShortageOfTheDisk) {
   RunConfig config = tiny(1);
   config.offload_optimizer.device = Home::nvme;

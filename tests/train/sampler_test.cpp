@@ -78,6 +78,10 @@ TEST(RequireRoomForSamples, CountsWhatIsPlannedBesideThem) {
   const MemoryLimit host{.bytes = 1600, .source = "here", .of_host = true};
   EXPECT_NO_THROW(require_room_for_samples(build, 100, host));
   EXPECT_NE(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, host); }), "");
+  const MemoryLimit own{.source = "", .process_bytes = 1600, .process_source = "ulimit -v"};
+  EXPECT_NO_THROW(require_room_for_samples(build, 100, own));
+  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, own); }),
+              HasSubstr("(ulimit -v)"));
   EXPECT_NO_THROW(require_room_for_samples(build, 1 << 30, {})) << "no limit is known";
 }
 

@@ -25,6 +25,10 @@ struct MemoryLimit {
   bool of_host = false;    ///< what lies in host memory counts too
   int64_t host_bytes = 0;  ///< else of what lies there, where that has a limit of its own; 0: none
   std::string host_source = {};
+  /// Where the limits above come from the configuration: what this process's own limits leave for
+  /// both together; 0: no limit.
+  int64_t process_bytes = 0;
+  std::string process_source = {};
   DiskRoom disk = {};
 };
 
@@ -37,7 +41,8 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
 /// memory.device_limit if it is given, and memory.host_limit, divided by the ranks of the node, of
 /// what lies in host memory. Else, since devices here have the host's memory, one limit of both:
 /// memory.host_limit, this host's cgroup limit or its available memory, whichever is least, divided
-/// likewise. Never more than process_limits() leave.
+/// likewise. Never more than process_limits() leave, of memory.device_limit and host memory
+/// together.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 
 /// A rank's share of what is free where homes are nvme: of 15/16 of it where a home is "auto" and

@@ -14,6 +14,8 @@ int64_t counted_bytes(const Build& build, const MemoryLimit& limit);
 /// What of it lies in host memory by plan: states and staging, and the copy that checkpoint.async
 /// saves from.
 int64_t host_bytes(const Build& build);
+/// Both together, wherever they lie.
+int64_t all_bytes(const Build& build);
 /// True if all that counts is within the limit, or no limit is known.
 bool fits(const Build& build, const MemoryLimit& limit);
 

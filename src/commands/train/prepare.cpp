@@ -46,8 +46,8 @@ void Run::compile_plan() {
       train::rank_limit(config_, int(nodes_most), session_.shares_devices() ? int(nodes_most) : 1);
   session_.together([&] { limit.disk = train::disk_room(config_, int(nodes_most)); });
   // What is free differs by moments and nodes; the least counts for all.
-  for (int64_t* room : {&limit.bytes, &limit.host_bytes, &limit.disk.optimizer,
-                        &limit.disk.parameters, &limit.disk.both}) {
+  for (int64_t* room : {&limit.bytes, &limit.host_bytes, &limit.process_bytes,
+                        &limit.disk.optimizer, &limit.disk.parameters, &limit.disk.both}) {
     *room = session_.peers().smallest(*room);
   }
   limit_ = limit;
