@@ -26,7 +26,7 @@ int64_t node_ranks(const CommandLine& line, const plan::Machine& machine) {
   if (machine.gpus_per_node > 0 && node > machine.gpus_per_node) {
     refuse(Exit::kUsage, "command line: --ranks-per-node: a node of ", machine.name, " has ",
            counted(machine.gpus_per_node, "GPU"), " for ", counted(node, "rank"),
-           "; write at most ", machine.gpus_per_node, ", or gpus_per_node in a machine file");
+           "; write at most ", machine.gpus_per_node, ", or gpus_per_node = ", node, " there");
   }
   return node;
 }
@@ -61,6 +61,16 @@ MachineRates rates_of(const CommandLine& line, const RunConfig& config) {
   return rates_of_option("host", config, line.ranks);
 }
 
+/// A profile describes a node as it is mostly sold; one with more GPUs is the user's to state.
+void take_typed_gpus(const CommandLine& line, plan::Machine& machine) {
+  const bool is_profile = !is_host(line);
+  if (!is_profile || line.ranks_per_node <= machine.gpus_per_node) return;
+  warn(text("--ranks-per-node: a node of ", machine.name, " has ",
+            counted(machine.gpus_per_node, "GPU"), "; planned for nodes of ", line.ranks_per_node,
+            " as typed, each with the host memory and links of that one"));
+  machine.gpus_per_node = line.ranks_per_node;
+}
+
 void warn_of_unknown_link(const plan::Machine& machine, int64_t ranks) {
   if (plan::nodes_of(machine, ranks) == 1 || machine.node_link_bandwidth > 0) return;
   warn(machine.name +
@@ -72,6 +82,7 @@ Target target_of(const CommandLine& line, const RunConfig& config) {
   MachineRates rates = rates_of(line, config);
   plan::Machine& machine = rates.machine;
   if (!rates.warning.empty()) warn(rates.warning);
+  take_typed_gpus(line, machine);
   const int64_t node = node_ranks(line, machine);
   if (!is_this_host(line) || machine.gpus_per_node > 0) machine.node_ranks = node;
   warn_of_unknown_link(machine, line.ranks);

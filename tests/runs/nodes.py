@@ -56,6 +56,10 @@ def plan_goes_by_the_links_of_a_file(program):
     warned = program.alone("plan", "tiny.toml", "--machine", "mute.toml", "--ranks", "4")
     check(warned.status == 0 and "says nothing of the link between nodes" in warned.err,
           "a file without it is a warning", warned)
+    many = program.alone("plan", "tiny.toml", "--machine", "nodes.toml", "--ranks", "4",
+                         "--ranks-per-node", "4")
+    check_refused(many, 2, "--ranks-per-node: a node of", "has 2 GPUs for 4 ranks",
+                  "or gpus_per_node = 4 there")
     program.write("unknown.toml", text.replace("gpus_per_node", "gpus_a_node"))
     refused = program.alone("plan", "tiny.toml", "--machine", "unknown.toml", "--ranks", "4")
     check_refused(refused, 2, "unknown.toml:", "gpus_a_node: unknown key")
@@ -70,9 +74,16 @@ def profiles_have_nodes(program):
     check(sparse["nodes"]["count"] == 8, "as it is typed")
     told = program.alone("plan", TEN, "--machine", "v100_32g", "--ranks", "32")
     check("by the rates of v100_32g, 4 nodes of 8 ranks\n" in told.out, "says how many", told)
-    many = program.alone("plan", TEN, "--machine", "v100_32g", "--ranks", "32", "--ranks-per-node",
-                         "16")
-    check_refused(many, 2, "--ranks-per-node: a node of v100_32g has 8 GPUs for 16 ranks")
+    one = forecast(program, "--machine", "rtx_3090_24g", "--ranks", "4", given="tiny.toml")
+    four = ("plan", "tiny.toml", "--machine", "rtx_3090_24g", "--ranks", "4", "--ranks-per-node",
+            "4")
+    told = program.alone(*four)
+    check(told.status == 0 and "a node of rtx_3090_24g has 1 GPU; planned for nodes of 4 as typed"
+          in told.err, "what is typed holds, and is told", told)
+    many = json.loads(program.alone(*four, "--json").out)
+    check(one["nodes"]["count"] == 4 and "nodes" not in many, f"on one node: {many}")
+    seconds = [plan["forecast"]["exposed_seconds"] for plan in (one, many)]
+    check(seconds[1] < seconds[0], f"within it sums are faster: {seconds}")
 
 
 def host_memory_is_counted(program):
