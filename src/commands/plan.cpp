@@ -170,7 +170,13 @@ bool is_disk_short(const train::PlanReport& report) {
 std::string advice_for(const train::PlanReport& report, const RunConfig& config,
                        const train::Team& team, const MoreRanks& more) {
   const train::Fits fits = train::fits_in(report.limit);
-  const auto change = train::cheapest_change(config, team, fits, more.most);
+  train::SearchTime time;
+  const auto change = train::cheapest_change(config, team, fits, more.most, &time);
+  if (!change && time.has_ended) {
+    return text("no change that makes it fit was found in ", time.seconds,
+                " s; use fewer layers, or try a higher stage, states in host memory or on disk, or "
+                "more ranks");
+  }
   if (!change) {
     return text("no batch, recompute, stage or home in host memory or on disk on up to ",
                 counted(more.most, "rank"), " makes it fit; use a smaller model, ",

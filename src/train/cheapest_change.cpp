@@ -1,6 +1,7 @@
 #include "zero/train/cheapest_change.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 #include "src/train/change_levels.hpp"
@@ -45,10 +46,16 @@ bool works(const RunConfig& config, const Team& team, const Fits& fits) {
   }
 }
 
+double core_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+}
+
 class Search {
  public:
-  Search(const RunConfig& config, const Team& team, const Fits& fits)
-      : config_(config), team_(team), fits_(fits) {}
+  Search(const RunConfig& config, const Team& team, const Fits& fits, SearchTime* time)
+      : config_(config), team_(team), fits_(fits), time_(time) {}
 
   std::optional<Change> among_all(int most_ranks) {
     for (int ranks = team_.ranks; ranks <= most_ranks; ranks *= 2) {
@@ -143,7 +150,8 @@ class Search {
   }
 
   bool fits_with(const Level& settings, const Team& team) const {
-    return works(changed(settings), team, fits_);
+    if (time_ && core_seconds() - begun_ > time_->seconds) time_->has_ended = true;
+    return !(time_ && time_->has_ended) && works(changed(settings), team, fits_);
   }
 
   RunConfig changed(const Level& settings) const {
@@ -155,6 +163,8 @@ class Search {
   const RunConfig& config_;
   const Team& team_;
   const Fits& fits_;
+  SearchTime* const time_;  ///< null: all that it takes
+  const double begun_ = core_seconds();
 };
 
 std::vector<int64_t> micro_candidates(const RunConfig& config, const Team& team) {
@@ -174,8 +184,8 @@ Fits fits_in(const MemoryLimit& limit) {
 }
 
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
-                                      int most_ranks) {
-  return Search(config, team, fits).among_all(most_ranks);
+                                      int most_ranks, SearchTime* time) {
+  return Search(config, team, fits, time).among_all(most_ranks);
 }
 
 int64_t largest_micro_batch(const RunConfig& config, const Team& team, const Fits& fits) {

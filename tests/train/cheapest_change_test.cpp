@@ -57,6 +57,19 @@ TEST(CheapestChange, AddsRanksLast) {
   EXPECT_EQ(change->ranks, 4);
 }
 
+TEST(CheapestChange, TriesNothingMoreBehindItsTime) {
+  int tried = 0;
+  const Fits never = [&](const Build&) { return ++tried < 0; };
+  SearchTime time{.seconds = 0};
+  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, never, 1024, &time));
+  EXPECT_TRUE(time.has_ended);
+  EXPECT_EQ(tried, 0);
+  SearchTime enough{.seconds = 1e9};
+  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, never, 2, &enough));
+  EXPECT_FALSE(enough.has_ended) << "that nothing fits is another answer";
+  EXPECT_GT(tried, 0);
+}
+
 TEST(CheapestChange, AddsNoRanksBeyondTheMost) {
   const Fits on_four = [](const Build& build) { return build.plan.request.ranks >= 4; };
   EXPECT_TRUE(cheapest_change(tiny(), {.ranks = 2}, on_four, 4));

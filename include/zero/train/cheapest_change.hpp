@@ -27,6 +27,13 @@ struct Change {
   bool names_folder = false;  ///< whether kFolderToName is in it
 };
 
+/// Bounds a search: a plan of thousands of layers takes many seconds, and the search hundreds of
+/// them.
+struct SearchTime {
+  double seconds = 30;     ///< of this thread on a core, behind which nothing more is tried
+  bool has_ended = false;  ///< it did so
+};
+
 /// The cheapest change of settings under which a refused plan fits, found by compiling. In order of
 /// rising cost: a smaller micro-batch with as many more micro-batches a step, so that
 /// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch;
@@ -35,9 +42,11 @@ struct Change {
 /// recomputation begins with likewise; more ranks, doubled up to `most_ranks`. On each of these
 /// ways fewer buffers and checkpoint.async = false come last. Nothing that changes the numbers is
 /// offered, no setting that could be left out, no fewer buffers and no larger share on the device
-/// than needed. None if nothing fits.
+/// than needed. None if nothing fits, or nothing that was tried in `time`: a change that was found
+/// may then hold more than is needed.
 std::optional<Change> cheapest_change(const RunConfig& config, const Team& team, const Fits& fits,
-                                      int most_ranks = comm::kMostRanks);
+                                      int most_ranks = comm::kMostRanks,
+                                      SearchTime* time = nullptr);
 
 /// The largest train_micro_batch_size_per_gpu that fits on these ranks, up to 65536: of those that
 /// divide train_batch_size where that is given, else of all. 0 if none does.
