@@ -1,8 +1,10 @@
 #include "zero/train/sampler.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
+#include "src/train/sign_of_life.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/generator.hpp"
@@ -26,18 +28,20 @@ void join_weights(const StateView& view, const Peers& peers, Decoder* decoder) {
 }
 
 std::string sample(const Language& language, const Tokenizer& tokenizer,
-                   const SampleOptions& options, uint64_t number) {
+                   const SampleOptions& options, uint64_t number, std::atomic<int64_t>& drawn) {
   const std::vector<int32_t> newline = tokenizer.encode("\n");
   const Choice choice{.temperature = options.temperature, .seed = options.seed + number};
   std::vector<int32_t> tokens;
   language.clear();
-  continue_tokens(language, newline, options.tokens, choice,
-                  [&](int32_t token) { tokens.push_back(token); });
+  continue_tokens(language, newline, options.tokens, choice, [&](int32_t token) {
+    tokens.push_back(token);
+    ++drawn;
+  });
   return tokenizer.decode(tokens);
 }
 
 std::string samples(Decoder& decoder, int64_t context, const Tokenizer& tokenizer,
-                    const SampleOptions& options) {
+                    const SampleOptions& options, std::atomic<int64_t>& drawn) {
   const Language language{
       .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
       .clear = [&] { decoder.clear(); },
@@ -45,7 +49,7 @@ std::string samples(Decoder& decoder, int64_t context, const Tokenizer& tokenize
       .vocabulary = tokenizer.vocab_size()};
   std::string text;
   for (int64_t i = 0; i < options.samples; ++i) {
-    text += (i ? "\n\n" : "") + sample(language, tokenizer, options, uint64_t(i));
+    text += (i ? "\n\n" : "") + sample(language, tokenizer, options, uint64_t(i), drawn);
   }
   return text;
 }
@@ -101,7 +105,13 @@ std::string sample_text(const StateView& view, const Peers& peers, const model::
   if (view.rank == 0)
     decoder.emplace(model, Decoder::Options{.context = context, .threads = options.threads});
   join_weights(view, peers, decoder ? &*decoder : nullptr);
-  return decoder ? samples(*decoder, context, tokenizer, options) : "";
+  std::atomic<int64_t> drawn{0};
+  SignOfLife life(peers, {.name = "its samples", .slow = "a token takes long", .moved = [&] {
+                            return drawn.load();
+                          }});
+  const std::string text = decoder ? samples(*decoder, context, tokenizer, options, drawn) : "";
+  life.finish();
+  return text;
 }
 
 }  // namespace zero::train

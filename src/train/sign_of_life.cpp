@@ -69,8 +69,8 @@ int64_t SignOfLife::wait_a_little() {
   const double seconds = quiet_seconds();
   if (!ended_ && !warned_ && seconds > patience) {
     warned_ = true;
-    std::fprintf(stderr, "zeroapp: warning: rank %d has been at %s for %.0f s: its disk is slow\n",
-                 peers_.rank(), work_.name, seconds);
+    std::fprintf(stderr, "zeroapp: warning: rank %d has been at %s for %.0f s: %s\n", peers_.rank(),
+                 work_.name, seconds, work_.slow);
   }
   if (seconds > most) wait_for_movement(lock, most);
   return word();

@@ -13,10 +13,11 @@
 
 namespace zero::train {
 
-/// Work of a disk, which may take one rank far longer than the others.
+/// Work, mostly of a disk, which may take one rank far longer than the others.
 struct DiskWork {
   const char* name = "a checkpoint";  ///< what a warning calls it
-  int64_t bytes = 0;                  ///< that this rank moves, at most
+  const char* slow = "its disk is slow";
+  int64_t bytes = 0;  ///< that this rank moves, at most
   /// Rises while it moves them; none where nobody counts.
   std::function<int64_t()> moved = {};
   /// Becomes true where the work of another rank has failed, within half a second: then this one's

@@ -1,13 +1,19 @@
-// Ranks: 1
+// Ranks: 1 2
 #include "zero/train/sampler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/support/bpe_folder.hpp"
+#include "tests/support/held_state.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/train/decoder.hpp"
+#include "zero/train/initial_weights.hpp"
 
 namespace zero::train {
 namespace {
@@ -66,6 +72,42 @@ TEST(SampleBytes, AreThoseOfTheWholeModelAndGrowWithIt) {
   EXPECT_LT(bytes, sample_bytes(model, 128, {}));
   model.layers = 4;
   EXPECT_LT(bytes, sample_bytes(model, 32, {}));
+}
+
+/// Of bytes; what a large model takes for a text, it takes to decode one.
+class SlowTokenizer : public Tokenizer {
+ public:
+  int64_t vocab_size() const override { return bytes_->vocab_size(); }
+  uint64_t fingerprint() const override { return bytes_->fingerprint(); }
+  std::vector<int32_t> encode(std::string_view text) const override { return bytes_->encode(text); }
+  std::string decode(std::span<const int32_t> tokens) const override {
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    return bytes_->decode(tokens);
+  }
+
+ private:
+  std::unique_ptr<Tokenizer> bytes_ = open_tokenizer("bytes");
+};
+
+TEST(SampleText, IsWaitedForByRanksThatCannotSeeThatTheFirstOneWorks) {
+  Peers peers;
+  std::atomic<int> hangs{0};
+  Watchdog watchdog({.timeout_seconds = 2,
+                     .finished = [] { return int64_t(0); },
+                     .running = [] { return std::string("samples"); },
+                     .on_hang = [&](const std::string&) { ++hangs; }});
+  peers.watch_with(&watchdog);
+  RunConfig config = testing::tiny(0);
+  config.model.vocab_size = 256;
+  const Build built = build(config, {.ranks = peers.ranks()});
+  testing::Held held(built.plan, peers.rank());
+  fill_initial_weights(held.view(), 7, 1);
+  const std::string text =
+      sample_text(held.view(), peers, built.model, SlowTokenizer(), {.tokens = 5});
+  EXPECT_EQ(text.size(), peers.rank() == 0 ? 5 : 0);
+  peers.smallest(0);
+  peers.watch_with(nullptr);
+  EXPECT_EQ(hangs, 0);
 }
 
 TEST(RequireRoomForSamples, CountsWhatIsPlannedBesideThem) {

@@ -37,7 +37,8 @@ void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLim
 
 /// Text drawn token by token from the model's fp32 master weights behind a newline, samples apart
 /// by a blank line: sample i is what `zeroapp generate` draws with seed + i. Rank 0 joins the
-/// weights and runs a Decoder alone, over at most as many tokens as a training sample has.
+/// weights and runs a Decoder alone, over at most as many tokens as a training sample has, while
+/// the others, on other nodes too, hear that it lives. Nothing else may use `peers` meanwhile.
 /// Collective; the text is on rank 0, "" elsewhere.
 std::string sample_text(const StateView& view, const Peers& peers, const model::Gpt2& model,
                         const Tokenizer& tokenizer, const SampleOptions& options);
