@@ -3,7 +3,7 @@
 in time with a status and a sentence, and nothing outside of the folder is written to or waited for.
 
 ATTACK=all in the environment: every thing in every place, at each moment; else ATTACK of them, by
-lot. SEED says which."""
+lot. SEED says which, and SHARE=K/N takes the K-th of N parts of them."""
 import concurrent.futures
 import itertools
 import os
@@ -14,10 +14,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
+from attack import outcome_of, share_of
 from program import Program, check
 
-SECONDS = 60  # of a command, and far more than any of them takes
+SECONDS = 60  # that a command has time for, and far more than any of them takes
 # MPI may fail as a machine under load starts it, before any word of the program's.
 UNBEGUN, TRIES = "before MPI_INIT completed", 3
 HUGE = 6 << 30
@@ -146,16 +148,12 @@ class Attack:
         line = ["prlimit", f"--as={MEMORY}", str(self.program.zeroapp), *MOMENTS[moment]]
         process = subprocess.Popen(line, cwd=self.place, env=self.program.env, text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
-        try:
-            _, err = process.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        _, err, waited = outcome_of(process, SECONDS)
+        untouched = self.is_untouched(before)
+        shutil.rmtree(self.place, ignore_errors=True)
+        if waited:
             return f"still runs after {SECONDS} s"
-        finally:
-            untouched = self.is_untouched(before)
-            shutil.rmtree(self.place, ignore_errors=True)
         return self.verdict(process.returncode, err, untouched)
 
     def verdict(self, status, err, untouched):
@@ -174,12 +172,12 @@ def attacks():
     wanted, seed = os.environ.get("ATTACK", "40"), int(os.environ.get("SEED", "20"))
     every = list(itertools.product(PLACES, THINGS, MOMENTS))
     if wanted == "all":
-        return every, seed
-    return random.Random(seed).sample(every, int(wanted)), seed
+        return share_of(every), seed
+    return share_of(random.Random(seed).sample(every, int(wanted))), seed
 
 
 def main():
-    program = Program()
+    program, begun = Program(), time.monotonic()
     first = program.train(1, *SETTINGS, "checkpoint.resume=auto", "run.steps=2")
     check(first.finished(), "a run to be attacked", first)
     pristine = program.folder / "runs/tiny"
@@ -197,7 +195,8 @@ def main():
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         bad = sum(pool.map(one, cases))
-    print(f"{len(cases)} attacks, seed {seed}: {bad} ended as none should")
+    seconds = time.monotonic() - begun
+    print(f"{len(cases)} attacks, seed {seed}, {seconds:.0f} s: {bad} ended as none should")
     if bad:
         sys.exit(1)
     print("every attack ends with a sentence")
