@@ -125,7 +125,7 @@ class Program:
         atexit.register(process.terminate)
         return process
 
-    def wait(self, process, run="tiny", timeout=120):
+    def wait(self, process, run="tiny", timeout=300):
         out, err = process.communicate(timeout=timeout)
         return Result(process.returncode, out, err, self.folder / "runs" / run)
 

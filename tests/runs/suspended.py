@@ -12,8 +12,11 @@ from dead_rank import is_alive
 from program import Program, check
 from signals import begin, first_rank, other_rank, wait_for_steps
 
-# Longer than the watchdog of a run that is halted.
-WATCHDOG_SECONDS, HALT_SECONDS = 1, 2.5
+# Longer than the watchdog of a run that is halted, which in turn is longer than a busy machine
+# keeps a rank from its cores.
+WATCHDOG_SECONDS, HALT_SECONDS = 3, 5
+# Well below what the program takes for two.
+AT_ONCE_SECONDS = 0.1
 # An end that surely fits into the second that mpirun gives it.
 FITS_SECONDS = 0.5
 
@@ -77,11 +80,15 @@ def lone_continue_is_nothing(program):
 
 def two_sigterm_at_once_are_one(program):
     """Returns the seconds until the ranks were gone."""
-    process = begin(program)
-    ranks = first_rank(program), other_rank(program)
-    begun = time.monotonic()
-    for rank in 2 * ranks:
-        os.kill(rank, signal.SIGTERM)
+    for _ in range(5):
+        process = begin(program)
+        ranks = first_rank(program), other_rank(program)
+        begun = time.monotonic()
+        for rank in 2 * ranks:
+            os.kill(rank, signal.SIGTERM)
+        if time.monotonic() - begun < AT_ONCE_SECONDS:
+            break
+        program.wait(process)  # this test was kept from a core meanwhile
     while any(map(is_alive, ranks)):
         time.sleep(0.01)
     seconds = time.monotonic() - begun
