@@ -18,7 +18,8 @@ import time
 
 from patience import Patience
 
-NOBODY = 65534
+# Users that nobody is: each worker has one of its own, as a limit of processes counts all of his.
+FIRST_USER, USERS = 20000, 40000
 # What ends a start of somebody who has got something wrong; 10 is a hang and 11 a fault of ours.
 STATUSES = {0, 2, 3, 4, 5, 6, 7, 8, 9, 85}
 PATIENCE = 120  # seconds that a start has had time for
@@ -51,8 +52,9 @@ resume = "never"
 class End:
     """How a start ended; `waited` where it had to be ended."""
 
-    def __init__(self, line, status, out, err, waited):
+    def __init__(self, line, status, out, err, waited, within=""):
         self.line, self.status, self.out, self.err, self.waited = line, status, out, err, waited
+        self.within = within  # which limits and variables
 
     def error_lines(self):
         return [line for line in self.err.splitlines() if line.startswith("zeroapp: error")]
@@ -75,8 +77,9 @@ class End:
 class Place:
     """A worker's folder, which is the same before every start."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, user):
         self.folder, self.scratch = folder, folder.with_suffix(".tmp")
+        self.user = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         folder.mkdir()
         self.scratch.mkdir()
         os.chmod(self.scratch, 0o777)
@@ -123,15 +126,13 @@ class Attack:
                         OMP_WAIT_POLICY="passive", OMP_PROC_BIND="false", GOMP_SPINCOUNT="2000")
         for name in [n for n in self.env if n.startswith(("SLURM_", "PMI_", "OMPI_COMM_"))]:
             del self.env[name]
-        self.user = {}
-        if os.geteuid() == 0:
-            self.user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        else:
+        if os.geteuid() != 0:
             print("SKIP another user: only root can become one, and has rights to give up")
         self.workers = len(os.sched_getaffinity(0))
         self.places = queue.Queue()
         for worker in range(self.workers):
-            place = Place(top / f"worker{worker}")
+            user = FIRST_USER + (os.getpid() * self.workers + worker) % USERS
+            place = Place(top / f"worker{worker}", user if os.geteuid() == 0 else None)
             furnish(place)
             place.keep()
             self.places.put(place)
@@ -147,14 +148,15 @@ class Attack:
                 resource.setrlimit(name, (bound, bound))
 
         # What Open MPI removes at one program's end may be what another has just begun with.
+        within = " ".join(map(str, (*limits, *(env or {}).items())))
         env = dict(self.env, TMPDIR=str(place.scratch), **(env or {}))
         process = subprocess.Popen(line, cwd=place.folder, env=env,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, preexec_fn=limit,
-                                   start_new_session=True, **self.user)
+                                   start_new_session=True, **place.user)
         out, err, waited = outcome_of(process, patience)
         return End(line, process.returncode, out.decode(errors="replace"),
-                   err.decode(errors="replace"), waited)
+                   err.decode(errors="replace"), waited, within)
 
     def run(self, cases, attack):
         """`attack(place, case)` gives ends; every case of them, as many beside each other as there
@@ -211,7 +213,8 @@ class Tally:
 def tell(end):
     said = next(iter(end.error_lines()), " ".join(end.err.split()))
     line = " ".join(shortened(os.fsdecode(word)) for word in end.line[1:])
-    print(f"{end.fault()}: {line!r}: {shortened(said, 300)}", file=sys.stderr, flush=True)
+    print(f"{end.fault()}: {line!r} {end.within}: {shortened(said, 300)}", file=sys.stderr,
+          flush=True)
 
 
 def shortened(word, most=60):
