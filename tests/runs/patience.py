@@ -8,11 +8,11 @@ def waits_of(pids):
     """Seconds that each thread of theirs was kept waiting so far."""
     waits = {}
     for pid in pids:
-        for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
-            try:
+        try:
+            for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
                 waits[stat.parent.name] = int(stat.read_text().split()[1]) * 1e-9
-            except (OSError, IndexError):
-                pass  # it has ended
+        except (OSError, IndexError):
+            pass  # it has ended, or one of its threads has
     return waits
 
 
