@@ -41,6 +41,13 @@ def before_the_banner(program):
     check("product peak" not in result.out, "banner: it has said nothing yet", result)
 
 
+def at_its_input(program):
+    """The others have read how long to wait."""
+    result = train(program, "input", 2, RANK=0, UNDER="/tiny.toml", ONLY="open", CALL=1,
+                   ACTION="stop")
+    require_hang(result, "input", "no word from rank 0", "none, at its input file")
+
+
 def at_its_data(program):
     result = train(program, "data", 2, RANK=0, UNDER="text.txt", ONLY="pread", CALL=1,
                    ACTION="stop")
@@ -80,7 +87,7 @@ def slow_reads_are_waited_for(program):
     check(result.finished(), "slow: data that come slowly are no hang", result)
 
 
-CASES = (before_the_banner, at_its_data, behind_the_last_line,
+CASES = (before_the_banner, at_its_input, at_its_data, behind_the_last_line,
          while_others_wait_at_their_samples, read_that_never_ends,
          slow_reads_are_waited_for)
 

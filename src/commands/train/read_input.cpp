@@ -37,7 +37,11 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
 
 void Run::read_input() {
   enter(train::Stage::input);
-  session_.together([&] { input_ = read_config_file(line_.input, line_.overrides); });
+  session_.together([&] {
+    input_ = read_config_file(line_.input, line_.overrides);
+    const int64_t patience = input_.config.run.watchdog;  // of the wait behind this work too
+    if (patience > 0) session_.lookout().set_patience(double(patience));
+  });
   if (session_.is_first()) {
     std::vector<std::string> warnings = input_.warnings;
     if (!drives_devices()) std::ranges::copy(idle_keys_of_devices(input_), back_inserter(warnings));
@@ -50,7 +54,6 @@ void Run::read_input() {
   train::require_same(session_, "the program", version());
   train::require_same_settings(session_, effective_toml(input_));
   config_ = input_.config;
-  if (config_.run.watchdog) session_.lookout().set_patience(double(config_.run.watchdog));
   session_.start_threads(config_.run.threads, config_.run.share_device);
 }
 
