@@ -3,11 +3,18 @@
 by one, an operand swapped or left out, a statement left out, a constant changed.
 
 A commit is cloned into build/mutants and built there. Each fault is compiled; where the object code
-stays the same it is counted apart. Then the tests of its file, of its room and all of ctest's run,
-the cheapest first, until one fails, twice; tests whose programs are the same without the fault are
-passed over. Results are lines of build/mutants/results_K.jsonl: the same command goes on there.
+stays the same it is counted apart. Then the tests of its file, those that include its header, those
+of its room and all of ctest's run, the cheapest first, until one fails, twice; tests whose programs
+are the same without the fault are passed over. --reach ends before the tests that are further away:
+first all faults with a short reach, then the rest with a longer one, is the cheapest order.
+
+Results are lines of build/mutants/results_K.jsonl: the same command goes on there. --keep writes
+them to one file, and --known begins with such a file. What lived at an earlier commit is tried with
+the tests of this one: the line then says at which commit it is noticed `since`.
+
 Status 0: all were drawn, and at least --at-least percent were noticed of those that change code and
-are not in tests/harmless_faults.txt, which says why no test can notice them.
+are not in tests/harmless_faults.txt, which says why no test can notice them. A fault that is "cut",
+because it did not meet all tests, counts as one that lived.
 """
 import argparse
 import json
@@ -21,11 +28,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools/faults"))
 from sites import Lot  # noqa: E402 (found by the line above)
-from suite import adopt_orphans, end_all_children  # noqa: E402
+from suite import REACHES, add_line, adopt_orphans, end_all_children  # noqa: E402
 from trial import Tree, Trials  # noqa: E402
 
 FOLDERS = ("src/plan", "src/run", "src/graph", "kernels", "src/comm", "io", "src/train")
 HARMLESS = "tests/harmless_faults.txt"
+PASSING = ("passed", "limit", "case")  # is of use in the folder of a campaign alone
 DRAWS = 20  # for one number, until one of them compiles
 
 
@@ -34,6 +42,12 @@ def facts_of(fault, text):
     faulty = text[first:fault.start] + fault.after + text[fault.end:last]
     return {"file": fault.path, "line": text.count("\n", 0, fault.start) + 1, "kind": fault.kind,
             "before": fault.before, "after": fault.after, "faulty": " ".join(faulty.split())}
+
+
+def place_of(line):
+    """File and faulty line, by which tests/harmless_faults.txt names a fault."""
+    left_out = " ".join(line["before"].split())
+    return line["file"], f"without {left_out}" if line["kind"] == "left out" else line["faulty"]
 
 
 def read_harmless(path):
@@ -48,13 +62,14 @@ def read_harmless(path):
 
 
 class Results:
-    """Lines of a file, the last of a number and draw counts; shares have files of their own."""
+    """Lines of a file, the last of a number and draw counts; shares have files of their own. What
+    an earlier campaign has kept in `kept` comes first."""
 
-    def __init__(self, folder, seed, share):
+    def __init__(self, folder, seed, share, kept):
         self.path = folder / f"results_{share}.jsonl"
         self.seed, self.known = seed, {}
-        for path in sorted(folder.glob("results_*.jsonl")):
-            for line in path.read_text().splitlines():
+        for path in [*([kept] if kept else []), *sorted(folder.glob("results_*.jsonl"))]:
+            for line in path.read_text().splitlines() if path.exists() else ():
                 found = json.loads(line)
                 if found["seed"] == seed:
                     self.known[found["number"], found["attempt"]] = found
@@ -68,8 +83,13 @@ class Results:
     def add(self, number, attempt, line):
         line = {"seed": self.seed, "number": number, "attempt": attempt, **line}
         self.known[number, attempt] = line
-        with self.path.open("a") as out:
-            out.write(json.dumps(line) + "\n")
+        add_line(self.path, json.dumps(line))
+
+    def keep(self, path):
+        """Those of the commit's own campaign, each in a short line."""
+        lines = [{key: value for key, value in self.known[place].items() if key not in PASSING}
+                 for place in sorted(self.known)]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def short(text):
@@ -77,8 +97,9 @@ def short(text):
 
 
 def tell(number, line):
-    what = {"noticed": f"noticed by {line.get('test')} ({line.get('how')})"}
-    print(f"{number}: {what.get(line['verdict'], line['verdict'])} after {line['seconds']:.0f} s: "
+    by = f" by {line['test']} ({line['how']})" if "test" in line else ""
+    what = line["verdict"] + (f", noticed since{by}" if "since" in line else by)
+    print(f"{number}: {what} after {line['seconds']:.0f} s: "
           f"{line['file']}:{line['line']}: {line['kind']}: {short(line['before'])} -> "
           f"{short(line['after'])}", flush=True)
 
@@ -88,17 +109,34 @@ def end_orderly(signum, frame):
     raise SystemExit(128 + signum)
 
 
+def is_open(line, commit):
+    """What was cut is tried further, what lived again where there may be new tests."""
+    unnoticed = line.get("verdict", "cut") in ("cut", "lived") and "since" not in line
+    return unnoticed and (line.get("verdict") != "lived" or line["commit"] != commit)
+
+
+def judge(fault, facts, line, trials):
+    """What is known of a fault behind a trial. What lived at an earlier commit stays so: `since`
+    says at which commit a test notices it."""
+    start, here = time.monotonic(), trials.tree.commit
+    known = line.get("commit") in (None, here)
+    found = trials.try_fault(fault, line.get("passed", ()) if known else ())
+    seconds = round(time.monotonic() - start + line.get("seconds", 0), 1)
+    if known:
+        return {**facts, "commit": here, "seconds": seconds, **found}
+    if found["verdict"] == "noticed":
+        return {**line, "since": here, "test": found["test"], "how": found["how"]}
+    return line
+
+
 def try_number(number, lot, sources, trials, results):
     """Draws until a fault compiles; tells of it."""
     for attempt in range(DRAWS):
         fault = lot.draw(number, attempt)
         facts = facts_of(fault, sources[fault.path])
         line = results.of(number, attempt, facts)
-        if line.get("verdict", "cut") == "cut":
-            start = time.monotonic()
-            found = trials.try_fault(fault, line.get("passed", ()))
-            seconds = time.monotonic() - start + line.get("seconds", 0)
-            line = {**facts, "commit": trials.tree.commit, "seconds": seconds, **found}
+        if is_open(line, trials.tree.commit):
+            line = judge(fault, facts, line, trials)
             results.add(number, attempt, line)
             if line["verdict"] != "does not build":
                 tell(number, line)
@@ -111,18 +149,21 @@ def report(results, count, at_least, harmless):
     final = [line for (number, _), line in sorted(results.known.items())
              if number < count and line["verdict"] != "does not build"]
     for line in final:
-        if line["verdict"] == "lived" and (line["file"], line["faulty"]) in harmless:
+        if line["verdict"] in ("lived", "cut") and place_of(line) in harmless:
             line["verdict"] = "harmless"
     of = {verdict: [line for line in final if line["verdict"] == verdict]
           for verdict in ("noticed", "lived", "harmless", "no change", "cut")}
-    for line in of["lived"]:
+    for line in of["lived"] + of["cut"]:
         tell(line["number"], line)
-    judged = len(of["noticed"]) + len(of["lived"])
+    unnoticed = of["lived"] + of["cut"]
+    judged = len(of["noticed"]) + len(unnoticed)
     percent = 100 * len(of["noticed"]) / max(1, judged)
+    since = sum("since" in line for line in unnoticed)
+    left = sum("since" not in line for line in of["cut"])
     words = ", ".join(f"{len(lines)} {verdict}" for verdict, lines in of.items())
     print(f"mutants: seed {results.seed}, {len(final)} of {count} drawn: {words}; noticed "
-          f"{percent:.1f} % of {judged}")
-    return 0 if len(final) - len(of["cut"]) == count and percent >= at_least else 1
+          f"{percent:.1f} % of {judged}, and {since} of the other {len(unnoticed)} since")
+    return 0 if len(final) - left == count and percent >= at_least else 1
 
 
 def options():
@@ -134,9 +175,14 @@ def options():
     parser.add_argument("--share", default="0/1", help="K/N: numbers that leave K by N")
     parser.add_argument("--minutes", type=float, default=1e6, help="then stop, to go on later")
     parser.add_argument("--most", type=float, default=1e6, help="minutes of one fault at a time")
+    parser.add_argument("--reach", choices=REACHES, default="all",
+                        help="meet no tests further away; a longer reach goes on with those that "
+                        "were not noticed")
     parser.add_argument("--at-least", type=float, default=95, help="percent to be noticed")
     parser.add_argument("--tree", type=pathlib.Path, default=ROOT, help="a repository")
     parser.add_argument("--commit", default="HEAD")
+    parser.add_argument("--known", type=pathlib.Path, help="results that an earlier --keep wrote")
+    parser.add_argument("--keep", type=pathlib.Path, help="a file for all that is known at the end")
     parser.add_argument("--costs", type=pathlib.Path, help="a CTestCostData.txt: seconds of tests")
     parser.add_argument("--nice", type=int, default=19)
     parser.add_argument("--list", action="store_true", help="what is drawn first, no trial")
@@ -152,18 +198,27 @@ def main():
     signal.signal(signal.SIGTERM, end_orderly)
     root = words.tree.resolve()
     folder = root / "build/mutants"
-    share, shares = (int(part) for part in words.share.split("/"))
+    share = words.share.partition("/")[0]
     folder.mkdir(parents=True, exist_ok=True)
-    results = Results(folder, words.seed, share)
+    results = Results(folder, words.seed, share, words.known)
     harmless = read_harmless(root / HARMLESS)
-    if words.report:
-        return report(results, words.count, words.at_least, harmless)
+    if not words.report:
+        try_all(words, root, folder, results, end)
+    if words.keep:
+        results.keep(words.keep)
+    if words.list:
+        return 0
+    return report(results, words.count, words.at_least, harmless)
+
+
+def try_all(words, root, folder, results, end):
+    share, shares = (int(part) for part in words.share.split("/"))
     commit = subprocess.run(["git", "-C", root, "rev-parse", f"{words.commit}^{{commit}}"],
                             check=True, capture_output=True, text=True).stdout.strip()
     tree = Tree(root, commit, folder / f"share{share}")
     tree.make()
     costs = words.costs or root / "build/host-release/Testing/Temporary/CTestCostData.txt"
-    trials = Trials(tree, costs, end, 60 * words.most)
+    trials = Trials(tree, costs, end, 60 * words.most, words.reach)
     sources = trials.sources(FOLDERS)
     lot = Lot(words.seed, sources)
     for number in words.only or range(share, words.count, shares):
@@ -172,7 +227,6 @@ def main():
                           "verdict": "drawn", "seconds": 0})
         elif time.monotonic() < end:
             try_number(number, lot, sources, trials, results)
-    return 0 if words.list else report(results, words.count, words.at_least, harmless)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,11 @@ import tempfile
 import time
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/mutants.py"
-sys.path.insert(0, str(TOOL.parent / "faults"))
+sys.path[:0] = [str(TOOL.parent / "faults"), str(TOOL.parent)]
+from mutants import place_of  # noqa: E402
 from sites import Fault, faults_of  # noqa: E402 (found by the line above)
-from suite import adopt_orphans  # noqa: E402
+from suite import (CHECK_FAILED, REACHES, Near, Test, adopt_orphans,  # noqa: E402
+                   start_and_wait)
 from trial import Tree, Trials  # noqa: E402
 
 PATH = "src/plan/sums.cpp"
@@ -33,6 +35,22 @@ int unused(int a) {
 TEST = """int sum_below(int n);
 bool is_named(int a, int b, int most);
 int main() { return sum_below(5) == 10 && !is_named(2, 1, 2) ? 0 : 1; }
+"""
+STRICT_TEST = """int sum_below(int n);
+bool is_named(int a, int b, int most);
+int unused(int a);
+int main() {
+  int sum = 0;
+  for (int n = -2; n < 9; ++n) sum += sum_below(n) != (n > 0 ? n * (n - 1) / 2 : 0);
+  for (int a = -3; a < 4; ++a)
+    for (int b = -3; b < 4; ++b)
+      for (int most = -3; most < 4; ++most)
+        sum += is_named(a, b, most) != (a > most || b == most);
+  sum += !is_named(1000001, 0, 2000000) + is_named(1000000, 0, 2000000);
+  sum += is_named(0, 1000001, 2000000);
+  for (int a = -3; a < 9; ++a) sum += unused(a) != a;
+  return sum;
+}
 """
 BUILD = """cmake_minimum_required(VERSION 3.25)
 project(tiny CXX)
@@ -73,15 +91,19 @@ def places_are_found():
     check(len(shifts) == 1, f"words and comments are no code: {shifts}")
 
 
+def git(root, *words):
+    name = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", root, *name, *words], check=True)
+
+
 def make_tree(root):
     for path, text in ((PATH, CODE), ("tests/plan_test.cpp", TEST), ("CMakeLists.txt", BUILD),
                        ("tests/alone.cpp", "int main() {}\n"), (".gitignore", "/build/\n"),
                        ("CMakePresets.json", json.dumps(PRESETS))):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    for words in (("init", "-q"), ("add", "."),
-                  ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "tiny")):
-        subprocess.run(["git", "-C", root, *words], check=True)
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "tiny")):
+        git(root, *words)
 
 
 def fault(before, after):
@@ -108,12 +130,35 @@ def ends_are_told_apart(root):
             check(found["test"] == "plan/sums.np1", f"by the sound test: {found}")
         check(verdict != "lived" or set(found["passed"]) == {"plan/sums.np1", "plan/more.np1"},
               f"no test runs that the fault is not in, or that judges text: {found}")
+    trials.reach = REACHES.index("file")
+    near = trials.try_fault(fault("a > most || ", ""))
+    check(near == {"verdict": "cut", "passed": ["plan/sums.np1"]}, f"tests of the file: {near}")
     trials.end = 0
     cut = trials.try_fault(fault("i < n", "i <= n"))
     check(cut["verdict"] == "cut", f"no time is left: {cut}")
     check(tree.ninja(tree.build / "plan_test"), "builds without a fault")
     check(all(path.read_bytes() == data for path, data in built.items()),
           "source and library are what they were")
+
+
+def tests_are_near_whose_header_they_include(root):
+    for path, text in ((PATH, '#include "src/plan/adds.hpp"\n#include "zero/all.hpp"'),
+                       ("tests/plan/adds_test.cpp", '#include "src/plan/adds.hpp"'),
+                       ("tests/plan/far_test.cpp", '#include "zero/all.hpp"')):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    entry = {"properties": [], "command": ["true"]}
+    for name, reach in (("plan/sums.np1", "file"), ("plan/adds.np2", "header"),
+                        ("plan/far.np1", "room"), ("plan/*.np1", "room"), ("run/sums.np1", "rooms"),
+                        ("runs.all", "all")):
+        far = Near(root).distance(Test({"name": name, **entry}, root), PATH)
+        check(REACHES[far] == reach, f"{name} is at {REACHES[far]} from {PATH}")
+
+
+def a_failed_check_ends_a_test_whose_ranks_wait():
+    words = ["sh", "-c", "echo '[  FAILED  ] A.b'; sleep 1000"]
+    status, said = start_and_wait(words, 500, None, None, CHECK_FAILED)
+    check(status == 1 and "A.b" in said, f"{status}: {said}")
 
 
 def run_tool(root, *words):
@@ -137,12 +182,28 @@ def a_campaign_goes_on(root):
              for line in path.read_text().splitlines() if '"verdict": "lived"' in line]
     check(lived, f"one of them lives: {whole}")
     (root / "tests/harmless_faults.txt").write_text(
-        "# why\n" + "".join(f"{line['file']} | {line['faulty']} | it is\n" for line in lived))
+        "# why\n" + "".join(" | ".join((*place_of(line), "it is\n")) for line in lived))
     harmless = run_tool(root, *draw, "--report", "--at-least", "100")
     check(harmless[0] == 0 and "0 lived, " in harmless[1][-1], f"none can be noticed: {harmless}")
     (root / "tests/harmless_faults.txt").unlink()
-    strict = run_tool(root, *draw, "--report", "--at-least", "101")
+    kept = root / "kept.jsonl"
+    run_tool(root, *draw, "--report", "--keep", kept)
+    for path in (root / "build/mutants").glob("results_*.jsonl"):
+        path.unlink()
+    known = run_tool(root, *draw, "--known", kept, "--at-least", "0")
+    check(known == again, f"what was kept is not tried again: {known}")
+    strict = run_tool(root, *draw, "--known", kept, "--report", "--at-least", "101")
     check(strict[0] == 1 and strict[1] == again[1], f"too few are noticed: {strict}")
+    a_new_test_is_told(root, (*draw, "--known", kept), len(lived))
+
+
+def a_new_test_is_told(root, draw, lived):
+    (root / "tests/plan_test.cpp").write_text(STRICT_TEST)
+    git(root, "commit", "-qam", "a test")
+    told = run_tool(root, *draw, "--at-least", "0")
+    check(f"and {lived} of the other {lived} since" in told[1][-1], f"a later test: {told}")
+    check(sum("lived, noticed since by plan/" in line for line in told[1]) == 2 * lived,
+          f"told behind its trial and at the end: {told}")
 
 
 def main():
@@ -151,6 +212,9 @@ def main():
         make_tree(pathlib.Path(place))
         ends_are_told_apart(pathlib.Path(place))
         a_campaign_goes_on(pathlib.Path(place))
+    with tempfile.TemporaryDirectory(prefix="faults-") as place:
+        tests_are_near_whose_header_they_include(pathlib.Path(place))
+    a_failed_check_ends_a_test_whose_ranks_wait()
     print("what lives is told")
 
 

@@ -17,7 +17,12 @@ OF_A_PLACE = re.compile(r"_(host|plain|x86|other|onednn|cuda|absent)$")
 UNKNOWN_SECONDS = 30  # of a script that was never timed; a file of a room's program takes far less
 LONG_SECONDS = 10  # what takes longer is not joined with others
 FILTER = "--gtest_filter="
+# A rank whose check failed may leave the others waiting for it, up to the test's limit.
+CHECK_FAILED = re.compile(r"^\[  FAILED  \]|^\[rank \d+\] |: Failure$", re.M)
+POLL, GRACE = 0.2, 3
 RANKS = re.compile(r"\.np(\d+)$")
+REACHES = ("file", "header", "room", "rooms", "all")  # whose tests: the last are scripts
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <sys/prctl.h>
 
 
@@ -73,20 +78,28 @@ def reap():
         pass
 
 
-def start_and_wait(command, seconds, cwd, env):
-    """(status, output) of a command and all that it starts; (None, output) where it took longer."""
+def start_and_wait(command, seconds, cwd, env, bad=None):
+    """(exit status, output), and ends all that it starts; (None, output) where it took longer.
+    What has said something that matches `bad` and does not end soon is ended, with status 1."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
                                    stdout=out, stderr=subprocess.STDOUT)
-        try:
-            status = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            status = None
+        end, status, told = time.monotonic() + seconds, None, False
+        while status is None and time.monotonic() < end:
+            try:
+                status = process.wait(POLL)
+            except subprocess.TimeoutExpired:
+                if bad and not told and bad.search(text_of(out)):
+                    told, end = True, min(end, time.monotonic() + GRACE)
         end_all_children()
         if process.returncode is None:
             process.returncode = 0  # reaped by end_all_children()
-        out.seek(0)
-        return status, out.read().decode(errors="replace")
+        return 1 if status is None and told else status, text_of(out)
+
+
+def text_of(out):
+    """All that was written, read without moving the place where others write."""
+    return os.pread(out.fileno(), os.fstat(out.fileno()).st_size, 0).decode(errors="replace")
 
 
 class Test:
@@ -109,13 +122,20 @@ class Test:
         place = tempfile.mkdtemp(prefix="fault-")
         os.chmod(place, 0o1777)  # as /tmp is, for tests that become another user
         env = dict(os.environ, TMPDIR=place, **self.environment)
-        status, out = start_and_wait(self.command, min(seconds, self.limit), self.cwd, env)
+        bad = CHECK_FAILED if any(w.startswith(FILTER) for w in self.command) else None
+        status, out = start_and_wait(self.command, min(seconds, self.limit), self.cwd, env, bad)
         shutil.rmtree(place, ignore_errors=True)
         if status is None:
             return "hang", out[-2000:]
         good = any(p.search(out) for p in self.passes) if self.passes else status == 0
         good = good and not any(p.search(out) for p in self.fails)
         return "passed" if good else "failed", out[-2000:]
+
+    def only(self, case):
+        """The same with one case of its program."""
+        single = copy.copy(self)
+        single.command = [w for w in self.command if not w.startswith(FILTER)] + [FILTER + case]
+        return single
 
 
 def read_tests(build):
@@ -136,6 +156,12 @@ def read_costs(path):
     return costs
 
 
+def add_line(path, *words):
+    """Where several processes add lines of their own."""
+    with path.open("a") as out:
+        out.write(" ".join(str(word) for word in words) + "\n")
+
+
 def room_and_stem(path):
     """src/plan/gathers.cpp: plan, gathers; kernels/vendor/gemm_host.cpp: kernels, vendor/gemm."""
     room, _, rest = path.removeprefix("src/").partition("/")
@@ -145,6 +171,8 @@ def room_and_stem(path):
 def cost_of(test, costs):
     if test.name in costs:
         return costs[test.name]
+    if len(test.members) > 1 and all(name in costs for name in test.members):
+        return sum(costs[name] for name in test.members)
     ranks = RANKS.search(test.name)
     return len(test.members) * int(ranks[1]) if ranks else UNKNOWN_SECONDS
 
@@ -171,14 +199,39 @@ def join_short(tests, costs):
     return [joined(group) for group in groups.values() if len(group) > 1] + tests
 
 
-def in_order(tests, path, costs):
-    """The tests of the file itself, those of its room, all others; the cheapest of each first."""
-    room, stem = room_and_stem(path)
+class Near:
+    """Which tests are how far from a file."""
+
+    def __init__(self, source):
+        self.source = source
+        self.included = {str(path.relative_to(source / "tests")).removesuffix("_test.cpp"):
+                         set(INCLUDE.findall(path.read_text()))
+                         for path in (source / "tests").rglob("*_test.cpp")}
+
+    def headers(self, path, room):
+        """Where a file's functions may be declared: its own header is what it includes first."""
+        first = INCLUDE.findall((self.source / path).read_text())[:1]
+        headers = {path.removeprefix("include/")} if path.endswith(".hpp") else set(first)
+        return {h for h in headers if room in h.split("/")}
+
+    def distance(self, test, path):
+        """The place in REACHES."""
+        room, stem = room_and_stem(path)
+        name = RANKS.sub("", test.name)
+        if name == f"{room}/{stem}":
+            return 0
+        if name.startswith(f"{room}/"):
+            return 2 - bool(self.included.get(name, set()) & self.headers(path, room))
+        return 3 if name != test.name else 4
+
+
+def in_order(tests, path, costs, near):
+    """The tests of the file itself, those that know its header, those of its room, all others; the
+    cheapest of each first."""
 
     def key(test):
-        own = RANKS.sub("", test.name) == f"{room}/{stem}"
-        of_room = test.name.startswith(f"{room}/")
-        alone = len(test.members) == 1 and not own  # which is needed where joined tests are unsound
-        return not own, not of_room, alone, cost_of(test, costs), test.name
+        far = min(3, near.distance(test, path))
+        alone = len(test.members) == 1 and far > 1  # which is needed where joined ones are unsound
+        return far, alone, cost_of(test, costs), test.name
 
     return sorted(tests, key=key)

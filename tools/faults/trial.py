@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import time
 
-from suite import cost_of, in_order, join_short, read_costs, read_tests, start_and_wait
+from suite import (REACHES, Near, add_line, cost_of, in_order, join_short, read_costs,
+                   read_tests, start_and_wait)
 
 BUILD_SECONDS = 900
 # A test that takes longer than this with a fault hangs; machines are shared, hence the first term.
-PATIENCE, FACTOR = 60, 10
+PATIENCE, FACTOR = 20, 6
+COSTS, SOUND = "costs.txt", "sound.txt"  # what was learnt of tests, for all shares
+FAST_LINKERS = {"mold": "mold", "ld.lld": "lld"}  # programs, and what the compiler calls them
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 OF_ANOTHER_BUILD = re.compile(r"_cuda\.|cuda_")
 
@@ -21,12 +24,26 @@ def digest(path):
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
+def case_in(said):
+    """The test case that failed, or nothing."""
+    cases = re.findall(r"\[  FAILED  \] +([^\s,]+\.[^\s,]+)", COLOUR.sub("", said))
+    return cases[0] if cases else ""
+
+
 def reason_in(said):
     """The test case that failed, or a line that speaks of failure."""
-    plain = COLOUR.sub("", said)
-    cases = re.findall(r"\[  FAILED  \] +(\S+\.\S+)", plain)
-    lines = [line.strip() for line in plain.splitlines() if re.search("[Ff]ail|error", line)]
-    return (cases + lines + ["failed"])[0][:200]
+    plain = COLOUR.sub("", said).splitlines()
+    lines = [line.strip() for line in plain if re.search("[Ff]ail|error", line)]
+    return (case_in(said) or (lines + ["failed"])[0])[:200]
+
+
+def fast_linker():
+    """A test program is linked for nearly every fault."""
+    for program, name in FAST_LINKERS.items():
+        if shutil.which(program):
+            return [f"-DCMAKE_{kind}_LINKER_FLAGS=-fuse-ld={name}"
+                    for kind in ("EXE", "SHARED", "MODULE")]
+    return []
 
 
 class Tree:
@@ -57,7 +74,7 @@ class Tree:
         if not (self.build / "build.ninja").exists():
             launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
             self.call("cmake", "--preset", "host-release", "-G", "Ninja", "-DZERO_PERF=OFF",
-                      *launcher)
+                      *launcher, *fast_linker())
         # The tree itself may come from a cache of compilations; faults do not fill it.
         self.call("cmake", "--build", self.build, env=dict(self.env))
         self.env["CCACHE_DISABLE"] = "1"
@@ -123,15 +140,20 @@ class Kept:
 
 class Trials:
     """Tries faults in a Tree. `end` is when to stop, by time.monotonic(); no fault takes much more
-    than `most` seconds."""
+    than `most` seconds, and it meets no test that is further away than `reach`."""
 
-    def __init__(self, tree, costs_file, end, most):
+    def __init__(self, tree, costs_file, end, most, reach="all"):
         self.tree, self.end, self.most = tree, end, most
+        self.reach, self.near = REACHES.index(reach), Near(tree.source)
         self.dependents = tree.dependents()
-        self.costs = read_costs(costs_file)
+        self.notes = tree.folder.parent
+        self.costs = {**read_costs(costs_file), **read_costs(self.notes / COSTS)}
         self.tests = join_short(read_tests(tree.build), self.costs)
         self.clean = {path: digest(path) for test in self.tests for path in test.files}
-        self.sound = {}  # of a test: whether it passes without a fault
+        # Of a test: whether it passes without a fault, which other shares may have seen.
+        sound = self.notes / SOUND
+        seen = (line.split() for line in sound.read_text().splitlines()) if sound.exists() else ()
+        self.sound = {name: word == "sound" for commit, name, word in seen if commit == tree.commit}
 
     def sources(self, folders):
         """{path: text} of what the build compiles in these folders."""
@@ -161,12 +183,14 @@ class Trials:
         return found
 
     def meet_tests(self, fault, passed):
-        end, built = min(self.end, time.monotonic() + self.most), {}
-        for test in in_order(self.tests, fault.path, self.costs):
+        end, built, cut = min(self.end, time.monotonic() + self.most), {}, False
+        for test in in_order(self.tests, fault.path, self.costs, self.near):
             if set(test.members) <= set(passed) or self.sound.get(test.name) is False:
                 continue
-            if time.monotonic() > end:
-                return {"verdict": "cut", "passed": passed}
+            far = self.near.distance(test, fault.path) > self.reach
+            if far or time.monotonic() + cost_of(test, self.costs) > end:
+                cut = True
+                continue
             files = tuple(test.files)
             if files not in built:
                 built[files] = self.build_with_fault(files)
@@ -174,12 +198,12 @@ class Trials:
                 return {"verdict": "does not build"}
             if built[files] == "clean":
                 continue
-            how = self.notice(test)
-            if how:
-                return {"verdict": "noticed", "test": test.name, "how": how,
+            found = self.notice(test)
+            if found:
+                return {"verdict": "noticed", "test": test.name, **found,
                         "limit": self.seconds(test)}
             passed += test.members
-        return {"verdict": "lived", "passed": passed}
+        return {"verdict": "cut" if cut else "lived", "passed": passed}
 
     def build_with_fault(self, files):
         """Whether these can be built, and whether the fault is in one of them."""
@@ -192,23 +216,41 @@ class Trials:
         return PATIENCE + FACTOR * cost_of(test, self.costs)
 
     def notice(self, test):
-        """How it fails, twice; None where it passes."""
+        """{"how", "case"}: how it fails, twice; nothing where it passes."""
+        start = time.monotonic()
         first, said = test.run(self.seconds(test))
         if first == "passed":
-            return None
-        if first == "failed" and test.run(self.seconds(test))[0] == "passed":
-            return None  # an accident, not the fault
-        return first if first == "hang" else reason_in(said)
+            self.learn(test, time.monotonic() - start)
+            return {}
+        case = case_in(said)
+        if first == "hang":
+            return {"how": "hang"}
+        if case and test.only(case).run(self.seconds(test))[0] != "passed":
+            return {"how": case, "case": case}
+        if test.run(self.seconds(test))[0] != "passed":
+            return {"how": reason_in(said)}
+        return {}  # an accident, not the fault
+
+    def learn(self, test, seconds):
+        if test.name not in self.costs:
+            self.costs[test.name] = seconds
+            add_line(self.notes / COSTS, test.name, 1, f"{seconds:.1f}")
 
     def is_true(self, found):
         """Whether the test passes without the fault, in so little time that it had enough."""
         test = next(t for t in self.tests if t.name == found["test"])
-        if test.name not in self.sound:
+        case = found.get("case")
+        name = f"{test.name}:{case}" if case else test.name
+        if name not in self.sound and not (case and self.sound.get(test.name)):
             self.tree.ninja(*test.files)
             start = time.monotonic()
-            self.sound[test.name] = test.run(test.limit)[0] == "passed"
-            self.costs[test.name] = time.monotonic() - start
-            if not self.sound[test.name]:
-                print(f"UNSOUND {test.name} fails without a fault; it is left out", flush=True)
+            passed = (test.only(case) if case else test).run(test.limit)[0] == "passed"
+            self.sound[name] = passed
+            if not case:
+                self.costs[test.name] = time.monotonic() - start
+            add_line(self.notes / SOUND, self.tree.commit, name, "sound" if passed else "unsound")
+            if not passed:
+                self.sound[test.name] = False
+                print(f"UNSOUND {name} fails without a fault; {test.name} is left out", flush=True)
         enough = found["how"] != "hang" or found["limit"] >= min(test.limit, self.seconds(test))
-        return self.sound[test.name] and enough
+        return self.sound.get(name, self.sound.get(test.name)) and enough
