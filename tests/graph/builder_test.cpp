@@ -167,6 +167,13 @@ TEST(GraphBuilder, RefusesDropoutOfEverything) {
               HasSubstr("less than 1"));
 }
 
+TEST(GraphBuilder, WantsASampleOfATokenAtLeast) {
+  EXPECT_NO_THROW(GraphBuilder({.samples = 1, .length = 1}, Dtype::f32));
+  for (const MicroBatch& none :
+       {MicroBatch{.samples = 0, .length = 1}, {.samples = 1, .length = 0}})
+    EXPECT_THAT(error_of([&] { GraphBuilder(none, Dtype::f32); }), HasSubstr("both must be"));
+}
+
 TEST(GraphBuilder, RefusesCodeBeforeTheFirstUnit) {
   GraphBuilder out({.samples = 1, .length = 1}, Dtype::f32);
   EXPECT_THAT(error_of([&] { out.parameter({.name = "w", .shape = {1}}); }),

@@ -102,5 +102,22 @@ TYPED_TEST(CachedAttention, RefusesWhatDoesNotFit) {
   EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, 0, 1), Error);
 }
 
+TEST(CachedAttentionRoom, HoldsNoMoreTokensThanTheCacheHasColumns) {
+  Stream stream(1);
+  const CachedAttentionExtents extents{4, kHeads, 1, cache_columns(1)};
+  std::vector<float> qkv(size_t(4 * 3 * kHeads)), y(size_t(4 * kHeads));
+  std::vector<float> cache(size_t(2 * kHeads * extents.columns));
+  std::vector<int64_t> scratch(size_t(cached_attention_scratch_bytes(extents, 1) / 8 + 1));
+  const auto feed = [&](int64_t position, int64_t rows) {
+    const DecodeInputs inputs{.position = position, .rows = rows};
+    cached_attention<float>(stream, extents, &inputs,
+                            {qkv.data(), cache.data(), y.data(), scratch.data()});
+    stream.wait();
+  };
+  EXPECT_NO_THROW(feed(extents.columns - 2, 2));
+  EXPECT_THROW(feed(extents.columns - 2, 3), Error);
+  EXPECT_THROW(feed(-1, 1), Error);
+}
+
 }  // namespace
 }  // namespace zero::kernels

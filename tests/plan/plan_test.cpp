@@ -32,6 +32,18 @@ TEST(Compile, HashTellsPlansApart) {
   EXPECT_NE(testing::tiny_plan(request).hash(), testing::tiny_plan(other).hash());
 }
 
+TEST(Compile, HashTellsNumbersApartByAnyOfTheirBytes) {
+  Plan plan = testing::tiny_plan({.stage = 2, .ranks = 2});
+  const uint64_t before = plan.hash();
+  for (int byte = 0; byte < 8; ++byte) {
+    int64_t& offset = plan.bodies[kStep].ops[0].operands[0].offset;
+    offset ^= int64_t(1) << (8 * byte);
+    EXPECT_NE(plan.hash(), before) << "byte " << byte;
+    offset ^= int64_t(1) << (8 * byte);
+  }
+  EXPECT_EQ(plan.hash(), before);
+}
+
 TEST(Compile, UnitsAreAlignedAndPaddedToBlocksOfEveryRank) {
   const Plan plan = testing::tiny_plan({.stage = 3, .ranks = 4});
   for (const Unit& unit : plan.units) {
@@ -163,6 +175,7 @@ TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
 TEST(CompileDecode, RefusesBodiesThatCannotShareAndSeveralRanks) {
   EXPECT_THROW(decode_plan(16), Error);
   EXPECT_THROW(decode_plan(80, {.ranks = 2}), Error);
+  EXPECT_THROW(decode_plan(80, {.stage = 3}), Error);
 }
 
 /// Everything on disk, as it is at stage 3.

@@ -32,6 +32,19 @@ TEST(CheapestChange, HalvesTheMicroBatchBeforeAllElse) {
   EXPECT_EQ(batch.accumulation, 2);
 }
 
+TEST(CheapestChange, EvaluatesNoLargerMicroBatchThanItTrains) {
+  const auto halved = [](const Build& build) { return build.batch.micro <= 8; };
+  RunConfig config = tiny();
+  config.evaluation.micro_batch_size = 9;
+  const auto both = cheapest_change(config, {.ranks = 1}, halved);
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->text, "train_micro_batch_size_per_gpu=8 evaluation.micro_batch_size=8");
+  EXPECT_EQ(both->config.evaluation.micro_batch_size, 8);
+  config.evaluation.micro_batch_size = 8;
+  EXPECT_EQ(cheapest_change(config, {.ranks = 1}, halved)->text, "train_micro_batch_size_per_gpu=8")
+      << "it fits already";
+}
+
 TEST(CheapestChange, GivesTheAccumulationWhereNothingElseFixesTheBatch) {
   RunConfig config = tiny();
   config.train_batch_size = 0;
@@ -228,6 +241,21 @@ TEST(CheapestChange, MovesActivationsFromTheHostToADisk) {
                           return build.plan.request.activation_home == plan::Tier::nvme;
                         }),
             "activation_checkpointing.offload=nvme activation_checkpointing.nvme_path=FOLDER");
+}
+
+TEST(CheapestChange, ReplacesTheOlderKeyForActivationsOnTheHost) {
+  RunConfig config = tiny();
+  config.model.layers = 4;
+  config.recompute.mode = Recompute::Mode::full;
+  config.offload_activations.cpu_checkpointing = true;
+  const auto change = cheapest_change(config, {.ranks = 1}, [](const Build& build) {
+    return build.plan.request.activation_home == plan::Tier::nvme;
+  });
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text,
+            "activation_checkpointing.cpu_checkpointing=false "
+            "activation_checkpointing.offload=nvme activation_checkpointing.nvme_path=FOLDER");
+  EXPECT_FALSE(change->config.offload_activations.cpu_checkpointing);
 }
 
 TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {

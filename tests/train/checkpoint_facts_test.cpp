@@ -50,6 +50,7 @@ TEST(CheckpointFacts, AStateComesBackBitForBit) {
   state.loss_scale = 65536;
   state.beta1_power = 1.0 / 3;
   state.last_overflow = -1;
+  state.skipped_in_row = 3;
   state.report.loss = 0.1;
   state.report.grad_norm = std::numeric_limits<double>::infinity();
   Facts facts;
@@ -58,6 +59,7 @@ TEST(CheckpointFacts, AStateComesBackBitForBit) {
   EXPECT_EQ(read.loss_scale, state.loss_scale);
   EXPECT_EQ(read.beta1_power, state.beta1_power);
   EXPECT_EQ(read.last_overflow, -1);
+  EXPECT_EQ(read.skipped_in_row, 3);
   EXPECT_EQ(read.report.loss, 0.1);
   EXPECT_TRUE(std::isinf(read.report.grad_norm));
 }

@@ -15,6 +15,7 @@ namespace zero::train {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string fresh_folder() {
   const std::string path = testing::TempDir() + "zeroapp-launches";
@@ -37,6 +38,17 @@ TEST(Launches, ALineTellsWhoStartedWhatWhere) {
                               "\"command\":[\"zeroapp\",\"a b.toml\",\"run.steps=3\"],"
                               "\"end\":null,\"ended\":null}\n"));
   EXPECT_EQ(last_end(folder), "");
+}
+
+TEST(Launches, ALineTellsFromWhichStepItGoesOn) {
+  const std::string folder = fresh_folder();
+  LaunchStart start = kStart;
+  start.resumed_from = 5;
+  begin_launch(folder, start);
+  EXPECT_THAT(file_text(folder + "/launches.jsonl"), HasSubstr("\"resumed_from_step\":5,\"end\""));
+  const std::string other = fresh_folder();
+  begin_launch(other, kStart);
+  EXPECT_THAT(file_text(other + "/launches.jsonl"), Not(HasSubstr("resumed_from_step")));
 }
 
 TEST(Launches, TheEndGoesIntoTheLineOfTheLastOne) {

@@ -127,6 +127,9 @@ TEST(MachineFile, KeepsDefaultsForWhatWasNotMeasuredButProducts) {
   EXPECT_EQ(machine.link_latency, unknown.link_latency);
   EXPECT_EQ(machine.product_flops, 2e11);
   EXPECT_EQ(machine.disk_read_bandwidth, unknown.disk_read_bandwidth);
+  EXPECT_FALSE(machine.disk_is_measured);
+  one.mixed = 1;
+  EXPECT_TRUE(machine_of(one, Dtype::f32, "m.toml").disk_is_measured) << "however slow it is";
   EXPECT_THAT(refusal_of(Exit::kUsage, [&] { machine_of(one, Dtype::f16, "m.toml"); }),
               HasSubstr("holds no rate of fp16 products"));
 }

@@ -147,6 +147,8 @@ TEST(MemoryLimit, OfAHostThatWasMeasuredCountsAllThatLiesInItsMemory) {
 
 TEST(MemoryLimit, BytesReadLikeWords) {
   EXPECT_EQ(bytes_text(512), "512 B");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1024), "1.00 KiB");
   EXPECT_EQ(bytes_text(1536), "1.50 KiB");
   EXPECT_EQ(bytes_text(3.0 * 1024 * 1024 * 1024), "3.00 GiB");
 }

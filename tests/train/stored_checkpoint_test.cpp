@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tests/support/few_files.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 
@@ -54,6 +55,25 @@ TEST_F(StoredCheckpoints, PassOverOneThatIsNotWhole) {
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { StoredCheckpoint open(place_.path()); }),
               HasSubstr("rank00001.h5"))
       << "what is wrong with the newest";
+}
+
+TEST_F(StoredCheckpoints, PassOverNoneThatTheyCouldNotLookAt) {
+  constexpr int kEnough = 32;
+  int more = 1;
+  const auto step_with = [&] {
+    const FewFiles few(more);
+    return StoredCheckpoint(place_.path()).manifest().step;
+  };
+  for (; more < kEnough; ++more) {
+    try {
+      EXPECT_EQ(step_with(), 7);
+      break;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::kIo) << more << " files more: " << error.what();
+    }
+  }
+  EXPECT_GT(more, 2) << "a manifest could not be opened";
+  EXPECT_LT(more, kEnough);
 }
 
 TEST_F(StoredCheckpoints, AreNotSeenInOtherFolders) {

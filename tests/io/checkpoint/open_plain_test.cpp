@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/few_files.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/io/checkpoint/store.hpp"
@@ -22,23 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using testing_support::FewFiles;
 using testing_support::refusal_of;
 using testing_support::TempFolder;
-
-/// Another limit of open files for this process, of which so many more may be opened.
-class FewFiles {
- public:
-  explicit FewFiles(rlim_t more) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    const OpenFile next(dup(0));
-    const struct rlimit tight { rlim_t(next.descriptor()) + more, before_.rlim_max };
-    setrlimit(RLIMIT_NOFILE, &tight);
-  }
-  ~FewFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  struct rlimit before_ {};
-};
 
 class PlainFiles : public ::testing::Test {
  protected:

@@ -65,6 +65,7 @@ TEST_F(ShardFiles, GiveBackEachSliceWhereItWasPut) {
   }
   EXPECT_EQ(refusal(file.file), "");
   EXPECT_EQ(file.offsets[1] % 4096, 0) << "a large slice begins at a page";
+  EXPECT_NO_THROW(shard.read(file.file.bytes, {})) << "nothing behind the last byte";
 }
 
 TEST_F(ShardFiles, AreForTheirOwnerAloneAndMadeOnce) {

@@ -46,6 +46,16 @@ TEST_F(OutputFiles, GoAwayUnlessPublished) {
   EXPECT_EQ(files(), 0u);
 }
 
+TEST_F(OutputFiles, GoAwayUnlessPublishedAlsoInThePlaceOfAClosedStandardInput) {
+  const int saved = dup(STDIN_FILENO);
+  ASSERT_GE(saved, 0);
+  close(STDIN_FILENO);
+  { OutputFile(path("a")).write("one"); }
+  dup2(saved, STDIN_FILENO);
+  close(saved);
+  EXPECT_EQ(files(), 0u);
+}
+
 TEST_F(OutputFiles, NeverOverwrite) {
   OutputFile late(path("a"));
   std::ofstream(path("a")) << "precious";

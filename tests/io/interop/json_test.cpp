@@ -46,6 +46,9 @@ TEST(ReadJson, TellsPathsAndValuesInOrder) {
             "{ a{ a.b=1 a.c[ a.c=2 a.c=-3 d=null e='xA'");
   EXPECT_EQ(words(R"({"a": [{"b": true}, {"b": 0.5}], "c": 18446744073709551615})"),
             "{ a[ a{ a.b=true a{ a.b=double 0.5 c=double 1.84467e+19");
+  EXPECT_EQ(words(R"({"a": 9223372036854775807, "b": 9223372036854775808})"),
+            "{ a=9223372036854775807 b=double 9.22337e+18")
+      << "the largest that an int64_t holds stays an integer";
 }
 
 TEST(ReadJson, NamesThePlaceOfWhatIsNoJson) {
