@@ -2,7 +2,9 @@
 #include "zero/train/session.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <map>
 
 #include "zero/base/error.hpp"
@@ -60,6 +62,22 @@ TEST(Launch, MpirunInsideAnAllocationCountsItsOwnRanks) {
 
 TEST(Launch, SeesTheLauncherOfAnotherMpi) {
   EXPECT_EQ(launch_in({{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}}).tasks, 2);
+}
+
+TEST(RequireOpenFiles, RaisesALimitThatIsTooLowAndLeavesOneThatSuffices) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto with = [&](rlim_t files) {
+    const rlimit asked{files, before.rlim_max};
+    rlimit made{};
+    setrlimit(RLIMIT_NOFILE, &asked);
+    require_open_files();
+    getrlimit(RLIMIT_NOFILE, &made);
+    setrlimit(RLIMIT_NOFILE, &before);
+    return made.rlim_cur;
+  };
+  EXPECT_EQ(with(24), 24u);
+  EXPECT_EQ(with(23), std::min<rlim_t>(1024, before.rlim_max));
 }
 
 }  // namespace
