@@ -1,3 +1,4 @@
+#include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
 
 namespace zero {
@@ -79,16 +80,6 @@ std::vector<Condition> tier_conditions() {
 
 std::vector<Condition> engine_conditions() {
   return {
-      {.keys = {"optimizer.max_coeff", "optimizer.min_coeff"},
-       .because = {"optimizer.type"},
-       .wanted = "optimizer.type = \"LAMB\"",
-       .holds = [](const RunConfig& c) { return c.optimizer.type == OptimizerType::LAMB; },
-       .example = {"optimizer.type = \"AdamW\""}},
-      {.keys = {"optimizer.adam_w_mode"},
-       .because = {"optimizer.type"},
-       .wanted = "optimizer.type = \"Adam\"",
-       .holds = [](const RunConfig& c) { return c.optimizer.type == OptimizerType::Adam; },
-       .example = {"optimizer.type = \"LAMB\""}},
       {.keys = {"zero.allgather_bucket_size"},
        .because = {"zero.stage"},
        .wanted = "zero.stage = 1, 2 or 3",
@@ -154,6 +145,7 @@ std::vector<Condition> data_conditions() {
 
 std::vector<Condition> join() {
   std::vector<Condition> all = schedule_conditions();
+  for (Condition& condition : optimizer_conditions()) all.push_back(std::move(condition));
   for (Condition& condition : engine_conditions()) all.push_back(std::move(condition));
   for (Condition& condition : data_conditions()) all.push_back(std::move(condition));
   for (Condition& condition : tier_conditions()) all.push_back(std::move(condition));

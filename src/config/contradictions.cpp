@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "src/config/nearest.hpp"
+#include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
@@ -131,11 +132,6 @@ std::string late_stop(const RunConfig& c) {
   if (c.run.steps == 0 || c.run.stop_at <= c.run.steps) return kFine;
   return text("the run stops at step ", c.run.stop_at, " of ", c.run.steps, "; write at most ",
               c.run.steps, ", or 0");
-}
-
-std::string crossed_bounds(const RunConfig& c) {
-  if (c.optimizer.min_coeff <= c.optimizer.max_coeff) return kFine;
-  return "min_coeff is above max_coeff; swap them";
 }
 
 std::string lone_checkpoint(const RunConfig& c) {
@@ -357,9 +353,6 @@ std::vector<Rule> number_rules() {
       {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
        .broken = low_first_scale,
        .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},
-      {.keys = {"optimizer.min_coeff", "optimizer.max_coeff"},
-       .broken = crossed_bounds,
-       .example = {"optimizer.type = \"LAMB\"", "optimizer.min_coeff = 11.0"}},
   };
 }
 
@@ -367,6 +360,7 @@ std::vector<Rule> join() {
   std::vector<Rule> all = session_rules();
   for (Rule& rule : model_rules()) all.push_back(std::move(rule));
   for (Rule& rule : number_rules()) all.push_back(std::move(rule));
+  for (Rule& rule : optimizer_rules()) all.push_back(std::move(rule));
   for (Rule& rule : wire_rules()) all.push_back(std::move(rule));
   for (Rule& rule : schedule_rules()) all.push_back(std::move(rule));
   for (Rule& rule : tier_rules()) all.push_back(std::move(rule));

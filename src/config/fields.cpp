@@ -3,6 +3,7 @@
 #include <map>
 
 #include "src/config/fixed_keys.hpp"
+#include "src/config/optimizer_rows.hpp"
 #include "zero/config/steps.hpp"
 
 namespace zero {
@@ -144,7 +145,7 @@ void run_fields(Table& table, SessionConfig& c) {
 
 void optimizer_fields(Table& table, OptimizerConfig& c) {
   table.section("optimizer", kSame);
-  table.choice("type", c.type, {"AdamW", "Adam", "LAMB"});
+  table.choice("type", c.type, optimizer_names());
   table.real("lr", c.lr, {.high = 1e3});
   table.other("betas", &c.betas);
   table.real("eps", c.eps, {.high = 1, .above_low = true});

@@ -11,6 +11,7 @@
 #include "src/config/habits.hpp"
 #include "src/config/kept_activations.hpp"
 #include "src/config/nearest.hpp"
+#include "src/config/optimizer_rows.hpp"
 #include "src/config/report.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
@@ -56,6 +57,15 @@ class Reader {
     } else {
       read_value(place, key, argument.substr(equals + 1));
     }
+  }
+
+  /// An optimizer may have betas of its own.
+  void take_betas(OptimizerConfig& optimizer) {
+    const std::array<double, 2> own = row_of(optimizer.type).betas;
+    const bool written = report_.place_of("optimizer.betas").origin != Place::Origin::nowhere;
+    if (written || optimizer.betas == own) return;
+    optimizer.betas = own;
+    report_.derived("optimizer.betas", "optimizer.type");
   }
 
   void check_all(const RunConfig& config) {
@@ -252,6 +262,7 @@ ConfigInput read_config(std::string_view text, const std::string& file,
   reader.read_text(text);
   int position = 0;
   for (const std::string& argument : overrides) reader.read_override(argument, ++position);
+  reader.take_betas(input.config.optimizer);
   reader.check_all(input.config);
   derive_output(file, input.config, report);
   report.finish();

@@ -23,7 +23,7 @@ struct Rule {
 struct Condition {
   std::vector<std::string> keys;
   std::vector<std::string> because;  ///< the keys that decide
-  std::string_view wanted;           ///< the settings under which they act, as text
+  std::string wanted;                ///< the settings under which they act, as text
   std::function<bool(const RunConfig&)> holds;
   std::vector<std::string> example;  ///< lines under which they do not act
 };

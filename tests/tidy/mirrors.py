@@ -5,6 +5,7 @@ import subprocess
 
 FREE_TESTS = ("runs", "tidy", "support")
 CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml"
+OTHER_SECTIONS = ("include/zero/config/optimizer.hpp",)  # of RunConfig, in headers of their own
 CAMPAIGNS = "tests/campaigns.txt"
 SCRIPT = re.compile(r"(?<![\w/.-])((?:perf|tests|tools)/[\w/]+\.(?:py|sh))\b")
 BENCHMARK = re.compile(r"\bperf/perf_(\w+)")
@@ -28,7 +29,7 @@ def tests_have_headers(sources):
 
 
 def config_keys(text):
-    """(offset, section, key) of every key that run_config.hpp declares; section "" is the top."""
+    """(offset, section, key) of every key that the headers declare; section "" is the top."""
     structs = {found[1]: (found.start(2), found[2]) for found in STRUCT.finditer(text)}
     offset, body = structs["RunConfig"]
     for member in MEMBER.finditer(body):
@@ -40,6 +41,15 @@ def config_keys(text):
         else:
             section, _, key = (dotted or name).rpartition(".")
             yield offset + member.start("name"), section, key
+
+
+def place_in(sources, offset):
+    """(path, line) of an offset in the texts one behind the other."""
+    for source in sources:
+        if offset < len(source.text):
+            return source.path, source.text.count("\n", 0, offset) + 1
+        offset -= len(source.text)
+    raise ValueError(f"{offset} beyond {sources[-1].path}")
 
 
 def reference_keys(text):
@@ -60,12 +70,12 @@ def keys_have_lines(sources):
     if REFERENCE not in by_path:
         yield REFERENCE, 1, f"is missing: it shows every key of {CONFIG}"
         return
-    config = by_path[CONFIG].text
+    headers = [by_path[path] for path in (CONFIG, *OTHER_SECTIONS) if path in by_path]
     shown = set(reference_keys(by_path[REFERENCE].text))
-    for offset, section, key in config_keys(config):
+    for offset, section, key in config_keys("".join(header.text for header in headers)):
         if f"{section}.{key}" not in shown:
             name = f"{section}.{key}".lstrip(".")
-            yield CONFIG, config.count("\n", 0, offset) + 1, f"{name} has no line in {REFERENCE}"
+            yield *place_in(headers, offset), f"{name} has no line in {REFERENCE}"
 
 
 def campaign_sources(command, benchmarks):

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "zero/config/optimizer.hpp"
+
 namespace zero {
 
 enum class ModelFamily { gpt2 };
@@ -73,22 +75,6 @@ struct SessionConfig {
   std::string machine;
 
   bool operator==(const SessionConfig&) const = default;
-};
-
-enum class OptimizerType { AdamW, Adam, LAMB };
-
-/// [optimizer]
-struct OptimizerConfig {
-  OptimizerType type = OptimizerType::AdamW;   ///< AdamW | Adam | LAMB
-  double lr = 1e-3;                            ///< learning rate; >= 0
-  std::array<double, 2> betas = {0.9, 0.999};  ///< of momentum and variance; 0 <= beta < 1
-  double eps = 1e-8;                           ///< > 0
-  double weight_decay = 0;                     ///< >= 0; norms and biases are exempt
-  bool adam_w_mode = true;  ///< Adam only: true decays the weight, false the gradient (L2)
-  double max_coeff = 10;    ///< LAMB: bounds of the trust ratio
-  double min_coeff = 0.01;
-
-  bool operator==(const OptimizerConfig&) const = default;
 };
 
 enum class ScheduleType {

@@ -4,6 +4,7 @@
 #include "src/config/import/launch_line.hpp"
 #include "src/config/import/translation.hpp"
 #include "src/config/kept_activations.hpp"
+#include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/schedule.hpp"
@@ -13,6 +14,7 @@ namespace zero {
 void Translation::complete(Engine engine) {
   settle_precision();
   settle_schedule();
+  settle_betas();
   settle_pinning();
   if (engine == Engine::deepspeed) write_deepspeed_defaults();
   if (engine == Engine::fsdp) write_fsdp_defaults();
@@ -57,6 +59,17 @@ void Translation::settle_schedule() {
     default_to("scheduler.warmup_max_lr", "auto", "optimizer.lr");
   } else {
     default_to("scheduler.cos_min_ratio", 0.0, "as Transformers");
+  }
+}
+
+/// Transformers gives every optimizer the betas of its flags, whose defaults are Adam's.
+void Translation::settle_betas() {
+  const auto type = settings_.find("optimizer.type");
+  if (type == settings_.end() || type->second.origin != kLaunchLine) return;
+  const TomlValue usual = *hf_default("optimizer.betas");
+  const std::array<double, 2> own = row_of(config_.optimizer.type).betas;
+  if (usual != TomlValue(TomlArray{own[0], own[1]})) {
+    default_to("optimizer.betas", usual, kHfDefault);
   }
 }
 

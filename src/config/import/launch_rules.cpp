@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "src/config/import/rules.hpp"
+#include "src/config/optimizer_rows.hpp"
 #include "zero/config/model_sizes.hpp"
 
 namespace zero {
@@ -59,6 +60,10 @@ std::optional<Target> optimizer(const TomlValue& value) {
                      begins(value, "adamw_torch_4bit") || begins(value, "adamw_torch_8bit") ||
                      begins(value, "adamw_anyprecision");
   if (begins(value, "adamw_") && !other) return Target{"optimizer.type", "AdamW"};
+  for (const OptimizerRow& row : optimizer_rows()) {
+    const bool is_named = !row.transformers.empty() && is_word(value, row.transformers);
+    if (is_named) return Target{"optimizer.type", row.name};
+  }
   return std::nullopt;
 }
 

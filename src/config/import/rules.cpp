@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "src/config/optimizer_rows.hpp"
+
 namespace zero {
 namespace {
 
@@ -32,17 +34,20 @@ std::optional<Target> offload_device(const TomlValue& value, const char* key) {
   return Target{key, *on ? "cpu" : "none"};
 }
 
+std::string in_lower_case(std::string word) {
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  return word;
+}
+
 /// DeepSpeed compares optimizers' names without regard to case.
 std::optional<Target> optimizer_type(const TomlValue& value) {
   const auto* word = std::get_if<std::string>(&value);
   if (!word) return std::nullopt;
-  std::string small = *word;
-  std::transform(small.begin(), small.end(), small.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  if (small == "adamw") return Target{"optimizer.type", "AdamW"};
-  if (small == "adam") return Target{"optimizer.type", "Adam"};
-  if (small == "lamb") return Target{"optimizer.type", "LAMB"};
-  return std::nullopt;
+  for (const OptimizerRow& row : optimizer_rows()) {
+    if (in_lower_case(*word) == in_lower_case(row.name)) return Target{"optimizer.type", row.name};
+  }
+  return Target{"optimizer.type", value};  // refused, with the names of those that there are
 }
 
 std::optional<Target> communication_type(const TomlValue& value) {
@@ -76,7 +81,7 @@ std::optional<Target> reduce_bucket(const TomlValue& value) {
 
 constexpr ImportRule kDeepSpeed[] = {
     {.from = "optimizer.type",
-     .why = "write AdamW, Adam or LAMB: 1-bit and other optimizers are not built",
+     .why = "write one of these: 1-bit and other optimizers are not built",
      .convert = optimizer_type},
     {.from = "optimizer.params.max_grad_norm",
      .why = "write gradient_clipping at the top level",

@@ -59,6 +59,7 @@ class Translation {
   void default_to(const std::string& key, const TomlValue& value, const std::string& why);
   void settle_precision();
   void settle_schedule();
+  void settle_betas();
   void settle_pinning();
   void write_deepspeed_defaults();
   void write_fsdp_defaults();

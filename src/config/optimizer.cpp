@@ -1,0 +1,96 @@
+#include "zero/config/optimizer.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "src/config/optimizer_rows.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero {
+namespace {
+
+constexpr OptimizerState kMoments[] = {{.name = "momentum"}, {.name = "variance"}};
+
+constexpr const char* kAdamWKeys[] = {"betas", "eps"};
+constexpr const char* kAdamKeys[] = {"betas", "eps", "adam_w_mode"};
+constexpr const char* kLambKeys[] = {"betas", "eps", "max_coeff", "min_coeff"};
+
+std::span<const OptimizerState> moments(const OptimizerConfig&) { return kMoments; }
+
+constexpr OptimizerRow kRows[] = {
+    {.name = "AdamW", .ops = {"adam"}, .keys = kAdamWKeys, .states = moments},
+    {.name = "Adam", .ops = {"adam"}, .keys = kAdamKeys, .states = moments},
+    {.name = "LAMB", .ops = {"lamb_norms", "lamb_apply"}, .keys = kLambKeys, .states = moments},
+};
+
+std::string crossed_bounds(const RunConfig& c) {
+  if (c.optimizer.min_coeff <= c.optimizer.max_coeff) return "";
+  return "min_coeff is above max_coeff; swap them";
+}
+
+bool reads(const OptimizerRow& row, std::string_view key) {
+  return std::find(row.keys.begin(), row.keys.end(), key) != row.keys.end();
+}
+
+/// optimizer.type = "A", "B" or "C", of those that read the key.
+std::string types_that_read(std::string_view key) {
+  std::vector<std::string_view> names;
+  for (const OptimizerRow& row : kRows) {
+    if (reads(row, key)) names.push_back(row.name);
+  }
+  std::string words = "optimizer.type = ";
+  for (size_t i = 0; i < names.size(); ++i) {
+    const char* before = i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+    words += text(before, '"', names[i], '"');
+  }
+  return words;
+}
+
+Condition condition_of(std::string_view key, const OptimizerRow& stranger) {
+  return {.keys = {text("optimizer.", key)},
+          .because = {"optimizer.type"},
+          .wanted = types_that_read(key),
+          .holds = [key](const RunConfig& c) { return reads(row_of(c.optimizer.type), key); },
+          .example = {text("optimizer.type = \"", stranger.name, '"')}};
+}
+
+}  // namespace
+
+std::span<const OptimizerRow> optimizer_rows() { return kRows; }
+
+std::vector<std::string_view> optimizer_names() {
+  std::vector<std::string_view> names;
+  for (const OptimizerRow& row : kRows) names.push_back(row.name);
+  return names;
+}
+
+OptimizerForm form_of(const OptimizerConfig& config) {
+  const OptimizerRow& row = row_of(config.type);
+  return {.name = row.name, .states = row.states(config), .ops = row.ops};
+}
+
+std::vector<Condition> optimizer_conditions() {
+  std::vector<Condition> conditions;
+  std::vector<std::string_view> seen;
+  for (const OptimizerRow& row : kRows) {
+    for (const std::string_view key : row.keys) {
+      if (std::find(seen.begin(), seen.end(), key) != seen.end()) continue;
+      seen.push_back(key);
+      const auto stranger = std::find_if(std::begin(kRows), std::end(kRows),
+                                         [&](const auto& other) { return !reads(other, key); });
+      if (stranger != std::end(kRows)) conditions.push_back(condition_of(key, *stranger));
+    }
+  }
+  return conditions;
+}
+
+std::vector<Rule> optimizer_rules() {
+  return {
+      {.keys = {"optimizer.min_coeff", "optimizer.max_coeff"},
+       .broken = crossed_bounds,
+       .example = {"optimizer.type = \"LAMB\"", "optimizer.min_coeff = 11.0"}},
+  };
+}
+
+}  // namespace zero
