@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/support/adam_step.hpp"
+#include "kernels/support/adam.hpp"
 #include "kernels/support/master.hpp"
 #include "zero/base/align.hpp"
 #include "zero/kernels/optimizer.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/support/adam_update.hpp"
+#include "kernels/support/element_update.hpp"
 #include "kernels/support/host_optimizer.hpp"
 #include "kernels/support/host_team.hpp"
 #include "zero/base/align.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/support/adam_step.hpp"
+#include "kernels/support/adam.hpp"
 #include "kernels/support/master.hpp"
 #include "zero/base/portable.hpp"
 

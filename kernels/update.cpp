@@ -1,4 +1,4 @@
-#include "kernels/support/adam_update.hpp"
+#include "kernels/support/element_update.hpp"
 #include "kernels/support/elements.hpp"
 #include "kernels/support/host_optimizer.hpp"
 #include "kernels/support/segment_table.hpp"
