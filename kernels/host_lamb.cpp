@@ -16,20 +16,21 @@ void for_each_block_of(int threads, const LambSegment& segment, const F& f) {
 }
 
 template <bool kRound, class T, class G>
-void add_norms(int threads, const LambRule& rule, Segments segments, const StepState* state,
+void add_norms(int threads, const OptimizerRule& rule, Segments segments, const StepState* state,
                const OptimizerArrays<T, G>& arrays, LambNorms* norms) {
   for (const LambSegment& segment : segments) {
     for_each_block_of(threads, segment,
-                      NormsOfBlock<T, G, kRound>{rule.adam, segment, state, arrays, norms});
+                      NormsOfBlock<T, G, kRound>{rule.settings, segment, state, arrays, norms});
   }
 }
 
 }  // namespace
 
 template <class T, class G>
-void host_lamb_norms(int threads, const LambRule& rule, Segments segments, const StepState* state,
-                     const OptimizerArrays<T, G>& arrays, LambNorms* norms) {
-  if (rounds_gradient<T, G>(rule.adam)) {
+void host_lamb_norms(int threads, const OptimizerRule& rule, Segments segments,
+                     const StepState* state, const OptimizerArrays<T, G>& arrays,
+                     LambNorms* norms) {
+  if (rounds_gradient<T, G>(rule)) {
     add_norms<true>(threads, rule, segments, state, arrays, norms);
   } else {
     add_norms<false>(threads, rule, segments, state, arrays, norms);
@@ -37,32 +38,34 @@ void host_lamb_norms(int threads, const LambRule& rule, Segments segments, const
 }
 
 template <class T, class G>
-void host_lamb_apply(int threads, const LambRule& rule, Segments segments, const StepState* state,
-                     const OptimizerArrays<T, G>& arrays, const LambNorms* norms) {
+void host_lamb_apply(int threads, const OptimizerRule& rule, Segments segments,
+                     const StepState* state, const OptimizerArrays<T, G>& arrays,
+                     const LambNorms* norms) {
   for (const LambSegment& segment : segments) {
-    for_each_block_of(threads, segment, ApplyToBlock<T, G>{rule, segment, state, arrays, norms});
+    for_each_block_of(threads, segment,
+                      ApplyToBlock<T, G>{rule.settings, segment, state, arrays, norms});
   }
 }
 
-template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<float, float>&, LambNorms*);
-template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<bf16, bf16>&, LambNorms*);
-template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<bf16, float>&, LambNorms*);
-template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<f16, f16>&, LambNorms*);
-template void host_lamb_norms(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<f16, float>&, LambNorms*);
-template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<float, float>&, const LambNorms*);
-template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<bf16, bf16>&, const LambNorms*);
-template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<bf16, float>&, const LambNorms*);
-template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<f16, f16>&, const LambNorms*);
-template void host_lamb_apply(int, const LambRule&, Segments, const StepState*,
+template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
                               const OptimizerArrays<f16, float>&, const LambNorms*);
 
 }  // namespace zero::kernels

@@ -8,28 +8,29 @@ namespace {
 
 using Segments = std::span<const OptimizerSegment>;
 
-/// Adam on the elements of all segments that lie in [begin, end).
-template <bool kRound, bool kDecoupled, class T, class G>
-void update_piece(int64_t begin, int64_t end, const AdamRule& rule, Segments segments,
+/// Updates the elements of all segments that lie in [begin, end).
+template <class Formula, bool kRound, class T, class G>
+void update_piece(int64_t begin, int64_t end, const OptimizerRule& rule, Segments segments,
                   const StepState* state, const OptimizerArrays<T, G>& arrays) {
   for (const OptimizerSegment& segment : segments) {
     const int64_t first = std::max(segment.begin, begin);
     const int64_t last = std::min(segment.end, end);
     if (first >= last) continue;
     constexpr bool kOnHost = true;
-    AdamUpdate<T, G, kRound, kDecoupled, kOnHost>{rule, segment.weight_decay, state, arrays}(first,
-                                                                                             last);
+    ElementUpdate<Formula, T, G, kRound, kOnHost>{rule.settings, segment.weight_decay, state,
+                                                  arrays}(first, last);
   }
 }
 
 /// work(begin, end, update) for every piece of [0, numel), by several threads; update(begin, end)
-/// is Adam on it.
+/// updates it.
 template <class T, class G, class Work>
-void for_each_piece(int threads, int64_t numel, const AdamRule& rule, Segments segments,
+void for_each_piece(int threads, int64_t numel, const OptimizerRule& rule, Segments segments,
                     const StepState* state, const OptimizerArrays<T, G>& arrays, const Work& work) {
-  with_form_of<T, G>(rule, [&](auto rounds, auto decoupled) {
+  with_form_of<T, G>(rule, [&](auto formula, auto rounds) {
+    using Formula = typename decltype(formula)::type;
     const auto update = [&](int64_t begin, int64_t end) {
-      update_piece<rounds, decoupled>(begin, end, rule, segments, state, arrays);
+      update_piece<Formula, rounds>(begin, end, rule, segments, state, arrays);
     };
     on_threads(threads, ceil_div(numel, kPieceNumel), [&](int, int64_t i) {
       work(i * kPieceNumel, std::min((i + 1) * kPieceNumel, numel), update);
@@ -40,8 +41,8 @@ void for_each_piece(int threads, int64_t numel, const AdamRule& rule, Segments s
 }  // namespace
 
 template <class T, class G>
-void host_adam(int threads, const AdamRule& rule, Segments segments, const StepState* state,
-               const OptimizerArrays<T, G>& arrays) {
+void host_update(int threads, const OptimizerRule& rule, Segments segments, const StepState* state,
+                 const OptimizerArrays<T, G>& arrays) {
   int64_t numel = 0;
   for (const OptimizerSegment& segment : segments) numel = std::max(numel, segment.end);
   for_each_piece(threads, numel, rule, segments, state, arrays,
@@ -49,9 +50,9 @@ void host_adam(int threads, const AdamRule& rule, Segments segments, const StepS
 }
 
 template <class T, class G>
-void adam_in_pieces(Stream& stream, const AdamRule& rule, Segments segments, const StepState* state,
-                    const OptimizerArrays<T, G>& arrays, int64_t numel,
-                    const AroundPieces& around) {
+void update_in_pieces(Stream& stream, const OptimizerRule& rule, Segments segments,
+                      const StepState* state, const OptimizerArrays<T, G>& arrays, int64_t numel,
+                      const AroundPieces& around) {
   stream.wait();
   for_each_piece(stream.threads(), numel, rule, segments, state, arrays,
                  [&](int64_t begin, int64_t end, const auto& update) {
@@ -61,25 +62,25 @@ void adam_in_pieces(Stream& stream, const AdamRule& rule, Segments segments, con
                  });
 }
 
-template void host_adam(int, const AdamRule&, Segments, const StepState*,
-                        const OptimizerArrays<float, float>&);
-template void host_adam(int, const AdamRule&, Segments, const StepState*,
-                        const OptimizerArrays<bf16, bf16>&);
-template void host_adam(int, const AdamRule&, Segments, const StepState*,
-                        const OptimizerArrays<bf16, float>&);
-template void host_adam(int, const AdamRule&, Segments, const StepState*,
-                        const OptimizerArrays<f16, f16>&);
-template void host_adam(int, const AdamRule&, Segments, const StepState*,
-                        const OptimizerArrays<f16, float>&);
-template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
-                             const OptimizerArrays<float, float>&, int64_t, const AroundPieces&);
-template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
-                             const OptimizerArrays<bf16, bf16>&, int64_t, const AroundPieces&);
-template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
-                             const OptimizerArrays<bf16, float>&, int64_t, const AroundPieces&);
-template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
-                             const OptimizerArrays<f16, f16>&, int64_t, const AroundPieces&);
-template void adam_in_pieces(Stream&, const AdamRule&, Segments, const StepState*,
-                             const OptimizerArrays<f16, float>&, int64_t, const AroundPieces&);
+template void host_update(int, const OptimizerRule&, Segments, const StepState*,
+                          const OptimizerArrays<float, float>&);
+template void host_update(int, const OptimizerRule&, Segments, const StepState*,
+                          const OptimizerArrays<bf16, bf16>&);
+template void host_update(int, const OptimizerRule&, Segments, const StepState*,
+                          const OptimizerArrays<bf16, float>&);
+template void host_update(int, const OptimizerRule&, Segments, const StepState*,
+                          const OptimizerArrays<f16, f16>&);
+template void host_update(int, const OptimizerRule&, Segments, const StepState*,
+                          const OptimizerArrays<f16, float>&);
+template void update_in_pieces(Stream&, const OptimizerRule&, Segments, const StepState*,
+                               const OptimizerArrays<float, float>&, int64_t, const AroundPieces&);
+template void update_in_pieces(Stream&, const OptimizerRule&, Segments, const StepState*,
+                               const OptimizerArrays<bf16, bf16>&, int64_t, const AroundPieces&);
+template void update_in_pieces(Stream&, const OptimizerRule&, Segments, const StepState*,
+                               const OptimizerArrays<bf16, float>&, int64_t, const AroundPieces&);
+template void update_in_pieces(Stream&, const OptimizerRule&, Segments, const StepState*,
+                               const OptimizerArrays<f16, f16>&, int64_t, const AroundPieces&);
+template void update_in_pieces(Stream&, const OptimizerRule&, Segments, const StepState*,
+                               const OptimizerArrays<f16, float>&, int64_t, const AroundPieces&);
 
 }  // namespace zero::kernels

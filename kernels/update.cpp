@@ -8,19 +8,17 @@
 namespace zero::kernels {
 namespace {
 
-const std::string kLabel = "zero::adam";
-
 /// On a GPU an element a thread, of several segments.
-template <class T, class G, bool kRound, bool kDecoupled>
+template <class Formula, class T, class G, bool kRound>
 struct SegmentsUpdate {
-  AdamRule rule;
+  OptimizerConfig settings;
   const StepState* state;
   OptimizerArrays<T, G> arrays;
   SegmentTable segments;
 
   KOKKOS_FUNCTION void operator()(int64_t i, int64_t) const {
     segments.with_decay_of(i, [&](float decay) {
-      AdamUpdate<T, G, kRound, kDecoupled, false>{rule, decay, state, arrays}(i, i + 1);
+      ElementUpdate<Formula, T, G, kRound, false>{settings, decay, state, arrays}(i, i + 1);
     });
   }
 };
@@ -34,19 +32,21 @@ void require_order(std::span<const OptimizerSegment> segments) {
   }
 }
 
-template <bool kRound, bool kDecoupled, class T, class G>
-void update(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
-            const StepState* state, const OptimizerArrays<T, G>& arrays) {
+template <class Formula, bool kRound, class T, class G>
+void update_by(Stream& stream, const OptimizerRule& rule,
+               std::span<const OptimizerSegment> segments, const StepState* state,
+               const OptimizerArrays<T, G>& arrays) {
+  static const std::string label = Formula::kLabel;
   if constexpr (kHostSpace) {
     for (const OptimizerSegment& segment : segments) {
-      for_each_block(stream, kLabel, {segment.begin, segment.end},
-                     AdamUpdate<T, G, kRound, kDecoupled, kHostSpace>{rule, segment.weight_decay,
-                                                                      state, arrays});
+      for_each_block(stream, label, {segment.begin, segment.end},
+                     ElementUpdate<Formula, T, G, kRound, kHostSpace>{
+                         rule.settings, segment.weight_decay, state, arrays});
     }
   } else {
     for_each_table(segments, [&](int64_t begin, int64_t end, const SegmentTable& table) {
-      for_each_block(stream, kLabel, {begin, end},
-                     SegmentsUpdate<T, G, kRound, kDecoupled>{rule, state, arrays, table});
+      for_each_block(stream, label, {begin, end},
+                     SegmentsUpdate<Formula, T, G, kRound>{rule.settings, state, arrays, table});
     });
   }
 }
@@ -54,28 +54,29 @@ void update(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegme
 }  // namespace
 
 template <class T, class G>
-void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
-          const StepState* state, const OptimizerArrays<T, G>& arrays) {
+void update(Stream& stream, const OptimizerRule& rule, std::span<const OptimizerSegment> segments,
+            const StepState* state, const OptimizerArrays<T, G>& arrays) {
   require_order(segments);
   if (stream.is_of_host()) {
     stream.wait();
-    return host_adam(stream.threads(), rule, segments, state, arrays);
+    return host_update(stream.threads(), rule, segments, state, arrays);
   }
-  with_form_of<T, G>(rule, [&](auto rounds, auto decoupled) {
-    update<rounds, decoupled>(stream, rule, segments, state, arrays);
+  with_form_of<T, G>(rule, [&](auto formula, auto rounds) {
+    using Formula = typename decltype(formula)::type;
+    update_by<Formula, rounds>(stream, rule, segments, state, arrays);
   });
 }
 
 using Segments = std::span<const OptimizerSegment>;
-template void adam(Stream&, const AdamRule&, Segments, const StepState*,
-                   const OptimizerArrays<float, float>&);
-template void adam(Stream&, const AdamRule&, Segments, const StepState*,
-                   const OptimizerArrays<bf16, bf16>&);
-template void adam(Stream&, const AdamRule&, Segments, const StepState*,
-                   const OptimizerArrays<bf16, float>&);
-template void adam(Stream&, const AdamRule&, Segments, const StepState*,
-                   const OptimizerArrays<f16, f16>&);
-template void adam(Stream&, const AdamRule&, Segments, const StepState*,
-                   const OptimizerArrays<f16, float>&);
+template void update(Stream&, const OptimizerRule&, Segments, const StepState*,
+                     const OptimizerArrays<float, float>&);
+template void update(Stream&, const OptimizerRule&, Segments, const StepState*,
+                     const OptimizerArrays<bf16, bf16>&);
+template void update(Stream&, const OptimizerRule&, Segments, const StepState*,
+                     const OptimizerArrays<bf16, float>&);
+template void update(Stream&, const OptimizerRule&, Segments, const StepState*,
+                     const OptimizerArrays<f16, f16>&);
+template void update(Stream&, const OptimizerRule&, Segments, const StepState*,
+                     const OptimizerArrays<f16, float>&);
 
 }  // namespace zero::kernels

@@ -1,12 +1,15 @@
 #pragma once
-/// One element's moments and direction, shared by Adam and both halves of LAMB.
+/// Adam on one element, and what it shares with both halves of LAMB: moments and direction.
 
 #include <cmath>
-#include <type_traits>
+#include <cstdint>
 
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::kernels {
+
+/// Places of the moments among the states.
+inline constexpr int kMomentum = 0, kVariance = 1;
 
 /// What does not differ between the elements of a segment, read from the device's state.
 struct AdamStep {
@@ -15,13 +18,13 @@ struct AdamStep {
   float grad_multiplier;
   float learning_rate;
 
-  ZERO_HOST_DEVICE AdamStep(const AdamRule& rule, const StepState& state)
-      : beta1(float(rule.beta1)),
-        beta2(float(rule.beta2)),
-        rest1(float(1.0 - rule.beta1)),
-        rest2(float(1.0 - rule.beta2)),
+  ZERO_HOST_DEVICE AdamStep(const OptimizerConfig& settings, const StepState& state)
+      : beta1(float(settings.betas[0])),
+        beta2(float(settings.betas[1])),
+        rest1(float(1.0 - settings.betas[0])),
+        rest2(float(1.0 - settings.betas[1])),
         scale(state.unbias1 * state.unbias2_sqrt),
-        floor(rule.epsilon * state.unbias2_sqrt),
+        floor(float(settings.eps) * state.unbias2_sqrt),
         grad_multiplier(state.grad_multiplier),
         learning_rate(state.learning_rate) {}
 
@@ -38,17 +41,30 @@ struct AdamStep {
   }
 };
 
-/// A gradient as the update reads it: an fp32 sum rounded to T first if kRound.
-template <class T, bool kRound, class G>
-ZERO_HOST_DEVICE float gradient_at(const G* grad, int64_t i, const AdamStep& step) {
-  const float g = float(grad[i]);
-  return (kRound ? float(T(g)) : g) * step.grad_multiplier;
-}
+/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+/// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr
+/// decay, or, if not kDecoupled, with a gradient to which decay master is added (L2). Source:
+/// Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times learning rate as PyTorch
+/// does.
+template <bool kDecoupled>
+struct Adam {
+  static constexpr const char* kLabel = "zero::adam";
+  static constexpr int kStates = 2;
+  AdamStep step;
+  float keep, l2;
 
-/// A gradient that is a T already rounds to itself.
-template <class T, class G>
-bool rounds_gradient(const AdamRule& rule) {
-  return rule.round_gradient && !std::is_same_v<T, G>;
-}
+  ZERO_HOST_DEVICE Adam(const OptimizerConfig& settings, const StepState& state, float decay)
+      : step(settings, state), keep(std::fma(-step.learning_rate, decay, 1.0f)), l2(decay) {}
+
+  ZERO_HOST_DEVICE float operator()(float master, float gradient, float* const* states,
+                                    int64_t i) const {
+    const float g = kDecoupled ? gradient : std::fma(l2, master, gradient);
+    const float m = step.momentum(states[kMomentum][i], g);
+    const float v = step.variance(states[kVariance][i], g);
+    states[kMomentum][i] = m;
+    states[kVariance][i] = v;
+    return std::fma(-step.learning_rate, step.direction(m, v), kDecoupled ? master * keep : master);
+  }
+};
 
 }  // namespace zero::kernels

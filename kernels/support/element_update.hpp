@@ -1,12 +1,13 @@
 #pragma once
-/// Adam's update of a stretch of one segment, the same code for the host's and the device's loop.
+/// The update of a stretch of one segment by any formula of its elements, the same code for the
+/// host's and the device's loop.
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/support/adam.hpp"
 #include "kernels/support/master.hpp"
+#include "kernels/support/optimizers.hpp"
 #include "zero/base/portable.hpp"
 
 namespace zero::kernels {
@@ -26,42 +27,50 @@ ZERO_INLINE void ask_ahead(const E* array, int64_t i) {
     __builtin_prefetch(array + i + kAheadNumel + j, 1);
 }
 
-template <class T, class G>
-ZERO_INLINE void ask_ahead(const OptimizerArrays<T, G>& a, int64_t i) {
+template <int kStates, class T, class G>
+ZERO_INLINE void ask_ahead_of_all(const OptimizerArrays<T, G>& a, int64_t i) {
   ask_ahead(a.weight, i);
   ask_ahead(a.rest, i);
-  ask_ahead(a.momentum, i);
-  ask_ahead(a.variance, i);
+  for (int state = 0; state < kStates; ++state) ask_ahead(a.states[state], i);
   ask_ahead(a.grad, i);
 }
 
-/// Element by element, by vectors where kOnHost.
-template <class T, class G, bool kRound, bool kDecoupled, bool kOnHost>
-struct AdamUpdate {
-  AdamRule rule;
+/// A gradient as the update reads it: an fp32 sum rounded to T first if kRound.
+template <class T, bool kRound, class G>
+ZERO_HOST_DEVICE float gradient_at(const G* grad, int64_t i, float multiplier) {
+  const float g = float(grad[i]);
+  return (kRound ? float(T(g)) : g) * multiplier;
+}
+
+/// A gradient that is a T already rounds to itself.
+template <class T, class G>
+bool rounds_gradient(const OptimizerRule& rule) {
+  return rule.round_gradient && !std::is_same_v<T, G>;
+}
+
+/// Element by element, by vectors where kOnHost. A Formula is made of settings, step state and
+/// weight decay, has kLabel and kStates, and turns (master, gradient, states, i) into the new
+/// master while it updates states[..][i].
+template <class Formula, class T, class G, bool kRound, bool kOnHost>
+struct ElementUpdate {
+  OptimizerConfig settings;
   float weight_decay;
   const StepState* state;
   OptimizerArrays<T, G> arrays;
 
   ZERO_HOST_DEVICE void operator()(int64_t first, int64_t last) const {
     if (state->apply == 0) return;
-    const AdamStep step(rule, *state);
+    const Formula formula(settings, *state, weight_decay);
     const OptimizerArrays<T, G> a = arrays;
-    const float keep = std::fma(-step.learning_rate, weight_decay, 1.0f), l2 = weight_decay;
+    const float multiplier = state->grad_multiplier;
     const auto update = [=](int64_t i) {
       const float w = load_master(a.weight, a.rest, i);
-      const float own = gradient_at<T, kRound>(a.grad, i, step);
-      const float g = kDecoupled ? own : std::fma(l2, w, own);
-      const float m = step.momentum(a.momentum[i], g);
-      const float v = step.variance(a.variance[i], g);
-      a.momentum[i] = m;
-      a.variance[i] = v;
-      store_master(std::fma(-step.learning_rate, step.direction(m, v), kDecoupled ? w * keep : w),
-                   a.weight, a.rest, i);
+      const float g = gradient_at<T, kRound>(a.grad, i, multiplier);
+      store_master(formula(w, g, a.states, i), a.weight, a.rest, i);
     };
     int64_t i = first;
     for (; i + kStripNumel <= last; i += kStripNumel) {
-      if constexpr (kOnHost && sizeof(T) == 2) ask_ahead(a, i);
+      if constexpr (kOnHost && sizeof(T) == 2) ask_ahead_of_all<Formula::kStates>(a, i);
 #pragma GCC ivdep
       for (int64_t j = i; j < i + kStripNumel; ++j) update(j);
     }
@@ -70,15 +79,13 @@ struct AdamUpdate {
   }
 };
 
-/// Calls f(rounds, decoupled) with what the rule says, as constants.
+/// Calls f(formula, rounds) with what the rule says, as a std::type_identity and a constant.
 template <class T, class G, class F>
-void with_form_of(const AdamRule& rule, const F& f) {
-  const auto with_rounding = [&](auto decoupled) {
-    if (rounds_gradient<T, G>(rule)) return f(std::true_type(), decoupled);
-    return f(std::false_type(), decoupled);
-  };
-  if (rule.decoupled) return with_rounding(std::true_type());
-  return with_rounding(std::false_type());
+void with_form_of(const OptimizerRule& rule, const F& f) {
+  with_formula(rule.settings, [&](auto formula) {
+    if (rounds_gradient<T, G>(rule)) return f(formula, std::true_type());
+    return f(formula, std::false_type());
+  });
 }
 
 }  // namespace zero::kernels

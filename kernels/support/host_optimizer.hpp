@@ -8,15 +8,15 @@
 namespace zero::kernels {
 
 template <class T, class G>
-void host_adam(int threads, const AdamRule& rule, std::span<const OptimizerSegment> segments,
-               const StepState* state, const OptimizerArrays<T, G>& arrays);
+void host_update(int threads, const OptimizerRule& rule, std::span<const OptimizerSegment> segments,
+                 const StepState* state, const OptimizerArrays<T, G>& arrays);
 
 template <class T, class G>
-void host_lamb_norms(int threads, const LambRule& rule, std::span<const LambSegment> segments,
+void host_lamb_norms(int threads, const OptimizerRule& rule, std::span<const LambSegment> segments,
                      const StepState* state, const OptimizerArrays<T, G>& arrays, LambNorms* norms);
 
 template <class T, class G>
-void host_lamb_apply(int threads, const LambRule& rule, std::span<const LambSegment> segments,
+void host_lamb_apply(int threads, const OptimizerRule& rule, std::span<const LambSegment> segments,
                      const StepState* state, const OptimizerArrays<T, G>& arrays,
                      const LambNorms* norms);
 

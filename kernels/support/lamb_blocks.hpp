@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/support/adam.hpp"
+#include "kernels/support/element_update.hpp"
 #include "kernels/support/master.hpp"
 #include "zero/base/align.hpp"
 #include "zero/kernels/optimizer.hpp"
@@ -37,8 +38,7 @@ template <class T, class G>
 ZERO_HOST_DEVICE OptimizerArrays<T, G> moved(const OptimizerArrays<T, G>& a, int64_t by) {
   return {.weight = a.weight + by,
           .rest = a.rest == nullptr ? nullptr : a.rest + by,
-          .momentum = a.momentum + by,
-          .variance = a.variance + by,
+          .states = {a.states[kMomentum] + by, a.states[kVariance] + by},
           .grad = a.grad + by};
 }
 
@@ -47,12 +47,12 @@ template <class T, class G>
 ZERO_HOST_DEVICE float update_at(const OptimizerArrays<T, G>& a, const AdamStep& step,
                                  float weight_decay, int64_t i) {
   return std::fma(weight_decay, load_master(a.weight, a.rest, i),
-                  step.direction(a.momentum[i], a.variance[i]));
+                  step.direction(a.states[kMomentum][i], a.states[kVariance][i]));
 }
 
 template <class T, class G, bool kRound>
 struct NormsOfBlock {
-  AdamRule rule;
+  OptimizerConfig settings;
   LambSegment segment;
   const StepState* state;
   OptimizerArrays<T, G> arrays;
@@ -61,14 +61,15 @@ struct NormsOfBlock {
   template <class Row>
   ZERO_HOST_DEVICE void operator()(const Row& row, int64_t block) const {
     if (state->apply == 0) return;
-    const AdamStep step(rule, *state);
+    const AdamStep step(settings, *state);
     const BlockRange range = SegmentBlocks{segment.begin, segment.end}[block];
     const int64_t count = range.end - range.begin;
     const OptimizerArrays<T, G> a = moved(arrays, range.begin);
     row.for_each(count, [=](int64_t i) {
-      const float g = gradient_at<T, kRound>(a.grad, i, step);
-      a.momentum[i] = step.momentum(a.momentum[i], g);
-      a.variance[i] = step.variance(a.variance[i], g);
+      const float g = gradient_at<T, kRound>(a.grad, i, step.grad_multiplier);
+      float &m = a.states[kMomentum][i], &v = a.states[kVariance][i];
+      m = step.momentum(m, g);
+      v = step.variance(v, g);
     });
     row.barrier();
     const float decay = segment.weight_decay;
@@ -94,17 +95,18 @@ struct NormsOfBlock {
   }
 };
 
-ZERO_HOST_DEVICE inline float trust_ratio(const LambRule& rule, const LambNorms& norms) {
+ZERO_HOST_DEVICE inline float trust_ratio(const OptimizerConfig& settings, const LambNorms& norms) {
   const double weight = std::sqrt(norms.weight.value()), update = std::sqrt(norms.update.value());
   if (weight == 0.0 || update == 0.0) return 1.0f;
   const float ratio = float(weight / update);
-  if (ratio < rule.min_coefficient) return rule.min_coefficient;
-  return rule.max_coefficient < ratio ? rule.max_coefficient : ratio;
+  const float least = float(settings.min_coeff), most = float(settings.max_coeff);
+  if (ratio < least) return least;
+  return most < ratio ? most : ratio;
 }
 
 template <class T, class G>
 struct ApplyToBlock {
-  LambRule rule;
+  OptimizerConfig settings;
   LambSegment segment;
   const StepState* state;
   OptimizerArrays<T, G> arrays;
@@ -113,10 +115,10 @@ struct ApplyToBlock {
   template <class Row>
   ZERO_HOST_DEVICE void operator()(const Row& row, int64_t block) const {
     if (state->apply == 0) return;
-    const AdamStep step(rule.adam, *state);
+    const AdamStep step(settings, *state);
     const BlockRange range = SegmentBlocks{segment.begin, segment.end}[block];
     const OptimizerArrays<T, G> a = moved(arrays, range.begin);
-    const float rate = step.learning_rate * trust_ratio(rule, norms[segment.tensor]);
+    const float rate = step.learning_rate * trust_ratio(settings, norms[segment.tensor]);
     const float decay = segment.weight_decay;
     row.for_each(range.end - range.begin, [=](int64_t i) {
       const float w = load_master(a.weight, a.rest, i);

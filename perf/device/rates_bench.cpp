@@ -164,11 +164,11 @@ void optimizer_of(Rates& rates, const Room& room, const Model& model) {
   // Moments rest behind each other in the room for sums.
   float* const momentum = room.at<float>(4);
   float* const variance = momentum + numel;
-  const kernels::OptimizerArrays<bf16, bf16> arrays{room.at<bf16>(0), room.at<int16_t>(1), momentum,
-                                                    variance, room.at<bf16>(2)};
+  const kernels::OptimizerArrays<bf16, bf16> arrays{
+      room.at<bf16>(0), room.at<int16_t>(1), {momentum, variance}, room.at<bf16>(2)};
   rates.add(
       text("adam, one block of ", model.name), 26.0 * double(numel), "GB/s",
-      [&](Stream& stream) { kernels::adam<bf16, bf16>(stream, {}, segments, state, arrays); });
+      [&](Stream& stream) { kernels::update<bf16, bf16>(stream, {}, segments, state, arrays); });
   rates.add(text("norm of ", model.name), 2.0 * double(numel), "GB/s", [&](Stream& stream) {
     kernels::sum_of_squares<bf16, bf16>(stream, numel, room.at<bf16>(2), true,
                                         room.at<kernels::StepSums>(3));

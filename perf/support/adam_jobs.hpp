@@ -82,8 +82,7 @@ Job adam_job(const char* name, Stream& stream, Arrays& arrays) {
   kernels::OptimizerArrays<T, G> a{};
   a.weight = arrays.take<T>();
   a.rest = kHasRest ? arrays.take<Rest>() : nullptr;
-  a.momentum = arrays.take<float>();
-  a.variance = arrays.take<float>();
+  for (float*& moments : a.states) moments = arrays.take<float>();
   G* const grad = arrays.take<G>();
   a.grad = grad;
   const int64_t numel = arrays.numel();
@@ -93,7 +92,7 @@ Job adam_job(const char* name, Stream& stream, Arrays& arrays) {
   return {name, an_element * double(numel), [=, &stream] {
             static const kernels::StepState state = third_update();
             const std::array<kernels::OptimizerSegment, 1> segments{{{0, numel, 0.1f}}};
-            kernels::adam<T, G>(stream, {}, segments, &state, a);
+            kernels::update<T, G>(stream, {}, segments, &state, a);
             stream.wait();
           }};
 }

@@ -24,17 +24,18 @@ using AllTypes = ::testing::Types<Types<float, float>, Types<bf16, bf16>, Types<
                                   Types<f16, f16>, Types<f16, float>>;
 
 constexpr int64_t kNumel = 3 * 2048 + 777;
+constexpr OptimizerConfig kL2{.type = OptimizerType::Adam, .adam_w_mode = false};
 
 template <class T, class G>
 void run_adam(OptimizerState<T, G>& state, const StepState& step, std::vector<int64_t> cuts = {},
-              const AdamRule& rule = {}, int threads = 1) {
+              const OptimizerRule& rule = {}, int threads = 1) {
   Stream stream(threads);
   cuts.push_back(kNumel);
   int64_t begin = 0;
   for (const int64_t end : cuts) {  // each cut is a rank's slice, of two segments
     const int64_t middle = (end - begin) / 3;
     const std::vector<OptimizerSegment> segments{{0, middle, 0.1f}, {middle, end - begin, 0.1f}};
-    adam(stream, rule, segments, &step, state.from(begin));
+    kernels::update(stream, rule, segments, &step, state.from(begin));
     begin = end;
   }
   stream.wait();
@@ -86,15 +87,16 @@ void spread_gradients(std::vector<G>& grad, uint64_t seed) {
 
 // On a GPU these are two compilers' code on two processors; so the bits are those of the rules.
 TYPED_TEST(Adam, TheHostGivesTheBitsOfTheDevice) {
-  for (const AdamRule& rule : {AdamRule{}, AdamRule{.decoupled = false, .round_gradient = false}}) {
+  for (const OptimizerRule& rule :
+       {OptimizerRule{}, OptimizerRule{.settings = kL2, .round_gradient = false}}) {
     OptimizerState<typename TypeParam::T, typename TypeParam::G> device(kNumel), host(kNumel);
     Stream on_device(1), on_host(2, Place::host);
     const std::vector<OptimizerSegment> segments{{0, 1001, 0.1f}, {1001, kNumel, 0.0f}};
     for (int update = 1; update <= 5; ++update) {
       const StepState step = decision(update, 0.01f, 0.37f);
       for (auto* state : {&device, &host}) spread_gradients(state->grad, uint64_t(update));
-      adam(on_device, rule, segments, &step, device.from(0));
-      adam(on_host, rule, segments, &step, host.from(0));
+      kernels::update(on_device, rule, segments, &step, device.from(0));
+      kernels::update(on_host, rule, segments, &step, host.from(0));
       on_device.wait();
       ASSERT_TRUE(host.same_bits_as(device)) << "update " << update;
     }
@@ -136,9 +138,9 @@ TYPED_TEST(Adam, PiecesAreShownAroundTheirUpdateAndChangeNoBit) {
   }
   const StepState step = decision(1, 0.01f);
   Stream stream(2);
-  adam(stream, AdamRule{}, segments, &step, whole.from(0));
+  kernels::update(stream, OptimizerRule{}, segments, &step, whole.from(0));
   const Watch watch(pieces.momentum);
-  adam_in_pieces(stream, AdamRule{}, segments, &step, pieces.from(0), kPieces, watch);
+  update_in_pieces(stream, OptimizerRule{}, segments, &step, pieces.from(0), kPieces, watch);
   stream.wait();
   EXPECT_TRUE(pieces.same_bits_as(whole));
   EXPECT_TRUE(watch.has_seen_each_once());
@@ -159,8 +161,8 @@ TEST(AdamRules, APieceThatIsRefusedIsNotUpdated) {
   const std::vector<OptimizerSegment> segments{{0, 3 * kPieceNumel, 0.1f}};
   const StepState step = decision(1, 0.01f);
   Stream stream(2);
-  EXPECT_THROW(adam_in_pieces(stream, AdamRule{}, segments, &step, state.from(0), 3 * kPieceNumel,
-                              Refusing()),
+  EXPECT_THROW(update_in_pieces(stream, OptimizerRule{}, segments, &step, state.from(0),
+                                3 * kPieceNumel, Refusing()),
                Error);
   const auto at = [](const std::vector<float>& all) { return all.begin() + kPieceNumel; };
   EXPECT_TRUE(std::equal(at(state.weight), at(state.weight) + kPieceNumel, at(before.weight)));
@@ -194,7 +196,7 @@ TEST(AdamRules, TheFirstStepDecaysAndMovesByTheLearningRate) {
 TEST(AdamRules, L2AddsTheDecayToTheGradient) {
   OptimizerState<float> state(kNumel);
   for (size_t i = 0; i < kNumel; ++i) state.set_master(i, 1.0f);
-  run_adam(state, decision(1, 0.01f), {}, {.decoupled = false});
+  run_adam(state, decision(1, 0.01f), {}, {.settings = kL2});
   EXPECT_NEAR(state.momentum[0], 0.1f * 0.1f, 1e-8f);  // (1 - beta1) * decay * 1
   EXPECT_NEAR(state.master(0), 1.0f - 0.01f, 1e-6f);
 }
@@ -218,7 +220,7 @@ TEST(AdamRules, RefuseSegmentsThatAreOutOfOrder) {
   OptimizerState<float> state(8);
   const StepState step = decision(1, 0.01f);
   const std::vector<OptimizerSegment> segments{{4, 8, 0.1f}, {0, 4, 0.1f}};
-  EXPECT_THROW(adam(stream, AdamRule{}, segments, &step, state.from(0)), Error);
+  EXPECT_THROW(kernels::update(stream, OptimizerRule{}, segments, &step, state.from(0)), Error);
 }
 
 TEST(SplitMaster, JoinsBackToTheSameBits) {
@@ -269,7 +271,7 @@ std::vector<LambSegment> tensors_in(int64_t begin, int64_t end) {
 /// One LAMB update by slices that begin at `begins`; their norms add as an all-reduce would.
 template <class T, class G>
 std::vector<LambNorms> run_lamb(OptimizerState<T, G>& state, const StepState& step,
-                                std::vector<int64_t> begins = {0}, const LambRule& rule = {},
+                                std::vector<int64_t> begins = {0}, const OptimizerRule& rule = {},
                                 int threads = 1, Place place = Place::device) {
   Stream stream(threads, place);
   std::vector<LambNorms> norms(2, LambNorms{});
@@ -364,7 +366,7 @@ TYPED_TEST(Lamb, ASkippedStepKeepsEveryBit) {
 
 TEST(LambRules, TheTrustRatioIsClampedAndIsOneForAZeroNorm) {
   // First step without decay on tensor 1: u = sign(g), so |w| / |u| = |w_i| for equal weights.
-  const auto moved_by = [](float weight, const LambRule& rule) {
+  const auto moved_by = [](float weight, const OptimizerRule& rule) {
     OptimizerState<float> state(kNumel);
     for (size_t i = 0; i < kNumel; ++i) {
       state.set_master(i, weight);
@@ -375,8 +377,8 @@ TEST(LambRules, TheTrustRatioIsClampedAndIsOneForAZeroNorm) {
   };
   EXPECT_NEAR(moved_by(2.0f, {}), 0.01f * 2, 1e-6f);
   EXPECT_NEAR(moved_by(64.0f, {}), 0.01f * 10, 1e-5f);
-  LambRule at_least_three;
-  at_least_three.min_coefficient = 3.0f;
+  OptimizerRule at_least_three;
+  at_least_three.settings.min_coeff = 3.0f;
   EXPECT_NEAR(moved_by(0.5f, at_least_three), 0.01f * 3, 1e-6f);
   EXPECT_NEAR(moved_by(0.0f, {}), 0.01f, 1e-6f);
 }

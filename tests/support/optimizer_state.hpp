@@ -47,7 +47,9 @@ struct OptimizerState {
   /// The arrays from element `begin` on.
   kernels::OptimizerArrays<T, G> from(int64_t begin) {
     Rest* const rests = std::is_same_v<T, float> ? nullptr : rest.data() + begin;
-    return {weight.data() + begin, rests, momentum.data() + begin, variance.data() + begin,
+    return {weight.data() + begin,
+            rests,
+            {momentum.data() + begin, variance.data() + begin},
             grad.data() + begin};
   }
 

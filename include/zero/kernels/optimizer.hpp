@@ -1,6 +1,7 @@
 #pragma once
-/// AdamW, Adam and LAMB on one rank's slice of one unit. Element i depends on element i only (LAMB:
-/// also on its tensor's norms), so the result is bitwise the same however state is partitioned.
+/// Updates of one rank's slice of one unit. Element i depends on element i only (LAMB: also on its
+/// tensor's norms), so the result is bitwise the same however state is partitioned. Which
+/// optimizers there are: zero/config/optimizer.hpp; their formulas: kernels/support/optimizers.hpp.
 ///
 /// Everything is asynchronous on `stream` and all arrays lie on the device; on a stream of the host
 /// (zero/device/stream.hpp) they lie in the host's memory, its threads work, and all is done when
@@ -11,6 +12,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/base/exact_sum.hpp"
+#include "zero/config/optimizer.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/kernels/step_state.hpp"
 
@@ -54,8 +56,7 @@ template <class T, class G>
 struct OptimizerArrays {
   T* weight;                           ///< updated
   typename MasterRest<T>::type* rest;  ///< updated; null for float
-  float* momentum;                     ///< updated
-  float* variance;                     ///< updated
+  float* states[kMostStates];          ///< updated; as many as form_of(settings) lists
   const G* grad;                       ///< read, still loss-scaled
 };
 
@@ -66,23 +67,20 @@ struct OptimizerSegment {
   float weight_decay;
 };
 
-struct AdamRule {
-  double beta1 = 0.9, beta2 = 0.999;
-  float epsilon = 1e-8f;
-  bool decoupled = true;  ///< AdamW; false: the decay is added to the gradient (L2)
-  bool round_gradient =
-      true;  ///< round an fp32 gradient sum to T before use (architecture: numerics)
+struct OptimizerRule {
+  OptimizerConfig settings =
+      {};  ///< all but learning rate and decay, which vary over a run or unit
+  /// An fp32 gradient sum is rounded to T before use (architecture: numerics).
+  bool round_gradient = true;
 };
 
-/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
-/// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr
-/// decay. g = grad * state->grad_multiplier; nothing is written when state->apply == 0. `segments`
-/// lie in order and do not overlap. Explicit fma, correctly rounded sqrt and division. Asynchronous
-/// on `stream`. Source: Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times
-/// learning rate as PyTorch does.
+/// The update of an optimizer that needs no norms: master and states by the formula of its
+/// settings, with g = grad * state->grad_multiplier; nothing is written when state->apply == 0.
+/// `segments` lie in order and do not overlap. Explicit fma, correctly rounded sqrt and division.
+/// Asynchronous on `stream`.
 template <class T, class G>
-void adam(Stream& stream, const AdamRule& rule, std::span<const OptimizerSegment> segments,
-          const StepState* state, const OptimizerArrays<T, G>& arrays);
+void update(Stream& stream, const OptimizerRule& rule, std::span<const OptimizerSegment> segments,
+            const StepState* state, const OptimizerArrays<T, G>& arrays);
 
 /// What a caller does with each piece of a slice around its update, on the thread that updates it
 /// and while the piece is in that thread's cache. Called by several threads at once.
@@ -96,13 +94,14 @@ class AroundPieces {
 /// Pieces begin at multiples of this: states of one take half of a core's cache.
 inline constexpr int64_t kPieceNumel = int64_t(1) << 15;
 
-/// As adam(), piece by piece over [0, numel), which also covers what no segment does; `around` is
+/// As update(), piece by piece over [0, numel), which also covers what no segment does; `around` is
 /// called where nothing is written too. On the host alone, whatever the stream; done when it
 /// returns. What `around` throws first is thrown here, with the piece of a before() as it was.
 template <class T, class G>
-void adam_in_pieces(Stream& stream, const AdamRule& rule,
-                    std::span<const OptimizerSegment> segments, const StepState* state,
-                    const OptimizerArrays<T, G>& arrays, int64_t numel, const AroundPieces& around);
+void update_in_pieces(Stream& stream, const OptimizerRule& rule,
+                      std::span<const OptimizerSegment> segments, const StepState* state,
+                      const OptimizerArrays<T, G>& arrays, int64_t numel,
+                      const AroundPieces& around);
 
 /// A tensor's part of this slice, for LAMB: the segment, and which pair of norms it adds to.
 struct LambSegment {
@@ -110,11 +109,6 @@ struct LambSegment {
   int64_t end;
   float weight_decay;
   int32_t tensor;  ///< index into the norms
-};
-
-struct LambRule {
-  AdamRule adam;
-  float max_coefficient = 10.0f, min_coefficient = 0.01f;
 };
 
 /// Squared norms of one tensor: exact sums of fp64 block sums, a block being the part of the tensor
@@ -130,15 +124,15 @@ struct LambNorms {
 /// [tensors], which the caller has cleared and all-reduces over ranks afterwards.
 /// `unit_begin` is the slice's first element within its unit, a multiple of 2048.
 template <class T, class G>
-void lamb_norms(Stream& stream, const LambRule& rule, std::span<const LambSegment> segments,
+void lamb_norms(Stream& stream, const OptimizerRule& rule, std::span<const LambSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays, int64_t unit_begin,
                 LambNorms* norms);
 
-/// Second half: master -= lr * clamp(|w| / |u|) * u, recomputing u; ratio 1 where a norm is zero.
-/// Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min, max] as DeepSpeed's
-/// LAMB.
+/// Second half: master -= lr * clamp(|w| / |u|, min_coeff, max_coeff) * u, recomputing u; ratio 1
+/// where a norm is zero. Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min,
+/// max] as DeepSpeed's LAMB.
 template <class T, class G>
-void lamb_apply(Stream& stream, const LambRule& rule, std::span<const LambSegment> segments,
+void lamb_apply(Stream& stream, const OptimizerRule& rule, std::span<const LambSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays,
                 const LambNorms* norms);
 
