@@ -91,7 +91,7 @@ class Training {
   /// Whether weights and states of the optimizer are the same bytes on every rank.
   bool has_states_of(const Training& other) const {
     for (const plan::Unit& unit : plan_.units) {
-      for (const int32_t buffer : {unit.weight, unit.rest, unit.momentum, unit.variance}) {
+      for (const int32_t buffer : unit.updated()) {
         if (buffer >= 0 && !has_bytes_of(other, buffer)) return false;
       }
     }

@@ -77,7 +77,8 @@ void fill_moments(const train::StateView& view) {
     const train::UnitRange held = train::held_range(unit, unit.optimizer_sharded, view.rank);
     std::vector<float> values(size_t(held.end - held.begin));
     fill_unalike(std::as_writable_bytes(std::span(values)));
-    for (const auto kind : {train::StateKind::momentum, train::StateKind::variance}) {
+    for (const auto kind : train::state_kinds(*view.plan)) {
+      if (kind == train::StateKind::master) continue;
       train::write_state(view, unit, kind, held.begin, values);
     }
   }
@@ -90,7 +91,7 @@ class Rank {
       : session_(session), config_(input.config), rates_(train::learning_rates(config_)) {
     session_.start_threads(config_.run.threads, config_.run.share_device);
     build_ = train::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
-    parts_ = train::saved_parts(config_.checkpoint.weights_only);
+    parts_ = train::saved_parts(build_.plan, config_.checkpoint.weights_only);
     engine_.emplace(session_, build_, train::rules_of(config_, rates_),
                     train::Engine::Options{.seed = 1, .disk = train::disk_settings(config_)});
     fill_moments(engine_->view());

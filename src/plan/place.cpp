@@ -3,6 +3,7 @@
 #include "src/plan/gradient_layout.hpp"
 #include "src/plan/passes.hpp"
 #include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::plan {
@@ -29,13 +30,15 @@ int32_t keep_weight(Plan& plan, const Unit& unit, int64_t numel) {
 
 void place_optimizer(Plan& plan, Unit& unit) {
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
-  const auto state = [&](const char* name, int64_t element) {
-    return keep(plan, unit.name + name, Use::optimizer, numel * element, unit.optimizer_home);
+  const auto keep_state = [&](const char* name, int64_t element) {
+    return keep(plan, text(unit.name, ".", name), Use::optimizer, numel * element,
+                unit.optimizer_home);
   };
   const int64_t rest = rest_bytes(plan.request.compute);
-  if (rest > 0) unit.rest = state(".rest", rest);
-  unit.momentum = state(".momentum", 4);
-  unit.variance = state(".variance", 4);
+  if (rest > 0) unit.rest = keep_state("rest", rest);
+  for (const OptimizerState& state : plan.request.optimizer.states) {
+    unit.states.push_back(keep_state(state.name, int64_t(bytes_of(state.dtype))));
+  }
 }
 
 void place_unit(Plan& plan, Unit& unit) {

@@ -28,11 +28,20 @@ const char* name_of(Use use) {
 
 const char* name_of(Kind kind) {
   static constexpr const char* kNames[] = {
-      "compute",        "decide",     "adam",      "lamb_norms", "lamb_apply",
-      "sum_of_squares", "accumulate", "round_sum", "clear",      "all_gather",
-      "reduce_scatter", "all_reduce", "copy",      "disk_read",  "disk_write"};
+      "compute",        "decide",     "update",    "add_norms", "apply_norms",
+      "sum_of_squares", "accumulate", "round_sum", "clear",     "all_gather",
+      "reduce_scatter", "all_reduce", "copy",      "disk_read", "disk_write"};
   static_assert(std::size(kNames) == size_t(Kind::count_));
   return kNames[size_t(kind)];
+}
+
+const char* name_of(Kind kind, const OptimizerForm& optimizer) {
+  if (!is_update(kind)) return name_of(kind);
+  return optimizer.ops[kind == Kind::apply_norms ? 1 : 0];
+}
+
+bool is_update(Kind kind) {
+  return kind == Kind::update || kind == Kind::add_norms || kind == Kind::apply_norms;
 }
 
 bool is_collective(Kind kind) {
@@ -145,9 +154,11 @@ uint64_t Plan::hash() const {
   Digest digest;
   digest.add(request.weight_decay);
   for (int number : {request.stage, request.ranks, request.micro_batches, int(request.compute),
-                     int(request.optimizer), request.threads}) {
+                     request.threads}) {
     digest.add(number);
   }
+  digest.add(std::string(request.optimizer.name));
+  for (const OptimizerState& state : request.optimizer.states) digest.add(std::string(state.name));
   for (const graph::Graph& graph : graphs) {
     for (const graph::Op& op : graph.ops) add(digest, op);
   }

@@ -26,8 +26,9 @@ int units_ahead(const Plan& plan) {
 }
 
 void copy_states(Plan& plan, Unit& unit) {
-  const int32_t states[] = {unit.weight, unit.rest, unit.momentum, unit.variance};
-  for (size_t i = 0; i < std::size(states); ++i) {
+  const std::vector<int32_t> states = unit.updated();
+  unit.ahead.assign(states.size(), -1);
+  for (size_t i = 0; i < states.size(); ++i) {
     if (states[i] < 0 || plan.buffers[size_t(states[i])].tier != Tier::nvme) continue;
     const Buffer& home = plan.buffers[size_t(states[i])];
     unit.ahead[i] = int32_t(plan.buffers.size());
@@ -107,7 +108,7 @@ Operand Updater::update(int32_t u) {
   const bool moves = unit.is_moved();
   if (moves) slack_.begin(writer_.size());
   const States staged = bring(u);
-  run(u, {staged[0].here, staged[1].here, staged[2].here, staged[3].here});
+  run(u, staged);
   const Operand weight = send_home(u, staged[0]);
   for (size_t state = 1; state < staged.size(); ++state) send_home(u, staged[state]);
   if (moves) slack_.end(writer_.size());
@@ -129,10 +130,14 @@ Updater::States Updater::stage_unit(int32_t u) {
   const Unit& unit = writer_.unit(u);
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
   const int64_t weight_bytes = numel * int64_t(bytes_of(writer_.request().compute));
-  return {stage(u, writer_.owned(unit.weight, weight_bytes, Mode::update), unit.ahead[0]),
-          stage(u, writer_.whole(unit.rest, Mode::update), unit.ahead[1]),
-          stage(u, writer_.whole(unit.momentum, Mode::update), unit.ahead[2]),
-          stage(u, writer_.whole(unit.variance, Mode::update), unit.ahead[3])};
+  const std::vector<int32_t> updated = unit.updated(), ahead = unit.ahead;
+  States staged;
+  for (size_t i = 0; i < updated.size(); ++i) {
+    const Operand home = i == 0 ? writer_.owned(updated[i], weight_bytes, Mode::update)
+                                : writer_.whole(updated[i], Mode::update);
+    staged.push_back(stage(u, home, ahead.empty() ? -1 : ahead[i]));
+  }
+  return staged;
 }
 
 Updater::Staged Updater::stage(int32_t u, const Operand& home, int32_t copy) {
@@ -169,7 +174,7 @@ void Updater::read_ahead(double share) {
   }
 }
 
-void Updater::run(int32_t u, const std::array<Operand, 4>& states) {
+void Updater::run(int32_t u, const States& states) {
   const Unit& unit = writer_.unit(u);
   const Request& request = writer_.request();
   const RestingGradient gradient = resting_gradient(request, unit.optimizer_site());
@@ -177,41 +182,42 @@ void Updater::run(int32_t u, const std::array<Operand, 4>& states) {
   const int32_t state = host ? host_state_ : writer_.plan().step_state;
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
   const int64_t gradient_bytes = numel * int64_t(bytes_of(gradient.element));
-  const PlanOp adam{
-      .kind = Kind::adam,
-      .lane = host ? Lane::host_optimizer : Lane::compute,
-      .unit = u,
-      .in = gradient.element,
-      .out = request.compute,
-      .round = gradient.round,
-      .operands = {writer_.whole(state, Mode::read), states[0], states[1], states[2], states[3],
-                   writer_.owned(unit.gradient, gradient_bytes, Mode::read)}};
-  if (request.optimizer == OptimizerKind::lamb) {
-    lamb(adam);
+  PlanOp update{.kind = Kind::update,
+                .lane = host ? Lane::host_optimizer : Lane::compute,
+                .unit = u,
+                .in = gradient.element,
+                .out = request.compute,
+                .round = gradient.round,
+                .operands = {writer_.whole(state, Mode::read)}};
+  for (const Staged& staged : states) update.operands.push_back(staged.here);
+  update.operands.push_back(writer_.owned(unit.gradient, gradient_bytes, Mode::read));
+  if (request.optimizer.needs_norms()) {
+    run_with_norms(update);
   } else {
-    writer_.emit(adam);
+    writer_.emit(update);
   }
 }
 
-// A trust ratio needs the norms of the whole tensor, so LAMB is two passes around a small
-// all-reduce.
-void Updater::lamb(const PlanOp& adam) {
-  const Unit& unit = writer_.unit(adam.unit);
+// Norms of whole tensors are known behind a small all-reduce, so there is a pass on each side of
+// it.
+void Updater::run_with_norms(const PlanOp& update) {
+  const Unit& unit = writer_.unit(update.unit);
   const int64_t bytes = int64_t(unit.placements.size()) * int64_t(sizeof(kernels::LambNorms));
   const int32_t norms =
       writer_.transient(unit.name + ".norms", Use::step_data, bytes, unit.optimizer_site());
-  writer_.clear(norms, adam.lane);
-  PlanOp first = adam;
-  first.kind = Kind::lamb_norms;
-  first.operands[1].mode = Mode::read;
-  first.operands[2].mode = Mode::read;
+  writer_.clear(norms, update.lane);
+  PlanOp first = update;
+  first.kind = Kind::add_norms;
+  first.operands[kWeightOperand].mode = Mode::read;
+  first.operands[kRestOperand].mode = Mode::read;
   first.operands.push_back(writer_.whole(norms, Mode::update));
   writer_.emit(first);
   if (unit.optimizer_sharded) writer_.all_reduce(norms);
-  PlanOp second = adam;
-  second.kind = Kind::lamb_apply;
-  second.operands[3].mode = Mode::read;
-  second.operands[4].mode = Mode::read;
+  PlanOp second = update;
+  second.kind = Kind::apply_norms;
+  for (size_t i = 0; i < unit.states.size(); ++i) {
+    second.operands[kFirstState + i].mode = Mode::read;
+  }
   second.operands.push_back(writer_.whole(norms, Mode::read));
   writer_.emit(second);
 }

@@ -39,16 +39,16 @@ class Updater {
     int32_t unit, copy;
     bool begins_unit;
   };
-  /// Weight, rest, momentum and variance of a unit.
-  using States = std::array<Staged, 4>;
+  /// A unit's updated().
+  using States = std::vector<Staged>;
   void list_units();
   const States& bring(int32_t u);
   States stage_unit(int32_t u);
   Staged stage(int32_t u, const Operand& home, int32_t copy);
   /// Returns the copy that is nearest to where weights are used.
   Operand send_home(int32_t u, const Staged& staged);
-  void run(int32_t u, const std::array<Operand, 4>& states);
-  void lamb(const PlanOp& adam);
+  void run(int32_t u, const States& states);
+  void run_with_norms(const PlanOp& update);
   void gather(int32_t u);
 
   BodyWriter& writer_;

@@ -21,7 +21,7 @@ class Versions {
  public:
   explicit Versions(const Plan& plan) : plan_(plan), newest_(plan.buffers.size(), kIgnored) {
     for (const Unit& unit : plan.units) {
-      for (int32_t state : {unit.weight, unit.rest, unit.momentum, unit.variance}) follow(state);
+      for (int32_t state : unit.updated()) follow(state);
     }
     for (const Buffer& buffer : plan.buffers) follow(buffer.copy_of);
   }

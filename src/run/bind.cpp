@@ -11,18 +11,23 @@ using plan::Kind;
 
 struct KindRow {
   BoundOp::Function function;
-  size_t operands;  ///< 0: any number, or as the graph's op says
+  size_t operands;  ///< 0: any number, or as the graph's op or the optimizer says
 };
 
 KindRow row_of(Kind kind) {
   static constexpr KindRow kRows[] = {
-      {run_compute, 0},    {run_decide, 3},         {run_adam, 6},           {run_lamb_norms, 7},
-      {run_lamb_apply, 7}, {run_sum_of_squares, 2}, {run_accumulate, 2},     {run_round_sum, 2},
-      {run_clear, 0},      {run_all_gather, 2},     {run_reduce_scatter, 3}, {run_all_reduce, 1},
-      {run_copy, 2},       {run_disk_read, 2},      {run_disk_write, 2},
+      {run_compute, 0},     {run_decide, 3},         {run_update, 0},         {run_add_norms, 0},
+      {run_apply_norms, 0}, {run_sum_of_squares, 2}, {run_accumulate, 2},     {run_round_sum, 2},
+      {run_clear, 0},       {run_all_gather, 2},     {run_reduce_scatter, 3}, {run_all_reduce, 1},
+      {run_copy, 2},        {run_disk_read, 2},      {run_disk_write, 2},
   };
   static_assert(std::size(kRows) == size_t(Kind::count_));
   return kRows[size_t(kind)];
+}
+
+void require_operands(const plan::PlanOp& op, size_t wanted) {
+  ZERO_REQUIRE(op.operands.size() == wanted, plan::name_of(op.kind), " of unit ", op.unit, " has ",
+               op.operands.size(), " operands, not ", wanted);
 }
 
 /// What the sizes of one op's operands are checked against.
@@ -77,20 +82,25 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   const plan::Request& request = target.plan.request;
   const int64_t begin = unit.optimizer_sharded ? target.memory.rank * unit.shard_numel : 0;
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
+  const size_t gradient = plan::gradient_operand(request.optimizer);
+  const size_t operands = gradient + (bound.op->kind == Kind::update ? 1 : 2);
+  require_operands(*bound.op, operands);
   const Checker check(*bound.op);
-  check.bytes(1, numel * int64_t(bytes_of(request.compute)));
-  check.bytes(2, numel * (request.compute == Dtype::bf16 ? 2 : 4));
-  check.bytes(3, numel * 4);
-  check.bytes(4, numel * 4);
-  check.bytes(5, numel * int64_t(bytes_of(bound.op->in)));
+  check.bytes(plan::kWeightOperand, numel * int64_t(bytes_of(request.compute)));
+  check.bytes(plan::kRestOperand, numel * (request.compute == Dtype::bf16 ? 2 : 4));
+  for (size_t i = 0; i < request.optimizer.states.size(); ++i) {
+    const Dtype dtype = request.optimizer.states[i].dtype;
+    check.bytes(plan::kFirstState + i, numel * int64_t(bytes_of(dtype)));
+  }
+  check.bytes(gradient, numel * int64_t(bytes_of(bound.op->in)));
   // The parameters are those of the training graph, whichever body the optimizer runs in.
   const graph::Graph& graph = target.plan.graphs.at(0);
   const UnitSlice slice{unit, begin, numel};
   bound.unit_begin = begin;
-  if (bound.op->kind == Kind::adam) {
+  if (bound.op->kind == Kind::update) {
     bound.segments = joined_segments(graph, slice, request.weight_decay);
   } else {
-    check.bytes(6, int64_t(unit.placements.size() * sizeof(kernels::LambNorms)));
+    check.bytes(gradient + 1, int64_t(unit.placements.size() * sizeof(kernels::LambNorms)));
     bound.lamb_segments = tensor_segments(graph, slice, request.weight_decay);
   }
 }
@@ -149,9 +159,9 @@ void bind_constants(const BindTarget& target, BoundOp& bound) {
   switch (bound.op->kind) {
     case Kind::compute:
       return bind_compute(target, bound);
-    case Kind::adam:
-    case Kind::lamb_norms:
-    case Kind::lamb_apply:
+    case Kind::update:
+    case Kind::add_norms:
+    case Kind::apply_norms:
       return bind_optimizer(target, bound);
     case Kind::all_gather:
     case Kind::reduce_scatter:
@@ -205,8 +215,7 @@ void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Oper
 
 BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanOp& op) {
   const KindRow row = row_of(op.kind);
-  ZERO_REQUIRE(row.operands == 0 || op.operands.size() == row.operands, plan::name_of(op.kind),
-               " of unit ", op.unit, " has ", op.operands.size(), " operands, not ", row.operands);
+  if (row.operands > 0) require_operands(op, row.operands);
   BoundOp bound;
   bound.function = row.function;
   bound.plan = &target.plan;
@@ -234,10 +243,11 @@ int op_row(const BoundOp& op) {
   return int(op.graph->ops[size_t(op.op->graph_op)].kind);
 }
 
-const char* op_row_name(int row) {
+const char* op_row_name(const plan::Plan& plan, int row) {
   const int kinds = int(graph::OpKind::count_);
   if (row < kinds) return graph::info(graph::OpKind(row)).name.data();
-  return row == segment_row() ? "recorded segments" : plan::name_of(Kind(row - kinds));
+  if (row == segment_row()) return "recorded segments";
+  return plan::name_of(Kind(row - kinds), plan.request.optimizer);
 }
 
 }  // namespace zero::run

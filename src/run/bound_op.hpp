@@ -50,12 +50,12 @@ struct BoundOp {
   int64_t samples_a_round = 0;                      ///< of a loop: what is added to that
   std::vector<Stride> strides;                      ///< operands that lie elsewhere in each round
   int64_t round = 0;                                ///< that all this is of
-  int64_t unit_begin = 0;                           ///< lamb: where the slice begins in its unit
+  int64_t unit_begin = 0;                           ///< norms: where the slice begins in its unit
   int64_t disk_offset = -1;                         ///< disk ops: of the operand without address
   bool sums_by_user = false;                        ///< disk ops: the optimizer checks and notes
-  std::vector<DiskImage> images;                    ///< adam: what it checks and notes
-  std::vector<kernels::OptimizerSegment> segments;  ///< adam, relative to the slice
-  std::vector<kernels::LambSegment> lamb_segments;  ///< lamb, relative to the slice
+  std::vector<DiskImage> images;                    ///< update: what it checks and notes
+  std::vector<kernels::OptimizerSegment> segments;  ///< update, relative to the slice
+  std::vector<kernels::LambSegment> lamb_segments;  ///< of norms, relative to the slice
 
   template <class T>
   T* operand(size_t i) const {
@@ -106,6 +106,6 @@ int op_rows();
 int op_row(const BoundOp& op);
 /// That of several ops that are timed as one.
 int segment_row();
-const char* op_row_name(int row);
+const char* op_row_name(const plan::Plan& plan, int row);
 
 }  // namespace zero::run

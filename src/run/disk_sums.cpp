@@ -14,9 +14,6 @@ using plan::Kind;
 // Of 16-bit elements, the shortest that rest on disk.
 static_assert(kernels::kPieceNumel * 2 % tiers::kDiskBlockBytes == 0, "a piece is whole blocks");
 
-/// The first operands of an optimizer op that may come from disk, and one past the last.
-constexpr size_t kFirstState = 1, kEndOfStates = 5;
-
 /// All ops that touch one buffer.
 struct Uses {
   std::vector<BoundOp*> moves, updates;
@@ -26,11 +23,12 @@ struct Uses {
 };
 
 void add_use(Uses& uses, BoundOp& op, size_t operand) {
-  const bool is_state = operand >= kFirstState && operand < kEndOfStates;
+  const size_t end = plan::gradient_operand(op.plan->request.optimizer);
+  const bool is_state = operand >= plan::kWeightOperand && operand < end;
   if (plan::is_disk_transfer(op.op->kind)) {
     uses.moves.push_back(&op);
     if (op.op->kind == Kind::disk_write) ++uses.writes;
-  } else if (op.op->kind == Kind::adam && op.op->lane == plan::Lane::host_optimizer && is_state) {
+  } else if (op.op->kind == Kind::update && op.op->lane == plan::Lane::host_optimizer && is_state) {
     uses.others |= !uses.updates.empty() && uses.operand != operand;
     uses.updates.push_back(&op);
     uses.operand = operand;

@@ -9,16 +9,18 @@
 
 namespace zero::run {
 
-/// Finds the states that disk ops bring to the host's Adam and take from it, and nobody else
+/// Finds the states that disk ops bring to the host's optimizer and take from it, and nobody else
 /// touches on the way, and hands their checksums over to it. `ops`: those of all bodies of a plan.
 void hand_sums_over(std::span<BoundOp* const> ops);
 
-/// One call of Adam checks what came from disk before its update and notes what will go there.
+/// One update checks what came from disk before its update and notes what will go there.
 class DiskSums final : public kernels::AroundPieces {
  public:
   DiskSums(const BoundOp& op, const LaneTools& tools) : op_(op), tools_(tools) {}
 
-  int64_t numel() const { return op_.operand_bytes(3) / int64_t(sizeof(float)); }
+  int64_t numel() const {
+    return op_.operand_bytes(plan::kWeightOperand) / int64_t(bytes_of(op_.plan->request.compute));
+  }
   void before(int64_t begin, int64_t end) const override;
   void after(int64_t begin, int64_t end) const override;
 

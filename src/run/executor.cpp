@@ -60,7 +60,7 @@ std::string region_of(const BoundOp& bound, int row) {
   const bool others = op.lane != plan::Lane::compute;
   if (!tool_listens() || (others && !regions_are_of_threads())) return "";
   std::string name = others ? text(plan::name_of(op.lane), ": ") : "";
-  name += op_row_name(row);
+  name += op_row_name(*bound.plan, row);
   if (op.unit >= 0) name += " " + bound.plan->units.at(size_t(op.unit)).name;
   if (op.graph_op >= 0) name += text(" layer ", bound.graph->ops[size_t(op.graph_op)].layer);
   return name;
@@ -181,7 +181,7 @@ class Executor::Impl {
   std::vector<Profile> profile() const {
     std::vector<Profile> table;
     for (int row = 0; row < op_rows(); ++row) {
-      Profile line{.name = op_row_name(row), .seconds = 0, .calls = 0};
+      Profile line{.name = op_row_name(plan_, row), .seconds = 0, .calls = 0};
       for (const auto& lane : lanes_) {
         if (lane == nullptr) continue;
         line.seconds += lane->tallies()[size_t(row)].seconds;

@@ -9,9 +9,9 @@ void run_compute(const BoundOp& op, const LaneTools& tools);
 /// What run_compute() makes when its thread first runs the op: prepare().
 void prepare_compute(const BoundOp& op, Stream& stream);
 void run_decide(const BoundOp& op, const LaneTools& tools);
-void run_adam(const BoundOp& op, const LaneTools& tools);
-void run_lamb_norms(const BoundOp& op, const LaneTools& tools);
-void run_lamb_apply(const BoundOp& op, const LaneTools& tools);
+void run_update(const BoundOp& op, const LaneTools& tools);
+void run_add_norms(const BoundOp& op, const LaneTools& tools);
+void run_apply_norms(const BoundOp& op, const LaneTools& tools);
 void run_sum_of_squares(const BoundOp& op, const LaneTools& tools);
 void run_accumulate(const BoundOp& op, const LaneTools& tools);
 void run_round_sum(const BoundOp& op, const LaneTools& tools);

@@ -13,20 +13,30 @@ using kernels::StepInputs;
 using kernels::StepState;
 using kernels::StepSums;
 
-/// Operands 1 to 5 of every optimizer op.
+/// Weight, rest, states and gradient of every optimizer op.
 template <class T, class G>
 kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
-  return {.weight = op.operand<T>(1),
-          .rest = op.operand<typename kernels::MasterRest<T>::type>(2),
-          .momentum = op.operand<float>(3),
-          .variance = op.operand<float>(4),
-          .grad = op.operand<const G>(5)};
+  const OptimizerForm& optimizer = op.plan->request.optimizer;
+  kernels::OptimizerArrays<T, G> arrays{
+      .weight = op.operand<T>(plan::kWeightOperand),
+      .rest = op.operand<typename kernels::MasterRest<T>::type>(plan::kRestOperand),
+      .states = {},
+      .grad = op.operand<const G>(plan::gradient_operand(optimizer))};
+  for (size_t i = 0; i < optimizer.states.size(); ++i) {
+    arrays.states[i] = op.operand<float>(plan::kFirstState + i);
+  }
+  return arrays;
 }
 
-kernels::LambRule lamb_rule(const BoundOp& op) {
-  kernels::LambRule rule = op.rules->lamb;
-  rule.adam.round_gradient = op.op->round;
+kernels::OptimizerRule rule_of(const BoundOp& op) {
+  kernels::OptimizerRule rule = op.rules->optimizer;
+  rule.round_gradient = op.op->round;
   return rule;
+}
+
+/// Behind the gradient.
+kernels::LambNorms* norms_of(const BoundOp& op) {
+  return op.operand<LambNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
 }
 
 OpCall call_of(const BoundOp& op) {
@@ -52,41 +62,40 @@ void run_decide(const BoundOp& op, const LaneTools& tools) {
                   op.operand<StepSums>(1), op.operand<StepState>(2));
 }
 
-void run_adam(const BoundOp& op, const LaneTools& tools) {
-  kernels::AdamRule rule = op.rules->adam;
-  rule.round_gradient = op.op->round;
+void run_update(const BoundOp& op, const LaneTools& tools) {
+  const kernels::OptimizerRule rule = rule_of(op);
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
     const auto* state = op.operand<const StepState>(0);
     const auto arrays = optimizer_arrays<T, G>(op);
     if (op.images.empty()) {
-      kernels::adam<T, G>(tools.stream, rule, op.segments, state, arrays);
+      kernels::update<T, G>(tools.stream, rule, op.segments, state, arrays);
     } else {
       const DiskSums sums(op, tools);
-      kernels::adam_in_pieces<T, G>(tools.stream, rule, op.segments, state, arrays, sums.numel(),
-                                    sums);
+      kernels::update_in_pieces<T, G>(tools.stream, rule, op.segments, state, arrays, sums.numel(),
+                                      sums);
     }
   });
 }
 
-void run_lamb_norms(const BoundOp& op, const LaneTools& tools) {
+void run_add_norms(const BoundOp& op, const LaneTools& tools) {
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    kernels::lamb_norms<T, G>(tools.stream, lamb_rule(op), op.lamb_segments,
+    kernels::lamb_norms<T, G>(tools.stream, rule_of(op), op.lamb_segments,
                               op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
-                              op.unit_begin, op.operand<LambNorms>(6));
+                              op.unit_begin, norms_of(op));
   });
 }
 
-void run_lamb_apply(const BoundOp& op, const LaneTools& tools) {
+void run_apply_norms(const BoundOp& op, const LaneTools& tools) {
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    kernels::lamb_apply<T, G>(tools.stream, lamb_rule(op), op.lamb_segments,
+    kernels::lamb_apply<T, G>(tools.stream, rule_of(op), op.lamb_segments,
                               op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
-                              op.operand<const LambNorms>(6));
+                              norms_of(op));
   });
 }
 

@@ -76,8 +76,7 @@ plan::Request request_of(const RunConfig& config, const Team& team, const BatchS
           .ranks = team.ranks,
           .micro_batches = int(batch.accumulation),
           .compute = compute_dtype(config),
-          .optimizer = config.optimizer.type == OptimizerType::LAMB ? plan::OptimizerKind::lamb
-                                                                    : plan::OptimizerKind::adam,
+          .optimizer = form_of(config.optimizer),
           .weight_decay = float(config.optimizer.weight_decay),
           .reproducible = config.numerics.reproducible,
           .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
@@ -187,7 +186,7 @@ Build build(const RunConfig& config, const Team& team, double streamed_share) {
                             evaluation_graph(config, made.model, team, made.evaluation_micro));
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
-    const auto parts = saved_parts(config.checkpoint.weights_only);
+    const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
     made.slotted = saved_on_disk(made.plan, parts);
     made.copy_bytes = PayloadCopy::bytes_for(made.plan, parts) +
                       (made.slotted.empty() ? 0 : FrozenDisk::kWindowBytes + kRoomBytes);
@@ -237,21 +236,13 @@ std::vector<float> learning_rates(const RunConfig& config) {
 
 run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates) {
   const OptimizerConfig& optimizer = config.optimizer;
-  const kernels::AdamRule adam{
-      .beta1 = optimizer.betas[0],
-      .beta2 = optimizer.betas[1],
-      .epsilon = float(optimizer.eps),
-      .decoupled = optimizer.type != OptimizerType::Adam || optimizer.adam_w_mode};
   return {.decide = {.scaling = loss_scaling_of(config),
                      .clip = config.gradient_clipping,
                      .beta1 = optimizer.betas[0],
                      .beta2 = optimizer.betas[1],
                      .learning_rates = rates.data(),
                      .learning_rate_count = int64_t(rates.size())},
-          .adam = adam,
-          .lamb = {.adam = adam,
-                   .max_coefficient = float(optimizer.max_coeff),
-                   .min_coefficient = float(optimizer.min_coeff)}};
+          .optimizer = {.settings = optimizer}};
 }
 
 }  // namespace zero::train

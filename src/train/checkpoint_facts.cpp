@@ -69,11 +69,6 @@ bool read_number(const std::string& word, Number& number) {
   }
 }
 
-std::string optimizer(OptimizerType type) {
-  constexpr const char* kNames[] = {"AdamW", "Adam", "LAMB"};
-  return kNames[size_t(type)];
-}
-
 /// Keys of which no trained number depends, or only its last bits where training is not
 /// reproducible.
 bool is_free(const std::string& key) {
@@ -224,7 +219,7 @@ Facts launch_facts(const FactParts& parts) {
           {"stage", std::to_string(parts.config.zero.stage)},
           {"architecture", architecture_of(parts.build.model)},
           {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
-          {"optimizer", optimizer(parts.config.optimizer.type)},
+          {"optimizer", parts.build.plan.request.optimizer.name},
           {kTokenizerFact, parts.config.data.tokenizer},
           {kDescriptionFact, parts.description},
           {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},

@@ -1,6 +1,7 @@
 #include "src/train/checkpoint_layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 
@@ -11,18 +12,39 @@
 namespace zero::train {
 namespace {
 
-std::string_view folder_of(SavedPart part) {
-  switch (part) {
-    case SavedPart::weight:
-      return "model";
-    case SavedPart::master:
-      return "optimizer/master";
-    case SavedPart::momentum:
-      return "optimizer/momentum";
-    case SavedPart::variance:
-      return "optimizer/variance";
-  }
-  ZERO_REQUIRE(false, "part ", int(part), " of a checkpoint");
+constexpr std::string_view kOptimizer = "optimizer/", kMaster = "master";
+
+std::string folder_of(const plan::Plan& plan, SavedPart part) {
+  if (part == SavedPart::weight) return "model";
+  if (part == SavedPart::master) return text(kOptimizer, kMaster);
+  return text(kOptimizer, plan.request.optimizer.states[size_t(part)].name);
+}
+
+Dtype dtype_of(const plan::Plan& plan, SavedPart part) {
+  if (part == SavedPart::weight) return plan.request.compute;
+  if (part == SavedPart::master) return Dtype::f32;
+  return plan.request.optimizer.states[size_t(part)].dtype;
+}
+
+/// Of the optimizer that keeps most.
+constexpr auto kParts = [] {
+  std::array<SavedPart, 2 + kMostStates> parts{};
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = SavedPart(int(i) + int(SavedPart::weight));
+  return parts;
+}();
+
+/// "momentum" of "optimizer/momentum/transformer.wte.weight"; "" for what is no optimizer's state.
+std::string_view state_in(std::string_view tensor) {
+  if (!tensor.starts_with(kOptimizer)) return "";
+  tensor.remove_prefix(kOptimizer.size());
+  const std::string_view state = tensor.substr(0, tensor.find('/'));
+  return state == kMaster ? "" : state;
+}
+
+std::string list(const std::vector<std::string_view>& states) {
+  std::string words;
+  for (const std::string_view state : states) words += text(words.empty() ? "" : " and ", state);
+  return words.empty() ? "no state" : words;
 }
 
 /// The parts of parameters in what `rank` holds of each unit if `is_sharded` says so of it.
@@ -42,6 +64,8 @@ std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded&
   return found;
 }
 
+size_t place_of(SavedPart part) { return size_t(int(part) - int(SavedPart::weight)); }
+
 std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
                                    std::span<const SavedPart> parts) {
   std::vector<SavedSlice> all;
@@ -54,8 +78,8 @@ std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
 }  // namespace
 
 StateKind kind_of(SavedPart part) {
-  if (part == SavedPart::master) return StateKind::master;
-  return part == SavedPart::momentum ? StateKind::momentum : StateKind::variance;
+  ZERO_REQUIRE(part != SavedPart::weight, "a weight is no state");
+  return StateKind(part);
 }
 
 std::vector<HeldSlice> slices_to_save(const plan::Plan& plan, int rank) {
@@ -68,15 +92,19 @@ std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank) {
 
 checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, SavedPart part) {
   const graph::Graph& graph = plan.graphs[0];
-  return {.name = text(folder_of(part), "/transformer.",
+  return {.name = text(folder_of(plan, part), "/transformer.",
                        graph[graph.parameters[size_t(parameter)].tensor].name),
-          .dtype = part == SavedPart::weight ? plan.request.compute : Dtype::f32,
+          .dtype = dtype_of(plan, part),
           .shape = stored_shape(graph, parameter)};
 }
 
-std::span<const SavedPart> saved_parts(bool weights_only) {
-  const std::span<const SavedPart> all(kSavedParts);
-  return weights_only ? all.first(1) : all;
+std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only) {
+  const std::span<const SavedPart> all(kParts);
+  return all.first(weights_only ? 1 : 2 + plan.request.optimizer.states.size());
+}
+
+std::span<const SavedPart> loaded_parts(const plan::Plan& plan) {
+  return saved_parts(plan, false).subspan(1);
 }
 
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
@@ -85,7 +113,7 @@ std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
 }
 
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
-  return with_parts(slices_to_load(plan, rank), kLoadedParts);
+  return with_parts(slices_to_load(plan, rank), loaded_parts(plan));
 }
 
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
@@ -110,7 +138,7 @@ std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices, int64_t
 }
 
 int64_t element_bytes(const plan::Plan& plan, SavedPart part) {
-  return int64_t(bytes_of(part == SavedPart::weight ? plan.request.compute : Dtype::f32));
+  return int64_t(bytes_of(dtype_of(plan, part)));
 }
 
 int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece) {
@@ -159,7 +187,7 @@ void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPar
   for (int rank = 0; rank < ranks; ++rank) {
     for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
       manifest.slices.push_back(
-          {.tensor = int32_t(size_t(held.parameter) * parts.size() + size_t(part)),
+          {.tensor = int32_t(size_t(held.parameter) * parts.size() + place_of(part)),
            .file = rank,
            .begin = held.begin,
            .numel = held.numel()});
@@ -173,7 +201,7 @@ void require_readable_manifest(const plan::Plan& plan, bool weights_only,
   const auto bytes_with = [&](bool weights_alone) {
     checkpoint::Manifest manifest;
     manifest.facts = facts;
-    describe_slices(plan, plan.request.ranks, saved_parts(weights_alone), manifest);
+    describe_slices(plan, plan.request.ranks, saved_parts(plan, weights_alone), manifest);
     return checkpoint::text_bytes_most(manifest) + kFactsToCome;
   };
   const int64_t bytes = bytes_with(weights_only);
@@ -191,7 +219,7 @@ void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manife
   std::map<std::string_view, const checkpoint::Tensor*> known;
   for (const checkpoint::Tensor& tensor : manifest.tensors) known[tensor.name] = &tensor;
   for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
-    for (const SavedPart part : kLoadedParts) {
+    for (const SavedPart part : loaded_parts(plan)) {
       const checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
       const auto found = known.find(wanted.name);
       if (found == known.end()) refuse(Exit::kInput, folder, ": holds no ", wanted.name);
@@ -199,6 +227,23 @@ void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manife
       refuse(Exit::kInput, folder, ": ", wanted.name, " has other extents than this model's");
     }
   }
+}
+
+std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& manifest) {
+  const OptimizerForm& now = plan.request.optimizer;
+  std::vector<std::string_view> kept, wanted;
+  for (const checkpoint::Tensor& tensor : manifest.tensors) {
+    const std::string_view state = state_in(tensor.name);
+    if (!state.empty() && std::ranges::find(kept, state) == kept.end()) kept.push_back(state);
+  }
+  for (const OptimizerState& state : now.states) wanted.push_back(state.name);
+  std::ranges::sort(kept);
+  std::ranges::sort(wanted);
+  if (kept == wanted) return "";
+  const auto name = manifest.facts.find("optimizer");
+  return text("the optimizer is ", name == manifest.facts.end() ? "another" : name->second,
+              " there, which keeps ", list(kept), ", and ", now.name, " now, which keeps ",
+              list(wanted));
 }
 
 void place_slices(const std::vector<std::vector<int64_t>>& offsets,

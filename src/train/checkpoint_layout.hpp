@@ -12,16 +12,13 @@
 
 namespace zero::train {
 
-/// What a checkpoint holds of a parameter: its weight in the compute type, and in fp32 what the
-/// optimizer keeps.
-enum class SavedPart : uint8_t { weight, master, momentum, variance };
-inline constexpr SavedPart kSavedParts[] = {SavedPart::weight, SavedPart::master,
-                                            SavedPart::momentum, SavedPart::variance};
-/// All of them, or the first of checkpoint.weights_only.
-std::span<const SavedPart> saved_parts(bool weights_only);
+/// What a checkpoint holds of a parameter: its weight in the compute type, its fp32 master, and
+/// each state of the optimizer, whose part is its place in the list.
+enum class SavedPart : int { weight = -2, master = -1 };
+/// All of a plan, or the first of checkpoint.weights_only; valid for good.
+std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only);
 /// What a resume reads; weights follow from masters.
-inline constexpr SavedPart kLoadedParts[] = {SavedPart::master, SavedPart::momentum,
-                                             SavedPart::variance};
+std::span<const SavedPart> loaded_parts(const plan::Plan& plan);
 /// Of a part that is no weight.
 StateKind kind_of(SavedPart part);
 
@@ -78,12 +75,12 @@ void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::b
 std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
                                       std::vector<float>& room);
 
-/// All tensors of a plan. `parts` begins as kSavedParts.
+/// All tensors of a plan. `parts` begins as saved_parts().
 void describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
                       checkpoint::Manifest& manifest);
 
 /// All tensors of a plan and what each of so many ranks writes of them, without its place; rank r's
-/// file is number r. `parts` begins as kSavedParts.
+/// file is number r. `parts` begins as saved_parts().
 void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
                      checkpoint::Manifest& manifest);
 
@@ -96,6 +93,10 @@ void require_readable_manifest(const plan::Plan& plan, bool weights_only,
 /// `folder` and the first that it lacks or has with other extents.
 void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manifest,
                       const std::string& folder);
+
+/// Why a run with this plan cannot go on with the states of a checkpoint: an optimizer that keeps
+/// others made them. "" where it can.
+std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& manifest);
 
 /// The places of what was described. `offsets` [ranks][slices of the rank]: of their first bytes in
 /// its file, as ShardWriter tells.

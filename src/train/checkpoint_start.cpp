@@ -201,7 +201,8 @@ void Checkpointer::require_same_training(const Start& start) {
              "goes on - begin a new one with them: model.init_from = \"", start.folder(),
              "\" and another ", place_of(config_));
     }
-    const std::string refused = changes_since(facts, facts_, config_.data.changed).refused;
+    std::string refused = changes_since(facts, facts_, config_.data.changed).refused;
+    if (refused.empty()) refused = other_optimizer(plan_, start.manifest);
     if (!refused.empty()) {
       refuse(Exit::kInput, start.folder(), ": ", refused,
              " - go on with what it was, or begin anew with another ", place_of(config_));

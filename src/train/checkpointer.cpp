@@ -49,8 +49,8 @@ Checkpointer::Checkpointer(Session& session, const RunConfig& config, const plan
     warn_of_little_room();
   });
   if (!config_.checkpoint.async) return;
-  background_ =
-      std::make_unique<Background>(session_, plan_, saved_parts(config_.checkpoint.weights_only));
+  background_ = std::make_unique<Background>(session_, plan_,
+                                             saved_parts(plan_, config_.checkpoint.weights_only));
 }
 
 Checkpointer::~Checkpointer() = default;
@@ -106,8 +106,9 @@ void Checkpointer::warn_of_little_room() {
   const int64_t there = int64_t(store_->steps().size());
   const int64_t keep = std::max<int64_t>(2, config_.checkpoint.keep);
   // What is there goes while new ones come; one more is written before the oldest goes.
-  const int64_t needed = (1 + std::max<int64_t>(0, keep - there)) *
-                         bytes_of_checkpoint(plan_, saved_parts(config_.checkpoint.weights_only));
+  const int64_t needed =
+      (1 + std::max<int64_t>(0, keep - there)) *
+      bytes_of_checkpoint(plan_, saved_parts(plan_, config_.checkpoint.weights_only));
   const int64_t room = store_->free_bytes();
   if (room >= needed) return;
   std::fprintf(stderr,
@@ -134,10 +135,10 @@ void Checkpointer::save(const DataCursor& done, Engine& engine) {
   const bool measured = noted_ && noted_->step == step;
   best_if_saved_ = measured && (!best_ || noted_->loss < best_->loss) ? noted_ : best_;
   if (best_if_saved_) add_best(*best_if_saved_, facts);
-  LivePayload live(engine.view(), saved_parts(config_.checkpoint.weights_only));
+  LivePayload live(engine.view(), saved_parts(plan_, config_.checkpoint.weights_only));
   SaveOrder order{.store = *store_,
                   .plan = plan_,
-                  .parts = saved_parts(config_.checkpoint.weights_only),
+                  .parts = saved_parts(plan_, config_.checkpoint.weights_only),
                   .step = step,
                   .facts = std::move(facts),
                   .retention = {.keep = config_.checkpoint.keep,

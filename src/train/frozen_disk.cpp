@@ -8,17 +8,9 @@
 namespace zero::train {
 
 int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
-  switch (part) {
-    case SavedPart::weight:
-      return unit.weight;
-    case SavedPart::master:
-      return plan.request.compute == Dtype::f32 ? unit.weight : unit.rest;
-    case SavedPart::momentum:
-      return unit.momentum;
-    case SavedPart::variance:
-      return unit.variance;
-  }
-  ZERO_REQUIRE(false, "part ", int(part), " of a checkpoint");
+  if (part == SavedPart::weight) return unit.weight;
+  if (part != SavedPart::master) return unit.states.at(size_t(part));
+  return plan.request.compute == Dtype::f32 ? unit.weight : unit.rest;
 }
 
 bool is_on_disk(const plan::Plan& plan, int32_t buffer) {

@@ -19,7 +19,8 @@ struct Gradient {
 };
 
 Gradient gradient_of(const StateView& view, const plan::PlanOp& update) {
-  const plan::Operand& operand = update.operands[5];
+  const plan::Operand& operand =
+      update.operands[plan::gradient_operand(view.plan->request.optimizer)];
   const plan::Unit& unit = view.plan->units[size_t(update.unit)];
   const int64_t offset = operand.offset + (operand.sharded ? view.rank * operand.bytes : 0);
   Gradient gradient{.unit = &unit,
@@ -77,7 +78,7 @@ std::string advice(const RunConfig& config) {
 
 std::string first_nonfinite_gradient(const StateView& view) {
   for (const plan::PlanOp& op : view.plan->bodies[plan::kFinish].ops) {
-    if (op.kind != plan::Kind::adam && op.kind != plan::Kind::lamb_norms) continue;
+    if (op.kind != plan::Kind::update && op.kind != plan::Kind::add_norms) continue;
     const std::string found = first_nonfinite_in(*view.plan, gradient_of(view, op));
     if (!found.empty()) return found;
   }

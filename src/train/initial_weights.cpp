@@ -56,7 +56,29 @@ void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<
   write_master(view, *chunk.unit, chunk.begin, values);
 }
 
+void fill_state(const StateView& view, const plan::Unit& unit, StateKind kind, float value) {
+  const UnitRange mine = held_range(unit, unit.optimizer_sharded, view.rank);
+  for (const plan::Placement& place : unit.placements) {
+    const int64_t real = view.plan->graphs[0].parameters[size_t(place.parameter)].real_numel;
+    const int64_t last = std::min(mine.end, place.begin + real);
+    for (int64_t i = std::max(mine.begin, place.begin); i < last; i += kChunkNumel) {
+      const std::vector<float> values(size_t(std::min(kChunkNumel, last - i)), value);
+      write_state(view, unit, kind, i, values);
+    }
+  }
+}
+
 }  // namespace
+
+void fill_initial_states(const StateView& view) {
+  const std::span<const OptimizerState> states = view.plan->request.optimizer.states;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (states[i].initial == 0) continue;
+    for (const plan::Unit& unit : view.plan->units) {
+      fill_state(view, unit, StateKind(i), states[i].initial);
+    }
+  }
+}
 
 void fill_initial_weights(const StateView& view, uint64_t seed, int threads) {
   const std::vector<Chunk> chunks = chunks_to_fill(view);
@@ -65,6 +87,7 @@ void fill_initial_weights(const StateView& view, uint64_t seed, int threads) {
     std::vector<float> values;
     for (size_t i = next++; i < chunks.size(); i = next++) fill(view, chunks[i], seed, values);
   });
+  fill_initial_states(view);
 }
 
 }  // namespace zero::train

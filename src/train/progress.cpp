@@ -11,7 +11,7 @@ std::string describe_op(const plan::Plan& plan, const plan::Body& body, const pl
     return text(graph::info(from.kind).name, " of layer ", from.layer, ", micro-batch ",
                 plan::micro_of(body, made, turn.round));
   }
-  std::string name = plan::name_of(made.kind);
+  std::string name = plan::name_of(made.kind, plan.request.optimizer);
   if (made.unit >= 0) name += " of unit " + plan.units[size_t(made.unit)].name;
   return name;
 }

@@ -14,7 +14,6 @@
 namespace zero::train {
 namespace {
 
-constexpr StateKind kKinds[] = {StateKind::master, StateKind::momentum, StateKind::variance};
 constexpr int64_t kBlockNumel = 1 << 20;
 
 /// Elements of one state of a unit that are hashed together. The first owner hashes; those behind
@@ -45,7 +44,7 @@ std::vector<Block> blocks_of(const StateView& view, int ranks) {
   for (const int32_t index : parameters_by_name(view.plan->graphs[0])) {
     const Located parameter = locate(*view.plan, index);
     const int64_t end = parameter.range.end;
-    for (const StateKind kind : kKinds) {
+    for (const StateKind kind : state_kinds(*view.plan)) {
       for (int64_t i = parameter.range.begin; i < end; i += kBlockNumel) {
         const UnitRange range{i, std::min(end, i + kBlockNumel)};
         blocks.push_back(block_of(parameter, kind, range, blocks.size(), ranks));
@@ -111,7 +110,7 @@ std::vector<Xxh3Digest> own_digests(const StateView& view, const Peers& peers,
 std::string state_sha256(const StateView& view, const Peers& peers) {
   Sha256 hash;
   for (int32_t parameter : parameters_by_name(view.plan->graphs[0])) {
-    for (const StateKind kind : kKinds) {
+    for (const StateKind kind : state_kinds(*view.plan)) {
       join_state(view, peers, kind, parameter,
                  [&](std::span<const float> piece) { hash.add(std::as_bytes(piece)); });
     }

@@ -37,6 +37,14 @@ void store(const StateView& view, int32_t buffer, int64_t first, size_t numel, c
   view.write_far(buffer, first * int64_t(sizeof(T)), std::as_bytes(std::span(room)));
 }
 
+/// Of a state of the optimizer.
+int32_t buffer_of(const StateView& view, const plan::Unit& unit, StateKind kind) {
+  const OptimizerState& state = view.plan->request.optimizer.states[size_t(kind)];
+  ZERO_REQUIRE(state.dtype == Dtype::f32, state.name, " rests in ", name_of(state.dtype),
+               ": states are read and written in fp32");
+  return unit.states.at(size_t(kind));
+}
+
 void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, UnitRange range,
                  std::span<float> out) {
   const bool is_weight = buffer == unit.weight;
@@ -156,6 +164,12 @@ void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
 
 }  // namespace
 
+std::vector<StateKind> state_kinds(const plan::Plan& plan) {
+  std::vector<StateKind> kinds = {StateKind::master};
+  for (size_t i = 0; i < plan.request.optimizer.states.size(); ++i) kinds.push_back(StateKind(i));
+  return kinds;
+}
+
 StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor) {
   run::Executor* const from = &executor;
   return {.plan = &plan,
@@ -176,7 +190,7 @@ UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {
 void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
                 std::span<float> out) {
   if (kind == StateKind::master) return read_master(view, unit, range, out);
-  load_floats(view, unit, kind == StateKind::momentum ? unit.momentum : unit.variance, range, out);
+  load_floats(view, unit, buffer_of(view, unit, kind), range, out);
 }
 
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
@@ -212,9 +226,9 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
                                  UnitRange range) {
   const bool is_master = kind == StateKind::master;
   if (is_master && view.plan->request.compute != Dtype::f32) return {};
-  const int32_t moment = kind == StateKind::momentum ? unit.momentum : unit.variance;
   const Lying lying =
-      is_master ? weights_of(view, unit) : Lying{moment, unit.optimizer_sharded, sizeof(float)};
+      is_master ? weights_of(view, unit)
+                : Lying{buffer_of(view, unit, kind), unit.optimizer_sharded, sizeof(float)};
   const std::span<std::byte> raw = lying_in_memory(view, unit, lying, range);
   return {reinterpret_cast<float*>(raw.data()), raw.size() / sizeof(float)};
 }
@@ -232,7 +246,7 @@ std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Un
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
                  std::span<const float> values) {
   if (kind == StateKind::master) return write_master(view, unit, begin, values);
-  const int32_t buffer = kind == StateKind::momentum ? unit.momentum : unit.variance;
+  const int32_t buffer = buffer_of(view, unit, kind);
   const UnitRange held = held_range(unit, unit.optimizer_sharded, view.rank);
   require_held(unit, held, {begin, begin + int64_t(values.size())});
   store<float>(view, buffer, begin - held.begin, values.size(),

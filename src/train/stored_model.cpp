@@ -8,6 +8,7 @@
 #include "zero/base/path.hpp"
 #include "zero/train/checkpoint_model.hpp"
 #include "zero/train/files.hpp"
+#include "zero/train/initial_weights.hpp"
 #include "zero/train/model_folder.hpp"
 
 namespace zero::train {
@@ -86,6 +87,7 @@ void load_weights(const StoredModel& model, const StateView& view) {
 
 void begin_with_weights(const StoredModel& model, const StateView& view) {
   load(model, view, [](const plan::Unit& unit) { return unit.optimizer_sharded; });
+  fill_initial_states(view);
 }
 
 void require_same_model(const StoredModel& model, const model::Gpt2& wanted) {

@@ -100,7 +100,7 @@ class Writer {
     const plan::Body& body = trace_.plan.bodies[traced.body];
     const plan::PlanOp& op = body.ops[size_t(turn.op)];
     Json arguments = {{"step", traced.step}};
-    std::string name = plan::name_of(op.kind);
+    std::string name = plan::name_of(op.kind, trace_.plan.request.optimizer);
     if (op.kind == plan::Kind::compute) {
       const auto& from = trace_.plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
       name = graph::info(from.kind).name;

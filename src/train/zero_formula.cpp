@@ -3,9 +3,13 @@
 namespace zero::train {
 namespace {
 
-/// What Adam keeps a parameter: two fp32 moments, and what completes a weight to its fp32 master.
-double optimizer_bytes(Dtype compute) {
-  return compute == Dtype::f32 ? 8 : compute == Dtype::bf16 ? 10 : 12;
+/// Of a parameter: the optimizer's states, and what completes a weight to its fp32 master.
+double optimizer_bytes(const plan::Request& request) {
+  double bytes = request.compute == Dtype::f32 ? 0 : request.compute == Dtype::bf16 ? 2 : 4;
+  for (const OptimizerState& state : request.optimizer.states) {
+    bytes += double(bytes_of(state.dtype));
+  }
+  return bytes;
 }
 
 double gradient_bytes(const plan::Request& request) {
@@ -19,7 +23,7 @@ StateFormula state_formula(const plan::Request& request, int64_t parameters) {
   const double p = double(parameters), shard = p / request.ranks;
   return {.weights = double(bytes_of(request.compute)) * (request.stage >= 3 ? shard : p),
           .gradients = gradient_bytes(request) * (request.stage >= 2 ? shard : p),
-          .optimizer = optimizer_bytes(request.compute) * (request.stage >= 1 ? shard : p)};
+          .optimizer = optimizer_bytes(request) * (request.stage >= 1 ? shard : p)};
 }
 
 TrafficFormula traffic_formula(const plan::Request& request, int64_t parameters) {

@@ -168,7 +168,7 @@ TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
   EXPECT_EQ(decode, prefill);
   // Three units, two caches, inputs, logits.
   EXPECT_EQ(decode.size(), 3u + 2u + 2u);
-  for (const Unit& unit : plan.units) EXPECT_EQ(unit.momentum, -1);
+  for (const Unit& unit : plan.units) EXPECT_TRUE(unit.states.empty());
   for (BodyId body : {kStep, kFinish, kEvaluate}) EXPECT_TRUE(plan.bodies[body].ops.empty());
 }
 
@@ -219,7 +219,7 @@ TEST(ReadAhead, StatesOfTheFirstUnitsAreReadDuringBackwardAndOthersBeforeTheirUp
   for (size_t u = 0; u < plan.units.size(); ++u) {
     const Unit& unit = plan.units[u];
     const std::pair<int, int> expected = u < 4 ? std::pair(0, 1) : std::pair(1, 0);
-    for (int32_t state : {unit.rest, unit.momentum, unit.variance}) {
+    for (int32_t state : {unit.rest, unit.states[0], unit.states[1]}) {
       EXPECT_EQ(reads_around(plan, state, border), expected) << plan.buffers[size_t(state)].name;
     }
   }

@@ -8,7 +8,7 @@
 namespace zero::plan {
 namespace {
 
-constexpr Request kOnDisk{.stage = 1, .optimizer_home = Tier::nvme};
+const Request kOnDisk{.stage = 1, .optimizer_home = Tier::nvme};
 
 testing::TinyModel model_of(int layers) {
   testing::TinyModel model;
@@ -93,7 +93,7 @@ double share_for(const Request& request, const Machine& machine) {
                             machine);
 }
 
-constexpr Request kOnHost{.stage = 1, .compute = Dtype::bf16, .optimizer_home = Tier::host};
+const Request kOnHost{.stage = 1, .compute = Dtype::bf16, .optimizer_home = Tier::host};
 
 double seconds_with(double share, const Machine& machine) {
   Request request = kOnHost;

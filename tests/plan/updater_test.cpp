@@ -27,7 +27,7 @@ const std::vector<PlanOp>& step(const Plan& plan) { return plan.bodies[kStep].op
 /// Where the unit's update stands in the step.
 size_t update_of(const Plan& plan, int32_t unit) {
   const auto found = std::ranges::find_if(
-      step(plan), [&](const PlanOp& op) { return op.kind == Kind::adam && op.unit == unit; });
+      step(plan), [&](const PlanOp& op) { return op.kind == Kind::update && op.unit == unit; });
   return size_t(found - step(plan).begin());
 }
 
@@ -50,7 +50,7 @@ TEST(Updater, UpdatesAShareOfTheUnitsOnTheDeviceEvenly) {
     const Unit& unit = plan.units[size_t(u)];
     const PlanOp& adam = step(plan)[update_of(plan, u)];
     EXPECT_EQ(adam.lane, unit.streams ? Lane::compute : Lane::host_optimizer);
-    EXPECT_EQ(plan.buffers[size_t(unit.momentum)].tier, Tier::host);
+    EXPECT_EQ(plan.buffers[size_t(unit.states[0])].tier, Tier::host);
     EXPECT_EQ(plan.buffers[size_t(unit.gradient)].tier, unit.streams ? Tier::device : Tier::host);
   }
   EXPECT_EQ(update_sites(plan_with(0)).streamed, 0);
@@ -60,7 +60,7 @@ TEST(Updater, UpdatesAShareOfTheUnitsOnTheDeviceEvenly) {
 TEST(Updater, BringsAndSendsHomeEveryStateThatStreamsOnce) {
   const Plan plan = plan_with(1);
   for (const Unit& unit : plan.units) {
-    for (const int32_t state : {unit.rest, unit.momentum, unit.variance}) {
+    for (const int32_t state : {unit.rest, unit.states[0], unit.states[1]}) {
       const auto moves = [&](Lane lane, size_t operand) {
         return std::ranges::count_if(step(plan), [&](const PlanOp& op) {
           return op.lane == lane && op.operands[operand].buffer == state;
@@ -80,8 +80,8 @@ TEST(Updater, StatesOfTheNextTwoUnitsAreOnTheirWayBeforeAnUpdate) {
   for (size_t i = 0; i + 2 < order.size(); ++i) {
     const Unit& unit = plan.units[size_t(order[i])];
     const Unit& behind = plan.units[size_t(order[i + 2])];
-    EXPECT_LT(first_move(plan, Lane::h2d, 0, behind.variance), update_of(plan, order[i]));
-    EXPECT_LT(first_move(plan, Lane::h2d, 0, behind.variance),
+    EXPECT_LT(first_move(plan, Lane::h2d, 0, behind.states[1]), update_of(plan, order[i]));
+    EXPECT_LT(first_move(plan, Lane::h2d, 0, behind.states[1]),
               first_move(plan, Lane::d2h, 1, unit.rest));
   }
 }
@@ -107,8 +107,8 @@ TEST(Updater, AUnitThatStreamsIsUpdatedJustBeforeItsUse) {
 TEST(Updater, StatesOnDiskStreamThroughBothMemories) {
   const Plan plan = plan_with(1, Tier::nvme);
   for (const Unit& unit : plan.units) {
-    EXPECT_LT(first_move(plan, Lane::disk_write, 1, unit.variance), step(plan).size());
-    EXPECT_LT(first_move(plan, Lane::disk_read, 0, unit.variance), step(plan).size());
+    EXPECT_LT(first_move(plan, Lane::disk_write, 1, unit.states[1]), step(plan).size());
+    EXPECT_LT(first_move(plan, Lane::disk_read, 0, unit.states[1]), step(plan).size());
   }
   const auto up = std::ranges::count(step(plan), Lane::h2d, &PlanOp::lane);
   const auto down = std::ranges::count(step(plan), Lane::d2h, &PlanOp::lane);

@@ -282,10 +282,9 @@ bool is_read(const Plan& plan, const PlanOp& op) {
 }
 bool goes_home(const Plan& plan, const PlanOp& op) {
   const int32_t to = is_transfer(op.kind) ? op.operands[1].buffer : -1;
-  return std::any_of(plan.units.begin(), plan.units.end(), [to](const Unit& unit) {
-    return to >= 0 &&
-           (to == unit.weight || to == unit.rest || to == unit.momentum || to == unit.variance);
-  });
+  return to >= 0 && std::ranges::any_of(plan.units, [to](const Unit& unit) {
+           return std::ranges::count(unit.updated(), to) > 0;
+         });
 }
 
 /// A body's ops with one gone, or at another place, with the waits that they then need.
@@ -376,8 +375,8 @@ TEST(Verify, CatchesEveryReadAheadOfWhatIsNotHomeYet) {
 TEST(Verify, SeesACopyOfSomethingElse) {
   Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
   for (PlanOp& op : plan.bodies[kReadAhead].ops) {
-    if (op.operands[0].buffer == plan.units[1].momentum) {
-      op.operands[0].buffer = plan.units[1].variance;
+    if (op.operands[0].buffer == plan.units[1].states[0]) {
+      op.operands[0].buffer = plan.units[1].states[1];
     }
   }
   rewire(plan, plan.bodies[kReadAhead]);

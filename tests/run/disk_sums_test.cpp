@@ -65,7 +65,7 @@ TEST(DiskSums, OfStatesAreAdams) {
       EXPECT_EQ(bound.count(Kind::disk_read, false), 0);
       EXPECT_EQ(bound.count(Kind::disk_write, false), 0);
       for (const BoundOp& op : bound.ops()) {
-        if (op.op->kind != Kind::adam) continue;
+        if (op.op->kind != Kind::update) continue;
         EXPECT_EQ(op.images.size(), compute == Dtype::f32 ? 2u : 3u);
       }
     }
@@ -75,7 +75,7 @@ TEST(DiskSums, OfStatesAreAdams) {
 // A gather reads weights without a look at their checksums, and LAMB passes over its states twice.
 TEST(DiskSums, OfWhatOthersUseTooStayWithTheDisk) {
   plan::Request request = states_on_disk(Dtype::bf16);
-  request.optimizer = plan::OptimizerKind::lamb;
+  request.optimizer = form_of({.type = OptimizerType::LAMB});
   EXPECT_EQ(Bound(testing::tiny_plan(request)).count(Kind::disk_read, true), 0);
   request = {.stage = 3, .compute = Dtype::bf16, .weight_home = Tier::nvme};
   const Bound weights(testing::tiny_plan(request));

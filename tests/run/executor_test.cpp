@@ -200,7 +200,7 @@ TEST(Executor, adam_decays_the_parameters_that_decay_and_leaves_the_gaps_alone) 
   const int32_t state = hand.keep("state", sizeof(kernels::StepState));
   const int32_t weight = hand.keep("weight", 16), gradient = hand.keep("gradient", 16);
   const int32_t momentum = hand.keep("momentum", 16), variance = hand.keep("variance", 16);
-  hand.op(Kind::adam, Lane::compute,
+  hand.op(Kind::update, Lane::compute,
           {hand.whole(state, Mode::read),
            hand.whole(weight, Mode::update),
            {},
@@ -209,7 +209,7 @@ TEST(Executor, adam_decays_the_parameters_that_decay_and_leaves_the_gaps_alone) 
            hand.whole(gradient, Mode::read)})
       .unit = 0;
   Rules rules;
-  rules.adam = {.beta1 = 0, .beta2 = 0, .epsilon = 0};
+  rules.optimizer.settings = {.betas = {0, 0}, .eps = 0};
   Executor executor(hand.plan, rules, {});
   kernels::StepState& decided = executor.values<kernels::StepState>(state)[0];
   decided.apply = 1;

@@ -67,7 +67,7 @@ TEST(Reproducible, LambSeesWholeTensorsWhateverTheSharding) {
     for (int ranks : {1, 2, 4}) {
       for (int stage : {0, 3}) {
         Case c{request_of(compute, ranks, stage, 8)};
-        c.request.optimizer = plan::OptimizerKind::lamb;
+        c.request.optimizer = form_of({.type = OptimizerType::LAMB});
         one.expect(c);
       }
     }
@@ -211,7 +211,7 @@ TEST(Homes, ChangeNoBitOfReproducibleSumsOfUnroundedOnesAndOfLamb) {
     plain.gradient_fp32 = true;
     expect_one_outcome_over_homes(plain);
     plain.reproducible = plain.gradient_fp32 = false;
-    plain.optimizer = plan::OptimizerKind::lamb;
+    plain.optimizer = form_of({.type = OptimizerType::LAMB});
     expect_one_outcome_over_homes(plain);
   }
 }
@@ -253,7 +253,7 @@ TEST(Homes, WhereUnitsAreUpdatedChangesNoBit) {
       OneOutcome one;
       plan::Request plain = request_of(compute, 2, stage, 4);
       plain.reproducible = false;
-      if (compute == Dtype::f32) plain.optimizer = plan::OptimizerKind::lamb;
+      if (compute == Dtype::f32) plain.optimizer = form_of({.type = OptimizerType::LAMB});
       one.expect({.request = plain, .steps = 12});
       for (const plan::Request& request : over_sites(plain))
         one.expect({.request = request, .steps = 12});

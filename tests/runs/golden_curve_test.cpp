@@ -71,9 +71,8 @@ class GoldenTraining {
     rules.decide.beta2 = golden_.curve->beta2;
     rules.decide.learning_rates = &rate_;
     rules.decide.learning_rate_count = 1;
-    rules.adam = {.beta1 = float(golden_.curve->beta1),
-                  .beta2 = float(golden_.curve->beta2),
-                  .epsilon = float(golden_.curve->eps)};
+    rules.optimizer.settings = {.betas = {float(golden_.curve->beta1), float(golden_.curve->beta2)},
+                                .eps = golden_.curve->eps};
     return rules;
   }
 

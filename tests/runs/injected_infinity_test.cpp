@@ -53,7 +53,7 @@ std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
 std::vector<std::vector<std::byte>> held(testing::ThreadRanks& machine, const plan::Plan& plan) {
   std::vector<std::vector<std::byte>> all;
   for (int rank = 0; rank < kRanks; ++rank) {
-    for (int32_t buffer : {plan.units[1].weight, plan.units[1].momentum}) {
+    for (int32_t buffer : {plan.units[1].weight, plan.units[1].states[0]}) {
       all.push_back(copy_of(machine.bytes(rank, buffer)));
     }
   }

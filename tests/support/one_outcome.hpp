@@ -20,6 +20,7 @@ struct Case {
   plan::Request request;
   graph::Recompute recompute = graph::Recompute::none;
   std::vector<graph::Recompute> blocks = {};  ///< as TinyModel has it
+  OptimizerConfig optimizer = {};             ///< of which the request has the form
   int steps = kSteps;
   int64_t layers = 2;
 };
@@ -31,7 +32,9 @@ inline Outcome train(const Case& c) {
   model.gpt2.layers = c.layers;
   const plan::Plan plan = tiny_plan(c.request, model);
   EXPECT_EQ(moves_activations(plan), c.request.activation_home != plan::Tier::device);
-  ThreadRanks machine(plan, tiny_rules(c.request.compute));
+  run::Rules rules = tiny_rules(c.request.compute);
+  rules.optimizer.settings = c.optimizer;
+  ThreadRanks machine(plan, rules);
   Outcome outcome = train(machine, plan, c.steps);
   EXPECT_TRUE(padding_is_zero(machine, plan));
   return outcome;
@@ -39,8 +42,8 @@ inline Outcome train(const Case& c) {
 
 inline std::string describe(const Case& c) {
   return text(name_of(c.request.compute), ", ", c.request.ranks, " ranks, stage ", c.request.stage,
-              ", ", c.request.micro_batches, " micro-batches a rank, recompute ", int(c.recompute),
-              c.blocks.empty() ? "" : ", of the first block",
+              ", ", c.request.micro_batches, " micro-batches a rank, ", c.request.optimizer.name,
+              ", recompute ", int(c.recompute), c.blocks.empty() ? "" : ", of the first block",
               c.request.overlap ? "" : ", no overlap", ", buckets of ",
               c.request.reduce_bucket_numel, ", prefetch ", c.request.prefetch_numel,
               ", keeps over ", c.request.keep_distance_numel, ", optimizer on ",

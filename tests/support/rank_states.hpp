@@ -66,21 +66,22 @@ class RankStates {
     manifest.ranks = int32_t(held_.size());
     std::vector<std::vector<int64_t>> offsets;
     for (int rank = 0; rank < manifest.ranks; ++rank) {
-      LivePayload live(held_[size_t(rank)]->view(), kSavedParts);
+      LivePayload live(held_[size_t(rank)]->view(), saved_parts(plan_, false));
       checkpoint::ShardWriter file(
           folder.descriptor(), checkpoint::rank_file_name(rank),
-          checkpoint::ShardStructure(slice_plans(plan_, rank, kSavedParts)), staging_, {});
+          checkpoint::ShardStructure(slice_plans(plan_, rank, saved_parts(plan_, false))), staging_,
+          {});
       for (size_t i = 0; i < live.pieces(); ++i) live.append_to(file, i);
       auto written = file.finish();
       manifest.files.push_back(std::move(written.file));
       offsets.push_back(std::move(written.offsets));
     }
-    describe_slices(plan_, manifest.ranks, kSavedParts, manifest);
+    describe_slices(plan_, manifest.ranks, saved_parts(plan_, false), manifest);
     place_slices(offsets, manifest);
     manifest.files.push_back(
         checkpoint::IndexStructure(manifest).write(folder.descriptor(), manifest));
     checkpoint::Manifest described;
-    describe_slices(plan_, manifest.ranks, kSavedParts, described);
+    describe_slices(plan_, manifest.ranks, saved_parts(plan_, false), described);
     EXPECT_GE(checkpoint::text_bytes_most(described), int64_t(to_text(manifest).size()));
     store.write_manifest(temporary, manifest);
     store.publish(temporary, 1);

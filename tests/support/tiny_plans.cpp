@@ -64,8 +64,8 @@ plan::Request random_request(uint64_t seed) {
   request.micro_batches = 1 + draw.below(6);
   request.most_written = 4;
   request.compute = draw.one_of({Dtype::f32, Dtype::bf16, Dtype::f16});
-  request.optimizer = draw.one_of(
-      {plan::OptimizerKind::adam, plan::OptimizerKind::adam, plan::OptimizerKind::lamb});
+  request.optimizer = form_of(
+      {.type = draw.one_of({OptimizerType::AdamW, OptimizerType::AdamW, OptimizerType::LAMB})});
   request.weight_decay = 0.1f;
   request.reproducible = draw.below(2) == 1;
   request.gradient_fp32 = draw.below(4) == 0;

@@ -89,9 +89,8 @@ struct UnitArray {
 
 std::vector<UnitArray> arrays_of(const plan::Plan& plan, const plan::Unit& unit) {
   const Dtype compute = plan.request.compute;
-  std::vector<UnitArray> arrays = {{unit.weight, unit.weight_sharded, int64_t(bytes_of(compute))},
-                                   {unit.momentum, unit.optimizer_sharded, 4},
-                                   {unit.variance, unit.optimizer_sharded, 4}};
+  std::vector<UnitArray> arrays = {{unit.weight, unit.weight_sharded, int64_t(bytes_of(compute))}};
+  for (const int32_t state : unit.states) arrays.push_back({state, unit.optimizer_sharded, 4});
   if (unit.rest >= 0) {
     arrays.push_back({unit.rest, unit.optimizer_sharded, compute == Dtype::bf16 ? 2 : 4});
   }

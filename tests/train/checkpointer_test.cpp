@@ -62,15 +62,30 @@ TEST(CheckpointLayout, ARankReadsWhatItHoldsOfTheOptimizer) {
 
 TEST(CheckpointLayout, TensorsAreNamedAsElsewhereAndHaveNoPadding) {
   const plan::Plan plan = build_for(0, 1).plan;
-  const checkpoint::Tensor table = saved_tensor(plan, 0, SavedPart::momentum);
+  const checkpoint::Tensor table = saved_tensor(plan, 0, SavedPart(0));
   EXPECT_EQ(table.name, "optimizer/momentum/transformer.wte.weight");
   EXPECT_THAT(table.shape, ElementsAre(100, 64));
   EXPECT_EQ(saved_tensor(plan, 0, SavedPart::weight).name, "model/transformer.wte.weight");
 }
 
+TEST(CheckpointLayout, OtherStatesAreOfAnotherOptimizer) {
+  plan::Plan plan = build_for(0, 1).plan;
+  checkpoint::Manifest manifest;
+  manifest.facts["optimizer"] = "AdamW";
+  describe_tensors(plan, saved_parts(plan, false), manifest);
+  EXPECT_EQ(other_optimizer(plan, manifest), "");
+  plan.request.optimizer = {.name = "Half", .states = plan.request.optimizer.states.first(1)};
+  EXPECT_EQ(other_optimizer(plan, manifest),
+            "the optimizer is AdamW there, which keeps momentum and variance, and Half now, which "
+            "keeps momentum");
+  plan.request.optimizer.states = {};
+  EXPECT_THAT(other_optimizer(plan, manifest),
+              ::testing::EndsWith("Half now, which keeps no state"));
+}
+
 TEST(CheckpointLayout, PiecesAreAtMostFourMebibytesAndJoinToTheSlices) {
   const plan::Unit unit{.name = "big", .numel = 5 << 19};
-  const SavedSlice slice{{&unit, 0, {64, 64 + (5 << 19)}, 7}, SavedPart::variance};
+  const SavedSlice slice{{&unit, 0, {64, 64 + (5 << 19)}, 7}, SavedPart(1)};
   const std::vector<SavedSlice> pieces = pieces_of({slice});
   ASSERT_EQ(pieces.size(), 3u);
   EXPECT_EQ(pieces[0].held.numel(), 1 << 20);
@@ -88,8 +103,8 @@ TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
     for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
       for (std::byte& byte : view.bytes(int32_t(b))) byte = std::byte(++value & 0x3f);
     }
-    LivePayload live(view, kSavedParts);
-    PayloadCopy copy(made.plan, kSavedParts);
+    LivePayload live(view, saved_parts(made.plan, false));
+    PayloadCopy copy(made.plan, saved_parts(made.plan, false));
     copy.copy(live);
     std::vector<std::vector<std::byte>> pieces;
     for (size_t i = 0; i < live.pieces(); ++i) {
@@ -110,7 +125,7 @@ void require_written(const plan::Plan& plan, LivePayload& live, Payload& payload
   const testing_support::TempFolder place("payload");
   const OpenFile folder = testing_support::opened_folder(place.path());
   const Arena staging(checkpoint::kStagingBytes);
-  const auto slices = slice_plans(plan, 1, kSavedParts);
+  const auto slices = slice_plans(plan, 1, saved_parts(plan, false));
   checkpoint::ShardWriter writer(folder.descriptor(), "rank00001.h5",
                                  checkpoint::ShardStructure(slices), staging, {});
   for (size_t i = 0; i < payload.pieces(); ++i) payload.append_to(writer, i);
@@ -135,9 +150,9 @@ TEST(CheckpointPayload, FilesHoldItsPieces) {
     for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
       for (std::byte& byte : held.view().bytes(int32_t(b))) byte = std::byte(++value % 61);
     }
-    LivePayload live(held.view(), kSavedParts);
+    LivePayload live(held.view(), saved_parts(made.plan, false));
     require_written(made.plan, live, live);
-    PayloadCopy copy(made.plan, kSavedParts);
+    PayloadCopy copy(made.plan, saved_parts(made.plan, false));
     copy.copy(live);
     require_written(made.plan, live, copy);
   }
@@ -146,10 +161,10 @@ TEST(CheckpointPayload, FilesHoldItsPieces) {
 TEST(CheckpointLayout, PlacesAreOfTheSlicesThatWereDescribed) {
   const plan::Plan plan = build_for(3, 2).plan;
   checkpoint::Manifest manifest;
-  describe_slices(plan, 2, kSavedParts, manifest);
+  describe_slices(plan, 2, saved_parts(plan, false), manifest);
   std::vector<std::vector<int64_t>> offsets;
   for (const int rank : {0, 1}) {
-    offsets.emplace_back(saved_slices(plan, rank, kSavedParts).size(), rank + 7);
+    offsets.emplace_back(saved_slices(plan, rank, saved_parts(plan, false)).size(), rank + 7);
   }
   place_slices(offsets, manifest);
   for (const checkpoint::Slice& slice : manifest.slices) EXPECT_EQ(slice.offset, slice.file + 7);

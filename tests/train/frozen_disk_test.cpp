@@ -77,7 +77,7 @@ class Rank {
         held_(plan, 1),
         disk_(std::make_shared<Disk>(DiskSettings{.folders = {place_.path()}},
                                      plan.arena_bytes[size_t(plan::Tier::nvme)],
-                                     saved_on_disk(plan, kSavedParts))),
+                                     saved_on_disk(plan, saved_parts(plan, false)))),
         window_(plan, disk_->lanes(), std::span(memory_.data(), size_t(memory_.bytes()))) {}
 
   const std::shared_ptr<Disk>& disk() const { return disk_; }
@@ -129,11 +129,11 @@ TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
     for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
       const Build made = build_of(homes, compute);
       Rank rank(made.plan);
-      FrozenDisk frozen(made.plan, kSavedParts);
-      PayloadCopy copy(made.plan, kSavedParts);
+      FrozenDisk frozen(made.plan, saved_parts(made.plan, false));
+      PayloadCopy copy(made.plan, saved_parts(made.plan, false));
       for (const uint32_t save : {1, 2, 3}) {
         rank.fill(save);
-        LivePayload live(rank.view(), kSavedParts);
+        LivePayload live(rank.view(), saved_parts(made.plan, false));
         const auto found = pieces_of(live);
         frozen.freeze(rank.disk());
         copy.copy(live, frozen.view(1, rethrown));
@@ -150,11 +150,11 @@ TEST(FrozenDisk, TellsOfADiskThatIsToBeTrustedNoMore) {
   const Build made = build_of(kAll, Dtype::f32);
   Rank rank(made.plan);
   rank.fill(1);
-  const int32_t moments = made.plan.units[0].momentum;
+  const int32_t moments = made.plan.units[0].states[0];
   const plan::Buffer& buffer = made.plan.buffers[size_t(moments)];
   const std::vector<std::byte> other(size_t(std::min(buffer.bytes, tiers::kDiskBlockBytes)));
   rank.disk()->lanes().write->note(buffer.offset, other, 7);
-  FrozenDisk frozen(made.plan, kSavedParts);
+  FrozenDisk frozen(made.plan, saved_parts(made.plan, false));
   frozen.freeze(rank.disk());
   std::string told;
   const StateView view = frozen.view(1, [&](const std::exception_ptr& error) {
@@ -168,7 +168,8 @@ TEST(FrozenDisk, TellsOfADiskThatIsToBeTrustedNoMore) {
 TEST(FrozenDisk, LetsGoOfTheDiskWhenItEnds) {
   const Build made = build_of(kAll, Dtype::f32);
   Rank rank(made.plan);
-  for (int i = 0; i < 2; ++i) FrozenDisk(made.plan, kSavedParts).freeze(rank.disk());
+  for (int i = 0; i < 2; ++i)
+    FrozenDisk(made.plan, saved_parts(made.plan, false)).freeze(rank.disk());
   EXPECT_EQ(rank.disk().use_count(), 1);
 }
 

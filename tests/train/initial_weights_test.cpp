@@ -55,6 +55,27 @@ TEST(InitialWeights, EachRankOfStageThreeFillsItsShardOfTheWhole) {
   }
 }
 
+TEST(InitialWeights, AStateThatBeginsWithANumberHasItInEveryElementAndNotBetweenThem) {
+  static constexpr OptimizerState kStates[] = {{.name = "momentum", .initial = 1.5f},
+                                               {.name = "variance"}};
+  Build sharded = tiny_build(2, true);
+  sharded.plan.request.optimizer.states = kStates;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const Buffers mine = filled(sharded.plan, rank);
+    for (const plan::Unit& unit : sharded.plan.units) {
+      std::vector<float> wanted(size_t(unit.numel), 0.0f);
+      for (const plan::Placement& place : unit.placements) {
+        const auto& parameter = sharded.plan.graphs[0].parameters[size_t(place.parameter)];
+        std::fill_n(wanted.begin() + place.begin, parameter.real_numel, 1.5f);
+      }
+      for (int64_t i = 0; i < unit.shard_numel; ++i) {
+        ASSERT_EQ(at<float>(mine, unit.states[0], i), wanted[size_t(rank * unit.shard_numel + i)]);
+        ASSERT_EQ(at<float>(mine, unit.states[1], i), 0.0f);
+      }
+    }
+  }
+}
+
 TEST(InitialWeights, RowsThatPadTheVocabularyAreZero) {
   const Build whole = tiny_build(0, false);
   const Buffers buffers = filled(whole.plan, 0);

@@ -34,8 +34,8 @@ void fill_moments(const StateView& view) {
       for (int64_t e = 0; e < place.numel; ++e) {
         const int64_t i = place.begin + e;
         if (i < mine.begin || i >= mine.end) continue;
-        view.values<float>(unit.momentum)[size_t(i - mine.begin)] = moment(place.parameter, e, -1);
-        view.values<float>(unit.variance)[size_t(i - mine.begin)] = moment(place.parameter, e, 1);
+        view.values<float>(unit.states[0])[size_t(i - mine.begin)] = moment(place.parameter, e, -1);
+        view.values<float>(unit.states[1])[size_t(i - mine.begin)] = moment(place.parameter, e, 1);
       }
     }
   }
@@ -152,7 +152,7 @@ TEST(StateHash, ChangesWithOneBitOfOneMoment) {
   fill_initial_weights(held.view(), kSeed, 1);
   const plan::Unit& last = built.plan.units.back();
   expect_change(peers, held, 0, [&] {
-    auto* const bits = reinterpret_cast<uint32_t*>(held.view().bytes(last.variance).data());
+    auto* const bits = reinterpret_cast<uint32_t*>(held.view().bytes(last.states[1]).data());
     bits[0] ^= 1;
   });
 }
@@ -170,7 +170,7 @@ TEST(StateHash, OfBlocksChangesWithEveryRanksLastElement) {
     ASSERT_GE(last, range.begin);
     const std::string before = state_xxh3(held.view(), peers, 2);
     if (peers.rank() == rank) {
-      held.view().values<float>(unit->momentum)[size_t(last - held_there.begin)] = 1;
+      held.view().values<float>(unit->states[0])[size_t(last - held_there.begin)] = 1;
     }
     const std::string after = state_xxh3(held.view(), peers, 2);
     if (peers.rank() == 0) {
@@ -187,7 +187,7 @@ TEST(StateHash, OfBlocksTellsACopyThatDiffersFromTheOthers) {
   const std::string before = state_xxh3(held.view(), peers, 1);
   if (peers.rank() == 1) {
     for (const plan::Unit& unit : built.plan.units) {
-      for (float& value : held.view().values<float>(unit.variance)) value = 1;
+      for (float& value : held.view().values<float>(unit.states[1])) value = 1;
     }
   }
   const std::string after = state_xxh3(held.view(), peers, 1);

@@ -34,7 +34,7 @@ const char* name_of(Lane lane);
 enum class Use : uint8_t {
   weights,           ///< full, or this rank's shard at stage 3
   gradients,         ///< what the optimizer reads
-  optimizer,         ///< master rest, momentum, variance
+  optimizer,         ///< master rest and the optimizer's states
   gathered_weights,  ///< stage 3: whole units while they are in use
   gradient_buckets,  ///< whole units of one micro-batch, until they are reduced
   partial_sums,      ///< reproducible mode: fp32 shards of the binary counter
@@ -81,10 +81,10 @@ struct Operand {
 enum class Kind : uint8_t {
   compute,         ///< op `graph_op` of the body's graph, micro-batch `micro`
   decide,          ///< step inputs, sums (update), step state (update)
-  adam,            ///< step state, weight (update), rest (update, optional), momentum (update),
-                   ///<   variance (update), gradient
-  lamb_norms,      ///< as adam but weight and rest are read; then norms (update)
-  lamb_apply,      ///< as adam; then norms (read)
+  update,          ///< step state, weight (update), rest (update, optional), each state (update),
+                   ///<   gradient: of an optimizer that needs no norms
+  add_norms,       ///< as update but weight and rest are read; then norms (update)
+  apply_norms,     ///< as update but states are read; then norms (read)
   sum_of_squares,  ///< gradient shard, sums (update)
   accumulate,      ///< gradient, sum (write: first, update: further): fp32 sum += gradient
   round_sum,       ///< sum, gradient (write): one rounding to the compute dtype
@@ -99,6 +99,10 @@ enum class Kind : uint8_t {
   count_
 };
 const char* name_of(Kind kind);
+/// The same, but that an optimizer's ops have its names.
+const char* name_of(Kind kind, const OptimizerForm& optimizer);
+/// Whether it is an optimizer's op on a unit.
+bool is_update(Kind kind);
 /// Whether ranks run the op together, over a lane's communicator.
 bool is_collective(Kind kind);
 /// Whether it moves bytes between tiers.
@@ -112,6 +116,12 @@ struct Wait {
   int32_t count;
   bool operator==(const Wait&) const = default;
 };
+
+/// Operands of an optimizer's op: states begin behind weight and rest, the gradient follows them.
+inline constexpr size_t kWeightOperand = 1, kRestOperand = 2, kFirstState = 3;
+inline size_t gradient_operand(const OptimizerForm& optimizer) {
+  return kFirstState + optimizer.states.size();
+}
 
 struct PlanOp {
   Kind kind;
@@ -166,16 +176,23 @@ struct Unit {
   int64_t numel = 0;        ///< padded: a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
   // Persistent buffers, -1 where the unit has none.
-  int32_t weight = -1, rest = -1, momentum = -1, variance = -1, gradient = -1;
-  /// Copies in host memory of weight, rest, momentum and variance, where these are read from a disk
-  /// ahead of the body that updates them.
-  std::array<int32_t, 4> ahead = {-1, -1, -1, -1};
+  int32_t weight = -1, rest = -1, gradient = -1;
+  std::vector<int32_t> states = {};  ///< of Request::optimizer, in its order
+  /// Copies in host memory of updated(), where these are read from a disk ahead of the body that
+  /// updates them; empty where none is.
+  std::vector<int32_t> ahead = {};
   bool weight_sharded = false;         ///< stage 3: `weight` holds this rank's shard only
   bool optimizer_sharded = false;      ///< stages 1 to 3
   Tier weight_home = Tier::device;     ///< where `weight` rests
-  Tier optimizer_home = Tier::device;  ///< where rest, momentum and variance do
+  Tier optimizer_home = Tier::device;  ///< where rest and states do
   bool streams = false;                ///< from there through the device, to be updated on it
 
+  /// What an update changes: weight, rest and states.
+  std::vector<int32_t> updated() const {
+    std::vector<int32_t> buffers = {weight, rest};
+    buffers.insert(buffers.end(), states.begin(), states.end());
+    return buffers;
+  }
   /// The tier in whose memory the optimizer runs, and where the gradient waits for it.
   Tier optimizer_site() const {
     return optimizer_home == Tier::device || streams ? Tier::device : Tier::host;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "zero/base/dtype.hpp"
+#include "zero/config/optimizer.hpp"
 #include "zero/graph/recompute.hpp"
 
 namespace zero::plan {
@@ -13,8 +14,6 @@ namespace zero::plan {
 enum class Tier : uint8_t { device, host, nvme };
 inline constexpr int kTiers = 3;
 const char* name_of(Tier tier);
-
-enum class OptimizerKind : uint8_t { adam, lamb };
 
 /// Everything a plan depends on beside the graphs. The same request and graphs give the same plan
 /// on every rank; no field says which rank is asking.
@@ -26,7 +25,7 @@ struct Request {
   /// overlap less: of so many or fewer each is written out, with an order of its own.
   int most_written = 64;
   Dtype compute = Dtype::f32;
-  OptimizerKind optimizer = OptimizerKind::adam;
+  OptimizerForm optimizer = form_of({});
   float weight_decay = 0.0f;
   bool reproducible =
       false;  ///< one balanced tree over global micro-batches (architecture: numerics)
@@ -48,7 +47,7 @@ struct Request {
   int64_t keep_distance_numel = 0;      ///< stage 3: kept if fewer elements are used in between
   int64_t live_numel = 1'000'000'000;   ///< stage 3: kept only while fewer elements are gathered
 
-  Tier optimizer_home = Tier::device;  ///< stages 1 to 3: master rest, momentum, variance
+  Tier optimizer_home = Tier::device;  ///< stages 1 to 3: master rest and states
   Tier weight_home = Tier::device;     ///< stage 3: weights
   double optimizer_share = 1;          ///< of the units; the others' states stay on the device
   double streamed_share = 0;           ///< of the units whose states rest elsewhere: updated on the

@@ -27,8 +27,7 @@ namespace zero::run {
 /// What kernels need beside the plan: constants of the optimizer.
 struct Rules {
   kernels::DecideRule decide;
-  kernels::AdamRule adam;
-  kernels::LambRule lamb;
+  kernels::OptimizerRule optimizer;
 };
 
 /// This rank's communicators, by lane; Lane::compute has none. The executor does not own them.

@@ -49,8 +49,10 @@ struct UnitRange {
 /// What this rank holds of a buffer of `unit` that is sharded over ranks or whole on each of them.
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
 
-/// The master is what weight and rest make.
-enum class StateKind { master, momentum, variance };
+/// The master, which weight and rest make, or a state of the optimizer: its place in the list.
+enum class StateKind : int { master = -1 };
+/// Master and states of a plan's optimizer, in the order of hashes and checkpoints.
+std::vector<StateKind> state_kinds(const plan::Plan& plan);
 
 /// A range of one state of `unit` in fp32, all of which the view's rank must hold.
 ///   out [end - begin]
