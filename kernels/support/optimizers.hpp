@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/support/adam.hpp"
+#include "kernels/support/lion.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/optimizer.hpp"
 
@@ -18,6 +19,8 @@ void with_formula(const OptimizerConfig& settings, const F& f) {
     case OptimizerType::Adam:
       if (settings.adam_w_mode) return f(std::type_identity<Adam<true>>());
       return f(std::type_identity<Adam<false>>());
+    case OptimizerType::Lion:
+      return f(std::type_identity<Lion>());
     case OptimizerType::LAMB:
       break;
   }

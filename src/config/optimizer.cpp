@@ -11,17 +11,26 @@ namespace zero {
 namespace {
 
 constexpr OptimizerState kMoments[] = {{.name = "momentum"}, {.name = "variance"}};
+constexpr OptimizerState kMomentum[] = {{.name = "momentum"}};
 
 constexpr const char* kAdamWKeys[] = {"betas", "eps"};
 constexpr const char* kAdamKeys[] = {"betas", "eps", "adam_w_mode"};
 constexpr const char* kLambKeys[] = {"betas", "eps", "max_coeff", "min_coeff"};
+constexpr const char* kLionKeys[] = {"betas"};
 
 std::span<const OptimizerState> moments(const OptimizerConfig&) { return kMoments; }
+std::span<const OptimizerState> momentum(const OptimizerConfig&) { return kMomentum; }
 
 constexpr OptimizerRow kRows[] = {
     {.name = "AdamW", .ops = {"adam"}, .keys = kAdamWKeys, .states = moments},
     {.name = "Adam", .ops = {"adam"}, .keys = kAdamKeys, .states = moments},
     {.name = "LAMB", .ops = {"lamb_norms", "lamb_apply"}, .keys = kLambKeys, .states = moments},
+    {.name = "Lion",
+     .ops = {"lion"},
+     .keys = kLionKeys,
+     .states = momentum,
+     .betas = {0.9, 0.99},
+     .transformers = "lion_32bit"},
 };
 
 std::string crossed_bounds(const RunConfig& c) {

@@ -15,13 +15,7 @@ namespace {
 
 using testing::decision, testing::Moments, testing::OptimizerState, testing::same_bits;
 
-template <class Weight, class Grad>
-struct Types {
-  using T = Weight;
-  using G = Grad;
-};
-using AllTypes = ::testing::Types<Types<float, float>, Types<bf16, bf16>, Types<bf16, float>,
-                                  Types<f16, f16>, Types<f16, float>>;
+using AllTypes = testing::OptimizerTypes;
 
 constexpr int64_t kNumel = 3 * 2048 + 777;
 constexpr OptimizerConfig kL2{.type = OptimizerType::Adam, .adam_w_mode = false};

@@ -1,7 +1,10 @@
 #pragma once
 /// Optimizer arrays for tests, whole or as the slices that ranks would hold, and Adam in double.
 
+#include <gtest/gtest.h>
+
 #include <cmath>
+#include <functional>
 #include <type_traits>
 #include <vector>
 
@@ -9,6 +12,16 @@
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::testing {
+
+/// Types of weights and gradients that optimizers are compiled for.
+template <class Weight, class Grad>
+struct WeightAndGrad {
+  using T = Weight;
+  using G = Grad;
+};
+using OptimizerTypes = ::testing::Types<WeightAndGrad<float, float>, WeightAndGrad<bf16, bf16>,
+                                        WeightAndGrad<bf16, float>, WeightAndGrad<f16, f16>,
+                                        WeightAndGrad<f16, float>>;
 
 /// Weights with masters in [-1, 1), zero moments, and a gradient of type G.
 template <class T, class G = T>
@@ -60,10 +73,54 @@ struct OptimizerState {
   }
 };
 
+inline constexpr float kDecay = 0.1f;
+
+/// An update of every element, in slices that end at `cuts`, each of two segments. States that the
+/// optimizer does not keep are null.
+template <class T, class G>
+void update_all(Stream& stream, const kernels::OptimizerRule& rule, const kernels::StepState& step,
+                OptimizerState<T, G>& state, std::vector<int64_t> cuts = {}) {
+  const size_t kept = form_of(rule.settings).states.size();
+  cuts.push_back(int64_t(state.grad.size()));
+  int64_t begin = 0;
+  for (const int64_t end : cuts) {
+    const int64_t middle = (end - begin) / 3;
+    const std::vector<kernels::OptimizerSegment> segments{{0, middle, kDecay},
+                                                          {middle, end - begin, kDecay}};
+    kernels::OptimizerArrays<T, G> arrays = state.from(begin);
+    for (size_t i = kept; i < size_t(kMostStates); ++i) arrays.states[i] = nullptr;
+    kernels::update(stream, rule, segments, &step, arrays);
+    begin = end;
+  }
+  stream.wait();
+}
+
+/// Three updates come to the same bits on the device, the host, in slices and by several threads.
+template <class T, class G>
+void expect_one_update_everywhere(const kernels::OptimizerRule& rule,
+                                  const std::function<kernels::StepState(int update)>& decided) {
+  constexpr int64_t kNumel = 3 * 2048 + 777;
+  OptimizerState<T, G> whole(kNumel), cut(kNumel), threaded(kNumel), host(kNumel);
+  Stream one(1), two(2), on_host(2, Place::host);
+  for (int update = 1; update <= 3; ++update) {
+    const kernels::StepState step = decided(update);
+    for (auto* state : {&whole, &cut, &threaded, &host}) state->new_gradient(uint64_t(update));
+    update_all(one, rule, step, whole);
+    update_all(one, rule, step, cut, {1, 18, 2048, 4099});
+    update_all(two, rule, step, threaded);
+    update_all(on_host, rule, step, host);
+  }
+  EXPECT_TRUE(cut.same_bits_as(whole));
+  EXPECT_TRUE(threaded.same_bits_as(whole));
+  EXPECT_TRUE(host.same_bits_as(whole));
+  EXPECT_FALSE((whole.same_bits_as(OptimizerState<T, G>(kNumel))));
+}
+
 /// The decision for update number `update` (from 1) at default betas.
 inline kernels::StepState decision(int update, float learning_rate, float grad_multiplier = 1.0f) {
   kernels::StepState state{};
   state.apply = 1;
+  state.updates = update;
   state.grad_multiplier = grad_multiplier;
   state.learning_rate = learning_rate;
   state.unbias1 = float(1 / (1 - std::pow(0.9, update)));

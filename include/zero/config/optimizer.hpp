@@ -11,15 +11,17 @@
 
 namespace zero {
 
-enum class OptimizerType { AdamW, Adam, LAMB };
+enum class OptimizerType { AdamW, Adam, LAMB, Lion };
 
 /// [optimizer]
 struct OptimizerConfig {
-  OptimizerType type = OptimizerType::AdamW;   ///< AdamW | Adam | LAMB
-  double lr = 1e-3;                            ///< learning rate; >= 0
-  std::array<double, 2> betas = {0.9, 0.999};  ///< of momentum and variance; 0 <= beta < 1
-  double eps = 1e-8;                           ///< > 0
-  double weight_decay = 0;                     ///< >= 0; norms and biases are exempt
+  OptimizerType type = OptimizerType::AdamW;  ///< AdamW | Adam | LAMB | Lion
+  double lr = 1e-3;                           ///< learning rate; >= 0
+  /// Of momentum and variance, of Lion, where they are {0.9, 0.99} if not given, of direction and
+  /// momentum; 0 <= beta < 1.
+  std::array<double, 2> betas = {0.9, 0.999};
+  double eps = 1e-8;        ///< > 0
+  double weight_decay = 0;  ///< >= 0; norms and biases are exempt
   bool adam_w_mode = true;  ///< Adam only: true decays the weight, false the gradient (L2)
   double max_coeff = 10;    ///< LAMB: bounds of the trust ratio
   double min_coeff = 0.01;
