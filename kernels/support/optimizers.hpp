@@ -5,6 +5,7 @@
 
 #include "kernels/support/adam.hpp"
 #include "kernels/support/lion.hpp"
+#include "kernels/support/sgd.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/optimizer.hpp"
 
@@ -21,6 +22,9 @@ void with_formula(const OptimizerConfig& settings, const F& f) {
       return f(std::type_identity<Adam<false>>());
     case OptimizerType::Lion:
       return f(std::type_identity<Lion>());
+    case OptimizerType::SGD:
+      if (settings.momentum > 0) return f(std::type_identity<Sgd<true>>());
+      return f(std::type_identity<Sgd<false>>());
     case OptimizerType::LAMB:
       break;
   }

@@ -14,7 +14,7 @@ constexpr Standing kHint = Standing::hint, kRefused = Standing::refused;
 constexpr std::string_view kMetrics = "metrics.jsonl holds every step of a run";
 constexpr std::string_view kOneBit =
     "it belongs to the optimizers that compress gradients, which are not built; remove it";
-constexpr std::string_view kMuon = "it belongs to SGD and Muon, which are not built; remove it";
+constexpr std::string_view kMuon = "it belongs to Muon, which is not built; remove it";
 constexpr std::string_view kOneModel =
     "a model is cut by ZeRO alone, not by tensors, sequences, experts or stages of a pipeline; "
     "remove it";
@@ -49,10 +49,12 @@ constexpr DeepSpeedKeys kOptimizer[] = {
      "freeze_step cuda_aware comm_backend_name coeff_beta factor_max factor_min factor_threshold "
      "var_freeze_step var_update_scaler local_step_scaler local_step_clipper",
      kRefused, kOneBit, true},
+    {"optimizer.params", "foreach fused capturable differentiable", kHint,
+     "the update of a unit is always one operation", true},
+    {"optimizer.params", "maximize", kRefused, "the loss is minimised; remove it", true},
     {"optimizer.params", "eps_inside_sqrt", kRefused,
      "eps is added behind the square root; remove it", true},
-    {"optimizer.params", "momentum nesterov muon_lr adam_lr ns_method ns_steps", kRefused, kMuon,
-     true},
+    {"optimizer.params", "muon_lr adam_lr ns_method ns_steps", kRefused, kMuon, true},
     {"scheduler.params", "cycle_min_mom cycle_max_mom decay_mom_rate", kHint,
      "it is read only with cycle_momentum = true, which is not done", true},
     {"scheduler.params", "edge_value mid_value", kRefused,

@@ -153,6 +153,9 @@ void optimizer_fields(Table& table, OptimizerConfig& c) {
   table.flag("adam_w_mode", c.adam_w_mode);
   table.real("max_coeff", c.max_coeff, {.high = 1e6, .above_low = true});
   table.real("min_coeff", c.min_coeff, {.high = 1e6});
+  table.real("momentum", c.momentum, {.high = 1, .below_high = true});
+  table.real("dampening", c.dampening, {.high = 1});
+  table.flag("nesterov", c.nesterov);
 }
 
 void scheduler_fields(Table& table, ScheduleConfig& c) {

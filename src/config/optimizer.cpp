@@ -13,13 +13,19 @@ namespace {
 constexpr OptimizerState kMoments[] = {{.name = "momentum"}, {.name = "variance"}};
 constexpr OptimizerState kMomentum[] = {{.name = "momentum"}};
 
+constexpr OptimizerState kMomentumBuffer[] = {{.name = "momentum_buffer"}};
+
 constexpr const char* kAdamWKeys[] = {"betas", "eps"};
 constexpr const char* kAdamKeys[] = {"betas", "eps", "adam_w_mode"};
 constexpr const char* kLambKeys[] = {"betas", "eps", "max_coeff", "min_coeff"};
 constexpr const char* kLionKeys[] = {"betas"};
+constexpr const char* kSgdKeys[] = {"momentum", "dampening", "nesterov"};
 
 std::span<const OptimizerState> moments(const OptimizerConfig&) { return kMoments; }
 std::span<const OptimizerState> momentum(const OptimizerConfig&) { return kMomentum; }
+std::span<const OptimizerState> momentum_buffer(const OptimizerConfig& config) {
+  return std::span(kMomentumBuffer).first(config.momentum > 0 ? 1 : 0);
+}
 
 constexpr OptimizerRow kRows[] = {
     {.name = "AdamW", .ops = {"adam"}, .keys = kAdamWKeys, .states = moments},
@@ -31,11 +37,30 @@ constexpr OptimizerRow kRows[] = {
      .states = momentum,
      .betas = {0.9, 0.99},
      .transformers = "lion_32bit"},
+    {.name = "SGD",
+     .ops = {"sgd"},
+     .keys = kSgdKeys,
+     .states = momentum_buffer,
+     .transformers = "sgd"},
 };
 
 std::string crossed_bounds(const RunConfig& c) {
   if (c.optimizer.min_coeff <= c.optimizer.max_coeff) return "";
   return "min_coeff is above max_coeff; swap them";
+}
+
+std::string vain_dampening(const RunConfig& c) {
+  const bool vain = c.optimizer.type == OptimizerType::SGD && c.optimizer.momentum == 0 &&
+                    c.optimizer.dampening > 0;
+  return vain ? "dampening has no effect without momentum; write momentum = 0.9 or dampening = 0"
+              : "";
+}
+
+std::string short_sighted(const RunConfig& c) {
+  const OptimizerConfig& sgd = c.optimizer;
+  const bool looks = sgd.type == OptimizerType::SGD && sgd.nesterov;
+  if (!looks || (sgd.momentum > 0 && sgd.dampening == 0)) return "";
+  return "nesterov needs a momentum above 0, and dampening = 0; write both, or nesterov = false";
 }
 
 bool reads(const OptimizerRow& row, std::string_view key) {
@@ -99,6 +124,13 @@ std::vector<Rule> optimizer_rules() {
       {.keys = {"optimizer.min_coeff", "optimizer.max_coeff"},
        .broken = crossed_bounds,
        .example = {"optimizer.type = \"LAMB\"", "optimizer.min_coeff = 11.0"}},
+      {.keys = {"optimizer.dampening", "optimizer.momentum", "optimizer.type"},
+       .broken = vain_dampening,
+       .example = {"optimizer.type = \"SGD\"", "optimizer.dampening = 0.5"}},
+      {.keys = {"optimizer.nesterov", "optimizer.dampening", "optimizer.momentum",
+                "optimizer.type"},
+       .broken = short_sighted,
+       .example = {"optimizer.type = \"SGD\"", "optimizer.nesterov = true"}},
   };
 }
 

@@ -46,6 +46,9 @@ TEST(Optimizers, StatesHaveTheNamesThatCheckpointsHave) {
     EXPECT_THAT(states_of({.type = type}), ElementsAre("momentum", "variance"));
   }
   EXPECT_THAT(states_of({.type = OptimizerType::Lion}), ElementsAre("momentum"));
+  EXPECT_THAT(states_of({.type = OptimizerType::SGD, .momentum = 0.9}),
+              ElementsAre("momentum_buffer"));
+  EXPECT_THAT(states_of({.type = OptimizerType::SGD}), IsEmpty());
 }
 
 TEST(Optimizers, NormsOfWholeTensorsAreLambsAlone) {
@@ -105,6 +108,29 @@ TEST(Optimizers, TransformersLionHasTheBetasOfItsFlags) {
   const OptimizerConfig told =
       imported("", {"--optim", "lion_32bit", "--learning_rate", "1e-4", "--adam_beta2", "0.98"});
   EXPECT_EQ(told.betas, (Betas{0.9, 0.98}));
+}
+
+TEST(Optimizers, SgdIsImportedWithItsMomentum) {
+  const OptimizerConfig sgd = imported(
+      R"("optimizer": {"type": "SGD", "params": {"lr": 0.1, "momentum": 0.9, "nesterov": true,
+                                                 "weight_decay": 1e-4, "foreach": false}})");
+  EXPECT_EQ(sgd.type, OptimizerType::SGD);
+  EXPECT_EQ(sgd.momentum, 0.9);
+  EXPECT_TRUE(sgd.nesterov);
+  EXPECT_EQ(sgd.weight_decay, 1e-4);
+  EXPECT_EQ(imported("", {"--optim", "sgd", "--learning_rate", "0.1"}).type, OptimizerType::SGD);
+}
+
+TEST(Optimizers, SgdLooksAheadAlongAMomentumWithoutDampeningAlone) {
+  const auto refused = [](const Lines& more) {
+    Lines lines = {"optimizer.type = \"SGD\"", "optimizer.nesterov = true"};
+    lines.insert(lines.end(), more.begin(), more.end());
+    return error_of(complete(lines));
+  };
+  EXPECT_THAT(refused({}), HasSubstr("nesterov needs a momentum above 0, and dampening = 0"));
+  EXPECT_EQ(refused({"optimizer.momentum = 0.9"}), "");
+  EXPECT_THAT(refused({"optimizer.momentum = 0.9", "optimizer.dampening = 0.1"}),
+              HasSubstr("nesterov needs"));
 }
 
 }  // namespace

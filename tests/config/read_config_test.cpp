@@ -137,7 +137,7 @@ TEST(ReadConfig, RefusesValuesOutOfRangeAndNamesTheRange) {
   EXPECT_THAT(error_of("optimizer.eps = 0"), HasSubstr("write above 0 to 1"));
   EXPECT_THAT(error_of("train_batch_size = 0"), HasSubstr("or \"auto\""));
   EXPECT_THAT(error_of("run.log_interval = 0"), HasSubstr("write 1 or more"));
-  EXPECT_THAT(error_of("optimizer.type = \"SGD\""), HasSubstr("\"AdamW\", \"Adam\", \"LAMB\""));
+  EXPECT_THAT(error_of("optimizer.type = \"Muon\""), HasSubstr("\"AdamW\", \"Adam\", \"LAMB\""));
   EXPECT_THAT(error_of("communication_data_type = \"fp16\""), HasSubstr("overflow in fp16"));
 }
 

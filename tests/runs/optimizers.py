@@ -11,8 +11,13 @@ from program import Program, check, check_refused
 STEPS = 14
 REPRODUCIBLE = "numerics.reproducible=true"
 LION = ("optimizer.type=Lion", "optimizer.lr=1e-3", "optimizer.weight_decay=0.1")
-OPTIMIZERS = {"Lion": LION}
-STATES = {"Lion": ["momentum"]}
+SGD = ("optimizer.type=SGD", "optimizer.lr=0.1", "optimizer.weight_decay=1e-3")
+OPTIMIZERS = {
+    "Lion": LION,
+    "SGD": SGD,
+    "SGD with momentum": (*SGD, "optimizer.momentum=0.9", "optimizer.nesterov=true"),
+}
+STATES = {"Lion": ["momentum"], "SGD": [], "SGD with momentum": ["momentum_buffer"]}
 PRECISIONS = {
     "fp32": (),
     "bf16": ("bf16.enabled=true",),
@@ -83,15 +88,16 @@ def goes_on_elsewhere(program, name):
     check("going on from step 5" in result.out, f"{name}: goes on", result)
     check(outcome(result) == outcome(straight), f"{name}: the bytes of one launch", result)
     seen = program.alone("inspect", "runs/tiny")
-    for state in ("momentum", "variance"):
+    for state in ("momentum", "variance", "momentum_buffer"):
         kept = f"optimizer/{state}/" in seen.out
         check(kept == (state in STATES[name]), f"{name}: keeps {STATES[name]}", seen)
 
 
 def others_are_refused_by_name(program):
-    """The run folder holds a checkpoint of Lion."""
-    for settings, words in (((), ("Lion", "momentum", "AdamW", "momentum and variance")),
-                            (("optimizer.type=LAMB",), ("Lion", "LAMB"))):
+    """The run folder holds a checkpoint of SGD with momentum."""
+    for settings, words in ((LION, ("SGD", "momentum_buffer", "Lion", "momentum")),
+                            ((), ("SGD", "momentum_buffer", "AdamW", "momentum and variance")),
+                            (SGD, ("SGD", "momentum_buffer", "no state"))):
         result = program.train(1, *settings, "bf16.enabled=true", "run.steps=20",
                                "checkpoint.resume=auto")
         check_refused(result, 3, "the optimizer is", *words, "begin anew")

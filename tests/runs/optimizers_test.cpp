@@ -15,6 +15,9 @@ using testing::Case, testing::OneOutcome;
 
 constexpr OptimizerConfig kForms[] = {
     {.type = OptimizerType::Lion, .betas = {0.9, 0.99}},
+    {.type = OptimizerType::SGD},
+    {.type = OptimizerType::SGD, .momentum = 0.9},
+    {.type = OptimizerType::SGD, .momentum = 0.9, .nesterov = true},
 };
 constexpr Dtype kPrecisions[] = {Dtype::f32, Dtype::bf16, Dtype::f16};
 
@@ -64,7 +67,7 @@ TEST(EveryOptimizer, KeepsAsManyBytesAsItsStatesAndTheRestOfTheMaster) {
     for (const Dtype compute : kPrecisions) {
       const plan::Plan plan = testing::tiny_plan(case_of(form, compute, 2, 1).request);
       const int64_t rest = compute == Dtype::f32 ? 0 : compute == Dtype::bf16 ? 2 : 4;
-      const bool has_state = form.type == OptimizerType::Lion;
+      const bool has_state = form.type == OptimizerType::Lion || form.momentum > 0;
       int64_t wanted = 0, kept = 0;
       for (const plan::Unit& unit : plan.units) {
         wanted += unit.shard_numel * (rest + (has_state ? 4 : 0));

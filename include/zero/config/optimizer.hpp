@@ -11,11 +11,11 @@
 
 namespace zero {
 
-enum class OptimizerType { AdamW, Adam, LAMB, Lion };
+enum class OptimizerType { AdamW, Adam, LAMB, Lion, SGD };
 
 /// [optimizer]
 struct OptimizerConfig {
-  OptimizerType type = OptimizerType::AdamW;  ///< AdamW | Adam | LAMB | Lion
+  OptimizerType type = OptimizerType::AdamW;  ///< AdamW | Adam | LAMB | Lion | SGD
   double lr = 1e-3;                           ///< learning rate; >= 0
   /// Of momentum and variance, of Lion, where they are {0.9, 0.99} if not given, of direction and
   /// momentum; 0 <= beta < 1.
@@ -25,6 +25,9 @@ struct OptimizerConfig {
   bool adam_w_mode = true;  ///< Adam only: true decays the weight, false the gradient (L2)
   double max_coeff = 10;    ///< LAMB: bounds of the trust ratio
   double min_coeff = 0.01;
+  double momentum = 0;    ///< SGD: 0 to below 1; without any it keeps no state
+  double dampening = 0;   ///< SGD: what momentum takes of a gradient is 1 - dampening; 0 to 1
+  bool nesterov = false;  ///< SGD: looks ahead along its momentum
 
   bool operator==(const OptimizerConfig&) const = default;
 };
