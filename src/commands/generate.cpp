@@ -57,9 +57,10 @@ std::unique_ptr<Tokenizer> tokenizer_of(const train::StoredModel& model) {
            "that its training data was made with to this folder");
   }
   auto tokenizer = open_tokenizer(description.tokenizer);
-  if (tokenizer->vocab_size() > description.model.vocabulary) {
+  const int64_t vocabulary = model::data_form(description.model).vocabulary;
+  if (tokenizer->vocab_size() > vocabulary) {
     refuse(Exit::kInput, model.path(), ": its tokenizer has ", tokenizer->vocab_size(),
-           " tokens, its model ", description.model.vocabulary);
+           " tokens, its model ", vocabulary);
   }
   return tokenizer;
 }
@@ -117,7 +118,7 @@ int generate(const CommandLine& line) {
   const train::Language language{
       .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
       .clear = [&] { decoder.clear(); },
-      .context = description.model.positions,
+      .context = model::data_form(description.model).positions,
       .vocabulary = tokenizer->vocab_size()};
   const train::Choice choice{
       .temperature = line.temperature, .top_k = line.top_k, .seed = uint64_t(line.seed)};

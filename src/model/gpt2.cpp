@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "zero/base/align.hpp"
+#include "zero/base/counted.hpp"
 
 namespace zero::model {
 namespace {
@@ -96,7 +97,116 @@ int64_t chunk_rows(const ForwardOptions& options) {
   return std::min(options.micro.samples * options.micro.length, most);
 }
 
+Gpt2 of(const Architecture& model) {
+  const ModelNumbers& numbers = model.numbers;
+  return {.layers = numbers.count("layers"),
+          .width = numbers.count("width"),
+          .heads = numbers.count("heads"),
+          .vocabulary = numbers.count("vocab_size"),
+          .positions = numbers.count("max_positions"),
+          .dropout = float(numbers.rate("dropout")),
+          .epsilon = float(numbers.rate("epsilon"))};
+}
+
+/// As checkpoints have said it from the first on.
+std::string fact_of(const Gpt2& model) {
+  return text("gpt2 of ", model.layers, " layers of ", model.width, " with ", model.heads,
+              " heads, ", model.vocabulary, " tokens, ", model.positions, " positions");
+}
+
+std::string words_of(const Gpt2& model) {
+  return text(counted(model.layers, "layer"), " of ", model.width, " with ",
+              counted(model.heads, "head"), ", ", model.vocabulary, " tokens, ",
+              counted(model.positions, "position"), ", epsilon ", model.epsilon);
+}
+
+void require_same_network(const HubConfig& config, int64_t width) {
+  const std::string activation = config.word_or("activation_function", "gelu_new");
+  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
+    config.fail("activation_function", "only \"gelu_new\"");
+  }
+  if (config.count_or("n_inner", INT64_MAX, 4 * width) != 4 * width) {
+    config.fail("n_inner", text("only null or 4 x n_embd = ", 4 * width));
+  }
+  config.require("scale_attn_weights", true);
+  config.require("scale_attn_by_inverse_layer_idx", false);
+  config.require("add_cross_attention", false);
+  config.require("tie_word_embeddings", true);
+}
+
+Architecture from_hub(const HubConfig& config) {
+  const Gpt2 model{.layers = config.count("n_layer", 10'000),
+                   .width = config.count("n_embd", 1'000'000),
+                   .heads = config.count("n_head", 1'000'000),
+                   .vocabulary = config.count("vocab_size", 100'000'000),
+                   .positions = config.count("n_positions", 100'000'000),
+                   .dropout = config.share_or("resid_pdrop", 0),
+                   .epsilon = config.epsilon_or("layer_norm_epsilon", 1e-5)};
+  if (model.width % model.heads != 0) config.fail("n_head", "a divisor of n_embd");
+  require_same_network(config, model.width);
+  return model;
+}
+
+std::vector<HubEntry> to_hub(const Gpt2& model, std::string_view dtype) {
+  // fp32 numbers as they were written: 1e-05 and not 9.99999974e-06.
+  return {{"architectures", R"(["GPT2LMHeadModel"])"},
+          {"model_type", R"("gpt2")"},
+          {"n_layer", text(model.layers)},
+          {"n_embd", text(model.width)},
+          {"n_head", text(model.heads)},
+          {"n_positions", text(model.positions)},
+          {"n_ctx", text(model.positions)},
+          {"vocab_size", text(model.vocabulary)},
+          {"activation_function", R"("gelu_new")"},
+          {"tie_word_embeddings", "true"},
+          {"bos_token_id", "null"},
+          {"eos_token_id", "null"},
+          {"torch_dtype", text('"', dtype, '"')},
+          {"layer_norm_epsilon", text(model.epsilon)},
+          {"embd_pdrop", text(model.dropout)},
+          {"attn_pdrop", text(model.dropout)},
+          {"resid_pdrop", text(model.dropout)}};
+}
+
 }  // namespace
+
+Gpt2::operator Architecture() const {
+  return {.family = &gpt2_family(),
+          .numbers = {.counts = {{"layers", layers},
+                                 {"width", width},
+                                 {"heads", heads},
+                                 {"vocab_size", vocabulary},
+                                 {"max_positions", positions}},
+                      .rates = {{"dropout", dropout}, {"epsilon", epsilon}}}};
+}
+
+const Family& gpt2_family() {
+  static const Family kFamily{
+      .name = "gpt2",
+      .title = "GPT-2",
+      .hub_type = "gpt2",
+      .hub_class = "GPT2LMHeadModel",
+      .stored = {.prefix = "transformer.",
+                 .copies = {{"lm_head.weight", "wte.weight",
+                             "only models whose head is the table of tokens are read"}},
+                 .ends = {".attn.bias", ".attn.masked_bias"}},
+      .forward = [](const Architecture& model,
+                    const ForwardOptions& options) { return gpt2(of(model), options); },
+      .decode = [](const Architecture& model, const graph::Chunk& chunk,
+                   Dtype compute) { return gpt2_decode(of(model), chunk, compute); },
+      .parameter_count = [](const Architecture& model) { return parameter_count(of(model)); },
+      .flops_per_token = [](const Architecture& model,
+                            int64_t length) { return flops_per_token(of(model), length); },
+      .data_form = [](const Architecture& model) -> DataForm {
+        return {.vocabulary = of(model).vocabulary, .positions = of(model).positions};
+      },
+      .fact = [](const Architecture& model) { return fact_of(of(model)); },
+      .words = [](const Architecture& model) { return words_of(of(model)); },
+      .from_hub = from_hub,
+      .to_hub = [](const Architecture& model,
+                   std::string_view dtype) { return to_hub(of(model), dtype); }};
+  return kFamily;
+}
 
 int64_t padded_vocabulary(const Gpt2& model) { return round_up(model.vocabulary, kVocabularyUnit); }
 

@@ -71,16 +71,17 @@ std::string banner(const std::string& version, Session& session, const Build& bu
                    const std::string& backend) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;
-  return text(
-      "zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ", session.node_ranks(),
-      " on host ", session.host(), ", ", counted(session.threads(), "thread"),
-      " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\n",
-      device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
-      model::parameter_count(build.model), " parameters, ", counted(build.model.layers, "layer"),
-      " of width ", build.model.width, ", ", name_of(request.compute), ", ZeRO stage ",
-      request.stage, request.reproducible ? ", reproducible" : "", "\nbatch       ",
-      counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"), " = ",
-      batch.micro, " x ", batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
+  return text("zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ",
+              session.node_ranks(), " on host ", session.host(), ", ",
+              counted(session.threads(), "thread"), " each, collectives by ", backend,
+              "\nprocessor   ", processor_text(), "\n", device_lines(session), "libraries   ",
+              libraries_text(), "\nmodel       ", model::parameter_count(build.model),
+              " parameters, ", counted(build.model.numbers.count("layers"), "layer"), " of width ",
+              build.model.numbers.count("width"), ", ", name_of(request.compute), ", ZeRO stage ",
+              request.stage, request.reproducible ? ", reproducible" : "", "\nbatch       ",
+              counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"),
+              " = ", batch.micro, " x ", batch.accumulation, " x ",
+              counted(session.ranks(), "rank"), "\n");
 }
 
 }  // namespace zero::train

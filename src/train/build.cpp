@@ -14,6 +14,7 @@
 #include "zero/graph/fuse.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/fused_product.hpp"
+#include "zero/model/gpt2.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/train/homes.hpp"
 
@@ -48,18 +49,18 @@ model::ForwardOptions forward_options(const RunConfig& config, const Team& team,
           .chunk_rows = team.gpus ? kClassifierRowsOfGpu : 0};
 }
 
-graph::Graph training_graph(const RunConfig& config, const model::Gpt2& model, const Team& team,
-                            int64_t micro) {
-  const graph::Graph forward = model::gpt2(model, forward_options(config, team, micro, true));
+graph::Graph training_graph(const RunConfig& config, const model::Architecture& model,
+                            const Team& team, int64_t micro) {
+  const graph::Graph forward = model::forward(model, forward_options(config, team, micro, true));
   const auto policy = recompute_policy(config.recompute, forward.unit_names.size());
   return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
 }
 
-graph::Graph evaluation_graph(const RunConfig& config, const model::Gpt2& model, const Team& team,
-                              int64_t micro) {
+graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture& model,
+                              const Team& team, int64_t micro) {
   if (micro == 0) return {};
   return fused_where_wanted(config,
-                            model::gpt2(model, forward_options(config, team, micro, false)));
+                            model::forward(model, forward_options(config, team, micro, false)));
 }
 
 plan::Tier tier_of(Home home) {
@@ -83,7 +84,7 @@ plan::Request request_of(const RunConfig& config, const Team& team, const BatchS
           .threads = team.threads,
           .wire_bf16 = config.communication_data_type == CommunicationDtype::bf16,
           .sums_in_products = fuses_products(config, kernels::fuses_products()) &&
-                              sums_pay(compute_dtype(config), model_of(config).width,
+                              sums_pay(compute_dtype(config), model_of(config).numbers.count("width"),
                                        batch.micro * config.data.sequence_length),
           .overlap = zero.overlap_comm,
           .reduce_bucket_numel = zero.reduce_bucket_size,
@@ -135,14 +136,14 @@ Dtype compute_dtype(const RunConfig& config) {
   return config.bf16.enabled ? Dtype::bf16 : config.fp16.enabled ? Dtype::f16 : Dtype::f32;
 }
 
-model::Gpt2 model_of(const RunConfig& config) {
+model::Architecture model_of(const RunConfig& config) {
   const ModelSize size = model_size(config);
-  return {.layers = size.layers,
-          .width = size.width,
-          .heads = size.heads,
-          .vocabulary = size.vocab_size,
-          .positions = size.max_positions,
-          .dropout = float(config.model.dropout)};
+  return model::Gpt2{.layers = size.layers,
+                     .width = size.width,
+                     .heads = size.heads,
+                     .vocabulary = size.vocab_size,
+                     .positions = size.max_positions,
+                     .dropout = float(config.model.dropout)};
 }
 
 DataOptions data_options(const RunConfig& config) {
@@ -153,7 +154,7 @@ DataOptions data_options(const RunConfig& config) {
           .sequence_length = config.data.sequence_length,
           .max_train_samples = config.data.max_train_samples,
           .max_validation_samples = config.data.max_validation_samples,
-          .vocab_size = model_of(config).vocabulary,
+          .vocab_size = model::data_form(model_of(config)).vocabulary,
           .seed = uint64_t(config.run.seed)};
 }
 

@@ -156,11 +156,6 @@ std::string any_order_note(const Facts& saved, const Facts& now) {
 
 bool is_weights_only(const Facts& facts) { return fact(facts, kWeightsOnlyFact) == "true"; }
 
-std::string architecture_of(const model::Gpt2& model) {
-  return text("gpt2 of ", model.layers, " layers of ", model.width, " with ", model.heads,
-              " heads, ", model.vocabulary, " tokens, ", model.positions, " positions");
-}
-
 void add_state(const kernels::StepState& state, Facts& facts) {
   visit_members(state, [&](const char* member, const auto& number) {
     facts[name_of(member)] = number_text(number);
@@ -217,7 +212,7 @@ std::string arithmetic_text(const FactParts& parts) {
 Facts launch_facts(const FactParts& parts) {
   return {{"seed", std::to_string(parts.config.run.seed)},
           {"stage", std::to_string(parts.config.zero.stage)},
-          {"architecture", architecture_of(parts.build.model)},
+          {"architecture", model::fact(parts.build.model)},
           {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
           {"optimizer", parts.build.plan.request.optimizer.name},
           {kTokenizerFact, parts.config.data.tokenizer},

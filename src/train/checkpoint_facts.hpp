@@ -27,9 +27,6 @@ std::string any_order_note(const Facts& saved, const Facts& now);
 /// Of that record what names the library of attention, up to its comma; "" where there is none.
 std::string attention_text(const std::string& library, const RunConfig& config);
 
-/// "gpt2 of 2 layers of 64 with 2 heads, 256 tokens, 32 positions"
-std::string architecture_of(const model::Gpt2& model);
-
 /// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.
 void add_state(const kernels::StepState& state, Facts& facts);
 

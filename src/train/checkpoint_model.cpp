@@ -38,7 +38,7 @@ void CheckpointModel::match() const {
 
 const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter) const {
   for (const char* part : {"optimizer/master", "model"}) {
-    const std::string name = text(part, "/", kStoredPrefix, parameter);
+    const std::string name = text(part, "/", kSavedPrefix, parameter);
     if (const checkpoint::Tensor* found = checkpoint_.tensors().find(name)) return *found;
   }
   refuse(Exit::kInput, path(), ": holds no ", parameter);

@@ -16,19 +16,20 @@ namespace {
 /// Tokens of a text's beginning that go through the model together: their weights are read once.
 constexpr int64_t kChunk = 64;
 
-int64_t context_of(const model::Gpt2& model, const Decoder::Options& options) {
-  if (options.context >= 0) return options.context == 0 ? model.positions : options.context;
+int64_t context_of(const model::Architecture& model, const Decoder::Options& options) {
+  const int64_t positions = model::data_form(model).positions;
+  if (options.context >= 0) return options.context == 0 ? positions : options.context;
   refuse(Exit::kUsage, "a context of ", options.context, " tokens: at least 1, or 0 for all ",
-         model.positions, " positions of the model");
+         positions, " positions of the model");
 }
 
-plan::Plan compile(const model::Gpt2& model, const Decoder::Options& options) {
+plan::Plan compile(const model::Architecture& model, const Decoder::Options& options) {
   if (options.compute == Dtype::f16) {
     refuse(Exit::kUsage, "a text is continued in fp32 or bf16, not in fp16");
   }
   const int64_t context = context_of(model, options);
   const auto graph_of = [&](int64_t length) {
-    return model::gpt2_decode(model, {.length = length, .context = context}, options.compute);
+    return model::decode(model, {.length = length, .context = context}, options.compute);
   };
   plan::Request request;
   request.compute = options.compute;
@@ -74,8 +75,8 @@ void store(const StateView& view, const Place& place, int64_t first,
 }  // namespace
 
 struct Decoder::Parts {
-  Parts(const model::Gpt2& model, const Options& options)
-      : vocabulary(model.vocabulary),
+  Parts(const model::Architecture& model, const Options& options)
+      : vocabulary(model::data_form(model).vocabulary),
         context(context_of(model, options)),
         plan(compile(model, options)),
         places(find_places(plan)),
@@ -121,13 +122,13 @@ struct Decoder::Parts {
   int64_t position = 0;
 };
 
-int64_t Decoder::bytes(const model::Gpt2& model, const Options& options) {
+int64_t Decoder::bytes(const model::Architecture& model, const Options& options) {
   int64_t sum = 0;
   for (const int64_t bytes : compile(model, options).arena_bytes) sum += bytes;
   return sum;
 }
 
-Decoder::Decoder(const model::Gpt2& model, const Options& options)
+Decoder::Decoder(const model::Architecture& model, const Options& options)
     : parts_(std::make_unique<Parts>(model, options)) {}
 Decoder::~Decoder() = default;
 

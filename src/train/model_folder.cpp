@@ -19,7 +19,6 @@ constexpr int64_t kIndexBytesMax = int64_t(16) << 20;
 constexpr size_t kFilesMax = 1000;
 constexpr size_t kShownMismatches = 5;
 constexpr int64_t kPieceNumel = 1 << 20;
-constexpr std::string_view kHead = "lm_head.weight", kTable = "wte.weight";
 
 /// Which file holds which tensor, as model.safetensors.index.json says it.
 class Index : public JsonSink {
@@ -46,8 +45,9 @@ class Index : public JsonSink {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-bool is_mask(std::string_view name) {
-  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+bool is_passed_over(const model::StoredNames& stored, std::string_view name) {
+  return std::any_of(stored.ends.begin(), stored.ends.end(),
+                     [&](std::string_view end) { return name.ends_with(end); });
 }
 
 std::string described(const SafetensorsTensor& tensor) {
@@ -56,8 +56,8 @@ std::string described(const SafetensorsTensor& tensor) {
 
 }  // namespace
 
-graph::Graph stored_graph(const model::Gpt2& model) {
-  return model::gpt2(
+graph::Graph stored_graph(const model::Architecture& model) {
+  return model::forward(
       model, {.micro = {.samples = 1, .length = 1}, .compute = Dtype::f32, .training = false});
 }
 
@@ -82,7 +82,7 @@ ModelFolder::ModelFolder(const std::string& path)
     : path_(path), description_(read_description(path)) {
   open_files();
   match();
-  require_tied_head();
+  for (const model::StoredCopy& copy : description_.model.family->stored.copies) match(copy);
 }
 
 void ModelFolder::open_files() {
@@ -103,20 +103,25 @@ void ModelFolder::add(const std::string& name, const Place& place) {
   if (!place.tensor) {
     refuse(Exit::kInput, place.file->path(), ": lacks \"", shown(name), "\" of the index");
   }
+  const model::StoredNames& stored = description_.model.family->stored;
   const std::string short_name =
-      name.starts_with(kStoredPrefix) ? name.substr(kStoredPrefix.size()) : name;
-  if (is_mask(short_name)) return;
+      name.starts_with(stored.prefix) ? name.substr(stored.prefix.size()) : name;
+  if (is_passed_over(stored, short_name)) return;
   if (!places_.emplace(short_name, place).second) {
     refuse(Exit::kInput, place.file->path(), ": \"", shown(name),
-           "\" stands there with and without ", kStoredPrefix);
+           "\" stands there with and without ", stored.prefix);
   }
 }
 
 void ModelFolder::match() {
   std::vector<std::string> wrong;
   const graph::Graph graph = stored_graph(description_.model);
-  std::set<std::string> known = {std::string(kHead)};
-  for (const auto& [name, shape] : stored_tensors(graph)) {
+  std::set<std::string_view> known;
+  for (const model::StoredCopy& stored : description_.model.family->stored.copies) {
+    known.insert(stored.copy);
+  }
+  const auto tensors = stored_tensors(graph);
+  for (const auto& [name, shape] : tensors) {
     known.insert(name);
     const auto found = places_.find(name);
     if (found == places_.end()) {
@@ -137,23 +142,23 @@ void ModelFolder::match() {
          " tensors are not as its config.json says:", list);
 }
 
-void ModelFolder::require_tied_head() const {
-  const auto head = places_.find(kHead);
-  if (head == places_.end()) return;
-  const Place& table = places_.find(kTable)->second;
-  const int64_t numel = table.tensor->numel();
-  bool same = head->second.tensor->shape == table.tensor->shape && head->second.tensor->usable;
+void ModelFolder::match(const model::StoredCopy& stored) const {
+  const auto copy = places_.find(stored.copy);
+  if (copy == places_.end()) return;
+  const Place& original = place_of(stored.original);
+  const int64_t numel = original.tensor->numel();
+  bool same = copy->second.tensor->shape == original.tensor->shape && copy->second.tensor->usable;
   std::vector<float> a, b;
   for (int64_t first = 0; same && first < numel; first += kPieceNumel) {
     a.resize(size_t(std::min(kPieceNumel, numel - first)));
     b.resize(a.size());
-    table.file->read(*table.tensor, first, a);
-    head->second.file->read(*head->second.tensor, first, b);
+    original.file->read(*original.tensor, first, a);
+    copy->second.file->read(*copy->second.tensor, first, b);
     same = a == b;
   }
   if (same) return;
-  refuse(Exit::kInput, path_, ": ", kHead, " differs from ", kTable,
-         ": only models whose head is the table of tokens are read");
+  refuse(Exit::kInput, path_, ": ", stored.copy, " differs from ", stored.original, ": ",
+         stored.why);
 }
 
 const ModelFolder::Place& ModelFolder::place_of(std::string_view parameter) const {

@@ -25,7 +25,7 @@ Facts facts_of(const StoredModel& model, const std::string& program) {
            "keeps it; rename the folder, or name a link to it");
   }
   const ModelDescription& description = model.description();
-  return {{"architecture", architecture_of(description.model)},
+  return {{"architecture", model::fact(description.model)},
           {"compute", std::string(name_of(description.compute))},
           {kTokenizerFact, description.tokenizer},
           {kDescriptionFact, description_json(description)},
@@ -39,7 +39,7 @@ std::vector<SlicePlan> slices_of(const StoredModel& model) {
   for (const auto& [name, shape] : stored_tensors(stored_graph(model.description().model))) {
     int64_t numel = 1;
     for (const int64_t extent : shape) numel *= extent;
-    slices.push_back({.tensor = {.name = text("model/", kStoredPrefix, name),
+    slices.push_back({.tensor = {.name = text("model/", kSavedPrefix, name),
                                  .dtype = model.dtype_of(name),
                                  .shape = shape},
                       .begin = 0,
@@ -64,7 +64,7 @@ checkpoint::ShardWriter::Written write_shard(const StoredModel& model, int folde
   checkpoint::ShardWriter file(folder, checkpoint::rank_file_name(0),
                                checkpoint::ShardStructure(slices), staging, digests);
   std::vector<std::byte> room;
-  const size_t prefix = text("model/", kStoredPrefix).size();
+  const size_t prefix = text("model/", kSavedPrefix).size();
   for (const SlicePlan& slice : slices) {
     const auto append = [&](int64_t, std::span<const float> piece) {
       const Dtype dtype = slice.tensor.dtype;

@@ -81,7 +81,8 @@ std::vector<Part> parts_of(const std::vector<Tensor>& tensors, int64_t most) {
 
 std::vector<Part> parts_of(const ModelWriter::Options& options) {
   std::vector<Tensor> tensors = stored_tensors(stored_graph(options.description.model));
-  for (Tensor& tensor : tensors) tensor.name = text(kStoredPrefix, tensor.name);
+  const std::string_view prefix = options.description.model.family->stored.prefix;
+  for (Tensor& tensor : tensors) tensor.name = text(prefix, tensor.name);
   const bool whole = options.format == ModelWriter::Format::hdf5;
   const auto size = int64_t(bytes_of(options.description.compute));
   std::vector<Part> parts = parts_of(tensors, whole ? INT64_MAX : options.file_bytes / size);

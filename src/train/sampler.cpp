@@ -62,7 +62,7 @@ int64_t context_of(int64_t sequence_length, const SampleOptions& options) {
 }  // namespace
 
 std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
-                                                 const model::Gpt2& model) {
+                                                 const model::Architecture& model) {
   const int64_t tokens = data.train_source->vocab_size();
   if (config.data.tokenizer == "bytes" && tokens > 256) {
     refuse_settings({kKey, "data.tokenizer"}, "nothing here can decode the ", tokens, " tokens of ",
@@ -70,15 +70,16 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
                     "their vocab.json and merges.txt, or show_samples = 0");
   }
   auto tokenizer = open_tokenizer(config.data.tokenizer);
-  if (tokenizer->vocab_size() > model.vocabulary) {
+  const int64_t vocabulary = model::data_form(model).vocabulary;
+  if (tokenizer->vocab_size() > vocabulary) {
     refuse_settings({kKey, "data.tokenizer", "model.vocab_size"}, "the tokenizer knows ",
-                    tokenizer->vocab_size(), " tokens, the model ", model.vocabulary,
+                    tokenizer->vocab_size(), " tokens, the model ", vocabulary,
                     "; write show_samples = 0, or model.vocab_size = ", tokenizer->vocab_size());
   }
   return tokenizer;
 }
 
-int64_t sample_bytes(const model::Gpt2& model, int64_t sequence_length,
+int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
                      const SampleOptions& options) {
   return Decoder::bytes(
       model, {.context = context_of(sequence_length, options), .threads = options.threads});
@@ -98,7 +99,7 @@ void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLim
   require(both, limit.process_bytes, limit.process_source);
 }
 
-std::string sample_text(const StateView& view, const Peers& peers, const model::Gpt2& model,
+std::string sample_text(const StateView& view, const Peers& peers, const model::Architecture& model,
                         const Tokenizer& tokenizer, const SampleOptions& options) {
   const int64_t context = context_of(view.plan->graphs[0].length, options);
   std::optional<Decoder> decoder;

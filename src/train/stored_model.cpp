@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/train/checkpoint_model.hpp"
@@ -15,12 +14,6 @@ namespace zero::train {
 namespace {
 
 constexpr int64_t kPieceNumel = 1 << 20;
-
-std::string numbers_of(const model::Gpt2& model) {
-  return text(counted(model.layers, "layer"), " of ", model.width, " with ",
-              counted(model.heads, "head"), ", ", model.vocabulary, " tokens, ",
-              counted(model.positions, "position"), ", epsilon ", model.epsilon);
-}
 
 /// Fills what `view` holds of each unit, of which `is_sharded` says whether that is a shard.
 template <class IsSharded>
@@ -90,8 +83,8 @@ void begin_with_weights(const StoredModel& model, const StateView& view) {
   fill_initial_states(view);
 }
 
-void require_same_model(const StoredModel& model, const model::Gpt2& wanted) {
-  const std::string there = numbers_of(model.description().model), here = numbers_of(wanted);
+void require_same_model(const StoredModel& model, const model::Architecture& wanted) {
+  const std::string there = model::words(model.description().model), here = model::words(wanted);
   if (there == here) return;
   refuse(Exit::kInput, model.path(), ": holds a model of ", there, "; the settings say ", here);
 }

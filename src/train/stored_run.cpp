@@ -29,11 +29,12 @@ std::string override_of(std::span<const std::string> overrides, const std::strin
 /// validation data are, they are named twice.
 std::string composed_input(const ModelDescription& description,
                            std::span<const std::string> overrides) {
-  const model::Gpt2& model = description.model;
-  std::string input = text("train_micro_batch_size_per_gpu = 1\n[run]\nsteps = 1\n",
-                           "[model]\nlayers = ", model.layers, "\nwidth = ", model.width,
-                           "\nheads = ", model.heads, "\nvocab_size = ", model.vocabulary,
-                           "\nmax_positions = ", model.positions, "\ndropout = 0.0\n[data]\n");
+  const ModelNumbers& model = description.model.numbers;
+  std::string input =
+      text("train_micro_batch_size_per_gpu = 1\n[run]\nsteps = 1\n",
+           "[model]\nlayers = ", model.count("layers"), "\nwidth = ", model.count("width"),
+           "\nheads = ", model.count("heads"), "\nvocab_size = ", model.count("vocab_size"),
+           "\nmax_positions = ", model.count("max_positions"), "\ndropout = 0.0\n[data]\n");
   if (override_of(overrides, "data.sequence_length").empty()) {
     input += text("sequence_length = ", description.sequence_length, "\n");
   }

@@ -53,7 +53,7 @@ class ModelTensors : public TensorSource {
  public:
   explicit ModelTensors(const std::string& folder) : model_(folder) {
     for (const auto& [name, shape] : stored_tensors(stored_graph(model_.description().model))) {
-      tensors_.push_back({text(kModelPart, kStoredPrefix, name), model_.dtype_of(name), shape});
+      tensors_.push_back({text(kModelPart, kSavedPrefix, name), model_.dtype_of(name), shape});
     }
     sort_by_name(tensors_);
   }
@@ -61,12 +61,12 @@ class ModelTensors : public TensorSource {
   const std::vector<Tensor>& tensors() const override { return tensors_; }
   std::map<std::string, std::string> facts() const override {
     const ModelDescription& description = model_.description();
-    return {{"architecture", architecture_of(description.model)},
+    return {{"architecture", model::fact(description.model)},
             {"compute", std::string(name_of(description.compute))},
             {kTokenizerFact, description.tokenizer}};
   }
   void read(const Tensor& tensor, int64_t begin, std::span<float> out) const override {
-    model_.read(std::string_view(tensor.name).substr(kModelPart.size() + kStoredPrefix.size()),
+    model_.read(std::string_view(tensor.name).substr(kModelPart.size() + kSavedPrefix.size()),
                 begin, out);
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/small_checkpoint.hpp"
+#include "zero/model/gpt2.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/model_writer.hpp"
 

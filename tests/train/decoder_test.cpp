@@ -12,6 +12,7 @@
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
+#include "zero/model/gpt2.hpp"
 #include "zero/run/naive.hpp"
 
 namespace zero::train {

@@ -10,6 +10,7 @@
 
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
+#include "zero/model/gpt2.hpp"
 
 namespace zero::train {
 namespace {
@@ -56,12 +57,8 @@ std::string refusal(const std::string& config) {
 TEST(ReadDescription, TakesTheHubsAsItIs) {
   const Folder folder(kHub);
   const ModelDescription found = folder.read();
-  EXPECT_EQ(found.model.layers, 12);
-  EXPECT_EQ(found.model.width, 768);
-  EXPECT_EQ(found.model.heads, 12);
-  EXPECT_EQ(found.model.vocabulary, 50257);
-  EXPECT_EQ(found.model.positions, 1024);
-  EXPECT_EQ(found.model.epsilon, 1e-5f);
+  EXPECT_EQ(model::words(found.model),
+            "12 layers of 768 with 12 heads, 50257 tokens, 1024 positions, epsilon 1e-05");
   EXPECT_EQ(found.compute, Dtype::f32);
   EXPECT_EQ(found.tokenizer, "") << "its files are not there";
   EXPECT_EQ(found.sequence_length, 1024);
@@ -98,13 +95,13 @@ TEST(ReadDescription, RefusesAnotherNetworkNamingTheKey) {
 }
 
 TEST(DescriptionJson, IsReadBackAsItWas) {
-  const ModelDescription written{.model = {.layers = 2,
-                                           .width = 64,
-                                           .heads = 4,
-                                           .vocabulary = 256,
-                                           .positions = 32,
-                                           .dropout = 0.1f,
-                                           .epsilon = 1e-5f},
+  const ModelDescription written{.model = model::Gpt2{.layers = 2,
+                                                      .width = 64,
+                                                      .heads = 4,
+                                                      .vocabulary = 256,
+                                                      .positions = 32,
+                                                      .dropout = 0.1f,
+                                                      .epsilon = 1e-5f},
                                  .compute = Dtype::bf16,
                                  .tokenizer = "bytes",
                                  .sequence_length = 16,
@@ -114,12 +111,7 @@ TEST(DescriptionJson, IsReadBackAsItWas) {
   EXPECT_NE(json.find("\"torch_dtype\": \"bfloat16\""), std::string::npos) << json;
   EXPECT_NE(json.find("\"attn_pdrop\": 0.1"), std::string::npos) << json;
   const ModelDescription found = Folder(json).read();
-  EXPECT_EQ(found.model.layers, 2);
-  EXPECT_EQ(found.model.width, 64);
-  EXPECT_EQ(found.model.heads, 4);
-  EXPECT_EQ(found.model.vocabulary, 256);
-  EXPECT_EQ(found.model.positions, 32);
-  EXPECT_EQ(found.model.epsilon, 1e-5f);
+  EXPECT_TRUE(found.model == written.model);
   EXPECT_EQ(found.compute, Dtype::bf16);
   EXPECT_EQ(found.tokenizer, "bytes");
   EXPECT_EQ(found.sequence_length, 16);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
+#include "zero/model/gpt2.hpp"
 
 namespace zero::train {
 namespace {

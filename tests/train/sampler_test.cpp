@@ -12,6 +12,7 @@
 #include "tests/support/held_state.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
+#include "zero/model/gpt2.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/initial_weights.hpp"
 
@@ -40,7 +41,7 @@ std::unique_ptr<Tokenizer> open(const std::string& data, const std::string& toke
       {.train = data, .tokenizer = tokenizer, .sequence_length = 4, .vocab_size = vocabulary});
   return open_sample_tokenizer(
       config, sets,
-      {.layers = 1, .width = 8, .heads = 1, .vocabulary = vocabulary, .positions = 8});
+      model::Gpt2{.layers = 1, .width = 8, .heads = 1, .vocabulary = vocabulary, .positions = 8});
 }
 
 TEST(OpenSampleTokenizer, DecodesWhatTheRunHasEncoded) {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
+#include "zero/model/gpt2.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/model_folder.hpp"
 

@@ -1,9 +1,11 @@
 #pragma once
 
-#include "zero/graph/builder.hpp"
-#include "zero/graph/graph.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::model {
+
+/// Its row of functions.
+const Family& gpt2_family();
 
 struct Gpt2 {
   int64_t layers;
@@ -13,19 +15,14 @@ struct Gpt2 {
   int64_t positions;      ///< rows of the position table
   float dropout = 0.0f;   ///< of embeddings, attention probabilities and residuals
   float epsilon = 1e-5f;  ///< of layer norms
+
+  operator Architecture() const;
 };
 
 int64_t padded_vocabulary(const Gpt2& model);
 
 /// Parameters without the padding of the vocabulary.
 int64_t parameter_count(const Gpt2& model);
-
-struct ForwardOptions {
-  graph::MicroBatch micro;
-  Dtype compute;
-  bool training;           ///< false: evaluation, no dropout
-  int64_t chunk_rows = 0;  ///< classifier, at most; 0: chosen from the shape alone
-};
 
 /// Forward graph with loss. Parameter names are Hugging Face's without "transformer.":
 /// wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight [width, 3 width], ...

@@ -8,7 +8,7 @@
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_sets.hpp"
 #include "zero/io/tiers/slot_table.hpp"
-#include "zero/model/gpt2.hpp"
+#include "zero/model/family.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/run/executor.hpp"
 
@@ -22,7 +22,7 @@ struct Team {
 };
 
 Dtype compute_dtype(const RunConfig& config);
-model::Gpt2 model_of(const RunConfig& config);
+model::Architecture model_of(const RunConfig& config);
 
 /// What the data of a run is opened with.
 DataOptions data_options(const RunConfig& config);
@@ -42,7 +42,7 @@ bool sums_pay(Dtype compute, int64_t width, int64_t tokens);
 
 /// What a configuration and a team compile to.
 struct Build {
-  model::Gpt2 model;
+  model::Architecture model;
   BatchSizes batch;
   int64_t evaluation_micro = 0;
   plan::Plan plan;

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "zero/graph/graph.hpp"
-#include "zero/model/gpt2.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::train {
 
@@ -15,13 +15,13 @@ class Decoder {
  public:
   struct Options {
     Dtype compute = Dtype::f32;  ///< f32 or bf16
-    int64_t context = 0;         ///< tokens the cache holds; at most model.positions; 0 = all
+    int64_t context = 0;         ///< tokens the cache holds; at most the model's positions; 0 = all
     int threads = 1;
   };
   /// What a decoder of this kind takes of a device's memory, or of the host's where they are one.
-  static int64_t bytes(const model::Gpt2& model, const Options& options);
+  static int64_t bytes(const model::Architecture& model, const Options& options);
 
-  Decoder(const model::Gpt2& model, const Options& options);
+  Decoder(const model::Architecture& model, const Options& options);
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;

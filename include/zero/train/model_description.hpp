@@ -4,14 +4,14 @@
 #include <string>
 #include <string_view>
 
-#include "zero/model/gpt2.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::train {
 
-/// What config.json of a model folder says: Hugging Face's keys of a GPT2LMHeadModel, and an object
-/// "zeroapp" of our own, without which a folder is read as well.
+/// What config.json of a model folder says: Hugging Face's keys of a model of its family, and an
+/// object "zeroapp" of our own, without which a folder is read as well.
 struct ModelDescription {
-  model::Gpt2 model{};
+  model::Architecture model = {};
   Dtype compute = Dtype::f32;    ///< that it was trained in; torch_dtype
   std::string tokenizer = {};    ///< "bytes", a folder as open_tokenizer() takes, or "": not known
   int64_t sequence_length = 0;   ///< of its training data
@@ -19,7 +19,7 @@ struct ModelDescription {
 };
 
 /// Reads the text of a config.json, `name` being for messages. Throws Error(kInput) with it, the
-/// key, and what would work, for a model that is no GPT-2 as model::gpt2() builds it.
+/// key, and what would work, for a model that no family builds so.
 ModelDescription parse_description(std::string_view content, const std::string& name);
 
 /// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if vocab.json

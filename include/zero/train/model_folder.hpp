@@ -13,11 +13,11 @@
 
 namespace zero::train {
 
-/// What stands before a parameter's name in files.
-inline constexpr std::string_view kStoredPrefix = "transformer.";
+/// What stands before a parameter's name in checkpoints, whatever its family.
+inline constexpr std::string_view kSavedPrefix = "transformer.";
 
 /// A graph that has the parameters of a model.
-graph::Graph stored_graph(const model::Gpt2& model);
+graph::Graph stored_graph(const model::Architecture& model);
 
 /// A parameter's extents, without the rows that pad the vocabulary.
 std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t parameter);
@@ -26,9 +26,8 @@ std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t parameter);
 /// vocabulary: what a file stores.
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph);
 
-/// A trained GPT-2 as Hugging Face stores it: config.json and model.safetensors, or the files that
-/// model.safetensors.index.json names. Tensor names begin with "transformer." or not; the buffers
-/// of attention's mask are passed over; lm_head.weight is absent or equal to the table of tokens.
+/// A trained model as Hugging Face stores it: config.json and model.safetensors, or the files that
+/// model.safetensors.index.json names. Names of tensors are as model::StoredNames has them.
 class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) that lists the first five tensors
@@ -51,12 +50,12 @@ class ModelFolder : public StoredModel {
   void open_files();
   void add(const std::string& name, const Place& place);
   void match();
-  void require_tied_head() const;
+  void match(const model::StoredCopy& stored) const;
 
   std::string path_;
   ModelDescription description_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  std::map<std::string, Place, std::less<>> places_;  ///< by name without "transformer."
+  std::map<std::string, Place, std::less<>> places_;  ///< by name without prefix
 };
 
 }  // namespace zero::train

@@ -32,7 +32,7 @@ class ModelWriter {
   ModelWriter(const ModelWriter&) = delete;
   ModelWriter& operator=(const ModelWriter&) = delete;
 
-  /// The next fp32 masters: all parameters in the order of model::gpt2(), each from its first
+  /// The next fp32 masters: all parameters in the order of model::forward(), each from its first
   /// element on, in pieces of any length. They are rounded as training rounds them. Throws
   /// Error(kIo).
   void add(std::span<const float> masters);

@@ -25,11 +25,11 @@ struct SampleOptions {
 /// The tokenizer that decodes what a model of these data says. Throws SettingsError where
 /// data.tokenizer does not know the tokens, or knows more of them than the model.
 std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
-                                                 const model::Gpt2& model);
+                                                 const model::Architecture& model);
 
 /// The bytes that sample_text() takes on rank 0 beside those of the training's plan: fp32 weights
 /// of the whole model, and caches.
-int64_t sample_bytes(const model::Gpt2& model, int64_t sequence_length,
+int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
                      const SampleOptions& options);
 
 /// Throws Error(kDoesNotFit) where `bytes` more than the plan takes are above the limit of a rank.
@@ -40,7 +40,7 @@ void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLim
 /// weights and runs a Decoder alone, over at most as many tokens as a training sample has, while
 /// the others, on other nodes too, hear that it lives. Nothing else may use `peers` meanwhile.
 /// Collective; the text is on rank 0, "" elsewhere.
-std::string sample_text(const StateView& view, const Peers& peers, const model::Gpt2& model,
+std::string sample_text(const StateView& view, const Peers& peers, const model::Architecture& model,
                         const Tokenizer& tokenizer, const SampleOptions& options);
 
 }  // namespace zero::train

@@ -29,7 +29,7 @@ class StoredModel {
   };
   virtual Settings settings() const = 0;
 
-  /// The type in which a parameter, named as in model::gpt2(), is stored.
+  /// The type in which a parameter, named as in model::forward(), is stored.
   virtual Dtype dtype_of(std::string_view parameter) const = 0;
   /// Elements from `first` on of a parameter, as fp32. The table of tokens ends with the real
   /// vocabulary. Not from two threads at once. Throws Error(kInput) for a damaged file.
@@ -61,6 +61,6 @@ void begin_with_weights(const StoredModel& model, const StateView& view);
 
 /// Throws Error(kInput) naming both unless the model has the numbers of `wanted`. The rate of
 /// dropout is none of them.
-void require_same_model(const StoredModel& model, const model::Gpt2& wanted);
+void require_same_model(const StoredModel& model, const model::Architecture& wanted);
 
 }  // namespace zero::train

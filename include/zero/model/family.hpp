@@ -1,0 +1,110 @@
+#pragma once
+/// What the rest of the house sees of models: an Architecture, plain data, and what its family does
+/// with it. A family is one row of functions; src/model/families.cpp lists the rows.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zero/config/model_numbers.hpp"
+#include "zero/graph/builder.hpp"
+#include "zero/graph/graph.hpp"
+#include "zero/model/hub_config.hpp"
+
+namespace zero::model {
+
+struct Family;
+
+/// A model as plain data: its numbers, and whose they are. Rates are as fp32 holds them.
+struct Architecture {
+  const Family* family = nullptr;
+  ModelNumbers numbers = {};
+
+  bool operator==(const Architecture&) const = default;
+};
+
+struct ForwardOptions {
+  graph::MicroBatch micro;
+  Dtype compute;
+  bool training;           ///< false: evaluation, no dropout
+  int64_t chunk_rows = 0;  ///< classifier, at most; 0: chosen from the shape alone
+};
+
+/// What the samples and texts of a model may hold.
+struct DataForm {
+  int64_t vocabulary;  ///< ids of tokens lie below
+  int64_t positions;   ///< tokens of one text, at most
+};
+
+/// A key of config.json, and its value as JSON.
+struct HubEntry {
+  std::string key;
+  std::string json;
+};
+
+/// A tensor that Hugging Face may store twice.
+struct StoredCopy {
+  std::string_view copy, original;
+  std::string_view why;  ///< both must hold the same
+};
+
+/// How Hugging Face names what it stores, where that is not a parameter's name alone.
+struct StoredNames {
+  std::string_view prefix;             ///< may stand before every name; is written
+  std::vector<StoredCopy> copies;      ///< may be there; are not written
+  std::vector<std::string_view> ends;  ///< of names of buffers that are passed over
+};
+
+struct Family {
+  std::string_view name;       ///< in checkpoints
+  std::string_view title;      ///< in sentences: "a GPT-2"
+  std::string_view hub_type;   ///< model_type in config.json
+  std::string_view hub_class;  ///< its class in Transformers
+  StoredNames stored;
+
+  /// See the functions of the same names below.
+  graph::Graph (*forward)(const Architecture&, const ForwardOptions&);
+  graph::Graph (*decode)(const Architecture&, const graph::Chunk&, Dtype compute);
+  int64_t (*parameter_count)(const Architecture&);
+  double (*flops_per_token)(const Architecture&, int64_t length);
+  DataForm (*data_form)(const Architecture&);
+  std::string (*fact)(const Architecture&);
+  std::string (*words)(const Architecture&);
+  /// Throws Error(kInput) by HubConfig::fail() for a network that forward() does not build.
+  Architecture (*from_hub)(const HubConfig&);
+  /// In their order; `dtype` is torch_dtype, which stands among them.
+  std::vector<HubEntry> (*to_hub)(const Architecture&, std::string_view dtype);
+};
+
+/// Every family, the one that is meant where nothing else is said first.
+std::span<const Family* const> families();
+
+/// Forward graph with loss. Parameters have Hugging Face's names without the prefix. Throws
+/// Error(kUsage) where the numbers do not fit together or to the length.
+graph::Graph forward(const Architecture& model, const ForwardOptions& options);
+
+/// Graph that continues one text by the tokens of a chunk and gives the logits that follow the
+/// last: the same parameters in the same order, with caches. Throws Error(kUsage) as forward().
+graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute);
+
+/// Parameters without padding.
+int64_t parameter_count(const Architecture& model);
+
+/// Floating-point operations of one token's forward and backward pass; recompute is not counted.
+double flops_per_token(const Architecture& model, int64_t length);
+
+DataForm data_form(const Architecture& model);
+
+/// What a checkpoint says of it: "gpt2 of 2 layers of 64 with 2 heads, 256 tokens, 32 positions".
+/// Rates of dropout are no part of it.
+std::string fact(const Architecture& model);
+
+/// The same in a sentence, with what else makes two models of the same parameters differ.
+std::string words(const Architecture& model);
+
+/// The model that a config.json describes. Throws Error(kInput) where no family is so.
+Architecture architecture_in(HubConfig& config);
+
+}  // namespace zero::model

@@ -1,0 +1,90 @@
+#include "zero/model/hub_config.hpp"
+
+#include <utility>
+
+#include "zero/base/error.hpp"
+
+namespace zero::model {
+namespace {
+
+using Values = std::map<std::string, JsonScalar>;
+
+class Scalars : public JsonSink {
+ public:
+  explicit Scalars(Values& values) : values_(values) {}
+  void open(Path, bool) override {}
+  void value(Path path, const JsonScalar& value) override {
+    std::string key;
+    for (const std::string& part : path) key += (key.empty() ? "" : ".") + part;
+    values_[key] = value;
+  }
+
+ private:
+  Values& values_;
+};
+
+}  // namespace
+
+HubConfig::HubConfig(std::string_view content, std::string name) : name_(std::move(name)) {
+  Scalars scalars(values_);
+  read_json(content, name_, {.depth = 8, .keys = 1000}, scalars);
+}
+
+int64_t HubConfig::count(const std::string& key, int64_t most) const {
+  const int64_t* number = find<int64_t>(key);
+  if (!number || *number < 1 || *number > most) fail(key, text("write 1 to ", most));
+  return *number;
+}
+
+int64_t HubConfig::count_or(const std::string& key, int64_t most, int64_t otherwise) const {
+  return has(key) ? count(key, most) : otherwise;
+}
+
+std::string HubConfig::word_or(const std::string& key, const std::string& otherwise) const {
+  const std::string* word = find<std::string>(key);
+  if (has(key) && !word) fail(key, "write a string");
+  return word ? *word : otherwise;
+}
+
+double HubConfig::real_or(const std::string& key, double otherwise) const {
+  if (!has(key)) return otherwise;
+  if (const int64_t* whole = find<int64_t>(key)) return double(*whole);
+  const double* number = find<double>(key);
+  if (!number) fail(key, "write a number");
+  return *number;
+}
+
+float HubConfig::epsilon_or(const std::string& key, double otherwise) const {
+  const double epsilon = real_or(key, otherwise);
+  if (!(float(epsilon) > 0 && epsilon <= 1)) fail(key, "write above 0 to 1");
+  return float(epsilon);
+}
+
+float HubConfig::share_or(const std::string& key, double otherwise) const {
+  const double share = real_or(key, otherwise);
+  if (!(share >= 0 && float(share) < 1)) fail(key, "write 0 to below 1");
+  return float(share);
+}
+
+void HubConfig::require(const std::string& key, bool wanted) const {
+  const bool* flag = find<bool>(key);
+  if (has(key) && (!flag || *flag != wanted)) fail(key, text("only ", wanted ? "true" : "false"));
+}
+
+void HubConfig::fail(const std::string& key, const std::string& advice) const {
+  refuse(Exit::kInput, name_, ": ", key,
+         has(key) ? ": is not readable: " : ": is missing: ", advice, " as in a ", class_);
+}
+
+bool HubConfig::has(const std::string& key) const {
+  const auto found = values_.find(key);
+  return found != values_.end() && !std::holds_alternative<std::nullptr_t>(found->second);
+}
+
+template <class T>
+const T* HubConfig::find(const std::string& key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? nullptr : std::get_if<T>(&found->second);
+}
+
+}  // namespace zero::model
