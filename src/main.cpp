@@ -1,79 +1,11 @@
 #include <csignal>
 #include <cstdio>
 
-#include "zero/commands/calibrate.hpp"
-#include "zero/commands/command_line.hpp"
-#include "zero/commands/data.hpp"
-#include "zero/commands/doctor.hpp"
-#include "zero/commands/eval.hpp"
-#include "zero/commands/export.hpp"
-#include "zero/commands/fsck.hpp"
-#include "zero/commands/generate.hpp"
-#include "zero/commands/import_deepspeed.hpp"
-#include "zero/commands/import_weights.hpp"
-#include "zero/commands/inspect.hpp"
-#include "zero/commands/ls.hpp"
-#include "zero/commands/plan.hpp"
-#include "zero/commands/train.hpp"
-#include "zero/commands/version.hpp"
+#include "zero/commands/program.hpp"
+#include "zero/model/family.hpp"
 #include "zero/train/failure.hpp"
 #include "zero/train/files.hpp"
 #include "zero/train/session.hpp"
-
-namespace {
-
-using zero::commands::Command;
-using zero::commands::CommandLine;
-
-int answer(const char* text) { return std::fputs(text, stdout) < 0 ? 1 : 0; }
-
-/// What is done with checkpoints by one process, whatever number a launcher has started.
-int (*work_on_checkpoints(Command command))(const CommandLine&) {
-  switch (command) {
-    case Command::ls:
-      return zero::commands::ls;
-    case Command::fsck:
-      return zero::commands::fsck;
-    case Command::inspect:
-      return zero::commands::inspect;
-    case Command::export_model:
-      return zero::commands::export_model;
-    case Command::import_weights:
-      return zero::commands::import_weights;
-    default:
-      return nullptr;
-  }
-}
-
-int run(int argc, char** argv) {
-  // 1. What is asked for.
-  CommandLine line = zero::commands::read_command_line({argv + 1, argv + argc});
-  line.program = argv[0];
-
-  // 2. Questions that need no peers.
-  if (line.command == Command::help) return answer(zero::commands::help_text().c_str());
-  if (line.command == Command::version) {
-    return answer(("zeroapp " + zero::commands::version() + "\n").c_str());
-  }
-  if (line.command == Command::plan) return zero::commands::plan(line);
-  if (line.command == Command::data) return zero::commands::data(line);
-  if (line.command == Command::import_deepspeed) return zero::commands::import_deepspeed(line);
-  if (const auto work = work_on_checkpoints(line.command)) {
-    return zero::train::current_launch().task > 0 ? 0 : work(line);
-  }
-  if (line.dry_run) return zero::commands::dry_run(line);
-
-  // 3. Training, what was trained, or a look at where it would run, in an environment that their
-  // libraries read before they start.
-  zero::train::prepare_environment(argv);
-  if (line.command == Command::doctor) return zero::commands::doctor(line, argc, argv);
-  if (line.command == Command::calibrate) return zero::commands::calibrate(line, argc, argv);
-  if (line.command == Command::eval) return zero::commands::eval(line, argc, argv);
-  if (line.command == Command::generate) return zero::commands::generate(line);
-  return zero::commands::train(line, argc, argv);
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   zero::train::occupy_standard_files();
@@ -81,7 +13,7 @@ int main(int argc, char** argv) {
   // end without any.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return run(argc, argv);
+    return zero::commands::run_program(argc, argv, zero::model::catalogue());
   } catch (const zero::train::Ended& ended) {
     // 4. A failure that one rank has printed for all.
     return int(ended.exit);

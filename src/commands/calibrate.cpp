@@ -35,7 +35,7 @@ void check(const CommandLine& line, const std::string& file, const train::Sessio
 }
 
 Measurements measure(const CommandLine& line, train::Session& session) {
-  Measurements made(session);
+  Measurements made(session, line.catalogue->families.front()->probe(drives_devices()));
   made.products();
   made.memory();
   made.steps();

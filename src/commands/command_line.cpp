@@ -319,12 +319,8 @@ class Reader {
   CommandLine line_;
 };
 
-}  // namespace
-
-CommandLine read_command_line(std::span<const char* const> words) { return Reader(words).read(); }
-
-std::string help_text() {
-  return R"(zeroapp trains a GPT-2 on MPI ranks with ZeRO stages 0 to 3: a compiled, verified plan.
+constexpr const char* kCommands =
+    R"( on MPI ranks with ZeRO stages 0 to 3: a compiled, verified plan.
 
   mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp INPUT.toml [key=value ...]
                                                       train; 4 s to save after Ctrl-C
@@ -369,7 +365,10 @@ std::string help_text() {
       --format F           safetensors (default) or hdf5
       --dtype T            fp32, bf16 or fp16 (as it was trained)
       --max-shard-size S   of a file of weights (5GB)
-  zeroapp import-weights MODEL_DIR OUT                a Hugging Face GPT-2 as a checkpoint of step 0
+  zeroapp import-weights MODEL_DIR OUT                a Hugging Face )";
+
+constexpr const char* kMoreCommands =
+    R"( as a checkpoint of step 0
   zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed JSON or Accelerate YAML to TOML
       -o, --output NEW     into a new file
       --leave-out-unsupported   keys that ask for what is not done, instead of refusing them
@@ -378,10 +377,22 @@ std::string help_text() {
   zeroapp --help | --version
 
 DIR: a run, its folder of checkpoints, or one of them; of eval and generate also a model folder.
-inputs/reference.toml explains every key; inputs/gpt2_nano.toml is a run of three minutes.
+inputs/reference.toml explains every key; )";
+
+constexpr const char* kExitStatus =
+    R"( is a run of three minutes.
 Exit status: 0 finished, 2 usage or configuration, 3 input data, 4 no checkpoint that verifies,
 5 I/O, 6 does not fit in memory, 7 numerics, 8 ranks disagree, 9 in use, 10 hang, 11 internal.
 )";
+
+}  // namespace
+
+CommandLine read_command_line(std::span<const char* const> words) { return Reader(words).read(); }
+
+std::string help_text(const model::Catalogue& catalogue) {
+  const std::string models = catalogue.titles();
+  return text("zeroapp trains a ", models, kCommands, models, kMoreCommands,
+              catalogue.models.front().example_input, kExitStatus);
 }
 
 }  // namespace zero::commands

@@ -83,7 +83,7 @@ class View {
 };
 
 ConfigInput read_input(const CommandLine& line) {
-  ConfigInput input = read_config_file(line.input, line.overrides);
+  ConfigInput input = read_config_file(line.catalogue->models, line.input, line.overrides);
   for (const std::string& warning : input.warnings) {
     std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   }
@@ -152,7 +152,7 @@ std::string View::summary() const {
                 " held out\n");
   }
   out += text("vocabulary   ids below ", data_.train_source->vocab_size(), ", the model's is ",
-              model::data_form(train::model_of(config_)).vocabulary, "\n");
+              model::data_form(model::architecture_of(config_)).vocabulary, "\n");
   out += text("fingerprint  ", fingerprint_text(fingerprint_), "\n");
   out += text("step         ", counted(batch_.train, "sample"), " = ", batch_.micro, " x ",
               batch_.accumulation, " x ", counted(line_.ranks, "rank"), ", ",
@@ -179,7 +179,7 @@ Json View::summary_json() const {
         source_json(own ? data.validation : data.train,
                     own ? *data_.validation_source : *data_.train_source, *data_.validation);
   }
-  out["model_vocab_size"] = model::data_form(train::model_of(config_)).vocabulary;
+  out["model_vocab_size"] = model::data_form(model::architecture_of(config_)).vocabulary;
   out["sequence_length"] = train().sequence_length();
   out["fingerprint"] = fingerprint_text(fingerprint_);
   out["ranks"] = line_.ranks;

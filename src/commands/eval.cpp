@@ -66,9 +66,11 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
   Model model;
   session.alone([&] {
     // 1. The model and its settings, read alike by every rank.
-    model.stored = train::open_model(session, line.input);
-    session.together(
-        [&] { model.config = train::evaluation_config(*model.stored, line.overrides); });
+    model.stored = train::open_model(session, *line.catalogue, line.input);
+    session.together([&] {
+      model.config =
+          train::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
+    });
     session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan, of which only the evaluation runs, and the data.
     session.together([&] {

@@ -66,7 +66,7 @@ void write(const CheckpointModel& model, const ModelWriter::Options& options) {
 }  // namespace
 
 int export_model(const CommandLine& line) {
-  const CheckpointModel model(line.input);
+  const CheckpointModel model(*line.catalogue, line.input);
   const ModelWriter::Options options = options_of(line, model);
   warn_of_lost_tokenizer(options.description.tokenizer);
   write(model, options);

@@ -104,7 +104,8 @@ int generate(const CommandLine& line) {
   // OpenMP ends the program where it is refused a thread.
   std::optional<train::ThreadTrial>(std::in_place, threads).reset();
   const train::KernelThreads kernels(threads);
-  const auto model = train::open_model(train::find_model(line.input));
+  const auto model =
+      train::open_model(*line.catalogue, train::find_model(*line.catalogue, line.input));
   const auto tokenizer = tokenizer_of(*model);
   const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
   const train::ModelDescription& description = model->description();

@@ -71,7 +71,7 @@ void write_new_file(const std::string& path, const std::string& toml) {
 
 int import_deepspeed(const CommandLine& line) {
   const DeepSpeedImport result = zero::import_deepspeed(
-      line.input,
+      line.catalogue->models, line.input,
       {.overrides = line.overrides,
        .launch_line = line.launch_line,
        .hf_defaults = line.hf_defaults,

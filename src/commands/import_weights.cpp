@@ -13,20 +13,21 @@
 namespace zero::commands {
 namespace {
 
-void require_model_folder(const std::string& folder) {
+void require_model_folder(const model::Catalogue& catalogue, const std::string& folder) {
   if (is_there(folder + "/config.json")) return;
   if (!is_folder(folder)) refuse(Exit::kInput, train::no_folder_text(folder));
   const bool stored = train::holds_checkpoints(folder);
   refuse(Exit::kInput, folder, ": holds no config.json; ",
          stored ? text("what it holds are checkpoints: begin with them by model.init_from=", folder)
-                : "name a folder with a GPT-2's config.json and model.safetensors");
+                : text("name a folder with a ", catalogue.titles(),
+                       "'s config.json and model.safetensors"));
 }
 
 }  // namespace
 
 int import_weights(const CommandLine& line) {
-  require_model_folder(line.input);
-  const train::ModelFolder model(line.input);
+  require_model_folder(*line.catalogue, line.input);
+  const train::ModelFolder model(*line.catalogue, line.input);
   train::import_model(model, line.second, version());
   std::printf("%s in %s: begin a training with model.init_from=%s\n", model.path().c_str(),
               line.second.c_str(), line.second.c_str());

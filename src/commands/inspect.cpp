@@ -194,12 +194,12 @@ Json comparison_json(const Comparison& found) {
 }  // namespace
 
 int inspect(const CommandLine& line) {
-  const auto one = train::open_tensors(line.input);
+  const auto one = train::open_tensors(*line.catalogue, line.input);
   if (line.second.empty()) {
     line.json ? show_json(*one) : show(*one);
     return 0;
   }
-  const auto other = train::open_tensors(line.second);
+  const auto other = train::open_tensors(*line.catalogue, line.second);
   const Comparison found = compare(*one, *other);
   if (line.json) {
     print_json(comparison_json(found));

@@ -217,7 +217,7 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
 }
 
 int plan(const CommandLine& line) {
-  const ConfigInput input = read_config_file(line.input, line.overrides);
+  const ConfigInput input = read_config_file(line.catalogue->models, line.input, line.overrides);
   for (const std::string& warning : input.warnings) warn(warning);
   const std::string unpinned = train::vain_pin_memory(input, !is_host(line) || drives_devices());
   if (!unpinned.empty()) warn(unpinned);

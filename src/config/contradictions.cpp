@@ -1,11 +1,9 @@
 #include <cmath>
 
-#include "src/config/nearest.hpp"
 #include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/model_sizes.hpp"
 
 namespace zero {
 namespace {
@@ -42,39 +40,6 @@ std::string uncountable_samples(const RunConfig& c) {
               " + 1 tokens are too many to count; write at most ", most);
 }
 
-std::string unknown_model(const RunConfig& c) {
-  if (c.model.name.empty() || find_model_size(c.model.name)) return kFine;
-  std::vector<std::string> names;
-  std::string all;
-  for (const ModelSize& size : model_sizes()) {
-    names.emplace_back(size.name);
-    all += (all.empty() ? "" : ", ") + names.back();
-  }
-  const std::string near = nearest_key(c.model.name, names);
-  return text("\"", c.model.name, "\" is no model; ",
-              near.empty() ? "write one of " + all : "did you mean \"" + near + "\"?");
-}
-
-std::string model_twice(const RunConfig& c) {
-  const ModelConfig& m = c.model;
-  const bool numbers = m.layers || m.width || m.heads || m.vocab_size || m.max_positions;
-  if (m.name.empty() || !numbers) return kFine;
-  return text("model.name = \"", m.name,
-              "\" already says the numbers of the model; remove the name or layers, width, heads, "
-              "vocab_size, max_positions");
-}
-
-std::string no_model(const RunConfig& c) {
-  if (!c.model.name.empty() || (c.model.layers && c.model.width && c.model.heads)) return kFine;
-  return "the model has no size; write model.name = \"gpt2\", or layers, width and heads";
-}
-
-std::string uneven_heads(const RunConfig& c) {
-  if (c.model.heads == 0 || c.model.width % c.model.heads == 0) return kFine;
-  return text("a width of ", c.model.width, " does not divide into ",
-              counted(c.model.heads, "head"), "; write a width that is a multiple of heads");
-}
-
 std::string no_tokenizer(const RunConfig& c) {
   if (!c.data.tokenizer.empty()) return kFine;
   return "missing; write \"bytes\", or a folder with vocab.json and merges.txt";
@@ -89,24 +54,6 @@ std::string synthetic_validation(const RunConfig& c) {
   const bool wanted = !c.data.validation.empty() || c.data.validation_fraction > 0;
   if (!wanted || c.data.train != "synthetic") return kFine;
   return "synthetic data is for measurement and has no validation; remove the validation";
-}
-
-bool has_size(const RunConfig& c) { return c.model.name.empty() || find_model_size(c.model.name); }
-
-std::string long_sequence(const RunConfig& c) {
-  if (!has_size(c)) return kFine;
-  const int64_t length = c.data.sequence_length, positions = model_size(c).max_positions;
-  if (length <= positions) return kFine;
-  return text("a sequence of ", counted(length, "token"), " in a model of ",
-              counted(positions, "position"), "; write sequence_length = ", positions, " or less");
-}
-
-std::string absent_block(const RunConfig& c) {
-  if (!has_size(c) || c.recompute.layers.empty()) return kFine;
-  const int64_t last = c.recompute.layers.back(), layers = model_size(c).layers;
-  if (layers == 0 || last < layers) return kFine;
-  return text("recompute names block ", last, " of a model of ", counted(layers, "block"),
-              ", counted from 0; write at most ", layers - 1);
 }
 
 std::string any_order_of_sums(const RunConfig& c) {
@@ -320,28 +267,6 @@ std::vector<Rule> session_rules() {
   };
 }
 
-std::vector<Rule> model_rules() {
-  return {
-      {.keys = {"model.name"}, .broken = unknown_model, .example = {"model.name = \"gpt5\""}},
-      {.keys = {"model.name", "model.layers", "model.width", "model.heads", "model.vocab_size",
-                "model.max_positions"},
-       .broken = model_twice,
-       .example = {"model.name = \"gpt2\"", "model.layers = 2"}},
-      {.keys = {"model.name", "model.layers", "model.width", "model.heads"},
-       .broken = no_model,
-       .example = {"model.name = \"\""}},
-      {.keys = {"model.heads", "model.width"},
-       .broken = uneven_heads,
-       .example = {"model.name = \"\"", "model.layers = 2", "model.heads = 4", "model.width = 30"}},
-      {.keys = {"data.sequence_length", "model.max_positions", "model.name"},
-       .broken = long_sequence,
-       .example = {"data.sequence_length = 2048"}},
-      {.keys = {"activation_checkpointing.recompute", "model.layers", "model.name"},
-       .broken = absent_block,
-       .example = {"activation_checkpointing.recompute = [0, 12]"}},
-  };
-}
-
 std::vector<Rule> number_rules() {
   return {
       {.keys = {"numerics.attention", "numerics.reproducible"},
@@ -356,23 +281,15 @@ std::vector<Rule> number_rules() {
   };
 }
 
-std::vector<Rule> join() {
-  std::vector<Rule> all = session_rules();
-  for (Rule& rule : model_rules()) all.push_back(std::move(rule));
-  for (Rule& rule : number_rules()) all.push_back(std::move(rule));
-  for (Rule& rule : optimizer_rules()) all.push_back(std::move(rule));
-  for (Rule& rule : wire_rules()) all.push_back(std::move(rule));
-  for (Rule& rule : schedule_rules()) all.push_back(std::move(rule));
-  for (Rule& rule : tier_rules()) all.push_back(std::move(rule));
-  for (Rule& rule : activation_rules()) all.push_back(std::move(rule));
-  for (Rule& rule : checkpoint_rules()) all.push_back(std::move(rule));
-  return all;
-}
-
 }  // namespace
 
-std::span<const Rule> rules() {
-  static const std::vector<Rule> all = join();
+std::vector<Rule> rules_for(const ModelConfig& model) {
+  std::vector<Rule> all;
+  for (auto& some :
+       {session_rules(), model_rules(model), number_rules(), optimizer_rules(), wire_rules(),
+        schedule_rules(), tier_rules(), activation_rules(), checkpoint_rules()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
   return all;
 }
 

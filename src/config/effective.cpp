@@ -5,7 +5,7 @@
 
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/model_sizes.hpp"
+#include "zero/config/model_table.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/config/units.hpp"
 
@@ -15,17 +15,18 @@ namespace {
 /// What each "auto" that other keys decide comes to, by its key.
 std::map<std::string, std::string> derived_values(const RunConfig& c) {
   std::map<std::string, std::string> values;
-  const auto add = [&values](bool automatic, const char* key, const char* source, auto number) {
+  const auto add = [&values](bool automatic, const std::string& key, std::string_view source,
+                             auto number) {
     if (automatic) values[key] = text("; derived from ", source, ": ", number);
   };
   const bool named = !c.model.name.empty();
-  const ModelSize size = model_size(c);
-  add(named, "model.layers", "model.name", size.layers);
-  add(named, "model.width", "model.name", size.width);
-  add(named, "model.heads", "model.name", size.heads);
-  add(named, "model.vocab_size", "model.name", size.vocab_size);
-  add(c.model.max_positions == 0, "model.max_positions",
-      named ? "model.name" : "data.sequence_length", size.max_positions);
+  const ModelNumbers numbers = model_numbers(c);
+  for (const ModelCount& count : family_of(c.model).counts) {
+    const bool automatic = c.model.numbers.count(count.name) == 0;
+    const std::string_view source = named ? "model.name" : count.source;
+    add(automatic && !source.empty(), text("model.", count.name), source,
+        numbers.count(count.name));
+  }
   const Schedule schedule = schedule_of(c);
   add(c.scheduler.warmup_max_lr == 0, "scheduler.warmup_max_lr", "optimizer.lr",
       schedule.config.warmup_max_lr);

@@ -1,6 +1,8 @@
 #include "src/config/fields.hpp"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "src/config/fixed_keys.hpp"
 #include "src/config/optimizer_rows.hpp"
@@ -101,16 +103,35 @@ void batch_fields(Table& table, RunConfig& c) {
   table.integer("steps_per_print", c.run.log_interval, {.low = 1}).alias_of = "run.log_interval";
 }
 
+/// Keys of the same name in several families are one.
+void number_fields(Table& table, const ModelTable& families, ModelConfig& c) {
+  std::vector<std::string_view> names;
+  for (const ModelFamily& family : families) names.push_back(family.name);
+  const auto get = [&c, names] {
+    const auto found = std::find(names.begin(), names.end(), c.family);
+    return found == names.end() ? 0 : int(found - names.begin());
+  };
+  const auto set = [&c, names](int i) { c.family = i == 0 ? "" : names[size_t(i)]; };
+  table.other("family", Choice{.names = names, .get = get, .set = set, .hint = ""});
+  std::set<std::string_view> known;
+  for (const ModelFamily& family : families) {
+    for (const auto& [key, range, otherwise, source] : family.counts) {
+      int64_t& place = c.numbers.counts.try_emplace(std::string(key), 0).first->second;
+      if (known.insert(key).second) table.integer(key, place, range);
+    }
+  }
+  for (const ModelFamily& family : families) {
+    for (const auto& [key, range, initial] : family.rates) {
+      double& place = c.numbers.rates.try_emplace(std::string(key), initial).first->second;
+      if (known.insert(key).second) table.real(key, place, range);
+    }
+  }
+}
+
 void model_fields(Table& table, ModelConfig& c) {
   table.section("model", kOurs);
   table.word("name", c.name);
-  table.choice("family", c.family, {"gpt2"});
-  table.integer("layers", c.layers, {.low = 1, .high = 10000, .automatic = true});
-  table.integer("width", c.width, {.low = 1, .high = 1 << 20, .automatic = true});
-  table.integer("heads", c.heads, {.low = 1, .high = 1 << 14, .automatic = true});
-  table.integer("vocab_size", c.vocab_size, {.low = 2, .high = 1 << 24, .automatic = true});
-  table.integer("max_positions", c.max_positions, {.low = 1, .high = 1 << 24, .automatic = true});
-  table.real("dropout", c.dropout, {.high = 1, .below_high = true});
+  if (c.table) number_fields(table, *c.table, c);
   table.word("init_from", c.init_from);
 }
 

@@ -2,28 +2,18 @@
 
 #include <array>
 #include <functional>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "zero/config/model_table.hpp"
+#include "zero/config/range.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {
-
-/// Legal values of a number. `automatic` says that "auto" is one too, kept as 0.
-struct Range {
-  double low = 0;
-  double high = 9e15;       ///< integers stay exact in a double
-  bool above_low = false;   ///< low itself is refused
-  bool below_high = false;  ///< high itself is refused
-  bool automatic = false;
-  bool maximum = false;        ///< "max" is legal too, kept as kMicroBatchMax
-  std::string_view hint = {};  ///< added to every refusal
-};
 
 /// One of some names; the enumerators count from 0 in the same order.
 struct Choice {
@@ -88,7 +78,8 @@ struct Field {
   std::string_view note = {};  ///< what inputs/keys.md adds
 };
 
-/// Every key of the input file, once, with the place in `config` that it fills.
+/// Every key of the input file, once, with the place in `config` that it fills. Gives the numbers
+/// of model.table's families that `config` has not yet their defaults.
 std::vector<Field> fields_of(RunConfig& config);
 
 /// Stores `value`; returns "" or what is wrong with it and what would work.

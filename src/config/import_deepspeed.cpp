@@ -95,9 +95,9 @@ Engine translate_accelerate(Translation& translation, const std::string& path,
 }
 
 /// What a run would say to the result, so that it is known here.
-void check(DeepSpeedImport& result, const std::string& name) {
+void check(const ModelTable& models, DeepSpeedImport& result, const std::string& name) {
   try {
-    for (const std::string& warning : read_config(result.toml, name).warnings) {
+    for (const std::string& warning : read_config(models, result.toml, name).warnings) {
       result.report.push_back("warning: " + warning);
     }
   } catch (const Error& error) {
@@ -107,9 +107,10 @@ void check(DeepSpeedImport& result, const std::string& name) {
 
 }  // namespace
 
-DeepSpeedImport import_deepspeed(const std::string& path, const ImportOptions& options) {
+DeepSpeedImport import_deepspeed(const ModelTable& models, const std::string& path,
+                                 const ImportOptions& options) {
   if (!is_line_of_text(path)) refuse(Exit::kUsage, "the file's name is no line of text");
-  Translation translation(options.unsupported, options.hf_defaults);
+  Translation translation(models, options);
   translation.give(options.overrides);
   translation.follow_launch_line(options.launch_line);
   Engine engine = Engine::deepspeed;
@@ -120,7 +121,7 @@ DeepSpeedImport import_deepspeed(const std::string& path, const ImportOptions& o
   }
   translation.complete(engine);
   DeepSpeedImport result = translation.take();
-  if (result.refused.empty() && result.needs.empty()) check(result, options.name);
+  if (result.refused.empty() && result.needs.empty()) check(models, result, options.name);
   return result;
 }
 

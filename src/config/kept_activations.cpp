@@ -2,15 +2,10 @@
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/model_sizes.hpp"
+#include "zero/config/model_table.hpp"
 
 namespace zero {
 namespace {
-
-int64_t layers_of(const RunConfig& config) {
-  const bool known = config.model.name.empty() || find_model_size(config.model.name);
-  return known ? model_size(config).layers : 0;
-}
 
 std::string blocks(int64_t count) { return count > 0 ? counted(count, "block") : "the blocks"; }
 
@@ -18,7 +13,7 @@ std::string blocks(int64_t count) { return count > 0 ? counted(count, "block") :
 
 std::string kept_activations(const RunConfig& config) {
   const Recompute& recompute = config.recompute;
-  const int64_t layers = layers_of(config), named = int64_t(recompute.layers.size());
+  const int64_t layers = block_count(config), named = int64_t(recompute.layers.size());
   switch (recompute.mode) {
     case Recompute::Mode::none:
       return text("recompute = \"none\" keeps every activation of ", blocks(layers));

@@ -17,6 +17,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/settings_error.hpp"
+#include "zero/config/model_table.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/config/units.hpp"
 
@@ -230,7 +231,7 @@ void derive_output(const std::string& file, RunConfig& config, Report& report) {
 }
 
 /// Of a path that cannot be read as a file, by the errno: why, and which file may be meant.
-std::string why_unread(const std::filesystem::path& path, int reason) {
+std::string why_unread(const ModelTable& models, const std::filesystem::path& path, int reason) {
   namespace fs = std::filesystem;
   constexpr size_t kLongestName = 80;
   if (reason == EISDIR) return "is a folder; name an input file in it";
@@ -247,16 +248,18 @@ std::string why_unread(const std::filesystem::path& path, int reason) {
   std::sort(stems.begin(), stems.end());
   const std::string near = nearest_key(path.stem().string(), stems);
   if (near.empty()) {
-    return "is not there; the first argument is an input file such as inputs/gpt2_nano.toml";
+    return text("is not there; the first argument is an input file such as ",
+                models.front().example_input);
   }
   return text("is not there; did you mean ", (path.parent_path() / (near + ".toml")).string(), "?");
 }
 
 }  // namespace
 
-ConfigInput read_config(std::string_view text, const std::string& file,
+ConfigInput read_config(const ModelTable& models, std::string_view text, const std::string& file,
                         std::span<const std::string> overrides, Writer writer) {
   ConfigInput input;
+  input.config.model.table = &models;
   Report report(file, writer);
   Reader reader(input.config, report);
   reader.read_text(text);
@@ -289,11 +292,11 @@ void ConfigInput::locate(const std::function<void()>& work) const {
   }
 }
 
-ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides,
-                             Writer writer) {
+ConfigInput read_config_file(const ModelTable& models, const std::string& path,
+                             std::span<const std::string> overrides, Writer writer) {
   const FileStart file = read_start(path, kTomlMaxBytes + 1);
-  if (file.reason != 0) refuse(Exit::kUsage, path, ": ", why_unread(path, file.reason));
-  return read_config(file.bytes, path, overrides, writer);
+  if (file.reason != 0) refuse(Exit::kUsage, path, ": ", why_unread(models, path, file.reason));
+  return read_config(models, file.bytes, path, overrides, writer);
 }
 
 }  // namespace zero

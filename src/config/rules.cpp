@@ -63,7 +63,7 @@ std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const 
 }
 
 void check_rules(const RunConfig& config, std::span<const Field> fields, Report& report) {
-  for (const Rule& rule : rules()) {
+  for (const Rule& rule : rules_for(config.model)) {
     const std::string what = rule.broken(config);
     if (!what.empty()) report.clash(rule.keys, what);
   }

@@ -7,17 +7,10 @@
 
 #include "src/config/fields.hpp"
 #include "src/config/report.hpp"
+#include "zero/config/rule.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero {
-
-/// Settings that are legal one by one and cannot stand together, or of which one is missing.
-struct Rule {
-  std::vector<std::string> keys;                        ///< all that the rule looks at
-  std::function<std::string(const RunConfig&)> broken;  ///< what is wrong; "" if nothing is
-  /// Lines of an input file that break it, the one that is reported last. Tests run them.
-  std::vector<std::string> example;
-};
 
 /// Keys that act only under a setting of another key.
 struct Condition {
@@ -32,8 +25,12 @@ struct Condition {
 std::vector<Rule> schedule_rules();
 std::vector<Condition> schedule_conditions();
 
-std::span<const Rule> rules();
-/// Those of rules() on how gradients travel between ranks.
+/// Those of [model], whatever its family.
+std::vector<Rule> model_rules(const ModelConfig& model);
+
+/// With those of the model's family.
+std::vector<Rule> rules_for(const ModelConfig& model);
+/// Those of rules_for() on how gradients travel between ranks.
 std::vector<Rule> wire_rules();
 std::span<const Condition> conditions();
 

@@ -3,9 +3,6 @@
 
 namespace zero::model {
 
-std::span<const Family* const> families() {
-  static const Family* const kFamilies[] = {&gpt2_family()};
-  return kFamilies;
-}
+Catalogue catalogue() { return Catalogue({&gpt2_family()}); }
 
 }  // namespace zero::model

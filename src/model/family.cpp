@@ -1,5 +1,7 @@
 #include "zero/model/family.hpp"
 
+#include <utility>
+
 #include "zero/base/error.hpp"
 
 namespace zero::model {
@@ -10,15 +12,25 @@ const Family& row(const Architecture& model) {
   return *model.family;
 }
 
-std::string joined(std::string_view Family::*member, const char* quote) {
+std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
+                   const char* quote) {
   std::string all;
-  for (const Family* family : families()) {
+  for (const Family* family : catalogue.families) {
     all += text(all.empty() ? "" : " or ", quote, family->*member, quote);
   }
   return all;
 }
 
 }  // namespace
+
+Catalogue::Catalogue(std::vector<const Family*> rows) : families(std::move(rows)) {
+  for (const Family* family : families) {
+    models.push_back(family->settings);
+    models.back().functions = family;
+  }
+}
+
+std::string Catalogue::titles() const { return joined(*this, &Family::title, ""); }
 
 graph::Graph forward(const Architecture& model, const ForwardOptions& options) {
   return row(model).forward(model, options);
@@ -40,15 +52,25 @@ std::string fact(const Architecture& model) { return row(model).fact(model); }
 
 std::string words(const Architecture& model) { return row(model).words(model); }
 
-Architecture architecture_in(HubConfig& config) {
-  config.compare_with(joined(&Family::hub_class, ""));
-  const std::string type = config.word_or("model_type", std::string(families().front()->hub_type));
-  for (const Family* family : families()) {
+Architecture architecture_of(const RunConfig& config) {
+  const Family* family = family_of(config.model).functions;
+  ZERO_REQUIRE(family, "a table of models without functions");
+  ModelNumbers numbers = model_numbers(config);
+  numbers.rates.insert(family->constants.begin(), family->constants.end());
+  for (auto& [name, rate] : numbers.rates) rate = float(rate);
+  return {.family = family, .numbers = std::move(numbers)};
+}
+
+Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
+  config.compare_with(joined(catalogue, &Family::hub_class, ""));
+  const std::string usual(catalogue.families.front()->hub_type);
+  const std::string type = config.word_or("model_type", usual);
+  for (const Family* family : catalogue.families) {
     if (family->hub_type != type) continue;
     config.compare_with(family->hub_class);
     return family->from_hub(config);
   }
-  config.fail("model_type", "only " + joined(&Family::hub_type, "\""));
+  config.fail("model_type", "only " + joined(catalogue, &Family::hub_type, "\""));
 }
 
 }  // namespace zero::model

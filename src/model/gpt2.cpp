@@ -168,6 +168,64 @@ std::vector<HubEntry> to_hub(const Gpt2& model, std::string_view dtype) {
           {"resid_pdrop", text(model.dropout)}};
 }
 
+std::string uneven_heads(const RunConfig& config) {
+  const ModelNumbers numbers = model_numbers(config);
+  const int64_t width = numbers.count("width"), heads = numbers.count("heads");
+  if (heads == 0 || width % heads == 0) return "";
+  return text("a width of ", width, " does not divide into ", counted(heads, "head"),
+              "; write a width that is a multiple of heads");
+}
+
+std::string long_sequence(const RunConfig& config) {
+  const int64_t length = config.data.sequence_length;
+  const int64_t positions = model_numbers(config).count("max_positions");
+  if (length <= positions) return "";
+  return text("a sequence of ", counted(length, "token"), " in a model of ",
+              counted(positions, "position"), "; write sequence_length = ", positions, " or less");
+}
+
+/// Sources of the sizes: the public checkpoints; DeepSpeed's ZeRO tutorial for the last two, whose
+/// vocabulary Megatron pads to 50304.
+ModelFamily settings() {
+  const auto bytes = [](const RunConfig&) -> int64_t { return 256; };
+  const auto length = [](const RunConfig& config) { return config.data.sequence_length; };
+  return {.name = "gpt2",
+          .example_input = "inputs/gpt2_nano.toml",
+          .counts = {{"layers", {.low = 1, .high = 10000, .automatic = true}},
+                     {"width", {.low = 1, .high = 1 << 20, .automatic = true}},
+                     {"heads", {.low = 1, .high = 1 << 14, .automatic = true}},
+                     {"vocab_size", {.low = 2, .high = 1 << 24, .automatic = true}, bytes},
+                     {"max_positions",
+                      {.low = 1, .high = 1 << 24, .automatic = true},
+                      length,
+                      "data.sequence_length"}},
+          .rates = {{"dropout", {.high = 1, .below_high = true}, 0.1}},
+          .sizes = {{"gpt2", {12, 768, 12, 50257, 1024}},
+                    {"gpt2-medium", {24, 1024, 16, 50257, 1024}},
+                    {"gpt2-large", {36, 1280, 20, 50257, 1024}},
+                    {"gpt2-xl", {48, 1600, 25, 50257, 1024}},
+                    {"gpt2_1.5b", {48, 1600, 16, 50304, 1024}},
+                    {"gpt2_10b", {50, 4096, 32, 50304, 1024}}},
+          .rules = {{.keys = {"model.heads", "model.width"},
+                     .broken = uneven_heads,
+                     .example = {"model.name = \"\"", "model.layers = 2", "model.heads = 4",
+                                 "model.width = 30"}},
+                    {.keys = {"data.sequence_length", "model.max_positions", "model.name"},
+                     .broken = long_sequence,
+                     .example = {"data.sequence_length = 2048"}}},
+          .blocks = {"layers"}};
+}
+
+/// On a host a block of the smallest one under a short table.
+Probe probe(bool on_gpu) {
+  if (on_gpu) {
+    return {Gpt2{.layers = 4, .width = 1600, .heads = 25, .vocabulary = 8192, .positions = 1024},
+            {.samples = 4, .length = 1024}};
+  }
+  return {Gpt2{.layers = 1, .width = 768, .heads = 12, .vocabulary = 4096, .positions = 256},
+          {.samples = 2, .length = 256}};
+}
+
 }  // namespace
 
 Gpt2::operator Architecture() const {
@@ -182,7 +240,8 @@ Gpt2::operator Architecture() const {
 
 const Family& gpt2_family() {
   static const Family kFamily{
-      .name = "gpt2",
+      .settings = settings(),
+      .constants = {{"epsilon", 1e-5}},
       .title = "GPT-2",
       .hub_type = "gpt2",
       .hub_class = "GPT2LMHeadModel",
@@ -204,7 +263,8 @@ const Family& gpt2_family() {
       .words = [](const Architecture& model) { return words_of(of(model)); },
       .from_hub = from_hub,
       .to_hub = [](const Architecture& model,
-                   std::string_view dtype) { return to_hub(of(model), dtype); }};
+                   std::string_view dtype) { return to_hub(of(model), dtype); },
+      .probe = probe};
   return kFamily;
 }
 

@@ -71,17 +71,18 @@ std::string banner(const std::string& version, Session& session, const Build& bu
                    const std::string& backend) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;
-  return text("zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ",
-              session.node_ranks(), " on host ", session.host(), ", ",
-              counted(session.threads(), "thread"), " each, collectives by ", backend,
-              "\nprocessor   ", processor_text(), "\n", device_lines(session), "libraries   ",
-              libraries_text(), "\nmodel       ", model::parameter_count(build.model),
-              " parameters, ", counted(build.model.numbers.count("layers"), "layer"), " of width ",
-              build.model.numbers.count("width"), ", ", name_of(request.compute), ", ZeRO stage ",
-              request.stage, request.reproducible ? ", reproducible" : "", "\nbatch       ",
-              counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"),
-              " = ", batch.micro, " x ", batch.accumulation, " x ",
-              counted(session.ranks(), "rank"), "\n");
+  const auto& [family, numbers] = build.model;
+  const int64_t layers = block_count(family->settings, numbers);
+  return text(
+      "zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ", session.node_ranks(),
+      " on host ", session.host(), ", ", counted(session.threads(), "thread"),
+      " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\n",
+      device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
+      model::parameter_count(build.model), " parameters, ", counted(layers, "layer"), " of width ",
+      numbers.count(kWidth), ", ", name_of(request.compute), ", ZeRO stage ", request.stage,
+      request.reproducible ? ", reproducible" : "", "\nbatch       ",
+      counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"), " = ",
+      batch.micro, " x ", batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
 }
 
 }  // namespace zero::train

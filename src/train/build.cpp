@@ -7,14 +7,12 @@
 #include "src/train/frozen_disk.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/settings_error.hpp"
-#include "zero/config/model_sizes.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/fuse.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/fused_product.hpp"
-#include "zero/model/gpt2.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/train/homes.hpp"
 
@@ -83,9 +81,10 @@ plan::Request request_of(const RunConfig& config, const Team& team, const BatchS
           .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
           .threads = team.threads,
           .wire_bf16 = config.communication_data_type == CommunicationDtype::bf16,
-          .sums_in_products = fuses_products(config, kernels::fuses_products()) &&
-                              sums_pay(compute_dtype(config), model_of(config).numbers.count("width"),
-                                       batch.micro * config.data.sequence_length),
+          .sums_in_products =
+              fuses_products(config, kernels::fuses_products()) &&
+              sums_pay(compute_dtype(config), model::architecture_of(config).numbers.count(kWidth),
+                       batch.micro * config.data.sequence_length),
           .overlap = zero.overlap_comm,
           .reduce_bucket_numel = zero.reduce_bucket_size,
           .gather_bucket_numel = zero.allgather_bucket_size,
@@ -136,16 +135,6 @@ Dtype compute_dtype(const RunConfig& config) {
   return config.bf16.enabled ? Dtype::bf16 : config.fp16.enabled ? Dtype::f16 : Dtype::f32;
 }
 
-model::Architecture model_of(const RunConfig& config) {
-  const ModelSize size = model_size(config);
-  return model::Gpt2{.layers = size.layers,
-                     .width = size.width,
-                     .heads = size.heads,
-                     .vocabulary = size.vocab_size,
-                     .positions = size.max_positions,
-                     .dropout = float(config.model.dropout)};
-}
-
 DataOptions data_options(const RunConfig& config) {
   return {.train = config.data.train,
           .validation = config.data.validation,
@@ -154,7 +143,7 @@ DataOptions data_options(const RunConfig& config) {
           .sequence_length = config.data.sequence_length,
           .max_train_samples = config.data.max_train_samples,
           .max_validation_samples = config.data.max_validation_samples,
-          .vocab_size = model::data_form(model_of(config)).vocabulary,
+          .vocab_size = model::data_form(model::architecture_of(config)).vocabulary,
           .seed = uint64_t(config.run.seed)};
 }
 
@@ -179,7 +168,9 @@ bool is_saved(const RunConfig& config) {
 }
 
 Build build(const RunConfig& config, const Team& team, double streamed_share) {
-  Build made{.model = model_of(config), .batch = resolve_batch(config, team.ranks), .plan = {}};
+  Build made{.model = model::architecture_of(config),
+             .batch = resolve_batch(config, team.ranks),
+             .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, team, made.batch);
   request.streamed_share = streamed_share;
@@ -201,16 +192,16 @@ int64_t Build::disk_bytes() const {
 
 int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
   const BatchSizes batch = resolve_batch(config, team.ranks);
-  return plan::staged_units_for(request_of(config, team, batch),
-                                training_graph(config, model_of(config), team, batch.micro),
-                                machine);
+  return plan::staged_units_for(
+      request_of(config, team, batch),
+      training_graph(config, model::architecture_of(config), team, batch.micro), machine);
 }
 
 double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
   const BatchSizes batch = resolve_batch(config, team.ranks);
-  return plan::streamed_share_for(request_of(config, team, batch),
-                                  training_graph(config, model_of(config), team, batch.micro),
-                                  machine);
+  return plan::streamed_share_for(
+      request_of(config, team, batch),
+      training_graph(config, model::architecture_of(config), team, batch.micro), machine);
 }
 
 std::string idle_threshold(const RunConfig& config, const plan::Plan& plan) {

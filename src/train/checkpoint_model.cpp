@@ -7,13 +7,15 @@
 namespace zero::train {
 namespace {
 
-ModelDescription description_of(const StoredCheckpoint& checkpoint) {
+ModelDescription description_of(const model::Catalogue& catalogue,
+                                const StoredCheckpoint& checkpoint) {
   const std::string& words = checkpoint.fact(kDescriptionFact);
   if (words.empty()) {
     refuse(Exit::kInput, checkpoint.folder(), ": does not say what model it is of; a resume of ",
            "its run writes one that does");
   }
-  ModelDescription description = parse_description(words, checkpoint.folder() + ": its model");
+  ModelDescription description =
+      parse_description(catalogue, words, checkpoint.folder() + ": its model");
   const std::string& tokenizer = checkpoint.fact(kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
   return description;
@@ -21,8 +23,8 @@ ModelDescription description_of(const StoredCheckpoint& checkpoint) {
 
 }  // namespace
 
-CheckpointModel::CheckpointModel(const std::string& folder)
-    : checkpoint_(folder), description_(description_of(checkpoint_)) {
+CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder)
+    : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
   match();
 }
 

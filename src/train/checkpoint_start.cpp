@@ -11,8 +11,9 @@
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_layout.hpp"
 #include "zero/base/path.hpp"
-#include "zero/config/read_config.hpp"
+#include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/files.hpp"
 #include "zero/train/stored_checkpoint.hpp"
@@ -44,9 +45,12 @@ const char* place_of(const RunConfig& config) {
 /// What checkpoint.dir was in a run; "" if `folder` is none, or the run has named nothing.
 std::string named_folder(const std::string& folder, Exit exit) {
   const std::string settings = folder + "/effective.toml";
-  return is_there(settings, exit)
-             ? read_config_file(settings, {}, Writer::run).config.checkpoint.dir
-             : "";
+  if (!is_there(settings, exit)) return "";
+  for (const TomlEntry& entry : parse_toml(read_whole(settings, int64_t(kTomlMaxBytes))).entries) {
+    const std::string* named = std::get_if<std::string>(&entry.value);
+    if (entry.key == "checkpoint.dir" && named) return *named;
+  }
+  return "";
 }
 
 }  // namespace

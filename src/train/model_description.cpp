@@ -35,9 +35,10 @@ std::string tokenizer_in(const std::string& folder) {
 
 }  // namespace
 
-ModelDescription parse_description(std::string_view content, const std::string& name) {
+ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
+                                   const std::string& name) {
   model::HubConfig settings(content, name);
-  const model::Architecture model = model::architecture_in(settings);
+  const model::Architecture model = model::architecture_in(catalogue, settings);
   const int64_t positions = model::data_form(model).positions;
   const std::string dtype = settings.word_or("dtype", settings.word_or("torch_dtype", "float32"));
   const bool bytes = settings.word_or("zeroapp.tokenizer", "") == "bytes";
@@ -50,9 +51,10 @@ ModelDescription parse_description(std::string_view content, const std::string& 
       .evaluation_micro = settings.count_or("zeroapp.evaluation_micro_batch_size", 1'000'000, 0)};
 }
 
-ModelDescription read_description(const std::string& folder) {
+ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder) {
   const std::string path = folder + "/config.json";
-  ModelDescription description = parse_description(read_whole(path, kConfigBytesMax), path);
+  ModelDescription description =
+      parse_description(catalogue, read_whole(path, kConfigBytesMax), path);
   if (description.tokenizer.empty()) description.tokenizer = tokenizer_in(folder);
   return description;
 }

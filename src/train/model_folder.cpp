@@ -78,8 +78,8 @@ std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph)
   return tensors;
 }
 
-ModelFolder::ModelFolder(const std::string& path)
-    : path_(path), description_(read_description(path)) {
+ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& path)
+    : path_(path), description_(read_description(catalogue, path)) {
   open_files();
   match();
   for (const model::StoredCopy& copy : description_.model.family->stored.copies) match(copy);

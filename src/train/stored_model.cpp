@@ -35,7 +35,7 @@ void load(const StoredModel& model, const StateView& view, const IsSharded& is_s
 
 }  // namespace
 
-std::string find_model(const std::string& folder) {
+std::string find_model(const model::Catalogue& catalogue, const std::string& folder) {
   for (const std::string& place : {folder, folder + "/model"}) {
     if (is_there(place + "/config.json")) return place;
   }
@@ -43,23 +43,25 @@ std::string find_model(const std::string& folder) {
   if (holds_checkpoints(folder)) return StoredCheckpoint(folder).folder();
   refuse(Exit::kInput, folder, ": holds no trained model: neither config.json nor model/ nor ",
          "checkpoints - name a run, train with export.at_end=true, or name a folder with a ",
-         "GPT-2's config.json and model.safetensors");
+         catalogue.titles(), "'s config.json and model.safetensors");
 }
 
-std::unique_ptr<StoredModel> open_model(const std::string& found) {
-  if (is_there(found + "/config.json")) return std::make_unique<ModelFolder>(found);
-  return std::make_unique<CheckpointModel>(found);
+std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
+                                        const std::string& found) {
+  if (is_there(found + "/config.json")) return std::make_unique<ModelFolder>(catalogue, found);
+  return std::make_unique<CheckpointModel>(catalogue, found);
 }
 
-std::unique_ptr<StoredModel> open_model(Session& session, const std::string& folder) {
+std::unique_ptr<StoredModel> open_model(Session& session, const model::Catalogue& catalogue,
+                                        const std::string& folder) {
   std::string found;
   // A run that is still alive may save meanwhile.
   session.together([&] {
-    if (session.is_first()) found = find_model(folder);
+    if (session.is_first()) found = find_model(catalogue, folder);
   });
   found = session.peers().share(found)[0];
   std::unique_ptr<StoredModel> model;
-  session.together([&] { model = open_model(found); });
+  session.together([&] { model = open_model(catalogue, found); });
   return model;
 }
 

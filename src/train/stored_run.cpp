@@ -29,12 +29,15 @@ std::string override_of(std::span<const std::string> overrides, const std::strin
 /// validation data are, they are named twice.
 std::string composed_input(const ModelDescription& description,
                            std::span<const std::string> overrides) {
-  const ModelNumbers& model = description.model.numbers;
+  const auto& [family, numbers] = description.model;
   std::string input =
-      text("train_micro_batch_size_per_gpu = 1\n[run]\nsteps = 1\n",
-           "[model]\nlayers = ", model.count("layers"), "\nwidth = ", model.count("width"),
-           "\nheads = ", model.count("heads"), "\nvocab_size = ", model.count("vocab_size"),
-           "\nmax_positions = ", model.count("max_positions"), "\ndropout = 0.0\n[data]\n");
+      text("train_micro_batch_size_per_gpu = 1\n[run]\nsteps = 1\n[model]\nfamily = ",
+           to_text(TomlValue(std::string(family->settings.name))), "\n");
+  for (const ModelCount& count : family->settings.counts) {
+    input += text(count.name, " = ", numbers.count(count.name), "\n");
+  }
+  for (const ModelRate& rate : family->settings.rates) input += text(rate.name, " = 0.0\n");
+  input += "[data]\n";
   if (override_of(overrides, "data.sequence_length").empty()) {
     input += text("sequence_length = ", description.sequence_length, "\n");
   }
@@ -89,7 +92,8 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
 
 }  // namespace
 
-RunConfig evaluation_config(const StoredModel& model, std::span<const std::string> overrides) {
+RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
+                            std::span<const std::string> overrides) {
   const ModelDescription& description = model.description();
   StoredModel::Settings settings = model.settings();
   if (settings.text.empty()) {
@@ -97,11 +101,12 @@ RunConfig evaluation_config(const StoredModel& model, std::span<const std::strin
                 .text = composed_input(description, overrides)};
   }
   RunConfig config =
-      read_config(settings.text, settings.name, for_this_evaluation(overrides), Writer::run).config;
+      read_config(models, settings.text, settings.name, for_this_evaluation(overrides), Writer::run)
+          .config;
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }
-  require_same_model(model, model_of(config));
+  require_same_model(model, model::architecture_of(config));
   drop_training(config, description.evaluation_micro);
   return config;
 }

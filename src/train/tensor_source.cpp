@@ -51,7 +51,8 @@ class CheckpointTensors : public TensorSource {
 
 class ModelTensors : public TensorSource {
  public:
-  explicit ModelTensors(const std::string& folder) : model_(folder) {
+  ModelTensors(const model::Catalogue& catalogue, const std::string& folder)
+      : model_(catalogue, folder) {
     for (const auto& [name, shape] : stored_tensors(stored_graph(model_.description().model))) {
       tensors_.push_back({text(kModelPart, kSavedPrefix, name), model_.dtype_of(name), shape});
     }
@@ -133,12 +134,13 @@ double distance(float one, float other) {
 
 }  // namespace
 
-std::unique_ptr<TensorSource> open_tensors(const std::string& folder) {
+std::unique_ptr<TensorSource> open_tensors(const model::Catalogue& catalogue,
+                                           const std::string& folder) {
   if (is_there(folder + "/config.json")) {
     return std::make_unique<ModelTensors>(folder);
   }
   if (holds_checkpoints(folder)) return std::make_unique<CheckpointTensors>(folder);
-  return std::make_unique<ModelTensors>(find_model(folder));
+  return std::make_unique<ModelTensors>(catalogue, find_model(catalogue, folder));
 }
 
 TensorStatistics statistics_of(const TensorSource& source, const Tensor& tensor) {

@@ -9,6 +9,7 @@
 
 #include "src/config/import/rules.hpp"
 #include "tests/config/settings.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/config/import_deepspeed.hpp"
 
@@ -34,7 +35,7 @@ int for_each_key(Check check) {
 }
 
 bool is_key_here(const std::string& name) {
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   for (const Field& field : fields_of(config)) {
     if (field.key == name) return true;
   }

@@ -9,6 +9,7 @@
 
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
+#include "tests/support/models.hpp"
 #include "zero/config/steps.hpp"
 
 namespace zero {
@@ -35,7 +36,7 @@ TEST(EffectiveToml, HasEveryKeyAndOneOriginForTwoNamesOfASetting) {
   const std::string text = effective_toml(input);
   EXPECT_THAT(text, HasSubstr("steps_per_print = 7  # in.toml:4\n"));
   EXPECT_THAT(text, HasSubstr("log_interval = 7  # in.toml:4\n"));
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   EXPECT_EQ(parse_toml(text).entries.size(), fields_of(config).size());
 }
 
@@ -58,7 +59,7 @@ TEST(EffectiveToml, OfARunByEpochsReadsBackAsOne) {
 /// A legal file of a few drawn settings: one that contradicts the others is left out.
 ConfigInput drawn_input(std::mt19937& random) {
   const auto below = [&random](size_t n) { return size_t(random() % n); };
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   const std::vector<Field> fields = fields_of(config);
   Lines lines;
   for (int i = 0; i < 40; ++i) {
@@ -80,7 +81,8 @@ TEST(EffectiveToml, OfTwoHundredDrawnConfigurationsReadsBackTheSame) {
     const std::string text = effective_toml(input);
     const ConfigInput again = read_config(text, "effective.toml");
     EXPECT_TRUE(again.config == input.config) << text;
-    RunConfig plain = RunConfig();
+    RunConfig plain = testing_support::unset_config();
+    fields_of(plain);
     plain.model.name = "gpt2", plain.data.train = "t.txt", plain.run.steps = 10;
     plain.run.output = "runs/in";
     changed += !(input.config == plain);

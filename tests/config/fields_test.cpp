@@ -16,6 +16,7 @@
 #include "src/config/import/rules.hpp"
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/tree_folder.hpp"
 
 namespace zero {
@@ -27,7 +28,7 @@ using testing::HasSubstr;
 /// Calls check(field) with the place of every key.
 template <class Check>
 int for_each_key(Check check) {
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   const std::vector<Field> fields = fields_of(config);
   for (const Field& field : fields) check(field);
   return int(fields.size());
@@ -52,7 +53,7 @@ TEST(EveryKey, StandsOnceAndWithItsSection) {
   std::set<std::string> keys;
   std::set<std::string_view> ended;
   std::string_view section;
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   const std::vector<Field> fields = fields_of(config);
   for (const Field& field : fields) {
     EXPECT_TRUE(keys.insert(field.key).second) << field.key;
@@ -183,7 +184,7 @@ std::string content(const std::string& path) {
 std::string names_without_twin(const DeepSpeedKeys& keys) {
   std::istringstream names{std::string(keys.names)};
   std::string left;
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   const std::vector<Field> fields = fields_of(config);
   for (std::string name; names >> name;) {
     const std::string here = same_key(text(keys.section, keys.section.empty() ? "" : ".", name));

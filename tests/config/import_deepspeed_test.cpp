@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"

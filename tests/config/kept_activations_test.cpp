@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/config/settings.hpp"
+#include "tests/support/models.hpp"
 
 namespace zero {
 namespace {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "src/config/fields.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
@@ -54,7 +55,8 @@ std::string content(const std::string& path) {
 }
 
 TEST(ReferenceInput, ReadsAsTheDefaults) {
-  RunConfig defaults;
+  RunConfig defaults = testing_support::unset_config();
+  fields_of(defaults);
   defaults.model.name = "gpt2";
   defaults.data.train = "synthetic";
   defaults.run.steps = 100;
@@ -63,7 +65,7 @@ TEST(ReferenceInput, ReadsAsTheDefaults) {
 }
 
 TEST(ReferenceInput, ListsEveryKeyOnceAtItsDefaultAndNoOther) {
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   std::map<std::string, std::string> defaults, listed;
   for (const Field& field : fields_of(config)) {
     EXPECT_TRUE(defaults.emplace(field.key, to_text(value_of(field))).second) << field.key;

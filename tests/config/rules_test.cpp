@@ -7,6 +7,7 @@
 
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
+#include "tests/support/models.hpp"
 
 namespace zero {
 namespace {
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 
 /// "key = value" with the first legal value that is neither the default nor nothing.
 std::string another_setting(const std::string& key) {
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   for (const Field& field : fields_of(config)) {
     if (field.key != key) continue;
     const TomlValue unset = value_of(field);
@@ -30,7 +31,7 @@ std::string another_setting(const std::string& key) {
 }
 
 TEST(Contradictions, EveryRowIsRefusedAtTheLastLineOfItsExample) {
-  for (const Rule& rule : rules()) {
+  for (const Rule& rule : rules_for(testing_support::unset_config().model)) {
     const Lines file = complete(rule.example);
     const std::string key = key_of(rule.example.back());
     EXPECT_THAT(rule.keys, testing::Contains(key));
@@ -41,7 +42,7 @@ TEST(Contradictions, EveryRowIsRefusedAtTheLastLineOfItsExample) {
 }
 
 TEST(Contradictions, EveryRowIsRefusedOnTheCommandLine) {
-  for (const Rule& rule : rules()) {
+  for (const Rule& rule : rules_for(testing_support::unset_config().model)) {
     const std::string error = error_of(complete({}), as_overrides(rule.example));
     const std::string key = key_of(rule.example.back());
     EXPECT_TRUE(says(error, "command line: " + key + ": ")) << key << "\n" << error;
@@ -49,7 +50,7 @@ TEST(Contradictions, EveryRowIsRefusedOnTheCommandLine) {
 }
 
 TEST(Contradictions, EveryRowSaysWhatWouldWork) {
-  for (const Rule& rule : rules()) {
+  for (const Rule& rule : rules_for(testing_support::unset_config().model)) {
     EXPECT_THAT(error_of(complete(rule.example)),
                 testing::AnyOf(HasSubstr("write "), HasSubstr("remove "), HasSubstr("did you mean"),
                                HasSubstr("set one"), HasSubstr("swap")));

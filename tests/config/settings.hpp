@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/models.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 

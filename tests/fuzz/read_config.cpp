@@ -5,6 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/config/effective.hpp"
+#include "zero/config/model_table.hpp"
 
 namespace zero {
 namespace {
@@ -18,18 +19,47 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
+/// As the program's, with a second family.
+const ModelTable& models() {
+  const Range any{.low = 1, .high = 1 << 24, .automatic = true};
+  const auto bytes = [](const RunConfig&) -> int64_t { return 256; };
+  const auto length = [](const RunConfig& config) { return config.data.sequence_length; };
+  const std::vector<ModelCount> counts = {{"layers", any},
+                                          {"width", any},
+                                          {"heads", any},
+                                          {"vocab_size", any, bytes},
+                                          {"max_positions", any, length, "data.sequence_length"}};
+  static const ModelTable table = {{.name = "gpt2",
+                                    .example_input = "inputs/gpt2_nano.toml",
+                                    .counts = counts,
+                                    .rates = {{"dropout", {.high = 1, .below_high = true}, 0.1}},
+                                    .sizes = {{"gpt2", {12, 768, 12, 50257, 1024}},
+                                              {"gpt2_1.5b", {48, 1600, 16, 50304, 1024}},
+                                              {"gpt2_10b", {50, 4096, 32, 50304, 1024}}},
+                                    .rules = {},
+                                    .blocks = {"layers"}},
+                                   {.name = "other",
+                                    .example_input = "",
+                                    .counts = {{"layers", any}, {"arches", any}},
+                                    .rates = {},
+                                    .sizes = {{"long", {2, 3}}},
+                                    .rules = {},
+                                    .blocks = {"layers"}}};
+  return table;
+}
+
 void check(std::string_view bytes) {
   std::vector<std::string> overrides = split(bytes);
   const std::string file = overrides.front();
   overrides.erase(overrides.begin());
   ConfigInput input;
   try {
-    input = read_config(file, "fuzz.toml", overrides);
+    input = read_config(models(), file, "fuzz.toml", overrides);
   } catch (const Error& error) {
     ZERO_REQUIRE(error.exit() == Exit::kUsage, error.what());
     return;
   }
-  const ConfigInput again = read_config(effective_toml(input), "effective.toml");
+  const ConfigInput again = read_config(models(), effective_toml(input), "effective.toml");
   ZERO_REQUIRE(again.config == input.config, "the effective configuration is another");
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "tests/support/models.hpp"
 #include "zero/train/build.hpp"
 #include "zero/train/state_view.hpp"
 
@@ -12,13 +13,9 @@ namespace zero::train::testing {
 /// A vocabulary of 100 is padded to 128 rows.
 inline RunConfig tiny(int64_t stage, Dtype compute = Dtype::f32) {
   RunConfig config;
-  config.model = {.name = "",
-                  .layers = 2,
-                  .width = 64,
-                  .heads = 2,
-                  .vocab_size = 100,
-                  .dropout = 0,
-                  .init_from = ""};
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 2}, {"width", 64}, {"heads", 2}, {"vocab_size", 100}},
+       .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 16;
   config.run.steps = 1;

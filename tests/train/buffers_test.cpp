@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/train/plan_report.hpp"
 
@@ -14,7 +15,8 @@ constexpr Team kAlone{.ranks = 1};
 /// Of 21 units, with states on disk.
 RunConfig on_disk(int64_t buffers = 0) {
   RunConfig config;
-  config.model = {.name = "", .layers = 20, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 20}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 32;
   config.run.steps = 1;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/kernels/fused_product.hpp"
@@ -15,7 +16,8 @@ using ::testing::HasSubstr;
 
 RunConfig tiny() {
   RunConfig config;
-  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 3}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 16;
   config.run.steps = 10;
@@ -82,14 +84,14 @@ TEST(Build, RefusesAHomeOfActivationsWhereNoneWouldLeave) {
   config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
   config.offload_activations = {.offload = Home::cpu, .nvme_path = ""};
   EXPECT_EQ(build(config, {}).plan.request.activation_home, plan::Tier::host);
-  config.model.layers = 2;
+  config.model.numbers.counts["layers"] = 2;
   const auto refusal = [&] {
     return testing_support::refusal_of(Exit::kUsage, [&] { build(config, {}); });
   };
   EXPECT_THAT(refusal(), HasSubstr("write buffer_count = 1"));
   config.offload_activations.buffer_count = 1;
   EXPECT_GT(build(config, {}).plan.arena_bytes[size_t(plan::Tier::host)], 0);
-  config.model.layers = 1;
+  config.model.numbers.counts["layers"] = 1;
   EXPECT_THAT(refusal(), HasSubstr("write offload = \"none\""));
 }
 
@@ -177,7 +179,7 @@ TEST(Build, RefusesByTheKeysWhatRanksMakeImpossible) {
   config.train_batch_size = 7;
   EXPECT_EQ(key_refused(config, {.ranks = 3}), "train_batch_size");
   config = tiny();
-  config.model.layers = 1;
+  config.model.numbers.counts["layers"] = 1;
   config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
   config.offload_activations = {.offload = Home::cpu, .nvme_path = ""};
   EXPECT_EQ(key_refused(config, {}), "activation_checkpointing.offload");

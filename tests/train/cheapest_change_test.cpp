@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "zero/base/error.hpp"
 #include "zero/train/plan_report.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 /// 16 samples a step, all in one micro-batch on one rank; two micro-batches of 8 on two.
 RunConfig tiny() {
   RunConfig config;
-  config.model = {.name = "", .layers = 2, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 2}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 32;
   config.run.steps = 1;
@@ -119,8 +121,8 @@ int64_t host(const Build& build) { return host_bytes(build); }
 /// rests there now and a little more.
 RunConfig on_host() {
   RunConfig config = tiny();
-  config.model.layers = 6;
-  config.model.width = 192;
+  config.model.numbers.counts["layers"] = 6;
+  config.model.numbers.counts["width"] = 192;
   config.zero.stage = 3;
   config.zero.stage3_max_reuse_distance = 0;
   config.offload_optimizer.device = Home::cpu;
@@ -233,7 +235,7 @@ TEST(CheapestChange, KeepsNoCopyForSavesWhereThatIsWhatDoesNotFit) {
 
 TEST(CheapestChange, MovesActivationsFromTheHostToADisk) {
   RunConfig config = tiny();
-  config.model.layers = 4;
+  config.model.numbers.counts["layers"] = 4;
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.offload = Home::cpu;
   EXPECT_EQ(change_text(config,
@@ -260,7 +262,7 @@ TEST(CheapestChange, ReplacesTheOlderKeyForActivationsOnTheHost) {
 
 TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {
   RunConfig config = tiny();
-  config.model.layers = 4;
+  config.model.numbers.counts["layers"] = 4;
   const Fits fits = [](const Build& build) {
     return build.plan.request.activation_home == plan::Tier::host || build.plan.request.ranks > 1;
   };
@@ -271,7 +273,7 @@ TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {
   config.recompute.mode = Recompute::Mode::full;
   EXPECT_EQ(cheapest_change(config, {.ranks = 1}, fits)->text,
             "activation_checkpointing.offload=cpu");
-  config.model.layers = 2;
+  config.model.numbers.counts["layers"] = 2;
   EXPECT_EQ(cheapest_change(config, {.ranks = 1}, fits)->text, "--ranks 2") << "none would leave";
 }
 

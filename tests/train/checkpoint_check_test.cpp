@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "io/checkpoint/file_digest.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/rank_states.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/io/files/input_file.hpp"
@@ -96,7 +97,7 @@ TEST_F(CheckpointChecks, ReadEachByteOnceOnAllRanksTogether) {
 /// At stage 3, where no rank holds what another does, by as many ranks as have saved.
 TEST_F(CheckpointChecks, FillStatesByTheSameReads) {
   RunConfig config = testing::tiny(3, Dtype::bf16);
-  config.model.vocab_size = 40000;
+  config.model.numbers.counts["vocab_size"] = 40000;
   const Build made = build(config, {peers.ranks(), 1});
   save_once([&](Store& to) {
     testing::RankStates saved(made.plan);

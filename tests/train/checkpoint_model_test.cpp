@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 
@@ -62,7 +63,7 @@ class CheckpointModels : public ::testing::Test {
 
 TEST_F(CheckpointModels, AreReadFromMastersWhereThereAreAny) {
   save(facts("data/words"), true);
-  const CheckpointModel model(place_.path());
+  const CheckpointModel model(testing_support::catalogue(), place_.path());
   EXPECT_EQ(model.description().compute, Dtype::bf16);
   EXPECT_EQ(model.description().tokenizer, "data/words");
   EXPECT_EQ(model.dtype_of("wte.weight"), Dtype::f32);
@@ -74,7 +75,7 @@ TEST_F(CheckpointModels, AreReadFromMastersWhereThereAreAny) {
 
 TEST_F(CheckpointModels, AreReadFromWeightsAlone) {
   save(facts("bytes"), false);
-  const CheckpointModel model(place_.path());
+  const CheckpointModel model(testing_support::catalogue(), place_.path());
   EXPECT_EQ(model.dtype_of("wte.weight"), Dtype::bf16);
   EXPECT_EQ(model.description().tokenizer, "") << "tokens of a file that brings its own";
   std::vector<float> row(1);
@@ -84,14 +85,18 @@ TEST_F(CheckpointModels, AreReadFromWeightsAlone) {
 
 TEST_F(CheckpointModels, OfAnotherModelThanTheySayAreRefused) {
   save(facts("bytes"), false, 11);
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { CheckpointModel open(place_.path()); }),
-              HasSubstr("wte.weight: expected [10, 8], found [11, 8]"));
+  EXPECT_THAT(
+      refusal_of(Exit::kInput,
+                 [&] { CheckpointModel open(testing_support::catalogue(), place_.path()); }),
+      HasSubstr("wte.weight: expected [10, 8], found [11, 8]"));
 }
 
 TEST_F(CheckpointModels, ThatSayNothingAreRefused) {
   save({}, false);
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { CheckpointModel open(place_.path()); }),
-              HasSubstr("does not say what model"));
+  EXPECT_THAT(
+      refusal_of(Exit::kInput,
+                 [&] { CheckpointModel open(testing_support::catalogue(), place_.path()); }),
+      HasSubstr("does not say what model"));
 }
 
 }  // namespace

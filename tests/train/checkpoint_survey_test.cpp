@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 #include "zero/train/model_import.hpp"
@@ -151,7 +152,8 @@ TEST_F(Surveys, LookAtOneStepAlone) {
 TEST_F(Surveys, KnowThatWeightsAloneAreNotGoneOnFrom) {
   const TempFolder place("survey-weights");
   write_small_model(small_options(place.path() + "/model", Dtype::f32));
-  import_model(ModelFolder(place.path() + "/model"), place.path() + "/root", "a test");
+  import_model(ModelFolder(testing_support::catalogue(), place.path() + "/model"),
+               place.path() + "/root", "a test");
   const Survey found = survey(SurveyDepth::blocks, place.path() + "/root");
   ASSERT_EQ(found.steps.size(), 1u);
   EXPECT_TRUE(found.steps[0].weights_only);

@@ -14,6 +14,7 @@
 #include "src/train/checkpoint_payload.hpp"
 #include "src/train/checkpoint_reader.hpp"
 #include "tests/support/held_state.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/rank_states.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
@@ -143,7 +144,8 @@ void require_written(const plan::Plan& plan, LivePayload& live, Payload& payload
 TEST(CheckpointPayload, FilesHoldItsPieces) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16}) {
     RunConfig config = tiny(2, compute);
-    config.model.vocab_size = 3000;  // 96,000 elements a rank: more than are joined at a time
+    config.model.numbers.counts["vocab_size"] =
+        3000;  // 96,000 elements a rank: more than are joined at a time
     const Build made = build(config, {2, 1});
     testing::Held held(made.plan, 1);
     uint32_t value = 0;  // of no period that a piece might have
@@ -217,9 +219,9 @@ TEST(CheckpointState, OfAnyRanksAndStageFillsAnyOthersBitForBit) {
 TEST(CheckpointManifest, ThatNoProgramWouldReadIsRefusedBeforeTraining) {
   RunConfig config = tiny(3, Dtype::bf16);
   require_readable_manifest(build(config, {2, 1}).plan, false, {});
-  config.model.width = 49152;
-  config.model.heads = 512;
-  config.model.layers = 24;
+  config.model.numbers.counts["width"] = 49152;
+  config.model.numbers.counts["heads"] = 512;
+  config.model.numbers.counts["layers"] = 24;
   const plan::Plan plan = build(config, {2, 1}).plan;
   const std::string refused = testing_support::refusal_of(
       Exit::kUsage, [&] { require_readable_manifest(plan, false, {}); });

@@ -6,6 +6,7 @@
 
 #include "src/train/checkpoint_payload.hpp"
 #include "tests/support/held_state.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/align.hpp"
@@ -23,7 +24,7 @@ constexpr Homes kAll = {Home::nvme, Home::nvme}, kStates = {Home::nvme, Home::no
 
 RunConfig config_of(Homes homes, Dtype compute) {
   RunConfig config = tiny(3, compute);
-  config.model.vocab_size = 3000;  // pieces of many blocks
+  config.model.numbers.counts["vocab_size"] = 3000;  // pieces of many blocks
   config.zero.stage3_param_persistence_threshold = 0;
   config.offload_optimizer.device = homes.states;
   config.offload_param.device = homes.parameters;

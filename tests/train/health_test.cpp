@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "tests/support/models.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -13,8 +15,8 @@ class Health : public testing::Test {
  protected:
   std::string broken_by(float gradient, GradientDtype kept_in) {
     RunConfig config;
-    config.model = {
-        .name = "", .layers = 1, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
+    config.model = testing_support::model_config(
+        {.counts = {{"layers", 1}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
     config.data.train = "synthetic";
     config.data.sequence_length = 16;
     config.run.steps = 1;

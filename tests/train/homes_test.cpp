@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/train/plan_report.hpp"
 
@@ -20,7 +21,8 @@ constexpr int64_t kPlenty = int64_t(1) << 40;
 /// disk needs less host memory, for its window, than states there do.
 RunConfig free_to_choose() {
   RunConfig config;
-  config.model = {.name = "", .layers = 9, .width = 256, .heads = 2, .dropout = 0, .init_from = ""};
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 9}, {"width", 256}, {"heads", 2}}, .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 32;
   config.run.steps = 1;

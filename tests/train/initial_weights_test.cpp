@@ -17,7 +17,7 @@ constexpr int kRanks = 4;
 
 Build tiny_build(int64_t stage, bool bf16) {
   RunConfig config = testing::tiny(stage, bf16 ? Dtype::bf16 : Dtype::f32);
-  config.model.layers = 1;
+  config.model.numbers.counts["layers"] = 1;
   return build(config, {.ranks = kRanks});
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/model/gpt2.hpp"
@@ -29,7 +30,9 @@ class Folder {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(path_ / name) << text;
   }
-  ModelDescription read() const { return read_description(path_.string()); }
+  ModelDescription read() const {
+    return read_description(testing_support::catalogue(), path_.string());
+  }
   std::string path() const { return path_.string(); }
 
  private:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/held_state.hpp"
+#include "tests/support/models.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/train/initial_weights.hpp"
 #include "zero/train/model_folder.hpp"
@@ -58,7 +59,7 @@ TEST_P(ModelExport, HoldsTheWeightsThatAreMultipliedWith) {
     const SharedFolder folder(peers);
     export_model(held.view(), peers, folder.path(), description_of(made));
     peers.largest(0);
-    const ModelFolder read(folder.path());
+    const ModelFolder read(testing_support::catalogue(), folder.path());
     EXPECT_EQ(read.description().compute, compute);
     // What a rank multiplies with is what it holds of the weights at this stage.
     for (const plan::Unit& unit : made.plan.units) {
@@ -93,10 +94,10 @@ TEST_P(ModelExport, IsLoadedBackAsItWasWritten) {
   const SharedFolder folder(peers), copy(peers);
   export_model(held.view(), peers, folder.path(), description_of(made));
   peers.largest(0);
-  load_weights(ModelFolder(folder.path()), first.view());
+  load_weights(ModelFolder(testing_support::catalogue(), folder.path()), first.view());
   export_model(first.view(), peers, copy.path() + "-copy", description_of(made));
   peers.largest(0);
-  load_weights(ModelFolder(copy.path() + "-copy"), second.view());
+  load_weights(ModelFolder(testing_support::catalogue(), copy.path() + "-copy"), second.view());
   EXPECT_TRUE(first == second);
   // In fp32 the weight is the master, and at stages 0 and 3 every rank holds all that it loads.
   const bool holds_all = compute == Dtype::f32 && (stage == 0 || stage == 3);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/models.hpp"
 #include "zero/base/error.hpp"
 #include "zero/model/gpt2.hpp"
 
@@ -58,7 +59,7 @@ class ModelFolders : public ::testing::Test {
 
   std::string refusal() const {
     try {
-      const ModelFolder opened(folder_.string());
+      const ModelFolder opened(testing_support::catalogue(), folder_.string());
     } catch (const Error& error) {
       EXPECT_EQ(error.exit(), Exit::kInput);
       return error.what();
@@ -68,7 +69,7 @@ class ModelFolders : public ::testing::Test {
 
   std::vector<float> read(const std::string& name, int64_t first, size_t count) const {
     std::vector<float> out(count);
-    ModelFolder(folder_.string()).read(name, first, out);
+    ModelFolder(testing_support::catalogue(), folder_.string()).read(name, first, out);
     return out;
   }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tests/support/golden.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 #include "zero/train/checkpoint_model.hpp"
@@ -23,7 +24,7 @@ class ModelImport : public ::testing::Test {
  protected:
   std::string folder(const std::string& name) const { return place_.path() + "/" + name; }
   void import(const std::string& from, const std::string& to) const {
-    import_model(ModelFolder(folder(from)), folder(to), "a test");
+    import_model(ModelFolder(testing_support::catalogue(), folder(from)), folder(to), "a test");
   }
   TempFolder place_{"model-import"};
 };
@@ -36,7 +37,7 @@ TEST_P(ModelImports, ExportedAgainAreTheSameBytes) {
   const Dtype compute = GetParam();
   write_small_model(small_options(folder("model"), compute));
   import("model", "root");
-  const CheckpointModel imported(folder("root"));
+  const CheckpointModel imported(testing_support::catalogue(), folder("root"));
   EXPECT_EQ(imported.description().compute, compute);
   EXPECT_EQ(imported.dtype_of("wte.weight"), compute);
   EXPECT_EQ(imported.checkpoint().manifest().step, 0);
@@ -66,7 +67,9 @@ TEST_F(ModelImport, OverwritesNothingAndLeavesNothingHalfMade) {
   import("model", "root");
   EXPECT_THAT(refusal_of(Exit::kIo, [&] { import("model", "root"); }),
               HasSubstr("never overwritten"));
-  EXPECT_EQ(weights_of(CheckpointModel(folder("root"))), small_weights()) << "it is as it was";
+  EXPECT_EQ(weights_of(CheckpointModel(testing_support::catalogue(), folder("root"))),
+            small_weights())
+      << "it is as it was";
 }
 
 /// Weights as the hub has them - without "transformer.", with mask buffers - against an
@@ -74,8 +77,9 @@ TEST_F(ModelImport, OverwritesNothingAndLeavesNothingHalfMade) {
 TEST(HubModel, HasTheLogitsOfAnIndependentImplementation) {
   const TempFolder place("hub-model");
   const testing::GoldenLogits golden = testing::load_golden_logits();
-  import_model(ModelFolder(golden.folder), place.path() + "/root", "a test");
-  const CheckpointModel model(place.path() + "/root");
+  import_model(ModelFolder(testing_support::catalogue(), golden.folder), place.path() + "/root",
+               "a test");
+  const CheckpointModel model(testing_support::catalogue(), place.path() + "/root");
   Decoder decoder(model.description().model, {.compute = Dtype::f32, .threads = 1});
   const graph::Graph& graph = decoder.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {

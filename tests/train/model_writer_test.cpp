@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 
@@ -26,7 +27,7 @@ TEST_F(ModelWriters, WriteWhatModelFolderReads) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     const std::string path = folder(std::string(name_of(compute)));
     write_small_model(small_options(path, compute));
-    const ModelFolder read(path);
+    const ModelFolder read(testing_support::catalogue(), path);
     EXPECT_EQ(read.description().compute, compute);
     EXPECT_EQ(read.dtype_of("wte.weight"), compute);
     EXPECT_EQ(weights_of(read), small_weights());
@@ -46,7 +47,7 @@ TEST_F(ModelWriters, CutLargeModelsIntoFilesBehindAnIndex) {
   EXPECT_TRUE(fs::exists(folder(text("cut/model-00001-of-0000", files, ".safetensors"))));
   EXPECT_THAT(content_of(folder("cut/model.safetensors.index.json")),
               HasSubstr(text("\"total_size\": ", 4 * small_model_numel())));
-  EXPECT_EQ(weights_of(ModelFolder(folder("cut"))), small_weights());
+  EXPECT_EQ(weights_of(ModelFolder(testing_support::catalogue(), folder("cut"))), small_weights());
 }
 
 TEST_F(ModelWriters, KeepWithinTheSizeWhereATensorAllowsIt) {

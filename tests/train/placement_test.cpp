@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "zero/train/plan_report.hpp"
 
 namespace zero::train {
@@ -16,7 +17,8 @@ constexpr Team kAlone{.ranks = 1};
 /// Of 9 units.
 RunConfig with_states_on(Home home) {
   RunConfig config;
-  config.model = {.name = "", .layers = 8, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 8}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 32;
   config.run.steps = 1;

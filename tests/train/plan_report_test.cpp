@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -14,7 +16,8 @@ using ::testing::Not;
 
 RunConfig tiny(int64_t stage) {
   RunConfig config;
-  config.model = {.name = "", .layers = 3, .width = 64, .heads = 2, .dropout = 0, .init_from = ""};
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 3}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 16;
   config.run.steps = 1;

@@ -9,6 +9,7 @@
 
 #include "src/train/checkpoint_layout.hpp"
 #include "tests/support/held_state.hpp"
+#include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
 #include "zero/train/model_import.hpp"
@@ -31,25 +32,34 @@ class StoredModels : public ::testing::Test {
 
 TEST_F(StoredModels, AreFoundInARunItsCheckpointsOrOneOfThem) {
   write("model");
-  EXPECT_EQ(find_model(folder("model")), folder("model"));
-  EXPECT_EQ(find_model(place_.path()), folder("model")) << "a run with model/";
-  import_model(ModelFolder(folder("model")), folder("run/checkpoints"), "a test");
+  EXPECT_EQ(find_model(testing_support::catalogue(), folder("model")), folder("model"));
+  EXPECT_EQ(find_model(testing_support::catalogue(), place_.path()), folder("model"))
+      << "a run with model/";
+  import_model(ModelFolder(testing_support::catalogue(), folder("model")),
+               folder("run/checkpoints"), "a test");
   const std::string step = folder("run/checkpoints/step00000000");
   for (const char* place :
        {"run", "run/checkpoints", "run/checkpoints/step00000000", "run/checkpoints/latest"}) {
-    EXPECT_TRUE(fs::equivalent(find_model(folder(place)), step)) << place;
-    EXPECT_EQ(weights_of(*open_model(find_model(folder(place)))), small_weights()) << place;
+    EXPECT_TRUE(fs::equivalent(find_model(testing_support::catalogue(), folder(place)), step))
+        << place;
+    EXPECT_EQ(weights_of(*open_model(testing_support::catalogue(),
+                                     find_model(testing_support::catalogue(), folder(place)))),
+              small_weights())
+        << place;
   }
   fs::rename(folder("model"), folder("run/model"));
-  EXPECT_EQ(find_model(folder("run")), folder("run/model")) << "what the run has exported";
+  EXPECT_EQ(find_model(testing_support::catalogue(), folder("run")), folder("run/model"))
+      << "what the run has exported";
 }
 
 TEST_F(StoredModels, ThatAreNotThereAreRefusedWithAWayToOne) {
   fs::create_directory(folder("empty"));
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { find_model(folder("empty")); }),
-              HasSubstr("export.at_end=true"));
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { find_model(folder("absent")); }),
-              HasSubstr("is not there"));
+  EXPECT_THAT(
+      refusal_of(Exit::kInput, [&] { find_model(testing_support::catalogue(), folder("empty")); }),
+      HasSubstr("export.at_end=true"));
+  EXPECT_THAT(
+      refusal_of(Exit::kInput, [&] { find_model(testing_support::catalogue(), folder("absent")); }),
+      HasSubstr("is not there"));
 }
 
 /// Of a parameter among the elements of the whole model.
@@ -61,12 +71,12 @@ int64_t first_of(const graph::Graph& graph, int32_t parameter) {
 
 TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
   write("model");
-  const ModelFolder model(folder("model"));
+  const ModelFolder model(testing_support::catalogue(), folder("model"));
   RunConfig config = testing::tiny(3);
-  config.model.layers = 1;
-  config.model.width = 8;
-  config.model.vocab_size = 10;
-  config.model.max_positions = config.data.sequence_length = 4;
+  config.model.numbers.counts["layers"] = 1;
+  config.model.numbers.counts["width"] = 8;
+  config.model.numbers.counts["vocab_size"] = 10;
+  config.model.numbers.counts["max_positions"] = config.data.sequence_length = 4;
   const std::vector<float> wanted = small_weights();
   for (const int64_t stage : {0, 1, 3}) {
     config.zero.stage = stage;
@@ -90,7 +100,7 @@ TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
 
 TEST_F(StoredModels, AreComparedByTheirNumbers) {
   write("model");
-  const ModelFolder model(folder("model"));
+  const ModelFolder model(testing_support::catalogue(), folder("model"));
   model::Gpt2 other = kSmallModel;
   other.dropout = 0.25f;
   EXPECT_NO_THROW(require_same_model(model, other)) << "dropout belongs to a training";

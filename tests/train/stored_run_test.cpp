@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/models.hpp"
 #include "zero/base/error.hpp"
 #include "zero/model/gpt2.hpp"
 #include "zero/train/cheapest_change.hpp"
@@ -44,7 +45,9 @@ class StoredRun : public ::testing::Test {
 
   void settings(const std::string& text) const { std::ofstream(run_ / "effective.toml") << text; }
   RunConfig config(const std::vector<std::string>& overrides) const {
-    return evaluation_config(ModelFolder((run_ / "model").string()), overrides);
+    return evaluation_config(testing_support::catalogue().models,
+                             ModelFolder(testing_support::catalogue(), (run_ / "model").string()),
+                             overrides);
   }
   Exit refused(const std::vector<std::string>& overrides) const {
     try {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/support/models.hpp"
 #include "tests/support/small_model.hpp"
 #include "zero/train/model_import.hpp"
 
@@ -84,8 +85,9 @@ TEST(TensorSources, OfAModelAndItsCheckpointHaveTheSameNames) {
   const TempFolder place("tensor-source");
   const std::string model = place.path() + "/model", root = place.path() + "/root";
   write_small_model(small_options(model, Dtype::bf16));
-  import_model(ModelFolder(model), root, "a test");
-  const auto one = open_tensors(model), other = open_tensors(root);
+  import_model(ModelFolder(testing_support::catalogue(), model), root, "a test");
+  const auto one = open_tensors(testing_support::catalogue(), model),
+             other = open_tensors(testing_support::catalogue(), root);
   EXPECT_EQ(one->tensors(), other->tensors());
   EXPECT_EQ(one->facts()["architecture"], other->facts()["architecture"]);
   EXPECT_EQ(other->facts()["step"], "0");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "zero/model/family.hpp"
+
 namespace zero::commands {
 
 enum class Command {
@@ -26,9 +28,10 @@ enum class Command {
   version
 };
 
-/// What was typed.
+/// What was typed, and what the program that it was typed to knows.
 struct CommandLine {
-  std::string program = "zeroapp";  ///< as it was started: what a reader can type again
+  const model::Catalogue* catalogue = nullptr;  ///< run_program() gives it
+  std::string program = "zeroapp";              ///< as it was started: what a reader can type again
   Command command = Command::train;
   std::string input;   ///< the file or folder that the command works on
   std::string second;  ///< inspect: another one; export, import-weights: the new one
@@ -65,6 +68,6 @@ struct CommandLine {
 /// missing value or input file, and a word that is no key=value.
 CommandLine read_command_line(std::span<const char* const> words);
 
-std::string help_text();
+std::string help_text(const model::Catalogue& catalogue);
 
 }  // namespace zero::commands

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "zero/config/run_config.hpp"
+
 namespace zero {
 
 struct DeepSpeedImport {
@@ -37,6 +39,7 @@ struct ImportOptions {
 /// total_num_steps = run.steps; the rest is needed. DeepSpeed's defaults that differ from ours are
 /// written out. An open value stands in `toml` such that read_config() refuses it with its line.
 /// Throws Error(kUsage) if a file cannot be read or has no such form.
-DeepSpeedImport import_deepspeed(const std::string& path, const ImportOptions& options);
+DeepSpeedImport import_deepspeed(const ModelTable& models, const std::string& path,
+                                 const ImportOptions& options);
 
 }  // namespace zero

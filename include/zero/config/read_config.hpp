@@ -46,11 +46,13 @@ enum class Writer : uint8_t { user, run };
 /// file that the command line makes ineffective, or the reverse, is a warning and keeps its
 /// default; one that a run has written does so without a word. `file` is for messages and, without
 /// folder and extension, for the default of run.output.
-ConfigInput read_config(std::string_view text, const std::string& file,
+/// `models` is what [model] may say, and outlives the configuration.
+ConfigInput read_config(const ModelTable& models, std::string_view text, const std::string& file,
                         std::span<const std::string> overrides = {}, Writer writer = Writer::user);
 
 /// As above from a file of at most 64 KiB; Error(kUsage) if it cannot be read.
-ConfigInput read_config_file(const std::string& path, std::span<const std::string> overrides = {},
+ConfigInput read_config_file(const ModelTable& models, const std::string& path,
+                             std::span<const std::string> overrides = {},
                              Writer writer = Writer::user);
 
 }  // namespace zero

@@ -2,7 +2,7 @@
 /// A run as its input file describes it. Each member is one key of inputs/reference.toml with its
 /// default, unit and legal values; read_config.hpp fills it, and src/config/fields.cpp is the table
 /// between the two. DeepSpeed's keys keep DeepSpeed's names and meaning. Where a number says
-/// "auto", the member holds 0 and a function derives it: model_size() and resolve_batch(). Keys
+/// "auto", the member holds 0 and a function derives it: model_numbers() and resolve_batch(). Keys
 /// whose only legal value is what this program does by construction (contiguous_gradients,
 /// reduce_scatter ...) are checked by that table and have no member.
 
@@ -11,25 +11,24 @@
 #include <string>
 #include <vector>
 
+#include "zero/config/model_numbers.hpp"
 #include "zero/config/optimizer.hpp"
 
 namespace zero {
 
-enum class ModelFamily { gpt2 };
+struct ModelFamily;
+/// Every family that there is, the default first: see model_table.hpp.
+using ModelTable = std::vector<ModelFamily>;
 
-/// [model]: a name of model_sizes.hpp, or a family and its numbers. Not both.
+/// [model]: the name of a size, or a family and its numbers. Not both.
 struct ModelConfig {
-  std::string name;                        ///< gpt2 | gpt2-medium | ... ; "" = by numbers
-  ModelFamily family = ModelFamily::gpt2;  ///< gpt2
-  int64_t layers = 0;                      ///< blocks; 1 to 10000, or auto = of the name
-  int64_t width = 0;                       ///< hidden size; a multiple of heads, or auto
-  int64_t heads = 0;                       ///< attention heads, or auto
-  int64_t vocab_size = 0;     ///< tokens; auto = of the name, else 256 for tokenizer "bytes"
-  int64_t max_positions = 0;  ///< learned positions; auto = of the name, else sequence_length
-  double dropout = 0.1;       ///< after embedding, attention and both projections; 0 <= p < 1
+  const ModelTable* table = nullptr;  ///< what all below is of
+  std::string name = {};              ///< of a size; "" = by numbers
+  std::string family = {};            ///< "" = the first of the table, or that of the name
+  ModelNumbers numbers = {};          ///< by key; of a count 0 = auto
   /// A model folder, or a run, its checkpoints or one of them, whose weights the first step begins
   /// with; "" = drawn from run.seed. Without effect where a launch goes on from a checkpoint.
-  std::string init_from;
+  std::string init_from = {};
 
   bool operator==(const ModelConfig&) const = default;
 };

@@ -3,12 +3,13 @@
 /// with it. A family is one row of functions; src/model/families.cpp lists the rows.
 
 #include <cstdint>
-#include <span>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "zero/config/model_numbers.hpp"
+#include "zero/config/model_table.hpp"
 #include "zero/graph/builder.hpp"
 #include "zero/graph/graph.hpp"
 #include "zero/model/hub_config.hpp"
@@ -38,6 +39,12 @@ struct DataForm {
   int64_t positions;   ///< tokens of one text, at most
 };
 
+/// A small model whose steps show what share of its rates a machine reaches.
+struct Probe {
+  Architecture model;
+  graph::MicroBatch micro;
+};
+
 /// A key of config.json, and its value as JSON.
 struct HubEntry {
   std::string key;
@@ -58,10 +65,11 @@ struct StoredNames {
 };
 
 struct Family {
-  std::string_view name;       ///< in checkpoints
-  std::string_view title;      ///< in sentences: "a GPT-2"
-  std::string_view hub_type;   ///< model_type in config.json
-  std::string_view hub_class;  ///< its class in Transformers
+  ModelFamily settings;  ///< what [model] may say of it; its numbers' names are the keys'
+  std::map<std::string, double, std::less<>> constants;  ///< rates that no key sets
+  std::string_view title;                                ///< in sentences: "a GPT-2"
+  std::string_view hub_type;                             ///< model_type in config.json
+  std::string_view hub_class;                            ///< its class in Transformers
   StoredNames stored;
 
   /// See the functions of the same names below.
@@ -76,10 +84,23 @@ struct Family {
   Architecture (*from_hub)(const HubConfig&);
   /// In their order; `dtype` is torch_dtype, which stands among them.
   std::vector<HubEntry> (*to_hub)(const Architecture&, std::string_view dtype);
+  /// Of a GPU, which larger ones fill, or of a host.
+  Probe (*probe)(bool on_gpu);
 };
 
-/// Every family, the one that is meant where nothing else is said first.
-std::span<const Family* const> families();
+/// What the program knows, as main hands it in.
+struct Catalogue {
+  explicit Catalogue(std::vector<const Family*> rows);
+
+  std::vector<const Family*> families;  ///< the one that is meant where nothing is said comes first
+  ModelTable models;                    ///< their settings, for read_config()
+
+  /// "GPT-2 or T5"
+  std::string titles() const;
+};
+
+/// Every family: the list.
+Catalogue catalogue();
 
 /// Forward graph with loss. Parameters have Hugging Face's names without the prefix. Throws
 /// Error(kUsage) where the numbers do not fit together or to the length.
@@ -104,7 +125,10 @@ std::string fact(const Architecture& model);
 /// The same in a sentence, with what else makes two models of the same parameters differ.
 std::string words(const Architecture& model);
 
+/// The model that a checked configuration asks for.
+Architecture architecture_of(const RunConfig& config);
+
 /// The model that a config.json describes. Throws Error(kInput) where no family is so.
-Architecture architecture_in(HubConfig& config);
+Architecture architecture_in(const Catalogue& catalogue, HubConfig& config);
 
 }  // namespace zero::model

@@ -22,7 +22,6 @@ struct Team {
 };
 
 Dtype compute_dtype(const RunConfig& config);
-model::Architecture model_of(const RunConfig& config);
 
 /// What the data of a run is opened with.
 DataOptions data_options(const RunConfig& config);

@@ -14,7 +14,7 @@ class CheckpointModel : public StoredModel {
  public:
   /// `folder` as StoredCheckpoint takes it. Throws Error(kInput) as that does, and where the
   /// tensors are not those of the model that the checkpoint says it is of.
-  explicit CheckpointModel(const std::string& folder);
+  CheckpointModel(const model::Catalogue& catalogue, const std::string& folder);
 
   const std::string& path() const override { return checkpoint_.folder(); }
   const ModelDescription& description() const override { return description_; }

@@ -20,11 +20,12 @@ struct ModelDescription {
 
 /// Reads the text of a config.json, `name` being for messages. Throws Error(kInput) with it, the
 /// key, and what would work, for a model that no family builds so.
-ModelDescription parse_description(std::string_view content, const std::string& name);
+ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
+                                   const std::string& name);
 
 /// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if vocab.json
 /// and merges.txt lie there.
-ModelDescription read_description(const std::string& folder);
+ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
 
 /// The text of such a config.json.
 std::string description_json(const ModelDescription& description);

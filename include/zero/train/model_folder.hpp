@@ -32,7 +32,7 @@ class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) that lists the first five tensors
   /// that the description does not expect so, with what was expected and what was found.
-  explicit ModelFolder(const std::string& path);
+  ModelFolder(const model::Catalogue& catalogue, const std::string& path);
 
   const std::string& path() const override { return path_; }
   const ModelDescription& description() const override { return description_; }

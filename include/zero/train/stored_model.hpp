@@ -40,13 +40,15 @@ class StoredModel {
 /// config.json, or model/ in it, as a run leaves it; else the newest step, whose manifest is whole,
 /// of a run or a folder of checkpoints, or the step that `folder` is. Throws Error(kInput) with the
 /// way to make one.
-std::string find_model(const std::string& folder);
+std::string find_model(const model::Catalogue& catalogue, const std::string& folder);
 
 /// Opens what find_model() has found. Throws as ModelFolder and CheckpointModel.
-std::unique_ptr<StoredModel> open_model(const std::string& found);
+std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
+                                        const std::string& found);
 
 /// The same of a folder in which rank 0 finds something, on every rank. Collective; throws Ended.
-std::unique_ptr<StoredModel> open_model(Session& session, const std::string& folder);
+std::unique_ptr<StoredModel> open_model(Session& session, const model::Catalogue& catalogue,
+                                        const std::string& folder);
 
 /// Elements [begin, end) of a parameter in pieces of at most 4 MiB, in their order.
 void read_pieces(const StoredModel& model, std::string_view parameter, int64_t begin, int64_t end,

@@ -13,6 +13,7 @@ namespace zero::train {
 /// line. The batch is one sample a rank, and the evaluation's micro-batch the run's: training on it
 /// costs nothing, and the loss has the digits of the run's. Throws Error(kUsage) as read_config(),
 /// or where no validation data are named; Error(kInput) where settings and model disagree.
-RunConfig evaluation_config(const StoredModel& model, std::span<const std::string> overrides);
+RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
+                            std::span<const std::string> overrides);
 
 }  // namespace zero::train

@@ -31,7 +31,8 @@ class TensorSource {
 
 /// Opens a model folder, a checkpoint, or the newest whole one of a run or a folder of them. Throws
 /// Error(kInput) as ModelFolder and StoredCheckpoint.
-std::unique_ptr<TensorSource> open_tensors(const std::string& folder);
+std::unique_ptr<TensorSource> open_tensors(const model::Catalogue& catalogue,
+                                           const std::string& folder);
 
 /// Of the values of a tensor; those that are not finite count in `non_finite` alone.
 struct TensorStatistics {

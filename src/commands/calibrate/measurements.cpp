@@ -154,7 +154,7 @@ double Measurements::step_share(const char* what, Dtype dtype) {
   if (train::product_flops(figures_, dtype) == 0) return 0;
   const plan::Machine machine = train::machine_of(figures_, dtype, figures_.host);
   return measure({what, "% of these rates", 100, 3},
-                 [&] { return measure_step_share(machine, session_.threads(), dtype); });
+                 [&] { return measure_step_share(probe_, machine, session_.threads(), dtype); });
 }
 
 void Measurements::steps() {

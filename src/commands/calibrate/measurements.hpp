@@ -5,6 +5,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/model/family.hpp"
 #include "zero/train/machine_file.hpp"
 #include "zero/train/session.hpp"
 
@@ -14,7 +15,8 @@ namespace zero::commands {
 /// and adds lines to the table. All ranks call each together.
 class Measurements {
  public:
-  explicit Measurements(train::Session& session);
+  /// `probe` is what steps() times.
+  Measurements(train::Session& session, model::Probe probe);
 
   void products();
   /// Of the device, and where that is not the host of its memory too.
@@ -50,6 +52,7 @@ class Measurements {
   void add_row(const Row& row, const std::string& words);
 
   train::Session& session_;
+  model::Probe probe_;
   train::MachineFigures figures_;
   std::string table_;
 };

@@ -203,7 +203,7 @@ train::Facts Run::facts() const {
 /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
 void Run::open_initial_weights() {
   if (start_from_ || config_.model.init_from.empty()) return;
-  initial_ = train::open_model(session_, config_.model.init_from);
+  initial_ = train::open_model(session_, *line_.catalogue, config_.model.init_from);
   session_.together([&] {
     train::require_same_model(*initial_, build_.model);
     const std::string& there = initial_->description().tokenizer;

@@ -38,7 +38,7 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
 void Run::read_input() {
   enter(train::Stage::input);
   session_.together([&] {
-    input_ = read_config_file(line_.input, line_.overrides);
+    input_ = read_config_file(line_.catalogue->models, line_.input, line_.overrides);
     const int64_t patience = input_.config.run.watchdog;  // of the wait behind this work too
     if (patience > 0) session_.lookout().set_patience(double(patience));
   });

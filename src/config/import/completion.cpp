@@ -7,6 +7,7 @@
 #include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/model_table.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {
@@ -155,11 +156,10 @@ void Translation::need(const std::string& key, const std::string& why) {
 }
 
 void Translation::need_what_is_missing() {
-  const ModelConfig& model = config_.model;
   const bool recomputes = std::any_of(seen_.begin(), seen_.end(), [](const std::string& key) {
     return key.starts_with("activation_checkpointing.");
   });
-  if (model.layers == 0) need("model.name", "the source names no model");
+  if (block_count(config_) == 0) need("model.name", "the source names no model");
   need("data.train", "a text or token file; the source names no data");
   if (config_.run.epochs == 0) need("run.steps", "or run.epochs");
   const bool rates_of_its_own = config_.scheduler.type == ScheduleType::LRRangeTest;

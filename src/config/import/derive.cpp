@@ -1,6 +1,6 @@
 #include "src/config/import/derive.hpp"
 
-#include "zero/config/model_sizes.hpp"
+#include "zero/config/model_table.hpp"
 
 namespace zero {
 namespace {
@@ -53,7 +53,7 @@ bool depends_on_width(std::string_view key) {
 }
 
 std::optional<Derived> derive_auto(std::string_view key, const RunConfig& config) {
-  const int64_t width = model_size(config).width;
+  const int64_t width = model_numbers(config).count(kWidth);
   for (const OfWidth& formula : kOfWidth) {
     if (formula.key != key) continue;
     if (width == 0) return std::nullopt;

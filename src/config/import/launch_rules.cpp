@@ -2,7 +2,6 @@
 
 #include "src/config/import/rules.hpp"
 #include "src/config/optimizer_rows.hpp"
-#include "zero/config/model_sizes.hpp"
 
 namespace zero {
 namespace {
@@ -94,13 +93,6 @@ std::optional<Target> fsdp(const TomlValue& value) {
   return std::nullopt;
 }
 
-/// A new model may have a name that is known here.
-std::optional<Target> new_model(const TomlValue& value) {
-  const auto* word = std::get_if<std::string>(&value);
-  if (!word || !find_model_size(*word)) return std::nullopt;
-  return Target{"model.name", *word};
-}
-
 constexpr std::string_view kLauncher = "the MPI launcher places and connects the ranks";
 constexpr std::string_view kMetrics = "metrics.jsonl holds every step of a run";
 constexpr std::string_view kSteps = "write a number of steps";
@@ -156,7 +148,10 @@ constexpr ImportRule kFiles[] = {
     {.from = "--max_val_samples", .to = "data.max_validation_samples"},
     {.from = "--block_size", .to = "data.sequence_length"},
     {.from = "--max_seq_length", .to = "data.sequence_length"},
-    {.from = "--config_name", .why = "write model.name=... or its numbers", .convert = new_model},
+    {.from = "--config_name",
+     .to = "model.name",
+     .why = "write model.name=... or its numbers",
+     .names_size = true},
     {.from = "--model_name_or_path",
      .why = "its weights: model.init_from=FOLDER; a new model: model.name=NAME"},
     {.from = "--model_type", .why = "model.name or its numbers say it"},

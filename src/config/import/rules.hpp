@@ -26,6 +26,7 @@ struct ImportRule {
   std::string_view only = "";  ///< as in TOML, without `to`: every other value is refused
   /// Instead of `to`; nothing if the value is refused, a Target without a key if it sets nothing.
   std::optional<Target> (*convert)(const TomlValue& value) = nullptr;
+  bool names_size = false;  ///< `to` is set by what is the name of a model, and by nothing else
 };
 
 /// ImportRule::only of a key that asks for what is not done, whatever its value.

@@ -9,6 +9,7 @@
 #include "src/config/import/launch_line.hpp"
 #include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/model_table.hpp"
 #include "zero/config/units.hpp"
 
 namespace zero {
@@ -140,6 +141,10 @@ void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
     if (!target) return unsupported(entry, why);
     if (target->key.empty()) return tell(entry, "", "nothing to set");
     return set(entry, *target, rule.why);
+  }
+  const auto* word = std::get_if<std::string>(&*entry.value);
+  if (rule.names_size && !(word && find_model_size(config_.model.table, *word))) {
+    return unsupported(entry, why);
   }
   if (!rule.to.empty()) return set(entry, {std::string(rule.to), *entry.value}, rule.why);
   TomlValue only;

@@ -16,8 +16,11 @@ namespace zero {
 /// The input file that grows out of a source, key by key, with a line of report for each.
 class Translation {
  public:
-  Translation(Unsupported unsupported, bool hf_defaults)
-      : unsupported_(unsupported), hf_defaults_(hf_defaults) {}
+  Translation(const ModelTable& models, const ImportOptions& options)
+      : unsupported_(options.unsupported), hf_defaults_(options.hf_defaults) {
+    config_.model.table = &models;
+    fields_ = fields_of(config_);
+  }
 
   /// Settings that win over the source. Before everything else.
   void give(std::span<const std::string> overrides);
@@ -82,7 +85,7 @@ class Translation {
   Unsupported unsupported_;
   bool hf_defaults_;
   RunConfig config_;
-  std::vector<Field> fields_ = fields_of(config_);
+  std::vector<Field> fields_;
   Settings settings_;
   std::set<std::string> seen_;  // keys of the sources
   std::set<std::string> off_;   // sections of the sources with enabled = false

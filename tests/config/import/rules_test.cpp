@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/config/fields.hpp"
+#include "tests/support/models.hpp"
 
 namespace zero {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using testing::Contains;
 
 TEST(ImportRules, LeadToKeysOfAnInputFile) {
-  RunConfig config;
+  RunConfig config = testing_support::unset_config();
   std::vector<std::string> keys;
   for (const Field& field : fields_of(config)) keys.push_back(field.key);
   for (const auto rules : {deepspeed_rules(), accelerate_rules(), fsdp_rules(), launch_rules()}) {

@@ -1,0 +1,76 @@
+#include "zero/commands/program.hpp"
+
+#include <cstdio>
+
+#include "zero/commands/calibrate.hpp"
+#include "zero/commands/command_line.hpp"
+#include "zero/commands/data.hpp"
+#include "zero/commands/doctor.hpp"
+#include "zero/commands/eval.hpp"
+#include "zero/commands/export.hpp"
+#include "zero/commands/fsck.hpp"
+#include "zero/commands/generate.hpp"
+#include "zero/commands/import_deepspeed.hpp"
+#include "zero/commands/import_weights.hpp"
+#include "zero/commands/inspect.hpp"
+#include "zero/commands/ls.hpp"
+#include "zero/commands/plan.hpp"
+#include "zero/commands/train.hpp"
+#include "zero/commands/version.hpp"
+#include "zero/train/session.hpp"
+
+namespace zero::commands {
+namespace {
+
+int answer(const char* text) { return std::fputs(text, stdout) < 0 ? 1 : 0; }
+
+/// What is done with checkpoints by one process, whatever number a launcher has started.
+int (*work_on_checkpoints(Command command))(const CommandLine&) {
+  switch (command) {
+    case Command::ls:
+      return ls;
+    case Command::fsck:
+      return fsck;
+    case Command::inspect:
+      return inspect;
+    case Command::export_model:
+      return export_model;
+    case Command::import_weights:
+      return import_weights;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
+  // 1. What is asked for.
+  CommandLine line = read_command_line({argv + 1, argv + argc});
+  line.program = argv[0];
+  line.catalogue = &catalogue;
+
+  // 2. Questions that need no peers.
+  if (line.command == Command::help) return answer(help_text(catalogue).c_str());
+  if (line.command == Command::version) {
+    return answer(("zeroapp " + version() + "\n").c_str());
+  }
+  if (line.command == Command::plan) return plan(line);
+  if (line.command == Command::data) return data(line);
+  if (line.command == Command::import_deepspeed) return import_deepspeed(line);
+  if (const auto work = work_on_checkpoints(line.command)) {
+    return train::current_launch().task > 0 ? 0 : work(line);
+  }
+  if (line.dry_run) return dry_run(line);
+
+  // 3. Training, what was trained, or a look at where it would run, in an environment that their
+  // libraries read before they start.
+  train::prepare_environment(argv);
+  if (line.command == Command::doctor) return doctor(line, argc, argv);
+  if (line.command == Command::calibrate) return calibrate(line, argc, argv);
+  if (line.command == Command::eval) return eval(line, argc, argv);
+  if (line.command == Command::generate) return generate(line);
+  return train(line, argc, argv);
+}
+
+}  // namespace zero::commands

@@ -1,0 +1,101 @@
+// Ranks: 1
+
+#include "zero/config/model_table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/config/fields.hpp"
+#include "src/config/rules.hpp"
+#include "tests/config/settings.hpp"
+#include "zero/config/effective.hpp"
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+
+/// Two families: towers have floors, bridges have floors and arches, twice as many if not said.
+const ModelTable& table() {
+  const Range any{.low = 1, .high = 100, .automatic = true};
+  const auto twice = [](const RunConfig& config) { return 2 * config.data.sequence_length; };
+  static const ModelTable all = {
+      {.name = "tower",
+       .example_input = "tower.toml",
+       .counts = {{"floors", any}, {"width", any}},
+       .rates = {{"sway", {.high = 1}, 0.5}},
+       .sizes = {{"low", {2, 3}}, {"high", {20, 30}}},
+       .rules = {},
+       .blocks = {"floors"}},
+      {.name = "bridge",
+       .example_input = "",
+       .counts = {{"floors", any}, {"arches", any, twice, "data.sequence_length"}, {"width", any}},
+       .rates = {},
+       .sizes = {{"long", {1, 40, 5}}},
+       .rules = {},
+       .blocks = {"floors", "arches"}}};
+  return all;
+}
+
+const std::string kRun = "data.train = \"t.txt\"\nrun.steps = 1\ndata.sequence_length = 4\n";
+
+ConfigInput read(const std::string& more) { return read_config(table(), kRun + more, "in.toml"); }
+
+std::string refusal(const std::string& more) {
+  return testing_support::refusal_of(Exit::kUsage, [&] { read(more); });
+}
+
+TEST(ModelTable, ASizeIsThatOfItsNameInWhicheverFamily) {
+  const RunConfig high = read("model.name = \"high\"").config;
+  EXPECT_EQ(family_of(high.model).name, "tower");
+  EXPECT_EQ(model_numbers(high).count("width"), 30);
+  EXPECT_EQ(model_numbers(high).rate("sway"), 0.5);
+  EXPECT_EQ(block_count(high), 20);
+  const RunConfig bridge = read("model.name = \"long\"").config;
+  EXPECT_EQ(family_of(bridge.model).name, "bridge");
+  EXPECT_EQ(block_count(bridge), 41) << "floors and arches";
+}
+
+TEST(ModelTable, NumbersWithoutANameAreOfTheFirstFamilyOrTheOneThatIsSaid) {
+  const RunConfig tower = read("model.floors = 7\nmodel.width = 1").config;
+  EXPECT_EQ(family_of(tower.model).name, "tower");
+  const RunConfig bridge =
+      read("model.family = \"bridge\"\nmodel.floors = 7\nmodel.width = 1").config;
+  EXPECT_EQ(model_numbers(bridge).count("arches"), 8) << "auto: twice the length";
+  EXPECT_EQ(read("model.family = \"tower\"\nmodel.floors = 7\nmodel.width = 1").config, tower);
+}
+
+TEST(ModelTable, WhatIsMissingOrOfAnotherFamilyIsRefused) {
+  EXPECT_THAT(refusal("model.floors = 7"),
+              HasSubstr("the model has no size; write model.name = \"low\", or floors and width"));
+  EXPECT_THAT(refusal("model.name = \"low\"\nmodel.width = 7"),
+              HasSubstr("already says the numbers of the model; remove the name or floors, width"));
+  EXPECT_THAT(refusal("model.name = \"lon\""), HasSubstr("did you mean \"long\"?"));
+  EXPECT_THAT(refusal("model.name = \"low\"\nmodel.arches = 7"),
+              HasSubstr("in.toml:5: model.arches: the family \"tower\" has no such number; remove "
+                        "it, or write model.family = \"bridge\""));
+  EXPECT_THAT(refusal("model.name = \"long\"\nmodel.sway = 0.25"),
+              HasSubstr("in.toml:5: model.sway: the family \"bridge\" has no such number"));
+  EXPECT_THAT(refusal("model.name = \"low\"\nmodel.family = \"bridge\""),
+              HasSubstr("is of the family \"tower\""));
+  EXPECT_THAT(refusal("model.name = \"long\"\nactivation_checkpointing.recompute = [41]"),
+              HasSubstr("recompute names block 41 of a model of 41 blocks"));
+}
+
+TEST(ModelTable, EffectiveSettingsReadBackTheSame) {
+  const ConfigInput input = read("model.family = \"bridge\"\nmodel.floors = 7\nmodel.width = 1");
+  const std::string text = effective_toml(input);
+  EXPECT_THAT(text,
+              HasSubstr("arches = \"auto\"  # default; derived from data.sequence_length: 8"));
+  EXPECT_EQ(read_config(table(), text, "e.toml").config, input.config);
+}
+
+TEST(ModelTable, EveryRuleOfAFamilyHasAnExampleThatBreaksIt) {
+  for (const Rule& rule : rules_for(read("model.name = \"low\"").config.model)) {
+    if (!rule.keys.front().starts_with("model.")) continue;
+    EXPECT_NE(refusal("model.name = \"low\"\n" + join({rule.example.back()})), "") << rule.keys[0];
+  }
+}
+
+}  // namespace
+}  // namespace zero
