@@ -5,7 +5,8 @@
 
 namespace zero {
 
-/// GPT-2's byte-level BPE: word_end() cuts the text, WordMerger makes ids of each word.
+/// The byte-level BPE of Radford et al. 2019: word_end() cuts the text, WordMerger makes ids of
+/// each word.
 class BpeTokenizer : public Tokenizer {
  public:
   /// Throws as read_bpe_files().

@@ -5,7 +5,7 @@
 
 namespace zero {
 
-/// Where the word ends that begins at byte `at` of `text`, by GPT-2's pattern
+/// Where the word ends that begins at byte `at` of `text`, by the pattern of Radford et al. 2019
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 /// A byte that belongs to no UTF-8 character is a word of its own and no blank. Needs at <
 /// text.size(); reads no further than one character behind the word.

@@ -12,14 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Models of more are padded to please their matrix products.
-constexpr int64_t kGpt2Vocabulary = 50257;
+/// Of the published vocabulary. Models of more are padded to please their matrix products.
+constexpr int64_t kMostEntries = 50257;
 
 std::string make_command(const TokenOptions& options, const std::string& source,
                          const std::string& tokens) {
   const std::string command = text("tools/data/make_tokens.sh ", source, " ", tokens);
   if (options.tokenizer == "bytes") return command;
-  const int64_t entries = std::min(options.vocab_size, kGpt2Vocabulary);
+  const int64_t entries = std::min(options.vocab_size, kMostEntries);
   return text(command, " ", options.tokenizer, " ", entries);
 }
 

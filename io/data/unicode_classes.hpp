@@ -1,7 +1,7 @@
 #pragma once
-/// The classes of characters that GPT-2's pattern tells apart, as `tokenizers` 0.23.3 does: Unicode
-/// 16.0. A table and not a library for regular expressions, because the machine's may know another
-/// Unicode, which would cut a text into other words.
+/// The classes of characters that the pattern of a byte-level BPE tells apart, as `tokenizers`
+/// 0.23.3 does: Unicode 16.0. A table and not a library for regular expressions, because the
+/// machine's may know another Unicode, which would cut a text into other words.
 
 #include <array>
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace zero::kernels {
 
 struct SegmentTable {
-  /// A kernel's arguments end below 512 bytes; a block of GPT-2 has nine segments.
+  /// A kernel's arguments end below 512 bytes; a usual block has nine segments.
   static constexpr int kMost = 12;
   int64_t begin[kMost] = {}, end[kMost] = {};
   float weight_decay[kMost] = {};

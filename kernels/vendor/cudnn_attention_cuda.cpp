@@ -1,8 +1,9 @@
 // cuDNN through its header-only front end. The library is opened while running: a build needs its
 // headers alone, and a program starts where it is missing. Only this file knows its types.
 //
-// T5's bias is one more tensor of both graphs, set_bias() of their attributes, and set_dbias() of
-// the backward one; the plan with dbias is the one with the workspace that is counted here already.
+// A bias of the scores is one more tensor of both graphs, set_bias() of their attributes, and
+// set_dbias() of the backward one; the plan with dbias is the one with the workspace that is
+// counted here already.
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #define CUDNN_FRONTEND_SKIP_JSON_LIB

@@ -116,6 +116,8 @@ WORD_CASES = (
     ("  std::_Exit(3);", "  Exit exit() const;"),
     ("  std::abort();", "  group.abort();"),
     ("  auto* p = new int[3];", "  // a new one"),
+    ("  model::Gpt2 model;", "  model::Architecture model;"),
+    ("// as a block of T5", "// not of set5 or t500"),
     ('#pragma GCC optimize("fast-mat' 'h")', '// never -ffast-mat' 'h'),
 )
 
@@ -144,6 +146,11 @@ class Rules(unittest.TestCase):
         flag = "-ffast-mat" "h"
         self.assertEqual(found_in(words.forbidden_words, {"a.cmake": f"# never {flag}"}), [])
         self.assertEqual(found_in(words.forbidden_words, {"a.cmake": f"x({flag})"}), ["a.cmake:1"])
+
+    def test_a_family_has_its_name_in_its_room_in_tests_and_in_docs(self):
+        for path in ("src/model/gpt2.cpp", "include/zero/model/family.hpp", "tests/run/a_test.cpp",
+                     "src/run/README.md"):
+            self.assertEqual(found_in(words.forbidden_words, {path: "// a GPT-2"}), [], path)
 
     def test_every_rule_has_a_case_that_it_fails(self):
         failed = {rule for rule, _, where in CASES if where} | {words.forbidden_words}

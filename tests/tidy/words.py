@@ -1,7 +1,7 @@
 """Words that do not belong in the tree. No pattern here matches itself."""
 import re
 
-from source import PRODUCT
+from source import PRODUCT, room_of
 
 
 class Word:
@@ -27,6 +27,10 @@ def product_but_ends(source):
     return product(source) and source.path not in ("src/main.cpp", "src/train/session.cpp")
 
 
+def product_but_models(source):
+    return product(source) and room_of(source.path) != "model"
+
+
 def builds(source):
     return source.is_cpp or source.is_cmake or source.name == "CMakePresets.json"
 
@@ -42,6 +46,8 @@ WORDS = (
          product_but_ends, True),
     Word(r"(std|(?<!\w))::(abort|terminate)\b", "abort: throw Error", product, True),
     Word(r"(?<!operator )\bnew\b\s*[\w:(\[]", "raw new: values and unique_ptr", product, True),
+    Word(r"(?i)gpt-?2|deberta|blenderbot|(?<![a-z0-9])(t5|llama)(?![a-z0-9])",
+         "a family of models: say it by model::Architecture", product_but_models),
     Word(r"-ffast-mat[h]|-Ofas[t]|(?<!no-)fast-mat[h]", "arithmetic that is not IEEE", builds),
 )
 

@@ -31,8 +31,8 @@ class Tokenizer {
 };
 
 /// `name` as data.tokenizer says it: "bytes" (a token is a byte), or a folder with vocab.json and
-/// merges.txt of a byte-level BPE as GPT-2's. Throws Error(kInput) naming the file, the place and
-/// how such files are made.
+/// merges.txt of a byte-level BPE (Radford et al. 2019). Throws Error(kInput) naming the file, the
+/// place and how such files are made.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name);
 
 }  // namespace zero
