@@ -73,6 +73,11 @@ int32_t GraphBuilder::unit(const std::string& name) {
   return unit_;
 }
 
+int32_t GraphBuilder::block(const std::string& name) {
+  graph_.blocks.push_back(unit(name));
+  return unit_;
+}
+
 TensorId GraphBuilder::parameter(const ParameterSpec& spec) {
   ZERO_REQUIRE(unit_ >= 0, "parameter ", spec.name, " before the first unit");
   const int64_t numel = spec.shape.numel();

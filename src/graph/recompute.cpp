@@ -20,7 +20,7 @@ class Copier {
   void repeat(const Op& op);
 
   const Graph& graph_;
-  const std::vector<Recompute>& policy_;
+  std::vector<Recompute> policy_;  ///< [units]
   Graph out_;
   std::vector<int32_t> maker_;        ///< op that a tensor's copy comes from; kNone: it is kept
   std::vector<TensorId> copy_;        ///< of a tensor, once it was made
@@ -29,11 +29,12 @@ class Copier {
 
 Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
     : graph_(graph),
-      policy_(policy),
+      policy_(graph.unit_names.size(), Recompute::none),
       out_(graph),
       maker_(graph.tensors.size(), kNone),
       copy_(graph.tensors.size(), kNone),
-      layer_repeated_(policy.size(), false) {
+      layer_repeated_(graph.unit_names.size(), false) {
+  for (size_t i = 0; i < policy.size(); ++i) policy_[size_t(graph.blocks[i])] = policy[i];
   out_.ops.clear();
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     if (!repeats(graph.ops[i])) continue;
@@ -42,7 +43,7 @@ Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
 }
 
 bool Copier::repeats(const Op& op) const {
-  if (op.backward || op.layer == 0) return false;
+  if (op.backward) return false;
   const Recompute policy = policy_[size_t(op.layer)];
   return policy == Recompute::full || (policy == Recompute::selective && is_cheap(op.kind));
 }
@@ -99,8 +100,8 @@ void Copier::repeat(const Op& op) {
 }  // namespace
 
 Graph recompute(const Graph& graph, const std::vector<Recompute>& policy) {
-  ZERO_REQUIRE(policy.size() == graph.unit_names.size(), "recompute: ", policy.size(),
-               " choices for ", graph.unit_names.size(), " units");
+  ZERO_REQUIRE(policy.size() == graph.blocks.size(), "recompute: ", policy.size(), " choices for ",
+               graph.blocks.size(), " blocks");
   return Copier(graph, policy).run();
 }
 

@@ -47,7 +47,7 @@ struct Builder {
   TensorId block(TensorId x, int64_t index) {
     const int64_t width = model.width;
     const std::string name = "h." + std::to_string(index);
-    out.unit(name);
+    out.block(name);
     const TensorId norm_1 = norm(x, name + ".ln_1");
     const TensorId qkv = linear(norm_1, name + ".attn.c_attn", {width, 3 * width}, kDeviation);
     const TensorId heads = out.attention(qkv, model.heads, dropout);

@@ -19,15 +19,13 @@
 namespace zero::train {
 namespace {
 
-std::vector<graph::Recompute> recompute_policy(const Recompute& wanted, size_t units) {
+std::vector<graph::Recompute> recompute_policy(const Recompute& wanted, size_t blocks) {
   using Mode = Recompute::Mode;
   graph::Recompute everywhere = graph::Recompute::none;
   if (wanted.mode == Mode::selective) everywhere = graph::Recompute::selective;
   if (wanted.mode == Mode::full) everywhere = graph::Recompute::full;
-  std::vector<graph::Recompute> policy(units, everywhere);
-  policy[0] = graph::Recompute::none;
-  // Unit 0 is the embedding with the head, so block i is unit i + 1.
-  for (int64_t layer : wanted.layers) policy[size_t(layer) + 1] = graph::Recompute::full;
+  std::vector<graph::Recompute> policy(blocks, everywhere);
+  for (int64_t layer : wanted.layers) policy.at(size_t(layer)) = graph::Recompute::full;
   return policy;
 }
 
@@ -50,7 +48,7 @@ model::ForwardOptions forward_options(const RunConfig& config, const Team& team,
 graph::Graph training_graph(const RunConfig& config, const model::Architecture& model,
                             const Team& team, int64_t micro) {
   const graph::Graph forward = model::forward(model, forward_options(config, team, micro, true));
-  const auto policy = recompute_policy(config.recompute, forward.unit_names.size());
+  const auto policy = recompute_policy(config.recompute, forward.blocks.size());
   return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
 }
 

@@ -23,7 +23,7 @@ Graph tiny_gpt2(bool training = true) {
 }
 
 Graph trained(Recompute policy) {
-  return recompute(differentiate(tiny_gpt2()), std::vector<Recompute>(4, policy));
+  return recompute(differentiate(tiny_gpt2()), std::vector<Recompute>(3, policy));
 }
 
 /// The products of the three kinds that fuse() makes.

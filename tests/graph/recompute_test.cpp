@@ -16,7 +16,7 @@ const char* const kForward =
     "embedding layernorm linear attention gelu linear dropout_add layernorm classifier";
 
 std::string kinds_after(const Graph& graph, Recompute policy) {
-  return kinds(recompute(graph, {Recompute::none, policy}));
+  return kinds(recompute(graph, {policy}));
 }
 
 /// Names of what forward code of `layer` writes and any backward op reads.
@@ -79,7 +79,7 @@ TEST(Recompute, SelectiveRepeatsNormsAndGeluJustBeforeTheirReaders) {
 
 TEST(Recompute, FullKeepsOfALayerOnlyItsInput) {
   const Graph graph =
-      recompute(differentiate(tiny_forward(3, 0.5f)), std::vector<Recompute>(4, Recompute::full));
+      recompute(differentiate(tiny_forward(3, 0.5f)), std::vector<Recompute>(3, Recompute::full));
   EXPECT_EQ(kept(graph, 1), std::set<std::string>{"h.0"});  // what layer 2 reads
   EXPECT_EQ(kept(graph, 2), std::set<std::string>{"h.1"});
   EXPECT_EQ(kept(graph, 3), std::set<std::string>{"h.2"});  // what the final norm reads
@@ -90,23 +90,22 @@ TEST(Recompute, FullKeepsOfALayerOnlyItsInput) {
 
 TEST(Recompute, SelectiveKeepsNoNormAndNoGelu) {
   const Graph graph = recompute(differentiate(tiny_forward(2, 0.5f)),
-                                std::vector<Recompute>(3, Recompute::selective));
+                                std::vector<Recompute>(2, Recompute::selective));
   EXPECT_EQ(kept(graph, 1), (std::set<std::string>{"h.0", "h.0.up", "attention(h.0.up)",
                                                    "attention(h.0.up).logsumexp"}));
   expect_order(graph);
 }
 
-TEST(Recompute, ChoosesUnitByUnit) {
+TEST(Recompute, ChoosesBlockByBlock) {
   const Graph plain = differentiate(tiny_forward(2, 0.5f));
-  const Graph graph = recompute(plain, {Recompute::full, Recompute::none, Recompute::full});
-  EXPECT_EQ(kept(graph, 0), kept(plain, 0)) << "unit 0 keeps everything";
+  const Graph graph = recompute(plain, {Recompute::none, Recompute::full});
+  EXPECT_EQ(kept(graph, 0), kept(plain, 0)) << "it is no block";
   EXPECT_EQ(kept(graph, 1), kept(plain, 1));
   EXPECT_EQ(kept(graph, 2), std::set<std::string>{"h.1"});
 }
 
 TEST(Recompute, RepeatsWithTheSameAttributesAsBackwardCodeOfTheSameLayer) {
-  const Graph graph =
-      recompute(differentiate(tiny_forward(1, 0.5f)), {Recompute::none, Recompute::full});
+  const Graph graph = recompute(differentiate(tiny_forward(1, 0.5f)), {Recompute::full});
   std::vector<const Op*> uses;
   for (const Op& op : graph.ops) {
     if (op.kind == OpKind::attention) uses.push_back(&op);
@@ -124,8 +123,8 @@ TEST(Recompute, LeavesAForwardGraphAlone) {
   EXPECT_EQ(kinds_after(graph, Recompute::full), kForward);
 }
 
-TEST(Recompute, RefusesAPolicyForAnotherNumberOfUnits) {
-  EXPECT_THROW(recompute(tiny_forward(1, 0), {Recompute::full}), Error);
+TEST(Recompute, RefusesAPolicyForAnotherNumberOfBlocks) {
+  EXPECT_THROW(recompute(tiny_forward(1, 0), {Recompute::full, Recompute::full}), Error);
 }
 
 }  // namespace

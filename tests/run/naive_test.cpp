@@ -46,7 +46,7 @@ Graph make_graph(const Case& c) {
                           .compute = c.compute,
                           .training = true,
                           .chunk_rows = c.chunk_rows}));
-  const Graph graph = recompute(plain, std::vector<Recompute>(plain.unit_names.size(), c.policy));
+  const Graph graph = recompute(plain, std::vector<Recompute>(plain.blocks.size(), c.policy));
   return c.fused ? fuse(graph) : graph;
 }
 

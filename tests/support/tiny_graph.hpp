@@ -22,7 +22,7 @@ inline TensorId tiny_norm(GraphBuilder& out, TensorId x, const std::string& name
 }
 
 inline TensorId tiny_layer(GraphBuilder& out, TensorId x, const std::string& name, float dropout) {
-  out.unit(name);
+  out.block(name);
   const TensorId normed = tiny_norm(out, x, name + ".ln");
   const TensorId qkv = tiny_linear(out, normed, name + ".up", {4, 12});
   const TensorId bent = out.gelu(out.attention(qkv, 2, dropout));

@@ -31,9 +31,9 @@ class Draw {
 graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
   const model::ForwardOptions options{.micro = model.micro, .compute = compute, .training = true};
   const graph::Graph forward = model::gpt2(model.gpt2, options);
-  std::vector<graph::Recompute> policy(forward.unit_names.size(), model.recompute);
-  ZERO_REQUIRE(model.blocks.size() < policy.size(), model.blocks.size(), " choices of recompute");
-  std::copy(model.blocks.begin(), model.blocks.end(), policy.begin() + 1);
+  std::vector<graph::Recompute> policy(forward.blocks.size(), model.recompute);
+  ZERO_REQUIRE(model.blocks.size() <= policy.size(), model.blocks.size(), " choices of recompute");
+  std::copy(model.blocks.begin(), model.blocks.end(), policy.begin());
   const graph::Graph graph = graph::recompute(graph::differentiate(forward), policy);
   return model.fused ? graph::fuse(graph) : graph;
 }

@@ -38,6 +38,8 @@ class GraphBuilder {
 
   /// Begins a unit, or goes back to one of the same name. Returns its number.
   int32_t unit(const std::string& name);
+  /// Begins a unit whose code recompute() may repeat.
+  int32_t block(const std::string& name);
   TensorId parameter(const ParameterSpec& spec);
 
   TensorId embedding(TensorId token_table, TensorId position_table);

@@ -103,8 +103,10 @@ struct Parameter {
 struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
-  std::vector<Parameter> parameters;    ///< in unit order; the index seeds initialisation
-  std::vector<std::string> unit_names;  ///< unit 0 is the embedding with the final norm
+  std::vector<Parameter> parameters;  ///< in unit order; the index seeds initialisation
+  std::vector<std::string> unit_names;
+  /// Units whose forward code may run again in the backward pass, in their order.
+  std::vector<int32_t> blocks;
   TensorId tokens = kNone, targets = kNone;
   TensorId step_inputs = kNone, step_state = kNone, step_sums = kNone;
   TensorId decode_inputs = kNone, logits = kNone;  ///< of a graph that continues a text

@@ -9,12 +9,12 @@ namespace zero::graph {
 enum class Recompute : uint8_t {
   none,
   selective,  ///< layer norm and GELU outputs are computed again, nothing costly
-  full        ///< of a layer only its input is kept
+  full        ///< of a block only its input is kept
 };
 
-/// Replaces what the backward pass reads by copies computed again just before it. `policy` [units]:
-/// one choice a unit; unit 0 (embedding and head) keeps everything. The copies run the same kernels
-/// on the same bits (dropout masks come from a counter), so gradients do not change by a bit.
+/// Replaces what the backward pass reads by copies computed again just before it. `policy`
+/// [blocks]: one choice a block; other units keep everything. The copies run the same kernels on
+/// the same bits (dropout masks come from a counter), so gradients do not change by a bit.
 Graph recompute(const Graph& graph, const std::vector<Recompute>& policy);
 
 }  // namespace zero::graph
