@@ -26,10 +26,10 @@ int64_t parameter_count(const Gpt2& model);
 
 /// Forward graph with loss. Parameter names are Hugging Face's without "transformer.":
 /// wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight [width, 3 width], ...
-/// Unit 0 holds wte, wpe and ln_f; unit i + 1 holds block i. Initialisation N(0, 0.02), the two
-/// projections into the residual stream by 1 / sqrt(2 layers) smaller.
-/// Throws Error(kUsage) where heads do not divide width or length exceeds positions.
-/// Source: Radford et al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
+/// Unit "embedding" holds wte, wpe and ln_f; each block is one of its own. Initialisation N(0,
+/// 0.02), the two projections into the residual stream by 1 / sqrt(2 layers) smaller. Throws
+/// Error(kUsage) where heads do not divide width or length exceeds positions. Source: Radford et
+/// al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
 graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options);
 
 /// Graph that continues one text by the tokens of a chunk and gives the logits that follow the
