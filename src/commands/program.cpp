@@ -1,5 +1,6 @@
 #include "zero/commands/program.hpp"
 
+#include <csignal>
 #include <cstdio>
 
 #include "zero/commands/calibrate.hpp"
@@ -17,6 +18,8 @@
 #include "zero/commands/plan.hpp"
 #include "zero/commands/train.hpp"
 #include "zero/commands/version.hpp"
+#include "zero/train/failure.hpp"
+#include "zero/train/files.hpp"
 #include "zero/train/session.hpp"
 
 namespace zero::commands {
@@ -42,9 +45,7 @@ int (*work_on_checkpoints(Command command))(const CommandLine&) {
   }
 }
 
-}  // namespace
-
-int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
+int run(int argc, char** argv, const model::Catalogue& catalogue) {
   // 1. What is asked for.
   CommandLine line = read_command_line({argv + 1, argv + argc});
   line.program = argv[0];
@@ -71,6 +72,26 @@ int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
   if (line.command == Command::eval) return eval(line, argc, argv);
   if (line.command == Command::generate) return generate(line);
   return train(line, argc, argv);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
+  train::occupy_standard_files();
+  // A file beyond the limit of its size (ulimit -f) is an error of the write, with words, and no
+  // end without any.
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    return run(argc, argv, catalogue);
+  } catch (const train::Ended& ended) {
+    // 4. A failure that one rank has printed for all.
+    return int(ended.exit);
+  } catch (...) {
+    // 5. One that only this process knows of.
+    const train::Failure failure = train::failure_of(std::current_exception());
+    std::fputs(train::error_line(failure).c_str(), stderr);
+    return int(failure.exit);
+  }
 }
 
 }  // namespace zero::commands

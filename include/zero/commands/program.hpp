@@ -4,9 +4,8 @@
 
 namespace zero::commands {
 
-/// Does what the words behind the program's name ask for, with the models of `catalogue`. Returns
-/// the exit status; throws Error, or train::Ended after a failure that one rank has printed for
-/// all.
+/// The whole program, with the models of `catalogue`: does what the words behind its name ask for
+/// and returns the exit status. Prints an error that only this process knows of.
 int run_program(int argc, char** argv, const model::Catalogue& catalogue);
 
 }  // namespace zero::commands
