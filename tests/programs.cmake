@@ -119,3 +119,8 @@ set_tests_properties(runs.offload runs.readme runs.resume PROPERTIES COST 100)
 if(TARGET runs_test)
   set_tests_properties(runs/equivalence.np1 PROPERTIES COST 100)
 endif()
+
+# The program with another family of models.
+add_executable(tower families/tower.cpp)
+target_link_libraries(tower PRIVATE zero_commands)
+zero_test_program(another_family 2 "another family goes all ways" $<TARGET_FILE:tower>)

@@ -68,7 +68,7 @@ Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
   for (const Family* family : catalogue.families) {
     if (family->hub_type != type) continue;
     config.compare_with(family->hub_class);
-    return family->from_hub(config);
+    return {.family = family, .numbers = family->from_hub(config)};
   }
   config.fail("model_type", "only " + joined(catalogue, &Family::hub_type, "\""));
 }

@@ -134,7 +134,7 @@ void require_same_network(const HubConfig& config, int64_t width) {
   config.require("tie_word_embeddings", true);
 }
 
-Architecture from_hub(const HubConfig& config) {
+ModelNumbers from_hub(const HubConfig& config) {
   const Gpt2 model{.layers = config.count("n_layer", 10'000),
                    .width = config.count("n_embd", 1'000'000),
                    .heads = config.count("n_head", 1'000'000),
@@ -144,7 +144,7 @@ Architecture from_hub(const HubConfig& config) {
                    .epsilon = config.epsilon_or("layer_norm_epsilon", 1e-5)};
   if (model.width % model.heads != 0) config.fail("n_head", "a divisor of n_embd");
   require_same_network(config, model.width);
-  return model;
+  return Architecture(model).numbers;
 }
 
 std::vector<HubEntry> to_hub(const Gpt2& model, std::string_view dtype) {

@@ -81,7 +81,7 @@ struct Family {
   std::string (*fact)(const Architecture&);
   std::string (*words)(const Architecture&);
   /// Throws Error(kInput) by HubConfig::fail() for a network that forward() does not build.
-  Architecture (*from_hub)(const HubConfig&);
+  ModelNumbers (*from_hub)(const HubConfig&);
   /// In their order; `dtype` is torch_dtype, which stands among them.
   std::vector<HubEntry> (*to_hub)(const Architecture&, std::string_view dtype);
   /// Of a GPU, which larger ones fill, or of a host.

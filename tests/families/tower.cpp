@@ -1,0 +1,173 @@
+/// The program with a family of models that lives here alone: towers, whose floors mix features and
+/// never look at other tokens. runs/another_family.py takes it through the commands.
+#include "zero/base/align.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/error.hpp"
+#include "zero/commands/program.hpp"
+#include "zero/model/family.hpp"
+
+namespace zero::model {
+namespace {
+
+using graph::GraphBuilder;
+using graph::Init;
+using graph::TensorId;
+
+struct Tower {
+  explicit Tower(const Architecture& model)
+      : floors(model.numbers.count("floors")),
+        width(model.numbers.count("width")),
+        inner(model.numbers.count("inner")),
+        letters(model.numbers.count("letters")),
+        longest(model.numbers.count("longest")),
+        drop(float(model.numbers.rate("drop"))) {}
+
+  int64_t floors, width, inner, letters, longest;
+  float drop;
+};
+
+/// Writes the same floors for a micro-batch and for a chunk of a text.
+struct Writer {
+  const Tower& tower;
+  GraphBuilder& out;
+  float drop;
+
+  TensorId vector(const std::string& name, int64_t extent, Init init) {
+    return out.parameter({.name = name, .shape = {extent}, .decays = false, .init = init});
+  }
+  TensorId norm(TensorId x, const std::string& name) {
+    const TensorId weight = vector(name + ".scale", tower.width, Init::ones);
+    return out.layernorm(x, weight, vector(name + ".shift", tower.width, Init::zeros), 1e-3f);
+  }
+  TensorId linear(TensorId x, const std::string& name, int64_t in, int64_t extent) {
+    const TensorId weight = out.parameter({.name = name + ".matrix", .shape = {in, extent}});
+    return out.linear(x, weight, vector(name + ".offset", extent, Init::zeros));
+  }
+  TensorId floor(TensorId x, const std::string& name) {
+    out.block(name);
+    const TensorId up = linear(norm(x, name + ".norm"), name + ".up", tower.width, tower.inner);
+    const TensorId down = linear(out.gelu(up), name + ".down", tower.inner, tower.width);
+    return out.dropout_add(down, x, drop, name);
+  }
+  TensorId build(TensorId& table) {
+    const int64_t rows = round_up<int64_t>(tower.letters, 64);
+    out.unit("ground");
+    table = out.parameter(
+        {.name = "letters", .shape = {rows, tower.width}, .padding_rows = rows - tower.letters});
+    TensorId x = out.embedding(
+        table, out.parameter({.name = "places", .shape = {tower.longest, tower.width}}));
+    for (int64_t i = 0; i < tower.floors; ++i) x = floor(x, "floor" + std::to_string(i));
+    out.unit("ground");
+    return norm(x, "roof");
+  }
+};
+
+void require_room(int64_t length, const Tower& tower) {
+  if (length <= tower.longest) return;
+  refuse(Exit::kUsage, length, " tokens in a tower of ", tower.longest, ": write fewer");
+}
+
+graph::Graph tower_forward(const Architecture& model, const ForwardOptions& options) {
+  const Tower tower(model);
+  require_room(options.micro.length, tower);
+  GraphBuilder out(options.micro, options.compute);
+  Writer writer{tower, out, options.training ? tower.drop : 0};
+  TensorId table = graph::kNone;
+  const TensorId last = writer.build(table);
+  out.classifier(last, table, tower.letters, options.micro.samples * options.micro.length);
+  return out.finish();
+}
+
+graph::Graph tower_decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
+  const Tower tower(model);
+  require_room(chunk.context, tower);
+  GraphBuilder out(chunk, compute);
+  Writer writer{tower, out, 0};
+  TensorId table = graph::kNone;
+  const TensorId last = writer.build(table);
+  out.logits(last, table, tower.letters);
+  return out.finish();
+}
+
+int64_t numel(const Architecture& model) {
+  const Tower t(model);
+  return (t.letters + t.longest + 2) * t.width +
+         t.floors * (3 * t.width + (2 * t.width + 1) * t.inner);
+}
+
+ModelFamily settings() {
+  const Range count{.low = 1, .high = 1 << 20, .automatic = true};
+  const auto bytes = [](const RunConfig&) -> int64_t { return 256; };
+  const auto length = [](const RunConfig& config) { return config.data.sequence_length; };
+  return {.name = "tower",
+          .example_input = "tower.toml",
+          .counts = {{"floors", count},
+                     {"width", count},
+                     {"inner", count},
+                     {"letters", count, bytes},
+                     {"longest", count, length, "data.sequence_length"}},
+          .rates = {{"drop", {.high = 1, .below_high = true}, 0.1}},
+          .sizes = {{"low", {2, 64, 128, 256, 32}}},
+          .rules = {},
+          .blocks = {"floors"}};
+}
+
+ModelNumbers from_hub(const HubConfig& config) {
+  return {.counts = {{"floors", config.count("n_floors", 1000)},
+                     {"width", config.count("d_floor", 1 << 20)},
+                     {"inner", config.count("d_inner", 1 << 20)},
+                     {"letters", config.count("n_letters", 1 << 20)},
+                     {"longest", config.count("max_letters", 1 << 20)}},
+          .rates = {{"drop", config.share_or("drop", 0)}}};
+}
+
+std::vector<HubEntry> to_hub(const Architecture& model, std::string_view dtype) {
+  const Tower tower(model);
+  return {{"model_type", "\"tower\""},        {"n_floors", text(tower.floors)},
+          {"d_floor", text(tower.width)},     {"d_inner", text(tower.inner)},
+          {"n_letters", text(tower.letters)}, {"max_letters", text(tower.longest)},
+          {"drop", text(tower.drop)},         {"torch_dtype", text('"', dtype, '"')}};
+}
+
+std::string said(const Architecture& model) {
+  const Tower tower(model);
+  return text(counted(tower.floors, "floor"), " of ", tower.width, " and ", tower.inner, ", ",
+              tower.letters, " letters, ", tower.longest, " places");
+}
+
+Probe probe(bool);
+
+const Family kTower{.settings = settings(),
+                    .constants = {},
+                    .title = "tower",
+                    .hub_type = "tower",
+                    .hub_class = "Tower",
+                    .stored = {.prefix = "", .copies = {}, .ends = {}},
+                    .forward = tower_forward,
+                    .decode = tower_decode,
+                    .parameter_count = numel,
+                    .flops_per_token = [](const Architecture& model,
+                                          int64_t) { return 6.0 * double(numel(model)); },
+                    .data_form = [](const Architecture& model) -> DataForm {
+                      return {.vocabulary = Tower(model).letters,
+                              .positions = Tower(model).longest};
+                    },
+                    .fact = [](const Architecture& model) { return "tower: " + said(model); },
+                    .words = said,
+                    .from_hub = from_hub,
+                    .to_hub = to_hub,
+                    .probe = probe};
+
+Probe probe(bool) {
+  RunConfig config;
+  const Catalogue towers({&kTower});
+  config.model = {.table = &towers.models, .name = "low"};
+  return {architecture_of(config), {.samples = 2, .length = 32}};
+}
+
+}  // namespace
+}  // namespace zero::model
+
+int main(int argc, char** argv) {
+  return zero::commands::run_program(argc, argv, zero::model::Catalogue({&zero::model::kTower}));
+}
