@@ -93,6 +93,7 @@ class UnitFeed {
 struct MicroBatches {
   std::vector<int32_t> numbers;  ///< in a step of this rank
   int32_t tail = 0;              ///< so many at the end read ahead; 0: all do
+  bool loops = false;            ///< those in the middle stand for others
   bool is_short() const { return tail > 0; }
 };
 
@@ -154,7 +155,7 @@ class MicroBatchWriter {
         uses_(find_uses(writer.plan().graphs[size_t(graph)])),
         compute_(writer, graph),
         feed_(writer, compute_, find_feed(writer, uses_, micro_batches), updater),
-        reducer_(writer),
+        reducer_(writer, micro_batches.loops),
         homes_(writer, compute_, graph),
         updater_(updater),
         positions_(int32_t(uses_.reads.size() * micro_batches.numbers.size())),
@@ -239,32 +240,38 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   return borders;
 }
 
+/// Micro-batches of a round. Those of reproducible mode enter its counter in pairs.
+int32_t round_of(const Plan& plan) { return plan.request.reproducible ? 2 : 1; }
+
 /// What is in the tail behind a loop. Where states are read ahead from a disk they have more time.
 int32_t tail_of(const Plan& plan) {
   const bool reads = std::any_of(plan.buffers.begin(), plan.buffers.end(),
                                  [](const Buffer& buffer) { return buffer.copy_of >= 0; });
-  return reads ? 3 : 1;
+  const int32_t least = reads ? 3 : 1;
+  return least + (plan.request.micro_batches - least) % round_of(plan);
 }
 
-/// Writes the step with a loop over the micro-batches in its middle; false, and nothing is written,
-/// if they are too few or differ.
+/// Writes the step with a loop over the micro-batches in its middle, behind so many rounds; false,
+/// and nothing is written, if they are too few or differ.
 bool write_looped_step(Plan& plan, int32_t lead) {
   const int32_t count = plan.request.micro_batches, tail = tail_of(plan);
-  const int64_t rounds = count - lead - tail;
-  if (plan.request.reproducible || rounds < 2) return false;
-  MicroBatches some{.numbers = {}, .tail = tail};
-  for (int32_t micro = 0; micro <= lead; ++micro) some.numbers.push_back(micro);
+  const int32_t length = round_of(plan), written = (lead + 1) * length;
+  const int64_t rounds = (count - tail) / length - lead;
+  if (rounds < 2) return false;
+  MicroBatches some{.numbers = {}, .tail = tail, .loops = true};
+  for (int32_t micro = 0; micro < written; ++micro) some.numbers.push_back(micro);
   for (int32_t micro = count - tail; micro < count; ++micro) some.numbers.push_back(micro);
   const size_t buffers = plan.buffers.size();
   const std::vector<int32_t> borders = write_step_of(plan, some);
-  const MiddlePair pair{.first = borders[size_t(lead) - 1],
-                        .second = borders[size_t(lead)],
-                        .end = borders[size_t(lead) + 1],
+  const MiddlePair pair{.first = borders[size_t((lead - 1) * length)],
+                        .second = borders[size_t(lead * length)],
+                        .end = borders[size_t(written)],
                         .rounds = rounds,
-                        .micro_batches = 1};
+                        .micro_batches = length};
   if (fold(plan, plan.bodies[kStep], pair)) return true;
   plan.bodies[kStep].ops.clear();
   plan.buffers.resize(buffers);
+  plan.counters.clear();
   return false;
 }
 

@@ -27,6 +27,7 @@ struct Content {
   Readers readers = {};  ///< the latest reader a lane since the write
   Version version = {};
   Computed computed = {};
+  bool counted = false;  ///< in a slot of a counter: the sum of a group of micro-batches
 };
 
 /// What all arenas of a plan hold at one place of a body.
@@ -41,7 +42,7 @@ class Contents {
     }
   }
 
-  const std::array<Stretches, kTiers>& tiers() const { return tiers_; }
+  const Stretches& stretches(size_t tier) const { return tiers_[tier]; }
 
   /// Calls visit(content) for the stretches of an extent, until it returns false.
   template <class Visit>
@@ -60,6 +61,9 @@ class Contents {
     const auto last = stretches.lower_bound(extent.end);
     for (auto at = stretches.find(extent.begin); at != last; ++at) change(at->second);
   }
+
+  /// From here on the extent is made up of whole stretches.
+  void cut(const Extent& extent) { cut_at(extent); }
 
   /// `content` without its end and readers.
   void put(const Extent& extent, Content content) {

@@ -43,12 +43,14 @@ class Folder {
   static bool same_work(const PlanOp& a, const PlanOp& b) {
     return a.kind == b.kind && a.lane == b.lane && a.unit == b.unit && a.graph_op == b.graph_op &&
            a.in == b.in && a.out == b.out && a.round == b.round && a.add == b.add &&
-           a.sums == b.sums && a.shard_numel == b.shard_numel && a.piece_begin == b.piece_begin &&
-           a.piece_numel == b.piece_numel && a.operands.size() == b.operands.size();
+           a.sums == b.sums && a.counts == b.counts && a.shard_numel == b.shard_numel &&
+           a.piece_begin == b.piece_begin && a.piece_numel == b.piece_numel &&
+           a.operands.size() == b.operands.size();
   }
 
   bool match(const PlanOp& a, PlanOp& b) {
-    const int32_t later = a.kind == Kind::compute ? pair_.micro_batches : 0;
+    const bool moves_on = a.kind == Kind::compute || a.counts;
+    const int32_t later = moves_on ? pair_.micro_batches : 0;
     if (!same_work(a, b) || b.micro - a.micro != later) return false;
     for (size_t k = 0; k < a.operands.size(); ++k) {
       if (!match(a.operands[k], b.operands[k])) return false;
@@ -133,6 +135,9 @@ class Folder {
       ++kept;
     }
     plan_.buffers.resize(kept);
+    for (std::vector<int32_t>& slots : plan_.counters) {
+      for (int32_t& slot : slots) slot = place[size_t(slot)];
+    }
     for (PlanOp& op : body_.ops) {
       for (int32_t& buffer : op.anew) buffer = place[size_t(buffer)];
       for (Operand& operand : op.operands) {

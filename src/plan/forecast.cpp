@@ -107,7 +107,7 @@ double bandwidth_of(Lane lane, const Machine& machine) {
   }
 }
 
-double seconds_of(const Plan& plan, const PlanOp& op, const Machine& machine) {
+double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
   if (is_collective(op.kind)) {
     const double bytes = double(sent_elements(plan, op)) * double(bytes_of(op.in));
     return collective_seconds({.kind = op.kind, .ranks = plan.request.ranks, .bytes = bytes},
@@ -126,6 +126,7 @@ double seconds_of(const Plan& plan, const PlanOp& op, const Machine& machine) {
   for (const Operand& operand : op.operands) {
     bytes += double(operand.bytes) * (operand.mode == Mode::update ? 2 : 1);
   }
+  if (op.kind == Kind::carry) bytes = 3.0 * double(carries - 1) * double(op.operands[0].bytes);
   return bytes / bandwidth_of(op.lane, machine);
 }
 
@@ -169,7 +170,8 @@ class Replay {
       start = std::max(start, finished_[size_t(wait.lane)][size_t(count) - 1]);
     }
     if (op.lane == Lane::compute) forecast_.exposed_seconds += start - lane_free;
-    const double seconds = seconds_of(plan_, op, machine_);
+    const int carries = op.counts ? carries_of(body_, op, turn.round) : int(op.operands.size());
+    const double seconds = seconds_of(plan_, op, carries, machine_);
     forecast_.lane_seconds[size_t(op.lane)] += seconds;
     lane_free = start + seconds;
     finished_[size_t(op.lane)].push_back(lane_free);

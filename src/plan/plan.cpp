@@ -28,9 +28,9 @@ const char* name_of(Use use) {
 
 const char* name_of(Kind kind) {
   static constexpr const char* kNames[] = {
-      "compute",        "decide",     "update",    "add_norms", "apply_norms",
-      "sum_of_squares", "accumulate", "round_sum", "clear",     "all_gather",
-      "reduce_scatter", "all_reduce", "copy",      "disk_read", "disk_write"};
+      "compute",    "decide", "update",    "add_norms", "apply_norms", "sum_of_squares",
+      "accumulate", "carry",  "round_sum", "clear",     "all_gather",  "reduce_scatter",
+      "all_reduce", "copy",   "disk_read", "disk_write"};
   static_assert(std::size(kNames) == size_t(Kind::count_));
   return kNames[size_t(kind)];
 }
@@ -116,8 +116,9 @@ void add(Digest& digest, const Operand& operand) {
 }
 
 void add(Digest& digest, const PlanOp& op) {
-  for (int number : {int(op.kind), int(op.lane), int(op.unit), int(op.graph_op), int(op.micro),
-                     int(op.in), int(op.out), int(op.round), int(op.add) + 2 * int(op.sums)}) {
+  for (int number :
+       {int(op.kind), int(op.lane), int(op.unit), int(op.graph_op), int(op.micro), int(op.in),
+        int(op.out), int(op.round), int(op.add) + 2 * int(op.sums) + 4 * int(op.counts)}) {
     digest.add(number);
   }
   for (int64_t number : {op.shard_numel, op.piece_begin, op.piece_numel}) digest.add(number);
@@ -168,6 +169,9 @@ uint64_t Plan::hash() const {
     digest.add(buffer.offset);
     digest.add(int(buffer.persistent) + 2 * int(buffer.tier));
     digest.add(buffer.copy_of);
+  }
+  for (const std::vector<int32_t>& slots : counters) {
+    for (const int32_t slot : slots) digest.add(slot);
   }
   for (const Body& body : bodies) {
     for (const PlanOp& op : body.ops) add(digest, op);

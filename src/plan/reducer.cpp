@@ -1,12 +1,13 @@
 #include "src/plan/reducer.hpp"
 
 #include <bit>
+#include <span>
 
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::plan {
 
-Reducer::Reducer(BodyWriter& writer) : writer_(writer) {
+Reducer::Reducer(BodyWriter& writer, bool loops) : writer_(writer), loops_(loops) {
   bucket_.assign(writer.plan().units.size(), -1);
   sum_.assign(writer.plan().units.size(), -1);
   counter_.resize(writer.plan().units.size());
@@ -193,27 +194,29 @@ void Reducer::merge(int32_t u, int32_t from, int32_t to) {
                 .operands = {writer_.whole(from, Mode::read), writer_.whole(to, Mode::update)}});
 }
 
-// The slot of micro-batch 0 is where the whole sum ends up, so it is the sum itself wherever that
-// is an fp32 shard.
-int32_t Reducer::counter_slot(int32_t u, int32_t micro) {
+/// A slot that takes in all others is where the whole sum ends up, so it is the sum itself wherever
+/// that is an fp32 shard.
+int32_t Reducer::counter_slot(int32_t u, bool takes_all, int32_t number) {
   const Unit& unit = writer_.unit(u);
   const int64_t bytes = unit.shard_numel * 4;
   const int32_t sum = sum_[size_t(u)];
   const bool is_shard =
       writer_.plan().buffers[size_t(sum)].bytes == bytes && writer_.layout().element == Dtype::f32;
-  if (micro == 0 && is_shard) return sum;
-  return writer_.transient(unit.name + ".partial." + std::to_string(micro), Use::partial_sums,
+  if (takes_all && is_shard) return sum;
+  return writer_.transient(unit.name + ".partial." + std::to_string(number), Use::partial_sums,
                            bytes);
 }
 
 // A binary counter over micro-batches: level l holds the sum of 2^l neighbouring leaves. The older
 // slot receives, so slots never move.
 void Reducer::count(int32_t u, int32_t micro) {
+  const bool alone = micro == writer_.request().micro_batches - 1 && micro % 2 == 0;
+  if (loops_ && !alone) return count_in_slots(u, micro);
   std::vector<int32_t>& level = counter_[size_t(u)];
   const size_t carries = size_t(std::countr_one(unsigned(micro)));
   if (level.size() <= carries) level.resize(carries + 1, -1);
   if (carries == 0) {
-    level[0] = counter_slot(u, micro);
+    level[0] = counter_slot(u, micro == 0, micro);
     leaf(u, level[0], false);
     return;
   }
@@ -224,6 +227,39 @@ void Reducer::count(int32_t u, int32_t micro) {
   }
   level[carries] = level[carries - 1];
   level[carries - 1] = -1;
+}
+
+/// One for each level above that of a leaf. Those full at the end of the step are left over.
+void Reducer::make_slots(int32_t u) {
+  std::vector<std::vector<int32_t>>& counters = writer_.plan().counters;
+  counters.resize(writer_.plan().units.size());
+  const unsigned count = unsigned(writer_.request().micro_batches);
+  const int top = std::bit_width(count) - 1;
+  std::vector<int32_t>& level = counter_[size_t(u)];
+  level.assign(size_t(top) + 1, -1);
+  for (int l = 1; l <= top; ++l) {
+    const int32_t slot = counter_slot(u, l == top, l);
+    counters[size_t(u)].push_back(slot);
+    if (count >> l & 1) level[size_t(l)] = slot;
+  }
+}
+
+// The same sums by ops that find their slots in each round (slot_schedule.hpp): a pair of leaves is
+// added where the group will rest that they complete, and takes in the older ones.
+void Reducer::count_in_slots(int32_t u, int32_t micro) {
+  if (micro == 0) make_slots(u);
+  const std::vector<int32_t>& slots = writer_.plan().counters[size_t(u)];
+  const size_t begin = size_t(writer_.size());
+  leaf(u, slots[0], micro % 2 == 1);
+  if (micro % 2 == 1) {
+    PlanOp carry{.kind = Kind::carry, .lane = lane(), .unit = u, .add = true};
+    for (const int32_t slot : slots) carry.operands.push_back(writer_.whole(slot, Mode::update));
+    writer_.emit(std::move(carry));
+  }
+  for (PlanOp& op : std::span(writer_.body().ops).subspan(begin)) {
+    op.counts = true;
+    op.micro = micro / 2 * 2;
+  }
 }
 
 int32_t Reducer::merge_leftovers(int32_t u) {

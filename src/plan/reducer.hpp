@@ -11,7 +11,9 @@ namespace zero::plan {
 /// sums, reduce-scatters, the binary counter of reproducible mode, the norm, the way to the host.
 class Reducer {
  public:
-  explicit Reducer(BodyWriter& writer);
+  /// `loops`: the body becomes one with a loop, where a counter's ops say the number of their
+  /// micro-batch and every pair has a carry; else each has the buffers that it needs.
+  Reducer(BodyWriter& writer, bool loops);
 
   /// A bucket for the coming micro-batch's gradients of unit u, its gaps zeroed; returns the buffer
   /// that backward writes to.
@@ -38,13 +40,16 @@ class Reducer {
   void round_for_the_way(int32_t u);
   void gather_sum(int32_t u);
   void count(int32_t u, int32_t micro);
+  void count_in_slots(int32_t u, int32_t micro);
+  void make_slots(int32_t u);
   int32_t merge_leftovers(int32_t u);
   void finish_step(int32_t u);
   void send_to_host(int32_t u);
-  int32_t counter_slot(int32_t u, int32_t micro);
+  int32_t counter_slot(int32_t u, bool takes_all, int32_t number);
   Lane lane() const;
 
   BodyWriter& writer_;
+  const bool loops_;
   std::vector<int32_t> bucket_;                ///< [units]
   std::vector<int32_t> sum_;                   ///< [units] where the step's gradients end up
   std::vector<std::vector<int32_t>> counter_;  ///< [units][level] fp32 shard, -1: empty

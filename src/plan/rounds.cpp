@@ -1,6 +1,7 @@
 #include "zero/plan/rounds.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace zero::plan {
 
@@ -34,10 +35,32 @@ int64_t Rounds::awaited(const Wait& wait, const Turn& turn) const {
   return wait.count + (behind ? rounds_ - 1 : turn.round) * inside(wait.lane);
 }
 
+std::vector<Operand> operands_in(const Plan& plan, const PlanOp& op, int carries) {
+  std::vector<Operand> operands = op.operands;
+  if (!op.counts) return operands;
+  if (op.kind != Kind::carry) {
+    operands[1].buffer = plan.counters[size_t(op.unit)][size_t(carries) - 1];
+    return operands;
+  }
+  operands.resize(size_t(carries));
+  for (Operand& lower : std::span(operands).first(size_t(carries) - 1)) lower.mode = Mode::read;
+  return operands;
+}
+
 namespace {
 
+/// Names the slots that an op counts in. What a slot held before is over when it is written.
+void settle_slots(const Plan& plan, const Body& body, int64_t round, PlanOp& op) {
+  op.operands = operands_in(plan, op, carries_of(body, op, round));
+  op.counts = false;
+  op.micro = 0;
+  if (op.kind == Kind::carry || op.operands[1].mode != Mode::write) return;
+  const int32_t slot = op.operands[1].buffer;
+  if (!plan.buffers[size_t(slot)].persistent) op.anew.push_back(slot);
+}
+
 /// A turn as an op of a body without a loop.
-PlanOp as_it_runs(const Body& body, const Rounds& rounds, int64_t n) {
+PlanOp as_it_runs(const Plan& plan, const Body& body, const Rounds& rounds, int64_t n) {
   const Turn turn = rounds.turn(n);
   PlanOp op = body.ops[size_t(turn.op)];
   for (Wait& wait : op.waits) wait.count = int32_t(rounds.awaited(wait, turn));
@@ -48,6 +71,7 @@ PlanOp as_it_runs(const Body& body, const Rounds& rounds, int64_t n) {
   op.index = int32_t(rounds.number(op, turn)) - 1;
   op.done_by = int32_t(std::min(rounds.size() - 1, n + op.done_by - turn.op));
   if (op.kind == Kind::compute) op.micro = micro_of(body, op, turn.round);
+  if (op.counts) settle_slots(plan, body, turn.round, op);
   return op;
 }
 
@@ -59,10 +83,11 @@ Plan unrolled(const Plan& plan) {
     if (!body.loop.is_there()) continue;
     const Rounds rounds(body);
     std::vector<PlanOp> ops;
-    for (int64_t n = 0; n < rounds.size(); ++n) ops.push_back(as_it_runs(body, rounds, n));
+    for (int64_t n = 0; n < rounds.size(); ++n) ops.push_back(as_it_runs(plan, body, rounds, n));
     body.ops = std::move(ops);
     body.loop = {};
   }
+  plain.counters.clear();
   return plain;
 }
 

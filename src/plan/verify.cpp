@@ -6,6 +6,7 @@
 #include "src/plan/contents.hpp"
 #include "src/plan/findings.hpp"
 #include "src/plan/live_buffers.hpp"
+#include "src/plan/slot_schedule.hpp"
 #include "src/plan/turn_clocks.hpp"
 
 namespace zero::plan {
@@ -41,7 +42,9 @@ class BodyCheck {
         findings_(findings),
         clocks_(body_),
         contents_(plan),
-        versions_(plan) {
+        versions_(plan),
+        slots_(plan, body_),
+        last_carry_(plan.counters.size(), -1) {
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
       const Buffer& buffer = plan.buffers[b];
       if (!buffer.persistent || buffer.bytes == 0) continue;
@@ -76,6 +79,7 @@ class BodyCheck {
   /// Where a round begins as the one before did, so do all further ones, and nothing that they do
   /// is new: by induction the rest need not be looked at.
   bool check_loop() {
+    slots_.cut(contents_);
     int64_t round = 0;
     std::vector<int64_t> last;
     for (; round < body_.loop.rounds; ++round) {
@@ -84,8 +88,32 @@ class BodyCheck {
       last = std::move(now);
       if (!check_ops(body_.loop.begin, body_.loop.end, round)) return false;
     }
+    if (!plan_.counters.empty() && !check_carries(round, last)) return false;
     clocks_.leave_loop(round);
     return true;
+  }
+
+  /// In a loop that counts, which slots are full differs from round to round; all else is as in
+  /// `last` wherever a round begins. A round uses no other slots than its number of carries says.
+  /// So one round of each number shows what all do that carry as often, whichever is in front of
+  /// them: from the same state to the same state, with the slots full that the next one expects.
+  bool check_carries(int64_t& round, const std::vector<int64_t>& last) {
+    if (!is_right(slots_.wrong()) || !is_right(slots_.fault(contents_, round))) return false;
+    for (const int64_t shown : slots_.one_for_each_carry(round)) {
+      slots_.fill(contents_, shown, last_carry_);
+      ahead_ = shown - round;
+      if (!check_ops(body_.loop.begin, body_.loop.end, round++)) return false;
+      if (seam() != last) return is_right("a round ends unlike others that carry less often");
+      if (!is_right(slots_.fault(contents_, shown + 1))) return false;
+    }
+    ahead_ = 0;
+    slots_.fill(contents_, body_.loop.rounds, last_carry_);
+    return true;
+  }
+
+  bool is_right(const std::string& fault) {
+    if (!fault.empty()) findings_.add(body_.name, ": ", fault);
+    return fault.empty();
   }
 
   /// All that later ops can find: what lies where, and who may still be touching it. Of which
@@ -94,8 +122,9 @@ class BodyCheck {
     clocks_.mark_seam();
     std::vector<int64_t> key;
     clocks_.add_knowledge(key);
-    for (const Contents::Stretches& stretches : contents_.tiers()) {
-      for (const auto& [begin, content] : stretches) {
+    for (size_t tier = 0; tier < kTiers; ++tier) {
+      for (const auto& [begin, content] : contents_.stretches(tier)) {
+        if (slots_.lies_in_slot(tier, begin)) continue;
         key.insert(key.end(), {begin, content.end, content.buffer, content.version.state,
                                content.version.number});
         clocks_.add_seen(content.writer, key);
@@ -113,12 +142,15 @@ class BodyCheck {
   }
 
   void check_op(int32_t i) {
-    const std::vector<Operand>& operands = op(i).operands;
+    const std::vector<Operand> counted =
+        op(i).counts ? counted_operands(i) : std::vector<Operand>();
+    const std::vector<Operand>& operands = op(i).counts ? counted : op(i).operands;
     for (const int32_t buffer : op(i).anew) forget(i, buffer);
     for (const Operand& operand : operands) {
       if (operand.buffer < 0) continue;
       if (!in_bounds(i, operand) || !in_reach(i, operand)) return;
       check_access(i, operand);
+      if (op(i).counts && !is_right(slots_.fault(contents_, operand))) return;
     }
     const bool transfers = is_transfer(op(i).kind);
     if (!transfers) check_versions(i);
@@ -132,12 +164,29 @@ class BodyCheck {
                     {.buffer = operand.buffer,
                      .writer = i,
                      .version = transfers ? arrived(i, operand, sent.version) : written(operand),
-                     .computed = transfers ? sent.computed : computed(i, k)});
+                     .computed = transfers ? sent.computed : computed(i, k),
+                     .counted = op(i).counts});
     }
     for (const Operand& operand : operands) {
       if (operand.buffer < 0) continue;
       contents_.change(extent(operand),
                        [&](Content& content) { content.readers[size_t(op(i).lane)] = i; });
+    }
+    end_groups(i, operands);
+  }
+
+  /// In the round that runs.
+  std::vector<Operand> counted_operands(int32_t i) const {
+    const Turn& turn = clocks_.turn(i);
+    return operands_in(plan_, op(i), carries_of(body_, op(i), turn.round + ahead_));
+  }
+
+  /// What a carry has added up is no sum of its own any more.
+  void end_groups(int32_t i, const std::vector<Operand>& operands) {
+    if (op(i).kind != Kind::carry) return;
+    if (op(i).counts) last_carry_[size_t(op(i).unit)] = i;
+    for (const Operand& operand : operands) {
+      if (operand.mode == Mode::read) forget(i, operand.buffer);
     }
   }
 
@@ -153,6 +202,7 @@ class BodyCheck {
       content.buffer = -1;
       content.version = {};
       content.computed = {};
+      content.counted = false;
     });
   }
 
@@ -284,6 +334,9 @@ class BodyCheck {
   int32_t turns_ = 0;
   Contents contents_;
   Versions versions_;
+  const SlotSchedule slots_;
+  std::vector<int32_t> last_carry_;  ///< [units] the turn
+  int64_t ahead_ = 0;                ///< the round that runs is so much later than the turns say
 };
 
 }  // namespace

@@ -16,10 +16,10 @@ struct KindRow {
 
 KindRow row_of(Kind kind) {
   static constexpr KindRow kRows[] = {
-      {run_compute, 0},     {run_decide, 3},         {run_update, 0},         {run_add_norms, 0},
-      {run_apply_norms, 0}, {run_sum_of_squares, 2}, {run_accumulate, 2},     {run_round_sum, 2},
-      {run_clear, 0},       {run_all_gather, 2},     {run_reduce_scatter, 3}, {run_all_reduce, 1},
-      {run_copy, 2},        {run_disk_read, 2},      {run_disk_write, 2},
+      {run_compute, 0},     {run_decide, 3},         {run_update, 0},     {run_add_norms, 0},
+      {run_apply_norms, 0}, {run_sum_of_squares, 2}, {run_accumulate, 2}, {run_carry, 0},
+      {run_round_sum, 2},   {run_clear, 0},          {run_all_gather, 2}, {run_reduce_scatter, 3},
+      {run_all_reduce, 1},  {run_copy, 2},           {run_disk_read, 2},  {run_disk_write, 2},
   };
   static_assert(std::size(kRows) == size_t(Kind::count_));
   return kRows[size_t(kind)];
@@ -61,10 +61,23 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
   bound.sample_offset = (op.micro * ranks + target.memory.rank) * bound.graph->samples;
 }
 
+void bind_slots(const BindTarget& target, BoundOp& bound) {
+  const plan::PlanOp& op = *bound.op;
+  bound.carries = int(op.operands.size());
+  if (!op.counts) return;
+  plan::Operand slot = op.operands[op.kind == Kind::carry ? 0 : 1];
+  for (const int32_t buffer : target.plan.counters.at(size_t(op.unit))) {
+    slot.buffer = buffer;
+    bound.slots.push_back(address(target.plan, target.memory, slot));
+  }
+}
+
 /// An operand must lie in its buffer in the last round, too.
 void bind_rounds(const BindTarget& target, const plan::Body& body, BoundOp& bound) {
   const auto place = bound.op - body.ops.data();
   const bool loops = place >= body.loop.begin && place < body.loop.end;
+  if (loops) bound.micro_a_round = body.loop.micro_batches;
+  if (bound.op->counts) bound.choose_slot();
   if (!loops) return;
   bound.samples_a_round =
       int64_t(body.loop.micro_batches) * target.plan.request.ranks * bound.graph->samples;
@@ -122,6 +135,10 @@ void check_collective(const BindTarget& target, const plan::PlanOp& op) {
 
 void bind_sums(const plan::PlanOp& op) {
   const Checker check(op);
+  if (op.kind == Kind::carry) {
+    for (size_t i = 0; i < op.operands.size(); ++i) check.bytes(i, op.operands[0].bytes);
+    return;
+  }
   const bool rounds = op.kind == Kind::round_sum;
   const int64_t numel = op.operands[rounds ? 0 : 1].bytes / 4;
   check.bytes(rounds ? 1 : 0, numel * int64_t(bytes_of(rounds ? op.out : op.in)));
@@ -167,6 +184,7 @@ void bind_constants(const BindTarget& target, BoundOp& bound) {
     case Kind::reduce_scatter:
       return check_collective(target, *bound.op);
     case Kind::accumulate:
+    case Kind::carry:
     case Kind::round_sum:
       return bind_sums(*bound.op);
     case Kind::copy:
@@ -231,6 +249,7 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
     bound.operands.push_back(on_disk ? nullptr : address(target.plan, target.memory, operand));
   }
   bind_constants(target, bound);
+  bind_slots(target, bound);
   bind_rounds(target, body, bound);
   return bound;
 }

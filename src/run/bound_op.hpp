@@ -3,6 +3,7 @@
 /// step, without looking anything up. Private to this room.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -50,6 +51,9 @@ struct BoundOp {
   int64_t samples_a_round = 0;                      ///< of a loop: what is added to that
   std::vector<Stride> strides;                      ///< operands that lie elsewhere in each round
   int64_t round = 0;                                ///< that all this is of
+  std::vector<void*> slots;                         ///< of a counter (PlanOp::counts), by level
+  int32_t micro_a_round = 0;                        ///< of these, what is added to op->micro
+  int carries = 0;                                  ///< in this round; carry: its operands
   int64_t unit_begin = 0;                           ///< norms: where the slice begins in its unit
   int64_t disk_offset = -1;                         ///< disk ops: of the operand without address
   bool sums_by_user = false;                        ///< disk ops: the optimizer checks and notes
@@ -69,6 +73,11 @@ struct BoundOp {
     }
     sample_offset += samples_a_round * (next - round);
     round = next;
+    if (!slots.empty()) choose_slot();
+  }
+  void choose_slot() {
+    carries = std::countr_one(unsigned(op->micro + round * micro_a_round) | 1u);
+    if (op->kind != plan::Kind::carry) operands[1] = slots[size_t(carries) - 1];
   }
   int64_t operand_bytes(size_t i) const { return op->operands[i].bytes; }
 };

@@ -14,6 +14,7 @@ void run_add_norms(const BoundOp& op, const LaneTools& tools);
 void run_apply_norms(const BoundOp& op, const LaneTools& tools);
 void run_sum_of_squares(const BoundOp& op, const LaneTools& tools);
 void run_accumulate(const BoundOp& op, const LaneTools& tools);
+void run_carry(const BoundOp& op, const LaneTools& tools);
 void run_round_sum(const BoundOp& op, const LaneTools& tools);
 void run_clear(const BoundOp& op, const LaneTools& tools);
 void run_all_gather(const BoundOp& op, const LaneTools& tools);

@@ -43,6 +43,7 @@ Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op
       return graph.ops[size_t(op.graph_op)].backward ? Phase::backward : Phase::forward;
     }
     case Kind::accumulate:
+    case Kind::carry:
     case Kind::round_sum:
     case Kind::clear:
     case Kind::reduce_scatter:

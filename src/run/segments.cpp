@@ -25,12 +25,12 @@ bool copies_unpinned(const plan::Plan& plan, plan::Lane lane) {
   return copies && !plan.request.pinned_host;
 }
 
-/// Whether an op of a loop is another one in each round: its batch lies elsewhere, or it drops
-/// other elements.
+/// Whether an op of a loop is another one in each round: its batch or its sum lies elsewhere, or it
+/// drops other elements.
 bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& op) {
   const bool moves = std::ranges::any_of(
       op.operands, [](const plan::Operand& operand) { return operand.stride != 0; });
-  if (moves || op.kind != plan::Kind::compute) return moves;
+  if (moves || op.counts || op.kind != plan::Kind::compute) return moves || op.counts;
   const graph::Graph& graph = plan.graphs[size_t(body.graph)];
   return graph.ops[size_t(op.graph_op)].attributes.probability > 0;
 }

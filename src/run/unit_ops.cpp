@@ -118,6 +118,15 @@ void run_accumulate(const BoundOp& op, const LaneTools& tools) {
   });
 }
 
+void run_carry(const BoundOp& op, const LaneTools& tools) {
+  const int64_t numel = op.operand_bytes(0) / int64_t(sizeof(float));
+  const size_t last = size_t(op.carries) - 1;
+  for (size_t slot = 0; slot < last; ++slot) {
+    kernels::accumulate<float>(tools.stream, numel, op.operand<const float>(slot),
+                               op.operand<float>(last), false);
+  }
+}
+
 void run_round_sum(const BoundOp& op, const LaneTools& tools) {
   const int64_t numel = op.operand_bytes(0) / int64_t(sizeof(float));
   with_type(op.op->out, [&](auto t) {

@@ -109,7 +109,10 @@ class Writer {
     }
     if (op.unit >= 0) arguments["unit"] = trace_.plan.units[size_t(op.unit)].name;
     int64_t bytes = 0;
-    for (const plan::Operand& operand : op.operands) bytes += operand.bytes;
+    const int carries = op.counts ? plan::carries_of(body, op, turn.round) : 0;
+    for (const plan::Operand& operand : plan::operands_in(trace_.plan, op, carries)) {
+      bytes += operand.bytes;
+    }
     arguments["bytes"] = bytes;
     Json event = complete(name, int(op.lane), time);
     event["args"] = std::move(arguments);

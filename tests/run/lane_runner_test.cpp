@@ -119,12 +119,11 @@ void expect_no_fault(const plan::Plan& plan, int32_t most) {
   }
 }
 
-plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2, int micro_batches = 2) {
+plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2) {
   plan::Request request;
   request.stage = stage;
   request.ranks = ranks;
-  request.micro_batches = micro_batches;
-  request.most_written = 4;
+  request.micro_batches = 2;
   request.weight_home = weights;
   request.optimizer_home = optimizer;
   return testing::tiny_plan(request);
@@ -133,11 +132,22 @@ plan::Plan plan_of(int stage, Tier weights, Tier optimizer, int ranks = 2, int m
 /// One with transfers, a disk and collectives on lanes of their own.
 plan::Plan far_plan() { return plan_of(3, Tier::host, Tier::nvme); }
 
-/// The same with a loop over micro-batches.
-plan::Plan far_loop() {
-  plan::Plan plan = plan_of(3, Tier::host, Tier::nvme, 2, 8);
+/// The same with a loop over micro-batches, or over pairs of them that a counter adds.
+plan::Plan far_loop(bool reproducible = false) {
+  plan::Request request{.stage = 3, .ranks = 2, .micro_batches = 8, .most_written = 4};
+  if (reproducible) request.micro_batches = 19;
+  request.reproducible = reproducible;
+  request.weight_home = Tier::host;
+  request.optimizer_home = Tier::nvme;
+  plan::Plan plan = testing::tiny_plan(request);
   EXPECT_TRUE(plan.bodies[kStep].loop.is_there());
   return plan;
+}
+
+TEST(LaneRunner, HonoursEveryWaitOfALoop) {
+  for (const bool reproducible : {false, true}) {
+    for (const int32_t most : {1, kRecordedOps}) expect_no_fault(far_loop(reproducible), most);
+  }
 }
 
 TEST(LaneRunner, HonoursEveryWaitOfEveryStageAndHome) {
@@ -236,7 +246,7 @@ TEST(LaneRunner, CollectivesInNoOrderAreSeen) {
 }
 
 TEST(LaneRunner, AHoldThatIsForgottenIsAFault) {
-  for (const plan::Plan& plan : {far_plan(), far_loop()}) {
+  for (const plan::Plan& plan : {far_plan(), far_loop(), far_loop(true)}) {
     for (const int turns : {0, 2}) {
       Lanes lanes(plan, kRecordedOps);
       for (int turn = 0; turn < turns; ++turn) faults_of(lanes, plan, kStep, true);

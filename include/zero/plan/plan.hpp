@@ -87,6 +87,8 @@ enum class Kind : uint8_t {
   apply_norms,     ///< as update but states are read; then norms (read)
   sum_of_squares,  ///< gradient shard, sums (update)
   accumulate,      ///< gradient, sum (write: first, update: further): fp32 sum += gradient
+  carry,           ///< fp32 slots of a counter, from level 1 up: all in front of the last one
+                   ///<   (read) are added to it (update), in this order; PlanOp::counts
   round_sum,       ///< sum, gradient (write): one rounding to the compute dtype
   clear,           ///< one or more ranges of bytes (write): zeros
   all_gather,      ///< shard (read), full (write; update from the second piece on)
@@ -128,12 +130,16 @@ struct PlanOp {
   Lane lane = Lane::compute;
   int32_t unit = -1;       ///< unit kinds and collectives
   int32_t graph_op = -1;   ///< Kind::compute
-  int32_t micro = 0;       ///< micro-batch of the rank within the step
+  int32_t micro = 0;       ///< micro-batch of the rank within the step: of compute ops, and, where
+                           ///< it `counts`, the first of its pair
   Dtype in = Dtype::f32;   ///< collectives, sums, optimizer: element type read
   Dtype out = Dtype::f32;  ///< reduce_scatter, round_sum: element type written
   bool round = false;      ///< an fp32 gradient is rounded to the compute dtype when read
   bool add = false;   ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
   bool sums = false;  ///< compute: the first output is written to an fp32 sum, or added (`add`)
+  /// In reproducible mode's counter: operand 1, or of a carry the last one, is the slot that the
+  /// op's micro-batch asks for (zero/plan/rounds.hpp). Listed is that of level 1, or all slots.
+  bool counts = false;
   int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)
   std::vector<Operand> operands = {};  ///< compute: op.inputs, op.outputs, scratch
   std::vector<Wait> waits = {};        ///< beside the lane's own order; set by wait
@@ -211,6 +217,10 @@ struct Plan {
   std::vector<graph::Graph> graphs = {};
   std::vector<Unit> units = {};
   std::vector<Buffer> buffers = {};
+  /// [units][level - 1] of a reproducible step with a loop: where the sum of 2^level micro-batches
+  /// rests until that of the next as many is there. The highest one is the gradient where it can
+  /// be.
+  std::vector<std::vector<int32_t>> counters = {};
   /// step: decide on the last attempt, update and run forward unit by unit, then backward.
   /// finish: decide and update only. evaluate: forward only, sums cleared first. read ahead: makes
   /// copies true, which step and finish need and leave true; due where the host has written what

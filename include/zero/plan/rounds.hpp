@@ -3,6 +3,7 @@
 /// the loop were written as often as they run.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -54,6 +55,13 @@ class Rounds {
 inline int32_t micro_of(const Body& body, const PlanOp& op, int64_t round) {
   return op.micro + int32_t(round * body.loop.micro_batches);
 }
+/// How many levels of the counter are full once the pair of micro-batches is counted of an op that
+/// `counts`: as many slots as its carry then makes one, this pair's own included.
+inline int carries_of(const Body& body, const PlanOp& op, int64_t round) {
+  return std::countr_one(unsigned(micro_of(body, op, round)) | 1u);
+}
+/// The operands of an op of so many carries; as listed where it does not count.
+std::vector<Operand> operands_in(const Plan& plan, const PlanOp& op, int carries);
 /// How often an op runs.
 inline int64_t times_of(const Body& body, int32_t op) {
   return body.loop.begin <= op && op < body.loop.end ? body.loop.rounds : 1;
