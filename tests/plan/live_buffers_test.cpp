@@ -1,0 +1,85 @@
+// Ranks: 1
+#include "src/plan/live_buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/support/tiny_plans.hpp"
+#include "zero/plan/verify.hpp"
+
+namespace zero::plan {
+namespace {
+
+/// First and last op of a step between which a buffer is in use.
+struct Life {
+  size_t first, last;
+};
+using Lives = std::vector<std::vector<Life>>;  ///< [buffers]
+
+/// In the list, which shows how a loop goes on.
+Lives lives_in_step(const Plan& plan) {
+  Lives lives(plan.buffers.size());
+  const std::vector<PlanOp>& ops = plan.bodies[kStep].ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    for (const int32_t buffer : ops[i].anew) lives[size_t(buffer)].push_back({i, i});
+    for (const Operand& operand : ops[i].operands) {
+      if (operand.buffer < 0) continue;
+      std::vector<Life>& own = lives[size_t(operand.buffer)];
+      if (own.empty()) own.push_back({i, i});
+      own.back().last = i;
+    }
+  }
+  for (size_t b = 0; b < lives.size(); ++b) {
+    if (plan.buffers[b].persistent) lives[b] = {{0, ops.size()}};
+  }
+  return lives;
+}
+
+bool live_together(const std::vector<Life>& a, const std::vector<Life>& b) {
+  return std::ranges::any_of(a, [&](const Life& mine) {
+    return std::ranges::any_of(
+        b, [&](const Life& other) { return mine.first <= other.last && other.first <= mine.last; });
+  });
+}
+
+/// Moves buffers onto others of their tier that are in use at the same time, every 31st pair, and
+/// expects verify to find it; returns how often.
+int move_onto_live(Plan& plan) {
+  const Lives lives = lives_in_step(plan);
+  int moves = 0;
+  for (size_t a = 0; a < lives.size(); ++a) {
+    Buffer& moved = plan.buffers[a];
+    for (size_t b = a % 31; b < lives.size(); b += 31) {
+      const Buffer& live = plan.buffers[b];
+      if (a == b || moved.tier != live.tier || !live_together(lives[a], lives[b])) continue;
+      const int64_t home = moved.offset;
+      moved.offset = std::min(live.offset, plan.arena_bytes[size_t(moved.tier)] - moved.bytes);
+      EXPECT_FALSE(verify(plan, 1).empty()) << moved.name << " on " << live.name;
+      moved.offset = home;
+      ++moves;
+    }
+  }
+  return moves;
+}
+
+// Most of what a step with a loop names is used in the loop.
+TEST(LiveBuffers, ATensorOfALoopThatIsMovedOntoALiveOneIsFound) {
+  for (const bool reproducible : {false, true}) {
+    for (const Tier home : {Tier::device, Tier::nvme}) {
+      Request request{.stage = 3, .ranks = 2, .micro_batches = 1001, .most_written = 4};
+      request.reproducible = reproducible;
+      request.optimizer_home = home;
+      testing::TinyModel model;
+      model.gpt2.layers = 1;
+      Plan plan = testing::tiny_plan(request, model);
+      ASSERT_TRUE(plan.bodies[kStep].loop.is_there());
+      EXPECT_EQ(verify(plan), std::vector<std::string>{});
+      EXPECT_GT(move_onto_live(plan), 40);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::plan
