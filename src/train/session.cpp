@@ -55,6 +55,7 @@ Cores allowed_cores() {
 
 Session::Session(int& argc, char**& argv) : host_(host_name()) {
   require_open_files();
+  require_threads_of_mpi();
   int provided = 0;
   comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   threaded_ = provided >= MPI_THREAD_MULTIPLE;

@@ -1,10 +1,15 @@
 #include "zero/train/thread_room.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
@@ -23,6 +28,28 @@ std::optional<int64_t> number_in(std::string_view word) {
   const auto [end, error] = std::from_chars(word.data(), last, number);
   if (error != std::errc() || end != last || word.empty()) return {};
   return number;
+}
+
+/// What OpenMP gives each of its threads as it reads its variables, of which it leaves out what is
+/// no number with one of these units; 0: what the system does.
+size_t stack_bytes() {
+  for (const char* name : {"OMP_STACKSIZE", "GOMP_STACKSIZE"}) {
+    const char* value = std::getenv(name);
+    const std::string_view word = value ? value : "";
+    const size_t end = word.find_last_not_of(" BbKkMmGg") + 1;
+    const std::optional<int64_t> number = number_in(word.substr(0, end));
+    if (!number || *number < 0) continue;
+    const size_t unit = word.find_first_of("BbKkMmGg", end);
+    const char letter = unit == word.npos ? 'K' : char(std::toupper(word[unit]));
+    const int shift = 10 * int(std::string_view("BKMG").find(letter));
+    if (*number <= INT64_MAX >> shift) return size_t(*number) << shift;
+  }
+  return 0;
+}
+
+void* wait(void* ended) {
+  static_cast<std::atomic<bool>*>(ended)->wait(false);
+  return nullptr;
 }
 
 [[noreturn]] void refuse_variable(const char* name, const char* value, const std::string& advice) {
@@ -85,23 +112,48 @@ void require_kokkos_variables(const Variable& variable, int64_t threads) {
                        "former, and unset it"));
 }
 
-ThreadTrial::ThreadTrial(int64_t threads) {
-  const int64_t all = 2 * threads + kOthers;
+void require_threads_of_mpi() {
+  constexpr size_t kThreads = 3;  // two of its own, and the watchdog over it
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> threads;
+  std::string refusal;
   try {
-    threads_.reserve(size_t(all));
-    while (int64_t(threads_.size()) < all) {
-      threads_.emplace_back([this] { ended_.wait(false); });
-    }
+    while (threads.size() < kThreads) threads.emplace_back([&ended] { ended.wait(false); });
   } catch (const std::system_error& error) {
-    const size_t made = threads_.size();
-    end();
-    refuse(Exit::kDoesNotFit, "the system refuses thread ", made + 1, " of ", all,
-           ", which a rank of ", counted(threads, "thread"),
-           " takes with its helpers: ", error.code().message(),
-           " - raise this user's processes (ulimit -u), the address space (ulimit -v, with ",
-           "OMP_STACKSIZE or ulimit -s for each) or the cgroup's pids.max, or write a smaller ",
-           "run.threads");
+    refusal = error.code().message();
   }
+  ended.store(true);
+  ended.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  if (refusal.empty()) return;
+  refuse(Exit::kDoesNotFit, "the system refuses the threads that MPI starts: ", refusal,
+         " - raise this user's processes (ulimit -u), the data and address space (ulimit -d, -v; ",
+         "ulimit -s for each thread) or the cgroup's pids.max");
+}
+
+ThreadTrial::ThreadTrial(int64_t threads) {
+  const size_t of_teams = 2 * size_t(threads - 1), all = 2 * size_t(threads) + kOthers;
+  threads_.reserve(all);
+  pthread_attr_t stacks;
+  pthread_attr_init(&stacks);
+  // OpenMP does without a size that the system does not take.
+  if (const size_t bytes = stack_bytes()) pthread_attr_setstacksize(&stacks, bytes);
+  int reason = 0;
+  while (reason == 0 && threads_.size() < all) {
+    pthread_t thread{};
+    reason = pthread_create(&thread, threads_.size() < of_teams ? &stacks : nullptr, wait, &ended_);
+    if (reason == 0) threads_.push_back(thread);
+  }
+  pthread_attr_destroy(&stacks);
+  if (reason == 0) return;
+  const size_t made = threads_.size();
+  end();
+  refuse(Exit::kDoesNotFit, "the system refuses thread ", made + 1, " of ", all,
+         ", which a rank of ", counted(threads, "thread"),
+         " takes with its helpers: ", std::strerror(reason),
+         " - raise this user's processes (ulimit -u), the address space (ulimit -v, with ",
+         "OMP_STACKSIZE or ulimit -s for each) or the cgroup's pids.max, or write a smaller ",
+         "run.threads");
 }
 
 ThreadTrial::~ThreadTrial() { end(); }
@@ -109,7 +161,7 @@ ThreadTrial::~ThreadTrial() { end(); }
 void ThreadTrial::end() {
   ended_.store(true);
   ended_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
   threads_.clear();
 }
 

@@ -57,6 +57,8 @@ MISTAKES = (
     (TRAIN, 5, "the checkpoint of step 2 failed", {}, ((resource.RLIMIT_FSIZE, 40 << 10),)),
     (TRAIN, 5, "files open at one time", {}, ((resource.RLIMIT_NOFILE, 12),)),
     (TRAIN, 6, "the system refuses thread", {}, ((resource.RLIMIT_DATA, SPACE),)),
+    ((*TRAIN, "run.threads=2"), 6, "the system refuses thread 1", {"OMP_STACKSIZE": "131072G"}),
+    (TRAIN, 6, "the threads that MPI starts", {}, ((resource.RLIMIT_DATA, 12 << 20),)),
     (("plan", *TRAIN, "model.width=1024", "memory.host_limit=auto"), 6, "data, ulimit -d", {},
      ((resource.RLIMIT_DATA, SPACE),)),
 )

@@ -79,14 +79,15 @@ TEST(ThreadRoom, RefusesWhatKokkosWouldEndTheProgramFor) {
 
 TEST(ThreadRoom, TriesThreadsThatThereAre) { EXPECT_NO_THROW(ThreadTrial(4)); }
 
-TEST(ThreadRoom, NamesTheLimitsWhereAThreadIsRefused) {
-  // In a process of its own, whose limit of address space leaves no room for stacks.
+/// Whether a refused thread is told in a process of its own, whose limit of address space leaves no
+/// room for stacks.
+void expect_refusal(void (*try_threads)()) {
   const pid_t child = fork();
   if (child == 0) {
     const rlimit limit{1, 1};
     int status = setrlimit(RLIMIT_AS, &limit) == 0 ? 1 : 2;
     try {
-      const ThreadTrial trial(64);
+      try_threads();
     } catch (const Error& error) {
       const bool names = std::string(error.what()).find("ulimit -u") != std::string::npos;
       if (error.exit() == Exit::kDoesNotFit && names) status = 0;
@@ -98,6 +99,22 @@ TEST(ThreadRoom, NamesTheLimitsWhereAThreadIsRefused) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(ThreadRoom, NamesTheLimitsWhereAThreadIsRefused) {
+  expect_refusal([] { const ThreadTrial trial(64); });
+}
+
+TEST(ThreadRoom, AsksForTheThreadsOfMpiBeforeItDoes) {
+  EXPECT_NO_THROW(require_threads_of_mpi());
+  expect_refusal([] {
+    // Stacks of earlier threads are kept for the next ones.
+    try {
+      for (;;) std::thread([] { pause(); }).detach();
+    } catch (const std::system_error&) {
+      require_threads_of_mpi();
+    }
+  });
 }
 
 }  // namespace

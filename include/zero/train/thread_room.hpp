@@ -2,11 +2,12 @@
 /// What is asked of the threads of a rank before the libraries that start them: those end a program
 /// without a word of ours where they are refused.
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace zero::train {
@@ -24,9 +25,14 @@ int64_t threads_asked(const Variable& variable);
 /// that asks for other than `threads` threads, which are run.threads or OMP_NUM_THREADS.
 void require_kokkos_variables(const Variable& variable, int64_t threads);
 
-/// As many threads as a run takes with teams of `threads`, alive as long as this is: where the
-/// system refuses one it throws Error(kDoesNotFit) with the limits to raise, and none is left.
-/// The ranks of a node share limits, so that all of them try at one time.
+/// Throws Error(kDoesNotFit) where the system refuses the few threads that MPI starts as it starts:
+/// Open MPI then ends the program by a fault of its own.
+void require_threads_of_mpi();
+
+/// As many threads as a run takes with teams of `threads`, with stacks of OMP_STACKSIZE where
+/// OpenMP starts them, alive as long as this is: where the system refuses one it throws
+/// Error(kDoesNotFit) with the limits to raise, and none is left. The ranks of a node share limits,
+/// so that all of them try at one time.
 class ThreadTrial {
  public:
   explicit ThreadTrial(int64_t threads);
@@ -38,7 +44,7 @@ class ThreadTrial {
   void end();
 
   std::atomic<bool> ended_{false};
-  std::vector<std::thread> threads_;
+  std::vector<pthread_t> threads_;
 };
 
 }  // namespace zero::train
