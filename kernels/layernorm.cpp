@@ -2,15 +2,18 @@
 
 #include <cmath>
 
-#include "kernels/support/column_chunks.hpp"
+#include "kernels/support/column_tree.hpp"
+#include "kernels/support/norm_block.hpp"
+#include "kernels/support/rows.hpp"
+#include "kernels/support/team_block.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
 namespace {
 
 const std::string kForward = "zero::layernorm", kBackward = "zero::layernorm_backward",
-                  kWeight = "zero::layernorm_dweight", kBias = "zero::layernorm_dbias",
-                  kParameters = "zero::layernorm_dparameters";
+                  kTrees = "zero::layernorm_dparameters";
 
 void check(const NormExtents& extents) {
   ZERO_REQUIRE(extents.rows >= 1 && extents.width >= 1, "layer norm of ", extents.rows, " x ",
@@ -108,19 +111,54 @@ struct ChunkGradients {
   }
 };
 
-/// The trees of both parameters behind each other.
+/// The trees over the chunks' sums of several vectors, [chunks, vectors, width].
 template <class T>
 struct ParameterTrees {
-  ColumnTree<T> weight, bias;
+  static constexpr int kMost = 3;
+  ColumnTree<T> tree[kMost];
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t group) const {
-    const int64_t groups = weight.groups();
-    if (group < groups)
-      weight(row, group);
-    else
-      bias(row, group - groups);
+    const int64_t groups = tree[0].groups();
+    tree[group / groups](row, group % groups);
   }
 };
+
+/// Of the first `vectors` of dweight, dbias and dx_sum.
+template <class T>
+void add_chunks(Stream& stream, const RowChunks& chunks, int64_t width, int vectors,
+                const LayerNormGradArrays<T>& arrays) {
+  T* const out[] = {arrays.dweight, arrays.dbias, arrays.dx_sum};
+  ParameterTrees<T> trees;
+  for (int v = 0; v < ParameterTrees<T>::kMost; ++v)
+    trees.tree[v] = {chunks.count(), vectors * width, width, arrays.scratch + v * width, out[v]};
+  for_each_row(stream, kTrees, vectors * trees.tree[0].groups(), trees);
+}
+
+template <class T>
+void backward_on_host(Stream& stream, const NormExtents& extents,
+                      const LayerNormGradArrays<T>& arrays) {
+  const RowChunks chunks{extents.rows};
+  for_each_row(stream, kBackward, chunks.count(),
+               ChunkGradients<T>{chunks, {extents.width, arrays}});
+  add_chunks(stream, chunks, extents.width, 2, arrays);
+  if (arrays.dx_sum == nullptr) return;
+  column_sum<T>(stream, extents.rows, extents.width, arrays.dx, arrays.dx_sum, arrays.scratch);
+}
+
+template <class T>
+bool takes_whole_runs(int64_t width, std::initializer_list<const T*> arrays) {
+  bool all = width % kRunNumel == 0;
+  for (const T* array : arrays) all = all && takes_runs(array);
+  return all;
+}
+
+template <bool kWhole, class T>
+void backward_on_device(Stream& stream, const NormExtents& extents,
+                        const LayerNormGradArrays<T>& arrays) {
+  const NormGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, arrays};
+  launch_blocks<kNormGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
+  add_chunks(stream, code.chunks, extents.width, code.sums(), arrays);
+}
 
 }  // namespace
 
@@ -128,33 +166,33 @@ template <class T>
 void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
                const LayerNormArrays<T>& arrays) {
   check(extents);
-  for_each_row(stream, kForward, extents.rows, Forward<T>{extents.width, epsilon, arrays});
+  if constexpr (kHostSpace) {
+    for_each_row(stream, kForward, extents.rows, Forward<T>{extents.width, epsilon, arrays});
+  } else if (takes_whole_runs<T>(extents.width, {arrays.x, arrays.weight, arrays.bias, arrays.y})) {
+    const NormForwardBlock<T, true> code{extents, epsilon, arrays};
+    launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
+  } else {
+    const NormForwardBlock<T, false> code{extents, epsilon, arrays};
+    launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
+  }
 }
 
-int64_t layernorm_scratch_numel(const NormExtents& extents) {
-  return RowChunks{extents.rows}.count() * 2 * extents.width;
+int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum) {
+  return RowChunks{extents.rows}.count() * (dx_sum ? 3 : 2) * extents.width;
 }
 
 template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays) {
   check(extents);
-  const int64_t width = extents.width;
-  const RowChunks chunks{extents.rows};
-  const InputGradient<T> input{width, arrays};
-  const ColumnTree<T> weight{chunks.count(), 2 * width, width, arrays.scratch, arrays.dweight};
-  const ColumnTree<T> bias{chunks.count(), 2 * width, width, arrays.scratch + width, arrays.dbias};
   if constexpr (kHostSpace) {
-    for_each_row(stream, kBackward, chunks.count(), ChunkGradients<T>{chunks, input});
-    for_each_row(stream, kWeight, weight.groups(), weight);
-    for_each_row(stream, kBias, bias.groups(), bias);
+    backward_on_host(stream, extents, arrays);
+  } else if (takes_runs(arrays.scratch) &&
+             takes_whole_runs<T>(extents.width,
+                                 {arrays.dy, arrays.x, arrays.weight, arrays.add, arrays.dx})) {
+    backward_on_device<true>(stream, extents, arrays);
   } else {
-    // dx may overwrite dy, so it comes last.
-    const NormChunks<T> sums{chunks,      width,       arrays.dy,     arrays.x,
-                             arrays.mean, arrays.rstd, arrays.scratch};
-    launch(kParameters, items(stream, sums.items()), sums);
-    for_each_row(stream, kWeight, 2 * weight.groups(), ParameterTrees<T>{weight, bias});
-    for_each_row(stream, kBackward, extents.rows, input);
+    backward_on_device<false>(stream, extents, arrays);
   }
 }
 

@@ -42,37 +42,4 @@ struct ColumnChunks {
   }
 };
 
-/// Chunks of a layer norm's dweight and dbias, row by row.
-template <class T>
-struct NormChunks {
-  RowChunks chunks;
-  int64_t width;
-  const T* dy;        ///< [rows, width]
-  const T* x;         ///< [rows, width]
-  const float* mean;  ///< [rows]
-  const float* rstd;  ///< [rows]
-  float* partial;     ///< [chunks, 2, width], written: dweight, dbias
-
-  KOKKOS_FUNCTION int64_t items() const { return chunks.count() * width; }
-
-  KOKKOS_FUNCTION void operator()(int64_t item) const {
-    const int64_t chunk = item / width, j = item - chunk * width;
-    float dweight = 0.0f, dbias = 0.0f;
-    const auto add = [&](int64_t r) {
-      const float gradient = float(dy[r * width + j]);
-      dweight += gradient * ((float(x[r * width + j]) - mean[r]) * rstd[r]);
-      dbias += gradient;
-    };
-    for_quads(
-        chunks[chunk],
-        [&](int64_t r) {
-          for (int64_t k = 0; k < 4; ++k) add(r + k);
-        },
-        add);
-    float* const to = partial + chunk * 2 * width + j;
-    to[0] = dweight;
-    to[width] = dbias;
-  }
-};
-
 }  // namespace zero::kernels

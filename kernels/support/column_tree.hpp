@@ -1,24 +1,10 @@
 #pragma once
-/// Sums over rows whose tree depends on the number of rows alone: chunks of consecutive rows add in
-/// order, each by one work item, and the chunks' partial sums add as a balanced tree.
+/// The second half of a sum over rows: a balanced tree over the sums of its chunks.
 
+#include "kernels/support/row_chunks.hpp"
 #include "kernels/support/rows.hpp"
 
 namespace zero::kernels {
-
-/// Chunks of at least 32 rows, and at most 128 chunks: enough work items for any device, few enough
-/// partial sums to stay in cache.
-struct RowChunks {
-  int64_t rows;
-
-  KOKKOS_FUNCTION int64_t length() const {
-    return Kokkos::max(int64_t(32), ceil_div(rows, int64_t(128)));
-  }
-  KOKKOS_FUNCTION int64_t count() const { return ceil_div(rows, length()); }
-  KOKKOS_FUNCTION Interval operator[](int64_t chunk) const {
-    return {chunk * length(), least(rows, (chunk + 1) * length())};
-  }
-};
 
 /// Terms of a tree that one thread of a device reads at once.
 inline constexpr int kTreeTerms = 32;

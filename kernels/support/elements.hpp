@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 
+#include "kernels/support/row_chunks.hpp"
 #include "src/device/space.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
@@ -43,14 +44,6 @@ void launch(const std::string& label, const Policy& policy, const F& f) {
   if (!kHostSpace) turn.lock();
   Kokkos::parallel_for(label, policy, f);
 }
-
-/// By value, since device code cannot take the address of a host constant as Kokkos::min does.
-KOKKOS_INLINE_FUNCTION constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-struct Interval {
-  int64_t begin;
-  int64_t end;
-};
 
 template <int64_t kGrain, class F>
 struct BlockLoop {

@@ -4,34 +4,9 @@
 /// bytes are under way to keep memory busy.
 
 #include "kernels/support/elements.hpp"
+#include "kernels/support/run.hpp"
 
 namespace zero::kernels {
-
-/// The second input of a function of one.
-struct None {
-  KOKKOS_FUNCTION explicit operator float() const { return 0.0f; }
-};
-
-inline constexpr int64_t kRunNumel = 8;
-
-template <class T>
-struct alignas(std::is_same_v<T, None> ? 1 : 16) Run {
-  T at[kRunNumel];
-};
-
-template <class T>
-bool takes_runs(const T* array) {
-  return std::is_same_v<T, None> || reinterpret_cast<uintptr_t>(array) % alignof(Run<T>) == 0;
-}
-
-/// Elements [first, first + kRunNumel), aligned.
-template <class T>
-KOKKOS_INLINE_FUNCTION Run<T> run_at(const T* array, int64_t first) {
-  if constexpr (std::is_same_v<T, None>)
-    return {};
-  else
-    return *reinterpret_cast<const Run<T>*>(array + first);
-}
 
 template <class T>
 KOKKOS_INLINE_FUNCTION float number_at(const T* array, int64_t i) {
@@ -75,7 +50,7 @@ struct MapOfRun {
     const Run<Y> y = run_at(map.arrays.y, first);
     Run<Out> out;
     for (int k = 0; k < kRunNumel; ++k) out.at[k] = Out(map.f(float(x.at[k]), float(y.at[k])));
-    *reinterpret_cast<Run<Out>*>(map.arrays.out + first) = out;
+    set_run(map.arrays.out, first, out);
   }
 };
 

@@ -10,12 +10,12 @@
 #include <cstdint>
 
 #include "kernels/support/math.hpp"
+#include "kernels/support/warp.hpp"
 #include "zero/base/align.hpp"
 #include "zero/kernels/attention.hpp"
 
 namespace zero::kernels::vendor {
 
-inline constexpr int kWarpLanes = 32;
 inline constexpr int kAttentionWarps = 8;
 inline constexpr int kAttentionThreads = kAttentionWarps * kWarpLanes;
 /// Rows that a warp owns: what is read of the other side serves all of them.
@@ -95,22 +95,6 @@ struct AttentionMask {
     return dropout_words(seed, site, sample, uint32_t(element / 4)).word[element % 4] >= threshold;
   }
 };
-
-template <class Block>
-ZERO_DEVICE_ONLY float warp_sum(const Block& block, float value) {
-  for (int step = kWarpLanes / 2; step > 0; step /= 2)
-    value += block.shuffle(value, block.lane() ^ step);
-  return value;
-}
-
-template <class Block>
-ZERO_DEVICE_ONLY float warp_maximum(const Block& block, float value) {
-  for (int step = kWarpLanes / 2; step > 0; step /= 2) {
-    const float other = block.shuffle(value, block.lane() ^ step);
-    value = value < other ? other : value;
-  }
-  return value;
-}
 
 /// Rows of global memory with `ld` elements from one to the next.
 template <class T>

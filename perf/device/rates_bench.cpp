@@ -117,7 +117,7 @@ void attention_of(Rates& rates, const Room& room, const Model& model, int64_t ro
 /// Functions of rows of a model's width; bytes are those of arrays that are read and written.
 void elementwise_of(Rates& rates, const Room& room, const Model& model, int64_t rows) {
   const kernels::NormExtents norm{.rows = rows, .width = model.width};
-  const Arena scratch(kernels::layernorm_scratch_numel(norm) * int64_t(sizeof(float)),
+  const Arena scratch(kernels::layernorm_scratch_numel(norm, false) * int64_t(sizeof(float)),
                       Place::device);
   bf16* const x = room.at<bf16>(0);
   bf16* const dy = room.at<bf16>(1);

@@ -56,7 +56,7 @@ TEST(OpInfo, AsksForTheScratchThatTheKernelsWant) {
   const Graph graph = differentiate(tiny_forward(1, 0.5f));
   const Op& norm = first(graph, OpKind::layernorm_grad);
   EXPECT_EQ(info(norm.kind).scratch_bytes(graph, norm, 2),
-            4 * kernels::layernorm_scratch_numel({.rows = 6, .width = 4}));
+            4 * kernels::layernorm_scratch_numel({.rows = 6, .width = 4}, false));
   const Op& bias = first(graph, OpKind::linear_bias_grad);
   EXPECT_EQ(info(bias.kind).scratch_bytes(graph, bias, 2),
             4 * kernels::column_sum_scratch_numel(6, 4));

@@ -9,6 +9,7 @@
 #include "tests/support/arrays.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
 namespace {
@@ -22,7 +23,7 @@ template <class T>
 struct Case {
   NormExtents extents;
   std::vector<T> x, weight, bias, dy, add;
-  std::vector<T> y, dx, dweight, dbias;
+  std::vector<T> y, dx, dweight, dbias, dx_sum;
   std::vector<float> mean, rstd, scratch;
 
   explicit Case(NormExtents e, double offset = 0)
@@ -37,7 +38,7 @@ struct Case {
         dbias(weight.size()),
         mean(size_t(e.rows)),
         rstd(size_t(e.rows)),
-        scratch(size_t(layernorm_scratch_numel(e))) {
+        scratch(size_t(layernorm_scratch_numel(e, true))) {
     for (T& value : x) value = T(float(value) + float(offset));
   }
 
@@ -46,11 +47,11 @@ struct Case {
     layernorm(stream, extents, kEpsilon,
               LayerNormArrays<T>{x.data(), weight.data(), bias.data(), y.data(), mean.data(),
                                  rstd.data()});
-    layernorm_backward(
-        stream, extents,
-        LayerNormGradArrays<T>{dy.data(), x.data(), weight.data(), mean.data(), rstd.data(),
-                               add.empty() ? nullptr : add.data(), dx.data(), dweight.data(),
-                               dbias.data(), scratch.data()});
+    layernorm_backward(stream, extents,
+                       LayerNormGradArrays<T>{
+                           dy.data(), x.data(), weight.data(), mean.data(), rstd.data(),
+                           add.empty() ? nullptr : add.data(), dx.data(), dweight.data(),
+                           dbias.data(), scratch.data(), dx_sum.empty() ? nullptr : dx_sum.data()});
     stream.wait();
   }
 
@@ -92,13 +93,29 @@ TYPED_TEST(LayerNorm, AddJoinsDxBeforeTheOnlyRounding) {
   EXPECT_LT(relative_error(c.dx, expected), rounding<TypeParam>() + 2e-6);
 }
 
+TYPED_TEST(LayerNorm, AddsTheColumnsOfDxAsAColumnSumDoes) {
+  for (const NormExtents extents : {NormExtents{1, 4}, {7, 9}, {300, 96}, {333, 17}}) {
+    Case<TypeParam> c(extents);
+    c.dx_sum.resize(c.weight.size());
+    c.run(2);
+    auto expected = c.dx_sum;
+    std::vector<float> scratch(size_t(column_sum_scratch_numel(extents.rows, extents.width)));
+    Stream stream(1);
+    column_sum(stream, extents.rows, extents.width, c.dx.data(), expected.data(), scratch.data());
+    stream.wait();
+    EXPECT_TRUE(same_bits(c.dx_sum, expected));
+  }
+}
+
 TYPED_TEST(LayerNorm, DxMayOverwriteDyOrAdd) {
   Case<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
+  c.dx_sum.resize(c.weight.size());
   c.run(1);
-  const LayerNormGradArrays<TypeParam> arrays{
-      c.dy.data(),  c.x.data(),  c.weight.data(),  c.mean.data(),  c.rstd.data(),
-      c.add.data(), c.dx.data(), c.dweight.data(), c.dbias.data(), c.scratch.data()};
+  const LayerNormGradArrays<TypeParam> arrays{c.dy.data(),      c.x.data(),       c.weight.data(),
+                                              c.mean.data(),    c.rstd.data(),    c.add.data(),
+                                              c.dx.data(),      c.dweight.data(), c.dbias.data(),
+                                              c.scratch.data(), c.dx_sum.data()};
   for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
     const auto kept = *target;
     auto in_place = arrays;

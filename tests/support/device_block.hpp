@@ -27,7 +27,9 @@ class HostBlockThread {
   int warp() const { return thread_ / 32; }
   int lane() const { return thread_ % 32; }
   void sync() const;
-  float shuffle(float value, int source) const;
+  void add(int64_t& sum, int64_t more) const { sum += more; }
+  template <class Value>
+  Value shuffle(Value value, int source) const;
 
  private:
   HostBlock& block_;
@@ -68,7 +70,7 @@ class HostBlock {
     int turn = 0;
   };
   struct Slot {
-    float value[2];
+    double value[2];  ///< which holds every float, too
   };
 
   static void enter(unsigned high, unsigned low, unsigned thread) {
@@ -144,11 +146,12 @@ class HostBlock {
 inline int64_t HostBlockThread::index() const { return block_.index_; }
 inline float* HostBlockThread::shared() const { return block_.shared_.data(); }
 inline void HostBlockThread::sync() const { block_.wait(thread_, HostBlock::State::in_sync); }
-inline float HostBlockThread::shuffle(float value, int source) const {
+template <class Value>
+Value HostBlockThread::shuffle(Value value, int source) const {
   const int turn = block_.fibers_[size_t(thread_)].turn ^= 1;
   block_.slots_[size_t(thread_)].value[turn] = value;
   block_.wait(thread_, HostBlock::State::in_shuffle);
-  return block_.slots_[size_t(warp() * 32 + source)].value[turn];
+  return Value(block_.slots_[size_t(warp() * 32 + source)].value[turn]);
 }
 
 }  // namespace zero::testing

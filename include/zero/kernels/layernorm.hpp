@@ -32,23 +32,25 @@ void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
 
 template <class T>
 struct LayerNormGradArrays {
-  const T* dy;        ///< [rows, width]
-  const T* x;         ///< [rows, width]
-  const T* weight;    ///< [width]
-  const float* mean;  ///< [rows]
-  const float* rstd;  ///< [rows]
-  const T* add;       ///< [rows, width] added to dx (the residual branch's gradient), or null
-  T* dx;              ///< [rows, width], written; may be dy or add
-  T* dweight;         ///< [width], written
-  T* dbias;           ///< [width], written
-  float* scratch;     ///< [layernorm_scratch_numel(extents)]
+  const T* dy;          ///< [rows, width]
+  const T* x;           ///< [rows, width]
+  const T* weight;      ///< [width]
+  const float* mean;    ///< [rows]
+  const float* rstd;    ///< [rows]
+  const T* add;         ///< [rows, width] added to dx (the residual branch's gradient), or null
+  T* dx;                ///< [rows, width], written; may be dy or add
+  T* dweight;           ///< [width], written
+  T* dbias;             ///< [width], written
+  float* scratch;       ///< [layernorm_scratch_numel(extents, dx_sum != nullptr)]
+  T* dx_sum = nullptr;  ///< [width], written: column_sum() of dx, bit by bit; or null
 };
 
-/// Elements of fp32 scratch that layernorm_backward wants.
-int64_t layernorm_scratch_numel(const NormExtents& extents);
+/// Elements of fp32 scratch that layernorm_backward wants, with or without the columns of dx.
+int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum);
 
 /// Gradient of layernorm. Parameter gradients are sums over rows in fp32 along a tree that depends
-/// on `rows` alone, rounded once. Asynchronous on `stream`.
+/// on `rows` alone, rounded once. The columns of dx are the bias gradient of a linear layer whose
+/// dy it is. Asynchronous on `stream`.
 template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays);

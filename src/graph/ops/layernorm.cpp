@@ -20,7 +20,8 @@ void gradient(GradientTape& tape, const Op& op) {
 }
 
 int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
-  return kernels::layernorm_scratch_numel(layernorm_extents(graph, op)) * int64_t(sizeof(float));
+  return kernels::layernorm_scratch_numel(layernorm_extents(graph, op), op.outputs.size() > 3) *
+         int64_t(sizeof(float));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/arrays.hpp"
-#include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
@@ -42,32 +41,6 @@ TYPED_TEST(ColumnChunksOf, OfAColumnSumHaveTheBitsOfTheHostsWay) {
     EXPECT_TRUE(
         same_bits(expected, columns_of<TypeParam>(sums.chunks, kColumns, kColumns, scratch.data())))
         << rows;
-  }
-}
-
-TYPED_TEST(ColumnChunksOf, OfANormsParametersHaveTheBitsOfTheHostsWay) {
-  constexpr int64_t kWidth = 50;
-  for (int64_t rows : {1, 7, 33, 700, 5000}) {
-    const NormExtents extents{rows, kWidth};
-    const auto x = noise<TypeParam>(rows * kWidth, 1), dy = noise<TypeParam>(rows * kWidth, 2),
-               weight = noise<TypeParam>(kWidth, 3);
-    const auto mean = noise<float>(rows, 4), rstd = noise<float>(rows, 5);
-    std::vector<TypeParam> dx(x.size()), dweight(weight.size()), dbias(weight.size());
-    std::vector<float> scratch(size_t(layernorm_scratch_numel(extents)));
-    Stream stream(2);
-    layernorm_backward(stream, extents,
-                       LayerNormGradArrays<TypeParam>{
-                           dy.data(), x.data(), weight.data(), mean.data(), rstd.data(), nullptr,
-                           dx.data(), dweight.data(), dbias.data(), scratch.data()});
-    stream.wait();
-    const NormChunks<TypeParam> sums{RowChunks{rows}, kWidth,      dy.data(),     x.data(),
-                                     mean.data(),     rstd.data(), scratch.data()};
-    for (int64_t item = 0; item < sums.items(); ++item) sums(item);
-    const auto half = [&](float* partial) {
-      return columns_of<TypeParam>(sums.chunks, 2 * kWidth, kWidth, partial);
-    };
-    EXPECT_TRUE(same_bits(dweight, half(scratch.data()))) << rows;
-    EXPECT_TRUE(same_bits(dbias, half(scratch.data() + kWidth))) << rows;
   }
 }
 

@@ -1,0 +1,35 @@
+#pragma once
+/// Sums over rows whose tree depends on the number of rows alone: chunks of consecutive rows add in
+/// order, and the chunks' partial sums add as a balanced tree.
+
+#include <cstdint>
+
+#include "zero/base/align.hpp"
+#include "zero/base/portable.hpp"
+
+namespace zero::kernels {
+
+/// By value, since device code cannot take the address of a host constant as std::min does.
+ZERO_HOST_DEVICE constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+struct Interval {
+  int64_t begin;
+  int64_t end;
+};
+
+/// Chunks of at least 32 rows, and at most 128 chunks: enough work items for any device, few enough
+/// partial sums to stay in cache.
+struct RowChunks {
+  int64_t rows;
+
+  ZERO_HOST_DEVICE int64_t length() const {
+    const int64_t even = ceil_div(rows, int64_t(128));
+    return even < 32 ? 32 : even;
+  }
+  ZERO_HOST_DEVICE int64_t count() const { return ceil_div(rows, length()); }
+  ZERO_HOST_DEVICE Interval operator[](int64_t chunk) const {
+    return {chunk * length(), least(rows, (chunk + 1) * length())};
+  }
+};
+
+}  // namespace zero::kernels

@@ -1,0 +1,184 @@
+// Ranks: 1
+
+#include "kernels/support/norm_block.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/support/arrays.hpp"
+#include "tests/support/balanced_tree.hpp"
+#include "tests/support/device_block.hpp"
+#include "tests/support/matrix_reference.hpp"
+#include "tests/support/reference.hpp"
+#include "zero/base/error.hpp"
+#include "zero/kernels/product.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using testing::doubles, testing::noise, testing::poisoned, testing::relative_error,
+    testing::rounding, testing::same_bits;
+constexpr float kEpsilon = 1e-5f;
+
+/// Runs `code` as every thread of every block, the last block first.
+template <class Code>
+void run_blocks(int64_t blocks, int warps, const Code& code) {
+  for (int64_t index = blocks - 1; index >= 0; --index) {
+    testing::HostBlock(index, warps * kWarpLanes, 0, [&](const testing::HostBlockThread& block) {
+      code(block);
+    }).run();
+  }
+}
+
+/// A layer norm by blocks of a GPU's threads, forwards and backwards.
+template <class T>
+struct Case {
+  NormExtents extents;
+  std::vector<T> x, weight, bias, dy, add;
+  std::vector<T> y, dx, dweight, dbias, dx_sum;
+  std::vector<float> mean, rstd, scratch;
+
+  explicit Case(NormExtents e)
+      : extents(e),
+        x(noise<T>(e.rows * e.width, 1, 2.0)),
+        weight(noise<T>(e.width, 2)),
+        bias(noise<T>(e.width, 3)),
+        dy(noise<T>(e.rows * e.width, 4)),
+        y(poisoned<T>(e.rows * e.width)),
+        dx(poisoned<T>(e.rows * e.width)),
+        dweight(poisoned<T>(e.width)),
+        dbias(poisoned<T>(e.width)),
+        dx_sum(poisoned<T>(e.width)),
+        mean(poisoned<float>(e.rows)),
+        rstd(poisoned<float>(e.rows)),
+        scratch(poisoned<float>(layernorm_scratch_numel(e, true))) {}
+
+  LayerNormGradArrays<T> arrays() {
+    return {dy.data(),      x.data(),       weight.data(),
+            mean.data(),    rstd.data(),    add.empty() ? nullptr : add.data(),
+            dx.data(),      dweight.data(), dbias.data(),
+            scratch.data(), dx_sum.data()};
+  }
+
+  template <bool kWhole>
+  void forward() {
+    const NormForwardBlock<T, kWhole> code{
+        extents,
+        kEpsilon,
+        {x.data(), weight.data(), bias.data(), y.data(), mean.data(), rstd.data()}};
+    run_blocks(code.blocks(), kNormWarps, code);
+  }
+
+  template <bool kWhole>
+  void backward(const LayerNormGradArrays<T>& to) {
+    const NormGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, to};
+    run_blocks(code.chunks.count(), kNormGradWarps, code);
+    T* const out[] = {to.dweight, to.dbias, to.dx_sum};
+    for (int v = 0; v < code.sums(); ++v) {
+      for (int64_t j = 0; j < extents.width; ++j) {
+        std::vector<float> chunks(size_t(code.chunks.count()));
+        for (size_t c = 0; c < chunks.size(); ++c)
+          chunks[c] =
+              scratch[(c * size_t(code.sums()) + size_t(v)) * size_t(extents.width) + size_t(j)];
+        out[v][j] = T(testing::balanced_sum(std::move(chunks)));
+      }
+    }
+  }
+
+  void run() {
+    forward<false>();
+    backward<false>(arrays());
+  }
+
+  testing::Norm reference() const {
+    return {size_t(extents.width), kEpsilon, doubles(x), doubles(weight), doubles(bias)};
+  }
+};
+
+template <class T>
+class NormBlock : public ::testing::Test {};
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(NormBlock, Elements);
+
+TYPED_TEST(NormBlock, AgreesWithDoubleLoopsBothWays) {
+  for (const NormExtents extents : {NormExtents{3, 5}, {9, 100}, {33, 768}, {300, 17}, {2, 4200}}) {
+    SCOPED_TRACE(text(extents.rows, " x ", extents.width));
+    Case<TypeParam> c(extents);
+    c.add = noise<TypeParam>(extents.rows * extents.width, 5);
+    c.run();
+    const testing::Norm reference = c.reference();
+    auto gradients = reference.backward(doubles(c.dy));
+    for (size_t i = 0; i < c.add.size(); ++i) gradients.dx[i] += double(float(c.add[i]));
+    const double tolerance = rounding<TypeParam>() + 2e-6;
+    EXPECT_LT(relative_error(c.y, reference.forward()), tolerance);
+    EXPECT_LT(relative_error(c.dx, gradients.dx), tolerance);
+    EXPECT_LT(relative_error(c.dweight, gradients.dweight), tolerance);
+    EXPECT_LT(relative_error(c.dbias, gradients.dbias), tolerance);
+  }
+}
+
+TYPED_TEST(NormBlock, AddsRowsInTheHostsOrder) {
+  for (int64_t rows : {1, 5, 17, 70, 4500}) {
+    Case<TypeParam> c({rows, 24});
+    c.run();
+    std::vector<TypeParam> dx(c.dx), dweight(c.dweight), dbias(c.dbias), dx_sum(c.dx_sum);
+    auto scratch = poisoned<float>(int64_t(c.scratch.size()));
+    LayerNormGradArrays<TypeParam> host = c.arrays();
+    host.dx = dx.data(), host.dweight = dweight.data(), host.dbias = dbias.data();
+    host.dx_sum = nullptr, host.scratch = scratch.data();
+    Stream stream(1);
+    layernorm_backward(stream, c.extents, host);
+    column_sum(stream, rows, c.extents.width, c.dx.data(), dx_sum.data(), scratch.data());
+    stream.wait();
+    EXPECT_TRUE(same_bits(c.dweight, dweight)) << rows;
+    EXPECT_TRUE(same_bits(c.dbias, dbias)) << rows;
+    EXPECT_TRUE(same_bits(c.dx_sum, dx_sum)) << rows;
+  }
+}
+
+TYPED_TEST(NormBlock, InWholeRunsHasTheBitsOfSingleElements) {
+  Case<TypeParam> single({37, 1320}), whole({37, 1320});
+  single.run();
+  whole.template forward<true>();
+  whole.template backward<true>(whole.arrays());
+  EXPECT_TRUE(same_bits(single.y, whole.y));
+  EXPECT_TRUE(same_bits(single.mean, whole.mean));
+  EXPECT_TRUE(same_bits(single.rstd, whole.rstd));
+  EXPECT_TRUE(same_bits(single.dx, whole.dx));
+  EXPECT_TRUE(same_bits(single.dweight, whole.dweight));
+  EXPECT_TRUE(same_bits(single.dbias, whole.dbias));
+  EXPECT_TRUE(same_bits(single.dx_sum, whole.dx_sum));
+}
+
+TYPED_TEST(NormBlock, WritesDxWhereDyOrWhatIsAddedLay) {
+  Case<TypeParam> c({40, 96});
+  c.add = noise<TypeParam>(40 * 96, 5);
+  c.run();
+  for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
+    const auto kept = *target;
+    const auto sums = c.dx_sum, dweight = c.dweight;
+    LayerNormGradArrays<TypeParam> in_place = c.arrays();
+    in_place.dx = target->data();
+    c.template backward<true>(in_place);
+    EXPECT_TRUE(same_bits(*target, c.dx));
+    EXPECT_TRUE(same_bits(sums, c.dx_sum));
+    EXPECT_TRUE(same_bits(dweight, c.dweight));
+    *target = kept;
+  }
+}
+
+TYPED_TEST(NormBlock, LeavesTheColumnsOfDxWhereNobodyAsks) {
+  Case<TypeParam> with({70, 40}), without({70, 40});
+  with.run();
+  without.template forward<true>();
+  LayerNormGradArrays<TypeParam> arrays = without.arrays();
+  arrays.dx_sum = nullptr;
+  without.template backward<true>(arrays);
+  EXPECT_TRUE(same_bits(with.dx, without.dx));
+  EXPECT_TRUE(same_bits(with.dweight, without.dweight));
+  EXPECT_TRUE(same_bits(with.dbias, without.dbias));
+}
+
+}  // namespace
+}  // namespace zero::kernels
