@@ -5,6 +5,8 @@
 
 #include "kernels/support/map.hpp"
 #include "kernels/support/rows.hpp"
+#include "kernels/support/square_block.hpp"
+#include "kernels/support/team_block.hpp"
 
 namespace zero::kernels {
 namespace {
@@ -12,6 +14,7 @@ namespace {
 const std::string kAccumulate = "zero::accumulate", kRoundSum = "zero::round_sum",
                   kSumOfSquares = "zero::sum_of_squares", kClear = "zero::clear";
 
+/// On the host a thread has a block.
 template <class T, class G, bool kRound>
 struct Squares {
   int64_t numel;
@@ -40,6 +43,20 @@ struct Squares {
   static constexpr double kLargest = 0x1.fffffffffffffp+1023;
 };
 
+template <class T, bool kRound, class G>
+void add_squares(Stream& stream, int64_t numel, const G* grad, StepSums* sums) {
+  if constexpr (kHostSpace) {
+    for_each_row(stream, kSumOfSquares, ceil_div(numel, kBlockNumel),
+                 Squares<T, G, kRound>{numel, grad, sums});
+  } else if (numel % kRunNumel == 0 && takes_runs(grad)) {
+    const SquareBlock<T, G, kRound, true> code{numel, grad, sums};
+    launch_blocks<kSquareWarps * kWarpLanes>(stream, kSumOfSquares, code.blocks(), code);
+  } else {
+    const SquareBlock<T, G, kRound, false> code{numel, grad, sums};
+    launch_blocks<kSquareWarps * kWarpLanes>(stream, kSumOfSquares, code.blocks(), code);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -64,12 +81,10 @@ void round_sum(Stream& stream, int64_t numel, const float* sum, T* out) {
 
 template <class T, class G>
 void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, StepSums* sums) {
-  const int64_t blocks = ceil_div(numel, kBlockNumel);
-  if (round && !std::is_same_v<T, G>) {
-    for_each_row(stream, kSumOfSquares, blocks, Squares<T, G, true>{numel, grad, sums});
-  } else {
-    for_each_row(stream, kSumOfSquares, blocks, Squares<T, G, false>{numel, grad, sums});
-  }
+  if (round && !std::is_same_v<T, G>)
+    add_squares<T, true>(stream, numel, grad, sums);
+  else
+    add_squares<T, false>(stream, numel, grad, sums);
 }
 
 void clear_bytes(Stream& stream, int64_t bytes, void* memory) {

@@ -1,27 +1,11 @@
-#include "kernels/support/element_update.hpp"
+#include "kernels/support/element_run.hpp"
 #include "kernels/support/elements.hpp"
 #include "kernels/support/host_optimizer.hpp"
-#include "kernels/support/segment_table.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::kernels {
 namespace {
-
-/// On a GPU an element a thread, of several segments.
-template <class Formula, class T, class G, bool kRound>
-struct SegmentsUpdate {
-  OptimizerConfig settings;
-  const StepState* state;
-  OptimizerArrays<T, G> arrays;
-  SegmentTable segments;
-
-  KOKKOS_FUNCTION void operator()(int64_t i, int64_t) const {
-    segments.with_decay_of(i, [&](float decay) {
-      ElementUpdate<Formula, T, G, kRound, false>{settings, decay, state, arrays}(i, i + 1);
-    });
-  }
-};
 
 void require_order(std::span<const OptimizerSegment> segments) {
   for (size_t s = 0; s < segments.size(); ++s) {
@@ -45,8 +29,10 @@ void update_by(Stream& stream, const OptimizerRule& rule,
     }
   } else {
     for_each_table(segments, [&](int64_t begin, int64_t end, const SegmentTable& table) {
-      for_each_block(stream, label, {begin, end},
-                     SegmentsUpdate<Formula, T, G, kRound>{rule.settings, state, arrays, table});
+      for_each_piece<kRunNumel>(
+          stream, label, {begin / kRunNumel * kRunNumel, end},
+          ElementRun<Formula, T, G, kRound>{rule.settings, state, arrays, table,
+                                            takes_runs<Formula::kStates>(arrays)});
     });
   }
 }

@@ -25,18 +25,24 @@ struct SegmentTable {
     }
   }
 
-  /// Calls f(weight_decay) where a segment has element i. All are compared, without a branch and at
-  /// places that the compiler knows, which takes less time than the element's bytes.
+  /// How many of some elements are in segments.
+  enum class Part : uint8_t { none, some, all };
+
+  /// Whether one segment has all of [first, last), and then calls f(weight_decay); `some` where
+  /// segments end or begin in between. All are compared, without a branch and at places that the
+  /// compiler knows, which takes less time than the elements' bytes.
   template <class F>
-  ZERO_HOST_DEVICE ZERO_INLINE void with_decay_of(int64_t i, const F& f) const {
-    bool found = false;
+  ZERO_HOST_DEVICE ZERO_INLINE Part with_decay_of(int64_t first, int64_t last, const F& f) const {
+    bool all = false, some = false;
     float decay = 0.0f;
     for (int s = 0; s < kMost; ++s) {
-      const bool has = begin[s] <= i && i < end[s];
-      found = found || has;
+      const bool has = begin[s] <= first && last <= end[s];
+      some = some || (begin[s] < last && first < end[s]);
+      all = all || has;
       decay = has ? weight_decay[s] : decay;
     }
-    if (found) f(decay);
+    if (all) f(decay);
+    return all ? Part::all : some ? Part::some : Part::none;
   }
 };
 

@@ -12,7 +12,7 @@ namespace {
 /// The decay of element i; -1 where no segment has it.
 float decay_of(const SegmentTable& table, int64_t i) {
   float decay = -1.0f;
-  table.with_decay_of(i, [&](float found) { decay = found; });
+  table.with_decay_of(i, i + 1, [&](float found) { decay = found; });
   return decay;
 }
 
@@ -21,6 +21,25 @@ TEST(SegmentTable, GivesEachElementTheDecayOfItsSegment) {
   const SegmentTable table(segments);
   const std::vector<float> expected = {0.5f, 0.5f, 0.5f, 0.0f, -1, -1, 0.25f, 0.25f, -1};
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(decay_of(table, int64_t(i)), expected[i]);
+}
+
+TEST(SegmentTable, TellsRunsInOneSegmentFromRunsInSeveralAndInNone) {
+  using Part = SegmentTable::Part;
+  const SegmentTable table(std::vector<OptimizerSegment>{{8, 16, 0.5f}, {16, 20, 0.0f}});
+  const auto part = [&](int64_t first, int64_t last) {
+    float decay = -1.0f;
+    const Part has = table.with_decay_of(first, last, [&](float found) { decay = found; });
+    EXPECT_EQ(decay >= 0, has == Part::all);
+    return has;
+  };
+  EXPECT_EQ(part(8, 16), Part::all);
+  EXPECT_EQ(part(16, 20), Part::all);
+  EXPECT_EQ(part(9, 10), Part::all);
+  EXPECT_EQ(part(0, 8), Part::none);
+  EXPECT_EQ(part(20, 28), Part::none);
+  EXPECT_EQ(part(12, 20), Part::some) << "all its elements, but of two segments";
+  EXPECT_EQ(part(0, 9), Part::some);
+  EXPECT_EQ(part(19, 27), Part::some);
 }
 
 TEST(SegmentTable, HasRoomForItsMost) {
@@ -43,7 +62,7 @@ TEST(SegmentTable, ThatAreCutFromManySegmentsTakeEachElementOnceAndNoneBetweenTh
   for_each_table(segments, [&](int64_t begin, int64_t end, const SegmentTable& table) {
     ++tables;
     for (int64_t i = begin; i < end; ++i) {
-      table.with_decay_of(i, [&](float decay) {
+      table.with_decay_of(i, i + 1, [&](float decay) {
         EXPECT_EQ(found[size_t(i)], -1.0f) << i << " once";
         found[size_t(i)] = decay;
       });

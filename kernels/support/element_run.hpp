@@ -1,0 +1,63 @@
+#pragma once
+/// The update of elements on a GPU: a thread has eight that follow each other, looks up once which
+/// segment has them, and reads and writes them by 16 bytes.
+
+#include "kernels/support/element_update.hpp"
+#include "kernels/support/run.hpp"
+#include "kernels/support/segment_table.hpp"
+
+namespace zero::kernels {
+
+/// Whether arrays of so many states may be read and written in runs.
+template <int kStates, class T, class G>
+bool takes_runs(const OptimizerArrays<T, G>& a) {
+  bool takes = takes_runs(a.weight) && takes_runs(a.rest) && takes_runs(a.grad);
+  for (int state = 0; state < kStates; ++state) takes = takes && takes_runs(a.states[state]);
+  return takes;
+}
+
+template <class Formula, class T, class G, bool kRound>
+struct ElementRun {
+  OptimizerConfig settings;
+  const StepState* state;
+  OptimizerArrays<T, G> arrays;
+  SegmentTable segments;
+  bool in_runs;  ///< takes_runs(arrays)
+
+  /// Of elements [first, last), those that a segment has; `first` is a multiple of kRunNumel.
+  ZERO_HOST_DEVICE void operator()(int64_t first, int64_t last) const {
+    using Part = SegmentTable::Part;
+    Part whole = Part::some;
+    if (in_runs && last - first == kRunNumel) {
+      whole = segments.with_decay_of(first, last, [&](float decay) { update_run(first, decay); });
+    }
+    if (whole != Part::some) return;
+    for (int64_t i = first; i < last; ++i)
+      segments.with_decay_of(i, i + 1, [&](float decay) { update(arrays, decay, i); });
+  }
+
+ private:
+  ZERO_HOST_DEVICE void update(const OptimizerArrays<T, G>& a, float decay, int64_t i) const {
+    ElementUpdate<Formula, T, G, kRound, false>{settings, decay, state, a}(i, i + 1);
+  }
+
+  ZERO_HOST_DEVICE void update_run(int64_t first, float decay) const {
+    using Rest = typename MasterRest<T>::type;
+    constexpr bool kRests = !std::is_same_v<T, float>;
+    if (state->apply == 0) return;
+    auto weight = run_at(arrays.weight, first);
+    Run<Rest> rest{};
+    if constexpr (kRests) rest = run_at(arrays.rest, first);
+    Run<float> states[kMostStates];
+    for (int s = 0; s < Formula::kStates; ++s) states[s] = run_at(arrays.states[s], first);
+    const Run<G> grad = run_at(arrays.grad, first);
+    OptimizerArrays<T, G> run{.weight = weight.at, .rest = rest.at, .states = {}, .grad = grad.at};
+    for (int s = 0; s < Formula::kStates; ++s) run.states[s] = states[s].at;
+    for (int k = 0; k < kRunNumel; ++k) update(run, decay, k);
+    set_run(arrays.weight, first, weight);
+    if constexpr (kRests) set_run(arrays.rest, first, rest);
+    for (int s = 0; s < Formula::kStates; ++s) set_run(arrays.states[s], first, states[s]);
+  }
+};
+
+}  // namespace zero::kernels
