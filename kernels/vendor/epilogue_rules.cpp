@@ -24,6 +24,10 @@ bool may_fuse(const GemmSpec& spec, const GemmOperands& operands) {
       return spec.bias && operands.bias != nullptr && has_aux(spec, operands);
     case Epilogue::gelu_gradient:
       return !spec.bias && has_aux(spec, operands);
+    case Epilogue::gelu_gradient_sums:
+      return !spec.bias && has_aux(spec, operands) && operands.sums != nullptr;
+    case Epilogue::residual:
+      return spec.bias && operands.bias != nullptr && operands.aux != nullptr;
     case Epilogue::column_sums:
       return !spec.bias && !spec.transpose_b && operands.sums != nullptr;
     case Epilogue::none:

@@ -26,4 +26,10 @@ bool has_epilogues();
 void fused_gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands,
                 const Apart& apart);
 
+/// Does one of two things that add the product of `operands`, and what else `spec` says, to an fp32
+/// sum: the one that was measured to be faster at the first call with a spec, else the first. Both
+/// write to `c`, which is elsewhere while they are measured.
+void run_faster(Stream& stream, const GemmSpec& spec, const GemmOperands& operands, float*& c,
+                const Apart& first, const Apart& second);
+
 }  // namespace zero::kernels::vendor

@@ -12,9 +12,11 @@ namespace zero::kernels::vendor {
 /// What fused_gemm() does with a product in the same call. `aux` lies as c does.
 enum class Epilogue : uint8_t {
   none,
-  gelu,           ///< c = gelu(aux), aux = op(a) op(b) + bias
-  gelu_gradient,  ///< c = op(a) op(b) * gelu'(aux)
-  column_sums     ///< beside c: sums[j] = the sum over k of op(b)[k, j]
+  gelu,                ///< c = gelu(aux), aux = op(a) op(b) + bias
+  gelu_gradient,       ///< c = op(a) op(b) * gelu'(aux)
+  gelu_gradient_sums,  ///< and beside it sums[j] = the sum over m of c[m, j]
+  column_sums,         ///< beside c: sums[j] = the sum over k of op(b)[k, j]
+  residual             ///< c = op(a) op(b) + bias + aux
 };
 
 /// c[m, n] = op(a) op(b) (+ bias over n) (+ c); every leading dimension is given.
@@ -35,7 +37,7 @@ struct GemmOperands {
   const void* b;
   void* c;
   const void* bias = nullptr;  ///< [n] of `in`
-  void* aux = nullptr;         ///< [m, ldc] of `out`; gelu_gradient reads it
+  void* aux = nullptr;         ///< [m, ldc] of `out`; gelu alone writes it
   void* sums = nullptr;        ///< [n] of `out`
 };
 
@@ -43,7 +45,7 @@ struct GemmOperands {
 struct GemmRules {
   bool measure = false;    ///< the fastest of the first few here; else the one it names first
   std::string cache = "";  ///< file that keeps what was measured; "" keeps it in this process
-  int candidates = 8;      ///< so many are measured, at most kCandidatesMost
+  int candidates = 32;     ///< so many are measured, at most kCandidatesMost
 };
 inline constexpr int kCandidatesMost = 32;
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/vendor/add_bias.hpp"
@@ -22,13 +23,14 @@ namespace {
 constexpr size_t kPreparedMax = 1024;
 
 /// What measured times hold for: the GPU, the library and what of it is asked.
-std::string machine_name() {
+std::string machine_name(int candidates) {
   int number = 0;
   cudaDeviceProp properties{};
   check_cuda(cudaGetDevice(&number), "asking for the device");
   check_cuda(cudaGetDeviceProperties(&properties, number), "asking what a device is");
   return text(properties.name, " sm", properties.major, properties.minor, " x ",
-              properties.multiProcessorCount, ", ", lt_library_name(), ", parts summed in fp32");
+              properties.multiProcessorCount, ", ", lt_library_name(),
+              ", parts summed in fp32, best of ", candidates);
 }
 
 struct Chooser {
@@ -47,7 +49,7 @@ AlgorithmCache& measured() {
   const std::lock_guard lock(mutex);
   Chooser& own = chooser();
   if (!own.measured)
-    own.measured = std::make_unique<AlgorithmCache>(own.rules.cache, machine_name());
+    own.measured = std::make_unique<AlgorithmCache>(own.rules.cache, machine_name(chooser().rules.candidates));
   return *own.measured;
 }
 
@@ -55,7 +57,7 @@ AlgorithmCache& measured() {
 struct Prepared {
   LtProduct product;
   cublasLtMatmulAlgo_t algorithm;
-  bool apart = false;  ///< its epilogue is done by kernels of their own
+  bool apart = false;  ///< done by kernels of their own; run_faster(): the first way
 };
 
 /// What belongs to one thread and one of its streams.
@@ -127,6 +129,17 @@ const Prepared& prepare(StreamState& state, const GemmSpec& spec, const GemmOper
   return keep(state, {std::move(product), algorithm});
 }
 
+/// What a way that is no call of the library is measured by.
+Way way_of(const std::string& name, cudaStream_t stream, const Apart& apart) {
+  return {.name = name,
+          .takes = [](const Algorithm&) { return true; },
+          .measure =
+              [stream, &apart] {
+                const float least = least_microseconds(stream, [&] { apart.run(); });
+                return std::optional(Algorithm{.description = {}, .microseconds = least});
+              }};
+}
+
 /// What a fused product writes it writes whole, and nothing of it was there before: so both ways
 /// are measured on the operands themselves, and no memory is needed.
 const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
@@ -142,15 +155,27 @@ const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
        .takes = [&](const Algorithm& kept) { return recall_lt(product, kept).has_value(); },
        .measure =
            [&] { return measure_lt(state.queue, product, operands, chooser().rules.candidates); }},
-      {.name = product.name() + " apart",
-       .takes = [](const Algorithm&) { return true; },
-       .measure =
-           [&] {
-             const float least = least_microseconds(state.queue.stream, [&] { apart.run(); });
-             return std::optional(Algorithm{.description = {}, .microseconds = least});
-           }}};
+      way_of(product.name() + " apart", state.queue.stream, apart)};
   const FastestWay best = fastest_way(measured(), ways);
   return keep(state, {std::move(product), algorithm_of(best.algorithm), best.way == 1});
+}
+
+/// A sum must stay as it is, so that both write to a second one; where memory is short for it the
+/// first is taken, and asked again at the next start.
+bool first_is_faster(const StreamState& state, const std::string& name, const GemmSpec& spec,
+                     float*& c, const Apart& first, const Apart& second) {
+  const int64_t bytes = spec.m * spec.ldc * int64_t(sizeof(float));
+  if (free_device_bytes() < 2 * bytes) return true;
+  const Arena trial(bytes, Place::device);
+  float* const own = std::exchange(c, reinterpret_cast<float*>(trial.data()));
+  // Their own products are chosen first: who measures has the file's turn, and there is only one.
+  first.run();
+  second.run();
+  const Way ways[] = {way_of(name + " inside", state.queue.stream, first),
+                      way_of(name + " beside", state.queue.stream, second)};
+  const bool faster = fastest_way(measured(), ways).way == 0;
+  c = own;
+  return faster;
 }
 
 }  // namespace
@@ -177,6 +202,20 @@ void fused_gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operan
   if (ready.apart) return apart.run();
   check_lt(run_lt(state.queue, ready.product, ready.algorithm, operands),
            "a product with an epilogue");
+}
+
+void run_faster(Stream& stream, const GemmSpec& spec, const GemmOperands& operands, float*& c,
+                const Apart& first, const Apart& second) {
+  if (!chooser().rules.measure) return first.run();
+  StreamState& state = state_of(native_stream(stream));
+  const int alignment = alignment_of(operands);
+  const Prepared* ready = find(state, spec, alignment);
+  if (ready == nullptr) {
+    LtProduct product(spec, alignment);
+    const bool faster = first_is_faster(state, product.name(), spec, c, first, second);
+    ready = &keep(state, {std::move(product), {}, faster});
+  }
+  return ready->apart ? first.run() : second.run();
 }
 
 const char* gemm_library() {

@@ -64,10 +64,12 @@ std::string lt_library_name() {
 
 cublasStatus_t run_lt(const LtQueue& queue, const LtProduct& product,
                       const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& operands) {
-  const float one = 1.0f, before = product.spec.accumulate ? 1.0f : 0.0f;
+  const bool residual = product.spec.epilogue == Epilogue::residual;
+  const float one = 1.0f, factor = product.spec.accumulate || residual ? 1.0f : 0.0f;
+  const void* const added = residual ? operands.aux : operands.c;
   product.set_epilogue_operands(operands);
   return cublasLtMatmul(library(), product.description.get(), &one, operands.b, product.left.get(),
-                        operands.a, product.right.get(), &before, operands.c, product.out.get(),
+                        operands.a, product.right.get(), &factor, added, product.out.get(),
                         operands.c, product.out.get(), &algorithm, queue.workspace.data(),
                         size_t(kWorkspaceBytes), queue.stream);
 }

@@ -36,8 +36,11 @@ cublasLtEpilogue_t epilogue_of(const GemmSpec& spec, bool fuses_bias) {
       return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     case Epilogue::gelu_gradient:
       return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::gelu_gradient_sums:
+      return CUBLASLT_EPILOGUE_DGELU_BGRAD;
     case Epilogue::column_sums:
       return CUBLASLT_EPILOGUE_BGRADA;
+    case Epilogue::residual:  // its matrix is added, not an epilogue's
     case Epilogue::none:
       break;
   }
@@ -45,7 +48,8 @@ cublasLtEpilogue_t epilogue_of(const GemmSpec& spec, bool fuses_bias) {
 }
 
 bool has_aux(const GemmSpec& spec) {
-  return spec.epilogue == Epilogue::gelu || spec.epilogue == Epilogue::gelu_gradient;
+  return spec.epilogue == Epilogue::gelu || spec.epilogue == Epilogue::gelu_gradient ||
+         spec.epilogue == Epilogue::gelu_gradient_sums;
 }
 
 LtDescription describe(const GemmSpec& spec, bool fuses_bias) {
@@ -81,12 +85,12 @@ LtProduct::LtProduct(const GemmSpec& wanted, int wanted_alignment)
 void LtProduct::set_epilogue_operands(const GemmOperands& operands) const {
   if (fuses_bias) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
   if (has_aux(spec)) set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.aux);
-  if (spec.epilogue == Epilogue::column_sums)
-    set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.sums);
+  if (operands.sums != nullptr) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.sums);
 }
 
 std::string LtProduct::name() const {
-  static constexpr const char* kEpilogues[] = {"", " gelu", " gelu gradient", " column sums"};
+  static constexpr const char* kEpilogues[] = {
+      "", " gelu", " gelu gradient", " gelu gradient, sums", " column sums", " residual"};
   return text(spec.m, "x", spec.n, "x", spec.k, " ld ", spec.lda, " ", spec.ldb, " ", spec.ldc, " ",
               name_of(spec.in), " to ", name_of(spec.out), spec.transpose_a ? " ta" : "",
               spec.transpose_b ? " tb" : "", spec.accumulate ? " add" : "",

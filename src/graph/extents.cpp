@@ -1,5 +1,7 @@
 #include "zero/graph/extents.hpp"
 
+#include "zero/base/align.hpp"
+
 namespace zero::graph {
 
 Dtype compute_dtype(const Graph& graph, const Op& op) {
@@ -76,9 +78,19 @@ kernels::ProductSpec product_spec(const Graph& graph, const Op& op) {
     case OpKind::linear_parameter_grad:
       return {.m = a[1], .n = b[1], .k = a[0], .transpose_a = true};
     default:
+    case OpKind::linear_add:
       ZERO_REQUIRE(false, "an op of kind ", int(op.kind), " is no product");
       return {};
   }
 }
 
 }  // namespace zero::graph
+ParameterScratch parameter_scratch(const Graph& graph, const Op& op) {
+  const Shape& dy = graph[op.inputs[1]].shape;
+  const Tensor& weight = graph[op.outputs[0]];
+  const int64_t sums = kernels::column_sum_scratch_numel(dy[0], dy[1]) * int64_t(sizeof(float));
+  const int64_t rounded = round_up(sums, kExtentAlignBytes);
+  if (weight.dtype == Dtype::f32) return {.rounded = sums, .bytes = sums};
+  return {.rounded = rounded, .bytes = rounded + weight.bytes()};
+}
+

@@ -50,6 +50,8 @@ const OpInfo& info(OpKind kind) {
       return ops::kLinearGelu;
     case OpKind::linear_input_gelu_grad:
       return ops::kLinearInputGeluGrad;
+    case OpKind::linear_add:
+      return ops::kLinearAdd;
     case OpKind::linear_parameter_grad:
       return ops::kLinearParameterGrad;
     case OpKind::count_:

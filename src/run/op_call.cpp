@@ -76,6 +76,7 @@ void layernorm(Stream& stream, const OpCall& call) {
 
 template <class T>
 void layernorm_grad(Stream& stream, const OpCall& call) {
+  const bool adds_columns = call.op->outputs.size() > 3;
   kernels::layernorm_backward<T>(stream, layernorm_extents(*call.graph, *call.op),
                                  {.dy = in<T>(call, 0),
                                   .x = in<T>(call, 1),
@@ -86,7 +87,8 @@ void layernorm_grad(Stream& stream, const OpCall& call) {
                                   .dx = out<T>(call, 0),
                                   .dweight = out<T>(call, 1),
                                   .dbias = out<T>(call, 2),
-                                  .scratch = static_cast<float*>(call.scratch)});
+                                  .scratch = static_cast<float*>(call.scratch),
+                                  .dx_sum = adds_columns ? out<T>(call, 3) : nullptr});
 }
 
 template <class T>
@@ -136,20 +138,44 @@ void linear_gelu(Stream& stream, const OpCall& call) {
 }
 
 template <class T>
+void linear_add(Stream& stream, const OpCall& call) {
+  kernels::product_add<T>(stream, product_spec(*call.graph, *call.op),
+                          {.a = in<T>(call, 0),
+                           .b = in<T>(call, 1),
+                           .bias = in<T>(call, 2),
+                           .residual = in<T>(call, 3),
+                           .y = out<T>(call, 0)});
+}
+
+template <class T>
 void linear_input_gelu_grad(Stream& stream, const OpCall& call) {
-  kernels::product_gelu_backward<T>(
-      stream, product_spec(*call.graph, *call.op),
-      {.a = in<T>(call, 0), .b = in<T>(call, 1), .h = in<T>(call, 2), .dh = out<T>(call, 0)});
+  const bool sums = call.op->outputs.size() > 1;
+  kernels::product_gelu_backward<T>(stream, product_spec(*call.graph, *call.op),
+                                    {.a = in<T>(call, 0),
+                                     .b = in<T>(call, 1),
+                                     .h = in<T>(call, 2),
+                                     .dh = out<T>(call, 0),
+                                     .sum = sums ? out<T>(call, 1) : nullptr,
+                                     .scratch = static_cast<float*>(call.scratch)});
 }
 
 /// No library adds one of its results and writes the other in another type.
 template <class T>
 void linear_parameter_grad(Stream& stream, const OpCall& call) {
   if (call.sums) {
-    linear_grad<T>(stream, call);
-    const Shape& dy = input_shape(call, 1);
-    return kernels::column_sum<T>(stream, dy[0], dy[1], in<T>(call, 1), out<T>(call, 1),
-                                  static_cast<float*>(call.scratch));
+    kernels::ProductSpec spec = product_spec(*call.graph, *call.op);
+    spec.accumulate = call.add;
+    const graph::ParameterScratch at = graph::parameter_scratch(*call.graph, *call.op);
+    return kernels::product_into_sum<T>(
+        stream, spec,
+        {.a = in<T>(call, 0),
+         .b = in<T>(call, 1),
+         .c = out<float>(call, 0),
+         .sum = out<T>(call, 1),
+         .scratch = static_cast<float*>(call.scratch),
+         .rounded = at.rounded < at.bytes
+                        ? reinterpret_cast<T*>(static_cast<std::byte*>(call.scratch) + at.rounded)
+                        : nullptr});
   }
   kernels::product_column_sum<T>(stream, product_spec(*call.graph, *call.op),
                                  {.a = in<T>(call, 0),
@@ -287,6 +313,7 @@ constexpr std::array<Function, size_t(OpKind::count_)> functions() {
 
 template <class T>
 constexpr std::array<Function, size_t(OpKind::count_)> kFunctions = functions<T>();
+  table[size_t(OpKind::linear_add)] = linear_add<T>;
 
 Function function(OpKind kind, Dtype dtype) {
   switch (dtype) {

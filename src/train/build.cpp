@@ -79,10 +79,7 @@ plan::Request request_of(const RunConfig& config, const Team& team, const BatchS
           .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
           .threads = team.threads,
           .wire_bf16 = config.communication_data_type == CommunicationDtype::bf16,
-          .sums_in_products =
-              fuses_products(config, kernels::fuses_products()) &&
-              sums_pay(compute_dtype(config), model::architecture_of(config).numbers.count(kWidth),
-                       batch.micro * config.data.sequence_length),
+          .sums_in_products = fuses_products(config, kernels::fuses_products()),
           .overlap = zero.overlap_comm,
           .reduce_bucket_numel = zero.reduce_bucket_size,
           .gather_bucket_numel = zero.allgather_bucket_size,
@@ -147,10 +144,6 @@ DataOptions data_options(const RunConfig& config) {
 
 bool fuses_products(const RunConfig& config, bool library_can) {
   return library_can && !config.numerics.reproducible;
-}
-
-bool sums_pay(Dtype compute, int64_t width, int64_t tokens) {
-  return compute == Dtype::f32 || 9 * tokens < 24 * width;
 }
 
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {

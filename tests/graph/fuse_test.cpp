@@ -26,9 +26,9 @@ Graph trained(Recompute policy) {
   return recompute(differentiate(tiny_gpt2()), std::vector<Recompute>(3, policy));
 }
 
-/// The products of the three kinds that fuse() makes.
+/// The products of the kinds that fuse() makes.
 struct Made {
-  int gelu, input_gelu_grad, parameter_grad;
+  int gelu, add, input_gelu_grad, parameter_grad;
   bool operator==(const Made&) const = default;
 };
 
@@ -37,7 +37,8 @@ int count(const Graph& graph, OpKind kind) {
 }
 
 Made made(const Graph& graph) {
-  return {count(graph, OpKind::linear_gelu), count(graph, OpKind::linear_input_gelu_grad),
+  return {count(graph, OpKind::linear_gelu), count(graph, OpKind::linear_add),
+          count(graph, OpKind::linear_input_gelu_grad),
           count(graph, OpKind::linear_parameter_grad)};
 }
 
@@ -56,35 +57,91 @@ void expect_order(const Graph& graph) {
   }
 }
 
-TEST(Fuse, OfAGpt2IsOneProductWithGeluBothWaysALayerAndOneWithEachBiasGradient) {
+TEST(Fuse, OfAGpt2IsOneProductWithGeluBothWaysAndTwoWithResidualsALayer) {
   const Graph graph = fuse(trained(Recompute::none));
-  EXPECT_EQ(made(graph), (Made{3, 3, 3 * 4}));
+  EXPECT_EQ(made(graph), (Made{3, 2 * 3, 3, 3}));
   for (OpKind gone :
-       {OpKind::gelu, OpKind::gelu_grad, OpKind::linear_bias_grad, OpKind::linear_weight_grad}) {
+       {OpKind::gelu, OpKind::gelu_grad, OpKind::linear_bias_grad, OpKind::dropout_add}) {
     EXPECT_EQ(count(graph, gone), 0) << info(gone).name;
   }
-  EXPECT_EQ(count(graph, OpKind::linear), 3 * 3);
+  EXPECT_EQ(count(graph, OpKind::linear), 3);
+  EXPECT_EQ(count(graph, OpKind::linear_weight_grad), 3 * 3);
   EXPECT_EQ(count(graph, OpKind::linear_input_grad), 3 * 3);
   expect_order(graph);
 }
 
 TEST(Fuse, WhatFullRecomputeRepeatsIsFusedLikeWhatItRepeats) {
   const Graph graph = fuse(trained(Recompute::full));
-  EXPECT_EQ(made(graph), (Made{2 * 3, 3, 3 * 4}));
+  // The last addition of a layer is not repeated.
+  EXPECT_EQ(made(graph), (Made{2 * 3, 3 * 3, 3, 3}));
   EXPECT_EQ(count(graph, OpKind::gelu), 0);
   expect_order(graph);
 }
 
 TEST(Fuse, SelectiveRecomputeStillRepeatsGeluAlone) {
   const Graph graph = fuse(trained(Recompute::selective));
-  EXPECT_EQ(made(graph), (Made{3, 3, 3 * 4}));
+  EXPECT_EQ(made(graph), (Made{3, 2 * 3, 3, 3}));
   EXPECT_EQ(count(graph, OpKind::gelu), 3);
   for (const Op& op : graph.ops) EXPECT_TRUE(op.kind != OpKind::gelu || op.repeated);
   expect_order(graph);
 }
 
 TEST(Fuse, OfAnEvaluationHasForwardOpsAlone) {
-  EXPECT_EQ(made(fuse(tiny_gpt2(false))), (Made{3, 0, 0}));
+  EXPECT_EQ(made(fuse(tiny_gpt2(false))), (Made{3, 2 * 3, 0, 0}));
+}
+
+/// Of every bias gradient, the op that writes it.
+std::map<std::string, OpKind> writers_of_bias_gradients(const Graph& graph) {
+  std::map<std::string, OpKind> writers;
+  for (const Op& op : graph.ops) {
+    for (TensorId output : op.outputs) {
+      const Tensor& tensor = graph[output];
+      if (tensor.role != Role::gradient) continue;
+      const std::string& name = graph[tensor.parameter].name;
+      if (name.find(".c_") == std::string::npos || !name.ends_with(".bias")) continue;
+      EXPECT_TRUE(writers.emplace(name, op.kind).second) << name << " is written twice";
+    }
+  }
+  return writers;
+}
+
+TEST(Fuse, BiasesAreAddedWhereDyIsWritten) {
+  for (Recompute policy : {Recompute::none, Recompute::selective, Recompute::full}) {
+    const std::map<std::string, OpKind> writers = writers_of_bias_gradients(fuse(trained(policy)));
+    ASSERT_EQ(writers.size(), 4u * 3);
+    for (const std::string layer : {"h.0", "h.1", "h.2"}) {
+      EXPECT_EQ(writers.at(layer + ".attn.c_attn.bias"), OpKind::linear_parameter_grad);
+      EXPECT_EQ(writers.at(layer + ".attn.c_proj.bias"), OpKind::layernorm_grad);
+      EXPECT_EQ(writers.at(layer + ".mlp.c_fc.bias"), OpKind::linear_input_gelu_grad);
+      EXPECT_EQ(writers.at(layer + ".mlp.c_proj.bias"), OpKind::layernorm_grad)
+          << "of the layer behind, or of the last norm";
+    }
+  }
+}
+
+TEST(Fuse, TheSumBesideAGradientIsOfTheOneThatIsWritten) {
+  const Graph before = trained(Recompute::none), after = fuse(before);
+  for (const Op& op : before.ops) {
+    if (op.kind != OpKind::linear_bias_grad) continue;
+    for (const Op& writer : after.ops) {
+      if (writer.kind == OpKind::linear_parameter_grad) continue;
+      if (std::ranges::find(writer.outputs, op.outputs[0]) == writer.outputs.end()) continue;
+      EXPECT_EQ(writer.outputs.back(), op.outputs[0]);
+      EXPECT_EQ(writer.outputs.front(), op.inputs[0]);
+    }
+  }
+}
+
+TEST(Fuse, LeavesResidualsThatDropoutIsInFrontOf) {
+  EXPECT_EQ(made(fuse(tiny_forward(2, 0.5f))).add, 0);
+  EXPECT_EQ(made(fuse(tiny_forward(2, 0))).add, 2);
+}
+
+TEST(Fuse, LeavesAProductThatTheResidualIsToo) {
+  Graph graph = tiny_forward(1, 0);
+  const auto add = std::ranges::find(graph.ops, OpKind::dropout_add, &Op::kind);
+  add->inputs[1] = add->inputs[0];
+  EXPECT_EQ(made(fuse(graph)).add, 0);
 }
 
 TEST(Fuse, KeepsTheOrderAndWhatDoesNotFit) {
@@ -104,7 +161,7 @@ TEST(Fuse, ReadsAndWritesWhatTheTwoOpsDid) {
   const Op& both = first(after, OpKind::linear_input_gelu_grad);
   EXPECT_EQ(both.inputs,
             (std::vector<TensorId>{product.inputs[0], product.inputs[1], slope.inputs[0]}));
-  EXPECT_EQ(both.outputs, slope.outputs);
+  EXPECT_EQ(both.outputs.front(), slope.outputs.front());
   EXPECT_EQ(both.layer, 3);
   EXPECT_TRUE(both.backward);
   const Op& up = first(after, OpKind::linear_gelu);
@@ -112,28 +169,55 @@ TEST(Fuse, ReadsAndWritesWhatTheTwoOpsDid) {
   EXPECT_EQ(after[up.outputs[0]].name, "h.0.mlp.c_fc");
   EXPECT_EQ(up.outputs[1], first(before, OpKind::gelu).outputs[0]);
   const Op& weight = first(after, OpKind::linear_parameter_grad);
-  EXPECT_EQ(weight.inputs, first(before, OpKind::linear_weight_grad).inputs);
-  EXPECT_EQ(weight.outputs[0], first(before, OpKind::linear_weight_grad).outputs[0]);
-  EXPECT_EQ(weight.outputs[1], first(before, OpKind::linear_bias_grad).outputs[0]);
+  const auto same =
+      std::ranges::find(before.ops, weight.outputs[0], [](const Op& op) { return op.outputs[0]; });
+  EXPECT_EQ(weight.inputs, same->inputs);
+  EXPECT_EQ(weight.outputs[1], std::next(same)->outputs[0]);
+  const Op& sum = first(after, OpKind::linear_add);
+  EXPECT_EQ(sum.inputs[3], first(before, OpKind::dropout_add).inputs[1]);
+  EXPECT_EQ(sum.outputs, first(before, OpKind::dropout_add).outputs);
 }
 
-TEST(Fuse, CountsOperationsScratchAndExtentsAsTheProductDoes) {
+/// The op that writes a tensor.
+const Op& writer_of(const Graph& graph, TensorId tensor) {
+  const auto writes = [=](const Op& op) {
+    return std::ranges::find(op.outputs, tensor) != op.outputs.end();
+  };
+  return *std::ranges::find_if(graph.ops, writes);
+}
+
+TEST(Fuse, CountsOperationsAndExtentsAsTheProductDoes) {
   const Graph before = trained(Recompute::none), after = fuse(before);
-  const std::pair<OpKind, OpKind> kinds[] = {
-      {OpKind::linear_input_grad, OpKind::linear_input_gelu_grad},
-      {OpKind::linear_weight_grad, OpKind::linear_parameter_grad}};
-  for (const auto& [plain, fused] : kinds) {
-    const Op &a = first(before, plain), &b = first(after, fused);
-    EXPECT_EQ(info(plain).flops(before, a), info(fused).flops(after, b));
+  const Op& sum = first(after, OpKind::linear_add);
+  const std::pair<const Op&, const Op&> pairs[] = {
+      {first(before, OpKind::linear_input_grad), first(after, OpKind::linear_input_gelu_grad)},
+      {writer_of(before, first(after, OpKind::linear_parameter_grad).outputs[0]),
+       first(after, OpKind::linear_parameter_grad)},
+      {writer_of(before, first(before, OpKind::dropout_add).inputs[0]), sum}};
+  for (const auto& [a, b] : pairs) {
+    EXPECT_EQ(info(a.kind).flops(before, a), info(b.kind).flops(after, b));
     EXPECT_EQ(product_spec(before, a).k, product_spec(after, b).k);
     EXPECT_EQ(product_spec(before, a).transpose_a, product_spec(after, b).transpose_a);
     EXPECT_EQ(product_spec(before, a).transpose_b, product_spec(after, b).transpose_b);
   }
   EXPECT_EQ(product_spec(after, first(after, OpKind::linear_gelu)).n, 64);
-  const Op& sums = first(before, OpKind::linear_bias_grad);
-  const Op& both = first(after, OpKind::linear_parameter_grad);
-  EXPECT_EQ(info(both.kind).scratch_bytes(after, both, 2),
-            info(sums.kind).scratch_bytes(before, sums, 2));
+}
+
+TEST(Fuse, WhoAddsABiasHasTheScratchOfItsSum) {
+  const Graph before = trained(Recompute::none), after = fuse(before);
+  int norms = 0;
+  for (const Op& op : before.ops) {
+    if (op.kind != OpKind::linear_bias_grad) continue;
+    const Op& writer = writer_of(after, op.outputs[0]);
+    const int64_t alone = info(op.kind).scratch_bytes(before, op, 2);
+    if (writer.kind == OpKind::layernorm_grad) {
+      ++norms;
+      EXPECT_EQ(info(writer.kind).scratch_bytes(after, writer, 2), 3 * alone);
+    } else {
+      EXPECT_EQ(info(writer.kind).scratch_bytes(after, writer, 2), alone);
+    }
+  }
+  EXPECT_EQ(norms, 2 * 3);
 }
 
 TEST(Fuse, LeavesAProductThatAnotherOpReadsToo) {

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/device_array.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/dropout.hpp"
 #include "zero/kernels/gelu.hpp"
 
 namespace zero::kernels {
@@ -61,17 +64,20 @@ struct Layer {
 
 template <class T>
 struct Results {
-  std::vector<T> hidden, y, dh, dweight, dbias;
+  std::vector<T> hidden, y, added, dh, dh_again, dh_sum, dweight, dbias;
 
   explicit Results(const Shape3& s)
       : hidden(poisoned<T>(s.m * s.n)),
         y(poisoned<T>(s.m * s.n)),
+        added(poisoned<T>(s.m * s.n)),
         dh(poisoned<T>(s.m * s.k)),
+        dh_again(poisoned<T>(s.m * s.k)),
+        dh_sum(poisoned<T>(s.k)),
         dweight(poisoned<T>(s.k * s.n)),
         dbias(poisoned<T>(s.n)) {}
 };
 
-/// All three fused products on poisoned arrays of the device; the first calls, and so what a GPU
+/// All fused products on poisoned arrays of the device; the first calls, and so what a GPU
 /// measures, too.
 template <class T>
 Results<T> fused(const Layer<T>& in, int threads = 1) {
@@ -79,10 +85,15 @@ Results<T> fused(const Layer<T>& in, int threads = 1) {
   adopt_threads(stream);
   Results<T> out(in.shape);
   const DeviceArray<T> x(in.x), weight(in.weight), bias(in.bias), h(in.h), dy(in.dy);
-  const DeviceArray<T> hidden(out.hidden), y(out.y), dh(out.dh), dweight(out.dweight),
-      dbias(out.dbias);
+  const DeviceArray<T> hidden(out.hidden), y(out.y), added(out.added), dh(out.dh),
+      dh_again(out.dh_again), dh_sum(out.dh_sum), dweight(out.dweight), dbias(out.dbias);
   const DeviceArray<float> scratch(
-      poisoned<float>(column_sum_scratch_numel(in.shape.m, in.shape.n)));
+      poisoned<float>(column_sum_scratch_numel(in.shape.m, std::max(in.shape.n, in.shape.k))));
+  product_add<T>(stream, in.forward(),
+                 {x.data(), weight.data(), bias.data(), dy.data(), added.data()});
+  product_gelu_backward<T>(
+      stream, in.input_grad(),
+      {dy.data(), weight.data(), h.data(), dh_again.data(), dh_sum.data(), scratch.data()});
   product_gelu<T>(stream, in.forward(),
                   {x.data(), weight.data(), bias.data(), hidden.data(), y.data()});
   product_gelu_backward<T>(stream, in.input_grad(),
@@ -92,7 +103,10 @@ Results<T> fused(const Layer<T>& in, int threads = 1) {
   stream.wait();
   out.hidden = hidden.values();
   out.y = y.values();
+  out.added = added.values();
   out.dh = dh.values();
+  out.dh_again = dh_again.values();
+  out.dh_sum = dh_sum.values();
   out.dweight = dweight.values();
   out.dbias = dbias.values();
   return out;
@@ -105,7 +119,8 @@ Results<T> apart(const Layer<T>& in) {
   adopt_threads(stream);
   Results<T> out(in.shape);
   auto product_alone = poisoned<T>(in.shape.m * in.shape.k);
-  auto scratch = poisoned<float>(column_sum_scratch_numel(in.shape.m, in.shape.n));
+  auto scratch =
+      poisoned<float>(column_sum_scratch_numel(in.shape.m, std::max(in.shape.n, in.shape.k)));
   product<T, T>(stream, in.forward(), in.x.data(), in.weight.data(), in.bias.data(),
                 out.hidden.data());
   gelu<T>(stream, int64_t(out.y.size()), out.hidden.data(), out.y.data());
@@ -113,6 +128,10 @@ Results<T> apart(const Layer<T>& in) {
                 product_alone.data());
   gelu_backward<T>(stream, int64_t(out.dh.size()), in.h.data(), product_alone.data(),
                    out.dh.data());
+  out.dh_again = out.dh;
+  column_sum<T>(stream, in.shape.m, in.shape.k, out.dh.data(), out.dh_sum.data(), scratch.data());
+  dropout_add<T>(stream, {}, {.samples = 1, .numel_per_sample = int64_t(out.added.size())}, nullptr,
+                 out.hidden.data(), in.dy.data(), out.added.data());
   product<T, T>(stream, in.weight_grad(), in.x.data(), in.dy.data(), nullptr, out.dweight.data());
   column_sum<T>(stream, in.shape.m, in.shape.n, in.dy.data(), out.dbias.data(), scratch.data());
   stream.wait();
@@ -134,6 +153,12 @@ void expect_close(const Layer<T>& in, const Results<T>& got) {
   for (size_t i = 0; i < dh.size(); ++i) dh[i] *= testing::gelu_slope(double(float(in.h[i])));
   std::vector<double> dbias(size_t(n), 0.0);
   for (size_t i = 0; i < in.dy.size(); ++i) dbias[i % size_t(n)] += double(float(in.dy[i]));
+  std::vector<double> added = hidden, dh_sum(size_t(k), 0.0);
+  for (size_t i = 0; i < added.size(); ++i) added[i] += double(float(in.dy[i]));
+  for (size_t i = 0; i < dh.size(); ++i) dh_sum[i % size_t(k)] += dh[i];
+  EXPECT_LT(relative_error(got.added, added), bound<T>());
+  EXPECT_LT(relative_error(got.dh_again, dh), bound<T>());
+  EXPECT_LT(relative_error(got.dh_sum, dh_sum), bound<T>());
   EXPECT_LT(relative_error(got.hidden, hidden), bound<T>());
   EXPECT_LT(relative_error(got.y, y), bound<T>());
   EXPECT_LT(relative_error(got.dh, dh), bound<T>());
@@ -173,9 +198,53 @@ TYPED_TEST(FusedProduct, WithoutMeasuringHasTheBitsOfTheKernelsThatItStandsFor) 
     const Results<TypeParam> one = fused(in, 2), other = apart(in);
     EXPECT_TRUE(same_bits(one.hidden, other.hidden));
     EXPECT_TRUE(same_bits(one.y, other.y));
+    EXPECT_TRUE(same_bits(one.added, other.added));
     EXPECT_TRUE(same_bits(one.dh, other.dh));
+    EXPECT_TRUE(same_bits(one.dh_again, other.dh_again));
+    EXPECT_TRUE(same_bits(one.dh_sum, other.dh_sum));
     EXPECT_TRUE(same_bits(one.dweight, other.dweight));
     EXPECT_TRUE(same_bits(one.dbias, other.dbias));
+  }
+}
+
+/// c is added to twice, from what `start` says.
+template <class T>
+std::vector<float> summed_twice(const Layer<T>& in, bool rounds, std::vector<T>& dbias) {
+  Stream stream(1);
+  adopt_threads(stream);
+  ProductSpec spec = in.weight_grad();
+  const DeviceArray<T> x(in.x), dy(in.dy);
+  const DeviceArray<float> c(poisoned<float>(spec.m * spec.n));
+  const DeviceArray<float> scratch(poisoned<float>(column_sum_scratch_numel(spec.k, spec.n)));
+  const DeviceArray<T> rounded(poisoned<T>(spec.m * spec.n)), sums(poisoned<T>(spec.n));
+  for (bool adds : {false, true}) {
+    spec.accumulate = adds;
+    product_into_sum<T>(stream, spec,
+                        {x.data(), dy.data(), c.data(), sums.data(), scratch.data(),
+                         rounds ? rounded.data() : nullptr});
+  }
+  stream.wait();
+  dbias = sums.values();
+  return c.values();
+}
+
+// On a GPU the way that is faster; a sum must not have what was added while it was measured.
+TYPED_TEST(FusedProduct, IntoASumAddsOnceEachTimeWhateverIsMeasured) {
+  for (bool measure : {false, true}) {
+    set_product_rules({.measure = measure});
+    for (const Shape3& shape : kShapes) {
+      const Layer<TypeParam> in(shape);
+      const auto [m, n, k] = shape;
+      auto expected = testing::multiply({k, n, m, {1, k}, {n, 1}}, in.x, in.dy);
+      for (double& value : expected) value *= 2;
+      std::vector<double> column(size_t(n), 0.0);
+      for (size_t i = 0; i < in.dy.size(); ++i) column[i % size_t(n)] += double(float(in.dy[i]));
+      for (bool rounds : {false, true}) {
+        std::vector<TypeParam> dbias;
+        EXPECT_LT(relative_error(summed_twice(in, rounds, dbias), expected), bound<TypeParam>());
+        EXPECT_LT(relative_error(dbias, column), bound<TypeParam>());
+      }
+    }
   }
 }
 

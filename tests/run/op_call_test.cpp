@@ -65,9 +65,11 @@ TEST(OpCall, WritesOrAddsTheGradientOfAWeightToASumInFp32) {
     const bool fused = kinds(graph) != kinds(plain);
     const graph::Op& op =
         graph::first(graph, fused ? OpKind::linear_parameter_grad : OpKind::linear_weight_grad);
-    // dy is 6 x 4 of the last product, and x is alike: 6 x 2 x 0.5.
-    std::vector<bf16> x(24, bf16(2.0f)), dy(24, bf16(0.5f)), bias(4);
-    std::vector<float> sum(16, NAN), scratch(1000);
+    // x and dy have 6 rows: 6 x 2 x 0.5.
+    const auto numel = [&](graph::TensorId tensor) { return size_t(graph[tensor].shape.numel()); };
+    std::vector<bf16> x(numel(op.inputs[0]), bf16(2.0f)), dy(numel(op.inputs[1]), bf16(0.5f));
+    std::vector<bf16> bias(size_t(graph[op.inputs[1]].shape[1]));
+    std::vector<float> sum(numel(op.outputs[0]), NAN), scratch(1000);
     std::vector<void*> operands{x.data(), dy.data(), sum.data()};
     if (fused) operands.push_back(bias.data());
     Stream stream(1);

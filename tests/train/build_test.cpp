@@ -103,12 +103,7 @@ TEST(Build, FusesWhereTheLibraryCanButNotInReproducibleMode) {
   EXPECT_FALSE(fuses_products(config, true));
 }
 
-TEST(Build, SumsInProductsWhereThatSavesMoreBytesThanABiasGradientBesideOne) {
-  // A block of GPT-2 XL: 4 x 12 x 1600^2 bytes of weights are 2 x 9 x 1600 bytes a token of 4266.
-  EXPECT_TRUE(sums_pay(Dtype::bf16, 1600, 4266));
-  EXPECT_FALSE(sums_pay(Dtype::bf16, 1600, 4267));
-  EXPECT_FALSE(sums_pay(Dtype::bf16, 3, 8)) << "as many bytes are none saved";
-  EXPECT_TRUE(sums_pay(Dtype::f32, 1600, 16384)) << "in fp32 nothing is fused";
+TEST(Build, SumsInProductsWhereTheLibraryFuses) {
   RunConfig config = tiny();
   EXPECT_EQ(build(config, {}).plan.request.sums_in_products, kernels::fuses_products());
 }

@@ -29,3 +29,10 @@ kernels::DropoutExtents dropout_extents(const Graph& graph, const Op& op);
 kernels::ProductSpec product_spec(const Graph& graph, const Op& op);
 
 }  // namespace zero::graph
+/// Scratch of linear_parameter_grad: sums over rows of dy, and from byte `rounded` on, in 16 bits,
+/// the gradient of a weight as it is where products do not add it to an fp32 sum themselves.
+struct ParameterScratch {
+  int64_t rounded, bytes;
+};
+ParameterScratch parameter_scratch(const Graph& graph, const Op& op);
+

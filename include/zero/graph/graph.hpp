@@ -42,6 +42,7 @@ enum class OpKind : uint8_t {
   embedding_grad,          ///< tokens, dx, dtoken table (updated) -> dtoken table, dposition table
   layernorm,               ///< x, weight, bias -> y, mean, rstd
   layernorm_grad,          ///< dy, x, weight, mean, rstd, add | none -> dx, dweight, dbias
+                           ///<   [, sum of dx over rows: made by fuse()]
   linear,                  ///< x, weight [in, out], bias -> y
   linear_input_grad,       ///< dy, weight -> dx
   linear_weight_grad,      ///< x, dy -> dweight
@@ -58,8 +59,9 @@ enum class OpKind : uint8_t {
   logits,                  ///< x, table, decode inputs -> logits of the last row that is a token
   classifier,              ///< x, table, targets, step inputs, step state, sums (updated) -> sums
                            ///<   [, dx, dtable: the differentiated form]
-  linear_gelu,             ///< x, weight, bias -> h, y = gelu(h); made by fuse(), as the next two
-  linear_input_gelu_grad,  ///< dy, weight, h -> dh: of y = gelu(h) weight
+  linear_gelu,             ///< x, weight, bias -> h, y = gelu(h); made by fuse(), as the next three
+  linear_add,              ///< x, weight, bias, residual -> y
+  linear_input_gelu_grad,  ///< dy, weight, h -> dh [, sum of dh over rows]: of y = gelu(h) weight
   linear_parameter_grad,   ///< x, dy -> dweight, dbias
   count_
 };

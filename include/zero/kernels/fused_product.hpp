@@ -33,13 +33,28 @@ template <class T>
 void product_gelu(Stream& stream, const ProductSpec& spec, const ProductGelu<T>& arrays);
 
 template <class T>
+struct ProductAdd {
+  const T* a;
+  const T* b;
+  const T* bias;      ///< [n]
+  const T* residual;  ///< [m, n]
+  T* y;               ///< [m, n], written
+};
+/// y = op(a) op(b) + bias + residual: product() into y, then an addition in place.
+template <class T>
+void product_add(Stream& stream, const ProductSpec& spec, const ProductAdd<T>& arrays);
+
+template <class T>
 struct ProductGeluBackward {
   const T* a;
   const T* b;
-  const T* h;  ///< [m, n]
-  T* dh;       ///< [m, n], written
+  const T* h;                ///< [m, n]
+  T* dh;                     ///< [m, n], written
+  T* sum = nullptr;          ///< [n], written: the sum of dh over m; or null
+  float* scratch = nullptr;  ///< [column_sum_scratch_numel(m, n)] where there is a sum
 };
-/// dh = (op(a) op(b)) * gelu'(h): product() into dh, then gelu_backward() in place.
+/// dh = (op(a) op(b)) * gelu'(h): product() into dh, then gelu_backward() in place; then
+/// column_sum() of dh, if it is wanted. The fastest of one, two and three calls.
 template <class T>
 void product_gelu_backward(Stream& stream, const ProductSpec& spec,
                            const ProductGeluBackward<T>& arrays);
@@ -56,5 +71,20 @@ struct ProductColumnSum {
 /// Throws Error(kInternal) where b is transposed or not dense.
 template <class T>
 void product_column_sum(Stream& stream, const ProductSpec& spec, const ProductColumnSum<T>& arrays);
+
+template <class T>
+struct ProductIntoSum {
+  const T* a;
+  const T* b;      ///< [k, n]
+  float* c;        ///< [m, n], added to with spec.accumulate, else written
+  T* sum;          ///< [n], written: the sum over k of b
+  float* scratch;  ///< [column_sum_scratch_numel(k, n)]
+  T* rounded;      ///< [m, n], scratch too; null: c is added to by the product
+};
+/// product() into the fp32 c, then column_sum() of b. Where that was measured to be faster:
+/// product_column_sum() into `rounded`, then accumulate(), which rounds before it adds. Here
+/// spec.accumulate may be.
+template <class T>
+void product_into_sum(Stream& stream, const ProductSpec& spec, const ProductIntoSum<T>& arrays);
 
 }  // namespace zero::kernels

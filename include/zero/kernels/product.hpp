@@ -39,7 +39,9 @@ struct ProductRules {
   /// keeps the fastest. false: the one that it names first, which is the same in every run.
   bool measure = false;
   std::string cache = "";  ///< file that keeps what was measured; "" keeps it in this process
-  int candidates = 8;      ///< so many of them are measured, 1 to 32
+  /// So many of them are measured, 1 to 32. The library's first is seldom the fastest where tiles do
+  /// not fill the device, as with 1600 columns.
+  int candidates = 32;
 };
 
 /// For products whose first call comes later; the rules belong to the record of arithmetic choices.

@@ -34,11 +34,6 @@ int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch)
 /// is faster may be measured otherwise on another rank.
 bool fuses_products(const RunConfig& config, bool library_can);
 
-/// Whether it pays that products add gradients of weights to fp32 sums themselves. That saves a
-/// rounded copy, 4 bytes an element of 12 width^2 a block; but a product that adds does no bias
-/// gradient beside it, which in 16 bits reads 2 bytes an element of 9 width a token and block.
-bool sums_pay(Dtype compute, int64_t width, int64_t tokens);
-
 /// What a configuration and a team compile to.
 struct Build {
   model::Architecture model;

@@ -9,7 +9,7 @@ namespace zero::graph::ops {
 extern const OpInfo kEmbedding, kEmbeddingGrad, kEmbeddingAt;
 extern const OpInfo kLayernorm, kLayernormGrad;
 extern const OpInfo kLinear, kLinearInputGrad, kLinearWeightGrad, kLinearBiasGrad;
-extern const OpInfo kLinearGelu, kLinearInputGeluGrad, kLinearParameterGrad;
+extern const OpInfo kLinearGelu, kLinearAdd, kLinearInputGeluGrad, kLinearParameterGrad;
 extern const OpInfo kGelu, kGeluGrad;
 extern const OpInfo kAttention, kAttentionGrad;
 extern const OpInfo kDropoutAdd;

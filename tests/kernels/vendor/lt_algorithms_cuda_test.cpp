@@ -36,17 +36,19 @@ struct Trial {
 
   explicit Trial(Epilogue epilogue) {
     constexpr int64_t kM = 200, kN = 136, kK = 264;
+    const bool backward =
+        epilogue == Epilogue::gelu_gradient || epilogue == Epilogue::gelu_gradient_sums;
     spec = {.m = kM,
             .n = kN,
             .k = kK,
             .lda = epilogue == Epilogue::column_sums ? kM : kK,
-            .ldb = epilogue == Epilogue::gelu_gradient ? kK : kN,
+            .ldb = backward ? kK : kN,
             .ldc = kN,
             .in = dtype_of<T>(),
             .out = dtype_of<T>(),
             .transpose_a = epilogue == Epilogue::column_sums,
-            .transpose_b = epilogue == Epilogue::gelu_gradient,
-            .bias = epilogue == Epilogue::gelu,
+            .transpose_b = backward,
+            .bias = epilogue == Epilogue::gelu || epilogue == Epilogue::residual,
             .epilogue = epilogue};
     a = noise<T>(kM * kK, 1);
     b = noise<T>(kK * kN, 2, 0.2);
@@ -58,7 +60,16 @@ struct Trial {
   void poison() {
     c = poisoned<T>(spec.m * spec.n);
     sums = poisoned<T>(spec.n);
-    aux = spec.epilogue == Epilogue::gelu_gradient ? h : poisoned<T>(spec.m * spec.n);
+    aux = reads_aux() ? h : poisoned<T>(spec.m * spec.n);
+  }
+
+  bool is(Epilogue epilogue) const { return spec.epilogue == epilogue; }
+  bool bends_back() const {
+    return is(Epilogue::gelu_gradient) || is(Epilogue::gelu_gradient_sums);
+  }
+  bool reads_aux() const { return bends_back() || is(Epilogue::residual); }
+  bool sums_columns() const {
+    return is(Epilogue::column_sums) || is(Epilogue::gelu_gradient_sums);
   }
 
   std::vector<double> product() const {
@@ -68,22 +79,25 @@ struct Trial {
   }
 
   void expect_close() const {
-    std::vector<double> x = product(), expected = x, column(size_t(spec.n), 0.0);
+    std::vector<double> x = product(), expected = x;
     for (size_t i = 0; i < x.size(); ++i) {
       if (spec.bias) x[i] += double(float(bias[i % size_t(spec.n)]));
-      if (spec.epilogue == Epilogue::gelu) expected[i] = testing::gelu(x[i]);
-      if (spec.epilogue == Epilogue::gelu_gradient)
-        expected[i] *= testing::gelu_slope(double(float(h[i])));
+      if (is(Epilogue::gelu)) expected[i] = testing::gelu(x[i]);
+      if (is(Epilogue::residual)) expected[i] = x[i] + double(float(h[i]));
+      if (bends_back()) expected[i] *= testing::gelu_slope(double(float(h[i])));
     }
     EXPECT_LT(relative_error(c, expected), bound<T>());
-    if (spec.epilogue == Epilogue::gelu) {
-      EXPECT_LT(relative_error(aux, x), bound<T>());
-    } else if (spec.epilogue == Epilogue::gelu_gradient) {
-      EXPECT_TRUE(testing::same_bits(aux, h)) << "it is read only";
-    } else {
-      for (size_t i = 0; i < b.size(); ++i) column[i % size_t(spec.n)] += double(float(b[i]));
-      EXPECT_LT(relative_error(sums, column), bound<T>());
-    }
+    if (is(Epilogue::gelu)) EXPECT_LT(relative_error(aux, x), bound<T>());
+    if (reads_aux()) EXPECT_TRUE(testing::same_bits(aux, h)) << "it is read only";
+    if (is(Epilogue::column_sums)) expect_sums_of(testing::doubles(b));
+    if (is(Epilogue::gelu_gradient_sums)) expect_sums_of(expected);
+  }
+
+  /// Of rows of spec.n numbers.
+  void expect_sums_of(const std::vector<double>& rows) const {
+    std::vector<double> column(size_t(spec.n), 0.0);
+    for (size_t i = 0; i < rows.size(); ++i) column[i % size_t(spec.n)] += rows[i];
+    EXPECT_LT(relative_error(sums, column), bound<T>());
   }
 };
 
@@ -118,8 +132,8 @@ class TrialOnDevice {
             .b = b_.data(),
             .c = c_.data(),
             .bias = spec.bias ? bias_.data() : nullptr,
-            .aux = spec.epilogue == Epilogue::column_sums ? nullptr : aux_.data(),
-            .sums = spec.epilogue == Epilogue::column_sums ? sums_.data() : nullptr};
+            .aux = trial_.is(Epilogue::column_sums) ? nullptr : aux_.data(),
+            .sums = trial_.sums_columns() ? sums_.data() : nullptr};
   }
 
  private:
@@ -127,7 +141,8 @@ class TrialOnDevice {
   testing::DeviceArray<T> a_, b_, bias_, c_, aux_, sums_;
 };
 
-constexpr Epilogue kEpilogues[] = {Epilogue::gelu, Epilogue::gelu_gradient, Epilogue::column_sums};
+constexpr Epilogue kEpilogues[] = {Epilogue::gelu, Epilogue::gelu_gradient, Epilogue::column_sums,
+                                   Epilogue::gelu_gradient_sums, Epilogue::residual};
 
 template <class T>
 class LtAlgorithms : public ::testing::Test {};
