@@ -186,7 +186,7 @@ void attend_backward(int threads, const AttentionExtents& extents, const Dropout
                                      .scratch = BackwardScratch<C>(extents, slice),
                                      .mask = HeadMask(head, site, inputs),
                                      .dropout = site.probability > 0.0f,
-                                     .scale = 1.0f / std::sqrt(float(extents.head_width))});
+                                     .scale = 1.0f / extents.divisor()});
   });
 }
 

@@ -45,7 +45,7 @@ struct AttentionLaunch {
   const StepInputs* inputs;
 
   ZERO_DEVICE_ONLY int64_t width() const { return extents.heads * extents.head_width; }
-  ZERO_DEVICE_ONLY float scale() const { return 1.0f / std::sqrt(float(extents.head_width)); }
+  ZERO_DEVICE_ONLY float scale() const { return 1.0f / extents.divisor(); }
 };
 
 /// The tile of one block: one head of one sample, and kTileRows rows of it.

@@ -1,7 +1,7 @@
 // Which way attention is computed on a GPU, and what the library's way wants around it.
 
+#include "kernels/vendor/attention_dropout.hpp"
 #include "kernels/vendor/cudnn_attention_cuda.hpp"
-#include "kernels/vendor/head_padding.hpp"
 #include "kernels/vendor/own_attention_cuda.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/attention.hpp"
@@ -34,51 +34,22 @@ AttentionProblem problem_of(const AttentionExtents& extents, const DropoutSite& 
           .deterministic = rules_of_attention.deterministic};
 }
 
-/// One call of the library, with its pieces of scratch.
-template <class T>
-class LibraryCall {
+/// The pieces of a call's scratch.
+class LibraryScratch {
  public:
-  LibraryCall(Stream& stream, const AttentionProblem& problem, void* scratch)
-      : stream_(stream),
-        extents_(problem.extents),
-        pads_(needs_padding(problem.extents)),
-        base_(static_cast<std::byte*>(scratch)),
-        at_(library_scratch(problem.extents, problem.dtype)) {}
+  LibraryScratch(const AttentionProblem& problem, void* scratch)
+      : base_(static_cast<std::byte*>(scratch)), at_(library_scratch(problem.extents)) {}
 
-  const AttentionScratch& at() const { return at_; }
-
-  template <class Array>
-  Array* piece(int64_t offset) const {
-    return reinterpret_cast<Array*>(base_ + offset);
-  }
-
-  /// An array of so many parts that the library reads, as wide as it wants it.
-  const T* widened(const T* array, int64_t parts, int64_t offset) const {
-    if (!pads_) return array;
-    resize_heads(stream_, {head_count(extents_, parts), extents_.head_width, wide()}, array,
-                 piece<T>(offset));
-    return piece<T>(offset);
-  }
-  /// Where the library writes what narrow() brings to `array` afterwards.
-  T* target(T* array, int64_t offset) const { return pads_ ? piece<T>(offset) : array; }
-  void narrow(T* array, int64_t parts, int64_t offset) const {
-    if (!pads_) return;
-    resize_heads<T>(stream_, {head_count(extents_, parts), wide(), extents_.head_width},
-                    piece<T>(offset), array);
-  }
-  const AttentionDropout* dropout(const DropoutSite& site, const StepInputs* inputs) const {
+  void* workspace() const { return base_ + at_.workspace; }
+  const AttentionDropout* dropout(Stream& stream, const DropoutSite& site,
+                                  const StepInputs* inputs) const {
     if (site.probability == 0.0f) return nullptr;
-    auto* const drawn = piece<AttentionDropout>(at_.dropout);
-    write_dropout(stream_, site, inputs, drawn);
+    auto* const drawn = reinterpret_cast<AttentionDropout*>(base_ + at_.dropout);
+    write_dropout(stream, site, inputs, drawn);
     return drawn;
   }
 
  private:
-  int64_t wide() const { return padded(extents_).head_width; }
-
-  Stream& stream_;
-  AttentionExtents extents_;
-  bool pads_;
   std::byte* base_;
   AttentionScratch at_;
 };
@@ -86,30 +57,28 @@ class LibraryCall {
 template <class T>
 void library_attention(Stream& stream, const AttentionProblem& problem, const DropoutSite& site,
                        const StepInputs* inputs, const AttentionArrays<T>& arrays) {
-  const LibraryCall<T> call(stream, problem, arrays.scratch);
+  const LibraryScratch scratch(problem, arrays.scratch);
   cudnn_attention(stream, problem,
-                  {.qkv = call.widened(arrays.qkv, 3, call.at().qkv),
-                   .y = call.target(arrays.y, call.at().y),
+                  {.qkv = arrays.qkv,
+                   .y = arrays.y,
                    .logsumexp = arrays.logsumexp,
-                   .dropout = call.dropout(site, inputs),
-                   .workspace = call.template piece<void>(call.at().workspace)});
-  call.narrow(arrays.y, 1, call.at().y);
+                   .dropout = scratch.dropout(stream, site, inputs),
+                   .workspace = scratch.workspace()});
 }
 
 template <class T>
 void library_attention_backward(Stream& stream, const AttentionProblem& problem,
                                 const DropoutSite& site, const StepInputs* inputs,
                                 const AttentionGradArrays<T>& arrays) {
-  const LibraryCall<T> call(stream, problem, arrays.scratch);
+  const LibraryScratch scratch(problem, arrays.scratch);
   cudnn_attention_backward(stream, problem,
-                           {.qkv = call.widened(arrays.qkv, 3, call.at().qkv),
-                            .y = call.widened(arrays.y, 1, call.at().y),
+                           {.qkv = arrays.qkv,
+                            .y = arrays.y,
                             .logsumexp = arrays.logsumexp,
-                            .dy = call.widened(arrays.dy, 1, call.at().dy),
-                            .dqkv = call.target(arrays.dqkv, call.at().dqkv),
-                            .dropout = call.dropout(site, inputs),
-                            .workspace = call.template piece<void>(call.at().workspace)});
-  call.narrow(arrays.dqkv, 3, call.at().dqkv);
+                            .dy = arrays.dy,
+                            .dqkv = arrays.dqkv,
+                            .dropout = scratch.dropout(stream, site, inputs),
+                            .workspace = scratch.workspace()});
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ void attend(int threads, const AttentionExtents& extents, const DropoutSite& sit
                            .scratch = ForwardScratch<C>(extents, slice),
                            .mask = HeadMask(head, site, inputs),
                            .dropout = site.probability > 0.0f,
-                           .log2_scale = kLog2E / std::sqrt(float(extents.head_width)),
+                           .log2_scale = kLog2E / extents.divisor(),
                            .rows = {}};
     attend_head(work);
   });

@@ -26,18 +26,11 @@ int64_t library_workspace_bytes(const AttentionExtents& extents) {
   return heads * (2 * scores + 4 * extents.length) + kSpareBytes;
 }
 
-AttentionScratch library_scratch(const AttentionExtents& extents, Dtype dtype) {
-  const AttentionExtents wide = padded(extents);
-  const int64_t part = head_count(wide, 1) * wide.head_width * int64_t(bytes_of(dtype));
-  const int64_t copy = needs_padding(extents) ? part : 0;
+AttentionScratch library_scratch(const AttentionExtents& extents) {
   AttentionScratch scratch{};
   int64_t end = 0;
   scratch.dropout = place(end, int64_t(sizeof(AttentionDropout)));
-  scratch.qkv = place(end, 3 * copy);
-  scratch.y = place(end, copy);
-  scratch.dy = place(end, copy);
-  scratch.dqkv = place(end, 3 * copy);
-  scratch.workspace = place(end, library_workspace_bytes(wide));
+  scratch.workspace = place(end, library_workspace_bytes(extents));
   scratch.bytes = end;
   return scratch;
 }
@@ -50,9 +43,11 @@ std::string reason_for_own(const AttentionProblem& problem) {
   const AttentionExtents& extents = problem.extents;
   if (problem.dtype == Dtype::f32) return "fp32";
   if (extents.length == 1) return "samples of one token";
-  if (padded(extents).head_width > kLibraryHeadWidthMost)
+  if (extents.head_width % kDeviceHeadUnit != 0)
+    return text("heads of ", extents.head_width, ", no multiple of ", kDeviceHeadUnit);
+  if (extents.head_width > kLibraryHeadWidthMost)
     return text("heads of more than ", kLibraryHeadWidthMost);
-  const int64_t bytes = library_workspace_bytes(padded(extents));
+  const int64_t bytes = library_workspace_bytes(extents);
   if (bytes > kLibraryBytesMost)
     return text("a gradient of scores of ", bytes, " bytes, more than ", kLibraryBytesMost);
   return "";
@@ -61,7 +56,7 @@ std::string reason_for_own(const AttentionProblem& problem) {
 int64_t either_scratch_bytes(const AttentionExtents& extents, Dtype dtype) {
   const int64_t own = own_scratch_bytes(extents);
   const bool asked = reason_for_own({.extents = extents, .dtype = dtype, .dropout = 0}).empty();
-  return asked ? std::max(own, library_scratch(extents, dtype).bytes) : own;
+  return asked ? std::max(own, library_scratch(extents).bytes) : own;
 }
 
 }  // namespace zero::kernels::vendor

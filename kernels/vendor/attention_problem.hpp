@@ -21,23 +21,11 @@ struct AttentionProblem {
   bool operator==(const AttentionProblem&) const = default;
 };
 
-/// The library's heads are multiples of this many elements wide, and their addresses of as many.
-inline constexpr int64_t kHeadUnit = 8;
 /// The widest head that it has a backward pass for.
 inline constexpr int64_t kLibraryHeadWidthMost = 256;
 /// A longer text than this allows costs our own kernels' time rather than memory that grows with
 /// the square of its length.
 inline constexpr int64_t kLibraryBytesMost = int64_t(8) << 30;
-
-/// The same heads as the library sees them. The columns added are zeros: they change no product of
-/// a query and a key, and those of y and of gradients are zeros again.
-constexpr AttentionExtents padded(AttentionExtents extents) {
-  extents.head_width = round_up(extents.head_width, kHeadUnit);
-  return extents;
-}
-constexpr bool needs_padding(const AttentionExtents& extents) {
-  return extents.head_width % kHeadUnit != 0;
-}
 
 /// Elements from one sample, head and row to the next in rows of `parts` times all heads: 3 for
 /// queries, keys and values side by side, 1 for y.
@@ -60,14 +48,13 @@ constexpr int64_t head_count(const AttentionExtents& extents, int64_t parts) {
 int64_t library_workspace_bytes(const AttentionExtents& extents);
 
 /// Where the pieces lie in the scratch of a call of the library, in bytes from its beginning; each
-/// begins at a multiple of kExtentAlignBytes. Where heads need no padding the copies have no bytes.
+/// begins at a multiple of kExtentAlignBytes.
 struct AttentionScratch {
   int64_t dropout;  ///< AttentionDropout
-  int64_t qkv, y, dy, dqkv;
   int64_t workspace;
   int64_t bytes;  ///< of all
 };
-AttentionScratch library_scratch(const AttentionExtents& extents, Dtype dtype);
+AttentionScratch library_scratch(const AttentionExtents& extents);
 
 /// Bytes that our own kernels want: y . dy of every row.
 int64_t own_scratch_bytes(const AttentionExtents& extents);

@@ -109,11 +109,11 @@ std::vector<int64_t> strides(const AttentionExtents& e, int64_t parts) {
   return {stride.sample, stride.head, stride.row, 1};
 }
 
-/// Both graphs of a problem, and the tensors that they share. Heads are padded already.
+/// Both graphs of a problem, and the tensors that they share.
 class Builder {
  public:
   Builder(const AttentionProblem& problem, const Machine& machine)
-      : extents_(padded(problem.extents)), problem_(problem), graph_(std::make_shared<Graph>()) {
+      : extents_(problem.extents), problem_(problem), graph_(std::make_shared<Graph>()) {
     graph_
         ->set_io_data_type(problem.dtype == Dtype::bf16 ? fe::DataType_t::BFLOAT16
                                                         : fe::DataType_t::HALF)
@@ -176,10 +176,10 @@ class Builder {
         .set_stride({extents_.heads * extents_.length, extents_.length, 1, 1});
   }
 
-  /// What both directions say alike. The scale is that of the heads before they were padded.
+  /// What both directions say alike.
   template <class Attributes>
   void set(Attributes& attributes) {
-    attributes.set_attn_scale(1.0f / std::sqrt(float(problem_.extents.head_width)))
+    attributes.set_attn_scale(1.0f / extents_.divisor())
         .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
         .set_diagonal_band_right_bound(0);
     if (problem_.dropout > 0.0f)
@@ -212,7 +212,7 @@ struct Plans {
 
 Plans make_both(const AttentionProblem& problem, const Machine& machine) {
   Plans plans{Builder(problem, machine).forward(), Builder(problem, machine).backward(), ""};
-  const int64_t most = library_workspace_bytes(padded(problem.extents));
+  const int64_t most = library_workspace_bytes(problem.extents);
   for (const auto& graph : {plans.forward, plans.backward}) {
     fe::error_t status = make_plan(*graph, machine, most);
     if (status.is_bad()) return {nullptr, nullptr, shortened(status.get_message())};
@@ -285,7 +285,7 @@ Shared& shared() {
 /// The map keeps its nodes, so that only the first calls take memory for them.
 void set_operands(std::unordered_map<int64_t, void*>& operands, const AttentionProblem& problem,
                   const CudnnArrays& arrays) {
-  const AttentionExtents extents = padded(problem.extents);
+  const AttentionExtents& extents = problem.extents;
   const int64_t width = extents.heads * extents.head_width * int64_t(bytes_of(problem.dtype));
   const auto part = [&](const void* first, int64_t index) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(first)) + index * width;

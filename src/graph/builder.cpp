@@ -173,7 +173,7 @@ TensorId GraphBuilder::gelu(TensorId x) {
   return y;
 }
 
-TensorId GraphBuilder::attention(TensorId qkv, int64_t heads, float dropout) {
+TensorId GraphBuilder::attention(TensorId qkv, int64_t heads, float dropout, int64_t head_width) {
   require_matrix(graph_[qkv]);
   require_probability(dropout);
   const int64_t width = graph_[qkv].shape[1] / 3;
@@ -189,8 +189,21 @@ TensorId GraphBuilder::attention(TensorId qkv, int64_t heads, float dropout) {
   add_op({.kind = OpKind::attention,
           .inputs = {qkv, graph_.step_inputs},
           .outputs = {y, logsumexp},
-          .attributes = {.probability = dropout, .site = sites_++, .heads = heads}});
+          .attributes = {
+              .probability = dropout, .site = sites_++, .heads = heads, .head_width = head_width}});
   return y;
+}
+
+TensorId GraphBuilder::resize_heads(TensorId weight, int64_t heads, const Shape& shape) {
+  const Tensor& from = graph_[weight];
+  ZERO_REQUIRE(heads > 0 && from.shape.numel() % heads == 0 && shape.numel() % heads == 0,
+               describe(from), " does not split into ", heads, " heads, or what it becomes");
+  const TensorId wide = activation(from.name + ".wide", compute_, shape);
+  add_op({.kind = OpKind::resize_heads,
+          .inputs = {weight},
+          .outputs = {wide},
+          .attributes = {.heads = heads}});
+  return wide;
 }
 
 TensorId GraphBuilder::cached_attention(TensorId qkv, int64_t heads) {

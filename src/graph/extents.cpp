@@ -34,7 +34,15 @@ kernels::AttentionExtents attention_extents(const Graph& graph, const Op& op) {
   return {.samples = op.attributes.samples,
           .length = op.attributes.length,
           .heads = op.attributes.heads,
-          .head_width = width / op.attributes.heads};
+          .head_width = width / op.attributes.heads,
+          .real_width = op.attributes.head_width};
+}
+
+kernels::HeadWidths head_widths(const Graph& graph, const Op& op) {
+  const int64_t heads = op.attributes.heads;
+  return {.heads = heads,
+          .from = graph[op.inputs[0]].shape.numel() / heads,
+          .to = graph[op.outputs[0]].shape.numel() / heads};
 }
 
 kernels::CachedAttentionExtents cached_attention_extents(const Graph& graph, const Op& op) {
@@ -70,6 +78,7 @@ kernels::ProductSpec product_spec(const Graph& graph, const Op& op) {
   switch (op.kind) {
     case OpKind::linear:
     case OpKind::linear_gelu:
+    case OpKind::linear_add:
       return {.m = a[0], .n = b[1], .k = a[1]};
     case OpKind::linear_input_grad:
     case OpKind::linear_input_gelu_grad:
@@ -78,13 +87,11 @@ kernels::ProductSpec product_spec(const Graph& graph, const Op& op) {
     case OpKind::linear_parameter_grad:
       return {.m = a[1], .n = b[1], .k = a[0], .transpose_a = true};
     default:
-    case OpKind::linear_add:
       ZERO_REQUIRE(false, "an op of kind ", int(op.kind), " is no product");
       return {};
   }
 }
 
-}  // namespace zero::graph
 ParameterScratch parameter_scratch(const Graph& graph, const Op& op) {
   const Shape& dy = graph[op.inputs[1]].shape;
   const Tensor& weight = graph[op.outputs[0]];
@@ -94,3 +101,4 @@ ParameterScratch parameter_scratch(const Graph& graph, const Op& op) {
   return {.rounded = rounded, .bytes = rounded + weight.bytes()};
 }
 
+}  // namespace zero::graph

@@ -42,16 +42,18 @@ const OpInfo& info(OpKind kind) {
       return ops::kEmbeddingAt;
     case OpKind::row_linear:
       return ops::kRowLinear;
+    case OpKind::resize_heads:
+      return ops::kResizeHeads;
     case OpKind::cached_attention:
       return ops::kCachedAttention;
     case OpKind::logits:
       return ops::kLogits;
     case OpKind::linear_gelu:
       return ops::kLinearGelu;
-    case OpKind::linear_input_gelu_grad:
-      return ops::kLinearInputGeluGrad;
     case OpKind::linear_add:
       return ops::kLinearAdd;
+    case OpKind::linear_input_gelu_grad:
+      return ops::kLinearInputGeluGrad;
     case OpKind::linear_parameter_grad:
       return ops::kLinearParameterGrad;
     case OpKind::count_:

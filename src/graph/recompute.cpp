@@ -44,6 +44,7 @@ Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
 
 bool Copier::repeats(const Op& op) const {
   if (op.backward) return false;
+  if (op.kind == OpKind::resize_heads) return true;
   const Recompute policy = policy_[size_t(op.layer)];
   return policy == Recompute::full || (policy == Recompute::selective && is_cheap(op.kind));
 }

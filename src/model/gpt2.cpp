@@ -20,7 +20,8 @@ constexpr int64_t kChunkRows = 1024;
 struct Builder {
   const Gpt2& model;
   GraphBuilder& out;
-  float dropout;  ///< 0 in evaluation
+  float dropout;      ///< 0 in evaluation
+  int64_t head_unit;  ///< of ForwardOptions
 
   TensorId norm(TensorId x, const std::string& name) {
     const TensorId weight = out.parameter(
@@ -30,12 +31,38 @@ struct Builder {
     return out.layernorm(x, weight, bias, model.epsilon);
   }
 
-  TensorId linear(TensorId x, const std::string& name, const Shape& shape, float deviation) {
+  struct Layer {
+    TensorId weight, bias;
+  };
+  Layer layer(const std::string& name, const Shape& shape, float deviation) {
     const TensorId weight =
         out.parameter({.name = name + ".weight", .shape = shape, .deviation = deviation});
     const TensorId bias = out.parameter(
         {.name = name + ".bias", .shape = {shape[1]}, .decays = false, .init = Init::zeros});
-    return out.linear(x, weight, bias);
+    return {weight, bias};
+  }
+
+  TensorId linear(TensorId x, const std::string& name, const Shape& shape, float deviation) {
+    const Layer made = layer(name, shape, deviation);
+    return out.linear(x, made.weight, made.bias);
+  }
+
+  /// Attention between its two products. Wider heads begin as queries, keys and values and end
+  /// with zeros, so what is behind attention has rows of zeros for them.
+  TensorId attention(TensorId x, const std::string& name) {
+    const int64_t width = model.width, heads = model.heads, head = width / heads;
+    const int64_t wide = round_up(head, head_unit) * heads;
+    Layer qkv = layer(name + ".c_attn", {width, 3 * width}, kDeviation);
+    if (wide != width) {
+      qkv.weight = out.resize_heads(qkv.weight, width * 3 * heads, {width, 3 * wide});
+      qkv.bias = out.resize_heads(qkv.bias, 3 * heads, {3 * wide});
+    }
+    const TensorId mixed = out.attention(out.linear(x, qkv.weight, qkv.bias), heads, dropout,
+                                         wide == width ? 0 : head);
+    Layer projection = layer(name + ".c_proj", {width, width}, residual_deviation());
+    if (wide != width)
+      projection.weight = out.resize_heads(projection.weight, heads, {wide, width});
+    return out.linear(mixed, projection.weight, projection.bias);
   }
 
   /// Deviation of a projection into the residual stream: the sum of all of them keeps its size
@@ -49,10 +76,7 @@ struct Builder {
     const std::string name = "h." + std::to_string(index);
     out.block(name);
     const TensorId norm_1 = norm(x, name + ".ln_1");
-    const TensorId qkv = linear(norm_1, name + ".attn.c_attn", {width, 3 * width}, kDeviation);
-    const TensorId heads = out.attention(qkv, model.heads, dropout);
-    const TensorId attended =
-        linear(heads, name + ".attn.c_proj", {width, width}, residual_deviation());
+    const TensorId attended = attention(norm_1, name + ".attn");
     const TensorId middle = out.dropout_add(attended, x, dropout, name + ".attn");
     const TensorId norm_2 = norm(middle, name + ".ln_2");
     const TensorId hidden = linear(norm_2, name + ".mlp.c_fc", {width, 4 * width}, kDeviation);
@@ -284,7 +308,7 @@ graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
            " positions: shorten data.sequence_length or raise model.max_positions");
   }
   GraphBuilder out(options.micro, options.compute);
-  Builder builder{model, out, options.training ? model.dropout : 0.0f};
+  Builder builder{model, out, options.training ? model.dropout : 0.0f, options.head_unit};
   const Builder::Trunk trunk = builder.trunk();
   out.classifier(trunk.last, trunk.table, model.vocabulary, chunk_rows(options));
   return out.finish();
@@ -297,7 +321,7 @@ graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype com
            model.positions, " positions: ask for at most as many tokens");
   }
   GraphBuilder out(chunk, compute);
-  Builder builder{model, out, 0.0f};
+  Builder builder{model, out, 0.0f, 1};
   const Builder::Trunk trunk = builder.trunk();
   out.logits(trunk.last, trunk.table, model.vocabulary);
   return out.finish();

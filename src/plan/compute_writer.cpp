@@ -54,8 +54,8 @@ void ComputeWriter::emit(int32_t index) {
 }
 
 void ComputeWriter::write_to_sum(const graph::Op& op, PlanOp& made) const {
-  if (!adds_in_product(op)) return;
   const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
+  if (!adds_in_product(graph, op)) return;
   const size_t parameter = size_t(parameter_of_[size_t(graph[op.outputs[0]].parameter)]);
   const Sum& sum = sums_[size_t(graph.parameters[parameter].unit)];
   if (sum.buffer < 0) return;

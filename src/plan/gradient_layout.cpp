@@ -21,9 +21,10 @@ GradientLayout gradient_layout(const Request& request) {
   return layout;
 }
 
-bool adds_in_product(const graph::Op& op) {
-  return op.kind == graph::OpKind::linear_weight_grad ||
-         op.kind == graph::OpKind::linear_parameter_grad;
+bool adds_in_product(const graph::Graph& graph, const graph::Op& op) {
+  const bool adds = op.kind == graph::OpKind::linear_weight_grad ||
+                    op.kind == graph::OpKind::linear_parameter_grad;
+  return adds && graph[op.outputs[0]].role == graph::Role::gradient;
 }
 
 RestingGradient resting_gradient(const Request& request, Tier site) {

@@ -23,8 +23,8 @@ struct GradientLayout {
 
 GradientLayout gradient_layout(const Request& request);
 
-/// Whether the op's first output is the gradient of a weight that its product can add to a sum.
-bool adds_in_product(const graph::Op& op);
+/// Whether the op's first output is the gradient of a parameter that its product can add to a sum.
+bool adds_in_product(const graph::Graph& graph, const graph::Op& op);
 
 /// What a finished gradient is where the optimizer runs. It crosses to the host rounded.
 struct RestingGradient {

@@ -16,7 +16,7 @@ Reducer::Reducer(BodyWriter& writer, bool loops) : writer_(writer), loops_(loops
   if (!writer.layout().in_products) return;
   const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
   for (const graph::Op& op : graph.ops) {
-    if (!adds_in_product(op)) continue;
+    if (!adds_in_product(graph, op)) continue;
     in_products_[size_t(parameter_of[size_t(graph[op.outputs[0]].parameter)])] = true;
   }
 }

@@ -208,6 +208,12 @@ void attention_grad(Stream& stream, const OpCall& call) {
 }
 
 template <class T>
+void resize_heads(Stream& stream, const OpCall& call) {
+  kernels::resize_heads<T>(stream, head_widths(*call.graph, *call.op), in<T>(call, 0),
+                           out<T>(call, 0));
+}
+
+template <class T>
 void dropout_add(Stream& stream, const OpCall& call) {
   kernels::dropout_add<T>(stream, dropout_site(call), dropout_extents(*call.graph, *call.op),
                           step_inputs(call, 2), in<T>(call, 0), in<T>(call, 1), out<T>(call, 0));
@@ -301,11 +307,13 @@ constexpr std::array<Function, size_t(OpKind::count_)> functions() {
   table[size_t(OpKind::dropout_add)] = dropout_add<T>;
   table[size_t(OpKind::add)] = add<T>;
   table[size_t(OpKind::classifier)] = classifier<T>;
+  table[size_t(OpKind::resize_heads)] = resize_heads<T>;
   table[size_t(OpKind::embedding_at)] = embedding_at<T>;
   table[size_t(OpKind::row_linear)] = row_linear<T>;
   table[size_t(OpKind::cached_attention)] = cached_attention<T>;
   table[size_t(OpKind::logits)] = logits<T>;
   table[size_t(OpKind::linear_gelu)] = linear_gelu<T>;
+  table[size_t(OpKind::linear_add)] = linear_add<T>;
   table[size_t(OpKind::linear_input_gelu_grad)] = linear_input_gelu_grad<T>;
   table[size_t(OpKind::linear_parameter_grad)] = linear_parameter_grad<T>;
   return table;
@@ -313,7 +321,6 @@ constexpr std::array<Function, size_t(OpKind::count_)> functions() {
 
 template <class T>
 constexpr std::array<Function, size_t(OpKind::count_)> kFunctions = functions<T>();
-  table[size_t(OpKind::linear_add)] = linear_add<T>;
 
 Function function(OpKind kind, Dtype dtype) {
   switch (dtype) {

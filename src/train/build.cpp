@@ -12,6 +12,7 @@
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/fuse.hpp"
 #include "zero/graph/recompute.hpp"
+#include "zero/kernels/attention.hpp"
 #include "zero/kernels/fused_product.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/train/homes.hpp"
@@ -37,12 +38,18 @@ graph::Graph fused_where_wanted(const RunConfig& config, graph::Graph graph) {
 /// GPU is long to wait for; a host's caches want few rows.
 constexpr int64_t kClassifierRowsOfGpu = 4096;
 
+/// What the library of attention there wants.
+int64_t head_unit(const RunConfig& config, const Team& team) {
+  return team.gpus && compute_dtype(config) != Dtype::f32 ? kernels::kDeviceHeadUnit : 1;
+}
+
 model::ForwardOptions forward_options(const RunConfig& config, const Team& team, int64_t micro,
                                       bool training) {
   return {.micro = {.samples = micro, .length = config.data.sequence_length},
           .compute = compute_dtype(config),
           .training = training,
-          .chunk_rows = team.gpus ? kClassifierRowsOfGpu : 0};
+          .chunk_rows = team.gpus ? kClassifierRowsOfGpu : 0,
+          .head_unit = head_unit(config, team)};
 }
 
 graph::Graph training_graph(const RunConfig& config, const model::Architecture& model,

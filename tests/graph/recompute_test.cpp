@@ -8,6 +8,7 @@
 
 #include "tests/support/tiny_graph.hpp"
 #include "zero/graph/differentiate.hpp"
+#include "zero/model/gpt2.hpp"
 
 namespace zero::graph {
 namespace {
@@ -51,6 +52,21 @@ void expect_order(const Graph& graph) {
 TEST(Recompute, OfNothingChangesNothing) {
   const Graph graph = differentiate(tiny_forward(1, 0.5f));
   EXPECT_EQ(kinds_after(graph, Recompute::none), kinds(graph));
+}
+
+TEST(Recompute, WeightsOfWiderHeadsAreMadeAgainWhateverIsChosen) {
+  const Graph graph = differentiate(
+      model::gpt2({.layers = 1, .width = 12, .heads = 2, .vocabulary = 5, .positions = 4},
+                  {.micro = {.samples = 1, .length = 4},
+                   .compute = Dtype::bf16,
+                   .training = true,
+                   .head_unit = 8}));
+  EXPECT_EQ(kept(graph, 1).count("h.0.attn.c_attn.weight.wide"), 1u);
+  for (Recompute policy : {Recompute::none, Recompute::selective, Recompute::full}) {
+    const Graph again = recompute(graph, {Recompute::none, policy});
+    for (const std::string& name : kept(again, 1)) EXPECT_FALSE(name.ends_with(".wide")) << name;
+    expect_order(again);
+  }
 }
 
 TEST(Recompute, FullRepeatsWhatBackwardReadsBeforeTheLayersFirstBackwardOp) {

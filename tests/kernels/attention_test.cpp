@@ -51,6 +51,11 @@ TYPED_TEST(Attention, AgreesWithDoubleLoopsForAnyHeadWidth) {
         {.extents = {.samples = 2, .length = 37, .heads = 3, .head_width = head_width}});
 }
 
+TYPED_TEST(Attention, ScalesHeadsThatEndWithZerosByTheirRealWidth) {
+  check<TypeParam>(
+      {.extents = {.samples = 2, .length = 37, .heads = 3, .head_width = 16, .real_width = 9}});
+}
+
 TYPED_TEST(Attention, AgreesWithDoubleLoopsForAnyLength) {
   for (int64_t length : {1, 2, 15, 16, 17, 127, 128, 129, 200})
     check<TypeParam>({.extents = {.samples = 1, .length = length, .heads = 2, .head_width = 8}});

@@ -63,6 +63,36 @@ TEST(Gpt2, PadsTheVocabularyToAMultipleOf64) {
   EXPECT_EQ(padded_vocabulary(kTiny), 64);
 }
 
+const Gpt2 kOdd{.layers = 2, .width = 200, .heads = 2, .vocabulary = 5, .positions = 6};
+
+Graph with_heads_of(int64_t head_unit) {
+  return gpt2(kOdd, {.micro = {.samples = 2, .length = 3},
+                     .compute = Dtype::bf16,
+                     .training = true,
+                     .head_unit = head_unit});
+}
+
+TEST(Gpt2, WidensHeadsInCopiesOfWeightsAlone) {
+  const Graph plain = with_heads_of(1), wide = with_heads_of(8);
+  EXPECT_EQ(count(plain, OpKind::resize_heads), 0);
+  EXPECT_EQ(count(wide, OpKind::resize_heads), 3 * 2);
+  EXPECT_EQ(count(with_heads_of(50), OpKind::resize_heads), 0) << "heads of 100 are twice 50";
+  ASSERT_EQ(plain.parameters.size(), wide.parameters.size());
+  for (size_t i = 0; i < plain.parameters.size(); ++i) {
+    const graph::Parameter &a = plain.parameters[i], &b = wide.parameters[i];
+    EXPECT_EQ(plain[a.tensor].name, wide[b.tensor].name);
+    EXPECT_EQ(plain[a.tensor].shape, wide[b.tensor].shape);
+    EXPECT_EQ(a.real_numel, b.real_numel);
+    EXPECT_EQ(a.unit, b.unit);
+  }
+  for (const graph::Op& op : wide.ops) {
+    if (op.kind != OpKind::attention) continue;
+    EXPECT_EQ(wide[op.inputs[0]].shape, (Shape{6, 3 * 2 * 104}));
+    EXPECT_EQ(wide[op.outputs[0]].shape, (Shape{6, 2 * 104}));
+    EXPECT_EQ(op.attributes.head_width, 100);
+  }
+}
+
 TEST(Gpt2, NamesParametersLikeHuggingFaceInTheOrderOfUse) {
   const Graph graph = tiny(true);
   EXPECT_THAT(graph.unit_names, testing::ElementsAre("embedding", "h.0", "h.1"));

@@ -41,6 +41,29 @@ TEST(FusedTraining, HasTheBitsOfTheOpsOneByOneAtEveryStageAndRecomputeChoice) {
   }
 }
 
+// The copies of weights whose heads end with zeros are made where they are used, from what a rank
+// holds or has gathered.
+TEST(FusedTraining, OfWiderHeadsHasTheSameBitsAtEveryStageAndRecomputeChoice) {
+  const auto outcome = [](int stage, Recompute recompute) {
+    testing::TinyModel model{.recompute = recompute, .fused = true, .head_unit = 12};
+    const plan::Request request{
+        .stage = stage, .ranks = 2, .micro_batches = 2, .compute = Dtype::bf16};
+    const plan::Plan plan = testing::tiny_plan(request, model);
+    testing::ThreadRanks machine(plan, testing::tiny_rules(request.compute));
+    return testing::train(machine, plan, 6);
+  };
+  const testing::Outcome expected = outcome(0, Recompute::none);
+  for (int stage : {0, 1, 2, 3}) {
+    for (Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      SCOPED_TRACE(text("stage ", stage, ", recompute ", int(recompute)));
+      const testing::Outcome other = outcome(stage, recompute);
+      EXPECT_TRUE(other.sums == expected.sums);
+      EXPECT_TRUE(other.state == expected.state);
+      EXPECT_EQ(other.evaluation, expected.evaluation);
+    }
+  }
+}
+
 // The gradient between a product and the GELU in front of it is not stored.
 TEST(FusedTraining, TakesLessMemoryForActivations) {
   plan::Request request;

@@ -55,7 +55,8 @@ class ReferenceQuery {
     query_ = item % extents.length;
     head_ = item / extents.length % extents.heads;
     sample_ = item / extents.length / extents.heads;
-    scale_ = 1.0 / std::sqrt(double(extents.head_width));
+    const int64_t width = extents.real_width > 0 ? extents.real_width : extents.head_width;
+    scale_ = 1.0 / std::sqrt(double(width));
   }
 
   void run(const std::vector<double>& dy, AttentionReference& out) {

@@ -29,7 +29,8 @@ class Draw {
 }  // namespace
 
 graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
-  const model::ForwardOptions options{.micro = model.micro, .compute = compute, .training = true};
+  const model::ForwardOptions options{
+      .micro = model.micro, .compute = compute, .training = true, .head_unit = model.head_unit};
   const graph::Graph forward = model::gpt2(model.gpt2, options);
   std::vector<graph::Recompute> policy(forward.blocks.size(), model.recompute);
   ZERO_REQUIRE(model.blocks.size() <= policy.size(), model.blocks.size(), " choices of recompute");
@@ -40,8 +41,9 @@ graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
 
 graph::Graph tiny_evaluation_graph(const TinyModel& model, Dtype compute) {
   if (!model.evaluates) return {};
-  const graph::Graph graph =
-      model::gpt2(model.gpt2, {.micro = model.micro, .compute = compute, .training = false});
+  const graph::Graph graph = model::gpt2(
+      model.gpt2,
+      {.micro = model.micro, .compute = compute, .training = false, .head_unit = model.head_unit});
   return model.fused ? graph::fuse(graph) : graph;
 }
 
@@ -109,6 +111,7 @@ TinyModel random_model(uint64_t seed) {
       draw.one_of({graph::Recompute::none, graph::Recompute::selective, graph::Recompute::full});
   model.evaluates = draw.below(3) != 0;
   model.fused = draw.below(3) == 0;
+  model.head_unit = draw.one_of({1, 1, 12});
   return model;
 }
 

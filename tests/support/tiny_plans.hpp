@@ -16,7 +16,8 @@ struct TinyModel {
   graph::Recompute recompute = graph::Recompute::none;
   std::vector<graph::Recompute> blocks = {};  ///< where given, a choice a block instead of that
   bool evaluates = true;
-  bool fused = false;  ///< as on a device whose products have epilogues
+  bool fused = false;     ///< as on a device whose products have epilogues
+  int64_t head_unit = 1;  ///< of model::ForwardOptions
 };
 
 /// Forward, backward and recompute of the tiny model in the request's compute dtype.

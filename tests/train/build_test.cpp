@@ -55,6 +55,35 @@ int64_t classifier_rows(const Build& build, size_t graph) {
   return 0;
 }
 
+TEST(Build, WidensHeadsOnGpusIn16BitsAndLeavesStatesAsTheyAreOnHosts) {
+  RunConfig config = tiny();
+  config.model.width = 40;  // heads of 20
+  const auto widened = [&](bool gpus) {
+    const Build made = build(config, {.gpus = gpus});
+    size_t count = 0;
+    for (const graph::Op& op : made.plan.graphs[0].ops)
+      count += op.kind == graph::OpKind::resize_heads;
+    return count;
+  };
+  EXPECT_EQ(widened(true), 0u) << "fp32 is our own kernels'";
+  config.bf16.enabled = true;
+  EXPECT_EQ(widened(false), 0u);
+  // A block's three, those that a product of the backward pass reads again, and three gradients.
+  EXPECT_EQ(widened(true), 3u * (3 + 2 + 3));
+  const plan::Plan host = build(config, {}).plan, gpu = build(config, {.gpus = true}).plan;
+  ASSERT_EQ(host.units.size(), gpu.units.size());
+  for (size_t u = 0; u < host.units.size(); ++u) {
+    EXPECT_EQ(host.units[u].numel, gpu.units[u].numel);
+    ASSERT_EQ(host.units[u].placements.size(), gpu.units[u].placements.size());
+    for (size_t i = 0; i < host.units[u].placements.size(); ++i) {
+      EXPECT_EQ(host.units[u].placements[i].begin, gpu.units[u].placements[i].begin);
+      EXPECT_EQ(host.units[u].placements[i].numel, gpu.units[u].placements[i].numel);
+    }
+  }
+  config.model.width = 64;  // heads of 32
+  EXPECT_EQ(widened(true), 0u);
+}
+
 TEST(Build, ClassifiesMoreRowsAtATimeOnGpusAndNeverMoreThanThereAre) {
   RunConfig config = tiny();
   config.train_micro_batch_size_per_gpu = 1;
@@ -106,6 +135,8 @@ TEST(Build, FusesWhereTheLibraryCanButNotInReproducibleMode) {
 TEST(Build, SumsInProductsWhereTheLibraryFuses) {
   RunConfig config = tiny();
   EXPECT_EQ(build(config, {}).plan.request.sums_in_products, kernels::fuses_products());
+  config.numerics.reproducible = true;
+  EXPECT_FALSE(build(config, {}).plan.request.sums_in_products);
 }
 
 TEST(Build, OfAHostHasTheGraphAsItWasDifferentiated) {

@@ -48,7 +48,10 @@ class GraphBuilder {
   TensorId linear(TensorId x, TensorId weight, TensorId bias);
   TensorId gelu(TensorId x);
   /// With a cache of its own where the text is continued.
-  TensorId attention(TensorId qkv, int64_t heads, float dropout);
+  /// `head_width`: of a head without zeros at its end; 0: it has none.
+  TensorId attention(TensorId qkv, int64_t heads, float dropout, int64_t head_width = 0);
+  /// `weight` as `heads` heads behind each other, as many times wider as `shape` is larger.
+  TensorId resize_heads(TensorId weight, int64_t heads, const Shape& shape);
   /// Of a chunk: logits [vocabulary] in fp32, for the host.
   void logits(TensorId x, TensorId table, int64_t vocabulary);
   /// Of a micro-batch: adds the loss of every counted target to the step's sums.

@@ -10,6 +10,7 @@
 #include "zero/kernels/embedding.hpp"
 #include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/kernels/resize_heads.hpp"
 #include "zero/kernels/row_product.hpp"
 
 namespace zero::graph {
@@ -20,6 +21,7 @@ Dtype compute_dtype(const Graph& graph, const Op& op);
 kernels::EmbeddingExtents embedding_extents(const Graph& graph, const Op& op);
 kernels::NormExtents layernorm_extents(const Graph& graph, const Op& op);
 kernels::AttentionExtents attention_extents(const Graph& graph, const Op& op);
+kernels::HeadWidths head_widths(const Graph& graph, const Op& op);
 kernels::CachedAttentionExtents cached_attention_extents(const Graph& graph, const Op& op);
 kernels::RowProductExtents row_product_extents(const Graph& graph, const Op& op);
 kernels::ClassifierExtents classifier_extents(const Graph& graph, const Op& op);
@@ -28,7 +30,6 @@ kernels::DropoutExtents dropout_extents(const Graph& graph, const Op& op);
 /// order product() wants: x weight, dy weight, x dy.
 kernels::ProductSpec product_spec(const Graph& graph, const Op& op);
 
-}  // namespace zero::graph
 /// Scratch of linear_parameter_grad: sums over rows of dy, and from byte `rounded` on, in 16 bits,
 /// the gradient of a weight as it is where products do not add it to an fp32 sum themselves.
 struct ParameterScratch {
@@ -36,3 +37,4 @@ struct ParameterScratch {
 };
 ParameterScratch parameter_scratch(const Graph& graph, const Op& op);
 
+}  // namespace zero::graph

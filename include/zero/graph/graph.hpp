@@ -55,6 +55,7 @@ enum class OpKind : uint8_t {
   add,                     ///< a, b -> y
   embedding_at,            ///< tokens, token table, position table, decode inputs -> x
   row_linear,              ///< x, weight [in, out] in panels, bias -> y; no row depends on another
+  resize_heads,            ///< weight -> weight of wider heads, or its gradient back to theirs
   cached_attention,        ///< qkv, cache (updated), decode inputs -> y, cache
   logits,                  ///< x, table, decode inputs -> logits of the last row that is a token
   classifier,              ///< x, table, targets, step inputs, step state, sums (updated) -> sums
@@ -69,11 +70,12 @@ enum class OpKind : uint8_t {
 /// What an op needs to know beside its tensors. A kind uses the fields that its file names.
 struct Attributes {
   float epsilon = 0;
-  float probability = 0;  ///< dropout
-  uint32_t site = 0;      ///< which use of dropout
-  int64_t samples = 0;    ///< of the micro-batch
-  int64_t length = 0;     ///< tokens of a sample
-  int64_t heads = 0;
+  float probability = 0;   ///< dropout
+  uint32_t site = 0;       ///< which use of dropout
+  int64_t samples = 0;     ///< of the micro-batch
+  int64_t length = 0;      ///< tokens of a sample
+  int64_t heads = 0;       ///< resize_heads: of all rows
+  int64_t head_width = 0;  ///< attention, of a head without zeros at its end; 0: it has none
   int64_t vocabulary = 0;  ///< real classes
   int64_t chunk_rows = 0;  ///< classifier
 

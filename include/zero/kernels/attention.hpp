@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "zero/base/dtype.hpp"
@@ -12,10 +13,19 @@ struct AttentionExtents {
   int64_t samples;
   int64_t length;
   int64_t heads;
-  int64_t head_width;  ///< any; width = heads * head_width
+  int64_t head_width;      ///< any; width = heads * head_width
+  int64_t real_width = 0;  ///< of a head without zeros at its end, which change no score; 0: all
 
+  /// What scores are divided by.
+  ZERO_HOST_DEVICE float divisor() const {
+    return std::sqrt(float(real_width > 0 ? real_width : head_width));
+  }
   bool operator==(const AttentionExtents&) const = default;
 };
+
+/// A library on a GPU has heads of multiples of this many elements in 16 bits. Others want zeros at
+/// their ends, or our own kernels compute them.
+inline constexpr int64_t kDeviceHeadUnit = 8;
 
 /// Bytes of scratch that either direction wants, for `threads` threads. On a GPU they hold for a
 /// library's way and for our own.
@@ -48,7 +58,7 @@ struct AttentionArrays {
   void* scratch;
 };
 
-/// Causal self-attention, softmax(q k^T / sqrt(head_width)) v, block by block with an online
+/// Causal self-attention, softmax(q k^T / sqrt(width of a head)) v, block by block with an online
 /// softmax: no length x length matrix is stored. Dropout acts on the normalised probabilities;
 /// element (head * length + query) * round_up(length, 4) + key of the sample. Statistics in fp32.
 /// Deterministic for the same extents and threads. Asynchronous on `stream`.

@@ -31,6 +31,9 @@ struct ForwardOptions {
   Dtype compute;
   bool training;           ///< false: evaluation, no dropout
   int64_t chunk_rows = 0;  ///< classifier, at most; 0: chosen from the shape alone
+  /// Attention has heads of multiples of this: copies of its weights, made when they are used, end
+  /// each head with zeros. Parameters and their gradients stay as they are.
+  int64_t head_unit = 1;
 };
 
 /// What the samples and texts of a model may hold.

@@ -12,6 +12,7 @@ extern const OpInfo kLinear, kLinearInputGrad, kLinearWeightGrad, kLinearBiasGra
 extern const OpInfo kLinearGelu, kLinearAdd, kLinearInputGeluGrad, kLinearParameterGrad;
 extern const OpInfo kGelu, kGeluGrad;
 extern const OpInfo kAttention, kAttentionGrad;
+extern const OpInfo kResizeHeads;
 extern const OpInfo kDropoutAdd;
 extern const OpInfo kAdd;
 extern const OpInfo kClassifier;

@@ -89,6 +89,12 @@ TEST(AttentionBlock, AgreesWithDoubleLoopsForAnyHeadWidth) {
   check<float, 8>(shape_of(9, 200));
 }
 
+TEST(AttentionBlock, ScalesHeadsThatEndWithZerosByTheirRealWidth) {
+  AttentionCase shape = shape_of(9, 16);
+  shape.extents.real_width = 9;
+  check<float, 1>(shape);
+}
+
 TEST(AttentionBlock, DropsTheProbabilitiesThatPhiloxNames) {
   for (int64_t length : {5, 66}) check<float, 1>(shape_of(length, 12, 0.25f));
 }

@@ -19,14 +19,6 @@ AttentionProblem problem(const AttentionExtents& of, Dtype dtype = Dtype::bf16) 
   return {.extents = of, .dtype = dtype, .dropout = 0.1f};
 }
 
-TEST(AttentionProblem, PadsHeadsToTheNextMultipleOfEight) {
-  for (const auto& [width, wide] : std::vector<std::pair<int64_t, int64_t>>{
-           {1, 8}, {8, 8}, {9, 16}, {64, 64}, {100, 104}, {255, 256}}) {
-    EXPECT_EQ(padded(extents(2, 3, 5, width)), extents(2, 3, 5, wide));
-    EXPECT_EQ(needs_padding(extents(2, 3, 5, width)), width != wide);
-  }
-}
-
 TEST(AttentionProblem, StridesLeadToWhereRowsHaveTheirHeads) {
   const AttentionExtents shape = extents(2, 3, 5, 4);
   for (int64_t parts : {1, 3}) {
@@ -65,14 +57,10 @@ TEST(AttentionProblem, BoundHoldsWhatTheLibraryWasSeenToAskFor) {
 }
 
 TEST(AttentionProblem, PiecesOfScratchDoNotOverlap) {
-  for (const AttentionExtents& shape : {extents(2, 3, 5, 100), extents(1, 1, 2, 1)}) {
-    const AttentionScratch at = library_scratch(shape, Dtype::f16);
-    const int64_t part = head_count(shape, 1) * padded(shape).head_width * 2;
+  for (const AttentionExtents& shape : {extents(2, 3, 5, 104), extents(1, 1, 2, 8)}) {
+    const AttentionScratch at = library_scratch(shape);
     const std::vector<std::pair<int64_t, int64_t>> pieces{
-        {at.dropout, 16},    {at.qkv, 3 * part},
-        {at.y, part},        {at.dy, part},
-        {at.dqkv, 3 * part}, {at.workspace, library_workspace_bytes(padded(shape))},
-        {at.bytes, 0}};
+        {at.dropout, 16}, {at.workspace, library_workspace_bytes(shape)}, {at.bytes, 0}};
     for (size_t i = 0; i + 1 < pieces.size(); ++i) {
       EXPECT_EQ(pieces[i].first % kExtentAlignBytes, 0);
       EXPECT_LE(pieces[i].first + pieces[i].second, pieces[i + 1].first);
@@ -80,29 +68,31 @@ TEST(AttentionProblem, PiecesOfScratchDoNotOverlap) {
   }
 }
 
-TEST(AttentionProblem, CopiesNothingWhereHeadsAreWideEnough) {
-  const AttentionScratch at = library_scratch(extents(2, 3, 5, 64), Dtype::bf16);
-  EXPECT_EQ(at.qkv, at.workspace);
-  EXPECT_GE(library_scratch(extents(2, 3, 5, 60), Dtype::bf16).bytes,
-            at.bytes + 8 * head_count(extents(2, 3, 5, 64), 1) * 64 * 2);
+TEST(AttentionProblem, ScoresAreDividedByTheRootOfARealHeadsWidth) {
+  AttentionExtents wide = extents(1, 1, 2, 16);
+  EXPECT_EQ(wide.divisor(), 4.0f);
+  wide.real_width = 9;
+  EXPECT_EQ(wide.divisor(), 3.0f);
 }
 
 TEST(AttentionProblem, IsOursWhereTheLibraryIsNotAsked) {
   EXPECT_EQ(reason_for_own(problem(extents(16, 25, 1024, 64))), "");
-  EXPECT_EQ(reason_for_own(problem(extents(4, 16, 1024, 100), Dtype::f16)), "");
+  EXPECT_EQ(reason_for_own(problem(extents(4, 16, 1024, 104), Dtype::f16)), "");
+  EXPECT_EQ(reason_for_own(problem(extents(4, 16, 1024, 100), Dtype::f16)),
+            "heads of 100, no multiple of 8");
   EXPECT_EQ(reason_for_own(problem(extents(16, 25, 1024, 64), Dtype::f32)), "fp32");
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 1, 8))), "samples of one token");
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 2, 256))), "");
-  EXPECT_EQ(reason_for_own(problem(extents(1, 2, 2, 257))), "heads of more than 256");
+  EXPECT_EQ(reason_for_own(problem(extents(1, 2, 2, 264))), "heads of more than 256");
   EXPECT_EQ(reason_for_own(problem(extents(1, 1, 65408, 64))), "");
   EXPECT_NE(reason_for_own(problem(extents(1, 1, 65536, 64))), "");
 }
 
 TEST(AttentionProblem, ScratchHoldsForEitherWay) {
-  const AttentionExtents shape = extents(2, 3, 37, 100), one = extents(40000, 3, 1, 8);
+  const AttentionExtents shape = extents(2, 3, 37, 104), one = extents(40000, 3, 1, 8);
   EXPECT_EQ(either_scratch_bytes(shape, Dtype::f32), own_scratch_bytes(shape));
   EXPECT_EQ(own_scratch_bytes(shape), 2 * 3 * 37 * 4);
-  EXPECT_EQ(either_scratch_bytes(shape, Dtype::bf16), library_scratch(shape, Dtype::bf16).bytes);
+  EXPECT_EQ(either_scratch_bytes(shape, Dtype::bf16), library_scratch(shape).bytes);
   EXPECT_EQ(either_scratch_bytes(one, Dtype::bf16), own_scratch_bytes(one));
 }
 
@@ -111,6 +101,9 @@ TEST(AttentionProblem, DiffersInWhateverAPlanHoldsFor) {
   AttentionProblem other = one;
   EXPECT_EQ(one, other);
   other.extents.samples = 3;
+  EXPECT_FALSE(one == other);
+  other = one;
+  other.extents.real_width = 99;
   EXPECT_FALSE(one == other);
   other = one;
   other.dtype = Dtype::f16;
