@@ -51,12 +51,12 @@ TEST(EveryOptimizer, HasTheSameBitsOnAllRanksStagesAndHomes) {
   for (const OptimizerConfig& form : kForms) {
     for (const Dtype compute : kPrecisions) {
       OneOutcome one;
-      for (const int ranks : {1, 2, 4}) {
-        for (const int stage : {0, 1, 2, 3}) {
-          const Case plain = case_of(form, compute, ranks, stage);
-          one.expect(plain);
-          if (stage > 0 && ranks < 4) expect_over_homes(one, plain);
-        }
+      one.expect(case_of(form, compute, 1, 0));
+      one.expect(case_of(form, compute, 4, 3));
+      for (const int stage : {0, 1, 2, 3}) {
+        const Case plain = case_of(form, compute, 2, stage);
+        one.expect(plain);
+        if (stage > 0) expect_over_homes(one, plain);
       }
     }
   }

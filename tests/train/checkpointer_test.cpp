@@ -75,7 +75,8 @@ TEST(CheckpointLayout, OtherStatesAreOfAnotherOptimizer) {
   manifest.facts["optimizer"] = "AdamW";
   describe_tensors(plan, saved_parts(plan, false), manifest);
   EXPECT_EQ(other_optimizer(plan, manifest), "");
-  plan.request.optimizer = {.name = "Half", .states = plan.request.optimizer.states.first(1)};
+  plan.request.optimizer.name = "Half";
+  plan.request.optimizer.states = plan.request.optimizer.states.first(1);
   EXPECT_EQ(other_optimizer(plan, manifest),
             "the optimizer is AdamW there, which keeps momentum and variance, and Half now, which "
             "keeps momentum");
