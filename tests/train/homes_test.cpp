@@ -98,6 +98,13 @@ TEST(Homes, AreTheDeviceWhereAllFits) {
   expect_homes(choose_homes(free_to_choose(), kAlone, {}), Home::none, Home::none);
 }
 
+TEST(Homes, LeaveTheShareOfStatesThatHaveAHomeAlready) {
+  RunConfig config = with_homes(Home::cpu, Home::automatic);
+  const HomeChoice choice = choose_homes(config, kAlone, {});
+  expect_homes(choice, Home::cpu, Home::none);
+  EXPECT_EQ(choice.config.offload_optimizer.ratio, 1);
+}
+
 TEST(Homes, LeaveOnTheDeviceAsManyStatesAsFit) {
   const int64_t half = device_bytes(with_homes(Home::cpu, Home::none, 0.5));
   const HomeChoice choice = choose_homes(free_to_choose(), kAlone, limit_of(half));
