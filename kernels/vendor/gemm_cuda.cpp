@@ -49,7 +49,8 @@ AlgorithmCache& measured() {
   const std::lock_guard lock(mutex);
   Chooser& own = chooser();
   if (!own.measured)
-    own.measured = std::make_unique<AlgorithmCache>(own.rules.cache, machine_name(chooser().rules.candidates));
+    own.measured =
+        std::make_unique<AlgorithmCache>(own.rules.cache, machine_name(chooser().rules.candidates));
   return *own.measured;
 }
 

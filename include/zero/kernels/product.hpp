@@ -39,8 +39,8 @@ struct ProductRules {
   /// keeps the fastest. false: the one that it names first, which is the same in every run.
   bool measure = false;
   std::string cache = "";  ///< file that keeps what was measured; "" keeps it in this process
-  /// So many of them are measured, 1 to 32. The library's first is seldom the fastest where tiles do
-  /// not fill the device, as with 1600 columns.
+  /// So many of them are measured, 1 to 32. The library's first is seldom the fastest where tiles
+  /// do not fill the device, as with 1600 columns.
   int candidates = 32;
 };
 

@@ -28,8 +28,9 @@ class ElementRuns : public ::testing::Test {
   using State = OptimizerState<T, G>;
 
   /// Every table's launch, run by run.
-  static void update(State& state, const OptimizerRule& rule, std::span<const OptimizerSegment> segments,
-                     const StepState& step, bool in_runs) {
+  static void update(State& state, const OptimizerRule& rule,
+                     std::span<const OptimizerSegment> segments, const StepState& step,
+                     bool in_runs) {
     with_form_of<T, G>(rule, [&](auto formula, auto rounds) {
       using Formula = typename decltype(formula)::type;
       for_each_table(segments, [&](int64_t begin, int64_t end, const SegmentTable& table) {
@@ -57,8 +58,8 @@ std::vector<OptimizerSegment> drawn_segments() {
 TYPED_TEST(ElementRuns, HaveTheBitsOfTheHostsUpdateAndLeaveWhatNoSegmentHas) {
   const std::vector<OptimizerSegment> segments = drawn_segments();
   for (const OptimizerRule& rule :
-       {OptimizerRule{}, OptimizerRule{.settings = {.type = OptimizerType::Adam},
-                                       .round_gradient = false},
+       {OptimizerRule{},
+        OptimizerRule{.settings = {.type = OptimizerType::Adam}, .round_gradient = false},
         OptimizerRule{.settings = {.type = OptimizerType::Lion}},
         OptimizerRule{.settings = {.type = OptimizerType::SGD, .momentum = 0.9}}}) {
     typename TestFixture::State expected(kNumel), runs(kNumel), single(kNumel);
