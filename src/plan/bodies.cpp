@@ -103,6 +103,10 @@ MicroBatches all_micro_batches(int count) {
   return all;
 }
 
+/// Micro-batches of a loop's round: those of reproducible mode enter its counter in pairs, and what
+/// the second one gathers and reduces has other buffers, as each micro-batch has without a loop.
+constexpr int32_t kRound = 2;
+
 /// Stage 3 follows every stretch of use; below it a unit is only issued once, to be updated.
 std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
                               const MicroBatches& micro_batches) {
@@ -240,34 +244,31 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   return borders;
 }
 
-/// Micro-batches of a round. Those of reproducible mode enter its counter in pairs.
-int32_t round_of(const Plan& plan) { return plan.request.reproducible ? 2 : 1; }
-
 /// What is in the tail behind a loop. Where states are read ahead from a disk they have more time.
 int32_t tail_of(const Plan& plan) {
   const bool reads = std::any_of(plan.buffers.begin(), plan.buffers.end(),
                                  [](const Buffer& buffer) { return buffer.copy_of >= 0; });
   const int32_t least = reads ? 3 : 1;
-  return least + (plan.request.micro_batches - least) % round_of(plan);
+  return least + (plan.request.micro_batches - least) % kRound;
 }
 
 /// Writes the step with a loop over the micro-batches in its middle, behind so many rounds; false,
 /// and nothing is written, if they are too few or differ.
 bool write_looped_step(Plan& plan, int32_t lead) {
   const int32_t count = plan.request.micro_batches, tail = tail_of(plan);
-  const int32_t length = round_of(plan), written = (lead + 1) * length;
-  const int64_t rounds = (count - tail) / length - lead;
+  const int32_t written = (lead + 1) * kRound;
+  const int64_t rounds = (count - tail) / kRound - lead;
   if (rounds < 2) return false;
   MicroBatches some{.numbers = {}, .tail = tail, .loops = true};
   for (int32_t micro = 0; micro < written; ++micro) some.numbers.push_back(micro);
   for (int32_t micro = count - tail; micro < count; ++micro) some.numbers.push_back(micro);
   const size_t buffers = plan.buffers.size();
   const std::vector<int32_t> borders = write_step_of(plan, some);
-  const MiddlePair pair{.first = borders[size_t((lead - 1) * length)],
-                        .second = borders[size_t(lead * length)],
+  const MiddlePair pair{.first = borders[size_t((lead - 1) * kRound)],
+                        .second = borders[size_t(lead * kRound)],
                         .end = borders[size_t(written)],
                         .rounds = rounds,
-                        .micro_batches = length};
+                        .micro_batches = kRound};
   if (fold(plan, plan.bodies[kStep], pair)) return true;
   plan.bodies[kStep].ops.clear();
   plan.buffers.resize(buffers);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "src/plan/collective_time.hpp"
+#include "src/plan/passes.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {
@@ -231,6 +232,42 @@ TEST(MachineProfile, ListsTheKnownMachinesWhenItRefuses) {
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::kUsage);
     EXPECT_NE(std::string(error.what()).find("v100_32g"), std::string::npos);
+  }
+}
+
+/// How much longer a step with a loop takes than with every micro-batch written out.
+double cost_of_loop(Request request, const graph::Graph& graph, const Machine& machine) {
+  request.most_written = 4;
+  const Plan looped = compile_unproved(request, graph, {});
+  EXPECT_TRUE(looped.bodies[kStep].loop.is_there());
+  request.most_written = request.micro_batches;
+  const Plan full = compile_unproved(request, graph, {});
+  return forecast(looped, machine).step_seconds / forecast(full, machine).step_seconds;
+}
+
+// States on a disk are not in this table: what is read ahead has the tail of the step alone.
+TEST(Forecast, ALoopTakesAtMostTwoPercentLongerThanItsStepWrittenOut) {
+  testing::TinyModel model;
+  model.gpt2 = {.layers = 4, .width = 768, .heads = 12, .vocabulary = 50257, .positions = 1024};
+  model.micro = {.samples = 1, .length = 1024};
+  for (const auto recompute : {graph::Recompute::none, graph::Recompute::full}) {
+    model.recompute = recompute;
+    const graph::Graph graph = testing::tiny_training_graph(model, Dtype::bf16);
+    for (const char* const name : {"host", "v100_32g", "h100_80g"}) {
+      for (const int kind : {1, 2, 3, 4, 5, 6, 7}) {
+        Request request{.stage = 1 + (kind - 1) % 3, .ranks = 8, .micro_batches = 16};
+        request.compute = Dtype::bf16;
+        if (kind > 3) request.optimizer_home = Tier::host;
+        if (kind == 7) request.stage = 3;
+        if (kind == 7) request.weight_home = Tier::host;
+        for (const bool reproducible : {false, true}) {
+          request.reproducible = reproducible;
+          EXPECT_LE(cost_of_loop(request, graph, machine_profile(name, request.compute)), 1.02)
+              << name << ", kind " << kind << ", reproducible " << reproducible << ", recompute "
+              << int(recompute);
+        }
+      }
+    }
   }
 }
 

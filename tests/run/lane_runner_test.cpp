@@ -134,8 +134,7 @@ plan::Plan far_plan() { return plan_of(3, Tier::host, Tier::nvme); }
 
 /// The same with a loop over micro-batches, or over pairs of them that a counter adds.
 plan::Plan far_loop(bool reproducible = false) {
-  plan::Request request{.stage = 3, .ranks = 2, .micro_batches = 8, .most_written = 4};
-  if (reproducible) request.micro_batches = 19;
+  plan::Request request{.stage = 3, .ranks = 2, .micro_batches = 19, .most_written = 4};
   request.reproducible = reproducible;
   request.weight_home = Tier::host;
   request.optimizer_home = Tier::nvme;
