@@ -9,6 +9,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/commands/version.hpp"
+#include "zero/device/device.hpp"
 #include "zero/io/files/output_file.hpp"
 #include "zero/io/tiers/disk_files.hpp"
 

@@ -137,7 +137,7 @@ double distance(float one, float other) {
 std::unique_ptr<TensorSource> open_tensors(const model::Catalogue& catalogue,
                                            const std::string& folder) {
   if (is_there(folder + "/config.json")) {
-    return std::make_unique<ModelTensors>(folder);
+    return std::make_unique<ModelTensors>(catalogue, folder);
   }
   if (holds_checkpoints(folder)) return std::make_unique<CheckpointTensors>(folder);
   return std::make_unique<ModelTensors>(catalogue, find_model(catalogue, folder));

@@ -8,6 +8,7 @@
 #include "src/config/fields.hpp"
 #include "src/config/rules.hpp"
 #include "tests/config/settings.hpp"
+#include "tests/support/refusal.hpp"
 #include "zero/config/effective.hpp"
 
 namespace zero {

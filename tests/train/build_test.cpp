@@ -57,7 +57,7 @@ int64_t classifier_rows(const Build& build, size_t graph) {
 
 TEST(Build, WidensHeadsOnGpusIn16BitsAndLeavesStatesAsTheyAreOnHosts) {
   RunConfig config = tiny();
-  config.model.width = 40;  // heads of 20
+  config.model.numbers.counts["width"] = 40;  // heads of 20
   const auto widened = [&](bool gpus) {
     const Build made = build(config, {.gpus = gpus});
     size_t count = 0;
@@ -80,7 +80,7 @@ TEST(Build, WidensHeadsOnGpusIn16BitsAndLeavesStatesAsTheyAreOnHosts) {
       EXPECT_EQ(host.units[u].placements[i].numel, gpu.units[u].placements[i].numel);
     }
   }
-  config.model.width = 64;  // heads of 32
+  config.model.numbers.counts["width"] = 64;  // heads of 32
   EXPECT_EQ(widened(true), 0u);
 }
 

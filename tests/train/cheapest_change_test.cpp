@@ -247,7 +247,7 @@ TEST(CheapestChange, MovesActivationsFromTheHostToADisk) {
 
 TEST(CheapestChange, ReplacesTheOlderKeyForActivationsOnTheHost) {
   RunConfig config = tiny();
-  config.model.layers = 4;
+  config.model.numbers.counts["layers"] = 4;
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.cpu_checkpointing = true;
   const auto change = cheapest_change(config, {.ranks = 1}, [](const Build& build) {

@@ -99,7 +99,7 @@ TEST(SampleText, IsWaitedForByRanksThatCannotSeeThatTheFirstOneWorks) {
                      .on_hang = [&](const std::string&) { ++hangs; }});
   peers.watch_with(&watchdog);
   RunConfig config = testing::tiny(0);
-  config.model.vocab_size = 256;
+  config.model.numbers.counts["vocab_size"] = 256;
   const Build built = build(config, {.ranks = peers.ranks()});
   testing::Held held(built.plan, peers.rank());
   fill_initial_weights(held.view(), 7, 1);

@@ -52,7 +52,7 @@ constexpr int64_t kVocabulary = 17000, kBlockNumel = 1 << 20;
 
 RunConfig tiny_of_blocks(int64_t stage, Dtype compute) {
   RunConfig config = tiny(stage, compute);
-  config.model.vocab_size = kVocabulary;
+  config.model.numbers.counts["vocab_size"] = kVocabulary;
   return config;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::train {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/commands/calibrate/nodes.hpp"
@@ -97,7 +98,8 @@ class Collective {
 
 }  // namespace
 
-Measurements::Measurements(train::Session& session) : session_(session) {
+Measurements::Measurements(train::Session& session, model::Probe probe)
+    : session_(session), probe_(std::move(probe)) {
   figures_.host = session.host();
   figures_.ranks = session.ranks();
   figures_.threads = session.threads();
