@@ -30,6 +30,7 @@
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/io/files/input_file.hpp"
+#include "zero/model/family.hpp"
 #include "zero/train/checkpointer.hpp"
 
 namespace zero::perf {
@@ -226,8 +227,11 @@ int main(int argc, char** argv) {
   try {
     zero::train::Session session(argc, argv);
     const std::vector<std::string> settings(argv + 2, argv + argc);
-    session.alone(
-        [&] { zero::perf::Rank(session, zero::read_config_file(argv[1], settings)).serve(); });
+    const zero::model::Catalogue catalogue = zero::model::catalogue();
+    session.alone([&] {
+      zero::perf::Rank(session, zero::read_config_file(catalogue.models, argv[1], settings))
+          .serve();
+    });
   } catch (const zero::train::Ended& ended) {
     return int(ended.exit);
   }
