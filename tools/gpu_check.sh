@@ -131,7 +131,7 @@ check_kernels_of_memory() {
   check_memory "optimizer, gradients and decisions" 120 \
     'Adam*:Lamb*:SplitMaster*:Gradients*:SumOfSquares*:ClearBytes*:Decide*:UpdateLossScale*'
   check_memory "elementwise kernels" 120 \
-    'Gelu*:LayerNorm*:Dropout*:StackedSum*:TreeSum*:SumGroups*:HeadPadding*:Embedding*:Initial*'
+    'Gelu*:LayerNorm*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*'
   check_memory "the loops that kernels share" 120 \
     'MapElements*:Rows.*:ColumnTree*:ColumnChunksOf*:SoftmaxRows*:SegmentTable*'

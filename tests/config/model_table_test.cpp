@@ -71,7 +71,7 @@ TEST(ModelTable, WhatIsMissingOrOfAnotherFamilyIsRefused) {
               HasSubstr("the model has no size; write model.name = \"low\", or floors and width"));
   EXPECT_THAT(refusal("model.name = \"low\"\nmodel.width = 7"),
               HasSubstr("already says the numbers of the model; remove the name or floors, width"));
-  EXPECT_THAT(refusal("model.name = \"lon\""), HasSubstr("did you mean \"long\"?"));
+  EXPECT_THAT(refusal("model.name = \"lng\""), HasSubstr("did you mean \"long\"?"));
   EXPECT_THAT(refusal("model.name = \"low\"\nmodel.arches = 7"),
               HasSubstr("in.toml:5: model.arches: the family \"tower\" has no such number; remove "
                         "it, or write model.family = \"bridge\""));
