@@ -129,13 +129,13 @@ check_shares() {
 
 check_kernels_of_memory() {
   check_memory "optimizer, gradients and decisions" 120 \
-    'Adam*:Lamb*:SplitMaster*:Gradients*:SumOfSquares*:ClearBytes*:Decide*:UpdateLossScale*'
+    'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*'
   check_memory "elementwise kernels" 120 \
     'Gelu*:LayerNorm*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*'
   check_memory "the loops that kernels share" 120 \
-    'MapElements*:Rows.*:ColumnTree*:ColumnChunksOf*:SoftmaxRows*:SegmentTable*'
-  check_memory "own attention" 120 'OwnAttention*:CachedAttention*'
+    'MapElements*:Rows.*:ColumnTree*:ColumnChunksOf*:SoftmaxRows*:SegmentTable*:NormBlock*'
+  check_memory "own attention" 120 'OwnAttention*:CachedAttention*:WriteDropout*'
   check_memory "products" 180 'Product*:RowProduct*:TableProduct*:FusedProduct*' 'ProductBlocks.*'
 }
 
