@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "src/run/with_type.hpp"
+#include "zero/base/with_type.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::run {

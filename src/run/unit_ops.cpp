@@ -1,6 +1,6 @@
 #include "src/run/disk_sums.hpp"
 #include "src/run/kind_functions.hpp"
-#include "src/run/with_type.hpp"
+#include "zero/base/with_type.hpp"
 #include "zero/kernels/decide.hpp"
 #include "zero/kernels/gradients.hpp"
 #include "zero/run/op_call.hpp"

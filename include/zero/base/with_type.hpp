@@ -3,7 +3,7 @@
 #include "zero/base/dtype.hpp"
 #include "zero/base/error.hpp"
 
-namespace zero::run {
+namespace zero {
 
 template <class T>
 struct TypeTag {
@@ -38,4 +38,4 @@ void with_gradient_type(Dtype compute, Dtype gradient, const Body& body) {
   });
 }
 
-}  // namespace zero::run
+}  // namespace zero
