@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::graph {
 
@@ -19,7 +19,7 @@ void GradientTape::contribute(TensorId tensor, TensorId gradient) {
   const TensorId earlier = pending;
   // Not in place: a gradient may be pending for several tensors, as both branches of a residual.
   const TensorId sum = like(tensor);
-  append({.kind = OpKind::add, .inputs = {earlier, gradient}, .outputs = {sum}});
+  append({.kind = &kAdd, .inputs = {earlier, gradient}, .outputs = {sum}});
   pending_[size_t(tensor)] = sum;
 }
 
@@ -33,15 +33,14 @@ TensorId GradientTape::like(TensorId tensor) {
   return TensorId(graph_.tensors.size()) - 1;
 }
 
-TensorId GradientTape::parameter_gradient(TensorId parameter, bool& fresh) {
-  fresh = pending_[size_t(parameter)] == kNone;
-  if (fresh) {
-    const TensorId gradient = like(parameter);
-    graph_.tensors[size_t(gradient)].role = Role::gradient;
-    graph_.tensors[size_t(gradient)].parameter = parameter;
-    pending_[size_t(parameter)] = gradient;
-  }
-  return pending_[size_t(parameter)];
+TensorId GradientTape::parameter_gradient(TensorId parameter) {
+  ZERO_REQUIRE(gradient(parameter) == kNone, "parameter ", graph_[parameter].name,
+               " is used twice, and this op's gradient kernel cannot add to what is there");
+  const TensorId gradient = like(parameter);
+  graph_.tensors[size_t(gradient)].role = Role::gradient;
+  graph_.tensors[size_t(gradient)].parameter = parameter;
+  pending_[size_t(parameter)] = gradient;
+  return gradient;
 }
 
 void GradientTape::append(Op op) { graph_.ops.push_back(std::move(op)); }
@@ -50,10 +49,9 @@ namespace {
 
 /// Appends what `op`'s rule says, as code of the same unit.
 void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
-  const OpInfo& kind = info(op.kind);
-  ZERO_REQUIRE(kind.gradient != nullptr, "no gradient rule for ", kind.name);
+  ZERO_REQUIRE(op.kind->gradient != nullptr, "no gradient rule for ", op.kind->name);
   const size_t before = graph.ops.size();
-  kind.gradient(tape, op);
+  op.kind->gradient(tape, op);
   for (size_t i = before; i < graph.ops.size(); ++i) {
     graph.ops[i].layer = op.layer;
     graph.ops[i].backward = true;
@@ -63,8 +61,8 @@ void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
 }  // namespace
 
 Graph differentiate(const Graph& forward) {
-  ZERO_REQUIRE(!forward.ops.empty() && forward.ops.back().kind == OpKind::classifier,
-               "a graph to differentiate must end with its classifier");
+  ZERO_REQUIRE(!forward.ops.empty() && forward.ops.back().kind->is_loss,
+               "a graph to differentiate must end with its loss");
   Graph graph = forward;
   graph.ops.pop_back();
   GradientTape tape(graph);

@@ -1,6 +1,6 @@
 #include "zero/graph/fuse.hpp"
 
-#include <optional>
+#include "zero/graph/operation.hpp"
 
 namespace zero::graph {
 namespace {
@@ -22,93 +22,67 @@ bool belong_together(const Op& first, const Op& second) {
          first.repeated == second.repeated;
 }
 
-Op fused(const Op& first, OpKind kind, std::vector<TensorId> inputs,
-         std::vector<TensorId> outputs) {
-  Op op = first;
-  op.kind = kind;
-  op.inputs = std::move(inputs);
-  op.outputs = std::move(outputs);
-  return op;
+/// The op that does what two neighbours do; none where no kernel does.
+std::optional<Op> fuse_pair(const Op& first, const Op& second, const std::vector<int>& readers) {
+  if (first.kind->fuse == nullptr || !belong_together(first, second)) return std::nullopt;
+  const bool shared = readers[size_t(first.outputs.front())] > 1;
+  std::optional<Op> both = first.kind->fuse(first, second, shared);
+  if (both) {
+    both->layer = first.layer;
+    both->backward = first.backward;
+    both->repeated = first.repeated;
+  }
+  return both;
 }
 
-using Pair = std::optional<Op> (*)(const Op& first, const Op& second,
-                                   const std::vector<int>& readers);
+/// Ops of a graph, of which each may join one in front of it.
+class Joiner {
+ public:
+  explicit Joiner(const Graph& graph)
+      : readers_(count_readers(graph)), writer_(graph.tensors.size(), kNone) {}
 
-/// What a product does on its way out; none where it cannot.
-std::optional<Op> product_with_next(const Op& first, const Op& second,
-                                    const std::vector<int>& readers) {
-  const TensorId made = first.outputs[0];
-  const bool alone = readers[size_t(made)] == 1;
-  if (first.kind == OpKind::linear && second.kind == OpKind::gelu && second.inputs[0] == made) {
-    return fused(first, OpKind::linear_gelu, first.inputs, {made, second.outputs[0]});
-  }
-  const bool adds = second.kind == OpKind::dropout_add && second.attributes.probability == 0 &&
-                    second.inputs[1] != kNone && second.inputs[1] != made;
-  if (first.kind == OpKind::linear && adds && second.inputs[0] == made && alone) {
-    return fused(first, OpKind::linear_add,
-                 {first.inputs[0], first.inputs[1], first.inputs[2], second.inputs[1]},
-                 second.outputs);
-  }
-  if (first.kind == OpKind::linear_input_grad && second.kind == OpKind::gelu_grad &&
-      second.inputs[1] == made && alone) {
-    return fused(first, OpKind::linear_input_gelu_grad,
-                 {first.inputs[0], first.inputs[1], second.inputs[0]}, second.outputs);
-  }
-  return std::nullopt;
-}
-
-std::optional<Op> weight_with_bias(const Op& first, const Op& second, const std::vector<int>&) {
-  if (first.kind == OpKind::linear_weight_grad && second.kind == OpKind::linear_bias_grad &&
-      second.inputs[0] == first.inputs[1]) {
-    return fused(first, OpKind::linear_parameter_grad, first.inputs,
-                 {first.outputs[0], second.outputs[0]});
-  }
-  return std::nullopt;
-}
-
-/// One op in place of two neighbours wherever `pair` gives one.
-void fuse_neighbours(Graph& graph, Pair pair) {
-  const std::vector<int> readers = count_readers(graph);
-  std::vector<Op> ops;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
+  void add(Op op) {
+    if (is_taken_in(op)) return;
     std::optional<Op> both;
-    if (i + 1 < graph.ops.size() && belong_together(graph.ops[i], graph.ops[i + 1]))
-      both = pair(graph.ops[i], graph.ops[i + 1], readers);
-    if (both) ++i;
-    ops.push_back(both ? std::move(*both) : std::move(graph.ops[i]));
-  }
-  graph.ops = std::move(ops);
-}
-
-/// Whether an op's kernel can add the rows of its first output beside writing it, and does not.
-bool has_room_for_sum(const Op& op) {
-  return (op.kind == OpKind::layernorm_grad && op.outputs.size() == 3) ||
-         (op.kind == OpKind::linear_input_gelu_grad && op.outputs.size() == 1);
-}
-
-/// A bias's gradient is the sum over rows of its layer's dy.
-void add_biases_where_dy_is_written(Graph& graph) {
-  std::vector<Op> ops;
-  std::vector<int32_t> writer(graph.tensors.size(), kNone);
-  for (Op& op : graph.ops) {
-    const int32_t from = op.kind == OpKind::linear_bias_grad ? writer[size_t(op.inputs[0])] : kNone;
-    if (from != kNone && has_room_for_sum(ops[size_t(from)])) {
-      ops[size_t(from)].outputs.push_back(op.outputs[0]);
-      continue;
+    if (!ops_.empty()) both = fuse_pair(ops_.back(), op, readers_);
+    if (both) {
+      ops_.back() = std::move(*both);
+    } else {
+      ops_.push_back(std::move(op));
     }
-    writer[size_t(op.outputs[0])] = int32_t(ops.size());
-    ops.push_back(std::move(op));
+    note_outputs();
   }
-  graph.ops = std::move(ops);
-}
+  std::vector<Op> take() { return std::move(ops_); }
+
+ private:
+  /// By the op that writes what it reads.
+  bool is_taken_in(const Op& op) {
+    for (TensorId input : op.inputs) {
+      const int32_t writer = input == kNone ? kNone : writer_[size_t(input)];
+      if (writer == kNone) continue;
+      Op& earlier = ops_[size_t(writer)];
+      if (earlier.kind->take_in != nullptr && earlier.kind->take_in(earlier, op)) return true;
+    }
+    return false;
+  }
+  void note_outputs() {
+    for (TensorId output : ops_.back().outputs) {
+      writer_[size_t(output)] = int32_t(ops_.size()) - 1;
+    }
+  }
+
+  std::vector<int> readers_;     ///< [tensors]
+  std::vector<int32_t> writer_;  ///< [tensors] place in ops_
+  std::vector<Op> ops_;
+};
 
 }  // namespace
 
 Graph fuse(const Graph& graph) {
   Graph out = graph;
-  fuse_neighbours(out, product_with_next);
-  add_biases_where_dy_is_written(out);
-  fuse_neighbours(out, weight_with_bias);
+  Joiner joiner(graph);
+  for (Op& op : out.ops) joiner.add(std::move(op));
+  out.ops = joiner.take();
   return out;
 }
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "zero/graph/operation.hpp"
+
 namespace zero::graph {
 namespace {
-
-bool is_cheap(OpKind kind) { return kind == OpKind::layernorm || kind == OpKind::gelu; }
 
 /// Copies a graph op by op, with repeated forward ops in front of the backward ops that read them.
 class Copier {
@@ -43,10 +43,7 @@ Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
 }
 
 bool Copier::repeats(const Op& op) const {
-  if (op.backward) return false;
-  if (op.kind == OpKind::resize_heads) return true;
-  const Recompute policy = policy_[size_t(op.layer)];
-  return policy == Recompute::full || (policy == Recompute::selective && is_cheap(op.kind));
+  return !op.backward && policy_[size_t(op.layer)] >= op.kind->repeated_from;
 }
 
 Graph Copier::run() {

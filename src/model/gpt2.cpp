@@ -5,6 +5,7 @@
 
 #include "zero/base/align.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::model {
 namespace {
@@ -28,7 +29,7 @@ struct Builder {
         {.name = name + ".weight", .shape = {model.width}, .decays = false, .init = Init::ones});
     const TensorId bias = out.parameter(
         {.name = name + ".bias", .shape = {model.width}, .decays = false, .init = Init::zeros});
-    return out.layernorm(x, weight, bias, model.epsilon);
+    return graph::layernorm(out, x, weight, bias, model.epsilon);
   }
 
   struct Layer {
@@ -44,7 +45,7 @@ struct Builder {
 
   TensorId linear(TensorId x, const std::string& name, const Shape& shape, float deviation) {
     const Layer made = layer(name, shape, deviation);
-    return out.linear(x, made.weight, made.bias);
+    return graph::linear(out, x, made.weight, made.bias);
   }
 
   /// Attention between its two products. Wider heads begin as queries, keys and values and end
@@ -54,15 +55,15 @@ struct Builder {
     const int64_t wide = round_up(head, head_unit) * heads;
     Layer qkv = layer(name + ".c_attn", {width, 3 * width}, kDeviation);
     if (wide != width) {
-      qkv.weight = out.resize_heads(qkv.weight, width * 3 * heads, {width, 3 * wide});
-      qkv.bias = out.resize_heads(qkv.bias, 3 * heads, {3 * wide});
+      qkv.weight = graph::resize_heads(out, qkv.weight, width * 3 * heads, {width, 3 * wide});
+      qkv.bias = graph::resize_heads(out, qkv.bias, 3 * heads, {3 * wide});
     }
-    const TensorId mixed = out.attention(out.linear(x, qkv.weight, qkv.bias), heads, dropout,
-                                         wide == width ? 0 : head);
+    const TensorId mixed = graph::attention(out, graph::linear(out, x, qkv.weight, qkv.bias), heads,
+                                            dropout, wide == width ? 0 : head);
     Layer projection = layer(name + ".c_proj", {width, width}, residual_deviation());
     if (wide != width)
-      projection.weight = out.resize_heads(projection.weight, heads, {wide, width});
-    return out.linear(mixed, projection.weight, projection.bias);
+      projection.weight = graph::resize_heads(out, projection.weight, heads, {wide, width});
+    return graph::linear(out, mixed, projection.weight, projection.bias);
   }
 
   /// Deviation of a projection into the residual stream: the sum of all of them keeps its size
@@ -77,12 +78,12 @@ struct Builder {
     out.block(name);
     const TensorId norm_1 = norm(x, name + ".ln_1");
     const TensorId attended = attention(norm_1, name + ".attn");
-    const TensorId middle = out.dropout_add(attended, x, dropout, name + ".attn");
+    const TensorId middle = graph::dropout_add(out, attended, x, dropout, name + ".attn");
     const TensorId norm_2 = norm(middle, name + ".ln_2");
     const TensorId hidden = linear(norm_2, name + ".mlp.c_fc", {width, 4 * width}, kDeviation);
-    const TensorId projected =
-        linear(out.gelu(hidden), name + ".mlp.c_proj", {4 * width, width}, residual_deviation());
-    return out.dropout_add(projected, middle, dropout, name);
+    const TensorId projected = linear(graph::gelu(out, hidden), name + ".mlp.c_proj",
+                                      {4 * width, width}, residual_deviation());
+    return graph::dropout_add(out, projected, middle, dropout, name);
   }
 
   /// From tokens to the final norm.
@@ -98,8 +99,8 @@ struct Builder {
                                         .padding_rows = padded - model.vocabulary});
     const TensorId wpe = out.parameter(
         {.name = "wpe.weight", .shape = {model.positions, model.width}, .deviation = kDeviation});
-    TensorId x = out.embedding(wte, wpe);
-    if (dropout > 0) x = out.dropout_add(x, graph::kNone, dropout, "drop");
+    TensorId x = graph::embedding(out, wte, wpe);
+    if (dropout > 0) x = graph::dropout_add(out, x, graph::kNone, dropout, "drop");
     for (int64_t i = 0; i < model.layers; ++i) x = block(x, i);
     out.unit("embedding");
     return {.table = wte, .last = norm(x, "ln_f")};
@@ -310,7 +311,7 @@ graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
   GraphBuilder out(options.micro, options.compute);
   Builder builder{model, out, options.training ? model.dropout : 0.0f, options.head_unit};
   const Builder::Trunk trunk = builder.trunk();
-  out.classifier(trunk.last, trunk.table, model.vocabulary, chunk_rows(options));
+  graph::classifier(out, trunk.last, trunk.table, model.vocabulary, chunk_rows(options));
   return out.finish();
 }
 
@@ -323,7 +324,7 @@ graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype com
   GraphBuilder out(chunk, compute);
   Builder builder{model, out, 0.0f, 1};
   const Builder::Trunk trunk = builder.trunk();
-  out.logits(trunk.last, trunk.table, model.vocabulary);
+  graph::logits(out, trunk.last, trunk.table, model.vocabulary);
   return out.finish();
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operation.hpp"
 
 namespace zero::plan {
 
@@ -10,6 +10,7 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
     : writer_(writer), graph_index_(graph) {
   const graph::Graph& to = writer.plan().graphs[size_t(graph)];
   parameter_of_ = graph::parameter_index(to);
+  summed_ = summed_by_their_op(to);
   place_.resize(to.parameters.size());
   for (const Unit& unit : writer.plan().units) {
     for (const Placement& placement : unit.placements)
@@ -45,7 +46,7 @@ void ComputeWriter::emit(int32_t index) {
     made.operands.push_back(operand(tensor, is_in(op.inputs, tensor) ? Mode::update : Mode::write));
   }
   write_to_sum(op, made);
-  const int64_t scratch = graph::info(op.kind).scratch_bytes(graph, op, writer_.request().threads);
+  const int64_t scratch = op.kind->scratch_bytes(graph, op, writer_.request().threads);
   made.operands.push_back(
       scratch == 0
           ? Operand{}
@@ -55,8 +56,10 @@ void ComputeWriter::emit(int32_t index) {
 
 void ComputeWriter::write_to_sum(const graph::Op& op, PlanOp& made) const {
   const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
-  if (!adds_in_product(graph, op)) return;
-  const size_t parameter = size_t(parameter_of_[size_t(graph[op.outputs[0]].parameter)]);
+  const graph::Tensor& gradient = graph[op.outputs.front()];
+  if (!op.kind->sums || gradient.role != graph::Role::gradient) return;
+  const size_t parameter = size_t(parameter_of_[size_t(gradient.parameter)]);
+  if (!summed_[parameter]) return;
   const Sum& sum = sums_[size_t(graph.parameters[parameter].unit)];
   if (sum.buffer < 0) return;
   made.sums = true;

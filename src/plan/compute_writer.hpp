@@ -5,6 +5,7 @@
 
 #include "src/plan/body_writer.hpp"
 #include "src/plan/gathers.hpp"
+#include "src/plan/gradient_layout.hpp"
 
 namespace zero::plan {
 
@@ -49,6 +50,7 @@ class ComputeWriter {
   BodyWriter& writer_;
   const int32_t graph_index_;
   std::vector<int32_t> parameter_of_;    ///< [tensors]
+  std::vector<bool> summed_;             ///< [parameters] summed_by_their_op()
   std::vector<const Placement*> place_;  ///< [parameters]
   std::vector<int32_t> weights_;         ///< [units] buffer
   std::vector<int32_t> gradients_;       ///< [units] buffer

@@ -5,7 +5,7 @@
 #include "src/plan/collective_time.hpp"
 #include "src/plan/extents.hpp"
 #include "src/plan/lifetimes.hpp"
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/plan/rounds.hpp"
 
 namespace zero::plan {
@@ -116,8 +116,8 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
   if (op.kind == Kind::compute) {
     const graph::Graph& graph = plan.graphs[0];
     const graph::Op& made = graph.ops[size_t(op.graph_op)];
-    return std::max(graph::info(made.kind).flops(graph, made) / machine.product_flops,
-                    double(graph::traffic_bytes(graph, made)) / machine.memory_bandwidth);
+    return std::max(made.kind->flops(graph, made) / machine.product_flops,
+                    double(made.kind->traffic_bytes(graph, made)) / machine.memory_bandwidth);
   }
   if (is_transfer(op.kind)) {
     return double(op.operands[0].bytes) / bandwidth_of(op.lane, machine);
@@ -177,7 +177,7 @@ class Replay {
     finished_[size_t(op.lane)].push_back(lane_free);
     if (op.kind == Kind::compute) {
       const graph::Op& made = plan_.graphs[0].ops[size_t(op.graph_op)];
-      forecast_.flops += graph::info(made.kind).flops(plan_.graphs[0], made);
+      forecast_.flops += made.kind->flops(plan_.graphs[0], made);
     }
   }
 

@@ -1,5 +1,7 @@
 #include "src/plan/gradient_layout.hpp"
 
+#include "zero/graph/operation.hpp"
+
 namespace zero::plan {
 
 GradientLayout gradient_layout(const Request& request) {
@@ -21,10 +23,19 @@ GradientLayout gradient_layout(const Request& request) {
   return layout;
 }
 
-bool adds_in_product(const graph::Graph& graph, const graph::Op& op) {
-  const bool adds = op.kind == graph::OpKind::linear_weight_grad ||
-                    op.kind == graph::OpKind::linear_parameter_grad;
-  return adds && graph[op.outputs[0]].role == graph::Role::gradient;
+std::vector<bool> summed_by_their_op(const graph::Graph& graph) {
+  const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
+  std::vector<int> writers(graph.parameters.size());
+  std::vector<bool> summed(graph.parameters.size());
+  for (const graph::Op& op : graph.ops) {
+    for (graph::TensorId output : op.outputs) {
+      if (graph[output].role != graph::Role::gradient) continue;
+      const size_t parameter = size_t(parameter_of[size_t(graph[output].parameter)]);
+      summed[parameter] = op.kind->sums && output == op.outputs.front();
+      if (++writers[parameter] > 1) summed[parameter] = false;
+    }
+  }
+  return summed;
 }
 
 RestingGradient resting_gradient(const Request& request, Tier site) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "zero/graph/graph.hpp"
 #include "zero/plan/request.hpp"
@@ -23,8 +24,8 @@ struct GradientLayout {
 
 GradientLayout gradient_layout(const Request& request);
 
-/// Whether the op's first output is the gradient of a parameter that its product can add to a sum.
-bool adds_in_product(const graph::Graph& graph, const graph::Op& op);
+/// [parameters] whether one op alone writes the gradient, and can add it to an fp32 sum.
+std::vector<bool> summed_by_their_op(const graph::Graph& graph);
 
 /// What a finished gradient is where the optimizer runs. It crosses to the host rounded.
 struct RestingGradient {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "zero/graph/operation.hpp"
+
 namespace zero::plan {
 
 const char* name_of(Lane lane) {
@@ -96,7 +98,7 @@ class Digest {
       hash_ = (hash_ ^ ((word >> (8 * byte)) & 0xff)) * 0x100000001b3u;
     }
   }
-  void add(const std::string& name) {
+  void add_name(std::string_view name) {
     for (char letter : name) add(uint64_t(uint8_t(letter)));
     add(name.size());
   }
@@ -131,17 +133,12 @@ void add(Digest& digest, const PlanOp& op) {
 }
 
 void add(Digest& digest, const graph::Op& op) {
-  const graph::Attributes& a = op.attributes;
-  digest.add(int(op.kind));
-  for (float number : {a.epsilon, a.probability}) digest.add(number);
-  for (int64_t number :
-       {int64_t(a.site), a.samples, a.length, a.heads, a.vocabulary, a.chunk_rows}) {
-    digest.add(number);
-  }
+  digest.add_name(op.kind->name);
+  for (uint64_t number : op.attributes.words()) digest.add(number);
 }
 
 void add(Digest& digest, const Unit& unit) {
-  digest.add(unit.name);
+  digest.add_name(unit.name);
   digest.add(unit.numel);
   for (const Placement& placement : unit.placements) {
     digest.add(placement.begin);
@@ -158,8 +155,8 @@ uint64_t Plan::hash() const {
                      request.threads}) {
     digest.add(number);
   }
-  digest.add(std::string(request.optimizer.name));
-  for (const OptimizerState& state : request.optimizer.states) digest.add(std::string(state.name));
+  digest.add_name(request.optimizer.name);
+  for (const OptimizerState& state : request.optimizer.states) digest.add_name(state.name);
   for (const graph::Graph& graph : graphs) {
     for (const graph::Op& op : graph.ops) add(digest, op);
   }

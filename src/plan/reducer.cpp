@@ -13,12 +13,7 @@ Reducer::Reducer(BodyWriter& writer, bool loops) : writer_(writer), loops_(loops
   counter_.resize(writer.plan().units.size());
   const graph::Graph& graph = writer.plan().graphs[0];
   in_products_.assign(graph.parameters.size(), false);
-  if (!writer.layout().in_products) return;
-  const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
-  for (const graph::Op& op : graph.ops) {
-    if (!adds_in_product(graph, op)) continue;
-    in_products_[size_t(parameter_of[size_t(graph[op.outputs[0]].parameter)])] = true;
-  }
+  if (writer.layout().in_products) in_products_ = summed_by_their_op(graph);
 }
 
 Lane Reducer::lane() const { return writer_.request().ranks == 1 ? Lane::compute : Lane::reduce; }

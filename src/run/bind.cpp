@@ -1,7 +1,7 @@
 #include "src/run/bound_op.hpp"
 #include "src/run/kind_functions.hpp"
 #include "src/run/unit_slice.hpp"
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::run {
@@ -51,8 +51,8 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
   const graph::Op& graph_op = bound.graph->ops.at(size_t(op.graph_op));
   const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
   ZERO_REQUIRE(op.operands.size() == tensors || op.operands.size() == tensors + 1,
-               graph::info(graph_op.kind).name, " has ", op.operands.size(), " operands, not ",
-               tensors, " and scratch");
+               graph_op.kind->name, " has ", op.operands.size(), " operands, not ", tensors,
+               " and scratch");
   if (op.sums) {
     const graph::Tensor& gradient = (*bound.graph)[graph_op.outputs.at(0)];
     Checker(op).bytes(graph_op.inputs.size(), gradient.shape.numel() * int64_t(sizeof(float)));
@@ -252,21 +252,6 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
   bind_slots(target, bound);
   bind_rounds(target, body, bound);
   return bound;
-}
-
-int op_rows() { return segment_row() + 1; }
-int segment_row() { return int(graph::OpKind::count_) + int(Kind::count_); }
-
-int op_row(const BoundOp& op) {
-  if (op.op->kind != Kind::compute) return int(graph::OpKind::count_) + int(op.op->kind);
-  return int(op.graph->ops[size_t(op.op->graph_op)].kind);
-}
-
-const char* op_row_name(const plan::Plan& plan, int row) {
-  const int kinds = int(graph::OpKind::count_);
-  if (row < kinds) return graph::info(graph::OpKind(row)).name.data();
-  if (row == segment_row()) return "recorded segments";
-  return plan::name_of(Kind(row - kinds), plan.request.optimizer);
 }
 
 }  // namespace zero::run

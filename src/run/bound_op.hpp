@@ -109,12 +109,4 @@ struct BindTarget {
 /// where operands are missing or have other sizes than the op's kind needs.
 BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanOp& op);
 
-/// Number of rows that op_row() tells apart, for tallies by kind.
-int op_rows();
-/// Compute ops by the graph's kind, others by the plan's kind.
-int op_row(const BoundOp& op);
-/// That of several ops that are timed as one.
-int segment_row();
-const char* op_row_name(const plan::Plan& plan, int row);
-
 }  // namespace zero::run

@@ -11,11 +11,11 @@
 #include "src/run/disk_window.hpp"
 #include "src/run/host_mail.hpp"
 #include "src/run/lane_runner.hpp"
+#include "src/run/profile_rows.hpp"
 #include "src/run/tier_arenas.hpp"
 #include "src/run/trace_ring.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
-#include "zero/device/region.hpp"
 
 namespace zero::run {
 namespace {
@@ -53,20 +53,7 @@ std::vector<BoundOp*> all_ops(LaneSetups& lanes) {
   return all;
 }
 
-/// "adam h.3", "linear layer 2"; other lanes' begin with the lane. Where a process has one stack of
-/// regions only the compute lane has any.
-std::string region_of(const BoundOp& bound, int row) {
-  const plan::PlanOp& op = *bound.op;
-  const bool others = op.lane != plan::Lane::compute;
-  if (!tool_listens() || (others && !regions_are_of_threads())) return "";
-  std::string name = others ? text(plan::name_of(op.lane), ": ") : "";
-  name += op_row_name(*bound.plan, row);
-  if (op.unit >= 0) name += " " + bound.plan->units.at(size_t(op.unit)).name;
-  if (op.graph_op >= 0) name += text(" layer ", bound.graph->ops[size_t(op.graph_op)].layer);
-  return name;
-}
-
-void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
+void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes, ProfileRows& rows) {
   const plan::Body& body = target.plan.bodies[id];
   for (size_t place = 0; place < body.ops.size(); ++place) {
     const plan::PlanOp& op = body.ops[place];
@@ -76,8 +63,8 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes) {
     ZERO_REQUIRE(lane.disk != nullptr || !plan::is_disk_transfer(op.kind), plan::name_of(op.kind),
                  " on lane ", plan::name_of(op.lane), ", which has no disk");
     BoundOp bound = bind(target, body, op);
-    const int row = op_row(bound);
-    std::string region = region_of(bound, row);
+    const int32_t row = rows.of(bound);
+    std::string region = region_of(bound);
     lane.ops[id].push_back({.bound = std::move(bound),
                             .place = int32_t(place),
                             .row = row,
@@ -180,12 +167,12 @@ class Executor::Impl {
 
   std::vector<Profile> profile() const {
     std::vector<Profile> table;
-    for (int row = 0; row < op_rows(); ++row) {
-      Profile line{.name = op_row_name(plan_, row), .seconds = 0, .calls = 0};
+    for (size_t row = 0; row < rows_.names().size(); ++row) {
+      Profile line{.name = rows_.names()[row], .seconds = 0, .calls = 0};
       for (const auto& lane : lanes_) {
         if (lane == nullptr) continue;
-        line.seconds += lane->tallies()[size_t(row)].seconds;
-        line.calls += lane->tallies()[size_t(row)].calls;
+        line.seconds += lane->tallies()[row].seconds;
+        line.calls += lane->tallies()[row].calls;
       }
       if (line.calls > 0) table.push_back(line);
     }
@@ -322,11 +309,12 @@ class Executor::Impl {
     setups[size_t(plan::Lane::disk_write)].disk = disks.write;
     setups[size_t(plan::Lane::host_optimizer)].disk = disks.write;
     const BindTarget target{plan_, rules_, memory_};
-    for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups);
+    for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups, rows_);
     if (uses_disk(plan_)) hand_sums_over(all_ops(setups));
     auto segments = make_segments(plan_, Recording::is_possible() ? kRecordedOps : 1);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       setups[lane].segments = std::move(segments[lane]);
+      setups[lane].rows = rows_.names().size();
       bool used = lane == 0;
       for (const auto& ops : setups[lane].ops) used = used || !ops.empty();
       if (!used) continue;
@@ -348,6 +336,7 @@ class Executor::Impl {
   RankMemory memory_;
   bool filled_ = false;
   std::optional<TraceRing> trace_;
+  ProfileRows rows_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
   std::atomic<bool> copies_are_true_{false};
 };

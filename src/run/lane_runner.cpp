@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/run/kind_functions.hpp"
+#include "src/run/profile_rows.hpp"
 #include "src/run/prompt_thread.hpp"
 #include "zero/device/region.hpp"
 
@@ -16,7 +17,7 @@ LaneRunner::LaneRunner(Crew& crew, LaneSetup setup)
       setup_(std::move(setup)),
       stream_(setup_.threads,
               setup_.lane == plan::Lane::host_optimizer ? Place::host : Place::device),
-      tallies_(size_t(op_rows())) {}
+      tallies_(setup_.rows) {}
 
 LaneRunner::~LaneRunner() {
   if (!thread_.joinable()) return;
@@ -214,7 +215,7 @@ void LaneRunner::tell_times(plan::BodyId body, const LaneSegment& segment) {
 }
 
 void LaneRunner::tell_time(std::span<const LaneOp> ops, double seconds) {
-  const int row = ops.size() == 1 ? ops.front().row : segment_row();
+  const int row = ops.size() == 1 ? ops.front().row : ProfileRows::kSegments;
   LaneTally& tally = tallies_[size_t(row)];
   tally.seconds += seconds;
   ++tally.calls;

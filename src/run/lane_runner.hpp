@@ -35,6 +35,7 @@ struct LaneSetup {
   int threads;
   comm::Communicator* comm;
   tiers::DiskTier* disk;
+  size_t rows;  ///< of the profile
   std::array<std::vector<LaneOp>, plan::kBodies> ops;
   LaneSegments segments;
 };

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "zero/graph/op_info.hpp"
-#include "zero/run/op_call.hpp"
+#include "zero/graph/operation.hpp"
 
 namespace zero::run {
 namespace {
@@ -20,7 +19,7 @@ NaiveExecutor::NaiveExecutor(const graph::Graph& graph, int threads)
   for (const graph::Tensor& tensor : graph.tensors) buffers_.push_back(poisoned(tensor.bytes()));
   int64_t scratch = 0;
   for (const graph::Op& op : graph.ops) {
-    scratch = std::max(scratch, graph::info(op.kind).scratch_bytes(graph, op, threads));
+    scratch = std::max(scratch, op.kind->scratch_bytes(graph, op, threads));
   }
   scratch_ = poisoned(scratch);
 }
@@ -39,11 +38,11 @@ void NaiveExecutor::run(int64_t sample_offset) {
     operands.clear();
     std::for_each(op.inputs.begin(), op.inputs.end(), resolve);
     std::for_each(op.outputs.begin(), op.outputs.end(), resolve);
-    call(stream_, {.graph = &graph_,
-                   .op = &op,
-                   .operands = operands,
-                   .scratch = scratch_.data(),
-                   .sample_offset = sample_offset});
+    graph::call(stream_, {.graph = &graph_,
+                          .op = &op,
+                          .operands = operands,
+                          .scratch = {scratch_.data()},
+                          .sample_offset = sample_offset});
   }
   stream_.wait();
 }

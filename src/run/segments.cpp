@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "zero/base/error.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/plan/rounds.hpp"
 #include "zero/run/phases.hpp"
 
@@ -31,8 +32,8 @@ bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& 
   const bool moves = std::ranges::any_of(
       op.operands, [](const plan::Operand& operand) { return operand.stride != 0; });
   if (moves || op.counts || op.kind != plan::Kind::compute) return moves || op.counts;
-  const graph::Graph& graph = plan.graphs[size_t(body.graph)];
-  return graph.ops[size_t(op.graph_op)].attributes.probability > 0;
+  const graph::Op& of = plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
+  return of.kind->draws != nullptr && of.kind->draws(of);
 }
 
 /// [ops of the lane] whether another lane waits for the op. What a loop's round waits for of the

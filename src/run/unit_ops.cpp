@@ -1,9 +1,9 @@
 #include "src/run/disk_sums.hpp"
 #include "src/run/kind_functions.hpp"
 #include "zero/base/with_type.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/kernels/decide.hpp"
 #include "zero/kernels/gradients.hpp"
-#include "zero/run/op_call.hpp"
 
 namespace zero::run {
 namespace {
@@ -39,13 +39,13 @@ kernels::LambNorms* norms_of(const BoundOp& op) {
   return op.operand<LambNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
 }
 
-OpCall call_of(const BoundOp& op) {
+graph::OpCall call_of(const BoundOp& op) {
   const graph::Op& graph_op = op.graph->ops[size_t(op.op->graph_op)];
   const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
   return {.graph = op.graph,
           .op = &graph_op,
           .operands = std::span<void* const>(op.operands).first(tensors),
-          .scratch = op.operands.size() > tensors ? op.operands[tensors] : nullptr,
+          .scratch = {op.operands.size() > tensors ? op.operands[tensors] : nullptr},
           .sample_offset = op.sample_offset,
           .sums = op.op->sums,
           .add = op.op->add};
@@ -53,9 +53,11 @@ OpCall call_of(const BoundOp& op) {
 
 }  // namespace
 
-void run_compute(const BoundOp& op, const LaneTools& tools) { call(tools.stream, call_of(op)); }
+void run_compute(const BoundOp& op, const LaneTools& tools) {
+  graph::call(tools.stream, call_of(op));
+}
 
-void prepare_compute(const BoundOp& op, Stream& stream) { prepare(stream, call_of(op)); }
+void prepare_compute(const BoundOp& op, Stream& stream) { graph::prepare(stream, call_of(op)); }
 
 void run_decide(const BoundOp& op, const LaneTools& tools) {
   kernels::decide(tools.stream, op.rules->decide, op.operand<const StepInputs>(0),

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "zero/graph/extents.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/kernels/weight_panels.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
@@ -54,9 +54,10 @@ std::vector<Place> find_places(const plan::Plan& plan) {
   }
   const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
   for (const graph::Op& op : graph.ops) {
-    if (op.kind != graph::OpKind::row_linear) continue;
-    const kernels::RowProductExtents extents = graph::row_product_extents(graph, op);
-    places[size_t(parameter_of[size_t(op.inputs[1])])].panels = {extents.in, extents.out};
+    if (op.kind->panelled == nullptr) continue;
+    const graph::TensorId weight = op.kind->panelled(op);
+    const Shape& shape = graph[weight].shape;
+    places[size_t(parameter_of[size_t(weight)])].panels = {shape[0], shape[1]};
   }
   return places;
 }

@@ -1,6 +1,6 @@
 #include "zero/train/progress.hpp"
 
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operation.hpp"
 
 namespace zero::train {
 
@@ -8,7 +8,7 @@ std::string describe_op(const plan::Plan& plan, const plan::Body& body, const pl
   const plan::PlanOp& made = body.ops[size_t(turn.op)];
   if (made.kind == plan::Kind::compute) {
     const graph::Op& from = plan.graphs[size_t(body.graph)].ops[size_t(made.graph_op)];
-    return text(graph::info(from.kind).name, " of layer ", from.layer, ", micro-batch ",
+    return text(from.kind->name, " of layer ", from.layer, ", micro-batch ",
                 plan::micro_of(body, made, turn.round));
   }
   std::string name = plan::name_of(made.kind, plan.request.optimizer);

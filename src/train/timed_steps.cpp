@@ -17,14 +17,6 @@ run::Rules rules_of(const float& rate) {
   return rules;
 }
 
-int64_t vocabulary_of(const graph::Graph& graph) {
-  int64_t vocabulary = 1;
-  for (const graph::Op& op : graph.ops) {
-    vocabulary = std::max(vocabulary, int64_t(op.attributes.vocabulary));
-  }
-  return vocabulary;
-}
-
 }  // namespace
 
 TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
@@ -33,7 +25,7 @@ TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& c
   fill_initial_weights(view_of(plan, rank, executor_), 1, plan.request.threads);
   const kernels::StepState state = kernels::initial_step_state(rules_.decide);
   executor_.write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
-  const int64_t vocabulary = vocabulary_of(plan.graphs[0]);
+  const int64_t vocabulary = plan.graphs[0].vocabulary;
   const auto count_up = [&](int32_t buffer, int64_t first) {
     const int64_t numel = plan.buffers[size_t(buffer)].bytes / int64_t(sizeof(int32_t));
     executor_.fill<int32_t>(buffer, numel, [&](std::span<int32_t> ids) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "zero/base/align.hpp"
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/io/files/own_file.hpp"
 
 namespace zero::train {
@@ -103,7 +103,7 @@ class Writer {
     std::string name = plan::name_of(op.kind, trace_.plan.request.optimizer);
     if (op.kind == plan::Kind::compute) {
       const auto& from = trace_.plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
-      name = graph::info(from.kind).name;
+      name = from.kind->name;
       arguments["layer"] = from.layer;
       arguments["micro_batch"] = plan::micro_of(body, op, turn.round);
     }

@@ -4,6 +4,7 @@
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/commands/program.hpp"
+#include "zero/graph/operations.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::model {
@@ -37,25 +38,26 @@ struct Writer {
   }
   TensorId norm(TensorId x, const std::string& name) {
     const TensorId weight = vector(name + ".scale", tower.width, Init::ones);
-    return out.layernorm(x, weight, vector(name + ".shift", tower.width, Init::zeros), 1e-3f);
+    return graph::layernorm(out, x, weight, vector(name + ".shift", tower.width, Init::zeros),
+                            1e-3f);
   }
   TensorId linear(TensorId x, const std::string& name, int64_t in, int64_t extent) {
     const TensorId weight = out.parameter({.name = name + ".matrix", .shape = {in, extent}});
-    return out.linear(x, weight, vector(name + ".offset", extent, Init::zeros));
+    return graph::linear(out, x, weight, vector(name + ".offset", extent, Init::zeros));
   }
   TensorId floor(TensorId x, const std::string& name) {
     out.block(name);
     const TensorId up = linear(norm(x, name + ".norm"), name + ".up", tower.width, tower.inner);
-    const TensorId down = linear(out.gelu(up), name + ".down", tower.inner, tower.width);
-    return out.dropout_add(down, x, drop, name);
+    const TensorId down = linear(graph::gelu(out, up), name + ".down", tower.inner, tower.width);
+    return graph::dropout_add(out, down, x, drop, name);
   }
   TensorId build(TensorId& table) {
     const int64_t rows = round_up<int64_t>(tower.letters, 64);
     out.unit("ground");
     table = out.parameter(
         {.name = "letters", .shape = {rows, tower.width}, .padding_rows = rows - tower.letters});
-    TensorId x = out.embedding(
-        table, out.parameter({.name = "places", .shape = {tower.longest, tower.width}}));
+    TensorId x = graph::embedding(
+        out, table, out.parameter({.name = "places", .shape = {tower.longest, tower.width}}));
     for (int64_t i = 0; i < tower.floors; ++i) x = floor(x, "floor" + std::to_string(i));
     out.unit("ground");
     return norm(x, "roof");
@@ -74,7 +76,7 @@ graph::Graph tower_forward(const Architecture& model, const ForwardOptions& opti
   Writer writer{tower, out, options.training ? tower.drop : 0};
   TensorId table = graph::kNone;
   const TensorId last = writer.build(table);
-  out.classifier(last, table, tower.letters, options.micro.samples * options.micro.length);
+  graph::classifier(out, last, table, tower.letters, options.micro.samples * options.micro.length);
   return out.finish();
 }
 
@@ -85,7 +87,7 @@ graph::Graph tower_decode(const Architecture& model, const graph::Chunk& chunk, 
   Writer writer{tower, out, 0};
   TensorId table = graph::kNone;
   const TensorId last = writer.build(table);
-  out.logits(last, table, tower.letters);
+  graph::logits(out, last, table, tower.letters);
   return out.finish();
 }
 

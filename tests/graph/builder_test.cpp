@@ -31,22 +31,22 @@ struct Scene {
   int32_t unit = out.unit("only");
   TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   TensorId positions = out.parameter({.name = "positions", .shape = {3, 4}});
-  TensorId x = out.embedding(table, positions);
+  TensorId x = embedding(out, table, positions);
   TensorId wide = out.parameter({.name = "wide", .shape = {5, 12}});
   TensorId bias = out.parameter({.name = "bias", .shape = {4}});
 };
 
 TEST(GraphBuilder, GivesActivationsTheirShapesAndDtypes) {
   const Graph graph = tiny_forward(1, 0.5f, Dtype::bf16);
-  const Tensor& y = graph[first(graph, OpKind::layernorm).outputs[0]];
+  const Tensor& y = graph[first(graph, &kLayernorm).outputs[0]];
   EXPECT_EQ(y.shape, Shape({6, 4}));
   EXPECT_EQ(y.dtype, Dtype::bf16);
-  const Tensor& mean = graph[first(graph, OpKind::layernorm).outputs[1]];
+  const Tensor& mean = graph[first(graph, &kLayernorm).outputs[1]];
   EXPECT_EQ(mean.shape, Shape({6}));
   EXPECT_EQ(mean.dtype, Dtype::f32);
-  EXPECT_EQ(graph[first(graph, OpKind::linear).outputs[0]].shape, Shape({6, 12}));
-  EXPECT_EQ(graph[first(graph, OpKind::attention).outputs[0]].shape, Shape({6, 4}));
-  EXPECT_EQ(graph[first(graph, OpKind::attention).outputs[1]].shape, Shape({2, 2, 3}));
+  EXPECT_EQ(graph[first(graph, &kLinear).outputs[0]].shape, Shape({6, 12}));
+  EXPECT_EQ(graph[first(graph, &kAttention).outputs[0]].shape, Shape({6, 4}));
+  EXPECT_EQ(graph[first(graph, &kAttention).outputs[1]].shape, Shape({2, 2, 3}));
 }
 
 /// A builder of chunks of 3 tokens in a context of 20, with x [3, 4].
@@ -55,22 +55,22 @@ struct ChunkScene {
   int32_t unit = out.unit("only");
   TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   TensorId positions = out.parameter({.name = "positions", .shape = {20, 4}});
-  TensorId x = out.embedding(table, positions);
+  TensorId x = embedding(out, table, positions);
   TensorId wide = out.parameter({.name = "wide.weight", .shape = {4, 12}});
   TensorId bias = out.parameter({.name = "wide.bias", .shape = {12}});
 };
 
 TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
   ChunkScene scene;
-  const TensorId y = scene.out.attention(scene.out.linear(scene.x, scene.wide, scene.bias), 2, 0);
-  const TensorId sum = scene.out.dropout_add(y, scene.x, 0, "sum");
-  scene.out.logits(sum, scene.table, 7);
+  const TensorId y = attention(scene.out, linear(scene.out, scene.x, scene.wide, scene.bias), 2, 0);
+  const TensorId sum = dropout_add(scene.out, y, scene.x, 0, "sum");
+  logits(scene.out, sum, scene.table, 7);
   const Graph graph = scene.out.finish();
   std::vector<OpKind> kinds;
   for (const Op& op : graph.ops) kinds.push_back(op.kind);
-  EXPECT_THAT(kinds, testing::ElementsAre(OpKind::embedding_at, OpKind::row_linear,
-                                          OpKind::cached_attention, OpKind::add, OpKind::logits));
-  const Tensor& cache = graph[first(graph, OpKind::cached_attention).outputs[1]];
+  EXPECT_THAT(kinds,
+              testing::ElementsAre(&kEmbeddingAt, &kRowLinear, &kCachedAttention, &kAdd, &kLogits));
+  const Tensor& cache = graph[first(graph, &kCachedAttention).outputs[1]];
   EXPECT_EQ(cache.shape, Shape({2 * 4, 64})) << "keys and values of 20 tokens, in a whole panel";
   EXPECT_EQ(cache.role, Role::cache);
   EXPECT_EQ(graph[graph.logits].shape, Shape({7}));
@@ -81,12 +81,12 @@ TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
 
 TEST(GraphBuilder, RefusesAChunkWithTargetsOrWithoutPositions) {
   ChunkScene scene;
-  EXPECT_THAT(error_of([&] { scene.out.classifier(scene.x, scene.table, 7, 1); }),
+  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.table, 7, 1); }),
               HasSubstr("use logits()"));
-  EXPECT_THAT(error_of([&] { scene.out.embedding(scene.table, scene.table); }),
+  EXPECT_THAT(error_of([&] { embedding(scene.out, scene.table, scene.table); }),
               HasSubstr("no row for each of 20 tokens"));
   Scene micro;
-  EXPECT_THAT(error_of([&] { micro.out.logits(micro.x, micro.table, 7); }),
+  EXPECT_THAT(error_of([&] { logits(micro.out, micro.x, micro.table, 7); }),
               HasSubstr("use classifier()"));
 }
 
@@ -113,9 +113,10 @@ TEST(GraphBuilder, KeepsTheParametersOfAUnitTogetherThoughItIsBegunTwice) {
 
 TEST(GraphBuilder, NumbersEveryUseOfDropout) {
   const Graph graph = tiny_forward(2, 0.5f);
-  std::vector<uint32_t> sites;
+  std::vector<int64_t> sites;
   for (const Op& op : graph.ops) {
-    if (op.attributes.probability > 0) sites.push_back(op.attributes.site);
+    if (op.kind == &kAttention) sites.push_back(op.attributes.as<AttentionAttributes>().site);
+    if (op.kind == &kDropoutAdd) sites.push_back(op.attributes.as<DropoutAttributes>().site);
   }
   EXPECT_THAT(sites, testing::ElementsAre(0, 1, 2, 3));
 }
@@ -128,42 +129,43 @@ TEST(GraphBuilder, CountsPaddingOutOfAParametersRealElements) {
 
 TEST(GraphBuilder, RefusesAProductWhoseInnerExtentsDifferAndNamesBothTensors) {
   Scene scene;
-  EXPECT_THAT(error_of([&] { scene.out.linear(scene.x, scene.wide, scene.bias); }),
+  EXPECT_THAT(error_of([&] { linear(scene.out, scene.x, scene.wide, scene.bias); }),
               HasSubstr("embedding(table) [6, 4] times wide [5, 12]"));
 }
 
 TEST(GraphBuilder, RefusesWhatCannotBeAddedOrNormalised) {
   Scene scene;
-  EXPECT_THAT(error_of([&] { scene.out.dropout_add(scene.x, scene.table, 0, "sum"); }),
+  EXPECT_THAT(error_of([&] { dropout_add(scene.out, scene.x, scene.table, 0, "sum"); }),
               HasSubstr("embedding(table) [6, 4] and table [8, 4] cannot be added"));
-  EXPECT_THAT(error_of([&] { scene.out.layernorm(scene.x, scene.wide, scene.bias, 0); }),
+  EXPECT_THAT(error_of([&] { layernorm(scene.out, scene.x, scene.wide, scene.bias, 0); }),
               HasSubstr("wide [5, 12] does not fit embedding(table) [6, 4]"));
-  EXPECT_EQ(error_of([&] { scene.out.layernorm(scene.x, scene.bias, scene.bias, 0); }), "no error");
+  EXPECT_EQ(error_of([&] { layernorm(scene.out, scene.x, scene.bias, scene.bias, 0); }),
+            "no error");
 }
 
 TEST(GraphBuilder, RefusesHeadsThatDoNotSplitTheWidth) {
   Scene scene;
-  EXPECT_THAT(error_of([&] { scene.out.attention(scene.x, 2, 0); }),
+  EXPECT_THAT(error_of([&] { attention(scene.out, scene.x, 2, 0); }),
               HasSubstr("does not split into three times 2 heads"));
 }
 
 TEST(GraphBuilder, RefusesATableThatIsTooSmall) {
   Scene scene;
-  EXPECT_THAT(error_of([&] { scene.out.classifier(scene.x, scene.table, 9, 1); }),
+  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.table, 9, 1); }),
               HasSubstr("table [8, 4] has no rows for 9 classes"));
-  EXPECT_THAT(error_of([&] { scene.out.classifier(scene.x, scene.wide, 5, 1); }),
+  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.wide, 5, 1); }),
               HasSubstr("embedding(table) [6, 4] and wide [5, 12] differ in width"));
   GraphBuilder longer({.samples = 1, .length = 4}, Dtype::f32);
   longer.unit("only");
   const TensorId table = longer.parameter({.name = "table", .shape = {8, 4}});
   const TensorId three = longer.parameter({.name = "positions", .shape = {3, 4}});
-  EXPECT_THAT(error_of([&] { longer.embedding(table, three); }),
+  EXPECT_THAT(error_of([&] { embedding(longer, table, three); }),
               HasSubstr("positions [3, 4] has no row for each of 4 tokens"));
 }
 
 TEST(GraphBuilder, RefusesDropoutOfEverything) {
   Scene scene;
-  EXPECT_THAT(error_of([&] { scene.out.dropout_add(scene.x, kNone, 1.0f, "all"); }),
+  EXPECT_THAT(error_of([&] { dropout_add(scene.out, scene.x, kNone, 1.0f, "all"); }),
               HasSubstr("less than 1"));
 }
 

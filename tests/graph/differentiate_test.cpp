@@ -69,7 +69,7 @@ TEST(Differentiate, LetsTheNormAddTheGradientOfTheResidualBranch) {
   const Graph graph = differentiate(tiny_forward(1, 0.5f));
   std::vector<const Op*> norms;
   for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::layernorm_grad) norms.push_back(&op);
+    if (op.kind == &kLayernormGrad) norms.push_back(&op);
   }
   ASSERT_EQ(norms.size(), 2u);
   EXPECT_EQ(norms[0]->inputs[5], kNone);
@@ -80,7 +80,7 @@ TEST(Differentiate, DropsTheSameElementsOnTheWayBack) {
   const Graph graph = differentiate(tiny_forward(1, 0.5f));
   std::vector<const Op*> drops;
   for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::dropout_add) drops.push_back(&op);
+    if (op.kind == &kDropoutAdd) drops.push_back(&op);
   }
   ASSERT_EQ(drops.size(), 2u);
   EXPECT_EQ(drops[1]->attributes, drops[0]->attributes);
@@ -110,14 +110,14 @@ TEST(Differentiate, AddsTheGradientsOfAnActivationThatIsUsedTwice) {
   out.unit("only");
   const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
-  const TensorId x = out.embedding(table, positions);
+  const TensorId x = embedding(out, table, positions);
   const TensorId left = tiny_linear(out, x, "left", {4, 4});
   const TensorId right = tiny_linear(out, x, "right", {4, 4});
-  out.classifier(out.dropout_add(left, right, 0, "sum"), table, 8, 2);
+  classifier(out, dropout_add(out, left, right, 0, "sum"), table, 8, 2);
   const Graph graph = differentiate(out.finish());
-  const Op& add = first(graph, OpKind::add);
+  const Op& add = first(graph, &kAdd);
   EXPECT_EQ(graph[add.outputs[0]].name, "d(embedding(table))");
-  EXPECT_EQ(first(graph, OpKind::embedding_grad).inputs[1], add.outputs[0]);
+  EXPECT_EQ(first(graph, &kEmbeddingGrad).inputs[1], add.outputs[0]);
 }
 
 TEST(Differentiate, RefusesAParameterThatTheLossDoesNotDependOn) {
@@ -125,9 +125,9 @@ TEST(Differentiate, RefusesAParameterThatTheLossDoesNotDependOn) {
   out.unit("only");
   const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
-  const TensorId x = out.embedding(table, positions);
+  const TensorId x = embedding(out, table, positions);
   tiny_linear(out, x, "unused", {4, 4});
-  out.classifier(x, table, 8, 2);
+  classifier(out, x, table, 8, 2);
   EXPECT_THAT(error_of(out.finish()), HasSubstr("does not depend on parameter unused.weight"));
 }
 
@@ -137,7 +137,7 @@ TEST(Differentiate, RefusesAnUntiedTokenTable) {
   const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
   const TensorId head = out.parameter({.name = "head", .shape = {8, 4}});
-  out.classifier(out.embedding(table, positions), head, 8, 2);
+  classifier(out, embedding(out, table, positions), head, 8, 2);
   EXPECT_THAT(error_of(out.finish()), HasSubstr("table is not tied to the classifier"));
 }
 
@@ -148,8 +148,8 @@ TEST(Differentiate, RefusesAWeightThatTwoProductsUse) {
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
   const TensorId weight = out.parameter({.name = "weight", .shape = {4, 4}});
   const TensorId bias = out.parameter({.name = "bias", .shape = {4}});
-  const TensorId x = out.linear(out.embedding(table, positions), weight, bias);
-  out.classifier(out.linear(x, weight, bias), table, 8, 2);
+  const TensorId x = linear(out, embedding(out, table, positions), weight, bias);
+  classifier(out, linear(out, x, weight, bias), table, 8, 2);
   EXPECT_THAT(error_of(out.finish()), HasSubstr("parameter weight is used twice"));
 }
 

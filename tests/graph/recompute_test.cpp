@@ -124,14 +124,14 @@ TEST(Recompute, RepeatsWithTheSameAttributesAsBackwardCodeOfTheSameLayer) {
   const Graph graph = recompute(differentiate(tiny_forward(1, 0.5f)), {Recompute::full});
   std::vector<const Op*> uses;
   for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::attention) uses.push_back(&op);
+    if (op.kind == &kAttention) uses.push_back(&op);
   }
   ASSERT_EQ(uses.size(), 2u);
   EXPECT_EQ(uses[1]->attributes, uses[0]->attributes);
   EXPECT_EQ(uses[1]->layer, 1);
   EXPECT_TRUE(uses[1]->backward);
   EXPECT_EQ(graph[uses[1]->outputs[0]].name, "attention(h.0.up) again");
-  EXPECT_EQ(first(graph, OpKind::attention_grad).inputs[1], uses[1]->outputs[0]);
+  EXPECT_EQ(first(graph, &kAttentionGrad).inputs[1], uses[1]->outputs[0]);
 }
 
 TEST(Recompute, LeavesAForwardGraphAlone) {

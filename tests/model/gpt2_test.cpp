@@ -9,6 +9,7 @@
 
 #include "tests/support/parameter_numel.hpp"
 #include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::model {
 namespace {
@@ -26,6 +27,15 @@ const Gpt2 kTiny{
 Graph tiny(bool training) {
   return gpt2(kTiny,
               {.micro = {.samples = 2, .length = 3}, .compute = Dtype::f32, .training = training});
+}
+
+/// Of dropping an element; 0 of an op that drops nothing.
+double probability(const graph::Op& op) {
+  if (op.kind == &graph::kDropoutAdd) {
+    return op.attributes.as<graph::DropoutAttributes>().probability;
+  }
+  if (op.kind != &graph::kAttention) return 0;
+  return op.attributes.as<graph::AttentionAttributes>().probability;
 }
 
 int count(const Graph& graph, OpKind kind) {
@@ -74,9 +84,9 @@ Graph with_heads_of(int64_t head_unit) {
 
 TEST(Gpt2, WidensHeadsInCopiesOfWeightsAlone) {
   const Graph plain = with_heads_of(1), wide = with_heads_of(8);
-  EXPECT_EQ(count(plain, OpKind::resize_heads), 0);
-  EXPECT_EQ(count(wide, OpKind::resize_heads), 3 * 2);
-  EXPECT_EQ(count(with_heads_of(50), OpKind::resize_heads), 0) << "heads of 100 are twice 50";
+  EXPECT_EQ(count(plain, &graph::kResizeHeads), 0);
+  EXPECT_EQ(count(wide, &graph::kResizeHeads), 3 * 2);
+  EXPECT_EQ(count(with_heads_of(50), &graph::kResizeHeads), 0) << "heads of 100 are twice 50";
   ASSERT_EQ(plain.parameters.size(), wide.parameters.size());
   for (size_t i = 0; i < plain.parameters.size(); ++i) {
     const graph::Parameter &a = plain.parameters[i], &b = wide.parameters[i];
@@ -86,10 +96,10 @@ TEST(Gpt2, WidensHeadsInCopiesOfWeightsAlone) {
     EXPECT_EQ(a.unit, b.unit);
   }
   for (const graph::Op& op : wide.ops) {
-    if (op.kind != OpKind::attention) continue;
+    if (op.kind != &graph::kAttention) continue;
     EXPECT_EQ(wide[op.inputs[0]].shape, (Shape{6, 3 * 2 * 104}));
     EXPECT_EQ(wide[op.outputs[0]].shape, (Shape{6, 2 * 104}));
-    EXPECT_EQ(op.attributes.head_width, 100);
+    EXPECT_EQ(op.attributes.as<graph::AttentionAttributes>().head_width, 100);
   }
 }
 
@@ -138,14 +148,13 @@ TEST(Gpt2, StartsTheProjectionsIntoTheResidualStreamSmaller) {
 
 TEST(Gpt2, DropsAtEmbeddingAttentionAndBothBranchesInTrainingOnly) {
   const Graph training = tiny(true);
-  EXPECT_EQ(count(training, OpKind::dropout_add), 1 + 2 * 2);
+  EXPECT_EQ(count(training, &graph::kDropoutAdd), 1 + 2 * 2);
   for (const graph::Op& op : training.ops) {
-    const bool drops = op.kind == OpKind::dropout_add || op.kind == OpKind::attention;
-    EXPECT_EQ(op.attributes.probability, drops ? 0.1f : 0.0f);
+    EXPECT_EQ(probability(op), op.kind->draws == nullptr ? 0.0 : double(0.1f));
   }
   const Graph evaluation = tiny(false);
-  EXPECT_EQ(count(evaluation, OpKind::dropout_add), 2 * 2);
-  for (const graph::Op& op : evaluation.ops) EXPECT_EQ(op.attributes.probability, 0.0f);
+  EXPECT_EQ(count(evaluation, &graph::kDropoutAdd), 2 * 2);
+  for (const graph::Op& op : evaluation.ops) EXPECT_EQ(probability(op), 0.0);
 }
 
 TEST(Gpt2, CutsTheClassifierIntoChunksByTheShapeAlone) {
@@ -155,7 +164,8 @@ TEST(Gpt2, CutsTheClassifierIntoChunksByTheShapeAlone) {
                         .training = true,
                         .chunk_rows = chunk_rows})
         .ops.back()
-        .attributes.chunk_rows;
+        .attributes.as<graph::ClassifierAttributes>()
+        .chunk_rows;
   };
   EXPECT_EQ(chunk(2, 0), 8);
   EXPECT_EQ(chunk(512, 0), 1024);
@@ -164,8 +174,8 @@ TEST(Gpt2, CutsTheClassifierIntoChunksByTheShapeAlone) {
 
 TEST(Gpt2, CanBeDifferentiated) {
   const Graph graph = differentiate(tiny(true));
-  EXPECT_EQ(count(graph, OpKind::linear_weight_grad), 2 * 4);
-  EXPECT_EQ(count(graph, OpKind::add), 0) << "norms add the residual gradients";
+  EXPECT_EQ(count(graph, &graph::kLinearWeightGrad), 2 * 4);
+  EXPECT_EQ(count(graph, &graph::kAdd), 0) << "norms add the residual gradients";
 }
 
 TEST(Gpt2, RefusesHeadsThatDoNotDivideTheWidthAndSamplesThatAreTooLong) {
@@ -195,9 +205,9 @@ TEST(Gpt2, ContinuesATextWithTheSameParametersAndACacheABlock) {
     EXPECT_EQ(tensor.name, training[training.parameters[p].tensor].name);
     EXPECT_EQ(tensor.shape, training[training.parameters[p].tensor].shape);
   }
-  EXPECT_EQ(count(decode, OpKind::cached_attention), 2);
-  EXPECT_EQ(count(decode, OpKind::row_linear), 2 * 4);
-  EXPECT_EQ(decode.ops.back().kind, OpKind::logits);
+  EXPECT_EQ(count(decode, &graph::kCachedAttention), 2);
+  EXPECT_EQ(count(decode, &graph::kRowLinear), 2 * 4);
+  EXPECT_EQ(decode.ops.back().kind, &graph::kLogits);
 }
 
 TEST(Gpt2, RefusesAContextBeyondThePositions) {

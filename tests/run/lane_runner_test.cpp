@@ -10,6 +10,7 @@
 #include "tests/support/recording_device.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/error.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::run {
 namespace {
@@ -182,7 +183,7 @@ TEST(LaneRunner, HonoursEveryWaitOfFusedOps) {
     request.optimizer_home = Tier::nvme;
     const plan::Plan plan = testing::tiny_plan(request, {.recompute = recompute, .fused = true});
     const auto& ops = plan.graphs[0].ops;
-    EXPECT_GT(std::ranges::count(ops, graph::OpKind::linear_gelu, &graph::Op::kind), 0);
+    EXPECT_GT(std::ranges::count(ops, &graph::kLinearGelu, &graph::Op::kind), 0);
     for (const int32_t most : {1, 3, kRecordedOps}) expect_no_fault(plan, most);
   }
 }

@@ -7,6 +7,7 @@
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/error.hpp"
+#include "zero/graph/operations.hpp"
 #include "zero/run/phases.hpp"
 
 namespace zero::run {
@@ -111,7 +112,8 @@ bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& 
     if (operand.stride != 0) return true;
   }
   if (op.kind != Kind::compute || !loops(body, op)) return false;
-  return plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)].attributes.probability > 0;
+  const graph::Op& of = plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
+  return of.kind->draws != nullptr && of.kind->draws(of);
 }
 
 /// Why one segment ends and the next begins.

@@ -5,29 +5,29 @@
 #include <string>
 
 #include "zero/graph/builder.hpp"
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::graph {
 
 inline TensorId tiny_linear(GraphBuilder& out, TensorId x, const std::string& name, Shape shape) {
   const TensorId weight = out.parameter({.name = name + ".weight", .shape = shape});
   const TensorId bias = out.parameter({.name = name + ".bias", .shape = {shape[1]}});
-  return out.linear(x, weight, bias);
+  return linear(out, x, weight, bias);
 }
 
 inline TensorId tiny_norm(GraphBuilder& out, TensorId x, const std::string& name) {
   const TensorId weight = out.parameter({.name = name + ".weight", .shape = {4}});
   const TensorId bias = out.parameter({.name = name + ".bias", .shape = {4}});
-  return out.layernorm(x, weight, bias, 1e-5f);
+  return layernorm(out, x, weight, bias, 1e-5f);
 }
 
 inline TensorId tiny_layer(GraphBuilder& out, TensorId x, const std::string& name, float dropout) {
   out.block(name);
   const TensorId normed = tiny_norm(out, x, name + ".ln");
   const TensorId qkv = tiny_linear(out, normed, name + ".up", {4, 12});
-  const TensorId bent = out.gelu(out.attention(qkv, 2, dropout));
+  const TensorId bent = gelu(out, attention(out, qkv, 2, dropout));
   const TensorId down = tiny_linear(out, bent, name + ".down", {4, 4});
-  return out.dropout_add(down, x, dropout, name);
+  return dropout_add(out, down, x, dropout, name);
 }
 
 inline Graph tiny_forward(int layers, float dropout, Dtype compute = Dtype::f32) {
@@ -35,10 +35,10 @@ inline Graph tiny_forward(int layers, float dropout, Dtype compute = Dtype::f32)
   out.unit("embedding");
   const TensorId wte = out.parameter({.name = "wte", .shape = {8, 4}, .padding_rows = 3});
   const TensorId wpe = out.parameter({.name = "wpe", .shape = {10, 4}});
-  TensorId x = out.embedding(wte, wpe);
+  TensorId x = embedding(out, wte, wpe);
   for (int i = 0; i < layers; ++i) x = tiny_layer(out, x, "h." + std::to_string(i), dropout);
   out.unit("embedding");
-  out.classifier(tiny_norm(out, x, "ln_f"), wte, 5, 6);
+  classifier(out, tiny_norm(out, x, "ln_f"), wte, 5, 6);
   return out.finish();
 }
 
@@ -47,7 +47,7 @@ inline std::string kinds(const Graph& graph) {
   std::string words;
   for (const Op& op : graph.ops) {
     if (!words.empty()) words += ' ';
-    words += info(op.kind).name;
+    words += op.kind->name;
   }
   return words;
 }
@@ -57,7 +57,7 @@ inline const Op& first(const Graph& graph, OpKind kind) {
   for (const Op& op : graph.ops) {
     if (op.kind == kind) return op;
   }
-  ZERO_REQUIRE(false, "the graph has no ", info(kind).name);
+  ZERO_REQUIRE(false, "the graph has no ", kind->name);
   return graph.ops[0];
 }
 

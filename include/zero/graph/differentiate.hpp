@@ -8,8 +8,8 @@
 namespace zero::graph {
 
 /// Appends the backward pass: walks the forward ops in reverse and lets each kind's rule append its
-/// gradient ops. The classifier, last in the forward pass, becomes its differentiated form (it
-/// computes dx and dtable in the same pass). Every parameter gets a gradient tensor of its own
+/// gradient ops. The loss, last in the forward pass, gives way to its gradient op, which computes
+/// both in one pass. Every parameter gets a gradient tensor of its own
 /// shape in the compute dtype, written exactly once before anything updates it. Throws
 /// Error(kInternal) if a parameter is unreachable from the loss.
 Graph differentiate(const Graph& forward);
@@ -21,7 +21,7 @@ class GradientTape {
 
   const Graph& graph() const { return graph_; }
 
-  /// The gradient of an output, complete; kNone if nothing depends on it.
+  /// The gradient of an output, complete; that of a parameter so far. kNone if there is none.
   TensorId gradient(TensorId tensor) const { return pending_[size_t(tensor)]; }
   /// Takes what has been gathered for `tensor` so far, so that the rule's own op can add it in;
   /// contribute() then sets the whole. kNone if there is none.
@@ -30,8 +30,9 @@ class GradientTape {
   void contribute(TensorId tensor, TensorId gradient);
   /// A new activation like `tensor`, named "d(<name>)".
   TensorId like(TensorId tensor);
-  /// The gradient tensor of a parameter; `fresh` tells whether nothing has written it yet.
-  TensorId parameter_gradient(TensorId parameter, bool& fresh);
+  /// A new gradient of a parameter, to be written whole by the op about to be appended. Throws
+  /// Error(kInternal) if another op writes it already.
+  TensorId parameter_gradient(TensorId parameter);
   void append(Op op);
 
  private:

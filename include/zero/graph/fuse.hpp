@@ -5,7 +5,7 @@
 namespace zero::graph {
 
 /// Puts one op in place of two where a product can do the second on the way out, or a kernel has
-/// what the second would read again:
+/// what the second would read again. Kinds say what joins them (Operation::fuse, take_in):
 /// - linear and gelu become linear_gelu; linear and the addition of a residual, whose product
 ///   nothing else reads, linear_add;
 /// - linear_input_grad and gelu_grad, whose product nothing else reads, linear_input_gelu_grad;

@@ -10,6 +10,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/base/shape.hpp"
+#include "zero/graph/attributes.hpp"
 
 namespace zero::graph {
 
@@ -36,60 +37,18 @@ struct Tensor {
   int64_t bytes() const { return shape.numel() * int64_t(bytes_of(dtype)); }
 };
 
-/// One file each under src/graph/ops.
-enum class OpKind : uint8_t {
-  embedding,               ///< tokens, token table, position table -> x
-  embedding_grad,          ///< tokens, dx, dtoken table (updated) -> dtoken table, dposition table
-  layernorm,               ///< x, weight, bias -> y, mean, rstd
-  layernorm_grad,          ///< dy, x, weight, mean, rstd, add | none -> dx, dweight, dbias
-                           ///<   [, sum of dx over rows: made by fuse()]
-  linear,                  ///< x, weight [in, out], bias -> y
-  linear_input_grad,       ///< dy, weight -> dx
-  linear_weight_grad,      ///< x, dy -> dweight
-  linear_bias_grad,        ///< dy -> dbias
-  gelu,                    ///< x -> y
-  gelu_grad,               ///< x, dy -> dx
-  attention,               ///< qkv, step inputs -> y, logsumexp
-  attention_grad,          ///< dy, y, qkv, logsumexp, step inputs -> dqkv
-  dropout_add,             ///< x, residual | none, step inputs -> y
-  add,                     ///< a, b -> y
-  embedding_at,            ///< tokens, token table, position table, decode inputs -> x
-  row_linear,              ///< x, weight [in, out] in panels, bias -> y; no row depends on another
-  resize_heads,            ///< weight -> weight of wider heads, or its gradient back to theirs
-  cached_attention,        ///< qkv, cache (updated), decode inputs -> y, cache
-  logits,                  ///< x, table, decode inputs -> logits of the last row that is a token
-  classifier,              ///< x, table, targets, step inputs, step state, sums (updated) -> sums
-                           ///<   [, dx, dtable: the differentiated form]
-  linear_gelu,             ///< x, weight, bias -> h, y = gelu(h); made by fuse(), as the next three
-  linear_add,              ///< x, weight, bias, residual -> y
-  linear_input_gelu_grad,  ///< dy, weight, h -> dh [, sum of dh over rows]: of y = gelu(h) weight
-  linear_parameter_grad,   ///< x, dy -> dweight, dbias
-  count_
-};
-
-/// What an op needs to know beside its tensors. A kind uses the fields that its file names.
-struct Attributes {
-  float epsilon = 0;
-  float probability = 0;   ///< dropout
-  uint32_t site = 0;       ///< which use of dropout
-  int64_t samples = 0;     ///< of the micro-batch
-  int64_t length = 0;      ///< tokens of a sample
-  int64_t heads = 0;       ///< resize_heads: of all rows
-  int64_t head_width = 0;  ///< attention, of a head without zeros at its end; 0: it has none
-  int64_t vocabulary = 0;  ///< real classes
-  int64_t chunk_rows = 0;  ///< classifier
-
-  bool operator==(const Attributes&) const = default;
-};
+/// What an op does (operation.hpp): two ops are of one kind where these are equal.
+struct Operation;
+using OpKind = const Operation*;
 
 struct Op {
   OpKind kind;
   std::vector<TensorId> inputs;  ///< kNone where an optional input is absent
   std::vector<TensorId> outputs;
-  Attributes attributes = {};
-  int32_t layer = 0;      ///< the unit whose code it is: recompute policies choose by it
-  bool backward = false;  ///< appended by differentiate() or a recomputed copy
-  bool repeated = false;  ///< a recomputed copy
+  Attributes attributes = {};  ///< of its kind
+  int32_t layer = 0;           ///< the unit whose code it is: recompute policies choose by it
+  bool backward = false;       ///< appended by differentiate() or a recomputed copy
+  bool repeated = false;       ///< a recomputed copy
 };
 
 enum class Init : uint8_t { zeros, ones, normal };
@@ -115,6 +74,7 @@ struct Graph {
   TensorId step_inputs = kNone, step_state = kNone, step_sums = kNone;
   TensorId decode_inputs = kNone, logits = kNone;  ///< of a graph that continues a text
   int64_t samples = 0, length = 0;  ///< of the micro-batch; of a chunk 1 and its rows
+  int64_t vocabulary = 0;           ///< ids of tokens are below it
 
   const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
 };

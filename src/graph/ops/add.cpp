@@ -1,8 +1,50 @@
-#include "src/graph/ops/ops.hpp"
+#include "src/graph/ops/shapes.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/dropout.hpp"
 
-namespace zero::graph::ops {
+namespace zero::graph {
+namespace {
 
-// Only differentiate() makes additions, so they need no gradient of their own.
-const OpInfo kAdd{"add", no_flops, no_scratch, nullptr};
+struct Add {
+  template <class S>
+  struct In {
+    S a, b;
+  };
+  template <class S>
+  struct Out {
+    S y;
+  };
 
-}  // namespace zero::graph::ops
+  /// Dropout that drops nothing is an addition.
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<Add>(call);
+    const auto out = outputs<Add>(call);
+    const Shape& shape = (*call.graph)[inputs<Add>(*call.op).a].shape;
+    const kernels::DropoutExtents whole{.samples = 1, .numel_per_sample = shape.numel()};
+    kernels::dropout_add<T>(stream, {}, whole, nullptr, in.a, in.b, out.y);
+  }
+};
+
+/// An addition hands its gradient on as it is.
+void gradient(GradientTape& tape, const Op& op) {
+  const auto [a, b] = inputs<Add>(op);
+  const TensorId dy = tape.gradient(outputs<Add>(op).y);
+  tape.contribute(b, dy);
+  tape.contribute(a, dy);
+}
+
+}  // namespace
+
+const Operation kAdd{.name = "add", .gradient = gradient, .call = call_typed<Add>};
+
+TensorId add(GraphBuilder& out, TensorId a, TensorId b, const std::string& name) {
+  ZERO_REQUIRE(out[a].shape == out[b].shape, describe(out[a]), " and ", describe(out[b]),
+               " cannot be added");
+  const TensorId y = out.activation(name, out.compute(), out[a].shape);
+  out.add(make_op<Add>(kAdd, {.a = a, .b = b}, {.y = y}));
+  return y;
+}
+
+}  // namespace zero::graph

@@ -1,40 +1,156 @@
-#include "src/graph/ops/ops.hpp"
-#include "zero/graph/extents.hpp"
+#include "zero/kernels/attention.hpp"
 
-namespace zero::graph::ops {
+#include "src/graph/ops/cached_attention.hpp"
+#include "src/graph/ops/shapes.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
+
+namespace zero::graph {
 namespace {
 
+kernels::AttentionExtents extents(const Graph& graph, const Op& op, TensorId qkv) {
+  const auto attributes = op.attributes.as<AttentionAttributes>();
+  const Shape& shape = graph[qkv].shape;
+  return {.samples = attributes.samples,
+          .length = shape[0] / attributes.samples,
+          .heads = attributes.heads,
+          .head_width = shape[1] / 3 / attributes.heads,
+          .real_width = attributes.head_width};
+}
+
+kernels::DropoutSite site(const OpCall& call) {
+  const auto attributes = call.op->attributes.as<AttentionAttributes>();
+  return {.probability = float(attributes.probability),
+          .site = uint32_t(attributes.site),
+          .sample_offset = call.sample_offset};
+}
+
+struct Attention {
+  template <class S>
+  struct In {
+    S qkv, step_inputs;
+  };
+  template <class S>
+  struct Out {
+    S y, logsumexp;
+  };
+  static constexpr bool kBackward = false;
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<Attention>(call);
+    const auto out = outputs<Attention>(call);
+    kernels::attention<T>(
+        stream, extents(*call.graph, *call.op, inputs<Attention>(*call.op).qkv), site(call),
+        in.step_inputs,
+        {.qkv = in.qkv, .y = out.y, .logsumexp = out.logsumexp, .scratch = call.scratch});
+  }
+};
+
+struct AttentionGrad {
+  template <class S>
+  struct In {
+    S dy, y, qkv, logsumexp, step_inputs;
+  };
+  template <class S>
+  struct Out {
+    S dqkv;
+  };
+  static constexpr bool kBackward = true;
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<AttentionGrad>(call);
+    kernels::attention_backward<T>(
+        stream, extents(*call.graph, *call.op, inputs<AttentionGrad>(*call.op).qkv), site(call),
+        in.step_inputs,
+        {.dy = in.dy,
+         .y = in.y,
+         .qkv = in.qkv,
+         .logsumexp = in.logsumexp,
+         .dqkv = outputs<AttentionGrad>(call).dqkv,
+         .scratch = call.scratch});
+  }
+};
+
 void gradient(GradientTape& tape, const Op& op) {
-  const TensorId qkv = op.inputs[0], step_inputs = op.inputs[1];
-  const TensorId y = op.outputs[0], logsumexp = op.outputs[1];
+  const auto [qkv, step_inputs] = inputs<Attention>(op);
+  const auto [y, logsumexp] = outputs<Attention>(op);
   const TensorId dqkv = tape.like(qkv);
-  tape.append({.kind = OpKind::attention_grad,
-               .inputs = {tape.gradient(y), y, qkv, logsumexp, step_inputs},
-               .outputs = {dqkv},
-               .attributes = op.attributes});
+  tape.append(make_op<AttentionGrad>(kAttentionGrad,
+                                     {.dy = tape.gradient(y),
+                                      .y = y,
+                                      .qkv = qkv,
+                                      .logsumexp = logsumexp,
+                                      .step_inputs = step_inputs},
+                                     {.dqkv = dqkv}, op.attributes));
   tape.contribute(qkv, dqkv);
 }
 
-/// One product of queries with keys, half of them masked: 2 length^2 / 2 a column.
-double one_product(const Graph& graph, const Op& op) {
-  const kernels::AttentionExtents extents = attention_extents(graph, op);
-  const double length = double(extents.length);
-  return double(extents.samples * extents.heads * extents.head_width) * length * length;
+/// Products of queries with keys, half of them masked: 2 length^2 / 2 a column. Two of that size
+/// are the scores and the values' sum; backward the scores again, then the gradients of v,
+/// probabilities, q and k.
+template <class Kind>
+double flops(const Graph& graph, const Op& op) {
+  const kernels::AttentionExtents of = extents(graph, op, inputs<Kind>(op).qkv);
+  const double length = double(of.length);
+  const double products = Kind::kBackward ? 5 : 2;
+  return products * double(of.samples * of.heads * of.head_width) * length * length;
 }
 
-double flops(const Graph& graph, const Op& op) { return 2 * one_product(graph, op); }
-
-/// Scores again, then the gradients of v, probabilities, q and k.
-double gradient_flops(const Graph& graph, const Op& op) { return 5 * one_product(graph, op); }
-
+template <class Kind>
 int64_t scratch(const Graph& graph, const Op& op, int threads) {
-  return kernels::attention_scratch_bytes(attention_extents(graph, op), compute_dtype(graph, op),
-                                          threads);
+  return kernels::attention_scratch_bytes(extents(graph, op, inputs<Kind>(op).qkv),
+                                          compute_dtype(graph, op), threads);
 }
+
+template <class Kind>
+void prepare(Stream&, const OpCall& call) {
+  kernels::prepare_attention(extents(*call.graph, *call.op, inputs<Kind>(*call.op).qkv),
+                             compute_dtype(*call.graph, *call.op), Kind::kBackward);
+}
+
+bool draws(const Op& op) { return op.attributes.as<AttentionAttributes>().probability > 0; }
 
 }  // namespace
 
-const OpInfo kAttention{"attention", flops, scratch, gradient};
-const OpInfo kAttentionGrad{"attention_grad", gradient_flops, scratch, nullptr};
+const Operation kAttention{.name = "attention",
+                           .flops = flops<Attention>,
+                           .scratch_bytes = scratch<Attention>,
+                           .gradient = gradient,
+                           .draws = draws,
+                           .call = call_typed<Attention>,
+                           .prepare = prepare<Attention>};
+const Operation kAttentionGrad{.name = "attention_grad",
+                               .flops = flops<AttentionGrad>,
+                               .scratch_bytes = scratch<AttentionGrad>,
+                               .draws = draws,
+                               .call = call_typed<AttentionGrad>,
+                               .prepare = prepare<AttentionGrad>};
 
-}  // namespace zero::graph::ops
+TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
+                   int64_t head_width) {
+  require_matrix(out[qkv]);
+  require_probability(dropout);
+  const Graph& graph = out.graph();
+  const int64_t rows = out[qkv].shape[0], width = out[qkv].shape[1] / 3;
+  ZERO_REQUIRE(heads > 0 && out[qkv].shape[1] % (3 * heads) == 0, describe(out[qkv]),
+               " does not split into three times ", heads, " heads");
+  ZERO_REQUIRE(rows == graph.samples * graph.length, describe(out[qkv]),
+               " does not have the rows of ", describe(graph[graph.tokens]));
+  if (out.continues()) return cached_attention(out, qkv, heads);
+  const std::string name = "attention(" + out[qkv].name + ")";
+  const TensorId y = out.activation(name, out.compute(), {rows, width});
+  const TensorId logsumexp =
+      out.activation(name + ".logsumexp", Dtype::f32, {graph.samples, heads, rows / graph.samples});
+  out.add(make_op<Attention>(kAttention, {.qkv = qkv, .step_inputs = graph.step_inputs},
+                             {.y = y, .logsumexp = logsumexp},
+                             AttentionAttributes{.samples = graph.samples,
+                                                 .heads = heads,
+                                                 .head_width = head_width,
+                                                 .probability = dropout,
+                                                 .site = out.next_site()}));
+  return y;
+}
+
+}  // namespace zero::graph

@@ -1,38 +1,139 @@
-#include "src/graph/ops/ops.hpp"
-#include "zero/graph/extents.hpp"
+#include "zero/kernels/classifier.hpp"
 
-namespace zero::graph::ops {
+#include "src/graph/ops/shapes.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
+
+namespace zero::graph {
 namespace {
 
-bool is_differentiated(const Op& op) { return op.outputs.size() == 3; }
+template <class S>
+struct ClassifierIn {
+  S x, table, targets, step_inputs, step_state;
+  S sums;  ///< updated
+};
 
-/// The differentiated form takes the op's place: logits are never kept, so both gradients are made
-/// in the pass that makes the loss.
+struct Classifier {
+  template <class S>
+  using In = ClassifierIn<S>;
+  template <class S>
+  struct Out {
+    S sums;
+  };
+  static constexpr bool kGradient = false;
+  template <class T>
+  static void call(Stream& stream, const OpCall& call);
+};
+
+struct ClassifierGrad {
+  template <class S>
+  using In = ClassifierIn<S>;
+  template <class S>
+  struct Out {
+    S sums, dx, dtable;
+  };
+  static constexpr bool kGradient = true;
+  template <class T>
+  static void call(Stream& stream, const OpCall& call);
+};
+
+kernels::ClassifierExtents extents(const Graph& graph, const Op& op) {
+  const auto in = inputs<Classifier>(op);
+  const auto attributes = op.attributes.as<ClassifierAttributes>();
+  const Shape& x = graph[in.x].shape;
+  return {.rows = x[0],
+          .width = x[1],
+          .vocabulary = attributes.vocabulary,
+          .padded_vocabulary = graph[in.table].shape[0],
+          .chunk_rows = attributes.chunk_rows};
+}
+
+template <class T>
+void run(Stream& stream, const OpCall& call, T* dx, T* dtable, Address sums) {
+  const auto in = inputs<Classifier>(call);
+  kernels::classifier<T>(stream, extents(*call.graph, *call.op), in.step_inputs, in.step_state,
+                         {.x = in.x,
+                          .table = in.table,
+                          .targets = in.targets,
+                          .dx = dx,
+                          .dtable = dtable,
+                          .scratch = call.scratch},
+                         sums);
+}
+
+template <class T>
+void Classifier::call(Stream& stream, const OpCall& call) {
+  run<T>(stream, call, nullptr, nullptr, outputs<Classifier>(call).sums);
+}
+
+template <class T>
+void ClassifierGrad::call(Stream& stream, const OpCall& call) {
+  const auto out = outputs<ClassifierGrad>(call);
+  run<T>(stream, call, out.dx, out.dtable, out.sums);
+}
+
+/// Logits are never kept, so both gradients are made in the pass that makes the loss.
 void gradient(GradientTape& tape, const Op& op) {
-  const TensorId x = op.inputs[0], table = op.inputs[1];
-  const TensorId dx = tape.like(x);
-  const TensorId dtable = new_parameter_gradient(tape, table);
-  tape.append({.kind = OpKind::classifier,
-               .inputs = op.inputs,
-               .outputs = {op.outputs[0], dx, dtable},
-               .attributes = op.attributes});
-  tape.contribute(x, dx);
+  const auto in = inputs<Classifier>(op);
+  const TensorId dx = tape.like(in.x);
+  const TensorId dtable = tape.parameter_gradient(in.table);
+  tape.append(make_op<ClassifierGrad>(
+      kClassifierGrad, in, {.sums = outputs<Classifier>(op).sums, .dx = dx, .dtable = dtable},
+      op.attributes));
+  tape.contribute(in.x, dx);
 }
 
+template <class Kind>
 double flops(const Graph& graph, const Op& op) {
-  const kernels::ClassifierExtents extents = classifier_extents(graph, op);
-  const double products = is_differentiated(op) ? 3 : 1;
-  return products * 2.0 * double(extents.rows) * double(extents.width) *
-         double(extents.padded_vocabulary);
+  const kernels::ClassifierExtents of = extents(graph, op);
+  const double products = Kind::kGradient ? 3 : 1;
+  return products * 2.0 * double(of.rows) * double(of.width) * double(of.padded_vocabulary);
 }
 
+template <class Kind>
 int64_t scratch(const Graph& graph, const Op& op, int) {
-  return kernels::classifier_scratch_bytes(classifier_extents(graph, op), compute_dtype(graph, op),
-                                           is_differentiated(op));
+  return kernels::classifier_scratch_bytes(extents(graph, op), compute_dtype(graph, op),
+                                           Kind::kGradient);
+}
+
+template <class Kind>
+void prepare(Stream& stream, const OpCall& call) {
+  kernels::prepare_classifier(stream, extents(*call.graph, *call.op),
+                              compute_dtype(*call.graph, *call.op), Kind::kGradient);
 }
 
 }  // namespace
 
-const OpInfo kClassifier{"classifier", flops, scratch, gradient};
+const Operation kClassifier{.name = "classifier",
+                            .flops = flops<Classifier>,
+                            .scratch_bytes = scratch<Classifier>,
+                            .gradient = gradient,
+                            .is_loss = true,
+                            .call = call_typed<Classifier>,
+                            .prepare = prepare<Classifier>};
+const Operation kClassifierGrad{.name = "classifier",
+                                .flops = flops<ClassifierGrad>,
+                                .scratch_bytes = scratch<ClassifierGrad>,
+                                .call = call_typed<ClassifierGrad>,
+                                .prepare = prepare<ClassifierGrad>};
 
-}  // namespace zero::graph::ops
+void classifier(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary,
+                int64_t chunk_rows) {
+  require_head(out[x], out[table], vocabulary);
+  ZERO_REQUIRE(!out.continues(), "a chunk has no targets: use logits()");
+  ZERO_REQUIRE(chunk_rows > 0, "chunks of ", chunk_rows, " rows: at least 1");
+  const Graph& graph = out.graph();
+  out.add(make_op<Classifier>(
+      kClassifier,
+      {.x = x,
+       .table = table,
+       .targets = graph.targets,
+       .step_inputs = graph.step_inputs,
+       .step_state = graph.step_state,
+       .sums = graph.step_sums},
+      {.sums = graph.step_sums},
+      ClassifierAttributes{.vocabulary = vocabulary, .chunk_rows = chunk_rows}));
+  out.set_vocabulary(vocabulary);
+}
+
+}  // namespace zero::graph

@@ -1,27 +1,86 @@
-#include "src/graph/ops/ops.hpp"
+#include "src/graph/ops/dropout_add.hpp"
 
-namespace zero::graph::ops {
+#include "src/graph/ops/shapes.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/dropout.hpp"
+
+namespace zero::graph {
 namespace {
+
+struct DropoutAdd {
+  template <class S>
+  struct In {
+    S x, residual, step_inputs;
+  };
+  template <class S>
+  struct Out {
+    S y;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<DropoutAdd>(call);
+    const auto out = outputs<DropoutAdd>(call);
+    const auto attributes = call.op->attributes.as<DropoutAttributes>();
+    const Shape& shape = (*call.graph)[inputs<DropoutAdd>(*call.op).x].shape;
+    kernels::dropout_add<T>(
+        stream,
+        {.probability = float(attributes.probability),
+         .site = uint32_t(attributes.site),
+         .sample_offset = call.sample_offset},
+        {.samples = attributes.samples, .numel_per_sample = shape.numel() / attributes.samples},
+        in.step_inputs, in.x, in.residual, out.y);
+  }
+};
 
 /// Dropout is its own gradient under the same mask; an addition hands its gradient on as it is.
 void gradient(GradientTape& tape, const Op& op) {
-  const TensorId x = op.inputs[0], residual = op.inputs[1], step_inputs = op.inputs[2];
-  const TensorId dy = tape.gradient(op.outputs[0]);
+  const auto [x, residual, step_inputs] = inputs<DropoutAdd>(op);
+  const TensorId dy = tape.gradient(outputs<DropoutAdd>(op).y);
   if (residual != kNone) tape.contribute(residual, dy);
-  if (op.attributes.probability == 0) {
+  if (op.attributes.as<DropoutAttributes>().probability == 0) {
     tape.contribute(x, dy);
     return;
   }
   const TensorId dx = tape.like(x);
-  tape.append({.kind = OpKind::dropout_add,
-               .inputs = {dy, kNone, step_inputs},
-               .outputs = {dx},
-               .attributes = op.attributes});
+  tape.append(make_op<DropoutAdd>(kDropoutAdd,
+                                  {.x = dy, .residual = kNone, .step_inputs = step_inputs},
+                                  {.y = dx}, op.attributes));
   tape.contribute(x, dx);
 }
 
+bool draws(const Op& op) { return op.attributes.as<DropoutAttributes>().probability > 0; }
+
 }  // namespace
 
-const OpInfo kDropoutAdd{"dropout_add", no_flops, no_scratch, gradient};
+const Operation kDropoutAdd{
+    .name = "dropout_add", .gradient = gradient, .draws = draws, .call = call_typed<DropoutAdd>};
 
-}  // namespace zero::graph::ops
+Addition addition_to(const Op& op, TensorId x) {
+  if (op.kind != &kDropoutAdd || draws(op)) return {};
+  const auto in = inputs<DropoutAdd>(op);
+  if (in.x != x || in.residual == x) return {};
+  return {.residual = in.residual, .y = outputs<DropoutAdd>(op).y};
+}
+
+TensorId dropout_add(GraphBuilder& out, TensorId x, TensorId residual, float probability,
+                     const std::string& name) {
+  require_probability(probability);
+  const Shape shape = out[x].shape;
+  ZERO_REQUIRE(residual == kNone || out[residual].shape == shape, describe(out[x]), " and ",
+               describe(out[residual]), " cannot be added");
+  if (out.continues()) {
+    ZERO_REQUIRE(residual != kNone, "no dropout while a text is continued, and ", name,
+                 " adds nothing");
+    return add(out, x, residual, name);
+  }
+  const TensorId y = out.activation(name, out.compute(), shape);
+  out.add(make_op<DropoutAdd>(
+      kDropoutAdd, {.x = x, .residual = residual, .step_inputs = out.graph().step_inputs}, {.y = y},
+      DropoutAttributes{
+          .samples = out.graph().samples, .probability = probability, .site = out.next_site()}));
+  return y;
+}
+
+}  // namespace zero::graph

@@ -1,31 +1,181 @@
-#include "src/graph/ops/ops.hpp"
-#include "zero/graph/extents.hpp"
+#include "zero/kernels/embedding.hpp"
 
-namespace zero::graph::ops {
+#include <algorithm>
+
+#include "src/graph/ops/shapes.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/gradients.hpp"
+
+namespace zero::graph {
 namespace {
 
+struct EmbeddingAttributes {
+  int64_t samples;
+};
+
+kernels::EmbeddingExtents extents(const Graph& graph, const Op& op, TensorId tokens,
+                                  TensorId token_table) {
+  const Shape& table = graph[token_table].shape;
+  const int64_t samples = op.attributes.as<EmbeddingAttributes>().samples;
+  return {.samples = samples,
+          .length = graph[tokens].shape[0] / samples,
+          .width = table[1],
+          .vocabulary = table[0]};
+}
+
+struct Embedding {
+  template <class S>
+  struct In {
+    S tokens, token_table, position_table;
+  };
+  template <class S>
+  struct Out {
+    S x;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto [tokens, table, unused] = inputs<Embedding>(*call.op);
+    const auto in = inputs<Embedding>(call);
+    kernels::embedding<T>(stream, extents(*call.graph, *call.op, tokens, table), in.tokens,
+                          in.token_table, in.position_table, outputs<Embedding>(call).x);
+  }
+};
+
+struct EmbeddingGrad {
+  template <class S>
+  struct In {
+    S tokens, dx;
+    S dtoken_table;  ///< updated
+  };
+  template <class S>
+  struct Out {
+    S dtoken_table, dposition_table;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto [tokens, unused, table] = inputs<EmbeddingGrad>(*call.op);
+    const auto in = inputs<EmbeddingGrad>(call);
+    const auto out = outputs<EmbeddingGrad>(call);
+    const kernels::EmbeddingExtents of = extents(*call.graph, *call.op, tokens, table);
+    T* const dpositions = out.dposition_table;
+    kernels::embedding_backward<T>(stream, of,
+                                   {.tokens = in.tokens,
+                                    .dx = in.dx,
+                                    .dtoken_table = out.dtoken_table,
+                                    .dposition_table = dpositions,
+                                    .scratch = call.scratch});
+    // Positions behind the last token of a sample were not used.
+    const TensorId positions = outputs<EmbeddingGrad>(*call.op).dposition_table;
+    const int64_t written = of.length * of.width;
+    const int64_t numel = (*call.graph)[positions].shape.numel();
+    if (numel > written) {
+      kernels::clear_bytes(stream, (numel - written) * int64_t(sizeof(T)), dpositions + written);
+    }
+  }
+};
+
+struct EmbeddingAt {
+  template <class S>
+  struct In {
+    S tokens, token_table, position_table, decode_inputs;
+  };
+  template <class S>
+  struct Out {
+    S x;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto of = inputs<EmbeddingAt>(*call.op);
+    const auto in = inputs<EmbeddingAt>(call);
+    kernels::embedding_at<T>(stream, extents(*call.graph, *call.op, of.tokens, of.token_table),
+                             in.decode_inputs, in.tokens, in.token_table, in.position_table,
+                             outputs<EmbeddingAt>(call).x);
+  }
+};
+
 void gradient(GradientTape& tape, const Op& op) {
-  const TensorId dx = tape.gradient(op.outputs[0]);
-  bool fresh = false;
-  const TensorId dtokens = tape.parameter_gradient(op.inputs[1], fresh);
-  ZERO_REQUIRE(!fresh, "the token table ", tape.graph()[op.inputs[1]].name,
+  const auto [tokens, token_table, position_table] = inputs<Embedding>(op);
+  const TensorId dx = tape.gradient(outputs<Embedding>(op).x);
+  const TensorId dtokens = tape.gradient(token_table);
+  ZERO_REQUIRE(dtokens != kNone, "the token table ", tape.graph()[token_table].name,
                " is not tied to the classifier: embedding_grad only adds to a gradient that the "
                "classifier has written");
-  const TensorId dpositions = new_parameter_gradient(tape, op.inputs[2]);
-  tape.append({.kind = OpKind::embedding_grad,
-               .inputs = {op.inputs[0], dx, dtokens},
-               .outputs = {dtokens, dpositions},
-               .attributes = op.attributes});
+  const TensorId dpositions = tape.parameter_gradient(position_table);
+  tape.append(make_op<EmbeddingGrad>(
+      kEmbeddingGrad, {.tokens = tokens, .dx = dx, .dtoken_table = dtokens},
+      {.dtoken_table = dtokens, .dposition_table = dpositions}, op.attributes));
 }
 
 int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
-  return kernels::embedding_scratch_numel(embedding_extents(graph, op)) * int64_t(sizeof(int32_t));
+  const auto of = inputs<EmbeddingGrad>(op);
+  return kernels::embedding_scratch_numel(extents(graph, op, of.tokens, of.dtoken_table)) *
+         int64_t(sizeof(int32_t));
+}
+
+/// Of a table only the rows that the tokens name are touched: at most as many as `rows` has.
+int64_t traffic_of(const Graph& graph, const Op& op, TensorId rows) {
+  int64_t total = 0;
+  const auto add = [&](TensorId tensor) {
+    total += std::min(graph[tensor].bytes(), graph[rows].bytes());
+  };
+  std::ranges::for_each(op.inputs, add);
+  std::ranges::for_each(op.outputs, add);
+  return total;
+}
+
+int64_t traffic(const Graph& graph, const Op& op) {
+  return traffic_of(graph, op, outputs<Embedding>(op).x);
+}
+
+int64_t gradient_traffic(const Graph& graph, const Op& op) {
+  return traffic_of(graph, op, inputs<EmbeddingGrad>(op).dx);
 }
 
 }  // namespace
 
-const OpInfo kEmbedding{"embedding", no_flops, no_scratch, gradient};
-const OpInfo kEmbeddingAt{"embedding_at", no_flops, no_scratch, nullptr};
-const OpInfo kEmbeddingGrad{"embedding_grad", no_flops, gradient_scratch, nullptr};
+const Operation kEmbedding{.name = "embedding",
+                           .traffic_bytes = traffic,
+                           .gradient = gradient,
+                           .call = call_typed<Embedding>};
+const Operation kEmbeddingGrad{.name = "embedding_grad",
+                               .traffic_bytes = gradient_traffic,
+                               .scratch_bytes = gradient_scratch,
+                               .call = call_typed<EmbeddingGrad>};
+const Operation kEmbeddingAt{
+    .name = "embedding_at", .traffic_bytes = traffic, .call = call_typed<EmbeddingAt>};
 
-}  // namespace zero::graph::ops
+TensorId embedding(GraphBuilder& out, TensorId token_table, TensorId position_table) {
+  const Tensor& table = out[token_table];
+  const Tensor& positions = out[position_table];
+  require_matrix(table);
+  require_matrix(positions);
+  ZERO_REQUIRE(table.shape[1] == positions.shape[1], describe(table), " and ", describe(positions),
+               " differ in width");
+  const Graph& graph = out.graph();
+  const int64_t length = out.continues() ? out.context() : graph.length;
+  ZERO_REQUIRE(positions.shape[0] >= length, describe(positions), " has no row for each of ",
+               length, " tokens");
+  const Shape shape{graph.samples * graph.length, table.shape[1]};
+  const TensorId x = out.activation("embedding(" + table.name + ")", out.compute(), shape);
+  const EmbeddingAttributes attributes{.samples = graph.samples};
+  if (out.continues()) {
+    out.add(make_op<EmbeddingAt>(kEmbeddingAt,
+                                 {.tokens = graph.tokens,
+                                  .token_table = token_table,
+                                  .position_table = position_table,
+                                  .decode_inputs = graph.decode_inputs},
+                                 {.x = x}, attributes));
+  } else {
+    out.add(make_op<Embedding>(
+        kEmbedding,
+        {.tokens = graph.tokens, .token_table = token_table, .position_table = position_table},
+        {.x = x}, attributes));
+  }
+  return x;
+}
+
+}  // namespace zero::graph

@@ -1,14 +1,49 @@
-#include "src/graph/ops/ops.hpp"
+#include "src/graph/ops/shapes.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/row_product.hpp"
 
-namespace zero::graph::ops {
+namespace zero::graph {
 namespace {
 
+struct Logits {
+  template <class S>
+  struct In {
+    S x, table, decode_inputs;
+  };
+  template <class S>
+  struct Out {
+    S logits;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<Logits>(call);
+    const auto out = outputs<Logits>(call);
+    const Graph& graph = *call.graph;
+    kernels::table_product<T>(stream, graph[outputs<Logits>(*call.op).logits].shape[0],
+                              graph[inputs<Logits>(*call.op).table].shape[1], in.decode_inputs,
+                              {.x = in.x, .table = in.table, .y = out.logits});
+  }
+};
+
 double flops(const Graph& graph, const Op& op) {
-  return 2.0 * double(op.attributes.vocabulary) * double(graph[op.inputs[1]].shape[1]);
+  return 2.0 * double(graph[outputs<Logits>(op).logits].shape[0]) *
+         double(graph[inputs<Logits>(op).table].shape[1]);
 }
 
 }  // namespace
 
-const OpInfo kLogits{"logits", flops, no_scratch, nullptr};
+const Operation kLogits{.name = "logits", .flops = flops, .call = call_typed<Logits>};
 
-}  // namespace zero::graph::ops
+void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary) {
+  require_head(out[x], out[table], vocabulary);
+  ZERO_REQUIRE(out.continues(), "logits of a micro-batch: use classifier()");
+  const TensorId logits = out.lasting("logits", Dtype::f32, {vocabulary}, Role::output);
+  out.add(make_op<Logits>(kLogits,
+                          {.x = x, .table = table, .decode_inputs = out.graph().decode_inputs},
+                          {.logits = logits}));
+  out.set_logits(logits);
+  out.set_vocabulary(vocabulary);
+}
+
+}  // namespace zero::graph

@@ -1,18 +1,60 @@
-#include "src/graph/ops/ops.hpp"
+#include "zero/kernels/resize_heads.hpp"
 
-namespace zero::graph::ops {
+#include "src/graph/ops/shapes.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
+
+namespace zero::graph {
 namespace {
+
+struct ResizeHeadsAttributes {
+  int64_t heads;  ///< of all rows
+};
+
+struct ResizeHeads {
+  template <class S>
+  struct In {
+    S weight;
+  };
+  template <class S>
+  struct Out {
+    S resized;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const Graph& graph = *call.graph;
+    const int64_t heads = call.op->attributes.as<ResizeHeadsAttributes>().heads;
+    const int64_t from = graph[inputs<ResizeHeads>(*call.op).weight].shape.numel();
+    const int64_t to = graph[outputs<ResizeHeads>(*call.op).resized].shape.numel();
+    kernels::resize_heads<T>(stream, {.heads = heads, .from = from / heads, .to = to / heads},
+                             inputs<ResizeHeads>(call).weight, outputs<ResizeHeads>(call).resized);
+  }
+};
 
 /// What was added were zeros, whose gradient nobody wants.
 void gradient(GradientTape& tape, const Op& op) {
-  tape.append({.kind = OpKind::resize_heads,
-               .inputs = {tape.gradient(op.outputs[0])},
-               .outputs = {new_parameter_gradient(tape, op.inputs[0])},
-               .attributes = op.attributes});
+  const TensorId dresized = tape.gradient(outputs<ResizeHeads>(op).resized);
+  tape.append(make_op<ResizeHeads>(
+      kResizeHeads, {.weight = dresized},
+      {.resized = tape.parameter_gradient(inputs<ResizeHeads>(op).weight)}, op.attributes));
 }
 
 }  // namespace
 
-const OpInfo kResizeHeads{"resize_heads", no_flops, no_scratch, gradient};
+const Operation kResizeHeads{.name = "resize_heads",
+                             .gradient = gradient,
+                             .repeated_from = Recompute::none,
+                             .call = call_typed<ResizeHeads>};
 
-}  // namespace zero::graph::ops
+TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape) {
+  const Tensor& from = out[weight];
+  ZERO_REQUIRE(heads > 0 && from.shape.numel() % heads == 0 && shape.numel() % heads == 0,
+               describe(from), " does not split into ", heads, " heads, or what it becomes");
+  const TensorId wide = out.activation(from.name + ".wide", out.compute(), shape);
+  out.add(make_op<ResizeHeads>(kResizeHeads, {.weight = weight}, {.resized = wide},
+                               ResizeHeadsAttributes{.heads = heads}));
+  return wide;
+}
+
+}  // namespace zero::graph

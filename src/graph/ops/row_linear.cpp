@@ -1,21 +1,62 @@
-#include "src/graph/ops/ops.hpp"
-#include "zero/graph/extents.hpp"
+#include "src/graph/ops/row_linear.hpp"
 
-namespace zero::graph::ops {
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/row_product.hpp"
+
+namespace zero::graph {
 namespace {
 
+struct RowLinear {
+  template <class S>
+  struct In {
+    S x;
+    S weight;  ///< in kernels::WeightPanels
+    S bias;
+  };
+  template <class S>
+  struct Out {
+    S y;
+  };
+
+  static kernels::RowProductExtents extents(const Graph& graph, const Op& op) {
+    const auto in = inputs<RowLinear>(op);
+    const Shape& weight = graph[in.weight].shape;
+    return {.rows = graph[in.x].shape[0], .in = weight[0], .out = weight[1]};
+  }
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<RowLinear>(call);
+    kernels::row_product<T>(stream, extents(*call.graph, *call.op),
+                            {.x = in.x,
+                             .weight = in.weight,
+                             .bias = in.bias,
+                             .y = outputs<RowLinear>(call).y,
+                             .scratch = call.scratch});
+  }
+};
+
 double flops(const Graph& graph, const Op& op) {
-  const kernels::RowProductExtents extents = row_product_extents(graph, op);
-  return 2.0 * double(extents.rows) * double(extents.in) * double(extents.out);
+  const kernels::RowProductExtents of = RowLinear::extents(graph, op);
+  return 2.0 * double(of.rows) * double(of.in) * double(of.out);
 }
 
 int64_t scratch(const Graph& graph, const Op& op, int) {
-  return kernels::row_product_scratch_numel(row_product_extents(graph, op)) *
-         int64_t(sizeof(float));
+  return kernels::row_product_scratch_numel(RowLinear::extents(graph, op)) * int64_t(sizeof(float));
 }
+
+TensorId panelled(const Op& op) { return inputs<RowLinear>(op).weight; }
 
 }  // namespace
 
-const OpInfo kRowLinear{"row_linear", flops, scratch, nullptr};
+const Operation kRowLinear{.name = "row_linear",
+                           .flops = flops,
+                           .scratch_bytes = scratch,
+                           .panelled = panelled,
+                           .call = call_typed<RowLinear>};
 
-}  // namespace zero::graph::ops
+Op row_linear(TensorId x, TensorId weight, TensorId bias, TensorId y) {
+  return make_op<RowLinear>(kRowLinear, {.x = x, .weight = weight, .bias = bias}, {.y = y});
+}
+
+}  // namespace zero::graph

@@ -1,0 +1,80 @@
+#pragma once
+/// The operations: what a model family writes its graphs with, and the constants that tell kinds
+/// apart. Those of one file src/graph/ops/<name>.cpp stand together: the verb first, then the
+/// kinds.
+///
+/// Each verb checks shapes (Error(kInternal) naming both tensors), adds one op to the unit begun
+/// last and returns its output. Where a text is continued (GraphBuilder::continues()) it adds the
+/// kind that goes with a cache, and nothing is dropped.
+
+#include "zero/graph/builder.hpp"
+#include "zero/graph/operation.hpp"
+
+namespace zero::graph {
+
+/// What every op that draws knows: which use of dropout it is.
+struct DropoutAttributes {
+  int64_t samples = 0;  ///< of the micro-batch
+  double probability = 0;
+  int64_t site = 0;
+};
+
+/// Rows of both tables: that of a token, and that of its place in the sample.
+TensorId embedding(GraphBuilder& out, TensorId token_table, TensorId position_table);
+extern const Operation kEmbedding, kEmbeddingGrad, kEmbeddingAt;
+
+/// `residual` may be kNone.
+TensorId dropout_add(GraphBuilder& out, TensorId x, TensorId residual, float probability,
+                     const std::string& name);
+extern const Operation kDropoutAdd;  ///< DropoutAttributes
+
+/// a + b. Made where an activation has several gradients, too.
+TensorId add(GraphBuilder& out, TensorId a, TensorId b, const std::string& name);
+extern const Operation kAdd;
+
+TensorId layernorm(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias, float epsilon);
+extern const Operation kLayernorm, kLayernormGrad;
+
+/// x weight + bias; weight [in, out].
+TensorId linear(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias);
+extern const Operation kLinear, kLinearInputGrad, kLinearWeightGrad, kLinearBiasGrad;
+/// Made by fuse(): h = linear, y = gelu(h); linear + residual; the gradient of h in
+/// y = gelu(h) weight, and its sum over rows; the gradients of weight and bias.
+extern const Operation kLinearGelu, kLinearAdd, kLinearInputGeluGrad, kLinearParameterGrad;
+extern const Operation kRowLinear;  ///< no row depends on another
+
+TensorId gelu(GraphBuilder& out, TensorId x);
+extern const Operation kGelu, kGeluGrad;
+
+struct AttentionAttributes {
+  int64_t samples = 0;
+  int64_t heads = 0;
+  int64_t head_width = 0;  ///< of a head without zeros at its end; 0: it has none
+  double probability = 0;
+  int64_t site = 0;
+};
+/// Causal self-attention; with a cache of its own where a text is continued. `head_width`: of a
+/// head without zeros at its end; 0: it has none.
+TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
+                   int64_t head_width = 0);
+extern const Operation kAttention, kAttentionGrad;  ///< AttentionAttributes
+extern const Operation kCachedAttention;
+
+/// `weight` as `heads` heads behind each other, as many times wider as `shape` is larger.
+TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape);
+extern const Operation kResizeHeads;  ///< its own gradient, too
+
+struct ClassifierAttributes {
+  int64_t vocabulary = 0;  ///< real classes
+  int64_t chunk_rows = 0;
+};
+/// For a micro-batch: adds the loss of every counted target to the step's sums.
+void classifier(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary,
+                int64_t chunk_rows);
+extern const Operation kClassifier, kClassifierGrad;  ///< ClassifierAttributes
+
+/// For a chunk: logits [vocabulary] in fp32 of the last row that is a token, for the host.
+void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary);
+extern const Operation kLogits;
+
+}  // namespace zero::graph

@@ -1,0 +1,40 @@
+// Ranks: 1
+
+#include "src/run/kind_functions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+#include "tests/support/tiny_plans.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "zero/kernels/product.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::run {
+namespace {
+
+// A library may be refused memory for its code, which is then said before the first step. On a
+// thread of its own, for which nothing has been made yet.
+TEST(Prepare, MakesAllKernelsOfProductsBeforeTheFirstStep) {
+  const bool makes = std::string(kernels::product_library()).starts_with("oneDNN");
+  for (Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    plan::Request request;
+    request.compute = compute;
+    request.micro_batches = 3;
+    std::thread([&] {
+      const plan::Plan plan = testing::tiny_plan(request);
+      const std::unique_ptr<comm::Communicator> self = comm::make_self();
+      Executor executor(plan, testing::tiny_rules(compute),
+                        {nullptr, self.get(), self.get(), self.get()});
+      const int64_t made = kernels::products_made();
+      EXPECT_EQ(made > 0, makes) << name_of(compute);
+      executor.run(plan::kStep, testing::tiny_inputs(plan, 1));
+      EXPECT_EQ(kernels::products_made(), made) << name_of(compute);
+    }).join();
+  }
+}
+
+}  // namespace
+}  // namespace zero::run
