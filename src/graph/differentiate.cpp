@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "zero/graph/operations.hpp"
+#include "src/graph/ops/add.hpp"
+#include "zero/graph/operation.hpp"
 
 namespace zero::graph {
 
@@ -19,7 +20,7 @@ void GradientTape::contribute(TensorId tensor, TensorId gradient) {
   const TensorId earlier = pending;
   // Not in place: a gradient may be pending for several tensors, as both branches of a residual.
   const TensorId sum = like(tensor);
-  append({.kind = &kAdd, .inputs = {earlier, gradient}, .outputs = {sum}});
+  append(addition(earlier, gradient, sum));
   pending_[size_t(tensor)] = sum;
 }
 
@@ -33,14 +34,27 @@ TensorId GradientTape::like(TensorId tensor) {
   return TensorId(graph_.tensors.size()) - 1;
 }
 
-TensorId GradientTape::parameter_gradient(TensorId parameter) {
-  ZERO_REQUIRE(gradient(parameter) == kNone, "parameter ", graph_[parameter].name,
-               " is used twice, and this op's gradient kernel cannot add to what is there");
-  const TensorId gradient = like(parameter);
-  graph_.tensors[size_t(gradient)].role = Role::gradient;
-  graph_.tensors[size_t(gradient)].parameter = parameter;
-  pending_[size_t(parameter)] = gradient;
-  return gradient;
+TensorId GradientTape::weight_gradient(TensorId weight) {
+  const TensorId made = like(weight);
+  if (graph_[weight].role != Role::parameter || gradient(weight) != kNone) {
+    parts_.push_back({.weight = weight, .part = made});
+    return made;
+  }
+  graph_.tensors[size_t(made)].role = Role::gradient;
+  graph_.tensors[size_t(made)].parameter = weight;
+  pending_[size_t(weight)] = made;
+  return made;
+}
+
+void GradientTape::add_parts() {
+  for (const auto& [weight, part] : parts_) {
+    if (graph_[weight].role == Role::parameter) {
+      append(addition(gradient(weight), part, gradient(weight)));
+    } else {
+      contribute(weight, part);
+    }
+  }
+  parts_.clear();
 }
 
 void GradientTape::append(Op op) { graph_.ops.push_back(std::move(op)); }
@@ -52,6 +66,7 @@ void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
   ZERO_REQUIRE(op.kind->gradient != nullptr, "no gradient rule for ", op.kind->name);
   const size_t before = graph.ops.size();
   op.kind->gradient(tape, op);
+  tape.add_parts();
   for (size_t i = before; i < graph.ops.size(); ++i) {
     graph.ops[i].layer = op.layer;
     graph.ops[i].backward = true;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "tests/support/golden.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/fuse.hpp"
+#include "zero/graph/operations.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/model/gpt2.hpp"
@@ -278,6 +280,60 @@ TEST(NaiveExecutor, ComputesTheSameBitsOneKernelBehindTheOtherAsFused) {
       c.fused = true;
       EXPECT_LT(make_graph(c).ops.size(), ops);
       EXPECT_TRUE(same_bytes(gradients(c), apart)) << name_of(compute) << " " << int(policy);
+    }
+  }
+}
+
+/// Three products one behind the other, each with weights of its own or all with the first's.
+Graph three_products(bool shared) {
+  graph::GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
+  out.unit("embedding");
+  const graph::TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  const graph::TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
+  graph::TensorId x = embedding(out, table, positions), weight = graph::kNone, bias = graph::kNone;
+  for (const char* unit : {"a", "b", "c"}) {
+    out.unit(unit);
+    if (weight == graph::kNone || !shared) {
+      weight = out.parameter({.name = text(unit, ".weight"), .shape = {4, 4}});
+      bias = out.parameter({.name = text(unit, ".bias"), .shape = {4}});
+    }
+    x = linear(out, x, weight, bias);
+  }
+  classifier(out, x, table, 8, 2);
+  return differentiate(out.finish());
+}
+
+/// Gradients of the parameters, whose values are the same for the same place in their tensor.
+std::vector<std::vector<float>> gradients_of(const Graph& graph) {
+  NaiveExecutor naive(graph, 1);
+  for (const graph::TensorId ids : {graph.tokens, graph.targets}) {
+    std::ranges::copy(std::array{3, 5}, naive.values<int32_t>(ids).begin());
+  }
+  naive.values<kernels::StepInputs>(graph.step_inputs)[0] = {};
+  naive.values<kernels::StepInputs>(graph.step_inputs)[0].counted_tokens = 2;
+  naive.values<kernels::StepState>(graph.step_state)[0] = {};
+  naive.values<kernels::StepState>(graph.step_state)[0].loss_scale = 1;
+  naive.values<kernels::StepSums>(graph.step_sums)[0] = {};
+  for (const Parameter& parameter : graph.parameters) {
+    float place = 0;
+    for (float& value : naive.values<float>(parameter.tensor)) value = std::sin(++place);
+  }
+  naive.run(0);
+  std::vector<std::vector<float>> gradients;
+  for (const Parameter& parameter : graph.parameters) {
+    const std::span<const float> values = naive.values<float>(parameter.gradient);
+    gradients.emplace_back(values.begin(), values.end());
+  }
+  return gradients;
+}
+
+TEST(NaiveExecutor, AddsTheGradientsOfASharedWeightFromItsLastUseToItsFirst) {
+  const auto shared = gradients_of(three_products(true)), own = gradients_of(three_products(false));
+  ASSERT_EQ(shared.size(), 4u);
+  ASSERT_EQ(own.size(), 8u);
+  for (size_t p : {2, 3}) {  // weight and bias of the first product, then of the others
+    for (size_t i = 0; i < shared[p].size(); ++i) {
+      EXPECT_EQ(shared[p][i], (own[p + 4][i] + own[p + 2][i]) + own[p][i]);
     }
   }
 }

@@ -1,3 +1,5 @@
+#include "src/graph/ops/add.hpp"
+
 #include "src/graph/ops/shapes.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
@@ -39,11 +41,15 @@ void gradient(GradientTape& tape, const Op& op) {
 
 const Operation kAdd{.name = "add", .gradient = gradient, .call = call_typed<Add>};
 
+Op addition(TensorId a, TensorId b, TensorId y) {
+  return make_op<Add>(kAdd, {.a = a, .b = b}, {.y = y});
+}
+
 TensorId add(GraphBuilder& out, TensorId a, TensorId b, const std::string& name) {
   ZERO_REQUIRE(out[a].shape == out[b].shape, describe(out[a]), " and ", describe(out[b]),
                " cannot be added");
   const TensorId y = out.activation(name, out.compute(), out[a].shape);
-  out.add(make_op<Add>(kAdd, {.a = a, .b = b}, {.y = y}));
+  out.add(addition(a, b, y));
   return y;
 }
 

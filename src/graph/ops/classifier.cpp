@@ -76,7 +76,7 @@ void ClassifierGrad::call(Stream& stream, const OpCall& call) {
 void gradient(GradientTape& tape, const Op& op) {
   const auto in = inputs<Classifier>(op);
   const TensorId dx = tape.like(in.x);
-  const TensorId dtable = tape.parameter_gradient(in.table);
+  const TensorId dtable = tape.weight_gradient(in.table);
   tape.append(make_op<ClassifierGrad>(
       kClassifierGrad, in, {.sums = outputs<Classifier>(op).sums, .dx = dx, .dtable = dtable},
       op.attributes));

@@ -104,7 +104,7 @@ void gradient(GradientTape& tape, const Op& op) {
   ZERO_REQUIRE(dtokens != kNone, "the token table ", tape.graph()[token_table].name,
                " is not tied to the classifier: embedding_grad only adds to a gradient that the "
                "classifier has written");
-  const TensorId dpositions = tape.parameter_gradient(position_table);
+  const TensorId dpositions = tape.weight_gradient(position_table);
   tape.append(make_op<EmbeddingGrad>(
       kEmbeddingGrad, {.tokens = tokens, .dx = dx, .dtoken_table = dtokens},
       {.dtoken_table = dtokens, .dposition_table = dpositions}, op.attributes));

@@ -80,8 +80,8 @@ void gradient(GradientTape& tape, const Op& op) {
   const TensorId dy = tape.gradient(y);
   const TensorId add = tape.take(x);
   const TensorId dx = tape.like(x);
-  const TensorId dweight = tape.parameter_gradient(weight);
-  const TensorId dbias = tape.parameter_gradient(bias);
+  const TensorId dweight = tape.weight_gradient(weight);
+  const TensorId dbias = tape.weight_gradient(bias);
   tape.append(make_op<LayernormGrad>(
       kLayernormGrad, {.dy = dy, .x = x, .weight = weight, .mean = mean, .rstd = rstd, .add = add},
       {.dx = dx, .dweight = dweight, .dbias = dbias}, op.attributes));

@@ -275,23 +275,15 @@ void prepare(Stream& stream, const OpCall& call) {
   kernels::prepare_product(stream, spec, dtype, call.sums ? Dtype::f32 : dtype, bias);
 }
 
-/// The gradient of a weight or bias, which may be a parameter or made from one.
-TensorId weight_gradient(GradientTape& tape, TensorId weight) {
-  if (tape.graph()[weight].role == Role::parameter) return tape.parameter_gradient(weight);
-  const TensorId gradient = tape.like(weight);
-  tape.contribute(weight, gradient);
-  return gradient;
-}
-
 /// The weight's gradient comes first: it is the last reader of x, so the gradient of x, of equal
 /// size, can take its bytes. The other way round x, dx and dy are alive together.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [x, weight, bias] = inputs<Linear>(op);
   const TensorId dy = tape.gradient(outputs<Linear>(op).y);
   tape.append(make_op<LinearWeightGrad>(kLinearWeightGrad, {.x = x, .dy = dy},
-                                        {.dweight = weight_gradient(tape, weight)}));
+                                        {.dweight = tape.weight_gradient(weight)}));
   tape.append(
-      make_op<LinearBiasGrad>(kLinearBiasGrad, {.dy = dy}, {.dbias = weight_gradient(tape, bias)}));
+      make_op<LinearBiasGrad>(kLinearBiasGrad, {.dy = dy}, {.dbias = tape.weight_gradient(bias)}));
   if (tape.graph()[x].role != Role::activation) return;
   const TensorId dx = tape.like(x);
   tape.append(make_op<LinearInputGrad>(kLinearInputGrad, {.dy = dy, .weight = weight}, {.dx = dx}));

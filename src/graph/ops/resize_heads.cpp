@@ -37,7 +37,7 @@ void gradient(GradientTape& tape, const Op& op) {
   const TensorId dresized = tape.gradient(outputs<ResizeHeads>(op).resized);
   tape.append(make_op<ResizeHeads>(
       kResizeHeads, {.weight = dresized},
-      {.resized = tape.parameter_gradient(inputs<ResizeHeads>(op).weight)}, op.attributes));
+      {.resized = tape.weight_gradient(inputs<ResizeHeads>(op).weight)}, op.attributes));
 }
 
 }  // namespace
