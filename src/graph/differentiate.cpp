@@ -1,5 +1,6 @@
 #include "zero/graph/differentiate.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/graph/ops/add.hpp"
@@ -73,6 +74,12 @@ void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
   }
 }
 
+/// Whether the loss depends on an output of `op`.
+bool depends_on(const GradientTape& tape, const Op& op) {
+  return std::ranges::any_of(op.outputs,
+                             [&](TensorId output) { return tape.gradient(output) != kNone; });
+}
+
 }  // namespace
 
 Graph differentiate(const Graph& forward) {
@@ -84,7 +91,7 @@ Graph differentiate(const Graph& forward) {
   append_gradient(tape, graph, forward.ops.back());
   for (size_t i = forward.ops.size() - 1; i-- > 0;) {
     const Op& op = forward.ops[i];
-    if (tape.gradient(op.outputs[0]) != kNone) append_gradient(tape, graph, op);
+    if (depends_on(tape, op)) append_gradient(tape, graph, op);
   }
   for (Parameter& parameter : graph.parameters) {
     parameter.gradient = tape.gradient(parameter.tensor);

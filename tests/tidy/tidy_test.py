@@ -23,6 +23,7 @@ struct RunConfig {
   int top;
 };
 """
+KINDS = "extern const Operation kMix,\n    kMixGrad;  ///< of two\n"
 
 
 def long_function(lines):
@@ -75,6 +76,15 @@ CASES = (
     (shape.conditions, {"src/run/a.cpp": "void f() {\n#ifdef A\n#endif\n}\n"}, "src/run/a.cpp:2"),
     (shape.header_guards, {"src/run/a.hpp": "int x;\n"}, "src/run/a.hpp:1"),
     (shape.header_guards, {"src/run/a.hpp": ONCE}, None),
+    (words.operations_stay_in_their_files,
+     {words.OPERATIONS: KINDS, "src/plan/a.cpp": "\n\nbool b = op.kind == &graph::kMix;\n"},
+     "src/plan/a.cpp:3"),
+    (words.operations_stay_in_their_files,
+     {words.OPERATIONS: KINDS, "src/graph/fuse.cpp": "bool b = op.kind == &kMixGrad;\n"},
+     "src/graph/fuse.cpp:1"),
+    (words.operations_stay_in_their_files,
+     {words.OPERATIONS: KINDS, "src/graph/ops/mix.cpp": "const Operation kMix{};\n",
+      "src/plan/a.cpp": "// kMix\nint kMixer = 3;\n", "tests/run/a_test.cpp": "&kMix;\n"}, None),
     (mirrors.tests_have_headers, {"tests/run/a_test.cpp": ""}, "tests/run/a_test.cpp:1"),
     (mirrors.tests_have_headers, {"tests/io/aio/a_test.cpp": "",
                                   "include/zero/io/aio/a.hpp": ONCE}, None),

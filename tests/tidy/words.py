@@ -70,4 +70,25 @@ def forbidden_words(sources):
                     yield source.path, number, f"'{found[0].strip()}': {word.why}"
 
 
-RULES = (forbidden_words,)
+OPERATIONS = "include/zero/graph/operations.hpp"
+KINDS = re.compile(r"extern const Operation ([^;]+);")
+
+
+def operations_stay_in_their_files(sources):
+    """What tells kinds of ops apart is a property of the operation, so no other file names one."""
+    by_path = {source.path: source for source in sources}
+    if OPERATIONS not in by_path:
+        return
+    kinds = re.findall(r"\w+", " ".join(KINDS.findall(by_path[OPERATIONS].code)))
+    names = re.compile(r"\b(" + "|".join(kinds) + r")\b")
+    for source in sources:
+        own = source.path == OPERATIONS or source.path.startswith("src/graph/ops/")
+        if own or not product(source):
+            continue
+        for number, line in enumerate(source.code.splitlines(), 1):
+            found = names.search(line)
+            if found:
+                yield source.path, number, f"'{found[0]}': say it by a member of graph::Operation"
+
+
+RULES = (forbidden_words, operations_stay_in_their_files)
