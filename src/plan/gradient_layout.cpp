@@ -31,8 +31,8 @@ std::vector<bool> summed_by_their_op(const graph::Graph& graph) {
     for (graph::TensorId output : op.outputs) {
       if (graph[output].role != graph::Role::gradient) continue;
       const size_t parameter = size_t(parameter_of[size_t(graph[output].parameter)]);
-      summed[parameter] = op.kind->sums && output == op.outputs.front();
-      if (++writers[parameter] > 1) summed[parameter] = false;
+      const bool alone = writers[parameter]++ == 0;
+      summed[parameter] = alone && op.kind->sums && output == op.outputs.front();
     }
   }
   return summed;

@@ -1,0 +1,196 @@
+// Ranks: 1
+
+#include "zero/graph/operations.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/support/tiny_graph.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/fuse.hpp"
+#include "zero/kernels/step_state.hpp"
+#include "zero/plan/plan.hpp"
+#include "zero/run/naive.hpp"
+
+namespace zero::graph {
+namespace {
+
+// An operation that no file of the program knows: y = max(x, 0)^2.
+
+struct SquaredRelu {
+  template <class S>
+  struct In {
+    S x;
+  };
+  template <class S>
+  struct Out {
+    S y;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    stream.wait();
+    const T* const x = inputs<SquaredRelu>(call).x;
+    T* const y = outputs<SquaredRelu>(call).y;
+    for (int64_t i = 0; i < (*call.graph)[call.op->inputs[0]].shape.numel(); ++i) {
+      const float value = std::max(float(x[i]), 0.0f);
+      y[i] = T(value * value);
+    }
+  }
+};
+
+struct SquaredReluGrad {
+  template <class S>
+  struct In {
+    S x, dy;
+  };
+  template <class S>
+  struct Out {
+    S dx;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    stream.wait();
+    const auto in = inputs<SquaredReluGrad>(call);
+    const T *const x = in.x, *const dy = in.dy;
+    T* const dx = outputs<SquaredReluGrad>(call).dx;
+    for (int64_t i = 0; i < (*call.graph)[call.op->inputs[0]].shape.numel(); ++i) {
+      dx[i] = T(2 * std::max(float(x[i]), 0.0f) * float(dy[i]));
+    }
+  }
+};
+
+const Operation kSquaredReluGrad{.name = "squared_relu_grad", .call = call_typed<SquaredReluGrad>};
+
+void gradient(GradientTape& tape, const Op& op) {
+  const TensorId x = inputs<SquaredRelu>(op).x;
+  const TensorId dx = tape.like(x);
+  const TensorId dy = tape.gradient(outputs<SquaredRelu>(op).y);
+  tape.append(make_op<SquaredReluGrad>(kSquaredReluGrad, {.x = x, .dy = dy}, {.dx = dx}));
+  tape.contribute(x, dx);
+}
+
+const Operation kSquaredRelu{.name = "squared_relu",
+                             .gradient = gradient,
+                             .repeated_from = Recompute::selective,
+                             .call = call_typed<SquaredRelu>};
+
+TensorId squared_relu(GraphBuilder& out, TensorId x) {
+  const TensorId y = out.activation("squared(" + out[x].name + ")", out.compute(), out[x].shape);
+  out.add(make_op<SquaredRelu>(kSquaredRelu, {.x = x}, {.y = y}));
+  return y;
+}
+
+/// Three blocks, each with a norm of its own, and one product that they share, in a unit of its
+/// own.
+Graph forward(Dtype compute = Dtype::f32) {
+  GraphBuilder out({.samples = 1, .length = 8}, compute);
+  out.unit("embedding");
+  const TensorId table = out.parameter({.name = "table", .shape = {64, 16}, .padding_rows = 3});
+  TensorId x = embedding(out, table, out.parameter({.name = "places", .shape = {8, 16}}));
+  out.unit("shared");
+  const TensorId weight =
+      out.parameter({.name = "shared.weight", .shape = {16, 16}, .deviation = 0.2f});
+  const TensorId bias = out.parameter({.name = "shared.bias", .shape = {16}});
+  for (const std::string name : {"a", "b", "c"}) {
+    out.block(name);
+    const TensorId scale = out.parameter({.name = name + ".scale", .shape = {16}});
+    const TensorId shift = out.parameter({.name = name + ".shift", .shape = {16}});
+    const TensorId normed = layernorm(out, x, scale, shift, 1e-5f);
+    const TensorId bent = squared_relu(out, linear(out, normed, weight, bias));
+    x = dropout_add(out, bent, x, 0, name);
+  }
+  out.unit("embedding");
+  classifier(out, x, table, 61, 8);
+  return out.finish();
+}
+
+TEST(OwnOperation, IsDifferentiatedAndRepeatedLikeAnyOther) {
+  const Graph graph = differentiate(forward());
+  const Graph again = recompute(graph, std::vector(3, Recompute::selective));
+  EXPECT_EQ(std::ranges::count(graph.ops, &kSquaredReluGrad, &Op::kind), 3);
+  EXPECT_EQ(std::ranges::count(again.ops, &kLayernorm, &Op::kind), 2 * 3);
+  for (const Op& op : again.ops) {
+    if (op.kind == &kSquaredReluGrad) EXPECT_FALSE(again[op.inputs[0]].name.ends_with("again"));
+  }
+  EXPECT_THAT(kinds(fuse(graph)), ::testing::HasSubstr("linear squared_relu dropout_add"));
+}
+
+TEST(OwnOperation, GivesItsGradientInTheNaiveRun) {
+  GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {3, 2}});
+  const TensorId places = out.parameter({.name = "places", .shape = {2, 2}});
+  classifier(out, squared_relu(out, embedding(out, table, places)), table, 3, 2);
+  const Graph graph = differentiate(out.finish());
+  run::NaiveExecutor naive(graph, 1);
+  std::ranges::copy(std::array{0, 1}, naive.values<int32_t>(graph.tokens).begin());
+  std::ranges::copy(std::array{2, 2}, naive.values<int32_t>(graph.targets).begin());
+  naive.values<kernels::StepInputs>(graph.step_inputs)[0] = {};
+  naive.values<kernels::StepInputs>(graph.step_inputs)[0].counted_tokens = 2;
+  naive.values<kernels::StepState>(graph.step_state)[0] = {};
+  naive.values<kernels::StepState>(graph.step_state)[0].loss_scale = 1;
+  naive.values<kernels::StepSums>(graph.step_sums)[0] = {};
+  std::ranges::copy(std::array{1.0f, -1.0f, 2.0f, -3.0f, 1.0f, 1.0f},
+                    naive.values<float>(table).begin());
+  std::ranges::copy(std::array{0.5f, 0.0f, 0.0f, 4.0f}, naive.values<float>(places).begin());
+  naive.run(0);
+  const Op& bend = first(graph, &kSquaredRelu);
+  EXPECT_THAT(naive.values<float>(bend.outputs[0]), ::testing::ElementsAre(2.25f, 0, 4, 1));
+  const Op& slope = first(graph, &kSquaredReluGrad);
+  const std::span<const float> dy = naive.values<float>(slope.inputs[1]);
+  EXPECT_NE(dy[0], 0);
+  EXPECT_THAT(naive.values<float>(slope.outputs[0]),
+              ::testing::ElementsAre(3 * dy[0], 0, 4 * dy[2], 2 * dy[3]));
+}
+
+/// The states after some steps of four micro-batches.
+std::vector<std::byte> trained(plan::Request request, Recompute policy, int steps = 2) {
+  request.micro_batches = 4 / request.ranks;
+  Graph graph = recompute(differentiate(forward(request.compute)), std::vector(3, policy));
+  if (request.sums_in_products) graph = fuse(graph);
+  const plan::Plan plan = plan::compile(request, graph, {});
+  zero::testing::ThreadRanks machine(plan, zero::testing::tiny_rules(request.compute));
+  return zero::testing::train(machine, plan, steps).state;
+}
+
+TEST(OwnOperation, TrainsWithAWeightOfThreeUnitsToTheSameBytesAtEveryStage) {
+  plan::Request request;
+  request.reproducible = true;
+  for (Dtype compute : {Dtype::f32, Dtype::bf16}) {
+    request.compute = compute;
+    request.stage = 0, request.ranks = 1;
+    const std::vector<std::byte> expected = trained(request, Recompute::none);
+    EXPECT_NE(trained(request, Recompute::none, 1), expected) << "nothing was learnt";
+    for (int stage : {0, 1, 2, 3}) {
+      for (int ranks : {1, 2, 4}) {
+        request.stage = stage, request.ranks = ranks;
+        const Recompute policy = ranks == 2 ? Recompute::full : Recompute::none;
+        EXPECT_EQ(trained(request, policy), expected)
+            << "stage " << stage << " on " << ranks << " ranks in " << name_of(compute);
+      }
+    }
+  }
+}
+
+TEST(OwnOperation, LeavesASharedWeightOutOfTheSumsThatProductsAddTo) {
+  plan::Request request;
+  request.ranks = 2;
+  request.stage = 0;
+  const std::vector<std::byte> apart = trained(request, Recompute::selective);
+  request.sums_in_products = true;
+  for (int stage : {0, 1}) {
+    request.stage = stage;
+    EXPECT_EQ(trained(request, Recompute::selective), apart) << "stage " << stage;
+  }
+}
+
+}  // namespace
+}  // namespace zero::graph
