@@ -30,19 +30,19 @@ DataSets open_synthetic(const DataOptions& options) {
   const int64_t tokens = samples * (options.sequence_length + 1);
   sets.train_source = std::make_unique<SyntheticTokens>(options.seed, tokens, options.vocab_size);
   sets.train.emplace(*sets.train_source,
-                     Dataset::Options{.tokens = tokens,
-                                      .sequence_length = options.sequence_length,
-                                      .shuffle_seed = options.seed});
+                     TokenWindows::Options{.tokens = tokens,
+                                           .sequence_length = options.sequence_length,
+                                           .shuffle_seed = options.seed});
   sets.synthetic = true;
   return sets;
 }
 
-Dataset validation_of(const TokenSource& source, int64_t first, const DataOptions& options) {
-  return Dataset(source, {.first_token = first,
-                          .tokens = source.tokens() - first,
-                          .sequence_length = options.sequence_length,
-                          .max_samples = options.max_validation_samples,
-                          .keep_tail = true});
+TokenWindows validation_of(const TokenSource& source, int64_t first, const DataOptions& options) {
+  return TokenWindows(source, {.first_token = first,
+                               .tokens = source.tokens() - first,
+                               .sequence_length = options.sequence_length,
+                               .max_samples = options.max_validation_samples,
+                               .keep_tail = true});
 }
 
 /// Where validation begins: at least one sample is left on either side.
@@ -87,10 +87,10 @@ DataSets open_data(const DataOptions& options) {
   if (tokens < window) refuse_short(options.train, tokens, window);
   const int64_t trained = split(options, tokens / window);
   sets.train.emplace(*sets.train_source,
-                     Dataset::Options{.tokens = trained * window,
-                                      .sequence_length = options.sequence_length,
-                                      .max_samples = options.max_train_samples,
-                                      .shuffle_seed = options.seed});
+                     TokenWindows::Options{.tokens = trained * window,
+                                           .sequence_length = options.sequence_length,
+                                           .max_samples = options.max_train_samples,
+                                           .shuffle_seed = options.seed});
   if (!options.validation.empty()) {
     sets.validation_source = open_file(options.validation, options);
     if (sets.validation_source->tokens() < 2) refuse_short(options.validation, 1, 2);

@@ -71,7 +71,7 @@ class View {
   double epochs() const {
     return double(consumed(config_.run.steps + 1)) / double(train().samples());
   }
-  const Dataset& train() const { return *data_.train; }
+  const TokenWindows& train() const { return *data_.train; }
 
   const CommandLine& line_;
   RunConfig config_;
@@ -162,7 +162,7 @@ std::string View::summary() const {
   return out;
 }
 
-Json source_json(const std::string& path, const TokenSource& source, const Dataset& set) {
+Json source_json(const std::string& path, const TokenSource& source, const TokenWindows& set) {
   return {{"file", path},
           {"format", source.format()},
           {"tokens", source.tokens()},

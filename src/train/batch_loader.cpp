@@ -19,7 +19,7 @@ void fill_inputs(Engine& engine, const BatchPlaces& places, const Fill& fill) {
 
 }  // namespace
 
-void read_samples(const Dataset& data, int64_t first, int64_t samples,
+void read_samples(const TokenWindows& data, int64_t first, int64_t samples,
                   const BatchBuffers& buffers) {
   const size_t length = size_t(data.sequence_length());
   for (int64_t i = 0; i < samples; ++i) {
@@ -60,8 +60,8 @@ void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
       });
 }
 
-void load_samples(Engine& engine, const BatchPlaces& places, const Dataset& data, int64_t first,
-                  int64_t samples) {
+void load_samples(Engine& engine, const BatchPlaces& places, const TokenWindows& data,
+                  int64_t first, int64_t samples) {
   fill_inputs(engine, places, [&](const BatchBuffers& all) {
     read_samples(data, first, samples, {.tokens = all.tokens, .targets = all.targets});
   });

@@ -6,7 +6,7 @@
 
 namespace zero::train {
 
-Evaluation evaluate(Engine& engine, const Dataset& validation, int rank,
+Evaluation evaluate(Engine& engine, const TokenWindows& validation, int rank,
                     const kernels::StepInputs& inputs) {
   const plan::Plan& plan = engine.plan();
   const int64_t micro = plan.graphs[1].samples;

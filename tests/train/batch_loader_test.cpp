@@ -44,7 +44,7 @@ class Counting : public TokenSource {
 /// One launch: so many steps after `done` with samples of one token, on two ranks. Adds the samples
 /// in the order of their micro-batches; returns what the launch leaves behind.
 DataCursor take_steps(const DataCursor& done, int64_t steps, const BatchSizes& batch,
-                      const Dataset& data, std::vector<int32_t>& drawn) {
+                      const TokenWindows& data, std::vector<int32_t>& drawn) {
   const BatchLoader loader{.data = data, .batch = batch, .seed = 1, .done = done};
   int64_t step = done.steps;
   while (step < done.steps + steps) {
@@ -61,7 +61,8 @@ DataCursor take_steps(const DataCursor& done, int64_t steps, const BatchSizes& b
 
 TEST(BatchLoader, SamplesFollowOnWhereTheBatchChangesWithNoneSkippedOrRepeated) {
   const Counting source;
-  const Dataset data(source, {.tokens = 200, .sequence_length = 1});  // sample i begins with 2 i
+  const TokenWindows data(source,
+                          {.tokens = 200, .sequence_length = 1});  // sample i begins with 2 i
   std::vector<int32_t> drawn;
   DataCursor done = take_steps({}, 3, {.train = 8, .micro = 2, .accumulation = 2}, data, drawn);
   EXPECT_EQ(done, (DataCursor{.steps = 3, .samples = 24}));
@@ -75,7 +76,7 @@ TEST(BatchLoader, SamplesFollowOnWhereTheBatchChangesWithNoneSkippedOrRepeated) 
 
 TEST(BatchLoader, HasInputsForABodyThatDrawsNothingAfterAStepOfASmallerBatch) {
   const Counting source;
-  const Dataset data(source, {.tokens = 200, .sequence_length = 1});
+  const TokenWindows data(source, {.tokens = 200, .sequence_length = 1});
   const BatchSizes batch{.train = 16, .micro = 4, .accumulation = 2};
   const BatchLoader loader{.data = data, .batch = batch, .seed = 1, .done = {1, 4}};
   EXPECT_EQ(loader.inputs(1).first_sample, 0);

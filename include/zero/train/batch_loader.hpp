@@ -4,7 +4,7 @@
 #include <span>
 
 #include "zero/config/steps.hpp"
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/token_windows.hpp"
 #include "zero/train/engine.hpp"
 
 namespace zero::train {
@@ -15,7 +15,8 @@ struct BatchBuffers {
 };
 
 /// Reads the samples at positions [first, first + samples).
-void read_samples(const Dataset& data, int64_t first, int64_t samples, const BatchBuffers& buffers);
+void read_samples(const TokenWindows& data, int64_t first, int64_t samples,
+                  const BatchBuffers& buffers);
 
 /// Places in a plan of the tokens and targets of one micro-batch.
 struct BatchPlaces {
@@ -23,8 +24,8 @@ struct BatchPlaces {
 };
 
 /// The same into the buffers of an engine's plan, wherever they lie.
-void load_samples(Engine& engine, const BatchPlaces& places, const Dataset& data, int64_t first,
-                  int64_t samples);
+void load_samples(Engine& engine, const BatchPlaces& places, const TokenWindows& data,
+                  int64_t first, int64_t samples);
 
 /// The position in the data of the first sample of micro-batch `micro_batch` of a rank, in a step
 /// before which so many were consumed: it is number micro_batch x ranks + rank of the step's
@@ -35,7 +36,7 @@ int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int
 /// The step inputs of attempt `step`, and this rank's samples of it into the plan's token
 /// buffers: steps after `done` draw the samples that follow on those which it has consumed.
 struct BatchLoader {
-  const Dataset& data;
+  const TokenWindows& data;
   const BatchSizes& batch;
   uint64_t seed;
   DataCursor done = {};

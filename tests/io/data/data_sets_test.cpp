@@ -38,7 +38,7 @@ std::string error_of(const DataOptions& options) {
 }
 
 /// Adds to `seen` how often each byte is an input token or the last target of a sample.
-void count_bytes(const Dataset& data, std::vector<int>& seen) {
+void count_bytes(const TokenWindows& data, std::vector<int>& seen) {
   const size_t width = size_t(data.sequence_length());
   std::vector<int32_t> tokens(width), targets(width);
   for (int64_t i = 0; i < data.samples(); ++i) {

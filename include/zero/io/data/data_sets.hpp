@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/token_windows.hpp"
 
 namespace zero {
 
 /// What a run trains and evaluates on. Owns the sources that the sets view.
 struct DataSets {
   std::unique_ptr<TokenSource> train_source, validation_source;
-  std::optional<Dataset> train;       ///< shuffled
-  std::optional<Dataset> validation;  ///< in order, with its tail; none if not asked for
+  std::optional<TokenWindows> train;       ///< shuffled
+  std::optional<TokenWindows> validation;  ///< in order, with its tail; none if not asked for
   bool synthetic = false;
 
   /// Reads all sources once and combines their fingerprints. Throws as TokenSource::fingerprint.

@@ -12,7 +12,7 @@ namespace zero {
 /// A range of a source, cut into samples: windows of sequence_length + 1 tokens that do not
 /// overlap, each predicting its last sequence_length tokens. Views the source, which must outlive
 /// it.
-class Dataset {
+class TokenWindows {
  public:
   static constexpr int32_t kNotCounted = -1;  ///< a target that the loss leaves out
 
@@ -24,7 +24,7 @@ class Dataset {
     bool keep_tail = false;       ///< a shorter last window of 2 tokens or more is a sample too
     std::optional<uint64_t> shuffle_seed = {};  ///< none: in the order of the source, once
   };
-  Dataset(const TokenSource& source, const Options& options);
+  TokenWindows(const TokenSource& source, const Options& options);
 
   int64_t samples() const { return samples_; }
   int64_t sequence_length() const { return options_.sequence_length; }

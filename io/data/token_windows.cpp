@@ -1,4 +1,4 @@
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/token_windows.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace zero {
 
-Dataset::Dataset(const TokenSource& source, const Options& options)
+TokenWindows::TokenWindows(const TokenSource& source, const Options& options)
     : source_(&source), options_(options) {
   const int64_t window = options.sequence_length + 1, tail = options.tokens % window;
   ZERO_REQUIRE(options.sequence_length >= 1 && options.first_token >= 0 &&
@@ -19,18 +19,19 @@ Dataset::Dataset(const TokenSource& source, const Options& options)
   if (options.shuffle_seed) order_.emplace(*options.shuffle_seed, samples_);
 }
 
-int64_t Dataset::sample_at(int64_t position) const {
+int64_t TokenWindows::sample_at(int64_t position) const {
   return order_ ? order_->sample(position) : position;
 }
 
 /// Tokens of a sample, at most sequence_length + 1; 0 of one after the end.
-int64_t Dataset::length_of(int64_t sample) const {
+int64_t TokenWindows::length_of(int64_t sample) const {
   if (sample >= samples_) return 0;
   const int64_t window = options_.sequence_length + 1;
   return std::min(window, options_.tokens - sample * window);
 }
 
-void Dataset::read(int64_t position, std::span<int32_t> tokens, std::span<int32_t> targets) const {
+void TokenWindows::read(int64_t position, std::span<int32_t> tokens,
+                        std::span<int32_t> targets) const {
   const size_t width = size_t(options_.sequence_length);
   ZERO_REQUIRE(tokens.size() == width && targets.size() == width, tokens.size(), " tokens and ",
                targets.size(), " targets for a sequence of ", width);
@@ -46,7 +47,7 @@ void Dataset::read(int64_t position, std::span<int32_t> tokens, std::span<int32_
   std::fill(targets.begin() + ptrdiff_t(inputs), targets.end(), kNotCounted);
 }
 
-int64_t Dataset::counted(int64_t position, int64_t count) const {
+int64_t TokenWindows::counted(int64_t position, int64_t count) const {
   int64_t sum = 0;
   for (int64_t i = 0; i < count; ++i) {
     sum += std::max<int64_t>(length_of(sample_at(position + i)) - 1, 0);

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/token_windows.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,16 +37,16 @@ struct Sample {
   std::vector<int32_t> tokens, targets;
 };
 
-Sample sample_of(const Dataset& data, int64_t position) {
+Sample sample_of(const TokenWindows& data, int64_t position) {
   const size_t width = size_t(data.sequence_length());
   Sample sample{std::vector<int32_t>(width, 77), std::vector<int32_t>(width, 77)};
   data.read(position, sample.tokens, sample.targets);
   return sample;
 }
 
-TEST(Dataset, CutsWindowsThatDoNotOverlapAndPredictTheNextToken) {
+TEST(TokenWindows, CutsWindowsThatDoNotOverlapAndPredictTheNextToken) {
   const Counting source(11);
-  const Dataset data(source, {.tokens = 11, .sequence_length = 3});
+  const TokenWindows data(source, {.tokens = 11, .sequence_length = 3});
   EXPECT_EQ(data.samples(), 2);  // 3 tokens are left over
   EXPECT_THAT(sample_of(data, 0).tokens, ElementsAre(100, 101, 102));
   EXPECT_THAT(sample_of(data, 0).targets, ElementsAre(101, 102, 103));
@@ -54,31 +54,32 @@ TEST(Dataset, CutsWindowsThatDoNotOverlapAndPredictTheNextToken) {
   EXPECT_THAT(sample_of(data, 1).targets, ElementsAre(105, 106, 107));
 }
 
-TEST(Dataset, PadsTheTailWithTargetsThatDoNotCount) {
+TEST(TokenWindows, PadsTheTailWithTargetsThatDoNotCount) {
   const Counting source(11);
-  const Dataset data(source, {.tokens = 11, .sequence_length = 3, .keep_tail = true});
+  const TokenWindows data(source, {.tokens = 11, .sequence_length = 3, .keep_tail = true});
   EXPECT_EQ(data.samples(), 3);
   EXPECT_THAT(sample_of(data, 2).tokens, ElementsAre(108, 109, 0));
   EXPECT_THAT(sample_of(data, 2).targets, ElementsAre(109, 110, -1));
   EXPECT_EQ(data.counted(0, 3), 3 + 3 + 2);
 }
 
-TEST(Dataset, HasNoTailOfOneToken) {
+TEST(TokenWindows, HasNoTailOfOneToken) {
   const Counting source(9);
-  EXPECT_EQ(Dataset(source, {.tokens = 9, .sequence_length = 3, .keep_tail = true}).samples(), 2);
+  EXPECT_EQ(TokenWindows(source, {.tokens = 9, .sequence_length = 3, .keep_tail = true}).samples(),
+            2);
 }
 
-TEST(Dataset, IsMissingAfterItsEndUnlessShuffled) {
+TEST(TokenWindows, IsMissingAfterItsEndUnlessShuffled) {
   const Counting source(8);
-  const Dataset data(source, {.tokens = 8, .sequence_length = 3});
+  const TokenWindows data(source, {.tokens = 8, .sequence_length = 3});
   EXPECT_THAT(sample_of(data, 2).tokens, ElementsAre(0, 0, 0));
   EXPECT_THAT(sample_of(data, 2).targets, ElementsAre(-1, -1, -1));
   EXPECT_EQ(data.counted(1, 5), 3);
 }
 
-TEST(Dataset, ShuffledVisitsEachSampleOnceAnEpochForEver) {
+TEST(TokenWindows, ShuffledVisitsEachSampleOnceAnEpochForEver) {
   const Counting source(40);
-  const Dataset data(source, {.tokens = 40, .sequence_length = 3, .shuffle_seed = 5});
+  const TokenWindows data(source, {.tokens = 40, .sequence_length = 3, .shuffle_seed = 5});
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     std::set<int32_t> firsts;
     for (int64_t i = 0; i < 10; ++i) firsts.insert(sample_of(data, epoch * 10 + i).tokens[0]);
@@ -87,10 +88,10 @@ TEST(Dataset, ShuffledVisitsEachSampleOnceAnEpochForEver) {
   EXPECT_EQ(data.counted(1000, 7), 21);
 }
 
-TEST(Dataset, CountsTheTailWhereTheShuffleHasPutIt) {
+TEST(TokenWindows, CountsTheTailWhereTheShuffleHasPutIt) {
   const Counting source(11);
-  const Dataset data(source,
-                     {.tokens = 11, .sequence_length = 3, .keep_tail = true, .shuffle_seed = 5});
+  const TokenWindows data(
+      source, {.tokens = 11, .sequence_length = 3, .keep_tail = true, .shuffle_seed = 5});
   for (int64_t position = 0; position < 9; ++position) {
     int64_t counted = 0;
     for (const int32_t target : sample_of(data, position).targets) counted += target >= 0;
@@ -99,19 +100,19 @@ TEST(Dataset, CountsTheTailWhereTheShuffleHasPutIt) {
   EXPECT_EQ(data.counted(3, 3), 8);
 }
 
-TEST(Dataset, KeepsToItsRangeAndItsMaximum) {
+TEST(TokenWindows, KeepsToItsRangeAndItsMaximum) {
   const Counting source(40);
-  const Dataset data(source,
-                     {.first_token = 8, .tokens = 30, .sequence_length = 3, .max_samples = 2});
+  const TokenWindows data(source,
+                          {.first_token = 8, .tokens = 30, .sequence_length = 3, .max_samples = 2});
   EXPECT_EQ(data.samples(), 2);
   EXPECT_THAT(sample_of(data, 0).tokens, ElementsAre(108, 109, 110));
 }
 
-TEST(Dataset, RefusesARangeOutsideItsSourceAndSpansOfAnotherLength) {
+TEST(TokenWindows, RefusesARangeOutsideItsSourceAndSpansOfAnotherLength) {
   const Counting source(8);
-  EXPECT_THROW(Dataset(source, {.tokens = 9, .sequence_length = 3}), Error);
-  EXPECT_THROW(Dataset(source, {.tokens = 3, .sequence_length = 3}), Error);
-  const Dataset data(source, {.tokens = 8, .sequence_length = 3});
+  EXPECT_THROW(TokenWindows(source, {.tokens = 9, .sequence_length = 3}), Error);
+  EXPECT_THROW(TokenWindows(source, {.tokens = 3, .sequence_length = 3}), Error);
+  const TokenWindows data(source, {.tokens = 8, .sequence_length = 3});
   std::vector<int32_t> three(3), four(4);
   EXPECT_THROW(data.read(0, three, four), Error);
 }
