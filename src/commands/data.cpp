@@ -65,13 +65,12 @@ class View {
  private:
   void show_micro_batch(int64_t step, int64_t micro_batch, int rank) const;
   void show_sample(const Place& place) const;
-  std::vector<int32_t> window(int64_t position) const;
   /// Samples consumed before a step.
   int64_t consumed(int64_t step) const { return cursor_before(step, done_, batch_.train).samples; }
   double epochs() const {
     return double(consumed(config_.run.steps + 1)) / double(train().samples());
   }
-  const TokenWindows& train() const { return *data_.train; }
+  const Dataset& train() const { return *data_.train; }
 
   const CommandLine& line_;
   RunConfig config_;
@@ -91,7 +90,7 @@ ConfigInput read_input(const CommandLine& line) {
 }
 
 /// Bytes are all that "bytes" can decode.
-std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const TokenSource& source) {
+std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSource& source) {
   if (config.data.tokenizer == "bytes" && source.vocab_size() > 256) {
     refuse(Exit::kUsage, "command line: --decode: data.tokenizer = \"bytes\" knows 256 tokens, ",
            config.data.train, " may have ", source.vocab_size(),
@@ -121,7 +120,7 @@ View::View(const CommandLine& line) : line_(line) {
   std::string warning;
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
-    data_ = open_data(train::data_options(config_));
+    data_ = train::open_data(config_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });
   if (!warning.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
@@ -129,8 +128,8 @@ View::View(const CommandLine& line) : line_(line) {
   if (line.decode) tokenizer_ = tokenizer_of(config_, *data_.train_source);
 }
 
-std::string source_text(const std::string& path, const TokenSource& source) {
-  return text(path, ": ", source.format(), "; ", counted(source.tokens(), "token"));
+std::string source_text(const std::string& path, const DataSource& source) {
+  return text(path, ": ", source.format(), "; ", counted(source.items(), source.item()));
 }
 
 std::string fingerprint_text(uint64_t fingerprint) {
@@ -142,8 +141,7 @@ std::string fingerprint_text(uint64_t fingerprint) {
 std::string View::summary() const {
   const DataConfig& data = config_.data;
   std::string out = text("train        ", source_text(data.train, *data_.train_source), "\n");
-  out += text("             ", counted(train().samples(), "sample"), " of ",
-              train().sequence_length(), " + 1 tokens\n");
+  out += text("             ", counted(train().samples(), "sample"), " of ", train().form(), "\n");
   if (data_.validation) {
     const std::string from = data_.validation_source
                                  ? source_text(data.validation, *data_.validation_source)
@@ -156,16 +154,16 @@ std::string View::summary() const {
   out += text("fingerprint  ", fingerprint_text(fingerprint_), "\n");
   out += text("step         ", counted(batch_.train, "sample"), " = ", batch_.micro, " x ",
               batch_.accumulation, " x ", counted(line_.ranks, "rank"), ", ",
-              counted(batch_.train * train().sequence_length(), "token"), "\n");
+              counted(batch_.train * data.sequence_length, "token"), "\n");
   out += text("run          ", counted(config_.run.steps, "step"), " = ", epochs(),
               epochs() == 1 ? " epoch\n" : " epochs\n");
   return out;
 }
 
-Json source_json(const std::string& path, const TokenSource& source, const TokenWindows& set) {
+Json source_json(const std::string& path, const DataSource& source, const Dataset& set) {
   return {{"file", path},
           {"format", source.format()},
-          {"tokens", source.tokens()},
+          {text(source.item(), "s"), source.items()},
           {"vocab_size", source.vocab_size()},
           {"samples", set.samples()}};
 }
@@ -180,7 +178,7 @@ Json View::summary_json() const {
                     own ? *data_.validation_source : *data_.train_source, *data_.validation);
   }
   out["model_vocab_size"] = model::data_form(model::architecture_of(config_)).vocabulary;
-  out["sequence_length"] = train().sequence_length();
+  out["sequence_length"] = data.sequence_length;
   out["fingerprint"] = fingerprint_text(fingerprint_);
   out["ranks"] = line_.ranks;
   out["train_batch_size"] = batch_.train;
@@ -211,16 +209,6 @@ void View::show_micro_batch(int64_t step, int64_t micro_batch, int rank) const {
   }
 }
 
-/// The tokens of a sample with the last target behind them.
-std::vector<int32_t> View::window(int64_t position) const {
-  const size_t length = size_t(train().sequence_length());
-  std::vector<int32_t> tokens(length + 1), targets(length);
-  train::read_samples(train(), position, 1,
-                      {.tokens = std::span(tokens).first(length), .targets = targets});
-  tokens.back() = targets.back();
-  return tokens;
-}
-
 std::string ends_of(const std::vector<int32_t>& tokens) {
   std::string out;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -232,24 +220,30 @@ std::string ends_of(const std::vector<int32_t>& tokens) {
 }
 
 void View::show_sample(const Place& place) const {
-  const std::vector<int32_t> tokens = window(place.position);
+  const std::vector<ShownIds> columns = train().shown(place.position);
   const int64_t sample = train().sample_at(place.position);
   const int64_t epoch = place.position / train().samples() + 1;
   if (line_.json) {
     Json json = {{"step", place.step}, {"micro_batch", place.micro_batch},
                  {"rank", place.rank}, {"position", place.position},
-                 {"epoch", epoch},     {"sample", sample},
-                 {"tokens", tokens}};
-    if (tokenizer_) json["text"] = tokenizer_->decode(tokens);
+                 {"epoch", epoch},     {"sample", sample}};
+    for (const ShownIds& column : columns) {
+      json[column.name] = column.ids;
+      const std::string key = columns.size() > 1 ? column.name + "_text" : "text";
+      if (tokenizer_ && column.is_text) json[key] = tokenizer_->decode(column.ids);
+    }
     std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
     return;
   }
   std::printf("step %lld  micro-batch %lld  rank %d  position %lld  epoch %lld  sample %lld\n",
               (long long)place.step, (long long)place.micro_batch, place.rank,
               (long long)place.position, (long long)epoch, (long long)sample);
-  std::printf("   %s\n", ends_of(tokens).c_str());
-  if (tokenizer_)
-    std::printf("    %s\n", escaped_text(tokenizer_->decode(tokens), kTextWidth).c_str());
+  for (const ShownIds& column : columns) {
+    const std::string name = columns.size() > 1 ? " " + column.name : "";
+    std::printf("   %s%s\n", name.c_str(), ends_of(column.ids).c_str());
+    if (tokenizer_ && column.is_text)
+      std::printf("    %s\n", escaped_text(tokenizer_->decode(column.ids), kTextWidth).c_str());
+  }
 }
 
 }  // namespace

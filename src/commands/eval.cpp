@@ -75,7 +75,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     // 2. The plan, of which only the evaluation runs, and the data.
     session.together([&] {
       model.build = train::build(model.config, {session.ranks(), session.threads()});
-      model.data = open_data(train::data_options(model.config));
+      model.data = train::open_data(model.config);
     });
     train::require_same(session, "the plan", text(model.build.plan.hash()));
     // 3. The weights, and their loss.

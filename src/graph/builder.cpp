@@ -10,16 +10,15 @@ namespace zero::graph {
 GraphBuilder::GraphBuilder(const MicroBatch& micro, Dtype compute) : compute_(compute) {
   ZERO_REQUIRE(micro.samples > 0 && micro.length > 0, "micro-batch of ", micro.samples,
                " samples of ", micro.length, " tokens: both must be at least 1");
-  const Shape rows{micro.samples * micro.length};
   graph_.samples = micro.samples;
   graph_.length = micro.length;
-  graph_.tokens = lasting("tokens", Dtype::i32, rows, Role::input);
-  graph_.targets = lasting("targets", Dtype::i32, rows, Role::input);
-  graph_.step_inputs =
-      lasting("step inputs", Dtype::u8, {int64_t(sizeof(kernels::StepInputs))}, Role::input);
+  graph_.step_inputs = add_input(
+      {.name = "step inputs", .dtype = Dtype::u8, .shape = {int64_t(sizeof(kernels::StepInputs))}},
+      FilledBy::step, 0);
   graph_.step_state =
       lasting("step state", Dtype::u8, {int64_t(sizeof(kernels::StepState))}, Role::state);
   graph_.step_sums = lasting("step sums", Dtype::i64, {kernels::StepSums::kWords}, Role::state);
+  graph_.outputs.push_back({.name = kLossOutput, .tensor = graph_.step_sums});
 }
 
 GraphBuilder::GraphBuilder(const Chunk& chunk, Dtype compute)
@@ -28,9 +27,10 @@ GraphBuilder::GraphBuilder(const Chunk& chunk, Dtype compute)
                " tokens in a context of ", chunk.context, ": both must be at least 1");
   graph_.samples = 1;
   graph_.length = chunk.length;
-  graph_.tokens = lasting("tokens", Dtype::i32, {chunk.length}, Role::input);
-  graph_.decode_inputs =
-      lasting("decode inputs", Dtype::u8, {int64_t(sizeof(kernels::DecodeInputs))}, Role::input);
+  graph_.decode_inputs = add_input({.name = "decode inputs",
+                                    .dtype = Dtype::u8,
+                                    .shape = {int64_t(sizeof(kernels::DecodeInputs))}},
+                                   FilledBy::step, 0);
 }
 
 int32_t GraphBuilder::unit(const std::string& name) {
@@ -63,12 +63,35 @@ TensorId GraphBuilder::parameter(const ParameterSpec& spec) {
   return tensor;
 }
 
+TensorId GraphBuilder::input(const InputSpec& spec) {
+  ZERO_REQUIRE(spec.sample.rank() > 0 && spec.sample.numel() > 0, "an input ", spec.name, " of ",
+               to_text(spec.sample), " a sample is empty");
+  ZERO_REQUIRE(spec.ids == 0 || spec.dtype == Dtype::i32, "the ids of input ", spec.name,
+               " are not of type i32");
+  Shape shape = spec.sample;
+  shape[0] *= graph_.samples;
+  return add_input({.name = spec.name, .dtype = spec.dtype, .shape = shape},
+                   continues() ? FilledBy::generation : FilledBy::data, spec.ids);
+}
+
 Graph GraphBuilder::finish() {
   // A unit that was begun twice has its parameters apart; plans and initialisation want them
   // together.
   std::stable_sort(graph_.parameters.begin(), graph_.parameters.end(),
                    [](const Parameter& a, const Parameter& b) { return a.unit < b.unit; });
   return std::move(graph_);
+}
+
+TensorId GraphBuilder::add_input(const Tensor& tensor, FilledBy filled_by, int64_t ids) {
+  const TensorId id = lasting(tensor.name, tensor.dtype, tensor.shape, Role::input);
+  graph_.inputs.push_back({.tensor = id, .filled_by = filled_by, .ids = ids});
+  return id;
+}
+
+TensorId GraphBuilder::output(const std::string& name, Dtype dtype, const Shape& shape) {
+  const TensorId tensor = lasting(name, dtype, shape, Role::output);
+  graph_.outputs.push_back({.name = name, .tensor = tensor});
+  return tensor;
 }
 
 TensorId GraphBuilder::lasting(const std::string& name, Dtype dtype, const Shape& shape,

@@ -2,7 +2,24 @@
 
 #include <algorithm>
 
+#include "zero/base/error.hpp"
+
 namespace zero::graph {
+
+TensorId Graph::input(std::string_view name) const {
+  const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const Input& input) {
+    return (*this)[input.tensor].name == name;
+  });
+  ZERO_REQUIRE(found != inputs.end(), "the graph has no input ", name);
+  return found->tensor;
+}
+
+TensorId Graph::output(std::string_view name) const {
+  const auto found = std::find_if(outputs.begin(), outputs.end(),
+                                  [&](const Output& output) { return output.name == name; });
+  ZERO_REQUIRE(found != outputs.end(), "the graph has no output ", name);
+  return found->tensor;
+}
 
 std::vector<int32_t> parameter_index(const Graph& graph) {
   std::vector<int32_t> index(graph.tensors.size(), kNone);

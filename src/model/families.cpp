@@ -3,6 +3,6 @@
 
 namespace zero::model {
 
-Catalogue catalogue() { return Catalogue({&gpt2_family()}); }
+Catalogue catalogue() { return Catalogue({&gpt2_family()}, data_kinds()); }
 
 }  // namespace zero::model

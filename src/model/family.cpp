@@ -1,5 +1,6 @@
 #include "zero/model/family.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "zero/base/error.hpp"
@@ -23,10 +24,16 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
 
 }  // namespace
 
-Catalogue::Catalogue(std::vector<const Family*> rows) : families(std::move(rows)) {
+Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds)
+    : families(std::move(rows)) {
   for (const Family* family : families) {
+    const auto kind = std::find_if(kinds.begin(), kinds.end(),
+                                   [&](const DataKind* one) { return one->name == family->data; });
+    ZERO_REQUIRE(kind != kinds.end(), family->title, " wants data of a kind ", family->data,
+                 ", which is not there");
     models.push_back(family->settings);
     models.back().functions = family;
+    models.back().data = *kind;
   }
 }
 

@@ -99,7 +99,9 @@ struct Builder {
                                         .padding_rows = padded - model.vocabulary});
     const TensorId wpe = out.parameter(
         {.name = "wpe.weight", .shape = {model.positions, model.width}, .deviation = kDeviation});
-    TensorId x = graph::embedding(out, wte, wpe);
+    const TensorId tokens =
+        out.input({.name = "tokens", .sample = {out.length()}, .ids = model.vocabulary});
+    TensorId x = graph::embedding(out, tokens, wte, wpe);
     if (dropout > 0) x = graph::dropout_add(out, x, graph::kNone, dropout, "drop");
     for (int64_t i = 0; i < model.layers; ++i) x = block(x, i);
     out.unit("embedding");
@@ -274,6 +276,7 @@ const Family& gpt2_family() {
                  .copies = {{"lm_head.weight", "wte.weight",
                              "only models whose head is the table of tokens are read"}},
                  .ends = {".attn.bias", ".attn.masked_bias"}},
+      .data = "tokens",
       .forward = [](const Architecture& model,
                     const ForwardOptions& options) { return gpt2(of(model), options); },
       .decode = [](const Architecture& model, const graph::Chunk& chunk,
@@ -311,7 +314,9 @@ graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
   GraphBuilder out(options.micro, options.compute);
   Builder builder{model, out, options.training ? model.dropout : 0.0f, options.head_unit};
   const Builder::Trunk trunk = builder.trunk();
-  graph::classifier(out, trunk.last, trunk.table, model.vocabulary, chunk_rows(options));
+  const TensorId targets =
+      out.input({.name = "targets", .sample = {out.length()}, .ids = model.vocabulary});
+  graph::classifier(out, trunk.last, trunk.table, targets, model.vocabulary, chunk_rows(options));
   return out.finish();
 }
 

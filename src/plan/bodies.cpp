@@ -131,21 +131,18 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
   return feed;
 }
 
-/// Where the data of a micro-batch of the training or the evaluation graph rests.
+/// Where a graph's inputs for a micro-batch and its outputs rest.
 void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& compute) {
   const graph::Graph& to = plan.graphs[size_t(graph)];
-  const bool evaluates = graph == 1;
-  const Operand input{.offset = evaluates ? 0 : micro * plan.input_stride,
-                      .bytes = to[to.tokens].bytes()};
-  const auto set_input = [&](graph::TensorId tensor, int32_t buffer) {
-    Operand place = input;
-    place.buffer = buffer;
-    compute.set_data(tensor, place);
-  };
-  set_input(to.tokens, evaluates ? plan.evaluation_tokens : plan.tokens);
-  set_input(to.targets, evaluates ? plan.evaluation_targets : plan.targets);
-  compute.set_data(to.step_inputs, evaluates ? plan.evaluation_inputs : plan.step_inputs);
-  compute.set_data(to.step_sums, evaluates ? plan.evaluation_sums : plan.step_sums);
+  for (const InputBuffer& input : plan.inputs) {
+    if (input.graph != graph) continue;
+    compute.set_data(
+        to.input(input.name),
+        {.buffer = input.buffer, .offset = micro * input.stride, .bytes = input.bytes});
+  }
+  for (const OutputBuffer& output : plan.outputs) {
+    if (output.graph == graph) compute.set_data(to.output(output.name), output.buffer);
+  }
   compute.set_data(to.step_state, plan.step_state);
 }
 
@@ -276,15 +273,13 @@ bool write_looped_step(Plan& plan, int32_t lead) {
   return false;
 }
 
-/// The ops of one chunk in program order; both bodies name the same weights, caches and logits.
-void write_chunk(Plan& plan, BodyId body, int32_t graph, int32_t tokens) {
+/// The ops of one chunk in program order; both bodies name the same weights, caches and outputs.
+void write_chunk(Plan& plan, BodyId body, int32_t graph) {
   plan.bodies[body].graph = graph;
   BodyWriter writer(plan, body);
   ComputeWriter compute(writer, graph);
   const graph::Graph& chunk = plan.graphs[size_t(graph)];
-  compute.set_data(chunk.tokens, tokens);
-  compute.set_data(chunk.decode_inputs, plan.decode_inputs);
-  compute.set_data(chunk.logits, plan.logits);
+  set_data(plan, graph, 0, compute);
   size_t caches = 0;
   for (size_t tensor = 0; tensor < chunk.tensors.size(); ++tensor) {
     if (chunk.tensors[tensor].role != graph::Role::cache) continue;
@@ -325,12 +320,13 @@ void write_finish(Plan& plan) {
 
 void write_evaluate(Plan& plan) {
   plan.bodies[kEvaluate].name = "evaluate";
-  if (plan.graphs[1].ops.empty()) return;
   plan.bodies[kEvaluate].graph = 1;
+  if (plan.graphs[1].ops.empty()) return;
   BodyWriter writer(plan, kEvaluate);
-  writer.clear(plan.evaluation_sums);
+  const int32_t sums = plan.output(1, graph::kLossOutput);
+  writer.clear(sums);
   write_micro_batches(writer, 1, all_micro_batches(1), nullptr);
-  writer.all_reduce(plan.evaluation_sums);
+  writer.all_reduce(sums);
 }
 
 void write_read_ahead(Plan& plan) {
@@ -341,12 +337,12 @@ void write_read_ahead(Plan& plan) {
 
 void write_decode(Plan& plan) {
   plan.bodies[kDecode].name = "decode";
-  write_chunk(plan, kDecode, 0, plan.decode_token);
+  write_chunk(plan, kDecode, 0);
 }
 
 void write_prefill(Plan& plan) {
   plan.bodies[kPrefill].name = "prefill";
-  write_chunk(plan, kPrefill, 1, plan.prefill_tokens);
+  write_chunk(plan, kPrefill, 1);
 }
 
 void number_lanes(Body& body) {

@@ -74,25 +74,61 @@ void choose_homes(Plan& plan) {
   }
 }
 
+/// Buffers, called by this prefix, for the inputs of a graph that `filled_by` writes. Those of so
+/// many micro-batches lie apart; 0: there is one for all.
+void place_inputs(Plan& plan, int32_t graph, graph::FilledBy filled_by, const std::string& prefix,
+                  int64_t micro_batches = 0) {
+  const graph::Graph& of = plan.graphs[size_t(graph)];
+  for (const graph::Input& input : of.inputs) {
+    if (input.filled_by != filled_by) continue;
+    const graph::Tensor& tensor = of[input.tensor];
+    InputBuffer made{.graph = graph,
+                     .name = tensor.name,
+                     .filled_by = filled_by,
+                     .ids = input.ids,
+                     .bytes = tensor.bytes()};
+    if (micro_batches > 0) made.stride = round_up(made.bytes, kExtentAlignBytes);
+    const int64_t bytes = micro_batches > 0 ? micro_batches * made.stride : made.bytes;
+    made.buffer = keep(plan, prefix + made.name, Use::step_data, bytes);
+    plan.inputs.push_back(std::move(made));
+  }
+}
+
+void place_outputs(Plan& plan, int32_t graph, const std::string& prefix) {
+  const graph::Graph& of = plan.graphs[size_t(graph)];
+  for (const graph::Output& output : of.outputs) {
+    const int32_t buffer =
+        keep(plan, prefix + output.name, Use::step_data, of[output.tensor].bytes());
+    plan.outputs.push_back({.graph = graph, .name = output.name, .buffer = buffer});
+  }
+}
+
 void place_evaluation(Plan& plan) {
-  const graph::Graph& graph = plan.graphs[1];
-  plan.evaluation_inputs =
-      keep(plan, "evaluation.inputs", Use::step_data, sizeof(kernels::StepInputs));
-  plan.evaluation_sums = keep(plan, "evaluation.sums", Use::step_data, sizeof(kernels::StepSums));
-  plan.evaluation_tokens =
-      keep(plan, "evaluation.tokens", Use::step_data, graph[graph.tokens].bytes());
-  plan.evaluation_targets =
-      keep(plan, "evaluation.targets", Use::step_data, graph[graph.targets].bytes());
+  place_inputs(plan, 1, graph::FilledBy::step, "evaluation.");
+  place_outputs(plan, 1, "evaluation.");
+  place_inputs(plan, 1, graph::FilledBy::data, "evaluation.");
+}
+
+/// The other graph of the two has these in the same buffers.
+template <class Buffers>
+void share(Buffers& buffers, int32_t graph) {
+  const Buffers before = buffers;
+  for (auto shared : before) {
+    shared.graph = graph;
+    buffers.push_back(std::move(shared));
+  }
 }
 
 }  // namespace
 
 void place_decode_states(Plan& plan) {
-  const graph::Graph &token = plan.graphs[0], &chunk = plan.graphs[1];
-  plan.decode_inputs = keep(plan, "decode.inputs", Use::step_data, sizeof(kernels::DecodeInputs));
-  plan.decode_token = keep(plan, "decode.token", Use::step_data, token[token.tokens].bytes());
-  plan.prefill_tokens = keep(plan, "prefill.tokens", Use::step_data, chunk[chunk.tokens].bytes());
-  plan.logits = keep(plan, "logits", Use::step_data, token[token.logits].bytes());
+  const graph::Graph& token = plan.graphs[0];
+  place_inputs(plan, 0, graph::FilledBy::step, "");
+  share(plan.inputs, 1);
+  place_inputs(plan, 0, graph::FilledBy::generation, "decode.");
+  place_inputs(plan, 1, graph::FilledBy::generation, "prefill.");
+  place_outputs(plan, 0, "");
+  share(plan.outputs, 1);
   for (const graph::Tensor& tensor : token.tensors) {
     if (tensor.role != graph::Role::cache) continue;
     plan.caches.push_back(keep(plan, tensor.name, Use::cache, tensor.bytes()));
@@ -101,14 +137,11 @@ void place_decode_states(Plan& plan) {
 }
 
 void place_states(Plan& plan) {
-  const graph::Graph& graph = plan.graphs[0];
-  plan.step_inputs = keep(plan, "step.inputs", Use::step_data, sizeof(kernels::StepInputs));
-  plan.step_state = keep(plan, "step.state", Use::step_data, sizeof(kernels::StepState));
-  plan.step_sums = keep(plan, "step.sums", Use::step_data, sizeof(kernels::StepSums));
-  plan.input_stride = round_up(graph[graph.tokens].bytes(), kExtentAlignBytes);
-  const int64_t inputs = plan.request.micro_batches * plan.input_stride;
-  plan.tokens = keep(plan, "tokens", Use::step_data, inputs);
-  plan.targets = keep(plan, "targets", Use::step_data, inputs);
+  place_inputs(plan, 0, graph::FilledBy::step, "");
+  plan.step_state = keep(plan, "step state", Use::step_data, sizeof(kernels::StepState));
+  place_outputs(plan, 0, "");
+  plan.step_sums = plan.output(0, graph::kLossOutput);
+  place_inputs(plan, 0, graph::FilledBy::data, "", plan.request.micro_batches);
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
   const Request& request = plan.request;
   const Tier homes[] = {request.optimizer_home, request.weight_home, request.activation_home};

@@ -148,6 +148,31 @@ void add(Digest& digest, const Unit& unit) {
 
 }  // namespace
 
+const InputBuffer& Plan::input(int32_t graph, std::string_view name) const {
+  for (const InputBuffer& input : inputs) {
+    if (input.graph == graph && input.name == name) return input;
+  }
+  ZERO_REQUIRE(false, "graph ", graph, " of the plan has no input ", name);
+}
+
+const InputBuffer& Plan::input(int32_t graph, graph::FilledBy filled_by) const {
+  const InputBuffer* only = nullptr;
+  for (const InputBuffer& input : inputs) {
+    if (input.graph != graph || input.filled_by != filled_by) continue;
+    ZERO_REQUIRE(only == nullptr, "graph ", graph, " has not one such input: ", input.name);
+    only = &input;
+  }
+  ZERO_REQUIRE(only != nullptr, "graph ", graph, " of the plan has no input filled so");
+  return *only;
+}
+
+int32_t Plan::output(int32_t graph, std::string_view name) const {
+  for (const OutputBuffer& output : outputs) {
+    if (output.graph == graph && output.name == name) return output.buffer;
+  }
+  ZERO_REQUIRE(false, "graph ", graph, " of the plan has no output ", name);
+}
+
 uint64_t Plan::hash() const {
   Digest digest;
   digest.add(request.weight_decay);

@@ -97,8 +97,8 @@ void Updater::decide() {
   const auto whole = [&](int32_t buffer, Mode mode) { return writer_.whole(buffer, mode); };
   writer_.emit(
       {.kind = Kind::decide,
-       .operands = {whole(plan.step_inputs, Mode::read), whole(plan.step_sums, Mode::update),
-                    whole(plan.step_state, Mode::update)}});
+       .operands = {whole(plan.input(0, graph::FilledBy::step).buffer, Mode::read),
+                    whole(plan.step_sums, Mode::update), whole(plan.step_state, Mode::update)}});
   if (std::none_of(plan.units.begin(), plan.units.end(), runs_on_host)) return;
   host_state_ = writer_.bring(-1, whole(plan.step_state, Mode::read), Tier::host);
 }

@@ -210,14 +210,12 @@ std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memo
 }
 
 int32_t inputs_buffer(const plan::Plan& plan, plan::BodyId body, int64_t bytes) {
-  const bool decodes = body == plan::kDecode || body == plan::kPrefill;
-  const int32_t buffer = decodes                   ? plan.decode_inputs
-                         : body == plan::kEvaluate ? plan.evaluation_inputs
-                                                   : plan.step_inputs;
-  ZERO_REQUIRE(buffer >= 0, "the plan has no body ", int(body), " ", plan.bodies[body].name);
+  const plan::Body& run = plan.bodies.at(body);
+  ZERO_REQUIRE(!run.name.empty(), "the plan has no body ", int(body));
+  const int32_t buffer = plan.input(run.graph, graph::FilledBy::step).buffer;
   const int64_t wanted = plan.buffers.at(size_t(buffer)).bytes;
-  ZERO_REQUIRE(wanted == bytes, "body ", plan.bodies[body].name, " takes inputs of ", wanted,
-               " bytes, not ", bytes);
+  ZERO_REQUIRE(wanted == bytes, "body ", run.name, " takes inputs of ", wanted, " bytes, not ",
+               bytes);
   return buffer;
 }
 

@@ -9,16 +9,14 @@
 namespace zero::run {
 
 HostMail::HostMail(const plan::Plan& plan, const RankMemory& memory) : state_(plan.step_state) {
-  for (const int32_t buffer : {plan.step_inputs, plan.evaluation_inputs, plan.decode_inputs,
-                               plan.evaluation_tokens, plan.evaluation_targets, plan.decode_token,
-                               plan.prefill_tokens, plan.step_state, plan.tokens, plan.targets})
-    add(plan, memory, buffer);
+  for (const plan::InputBuffer& input : plan.inputs) add(plan, memory, input.buffer);
+  add(plan, memory, plan.step_state);
   if (slots_.empty()) return;
   room_ = Arena(slots_.back().offset + int64_t(slots_.back().there.size()), Place::pinned);
 }
 
 void HostMail::add(const plan::Plan& plan, const RankMemory& memory, int32_t buffer) {
-  if (buffer < 0) return;
+  if (buffer < 0 || find(buffer) != nullptr) return;
   const int64_t offset =
       slots_.empty()
           ? 0

@@ -1,36 +1,69 @@
 #include "zero/train/batch_loader.hpp"
 
+#include <array>
+#include <span>
+#include <string_view>
+
 namespace zero::train {
 namespace {
 
-/// Calls fill(all) with all of two buffers of an engine's plan, wherever they lie.
-template <class Fill>
-void fill_inputs(Engine& engine, const BatchPlaces& places, const Fill& fill) {
-  run::Executor& executor = engine.executor();
-  const auto numel = [&](int32_t buffer) {
-    return engine.plan().buffers[size_t(buffer)].bytes / int64_t(sizeof(int32_t));
-  };
-  executor.fill<int32_t>(places.tokens, numel(places.tokens), [&](std::span<int32_t> tokens) {
-    executor.fill<int32_t>(places.targets, numel(places.targets), [&](std::span<int32_t> targets) {
-      fill({.tokens = tokens, .targets = targets});
+/// An array for each column of a data set.
+template <class T>
+using EachColumn = std::array<T, Dataset::kMostColumns>;
+
+/// The buffers of a graph's inputs that take a data set's columns, while they are filled.
+class Columns {
+ public:
+  Columns(Engine& engine, int32_t graph, const Dataset& data) : engine_(engine), data_(data) {
+    for (size_t i = 0; i < data.columns().size(); ++i) {
+      inputs_[i] = &engine.plan().input(graph, data.columns()[i].name);
+    }
+  }
+
+  /// Calls fill() once all of every buffer can be written.
+  template <class Fill>
+  void fill(const Fill& fill_all, size_t column = 0) {
+    if (column == data_.columns().size()) return fill_all();
+    const int32_t buffer = inputs_[column]->buffer;
+    const int64_t bytes = engine_.plan().buffers[size_t(buffer)].bytes;
+    engine_.executor().fill<std::byte>(buffer, bytes, [&](std::span<std::byte> all) {
+      buffers_[column] = all;
+      fill(fill_all, column + 1);
     });
-  });
-}
+  }
+
+  /// Reads samples into the places of a micro-batch.
+  void read(int64_t micro, int64_t first, int64_t samples) const {
+    const size_t count = data_.columns().size();
+    EachColumn<std::span<std::byte>> places;
+    for (int64_t sample = 0; sample < samples; ++sample) {
+      for (size_t i = 0; i < count; ++i) {
+        const int64_t bytes = data_.columns()[i].bytes();
+        places[i] =
+            buffers_[i].subspan(size_t(micro * inputs_[i]->stride + sample * bytes), size_t(bytes));
+      }
+      data_.read(first + sample, ColumnSpans(places).first(count));
+    }
+  }
+
+ private:
+  Engine& engine_;
+  const Dataset& data_;
+  EachColumn<const plan::InputBuffer*> inputs_{};
+  EachColumn<std::span<std::byte>> buffers_;
+};
 
 }  // namespace
-
-void read_samples(const TokenWindows& data, int64_t first, int64_t samples,
-                  const BatchBuffers& buffers) {
-  const size_t length = size_t(data.sequence_length());
-  for (int64_t i = 0; i < samples; ++i) {
-    data.read(first + i, buffers.tokens.subspan(size_t(i) * length, length),
-              buffers.targets.subspan(size_t(i) * length, length));
-  }
-}
 
 int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int64_t micro_batch,
                        int rank) {
   return consumed + (micro_batch * ranks + rank) * batch.micro;
+}
+
+void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
+                  int64_t samples) {
+  Columns columns(engine, graph, data);
+  columns.fill([&] { columns.read(0, first, samples); });
 }
 
 kernels::StepInputs BatchLoader::inputs(int64_t step) const {
@@ -46,24 +79,13 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
 }
 
 void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
-  const plan::Plan& plan = engine.plan();
+  const plan::Request& request = engine.plan().request;
   const int64_t consumed = before(step).samples;
-  const int64_t stride = plan.input_stride / int64_t(sizeof(int32_t));
-  fill_inputs(
-      engine, {.tokens = plan.tokens, .targets = plan.targets}, [&](const BatchBuffers& all) {
-        for (int64_t j = 0; j < plan.request.micro_batches; ++j) {
-          const int64_t first = first_position(batch, plan.request.ranks, consumed, j, rank);
-          read_samples(data, first, batch.micro,
-                       {.tokens = all.tokens.subspan(size_t(j * stride), size_t(stride)),
-                        .targets = all.targets.subspan(size_t(j * stride), size_t(stride))});
-        }
-      });
-}
-
-void load_samples(Engine& engine, const BatchPlaces& places, const TokenWindows& data,
-                  int64_t first, int64_t samples) {
-  fill_inputs(engine, places, [&](const BatchBuffers& all) {
-    read_samples(data, first, samples, {.tokens = all.tokens, .targets = all.targets});
+  Columns columns(engine, 0, data);
+  columns.fill([&] {
+    for (int64_t j = 0; j < request.micro_batches; ++j) {
+      columns.read(j, first_position(batch, request.ranks, consumed, j, rank), batch.micro);
+    }
   });
 }
 

@@ -66,6 +66,29 @@ graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture
                             model::forward(model, forward_options(config, team, micro, false)));
 }
 
+const DataKind& kind_of(const RunConfig& config) {
+  const DataKind* kind = family_of(config.model).data;
+  ZERO_REQUIRE(kind, "a table of models without data");
+  return *kind;
+}
+
+/// A family and its kind of data are apart: what one gives must be what the other takes.
+void require_columns(const graph::Graph& graph, const std::vector<DataColumn>& columns) {
+  size_t wanted = 0;
+  for (const graph::Input& input : graph.inputs) {
+    if (input.filled_by != graph::FilledBy::data) continue;
+    const graph::Tensor& tensor = graph[input.tensor];
+    const DataColumn column{
+        .name = tensor.name, .dtype = tensor.dtype, .numel = tensor.shape.numel() / graph.samples};
+    ZERO_REQUIRE(std::find(columns.begin(), columns.end(), column) != columns.end(),
+                 "no column of the data is the model's input ", column.name, ", ", column.numel,
+                 " of type ", name_of(column.dtype), " a sample");
+    ++wanted;
+  }
+  ZERO_REQUIRE(wanted == columns.size(), "the data have ", columns.size(),
+               " columns, the model takes ", wanted);
+}
+
 plan::Tier tier_of(Home home) {
   ZERO_REQUIRE(home != Home::automatic,
                "a plan needs homes: choose_homes() finds those of \"auto\"");
@@ -146,7 +169,14 @@ DataOptions data_options(const RunConfig& config) {
           .max_train_samples = config.data.max_train_samples,
           .max_validation_samples = config.data.max_validation_samples,
           .vocab_size = model::data_form(model::architecture_of(config)).vocabulary,
-          .seed = uint64_t(config.run.seed)};
+          .seed = uint64_t(config.run.seed),
+          .model = model_numbers(config).counts};
+}
+
+DataSets open_data(const RunConfig& config) { return kind_of(config).open(data_options(config)); }
+
+std::vector<std::string> data_files(const RunConfig& config) {
+  return kind_of(config).files(data_options(config));
 }
 
 bool fuses_products(const RunConfig& config, bool library_can) {
@@ -174,6 +204,7 @@ Build build(const RunConfig& config, const Team& team, double streamed_share) {
   request.streamed_share = streamed_share;
   made.plan = plan::compile(request, training_graph(config, made.model, team, made.batch.micro),
                             evaluation_graph(config, made.model, team, made.evaluation_micro));
+  require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);

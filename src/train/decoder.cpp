@@ -81,8 +81,9 @@ struct Decoder::Parts {
         context(context_of(model, options)),
         plan(compile(model, options)),
         places(find_places(plan)),
-        executor(plan, {}, {}) {
-    if (!executor.on_host(plan.logits)) fetched.resize(size_t(vocabulary));
+        executor(plan, {}, {}),
+        logits_buffer(plan.output(0, graph::kLogitsOutput)) {
+    if (!executor.on_host(logits_buffer)) fetched.resize(size_t(vocabulary));
   }
 
   void require_room(std::span<const int32_t> tokens) const {
@@ -99,9 +100,9 @@ struct Decoder::Parts {
 
   /// One body; what is behind the last token of a chunk is not looked at.
   void run(plan::BodyId body, std::span<const int32_t> tokens) {
-    const bool one = body == plan::kDecode;
+    const int32_t graph = plan.bodies[body].graph;
     executor.fill<int32_t>(
-        one ? plan.decode_token : plan.prefill_tokens, int64_t(tokens.size()),
+        plan.input(graph, graph::FilledBy::generation).buffer, int64_t(tokens.size()),
         [&](std::span<int32_t> place) { std::ranges::copy(tokens, place.begin()); });
     executor.run_chunk(body,
                        kernels::DecodeInputs{.position = position, .rows = int64_t(tokens.size())});
@@ -109,8 +110,8 @@ struct Decoder::Parts {
   }
 
   std::span<const float> logits() {
-    if (fetched.empty()) return executor.values<float>(plan.logits);
-    executor.read(plan.logits, 0, std::as_writable_bytes(std::span(fetched)));
+    if (fetched.empty()) return executor.values<float>(logits_buffer);
+    executor.read(logits_buffer, 0, std::as_writable_bytes(std::span(fetched)));
     return fetched;
   }
 
@@ -119,6 +120,7 @@ struct Decoder::Parts {
   plan::Plan plan;
   std::vector<Place> places;
   run::Executor executor;
+  int32_t logits_buffer;
   std::vector<float> fetched;  ///< logits of a device; empty where the host reads them in place
   int64_t position = 0;
 };

@@ -6,21 +6,21 @@
 
 namespace zero::train {
 
-Evaluation evaluate(Engine& engine, const TokenWindows& validation, int rank,
+Evaluation evaluate(Engine& engine, const Dataset& validation, int rank,
                     const kernels::StepInputs& inputs) {
   const plan::Plan& plan = engine.plan();
   const int64_t micro = plan.graphs[1].samples;
+  const int32_t loss = plan.output(1, graph::kLossOutput);
   ExactSum total;
   total.clear();
   int64_t nonfinite = 0;
   Evaluation result{.step = inputs.step, .tokens = validation.counted(0, validation.samples())};
   for (int64_t first = 0; first < validation.samples(); first += micro * plan.request.ranks) {
-    load_samples(engine, {.tokens = plan.evaluation_tokens, .targets = plan.evaluation_targets},
-                 validation, first + rank * micro, micro);
+    load_samples(engine, 1, validation, first + rank * micro, micro);
     engine.run(plan::kEvaluate, inputs);
     result.seconds += engine.last_seconds();
     kernels::StepSums sums;
-    engine.executor().read(plan.evaluation_sums, 0, std::as_writable_bytes(std::span(&sums, 1)));
+    engine.executor().read(loss, 0, std::as_writable_bytes(std::span(&sums, 1)));
     total.add(sums.loss);
     nonfinite += sums.nonfinite_loss;
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <span>
 
+#include "zero/io/data/dataset.hpp"
 #include "zero/train/initial_weights.hpp"
 #include "zero/train/state_view.hpp"
 
@@ -17,6 +18,17 @@ run::Rules rules_of(const float& rate) {
   return rules;
 }
 
+/// Counts up from `first`, within the ids of an input; what has no ids is zeros.
+void fill_input(run::Executor& executor, const plan::Plan& plan, const plan::InputBuffer& input,
+                int64_t first) {
+  const int64_t bytes = plan.buffers[size_t(input.buffer)].bytes;
+  executor.fill<std::byte>(input.buffer, bytes, [&](std::span<std::byte> all) {
+    std::ranges::fill(all, std::byte{0});
+    if (input.ids == 0) return;
+    for (int32_t& id : values_in<int32_t>(all)) id = int32_t(first++ % input.ids);
+  });
+}
+
 }  // namespace
 
 TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
@@ -25,15 +37,11 @@ TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& c
   fill_initial_weights(view_of(plan, rank, executor_), 1, plan.request.threads);
   const kernels::StepState state = kernels::initial_step_state(rules_.decide);
   executor_.write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
-  const int64_t vocabulary = plan.graphs[0].vocabulary;
-  const auto count_up = [&](int32_t buffer, int64_t first) {
-    const int64_t numel = plan.buffers[size_t(buffer)].bytes / int64_t(sizeof(int32_t));
-    executor_.fill<int32_t>(buffer, numel, [&](std::span<int32_t> ids) {
-      for (int32_t& id : ids) id = int32_t(first++ % vocabulary);
-    });
-  };
-  count_up(plan.tokens, 0);
-  count_up(plan.targets, 1);
+  int64_t first = 0;
+  for (const plan::InputBuffer& input : plan.inputs) {
+    const bool is_data = input.graph == 0 && input.filled_by == graph::FilledBy::data;
+    if (is_data) fill_input(executor_, plan, input, first++);
+  }
 }
 
 double TimedSteps::step() {

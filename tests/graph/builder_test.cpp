@@ -31,10 +31,17 @@ struct Scene {
   int32_t unit = out.unit("only");
   TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   TensorId positions = out.parameter({.name = "positions", .shape = {3, 4}});
-  TensorId x = embedding(out, table, positions);
+  TensorId tokens = tiny_ids(out, "tokens");
+  TensorId x = embedding(out, tokens, table, positions);
   TensorId wide = out.parameter({.name = "wide", .shape = {5, 12}});
   TensorId bias = out.parameter({.name = "bias", .shape = {4}});
 };
+
+std::vector<FilledBy> fillers(const Graph& graph) {
+  std::vector<FilledBy> all;
+  for (const Input& input : graph.inputs) all.push_back(input.filled_by);
+  return all;
+}
 
 TEST(GraphBuilder, GivesActivationsTheirShapesAndDtypes) {
   const Graph graph = tiny_forward(1, 0.5f, Dtype::bf16);
@@ -55,7 +62,8 @@ struct ChunkScene {
   int32_t unit = out.unit("only");
   TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   TensorId positions = out.parameter({.name = "positions", .shape = {20, 4}});
-  TensorId x = embedding(out, table, positions);
+  TensorId tokens = tiny_ids(out, "tokens");
+  TensorId x = embedding(out, tokens, table, positions);
   TensorId wide = out.parameter({.name = "wide.weight", .shape = {4, 12}});
   TensorId bias = out.parameter({.name = "wide.bias", .shape = {12}});
 };
@@ -73,17 +81,17 @@ TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
   const Tensor& cache = graph[first(graph, &kCachedAttention).outputs[1]];
   EXPECT_EQ(cache.shape, Shape({2 * 4, 64})) << "keys and values of 20 tokens, in a whole panel";
   EXPECT_EQ(cache.role, Role::cache);
-  EXPECT_EQ(graph[graph.logits].shape, Shape({7}));
-  EXPECT_EQ(graph[graph.logits].dtype, Dtype::f32);
+  EXPECT_EQ(graph[graph.output(kLogitsOutput)].shape, Shape({7}));
+  EXPECT_EQ(graph[graph.output(kLogitsOutput)].dtype, Dtype::f32);
   EXPECT_EQ(graph[graph.decode_inputs].bytes(), int64_t(sizeof(kernels::DecodeInputs)));
-  EXPECT_EQ(graph.targets, kNone);
+  EXPECT_THAT(fillers(graph), testing::ElementsAre(FilledBy::step, FilledBy::generation));
 }
 
 TEST(GraphBuilder, RefusesAChunkWithTargetsOrWithoutPositions) {
   ChunkScene scene;
-  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.table, 7, 1); }),
+  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.table, scene.tokens, 7, 1); }),
               HasSubstr("use logits()"));
-  EXPECT_THAT(error_of([&] { embedding(scene.out, scene.table, scene.table); }),
+  EXPECT_THAT(error_of([&] { embedding(scene.out, scene.tokens, scene.table, scene.table); }),
               HasSubstr("no row for each of 20 tokens"));
   Scene micro;
   EXPECT_THAT(error_of([&] { logits(micro.out, micro.x, micro.table, 7); }),
@@ -92,11 +100,37 @@ TEST(GraphBuilder, RefusesAChunkWithTargetsOrWithoutPositions) {
 
 TEST(GraphBuilder, MakesWhatTheHostWritesBeforeAStep) {
   const Graph graph = tiny_forward(0, 0);
-  EXPECT_EQ(graph[graph.tokens].shape, Shape({6}));
-  EXPECT_EQ(graph[graph.targets].dtype, Dtype::i32);
+  EXPECT_THAT(fillers(graph), testing::ElementsAre(FilledBy::step, FilledBy::data, FilledBy::data));
+  EXPECT_EQ(graph[graph.input("tokens")].shape, Shape({6}));
+  EXPECT_EQ(graph[graph.input("targets")].dtype, Dtype::i32);
   EXPECT_EQ(graph[graph.step_inputs].bytes(), int64_t(sizeof(kernels::StepInputs)));
   EXPECT_EQ(graph[graph.step_state].bytes(), int64_t(sizeof(kernels::StepState)));
   EXPECT_EQ(graph[graph.step_sums].bytes(), int64_t(sizeof(kernels::StepSums)));
+}
+
+TEST(GraphBuilder, TakesInputsOfSeveralLengths) {
+  Scene scene;
+  const TensorId source =
+      scene.out.input({.name = "source", .sample = {2, 3}, .dtype = Dtype::f32});
+  const TensorId two = scene.out.input({.name = "two", .sample = {2}, .ids = 8});
+  const TensorId x = embedding(scene.out, two, scene.table, scene.positions);
+  EXPECT_EQ(scene.out[source].shape, Shape({2 * 2, 3}));
+  EXPECT_EQ(scene.out[x].shape, Shape({2 * 2, 4}));
+  const Graph graph = scene.out.finish();
+  EXPECT_EQ(graph.inputs.back().ids, 8);
+}
+
+TEST(GraphBuilder, RefusesEmptyInputsAndIdsThatAreNoWholeNumbers) {
+  Scene scene;
+  EXPECT_THAT(error_of([&] { scene.out.input({.name = "none", .sample = {0}}); }),
+              HasSubstr("none of [0] a sample is empty"));
+  EXPECT_THAT(error_of([&] {
+                scene.out.input({.name = "half", .sample = {1}, .dtype = Dtype::f32, .ids = 2});
+              }),
+              HasSubstr("half are not of type i32"));
+  const TensorId few = scene.out.input({.name = "few", .sample = {1}, .ids = 8});
+  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.table, few, 7, 1); }),
+              HasSubstr("few [2] has no class for each row of"));
 }
 
 TEST(GraphBuilder, KeepsTheParametersOfAUnitTogetherThoughItIsBegunTwice) {
@@ -151,15 +185,16 @@ TEST(GraphBuilder, RefusesHeadsThatDoNotSplitTheWidth) {
 
 TEST(GraphBuilder, RefusesATableThatIsTooSmall) {
   Scene scene;
-  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.table, 9, 1); }),
+  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.table, scene.tokens, 9, 1); }),
               HasSubstr("table [8, 4] has no rows for 9 classes"));
-  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.wide, 5, 1); }),
+  EXPECT_THAT(error_of([&] { classifier(scene.out, scene.x, scene.wide, scene.tokens, 5, 1); }),
               HasSubstr("embedding(table) [6, 4] and wide [5, 12] differ in width"));
   GraphBuilder longer({.samples = 1, .length = 4}, Dtype::f32);
   longer.unit("only");
   const TensorId table = longer.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId tokens = tiny_ids(longer, "tokens");
   const TensorId three = longer.parameter({.name = "positions", .shape = {3, 4}});
-  EXPECT_THAT(error_of([&] { embedding(longer, table, three); }),
+  EXPECT_THAT(error_of([&] { embedding(longer, tokens, table, three); }),
               HasSubstr("positions [3, 4] has no row for each of 4 tokens"));
 }
 

@@ -110,10 +110,10 @@ TEST(Differentiate, AddsTheGradientsOfAnActivationThatIsUsedTwice) {
   out.unit("only");
   const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
-  const TensorId x = embedding(out, table, positions);
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table, positions);
   const TensorId left = tiny_linear(out, x, "left", {4, 4});
   const TensorId right = tiny_linear(out, x, "right", {4, 4});
-  classifier(out, dropout_add(out, left, right, 0, "sum"), table, 8, 2);
+  classifier(out, dropout_add(out, left, right, 0, "sum"), table, tiny_ids(out, "targets"), 8, 2);
   const Graph graph = differentiate(out.finish());
   const Op& add = first(graph, &kAdd);
   EXPECT_EQ(graph[add.outputs[0]].name, "d(embedding(table))");
@@ -127,12 +127,12 @@ TEST(Differentiate, AddsTheGradientsOfAParameterThatSeveralUnitsUse) {
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
   const TensorId weight = out.parameter({.name = "w.weight", .shape = {4, 4}});
   const TensorId bias = out.parameter({.name = "w.bias", .shape = {4}});
-  TensorId x = embedding(out, table, positions);
+  TensorId x = embedding(out, tiny_ids(out, "tokens"), table, positions);
   for (const char* unit : {"first", "second", "third"}) {
     out.unit(unit);
     x = linear(out, x, weight, bias);
   }
-  classifier(out, x, table, 8, 2);
+  classifier(out, x, table, tiny_ids(out, "targets"), 8, 2);
   const Graph graph = differentiate(out.finish());
   EXPECT_EQ(kinds(graph),
             "embedding linear linear linear classifier"
@@ -158,8 +158,9 @@ TEST(Differentiate, AddsTheGradientsOfAWeightThatIsMadeFromAParameterAndUsedTwic
   const TensorId narrow = out.parameter({.name = "w.weight", .shape = {4, 2}});
   const TensorId bias = out.parameter({.name = "w.bias", .shape = {4}});
   const TensorId wide = resize_heads(out, narrow, 4, {4, 4});
-  const TensorId x = linear(out, embedding(out, table, positions), wide, bias);
-  classifier(out, linear(out, x, wide, bias), table, 8, 2);
+  const TensorId x =
+      linear(out, embedding(out, tiny_ids(out, "tokens"), table, positions), wide, bias);
+  classifier(out, linear(out, x, wide, bias), table, tiny_ids(out, "targets"), 8, 2);
   const Graph graph = differentiate(out.finish());
   EXPECT_EQ(kinds(graph),
             "resize_heads embedding linear linear classifier"
@@ -179,9 +180,9 @@ TEST(Differentiate, RefusesAParameterThatTheLossDoesNotDependOn) {
   out.unit("only");
   const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
-  const TensorId x = embedding(out, table, positions);
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table, positions);
   tiny_linear(out, x, "unused", {4, 4});
-  classifier(out, x, table, 8, 2);
+  classifier(out, x, table, tiny_ids(out, "targets"), 8, 2);
   EXPECT_THAT(error_of(out.finish()), HasSubstr("does not depend on parameter unused.weight"));
 }
 
@@ -191,7 +192,8 @@ TEST(Differentiate, RefusesAnUntiedTokenTable) {
   const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
   const TensorId head = out.parameter({.name = "head", .shape = {8, 4}});
-  classifier(out, embedding(out, table, positions), head, 8, 2);
+  classifier(out, embedding(out, tiny_ids(out, "tokens"), table, positions), head,
+             tiny_ids(out, "targets"), 8, 2);
   EXPECT_THAT(error_of(out.finish()), HasSubstr("table is not tied to the classifier"));
 }
 

@@ -27,7 +27,16 @@ TEST(Graph, FindsParametersByTheirTensors) {
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     EXPECT_EQ(index[size_t(graph.parameters[p].tensor)], int32_t(p));
   }
-  EXPECT_EQ(index[size_t(graph.tokens)], kNone);
+  EXPECT_EQ(index[size_t(graph.input("tokens"))], kNone);
+}
+
+TEST(Graph, FindsInputsAndOutputsByTheirNames) {
+  const Graph graph = tiny_forward(1, 0);
+  EXPECT_EQ(graph[graph.input("targets")].name, "targets");
+  EXPECT_EQ(graph.input("step inputs"), graph.step_inputs);
+  EXPECT_EQ(graph.output(kLossOutput), graph.step_sums);
+  EXPECT_THROW(graph.input("pixels"), Error);
+  EXPECT_THROW(graph.output(kLogitsOutput), Error);
 }
 
 }  // namespace

@@ -94,7 +94,8 @@ Graph forward(Dtype compute = Dtype::f32) {
   GraphBuilder out({.samples = 1, .length = 8}, compute);
   out.unit("embedding");
   const TensorId table = out.parameter({.name = "table", .shape = {64, 16}, .padding_rows = 3});
-  TensorId x = embedding(out, table, out.parameter({.name = "places", .shape = {8, 16}}));
+  TensorId x = embedding(out, tiny_ids(out, "tokens"), table,
+                         out.parameter({.name = "places", .shape = {8, 16}}));
   out.unit("shared");
   const TensorId weight =
       out.parameter({.name = "shared.weight", .shape = {16, 16}, .deviation = 0.2f});
@@ -108,7 +109,7 @@ Graph forward(Dtype compute = Dtype::f32) {
     x = dropout_add(out, bent, x, 0, name);
   }
   out.unit("embedding");
-  classifier(out, x, table, 61, 8);
+  classifier(out, x, table, tiny_ids(out, "targets"), 61, 8);
   return out.finish();
 }
 
@@ -128,11 +129,12 @@ TEST(OwnOperation, GivesItsGradientInTheNaiveRun) {
   out.unit("only");
   const TensorId table = out.parameter({.name = "table", .shape = {3, 2}});
   const TensorId places = out.parameter({.name = "places", .shape = {2, 2}});
-  classifier(out, squared_relu(out, embedding(out, table, places)), table, 3, 2);
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table, places);
+  classifier(out, squared_relu(out, x), table, tiny_ids(out, "targets"), 3, 2);
   const Graph graph = differentiate(out.finish());
   run::NaiveExecutor naive(graph, 1);
-  std::ranges::copy(std::array{0, 1}, naive.values<int32_t>(graph.tokens).begin());
-  std::ranges::copy(std::array{2, 2}, naive.values<int32_t>(graph.targets).begin());
+  std::ranges::copy(std::array{0, 1}, naive.values<int32_t>(graph.input("tokens")).begin());
+  std::ranges::copy(std::array{2, 2}, naive.values<int32_t>(graph.input("targets")).begin());
   naive.values<kernels::StepInputs>(graph.step_inputs)[0] = {};
   naive.values<kernels::StepInputs>(graph.step_inputs)[0].counted_tokens = 2;
   naive.values<kernels::StepState>(graph.step_state)[0] = {};

@@ -2,6 +2,7 @@
 
 #include "zero/model/family.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/models.hpp"
@@ -73,6 +74,12 @@ TEST(Architectures, OfAnUnknownTypeAreRefusedWithThoseThatAreKnown) {
 TEST(Catalogues, NameTheirFamilies) {
   EXPECT_EQ(catalogue().titles(), "GPT-2");
   EXPECT_EQ(catalogue().models.front().functions, catalogue().families.front());
+}
+
+TEST(Catalogues, FindTheKindOfDataOfEachFamily) {
+  EXPECT_EQ(catalogue().models.front().data, &token_data());
+  EXPECT_THAT(testing_support::refusal_of(Exit::kInternal, [] { Catalogue({&gpt2_family()}, {}); }),
+              testing::HasSubstr("GPT-2 wants data of a kind tokens, which is not there"));
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ TEST(Fold, AMillionMicroBatchesMakeAPlanAsLongAsThatOfTwelve) {
     const int64_t levels = request.reproducible ? 16 : 0, units = int64_t(few.units.size());
     EXPECT_LE(many.bodies[kStep].ops.size(), few.bodies[kStep].ops.size() + levels * units);
     EXPECT_LE(many.buffers.size(), few.buffers.size() + levels * units);
-    const int64_t inputs = 2 * (1'000'000 - kFew) * few.input_stride;
+    const int64_t inputs = 2 * (1'000'000 - kFew) * few.input(0, "tokens").stride;
     int64_t slots = 0;
     for (const Unit& unit : few.units) {
       slots += levels * round_up(unit.shard_numel * 4, kExtentAlignBytes);

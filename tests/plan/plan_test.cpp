@@ -163,13 +163,25 @@ TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
     return buffers;
   };
   std::set<int32_t> decode = lasting(kDecode), prefill = lasting(kPrefill);
-  EXPECT_EQ(decode.extract(plan.decode_token).empty(), false);
-  EXPECT_EQ(prefill.extract(plan.prefill_tokens).empty(), false);
+  EXPECT_EQ(decode.extract(plan.input(0, "tokens").buffer).empty(), false);
+  EXPECT_EQ(prefill.extract(plan.input(1, "tokens").buffer).empty(), false);
   EXPECT_EQ(decode, prefill);
   // Three units, two caches, inputs, logits.
   EXPECT_EQ(decode.size(), 3u + 2u + 2u);
   for (const Unit& unit : plan.units) EXPECT_TRUE(unit.states.empty());
   for (BodyId body : {kStep, kFinish, kEvaluate}) EXPECT_TRUE(plan.bodies[body].ops.empty());
+}
+
+TEST(CompileDecode, FindsInputsAndOutputsByTheirNamesAndByWhoFillsThem) {
+  const Plan plan = decode_plan(80);
+  using graph::FilledBy;
+  EXPECT_EQ(plan.input(0, FilledBy::step).buffer, plan.input(1, FilledBy::step).buffer);
+  EXPECT_EQ(plan.input(1, FilledBy::generation).buffer, plan.input(1, "tokens").buffer);
+  EXPECT_EQ(plan.input(1, "tokens").bytes, 5 * 4);
+  EXPECT_EQ(plan.output(0, "logits"), plan.output(1, "logits"));
+  EXPECT_THROW(plan.input(0, FilledBy::data), Error);
+  EXPECT_THROW(plan.input(0, "targets"), Error);
+  EXPECT_THROW(plan.output(0, "loss"), Error);
 }
 
 TEST(CompileDecode, RefusesBodiesThatCannotShareAndSeveralRanks) {

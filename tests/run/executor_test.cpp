@@ -65,7 +65,7 @@ TEST(Executor, copies_the_step_inputs_to_their_buffer) {
   kernels::StepInputs inputs{};
   inputs.step = 7;
   executor.run(kStep, inputs);
-  EXPECT_EQ(executor.values<kernels::StepInputs>(hand.plan.step_inputs)[0].step, 7);
+  EXPECT_EQ(executor.values<kernels::StepInputs>(hand.step_inputs())[0].step, 7);
 }
 
 TEST(Executor, what_other_lanes_do_after_the_last_op_of_compute_counts_as_its_wait) {
@@ -285,10 +285,10 @@ struct NaiveTwin {
   }
   void copy_in() {
     const graph::Graph& graph = plan.graphs[0];
-    const auto bytes = size_t(graph[graph.tokens].bytes());
-    copy(ranks.bytes(0, plan.tokens).first(bytes), graph.tokens);
-    copy(ranks.bytes(0, plan.targets).first(bytes), graph.targets);
-    copy(ranks.bytes(0, plan.step_inputs), graph.step_inputs);
+    for (const plan::InputBuffer& input : plan.inputs) {
+      if (input.graph != 0) continue;
+      copy(ranks.bytes(0, input.buffer).first(size_t(input.bytes)), graph.input(input.name));
+    }
     copy(ranks.bytes(0, plan.step_state), graph.step_state);
     std::fill(naive.bytes(graph.step_sums).begin(), naive.bytes(graph.step_sums).end(),
               std::byte{0});

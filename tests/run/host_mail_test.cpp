@@ -20,8 +20,8 @@ struct Mailed {
   RankMemory memory;
   Stream stream{1};
   Mailed() {
-    hand.plan.tokens = hand.keep("tokens", 32);
-    hand.plan.targets = hand.keep("targets", 32);
+    hand.input("tokens", 32);
+    hand.input("targets", 32);
     hand.plan.step_state = hand.keep("state", 16);
     arena = Arena(hand.plan.arena_bytes[0]);
     memory.base[0] = arena.data();
@@ -34,7 +34,8 @@ struct Mailed {
 TEST(HostMail, BringsWhatWasWrittenToItsBuffer) {
   Mailed mailed;
   HostMail mail(mailed.hand.plan, mailed.memory);
-  const int32_t first = mailed.hand.plan.tokens, second = mailed.hand.plan.targets;
+  const plan::Plan& plan = mailed.hand.plan;
+  const int32_t first = plan.input(0, "tokens").buffer, second = plan.input(0, "targets").buffer;
   std::ranges::fill(mail.slot(first, mailed.stream), std::byte{1});
   std::ranges::fill(mail.slot(second, mailed.stream), std::byte{2});
   mail.send(second, 0, 32, mailed.stream);

@@ -59,8 +59,8 @@ class Trial {
  public:
   explicit Trial(const Case& c) : graph_(make_graph(c)), naive_(graph_, 1) {
     const testing::GoldenBatch batch = testing::golden_batch(c.golden, 0);
-    std::ranges::copy(batch.tokens, naive_.values<int32_t>(graph_.tokens).begin());
-    std::ranges::copy(batch.targets, naive_.values<int32_t>(graph_.targets).begin());
+    std::ranges::copy(batch.tokens, naive_.values<int32_t>(graph_.input("tokens")).begin());
+    std::ranges::copy(batch.targets, naive_.values<int32_t>(graph_.input("targets")).begin());
     inputs() = {};
     inputs().seed = 7;
     inputs().step = 1;
@@ -290,7 +290,10 @@ Graph three_products(bool shared) {
   out.unit("embedding");
   const graph::TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
   const graph::TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
-  graph::TensorId x = embedding(out, table, positions), weight = graph::kNone, bias = graph::kNone;
+  const graph::TensorId tokens = out.input({.name = "tokens", .sample = {2}, .ids = 8});
+  const graph::TensorId targets = out.input({.name = "targets", .sample = {2}, .ids = 8});
+  graph::TensorId x = embedding(out, tokens, table, positions);
+  graph::TensorId weight = graph::kNone, bias = graph::kNone;
   for (const char* unit : {"a", "b", "c"}) {
     out.unit(unit);
     if (weight == graph::kNone || !shared) {
@@ -299,14 +302,14 @@ Graph three_products(bool shared) {
     }
     x = linear(out, x, weight, bias);
   }
-  classifier(out, x, table, 8, 2);
+  classifier(out, x, table, targets, 8, 2);
   return differentiate(out.finish());
 }
 
 /// Gradients of the parameters, whose values are the same for the same place in their tensor.
 std::vector<std::vector<float>> gradients_of(const Graph& graph) {
   NaiveExecutor naive(graph, 1);
-  for (const graph::TensorId ids : {graph.tokens, graph.targets}) {
+  for (const graph::TensorId ids : {graph.input("tokens"), graph.input("targets")}) {
     std::ranges::copy(std::array{3, 5}, naive.values<int32_t>(ids).begin());
   }
   naive.values<kernels::StepInputs>(graph.step_inputs)[0] = {};

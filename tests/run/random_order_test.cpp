@@ -287,12 +287,13 @@ std::vector<float> continue_text(Executor& executor, const plan::Plan& plan,
   for (const plan::Unit& unit : plan.units) {
     fill_with(unit.weight, testing::noise<float>(unit.numel, uint64_t(unit.numel)));
   }
-  fill_with(plan.prefill_tokens, std::vector<int32_t>{3, 1, 4, 1});
+  fill_with(plan.input(1, "tokens").buffer, std::vector<int32_t>{3, 1, 4, 1});
   executor.run_chunk(plan::kPrefill, {.position = 0, .rows = 4});
-  fill_with(plan.decode_token, std::vector<int32_t>{5});
+  fill_with(plan.input(0, "tokens").buffer, std::vector<int32_t>{5});
   executor.run_chunk(plan::kDecode, {.position = 4, .rows = 1});
-  std::vector<float> logits(bytes_of(plan.logits).size() / sizeof(float));
-  std::memcpy(logits.data(), bytes_of(plan.logits).data(), logits.size() * sizeof(float));
+  const int32_t logits_buffer = plan.output(0, graph::kLogitsOutput);
+  std::vector<float> logits(bytes_of(logits_buffer).size() / sizeof(float));
+  std::memcpy(logits.data(), bytes_of(logits_buffer).data(), logits.size() * sizeof(float));
   return logits;
 }
 

@@ -107,9 +107,9 @@ class GoldenTraining {
       const int rank = int(i % plan_.request.ranks);
       const int micro = int(i / plan_.request.ranks);
       std::copy(batch.tokens.begin(), batch.tokens.end(),
-                testing::inputs_of(machine_, plan_, {rank, plan_.tokens}, micro));
+                testing::inputs_of(machine_, rank, plan_.input(0, "tokens"), micro));
       std::copy(batch.targets.begin(), batch.targets.end(),
-                testing::inputs_of(machine_, plan_, {rank, plan_.targets}, micro));
+                testing::inputs_of(machine_, rank, plan_.input(0, "targets"), micro));
       counted += batch.counted;
     }
     return counted;

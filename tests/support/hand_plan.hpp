@@ -23,8 +23,15 @@ class HandPlan {
     plan.request.ranks = ranks;
     plan.graphs.resize(2);
     plan.bodies[plan::kStep].name = "step";
-    plan.step_inputs = keep("inputs", sizeof(kernels::StepInputs));
+    input("inputs", sizeof(kernels::StepInputs), graph::FilledBy::step);
   }
+
+  void input(const std::string& name, int64_t bytes,
+             graph::FilledBy filled_by = graph::FilledBy::data) {
+    plan.inputs.push_back(
+        {.name = name, .filled_by = filled_by, .bytes = bytes, .buffer = keep(name, bytes)});
+  }
+  int32_t step_inputs() const { return plan.inputs.front().buffer; }
 
   int32_t keep(const std::string& name, int64_t bytes, plan::Tier tier = plan::Tier::device) {
     return add(name, bytes, true, tier);

@@ -30,15 +30,20 @@ inline TensorId tiny_layer(GraphBuilder& out, TensorId x, const std::string& nam
   return dropout_add(out, down, x, dropout, name);
 }
 
+/// An input of ids below 5, one a token.
+inline TensorId tiny_ids(GraphBuilder& out, const std::string& name) {
+  return out.input({.name = name, .sample = {out.length()}, .ids = 5});
+}
+
 inline Graph tiny_forward(int layers, float dropout, Dtype compute = Dtype::f32) {
   GraphBuilder out({.samples = 2, .length = 3}, compute);
   out.unit("embedding");
   const TensorId wte = out.parameter({.name = "wte", .shape = {8, 4}, .padding_rows = 3});
   const TensorId wpe = out.parameter({.name = "wpe", .shape = {10, 4}});
-  TensorId x = embedding(out, wte, wpe);
+  TensorId x = embedding(out, tiny_ids(out, "tokens"), wte, wpe);
   for (int i = 0; i < layers; ++i) x = tiny_layer(out, x, "h." + std::to_string(i), dropout);
   out.unit("embedding");
-  classifier(out, tiny_norm(out, x, "ln_f"), wte, 5, 6);
+  classifier(out, tiny_norm(out, x, "ln_f"), wte, tiny_ids(out, "targets"), 5, 6);
   return out.finish();
 }
 

@@ -145,7 +145,7 @@ double evaluate(Machine& machine, const plan::Plan& plan, const kernels::StepInp
   for (int first = 0; first < kMicroBatches; first += plan.request.ranks) {
     fill_batch(machine, plan, first * plan.graphs[1].samples);
     machine.run(plan::kEvaluate, inputs);
-    total.add(machine.view<kernels::StepSums>(0, plan.evaluation_sums)->loss);
+    total.add(machine.view<kernels::StepSums>(0, plan.output(1, graph::kLossOutput))->loss);
   }
   return total.value();
 }
@@ -233,9 +233,9 @@ void fill_states(Machine& machine, const plan::Plan& plan, const run::Rules& rul
   }
 }
 
-int32_t* inputs_of(Machine& machine, const plan::Plan& plan, const Place& place, int micro) {
-  return machine.view<int32_t>(place.rank, place.buffer) +
-         micro * plan.input_stride / int64_t(sizeof(int32_t));
+int32_t* inputs_of(Machine& machine, int rank, const plan::InputBuffer& input, int micro) {
+  return machine.view<int32_t>(rank, input.buffer) +
+         micro * input.stride / int64_t(sizeof(int32_t));
 }
 
 // Micro-batch j N + r is the j-th of rank r.
@@ -246,13 +246,13 @@ void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) 
     for (int micro = 0; micro < plan.request.micro_batches; ++micro) {
       const int64_t batch = int64_t(micro) * plan.request.ranks + rank;
       fill_samples(training, first_sample + batch * training.samples,
-                   inputs_of(machine, plan, {rank, plan.tokens}, micro),
-                   inputs_of(machine, plan, {rank, plan.targets}, micro));
+                   inputs_of(machine, rank, plan.input(0, "tokens"), micro),
+                   inputs_of(machine, rank, plan.input(0, "targets"), micro));
     }
-    if (plan.evaluation_tokens < 0) continue;
+    if (evaluation.ops.empty()) continue;
     fill_samples(evaluation, first_sample + rank * evaluation.samples,
-                 machine.view<int32_t>(rank, plan.evaluation_tokens),
-                 machine.view<int32_t>(rank, plan.evaluation_targets));
+                 inputs_of(machine, rank, plan.input(1, "tokens"), 0),
+                 inputs_of(machine, rank, plan.input(1, "targets"), 0));
   }
 }
 
@@ -269,7 +269,7 @@ Outcome train(Machine& machine, const plan::Plan& plan, int steps) {
   const kernels::StepInputs inputs = tiny_inputs(plan, steps + 1);
   machine.run(plan::kFinish, inputs);
   outcome.state = state_bytes(machine, plan);
-  if (plan.evaluation_sums >= 0) outcome.evaluation = evaluate(machine, plan, inputs);
+  if (!plan.graphs[1].ops.empty()) outcome.evaluation = evaluate(machine, plan, inputs);
   return outcome;
 }
 

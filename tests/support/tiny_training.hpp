@@ -83,13 +83,8 @@ run::Rules tiny_rules(Dtype compute);
 /// One target in five does not count.
 void fill_samples(const graph::Graph& graph, int64_t first, int32_t* tokens, int32_t* targets);
 
-/// A buffer of a rank.
-struct Place {
-  int rank;
-  int32_t buffer;
-};
-/// The tokens or the targets of a micro-batch.
-int32_t* inputs_of(Machine& machine, const plan::Plan& plan, const Place& place, int micro);
+/// A micro-batch's part of an input of a rank.
+int32_t* inputs_of(Machine& machine, int rank, const plan::InputBuffer& input, int micro);
 
 kernels::StepInputs tiny_inputs(const plan::Plan& plan, int64_t step);
 

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "zero/io/data/token_windows.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -44,16 +46,16 @@ class Counting : public TokenSource {
 /// One launch: so many steps after `done` with samples of one token, on two ranks. Adds the samples
 /// in the order of their micro-batches; returns what the launch leaves behind.
 DataCursor take_steps(const DataCursor& done, int64_t steps, const BatchSizes& batch,
-                      const TokenWindows& data, std::vector<int32_t>& drawn) {
+                      const Dataset& data, std::vector<int32_t>& drawn) {
   const BatchLoader loader{.data = data, .batch = batch, .seed = 1, .done = done};
   int64_t step = done.steps;
   while (step < done.steps + steps) {
     const int64_t consumed = loader.inputs(++step).first_sample;
     for (int64_t number = 0; number < 2 * batch.accumulation; ++number) {
-      std::vector<int32_t> tokens(size_t(batch.micro)), targets(size_t(batch.micro));
       const int64_t first = first_position(batch, 2, consumed, number / 2, int(number % 2));
-      read_samples(data, first, batch.micro, {.tokens = tokens, .targets = targets});
-      drawn.insert(drawn.end(), tokens.begin(), tokens.end());
+      for (int64_t i = first; i < first + batch.micro; ++i) {
+        drawn.push_back(data.shown(i)[0].ids[0]);
+      }
     }
   }
   return loader.before(step + 1);

@@ -9,6 +9,7 @@
 #include "zero/base/settings_error.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/fused_product.hpp"
+#include "zero/model/gpt2.hpp"
 
 namespace zero::train {
 namespace {
@@ -36,8 +37,32 @@ size_t backward_ops(const Build& build) {
 TEST(Build, SplitsAStepIntoMicroBatchesOfARank) {
   const Build made = build(tiny(), {.ranks = 4});
   EXPECT_EQ(made.plan.request.micro_batches, 2);
-  EXPECT_EQ(made.plan.buffers[size_t(made.plan.tokens)].bytes, 2 * made.plan.input_stride);
+  for (const char* name : {"tokens", "targets"}) {
+    const plan::InputBuffer& input = made.plan.input(0, name);
+    EXPECT_EQ(made.plan.buffers[size_t(input.buffer)].bytes, 2 * input.stride) << name;
+  }
   EXPECT_EQ(made.plan.graphs[0].samples, 2);
+}
+
+TEST(Build, RefusesDataWhoseColumnsAreNotTheModelsInputs) {
+  const auto build_with = [](std::vector<DataColumn> (*columns)(const DataOptions&)) {
+    DataKind kind = token_data();
+    kind.columns = columns;
+    const model::Catalogue catalogue({&model::gpt2_family()}, {&kind});
+    RunConfig config = tiny();
+    config.model.table = &catalogue.models;
+    return testing_support::refusal_of(Exit::kInternal, [&] { build(config, {}); });
+  };
+  EXPECT_THAT(build_with([](const DataOptions&) -> std::vector<DataColumn> {
+                return {{.name = "tokens", .numel = 16}};
+              }),
+              HasSubstr("the model's input targets, 16 of type i32 a sample"));
+  EXPECT_THAT(build_with([](const DataOptions& options) {
+                auto columns = token_data().columns(options);
+                columns.push_back({.name = "mask", .numel = 16});
+                return columns;
+              }),
+              HasSubstr("the data have 3 columns, the model takes 2"));
 }
 
 TEST(Build, EvaluatesOnlyWhereThereIsValidationData) {

@@ -111,8 +111,8 @@ std::vector<std::vector<double>> logits_of_training(Dtype compute,
       if (compute == Dtype::bf16) naive.values<bf16>(tensor)[i] = bf16(values[i]);
     }
   }
-  std::ranges::copy(text, naive.values<int32_t>(graph.tokens).begin());
-  std::ranges::fill(naive.bytes(graph.targets), std::byte{0xFF});
+  std::ranges::copy(text, naive.values<int32_t>(graph.input("tokens")).begin());
+  std::ranges::fill(naive.bytes(graph.input("targets")), std::byte{0xFF});
   std::ranges::fill(naive.bytes(graph.step_sums), std::byte{0});
   naive.run(0);
   const graph::Op& head = graph.ops.back();

@@ -37,7 +37,7 @@ std::unique_ptr<Tokenizer> open(const std::string& data, const std::string& toke
   RunConfig config;
   config.data.train = data;
   config.data.tokenizer = tokenizer;
-  const DataSets sets = open_data(
+  const DataSets sets = token_data().open(
       {.train = data, .tokenizer = tokenizer, .sequence_length = 4, .vocab_size = vocabulary});
   return open_sample_tokenizer(
       config, sets,

@@ -23,6 +23,7 @@ class Shape {
   int rank() const { return rank_; }
   /// Extent `i`; negative counts from the last: [-1] is the fastest.
   int64_t operator[](int i) const { return extent_[i < 0 ? rank_ + i : i]; }
+  int64_t& operator[](int i) { return extent_[i < 0 ? rank_ + i : i]; }
   int64_t numel() const {
     int64_t product = 1;
     for (int i = 0; i < rank_; ++i) product *= extent_[i];

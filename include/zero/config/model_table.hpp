@@ -12,6 +12,7 @@
 
 namespace zero {
 
+struct DataKind;
 namespace model {
 struct Family;
 }
@@ -49,6 +50,7 @@ struct ModelFamily {
   std::vector<Rule> rules;                   ///< of numbers together, and with other keys
   std::vector<std::string_view> blocks;      ///< counts that add up to the blocks of recompute
   const model::Family* functions = nullptr;  ///< for who knows them; nothing here looks at it
+  const DataKind* data = nullptr;            ///< likewise what it is trained on
 };
 
 /// The family that `model` means: that of its name, else that of model.family. The table must not

@@ -15,6 +15,14 @@ struct ParameterSpec {
   int64_t padding_rows = 0;  ///< of shape[0], the last: always zero
 };
 
+/// An input that a model reads: of a micro-batch filled by data, of a chunk by generation.
+struct InputSpec {
+  std::string name;
+  Shape sample;  ///< one sample's part; the tensor has so many times its first extent
+  Dtype dtype = Dtype::i32;
+  int64_t ids = 0;  ///< as Input::ids
+};
+
 struct MicroBatch {
   int64_t samples;
   int64_t length;
@@ -39,6 +47,9 @@ class GraphBuilder {
   /// Begins a unit whose code recompute() may repeat.
   int32_t block(const std::string& name);
   TensorId parameter(const ParameterSpec& spec);
+  TensorId input(const InputSpec& spec);
+  /// Of MicroBatch, or Chunk.
+  int64_t length() const { return graph_.length; }
   Graph finish();
 
   // What verbs need.
@@ -51,15 +62,15 @@ class GraphBuilder {
   TensorId activation(const std::string& name, Dtype dtype, const Shape& shape);
   /// A tensor that outlives the graph's ops.
   TensorId lasting(const std::string& name, Dtype dtype, const Shape& shape, Role role);
-  /// The logits of a chunk, which the host reads; ids in data are below their number.
-  void set_logits(TensorId logits) { graph_.logits = logits; }
-  void set_vocabulary(int64_t vocabulary) { graph_.vocabulary = vocabulary; }
+  /// A tensor that the host reads by its name.
+  TensorId output(const std::string& name, Dtype dtype, const Shape& shape);
   /// Numbers the uses of dropout.
   int64_t next_site() { return sites_++; }
   /// The op becomes code of the unit begun last.
   void add(Op op);
 
  private:
+  TensorId add_input(const Tensor& tensor, FilledBy filled_by, int64_t ids);
   TensorId add_tensor(Tensor tensor);
 
   Graph graph_;

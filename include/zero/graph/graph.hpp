@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zero/base/dtype.hpp"
@@ -18,13 +19,13 @@ using TensorId = int32_t;
 inline constexpr TensorId kNone = -1;
 
 enum class Role : uint8_t {
-  input,  ///< written by the host before the step: tokens, targets, step or decode inputs
+  input,  ///< one of Graph::inputs
   parameter,
   gradient,    ///< of a parameter, one micro-batch's
   activation,  ///< of the forward pass, its gradients included
   state,       ///< step state and step sums
   cache,       ///< keys and values of the tokens so far: kept from chunk to chunk
-  output       ///< read by the host: logits
+  output       ///< read by the host when all has run
 };
 
 struct Tensor {
@@ -63,6 +64,29 @@ struct Parameter {
   int64_t real_numel = 0;     ///< elements from here on are padding and always zero
 };
 
+/// Who writes an input before the ops that read it run.
+enum class FilledBy : uint8_t {
+  data,       ///< the loader, from the column of its name in every sample
+  step,       ///< the executor, with what it is told of the step or of the chunk
+  generation  ///< whoever continues a text, with its next tokens
+};
+
+/// What the host writes. Name, dtype and shape are the tensor's; the first extent counts those of
+/// all samples of the micro-batch.
+struct Input {
+  TensorId tensor = kNone;
+  FilledBy filled_by = FilledBy::data;
+  int64_t ids = 0;  ///< its numbers are ids below this, or -1; 0: they are none
+};
+
+/// What the host reads.
+struct Output {
+  std::string name;
+  TensorId tensor = kNone;
+};
+inline constexpr const char* kLossOutput = "loss";      ///< the step sums, of which it is one
+inline constexpr const char* kLogitsOutput = "logits";  ///< those behind the last token of a chunk
+
 struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
@@ -70,11 +94,16 @@ struct Graph {
   std::vector<std::string> unit_names;
   /// Units whose forward code may run again in the backward pass, in their order.
   std::vector<int32_t> blocks;
-  TensorId tokens = kNone, targets = kNone;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
   TensorId step_inputs = kNone, step_state = kNone, step_sums = kNone;
-  TensorId decode_inputs = kNone, logits = kNone;  ///< of a graph that continues a text
-  int64_t samples = 0, length = 0;  ///< of the micro-batch; of a chunk 1 and its rows
-  int64_t vocabulary = 0;           ///< ids of tokens are below it
+  TensorId decode_inputs = kNone;  ///< of a graph that continues a text, its step inputs
+  int64_t samples = 0;             ///< of the micro-batch; of a chunk 1
+  int64_t length = 0;              ///< of data.sequence_length; of a chunk its rows
+
+  /// The tensor of the input or output of a name. Throws Error(kInternal) where there is none.
+  TensorId input(std::string_view name) const;
+  TensorId output(std::string_view name) const;
 
   const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
 };

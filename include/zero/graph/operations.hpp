@@ -19,8 +19,8 @@ struct DropoutAttributes {
   int64_t site = 0;
 };
 
-/// Rows of both tables: that of a token, and that of its place in the sample.
-TensorId embedding(GraphBuilder& out, TensorId token_table, TensorId position_table);
+/// Rows of both tables: that of a token, and that of its place in the sample. `ids` are an input.
+TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table, TensorId position_table);
 extern const Operation kEmbedding, kEmbeddingGrad, kEmbeddingAt;
 
 /// `residual` may be kNone.
@@ -68,8 +68,9 @@ struct ClassifierAttributes {
   int64_t vocabulary = 0;  ///< real classes
   int64_t chunk_rows = 0;
 };
-/// For a micro-batch: adds the loss of every counted target to the step's sums.
-void classifier(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary,
+/// For a micro-batch: adds the loss of every counted target to the step's sums. `targets` are an
+/// input with a class for each row of x, or -1.
+void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
                 int64_t chunk_rows);
 extern const Operation kClassifier, kClassifierGrad;  ///< ClassifierAttributes
 

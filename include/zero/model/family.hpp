@@ -12,6 +12,7 @@
 #include "zero/config/model_table.hpp"
 #include "zero/graph/builder.hpp"
 #include "zero/graph/graph.hpp"
+#include "zero/io/data/data_sets.hpp"
 #include "zero/model/hub_config.hpp"
 
 namespace zero::model {
@@ -74,6 +75,7 @@ struct Family {
   std::string_view hub_type;                             ///< model_type in config.json
   std::string_view hub_class;                            ///< its class in Transformers
   StoredNames stored;
+  std::string_view data;  ///< the DataKind whose columns its graphs' inputs take
 
   /// See the functions of the same names below.
   graph::Graph (*forward)(const Architecture&, const ForwardOptions&);
@@ -93,16 +95,17 @@ struct Family {
 
 /// What the program knows, as main hands it in.
 struct Catalogue {
-  explicit Catalogue(std::vector<const Family*> rows);
+  /// Throws Error(kInternal) where a family's kind of data is none of `kinds`.
+  Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds);
 
   std::vector<const Family*> families;  ///< the one that is meant where nothing is said comes first
-  ModelTable models;                    ///< their settings, for read_config()
+  ModelTable models;                    ///< their settings and data, for read_config()
 
   /// "GPT-2 or T5"
   std::string titles() const;
 };
 
-/// Every family: the list.
+/// Every family, the list, with all data_kinds().
 Catalogue catalogue();
 
 /// Forward graph with loss. Parameters have Hugging Face's names without the prefix. Throws

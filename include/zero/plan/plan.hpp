@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zero/graph/graph.hpp"
@@ -40,7 +41,7 @@ enum class Use : uint8_t {
   partial_sums,      ///< reproducible mode: fp32 shards of the binary counter
   activations,
   scratch,
-  step_data,  ///< tokens, targets, step inputs, sums, state
+  step_data,  ///< inputs and outputs of the graphs, step state
   cache,      ///< keys and values of a text that is continued
   staging,    ///< states on their way between tiers
   count_
@@ -169,6 +170,25 @@ struct Body {
   Loop loop = {};                ///< accumulation: the micro-batches in the middle of a step
 };
 
+/// Where an input of a graph lies: those of all micro-batches in one buffer, one behind the other,
+/// so that bodies have one code for all of them.
+struct InputBuffer {
+  int32_t graph = 0;  ///< index into Plan::graphs
+  std::string name = {};
+  graph::FilledBy filled_by = graph::FilledBy::data;
+  int64_t ids = 0;      ///< as graph::Input has it
+  int64_t bytes = 0;    ///< of one micro-batch
+  int32_t buffer = -1;  ///< the step's inputs of two graphs may share one
+  int64_t stride = 0;   ///< bytes from one micro-batch to the next; 0: all read the same
+};
+
+/// Likewise an output; each micro-batch adds to it, or writes it anew.
+struct OutputBuffer {
+  int32_t graph = 0;
+  std::string name = {};
+  int32_t buffer = -1;
+};
+
 /// Where a parameter lies in its unit, in elements.
 struct Placement {
   int32_t parameter;  ///< index into graph.parameters
@@ -229,15 +249,19 @@ struct Plan {
   std::array<Body, kBodies> bodies = {};
   std::array<int64_t, kTiers> arena_bytes{};
 
-  // Buffers the host or the checkpoint touches by name.
-  int32_t step_inputs = -1, step_state = -1, step_sums = -1;
-  int32_t evaluation_inputs = -1, evaluation_sums = -1;
-  int32_t tokens = -1, targets = -1;  ///< of all micro-batches, one behind the other
-  int64_t input_stride = 0;           ///< bytes in both of them from one micro-batch to the next
-  int32_t evaluation_tokens = -1, evaluation_targets = -1;
-  int32_t decode_inputs = -1, decode_token = -1, prefill_tokens = -1, logits = -1;
+  // Buffers that the host or the checkpoint touches.
+  std::vector<InputBuffer> inputs = {};
+  std::vector<OutputBuffer> outputs = {};
+  int32_t step_state = -1;
+  int32_t step_sums = -1;            ///< the training graph's loss
   std::vector<int32_t> caches = {};  ///< one an attention
   int32_t disk_window = -1;  ///< host memory through which the host reaches what lies on disk
+
+  /// The input or output of a graph by its name, and the only one that `filled_by` writes. Throw
+  /// Error(kInternal) where there is none; of the last also where there are several.
+  const InputBuffer& input(int32_t graph, std::string_view name) const;
+  const InputBuffer& input(int32_t graph, graph::FilledBy filled_by) const;
+  int32_t output(int32_t graph, std::string_view name) const;
 
   /// Over everything above; ranks compare it before the first step.
   uint64_t hash() const;

@@ -114,8 +114,8 @@ class Executor {
   /// Behind fill_disk() and between runs.
   void rewrite_disk();
 
-  /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first (to
-  /// evaluation_inputs for kEvaluate). Before a body that updates, kReadAhead runs by itself where
+  /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first, to
+  /// those of the body's graph. Before a body that updates, kReadAhead runs by itself where
   /// write() has changed what copies are of. An error on a lane is rethrown here, after the other
   /// lanes have stopped waiting for it; the executor is then unusable.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);

@@ -25,6 +25,9 @@ Dtype compute_dtype(const RunConfig& config);
 
 /// What the data of a run is opened with.
 DataOptions data_options(const RunConfig& config);
+/// Of the kind that its model is trained on: see DataKind.
+DataSets open_data(const RunConfig& config);
+std::vector<std::string> data_files(const RunConfig& config);
 
 /// Samples a rank and evaluation micro-batch; 0 if the run has no validation data.
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch);

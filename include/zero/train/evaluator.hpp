@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "zero/io/data/token_windows.hpp"
+#include "zero/io/data/dataset.hpp"
 #include "zero/train/engine.hpp"
 
 namespace zero::train {
@@ -17,7 +17,7 @@ struct Evaluation {
 /// The loss on a whole validation set. Micro-batch j N + r of it runs on rank r; what a rank lacks
 /// at the end counts nothing. The sum is exact, so rank count and order change no digit. The engine
 /// has no update pending. Collective.
-Evaluation evaluate(Engine& engine, const TokenWindows& validation, int rank,
+Evaluation evaluate(Engine& engine, const Dataset& validation, int rank,
                     const kernels::StepInputs& inputs);
 
 }  // namespace zero::train

@@ -104,9 +104,8 @@ void Run::place(const train::Team& team, const train::MemoryLimit& limit,
 
 void Run::open_data_sets() {
   enter(train::Stage::data);
-  const DataOptions options = train::data_options(config_);
-  watch_.emplace(data_files(options));
-  session_.together([&] { data_ = open_data(options); });
+  watch_.emplace(train::data_files(config_));
+  session_.together([&] { data_ = train::open_data(config_); });
   resolve_length();
   session_.together([&] {
     // It reads everything, which ranks of one node would find to be the same.

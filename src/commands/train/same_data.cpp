@@ -10,7 +10,7 @@ namespace {
 /// Of the files as they are now; a sentence where they are no data.
 std::string fingerprint_now(const RunConfig& config) {
   try {
-    return text(open_data(train::data_options(config)).fingerprint());
+    return text(train::open_data(config).fingerprint());
   } catch (const Error& error) {
     if (error.exit() != Exit::kInput) throw;
     return error.what();

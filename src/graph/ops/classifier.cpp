@@ -117,23 +117,24 @@ const Operation kClassifierGrad{.name = "classifier",
                                 .call = call_typed<ClassifierGrad>,
                                 .prepare = prepare<ClassifierGrad>};
 
-void classifier(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary,
+void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
                 int64_t chunk_rows) {
   require_head(out[x], out[table], vocabulary);
   ZERO_REQUIRE(!out.continues(), "a chunk has no targets: use logits()");
+  ZERO_REQUIRE(out[targets].shape.numel() == out[x].shape[0], describe(out[targets]),
+               " has no class for each row of ", describe(out[x]));
   ZERO_REQUIRE(chunk_rows > 0, "chunks of ", chunk_rows, " rows: at least 1");
   const Graph& graph = out.graph();
   out.add(make_op<Classifier>(
       kClassifier,
       {.x = x,
        .table = table,
-       .targets = graph.targets,
+       .targets = targets,
        .step_inputs = graph.step_inputs,
        .step_state = graph.step_state,
        .sums = graph.step_sums},
       {.sums = graph.step_sums},
       ClassifierAttributes{.vocabulary = vocabulary, .chunk_rows = chunk_rows}));
-  out.set_vocabulary(vocabulary);
 }
 
 }  // namespace zero::graph

@@ -148,7 +148,7 @@ const Operation kEmbeddingGrad{.name = "embedding_grad",
 const Operation kEmbeddingAt{
     .name = "embedding_at", .traffic_bytes = traffic, .call = call_typed<EmbeddingAt>};
 
-TensorId embedding(GraphBuilder& out, TensorId token_table, TensorId position_table) {
+TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table, TensorId position_table) {
   const Tensor& table = out[token_table];
   const Tensor& positions = out[position_table];
   require_matrix(table);
@@ -156,23 +156,23 @@ TensorId embedding(GraphBuilder& out, TensorId token_table, TensorId position_ta
   ZERO_REQUIRE(table.shape[1] == positions.shape[1], describe(table), " and ", describe(positions),
                " differ in width");
   const Graph& graph = out.graph();
-  const int64_t length = out.continues() ? out.context() : graph.length;
+  const int64_t rows = out[ids].shape.numel();
+  const int64_t length = out.continues() ? out.context() : rows / graph.samples;
   ZERO_REQUIRE(positions.shape[0] >= length, describe(positions), " has no row for each of ",
                length, " tokens");
-  const Shape shape{graph.samples * graph.length, table.shape[1]};
+  const Shape shape{rows, table.shape[1]};
   const TensorId x = out.activation("embedding(" + table.name + ")", out.compute(), shape);
   const EmbeddingAttributes attributes{.samples = graph.samples};
   if (out.continues()) {
     out.add(make_op<EmbeddingAt>(kEmbeddingAt,
-                                 {.tokens = graph.tokens,
+                                 {.tokens = ids,
                                   .token_table = token_table,
                                   .position_table = position_table,
                                   .decode_inputs = graph.decode_inputs},
                                  {.x = x}, attributes));
   } else {
     out.add(make_op<Embedding>(
-        kEmbedding,
-        {.tokens = graph.tokens, .token_table = token_table, .position_table = position_table},
+        kEmbedding, {.tokens = ids, .token_table = token_table, .position_table = position_table},
         {.x = x}, attributes));
   }
   return x;

@@ -38,12 +38,10 @@ const Operation kLogits{.name = "logits", .flops = flops, .call = call_typed<Log
 void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary) {
   require_head(out[x], out[table], vocabulary);
   ZERO_REQUIRE(out.continues(), "logits of a micro-batch: use classifier()");
-  const TensorId logits = out.lasting("logits", Dtype::f32, {vocabulary}, Role::output);
+  const TensorId logits = out.output(kLogitsOutput, Dtype::f32, {vocabulary});
   out.add(make_op<Logits>(kLogits,
                           {.x = x, .table = table, .decode_inputs = out.graph().decode_inputs},
                           {.logits = logits}));
-  out.set_logits(logits);
-  out.set_vocabulary(vocabulary);
 }
 
 }  // namespace zero::graph

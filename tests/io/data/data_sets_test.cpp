@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "tests/support/temp_file.hpp"
@@ -29,7 +30,7 @@ DataOptions options_of(const TempFile& train) {
 
 std::string error_of(const DataOptions& options) {
   try {
-    open_data(options);
+    token_data().open(options);
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::kInput);
     return error.what();
@@ -38,11 +39,13 @@ std::string error_of(const DataOptions& options) {
 }
 
 /// Adds to `seen` how often each byte is an input token or the last target of a sample.
-void count_bytes(const TokenWindows& data, std::vector<int>& seen) {
-  const size_t width = size_t(data.sequence_length());
+void count_bytes(const Dataset& data, std::vector<int>& seen) {
+  const size_t width = size_t(data.columns()[0].numel);
   std::vector<int32_t> tokens(width), targets(width);
+  const std::array places = {std::as_writable_bytes(std::span(tokens)),
+                             std::as_writable_bytes(std::span(targets))};
   for (int64_t i = 0; i < data.samples(); ++i) {
-    data.read(i, tokens, targets);
+    data.read(i, places);
     for (size_t t = 0; t < width; ++t) {
       const bool counts = targets[t] >= 0, last = t + 1 == width || targets[t + 1] < 0;
       if (counts) ++seen[size_t(tokens[t])];
@@ -56,7 +59,7 @@ TEST(OpenData, SplitsAtASampleSoThatEachTokenIsInOneSetOnce) {
   for (const double fraction : {0.1, 0.25, 0.5, 0.9}) {
     DataOptions options = options_of(text);
     options.validation_fraction = fraction;
-    const DataSets sets = open_data(options);
+    const DataSets sets = token_data().open(options);
     std::vector<int> seen(256);
     count_bytes(*sets.train, seen);
     count_bytes(*sets.validation, seen);
@@ -69,11 +72,11 @@ TEST(OpenData, TakesTheValidationFromItsOwnFile) {
   const TempFile text("a.txt", alphabet(12)), other("b.txt", "xy");
   DataOptions options = options_of(text);
   options.validation = other.path();
-  const DataSets sets = open_data(options);
+  const DataSets sets = token_data().open(options);
   EXPECT_EQ(sets.train->samples(), 3);
   EXPECT_EQ(sets.validation->samples(), 1);
   EXPECT_EQ(sets.validation->counted(0, 1), 1);
-  EXPECT_FALSE(open_data(options_of(text)).validation.has_value());
+  EXPECT_FALSE(token_data().open(options_of(text)).validation != nullptr);
 }
 
 TEST(OpenData, CutsBothSetsToTheirMaximum) {
@@ -82,7 +85,7 @@ TEST(OpenData, CutsBothSetsToTheirMaximum) {
   options.validation_fraction = 0.5;
   options.max_train_samples = 2;
   options.max_validation_samples = 3;
-  const DataSets sets = open_data(options);
+  const DataSets sets = token_data().open(options);
   EXPECT_EQ(sets.train->samples(), 2);
   EXPECT_EQ(sets.validation->samples(), 3);
 }
@@ -109,7 +112,7 @@ TEST(OpenData, RefusesAVocabularyThatTheModelDoesNotHave) {
 TEST(OpenData, MakesSyntheticSamplesThatSaySo) {
   const DataOptions options = {
       .train = "synthetic", .sequence_length = 3, .max_train_samples = 5, .vocab_size = 10};
-  const DataSets sets = open_data(options);
+  const DataSets sets = token_data().open(options);
   EXPECT_TRUE(sets.synthetic);
   EXPECT_EQ(sets.train->samples(), 5);
   EXPECT_EQ(sets.train->counted(0, 4), 12);
@@ -118,16 +121,16 @@ TEST(OpenData, MakesSyntheticSamplesThatSaySo) {
 TEST(DataSets, FingerprintChangesWithEitherFile) {
   const TempFile text("a.txt", alphabet(12)), other("b.txt", "xyz");
   DataOptions options = options_of(text);
-  const uint64_t alone = open_data(options).fingerprint();
+  const uint64_t alone = token_data().open(options).fingerprint();
   options.validation = other.path();
-  const uint64_t both = open_data(options).fingerprint();
+  const uint64_t both = token_data().open(options).fingerprint();
   EXPECT_NE(alone, both);
   other.write("xyw");
-  EXPECT_NE(open_data(options).fingerprint(), both);
+  EXPECT_NE(token_data().open(options).fingerprint(), both);
   other.write("xyz");
-  EXPECT_EQ(open_data(options).fingerprint(), both);
+  EXPECT_EQ(token_data().open(options).fingerprint(), both);
   text.write(alphabet(11) + "!");
-  EXPECT_NE(open_data(options).fingerprint(), both);
+  EXPECT_NE(token_data().open(options).fingerprint(), both);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -38,9 +39,11 @@ struct Sample {
 };
 
 Sample sample_of(const TokenWindows& data, int64_t position) {
-  const size_t width = size_t(data.sequence_length());
+  const size_t width = size_t(data.columns()[0].numel);
   Sample sample{std::vector<int32_t>(width, 77), std::vector<int32_t>(width, 77)};
-  data.read(position, sample.tokens, sample.targets);
+  const std::array places = {std::as_writable_bytes(std::span(sample.tokens)),
+                             std::as_writable_bytes(std::span(sample.targets))};
+  data.read(position, places);
   return sample;
 }
 
@@ -52,6 +55,18 @@ TEST(TokenWindows, CutsWindowsThatDoNotOverlapAndPredictTheNextToken) {
   EXPECT_THAT(sample_of(data, 0).targets, ElementsAre(101, 102, 103));
   EXPECT_THAT(sample_of(data, 1).tokens, ElementsAre(104, 105, 106));
   EXPECT_THAT(sample_of(data, 1).targets, ElementsAre(105, 106, 107));
+}
+
+TEST(TokenWindows, HasColumnsAndShowsTheWholeWindow) {
+  const Counting source(11);
+  const TokenWindows data(source, {.tokens = 11, .sequence_length = 3});
+  EXPECT_THAT(data.columns(), ElementsAre(DataColumn{"tokens", Dtype::i32, 3},
+                                          DataColumn{"targets", Dtype::i32, 3}));
+  EXPECT_EQ(data.form(), "3 + 1 tokens");
+  ASSERT_EQ(data.shown(1).size(), 1u);
+  EXPECT_EQ(data.shown(1)[0].name, "tokens");
+  EXPECT_TRUE(data.shown(1)[0].is_text);
+  EXPECT_THAT(data.shown(1)[0].ids, ElementsAre(104, 105, 106, 107));
 }
 
 TEST(TokenWindows, PadsTheTailWithTargetsThatDoNotCount) {
@@ -114,7 +129,11 @@ TEST(TokenWindows, RefusesARangeOutsideItsSourceAndSpansOfAnotherLength) {
   EXPECT_THROW(TokenWindows(source, {.tokens = 3, .sequence_length = 3}), Error);
   const TokenWindows data(source, {.tokens = 8, .sequence_length = 3});
   std::vector<int32_t> three(3), four(4);
-  EXPECT_THROW(data.read(0, three, four), Error);
+  const auto three_bytes = std::as_writable_bytes(std::span(three));
+  const std::array too_long = {three_bytes, std::as_writable_bytes(std::span(four))};
+  EXPECT_THROW(data.read(0, too_long), Error);
+  const std::array too_few = {three_bytes};
+  EXPECT_THROW(data.read(0, too_few), Error);
 }
 
 }  // namespace

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <utility>
+
+#include "io/data/formats.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/data/data_sets.hpp"
+#include "zero/io/data/open_tokens.hpp"
+#include "zero/io/data/synthetic_tokens.hpp"
+#include "zero/io/data/token_windows.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int64_t kSyntheticSamples = 1 << 20;
+
+std::unique_ptr<TokenSource> open_file(const std::string& path, const DataOptions& options) {
+  return open_tokens(
+      {.path = path, .tokenizer = options.tokenizer, .vocab_size = options.vocab_size});
+}
+
+[[noreturn]] void refuse_short(const std::string& path, int64_t tokens, int64_t window) {
+  refuse(Exit::kInput, path, ": ", counted(tokens, "token"), tokens == 1 ? " holds" : " hold",
+         " no sample of ", window, "; give more data or a data.sequence_length below ",
+         std::max<int64_t>(tokens, 2));
+}
+
+std::unique_ptr<Dataset> windows_of(const TokenSource& source,
+                                    const TokenWindows::Options& options) {
+  return std::make_unique<TokenWindows>(source, options);
+}
+
+DataSets open_synthetic(const DataOptions& options) {
+  const int64_t samples = options.max_train_samples ? options.max_train_samples : kSyntheticSamples;
+  const int64_t tokens = samples * (options.sequence_length + 1);
+  auto source = std::make_unique<SyntheticTokens>(options.seed, tokens, options.vocab_size);
+  DataSets sets;
+  sets.train = windows_of(
+      *source,
+      {.tokens = tokens, .sequence_length = options.sequence_length, .shuffle_seed = options.seed});
+  sets.train_source = std::move(source);
+  sets.synthetic = true;
+  return sets;
+}
+
+std::unique_ptr<Dataset> validation_of(const TokenSource& source, int64_t first,
+                                       const DataOptions& options) {
+  return windows_of(source, {.first_token = first,
+                             .tokens = source.tokens() - first,
+                             .sequence_length = options.sequence_length,
+                             .max_samples = options.max_validation_samples,
+                             .keep_tail = true});
+}
+
+std::vector<DataColumn> columns(const DataOptions& options) {
+  return TokenWindows::columns_of(options.sequence_length);
+}
+
+std::vector<std::string> files(const DataOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& path : {options.train, options.validation}) {
+    if (path.empty() || path == "synthetic") continue;
+    paths.push_back(path);
+    if (path.ends_with(".bin")) paths.push_back(index_path(path));
+  }
+  if (paths.empty() || options.tokenizer == "bytes") return paths;
+  for (const char* name : {"/vocab.json", "/merges.txt"}) paths.push_back(options.tokenizer + name);
+  return paths;
+}
+
+DataSets open(const DataOptions& options) {
+  if (options.train == "synthetic") return open_synthetic(options);
+  const int64_t window = options.sequence_length + 1;
+  auto source = open_file(options.train, options);
+  const int64_t tokens = source->tokens();
+  if (tokens < window) refuse_short(options.train, tokens, window);
+  const int64_t trained = trained_samples(options, tokens / window);
+  DataSets sets;
+  sets.train = windows_of(*source, {.tokens = trained * window,
+                                    .sequence_length = options.sequence_length,
+                                    .max_samples = options.max_train_samples,
+                                    .shuffle_seed = options.seed});
+  if (!options.validation.empty()) {
+    auto held_out = open_file(options.validation, options);
+    if (held_out->tokens() < 2) refuse_short(options.validation, 1, 2);
+    sets.validation = validation_of(*held_out, 0, options);
+    sets.validation_source = std::move(held_out);
+  } else if (options.validation_fraction > 0) {
+    sets.validation = validation_of(*source, trained * window, options);
+  }
+  sets.train_source = std::move(source);
+  return sets;
+}
+
+}  // namespace
+
+const DataKind& token_data() {
+  static constexpr DataKind kTokens{
+      .name = "tokens", .columns = columns, .files = files, .open = open};
+  return kTokens;
+}
+
+}  // namespace zero
