@@ -1,5 +1,7 @@
-/// The program with a family of models that lives here alone: towers, whose floors mix features and
-/// never look at other tokens. runs/another_family.py takes it through the commands.
+/// The program with a family of models and a kind of data that live here alone: towers, whose
+/// floors mix features and never look at other tokens, but whose bridge looks at a source that is
+/// shorter. runs/another_family.py takes it through the commands.
+#include "tests/families/pairs.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
@@ -21,9 +23,10 @@ struct Tower {
         inner(model.numbers.count("inner")),
         letters(model.numbers.count("letters")),
         longest(model.numbers.count("longest")),
+        source(model.numbers.count("source_length")),
         drop(float(model.numbers.rate("drop"))) {}
 
-  int64_t floors, width, inner, letters, longest;
+  int64_t floors, width, inner, letters, longest, source;
   float drop;
 };
 
@@ -51,13 +54,32 @@ struct Writer {
     const TensorId down = linear(graph::gelu(out, up), name + ".down", tower.inner, tower.width);
     return graph::dropout_add(out, down, x, drop, name);
   }
-  TensorId build(TensorId& table) {
+  TensorId letters(const std::string& name, int64_t length) {
+    return out.input({.name = name, .sample = {length}, .ids = tower.letters});
+  }
+  /// Each row of x looks at all of the source; a text that is continued has none.
+  TensorId bridge(TensorId x, TensorId table, TensorId places, bool has_source) {
+    out.unit("bridge");
+    const TensorId look =
+        out.parameter({.name = "bridge.matrix", .shape = {tower.width, tower.source}});
+    const TensorId offset = vector("bridge.offset", tower.source, Init::zeros);
+    const TensorId shift = vector("bridge.shift", tower.width, Init::zeros);
+    if (!has_source) return x;
+    const TensorId source = graph::embedding(out, letters("source", tower.source), table, places);
+    const TensorId seen = graph::linear(out, graph::linear(out, x, look, offset), source, shift);
+    return graph::dropout_add(out, seen, x, drop, "bridge");
+  }
+  TensorId build(TensorId& table, bool has_source) {
     const int64_t rows = round_up<int64_t>(tower.letters, 64);
     out.unit("ground");
     table = out.parameter(
         {.name = "letters", .shape = {rows, tower.width}, .padding_rows = rows - tower.letters});
-    TensorId x = graph::embedding(
-        out, table, out.parameter({.name = "places", .shape = {tower.longest, tower.width}}));
+    const TensorId places =
+        out.parameter({.name = "places", .shape = {tower.longest, tower.width}});
+    const TensorId marks =
+        out.parameter({.name = "source_places", .shape = {tower.source, tower.width}});
+    TensorId x = graph::embedding(out, letters("previous", out.length()), table, places);
+    x = bridge(x, table, marks, has_source);
     for (int64_t i = 0; i < tower.floors; ++i) x = floor(x, "floor" + std::to_string(i));
     out.unit("ground");
     return norm(x, "roof");
@@ -72,11 +94,13 @@ void require_room(int64_t length, const Tower& tower) {
 graph::Graph tower_forward(const Architecture& model, const ForwardOptions& options) {
   const Tower tower(model);
   require_room(options.micro.length, tower);
+  if (options.micro.samples != 1) refuse(Exit::kUsage, "a tower sees one sample at a time");
   GraphBuilder out(options.micro, options.compute);
   Writer writer{tower, out, options.training ? tower.drop : 0};
   TensorId table = graph::kNone;
-  const TensorId last = writer.build(table);
-  graph::classifier(out, last, table, tower.letters, options.micro.samples * options.micro.length);
+  const TensorId last = writer.build(table, true);
+  const TensorId next = writer.letters("next", options.micro.length);
+  graph::classifier(out, last, table, next, tower.letters, options.micro.length);
   return out.finish();
 }
 
@@ -86,14 +110,14 @@ graph::Graph tower_decode(const Architecture& model, const graph::Chunk& chunk, 
   GraphBuilder out(chunk, compute);
   Writer writer{tower, out, 0};
   TensorId table = graph::kNone;
-  const TensorId last = writer.build(table);
+  const TensorId last = writer.build(table, false);
   graph::logits(out, last, table, tower.letters);
   return out.finish();
 }
 
 int64_t numel(const Architecture& model) {
   const Tower t(model);
-  return (t.letters + t.longest + 2) * t.width +
+  return (t.letters + t.longest + 2 + 2 * t.source + 1) * t.width + t.source +
          t.floors * (3 * t.width + (2 * t.width + 1) * t.inner);
 }
 
@@ -107,9 +131,10 @@ ModelFamily settings() {
                      {"width", count},
                      {"inner", count},
                      {"letters", count, bytes},
-                     {"longest", count, length, "data.sequence_length"}},
+                     {"longest", count, length, "data.sequence_length"},
+                     {"source_length", count}},
           .rates = {{"drop", {.high = 1, .below_high = true}, 0.1}},
-          .sizes = {{"low", {2, 64, 128, 256, 32}}},
+          .sizes = {{"low", {2, 64, 128, 256, 32, 12}}},
           .rules = {},
           .blocks = {"floors"}};
 }
@@ -119,22 +144,24 @@ ModelNumbers from_hub(const HubConfig& config) {
                      {"width", config.count("d_floor", 1 << 20)},
                      {"inner", config.count("d_inner", 1 << 20)},
                      {"letters", config.count("n_letters", 1 << 20)},
-                     {"longest", config.count("max_letters", 1 << 20)}},
+                     {"longest", config.count("max_letters", 1 << 20)},
+                     {"source_length", config.count("n_source", 1 << 20)}},
           .rates = {{"drop", config.share_or("drop", 0)}}};
 }
 
 std::vector<HubEntry> to_hub(const Architecture& model, std::string_view dtype) {
   const Tower tower(model);
-  return {{"model_type", "\"tower\""},        {"n_floors", text(tower.floors)},
-          {"d_floor", text(tower.width)},     {"d_inner", text(tower.inner)},
-          {"n_letters", text(tower.letters)}, {"max_letters", text(tower.longest)},
-          {"drop", text(tower.drop)},         {"torch_dtype", text('"', dtype, '"')}};
+  return {{"model_type", "\"tower\""},           {"n_floors", text(tower.floors)},
+          {"d_floor", text(tower.width)},        {"d_inner", text(tower.inner)},
+          {"n_letters", text(tower.letters)},    {"max_letters", text(tower.longest)},
+          {"n_source", text(tower.source)},      {"drop", text(tower.drop)},
+          {"torch_dtype", text('"', dtype, '"')}};
 }
 
 std::string said(const Architecture& model) {
   const Tower tower(model);
   return text(counted(tower.floors, "floor"), " of ", tower.width, " and ", tower.inner, ", ",
-              tower.letters, " letters, ", tower.longest, " places");
+              tower.letters, " letters, ", tower.longest, " places, a source of ", tower.source);
 }
 
 Probe probe(bool);
@@ -145,6 +172,7 @@ const Family kTower{.settings = settings(),
                     .hub_type = "tower",
                     .hub_class = "Tower",
                     .stored = {.prefix = "", .copies = {}, .ends = {}},
+                    .data = "pairs",
                     .forward = tower_forward,
                     .decode = tower_decode,
                     .parameter_count = numel,
@@ -162,14 +190,15 @@ const Family kTower{.settings = settings(),
 
 Probe probe(bool) {
   RunConfig config;
-  const Catalogue towers({&kTower});
+  const Catalogue towers({&kTower}, {&pair_data()});
   config.model = {.table = &towers.models, .name = "low"};
-  return {architecture_of(config), {.samples = 2, .length = 32}};
+  return {architecture_of(config), {.samples = 1, .length = 32}};
 }
 
 }  // namespace
 }  // namespace zero::model
 
 int main(int argc, char** argv) {
-  return zero::commands::run_program(argc, argv, zero::model::Catalogue({&zero::model::kTower}));
+  const zero::model::Catalogue towers({&zero::model::kTower}, {&zero::pair_data()});
+  return zero::commands::run_program(argc, argv, towers);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A family of models that the program does not know goes through all commands where main hands it
-in: argv[3] is such a program, families/tower.cpp."""
+"""A family of models and a kind of data that the program does not know go through all commands
+where main hands them in: argv[3] is such a program, families/tower.cpp. A sample has a source of 12
+letters and a target of 32."""
 import json
 import sys
 
@@ -28,26 +29,51 @@ at_end = true
 """
 
 
+SOURCE, TARGET = 12, 32
+OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
+             "zero.offload_param.nvme_path=.")
+
+
+def trained(program, name, ranks, *settings):
+    result = program.wait(program.start(ranks, *settings, f"run.output=runs/{name}",
+                                        "activation_checkpointing.recompute=[1]",
+                                        input_file="tower.toml"), run=name)
+    check(result.finished(), f"{name}: {ranks} ranks with {settings}", result)
+    return result
+
+
 def trains_alike_at_every_stage(program):
-    hashes = set()
-    for ranks, stage in ((1, 0), (2, 1), (2, 2), (2, 3)):
-        name = f"runs/r{ranks}s{stage}"
-        result = program.wait(program.start(ranks, f"zero.stage={stage}", f"run.output={name}",
-                                            "activation_checkpointing.recompute=[1]",
-                                            input_file="tower.toml"), run=name[5:])
-        check(result.finished(), f"{ranks} ranks at stage {stage}", result)
+    hashes, losses = set(), set()
+    for ranks, stage, more in ((1, 0, ()), (2, 0, ()), (2, 1, ()), (2, 3, OFFLOADED), (2, 3, ()),
+                               (4, 2, ()), (4, 3, ())):
+        result = trained(program, f"r{ranks}s{stage}", ranks, f"zero.stage={stage}",
+                         "checkpoint.resume=never", *more)
         hashes.add(result.summary["state_sha256"])
-    check(len(hashes) == 1, f"one state and not {hashes}")
+        losses.add(result.summary["eval_loss"])
+    check(len(hashes) == 1 and len(losses) == 1, f"one state and not {hashes}, {losses}")
+
+
+def reads_each_input(program):
+    """Other letters in the sources alone make another model: they come to where they belong."""
+    whole = json.loads((program.folder / "runs/r1s0/summary.json").read_text())
+    text, window = (program.folder / "text.txt").read_text(), SOURCE + TARGET + 1
+    cut = [text[i:i + window] for i in range(0, len(text), window)]
+    program.write("other.txt", "".join(one[:SOURCE].upper()[::-1] + one[SOURCE:] for one in cut))
+    other = trained(program, "other", 1, "data.train=other.txt").summary
+    check(other["state_sha256"] != whole["state_sha256"], "the source changes nothing")
+    words = ("data", "tower.toml", "--steps", "1", "--json")
+    sample = json.loads(program.alone(*words).out.splitlines()[0])
+    begin = sample["sample"] * window
+    shown = {"source": text[begin:begin + SOURCE], "previous": text[begin + SOURCE:][:TARGET],
+             "next": text[begin + SOURCE + 1:][:TARGET]}
+    for name, letters in shown.items():
+        check(bytes(sample[name]).decode() == letters, f"{name}: {sample[name]}, not {letters!r}")
 
 
 def goes_on_on_another_rank_count(program):
     whole = json.loads((program.folder / "runs/r2s3/summary.json").read_text())
     for ranks, stop in ((2, 2), (1, 4)):
-        result = program.wait(program.start(ranks, "zero.stage=1", "run.output=runs/parts",
-                                            "activation_checkpointing.recompute=[1]",
-                                            f"run.stop_at={stop}", input_file="tower.toml"),
-                              run="parts")
-        check(result.finished(), f"up to step {stop}", result)
+        result = trained(program, "parts", ranks, "zero.stage=1", f"run.stop_at={stop}")
     check(result.summary["state_sha256"] == whole["state_sha256"], "the same bytes", result)
 
 
@@ -56,6 +82,7 @@ def is_looked_at(program):
                          (("data", "tower.toml"), "vocabulary"),
                          (("eval", "runs/r2s3"), "loss"),
                          (("generate", "runs/r2s3", "--prompt", "3 times "), "3 times "),
+                         (("data", "tower.toml"), f"{SOURCE} and {TARGET} + 1 tokens"),
                          (("inspect", "runs/parts"), "tower: 2 floors of 64 and 128"),
                          (("export", "runs/parts", "exported"), "step 4"),
                          (("import-weights", "exported", "imported"), "init_from=imported"),
@@ -63,12 +90,19 @@ def is_looked_at(program):
         result = program.alone(*words)
         check(result.status == 0 and found in result.out, f"{words}: {found!r}", result)
     config = json.loads((program.folder / "exported/config.json").read_text())
-    check(config["model_type"] == "tower" and config["d_inner"] == 128, f"config.json: {config}")
+    check(config["model_type"] == "tower" and config["n_source"] == SOURCE, f"config: {config}")
+    data = ("data.train=text.txt", "data.validation_fraction=0.2", "data.max_validation_samples=5")
+    losses = [program.alone("eval", model, *data, "--json").out for model in
+              ("runs/r4s3", "exported", "imported")]
+    losses = {json.loads(loss)["loss_hex"] for loss in losses}
+    check(len(losses) == 1, f"one loss of what was exported and imported: {losses}")
 
 
 def others_are_refused(program):
     check_refused(program.alone("plan", "tower.toml", "model.name=gpt2"), 2, "is no model", "low")
     check_refused(program.alone("plan", "tower.toml", "model.heads=2"), 2, "no such key")
+    check_refused(program.alone("plan", "tower.toml", "train_micro_batch_size_per_gpu=2"), 2,
+                  "one sample at a time")
     config = program.folder / "exported/config.json"
     config.write_text(config.read_text().replace('"tower"', '"gpt2"'))
     check_refused(program.alone("eval", "exported"), 3, "model_type", 'only "tower"')
@@ -78,6 +112,7 @@ def main():
     program = Program([sys.argv[3], sys.argv[2]])
     program.write("tower.toml", TOWER)
     trains_alike_at_every_stage(program)
+    reads_each_input(program)
     goes_on_on_another_rank_count(program)
     is_looked_at(program)
     others_are_refused(program)
