@@ -162,6 +162,12 @@ class Rules(unittest.TestCase):
                      "src/run/README.md"):
             self.assertEqual(found_in(words.forbidden_words, {path: "// a GPT-2"}), [], path)
 
+    def test_a_column_has_its_name_where_families_and_kinds_of_data_are(self):
+        for path, found in (("src/model/a.cpp", []), ("io/data/a.cpp", []),
+                            ("src/train/a.cpp", ["src/train/a.cpp:1"])):
+            self.assertEqual(found_in(words.forbidden_words, {path: 'plan.input(0, "targets");'}),
+                             found)
+
     def test_every_rule_has_a_case_that_it_fails(self):
         failed = {rule for rule, _, where in CASES if where} | {words.forbidden_words}
         self.assertEqual(set(tidy.RULES) - failed, set())

@@ -31,6 +31,11 @@ def product_but_models(source):
     return product(source) and room_of(source.path) != "model"
 
 
+def product_but_samples(source):
+    """Families name the inputs of their graphs, kinds of data their columns."""
+    return product_but_models(source) and "io/data/" not in source.path
+
+
 def builds(source):
     return source.is_cpp or source.is_cmake or source.name == "CMakePresets.json"
 
@@ -48,6 +53,8 @@ WORDS = (
     Word(r"(?<!operator )\bnew\b\s*[\w:(\[]", "raw new: values and unique_ptr", product, True),
     Word(r"(?i)gpt-?2|deberta|blenderbot|(?<![a-z0-9])(t5|llama)(?![a-z0-9])",
          "a family of models: say it by model::Architecture", product_but_models),
+    Word(r'"(tokens|targets)"', "a column of a kind of data: go through the list of inputs",
+         product_but_samples),
     Word(r"-ffast-mat[h]|-Ofas[t]|(?<!no-)fast-mat[h]", "arithmetic that is not IEEE", builds),
 )
 
