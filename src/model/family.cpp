@@ -22,6 +22,11 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
   return all;
 }
 
+graph::Graph with_prefix(const Architecture& model, graph::Graph graph) {
+  graph.prefix = row(model).stored.prefix;
+  return graph;
+}
+
 }  // namespace
 
 Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds)
@@ -40,11 +45,16 @@ Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const Da
 std::string Catalogue::titles() const { return joined(*this, &Family::title, ""); }
 
 graph::Graph forward(const Architecture& model, const ForwardOptions& options) {
-  return row(model).forward(model, options);
+  return with_prefix(model, row(model).forward(model, options));
 }
 
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
-  return row(model).decode(model, chunk, compute);
+  return with_prefix(model, row(model).decode(model, chunk, compute));
+}
+
+StoredForm stored_form(const Architecture& model, std::string_view parameter) {
+  const auto form = row(model).stored.form;
+  return form ? form(model, parameter) : StoredForm{.names = {std::string(parameter)}};
 }
 
 int64_t parameter_count(const Architecture& model) { return row(model).parameter_count(model); }

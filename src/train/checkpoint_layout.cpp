@@ -92,7 +92,7 @@ std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank) {
 
 checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, SavedPart part) {
   const graph::Graph& graph = plan.graphs[0];
-  return {.name = text(folder_of(plan, part), "/", kSavedPrefix,
+  return {.name = text(folder_of(plan, part), "/", graph.prefix,
                        graph[graph.parameters[size_t(parameter)].tensor].name),
           .dtype = dtype_of(plan, part),
           .shape = stored_shape(graph, parameter)};

@@ -39,8 +39,9 @@ void CheckpointModel::match() const {
 }
 
 const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter) const {
+  const std::string_view prefix = description_.model.family->stored.prefix;
   for (const char* part : {"optimizer/master", "model"}) {
-    const std::string name = text(part, "/", kSavedPrefix, parameter);
+    const std::string name = text(part, "/", prefix, parameter);
     if (const checkpoint::Tensor* found = checkpoint_.tensors().find(name)) return *found;
   }
   refuse(Exit::kInput, path(), ": holds no ", parameter);

@@ -80,6 +80,7 @@ std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph)
 
 ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& path)
     : path_(path), description_(read_description(catalogue, path)) {
+  expect();
   open_files();
   match();
   for (const model::StoredCopy& copy : description_.model.family->stored.copies) match(copy);
@@ -113,22 +114,31 @@ void ModelFolder::add(const std::string& name, const Place& place) {
   }
 }
 
+void ModelFolder::expect() {
+  for (auto& [name, shape] : stored_tensors(stored_graph(description_.model))) {
+    model::StoredForm form = model::stored_form(description_.model, name);
+    expected_.push_back({std::move(name), std::move(form), std::move(shape)});
+  }
+  for (size_t i = 0; i < expected_.size(); ++i) by_parameter_[expected_[i].parameter] = i;
+}
+
 void ModelFolder::match() {
   std::vector<std::string> wrong;
-  const graph::Graph graph = stored_graph(description_.model);
   std::set<std::string_view> known;
   for (const model::StoredCopy& stored : description_.model.family->stored.copies) {
     known.insert(stored.copy);
   }
-  const auto tensors = stored_tensors(graph);
-  for (const auto& [name, shape] : tensors) {
-    known.insert(name);
-    const auto found = places_.find(name);
-    if (found == places_.end()) {
-      wrong.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
-    } else if (found->second.tensor->shape != shape || !found->second.tensor->usable) {
-      wrong.push_back(text(name, ": expected F32, F16 or BF16 ", shape_text(shape), ", found ",
-                           described(*found->second.tensor)));
+  for (const Expected& as : expected_) {
+    const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
+    for (const std::string& name : as.form.names) {
+      known.insert(name);
+      const auto found = places_.find(name);
+      if (found == places_.end()) {
+        wrong.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
+      } else if (found->second.tensor->shape != shape || !found->second.tensor->usable) {
+        wrong.push_back(text(name, ": expected F32, F16 or BF16 ", shape_text(shape), ", found ",
+                             described(*found->second.tensor)));
+      }
     }
   }
   for (const auto& [name, place] : places_) {
@@ -161,9 +171,15 @@ void ModelFolder::match(const model::StoredCopy& stored) const {
          stored.why);
 }
 
-const ModelFolder::Place& ModelFolder::place_of(std::string_view parameter) const {
-  const auto found = places_.find(parameter);
-  ZERO_REQUIRE(found != places_.end(), "no parameter ", parameter, " in ", path_);
+const ModelFolder::Expected& ModelFolder::expected(std::string_view parameter) const {
+  const auto found = by_parameter_.find(parameter);
+  ZERO_REQUIRE(found != by_parameter_.end(), "no parameter ", parameter, " in ", path_);
+  return expected_[found->second];
+}
+
+const ModelFolder::Place& ModelFolder::place_of(std::string_view stored) const {
+  const auto found = places_.find(stored);
+  ZERO_REQUIRE(found != places_.end(), "no tensor ", stored, " in ", path_);
   return found->second;
 }
 
@@ -175,12 +191,36 @@ StoredModel::Settings ModelFolder::settings() const {
 }
 
 Dtype ModelFolder::dtype_of(std::string_view parameter) const {
-  return *place_of(parameter).tensor->usable;
+  const std::vector<std::string>& names = expected(parameter).form.names;
+  const Dtype first = *place_of(names[0]).tensor->usable;
+  // fp32 holds what two types of 16 bits hold.
+  const bool same = std::ranges::all_of(
+      names, [&](const std::string& name) { return *place_of(name).tensor->usable == first; });
+  return same ? first : Dtype::f32;
 }
 
 void ModelFolder::read(std::string_view parameter, int64_t first, std::span<float> out) const {
-  const Place& place = place_of(parameter);
-  place.file->read(*place.tensor, first, out);
+  const Expected& as = expected(parameter);
+  if (as.form.is_plain()) {
+    const Place& place = place_of(as.form.names[0]);
+    return place.file->read(*place.tensor, first, out);
+  }
+  if (whole_name_ != parameter) read_whole_parameter(as);
+  std::copy_n(whole_.begin() + first, out.size(), out.begin());
+}
+
+void ModelFolder::read_whole_parameter(const Expected& as) const {
+  std::vector<float> stored;
+  whole_name_.clear();
+  for (const std::string& name : as.form.names) {
+    const Place& place = place_of(name);
+    const size_t begin = stored.size();
+    stored.resize(begin + size_t(place.tensor->numel()));
+    place.file->read(*place.tensor, 0, std::span(stored).subspan(begin));
+  }
+  whole_.resize(stored.size());
+  model::from_stored(as.form, as.shape, stored, whole_);
+  whole_name_ = as.parameter;
 }
 
 }  // namespace zero::train

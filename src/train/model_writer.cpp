@@ -79,10 +79,30 @@ std::vector<Part> parts_of(const std::vector<Tensor>& tensors, int64_t most) {
   return parts;
 }
 
-std::vector<Part> parts_of(const ModelWriter::Options& options) {
-  std::vector<Tensor> tensors = stored_tensors(stored_graph(options.description.model));
+/// A parameter, and the tensors that hold it.
+struct Parameter {
+  Tensor own;
+  model::StoredForm form;
+};
+
+std::vector<Parameter> parameters_of(const model::Architecture& model) {
+  std::vector<Parameter> parameters;
+  for (Tensor& tensor : stored_tensors(stored_graph(model))) {
+    model::StoredForm form = model::stored_form(model, tensor.name);
+    parameters.push_back({std::move(tensor), std::move(form)});
+  }
+  return parameters;
+}
+
+std::vector<Part> parts_of(const ModelWriter::Options& options,
+                           const std::vector<Parameter>& parameters) {
+  std::vector<Tensor> tensors;
   const std::string_view prefix = options.description.model.family->stored.prefix;
-  for (Tensor& tensor : tensors) tensor.name = text(prefix, tensor.name);
+  for (const auto& [own, form] : parameters) {
+    for (const std::string& name : form.names) {
+      tensors.push_back({text(prefix, name), model::stored_extents(form, own.shape)});
+    }
+  }
   const bool whole = options.format == ModelWriter::Format::hdf5;
   const auto size = int64_t(bytes_of(options.description.compute));
   std::vector<Part> parts = parts_of(tensors, whole ? INT64_MAX : options.file_bytes / size);
@@ -106,7 +126,11 @@ std::string index_of(const std::vector<Part>& parts, Dtype dtype) {
 }  // namespace
 
 struct ModelWriter::Parts {
-  explicit Parts(const Options& from) : options(from), folder(from.folder), files(parts_of(from)) {
+  explicit Parts(const Options& from)
+      : options(from),
+        folder(from.folder),
+        parameters(parameters_of(from.description.model)),
+        files(parts_of(from, parameters)) {
     write_new_file(folder.file("config.json"), description_json(options.description));
     copy_tokenizer(folder, options.description.tokenizer);
     if (files.size() > 1) {
@@ -142,8 +166,50 @@ struct ModelWriter::Parts {
     }
   }
 
+  /// The next elements of the tensors, in the files' order.
+  void append(std::span<const float> masters) {
+    while (!masters.empty()) {
+      if (left == 0) open_next();
+      const size_t now = size_t(std::min(left, int64_t(masters.size())));
+      write(masters.first(now));
+      masters = masters.subspan(now);
+      left -= int64_t(now);
+      if (left == 0) file->publish();
+    }
+  }
+
+  /// The next elements of the parameter that comes; how many of them belong to it. One that is not
+  /// plain is collected whole.
+  size_t take(std::span<const float> masters) {
+    ZERO_REQUIRE(parameter < parameters.size(), options.folder, ": ", masters.size(),
+                 " elements more than the model has");
+    const auto& [own, form] = parameters[parameter];
+    const int64_t numel = numel_of(own);
+    const size_t now = size_t(std::min(numel - taken, int64_t(masters.size())));
+    taken += int64_t(now);
+    if (form.is_plain()) {
+      append(masters.first(now));
+    } else {
+      whole.insert(whole.end(), masters.begin(), masters.begin() + ptrdiff_t(now));
+      if (taken == numel) append_tensors(own, form);
+    }
+    if (taken == numel) ++parameter, taken = 0;
+    return now;
+  }
+
+  void append_tensors(const Tensor& own, const model::StoredForm& form) {
+    std::vector<float> tensors(whole.size());
+    model::to_stored(form, own.shape, whole, tensors);
+    append(tensors);
+    whole.clear();
+  }
+
   const Options options;
   NewFolder folder;
+  const std::vector<Parameter> parameters;
+  size_t parameter = 0;      ///< that comes next
+  int64_t taken = 0;         ///< of its elements
+  std::vector<float> whole;  ///< what has come of one that is not plain
   std::vector<Part> files;
   size_t next = 0;   ///< of files, to be opened
   int64_t left = 0;  ///< elements that the open file lacks
@@ -157,23 +223,11 @@ ModelWriter::ModelWriter(const Options& options) : parts_(std::make_unique<Parts
 ModelWriter::~ModelWriter() = default;
 
 void ModelWriter::add(std::span<const float> masters) {
-  Parts& parts = *parts_;
-  while (!masters.empty()) {
-    if (parts.left == 0) {
-      ZERO_REQUIRE(parts.next < parts.files.size(), parts.options.folder, ": ", masters.size(),
-                   " elements more than the model has");
-      parts.open_next();
-    }
-    const size_t now = size_t(std::min(parts.left, int64_t(masters.size())));
-    parts.write(masters.first(now));
-    masters = masters.subspan(now);
-    parts.left -= int64_t(now);
-    if (parts.left == 0) parts.file->publish();
-  }
+  while (!masters.empty()) masters = masters.subspan(parts_->take(masters));
 }
 
 void ModelWriter::publish() {
-  ZERO_REQUIRE(parts_->left == 0 && parts_->next == parts_->files.size(), parts_->options.folder,
+  ZERO_REQUIRE(parts_->parameter == parts_->parameters.size(), parts_->options.folder,
                ": elements of its model have not come");
   parts_->file.reset();
   parts_->folder.publish();

@@ -53,8 +53,9 @@ class ModelTensors : public TensorSource {
  public:
   ModelTensors(const model::Catalogue& catalogue, const std::string& folder)
       : model_(catalogue, folder) {
-    for (const auto& [name, shape] : stored_tensors(stored_graph(model_.description().model))) {
-      tensors_.push_back({text(kModelPart, kSavedPrefix, name), model_.dtype_of(name), shape});
+    const graph::Graph graph = stored_graph(model_.description().model);
+    for (const auto& [name, shape] : stored_tensors(graph)) {
+      tensors_.push_back({text(kModelPart, graph.prefix, name), model_.dtype_of(name), shape});
     }
     sort_by_name(tensors_);
   }
@@ -67,8 +68,8 @@ class ModelTensors : public TensorSource {
             {kTokenizerFact, description.tokenizer}};
   }
   void read(const Tensor& tensor, int64_t begin, std::span<float> out) const override {
-    model_.read(std::string_view(tensor.name).substr(kModelPart.size() + kSavedPrefix.size()),
-                begin, out);
+    const size_t prefix = model_.description().model.family->stored.prefix.size();
+    model_.read(std::string_view(tensor.name).substr(kModelPart.size() + prefix), begin, out);
   }
 
  private:

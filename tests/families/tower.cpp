@@ -158,6 +158,13 @@ std::vector<HubEntry> to_hub(const Architecture& model, std::string_view dtype) 
           {"torch_dtype", text('"', dtype, '"')}};
 }
 
+/// Files hold the matrix upwards as two halves, transposed.
+StoredForm stored_form_of(const Architecture&, std::string_view parameter) {
+  const std::string name(parameter);
+  if (!name.ends_with(".up.matrix")) return {.names = {name}};
+  return {.names = {name + ".left", name + ".right"}, .transposed = true};
+}
+
 std::string said(const Architecture& model) {
   const Tower tower(model);
   return text(counted(tower.floors, "floor"), " of ", tower.width, " and ", tower.inner, ", ",
@@ -171,7 +178,7 @@ const Family kTower{.settings = settings(),
                     .title = "tower",
                     .hub_type = "tower",
                     .hub_class = "Tower",
-                    .stored = {.prefix = "", .copies = {}, .ends = {}},
+                    .stored = {.prefix = "", .copies = {}, .ends = {}, .form = stored_form_of},
                     .data = "pairs",
                     .forward = tower_forward,
                     .decode = tower_decode,

@@ -9,6 +9,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
+#include "zero/model/gpt2.hpp"
 
 namespace zero::train {
 namespace {
@@ -91,6 +92,46 @@ TEST_F(ModelWriters, WriteHdf5AsOneFile) {
   EXPECT_GT(fs::file_size(folder("h5/model.h5")), size_t(2 * small_model_numel()));
   EXPECT_FALSE(fs::exists(folder("h5/model.safetensors")));
   EXPECT_TRUE(fs::exists(folder("h5/config.json")));
+}
+
+/// GPT-2 whose files hold weights of attention as torch.nn.Linear has them, one for queries, one
+/// for keys and one for values, and their biases in three parts.
+const model::Family& family_in_parts() {
+  static const model::Family kParts = [] {
+    model::Family family = model::gpt2_family();
+    family.stored.form = [](const model::Architecture&,
+                            std::string_view parameter) -> model::StoredForm {
+      const std::string name(parameter);
+      if (name.find("c_attn") == name.npos) return {.names = {name}};
+      return {.names = {name + ".q", name + ".k", name + ".v"},
+              .transposed = name.ends_with(".weight")};
+    };
+    return family;
+  }();
+  return kParts;
+}
+
+TEST_F(ModelWriters, TakeParametersApartAsTheFamilySays) {
+  const model::Catalogue catalogue({&family_in_parts()});
+  for (const int64_t file_bytes : {int64_t(200), kModelFileBytesMax}) {
+    const std::string path = folder(std::to_string(file_bytes));
+    ModelWriter::Options options = small_options(path, Dtype::bf16);
+    options.description.model.family = &family_in_parts();
+    options.file_bytes = file_bytes;
+    write_small_model(options);
+    EXPECT_EQ(weights_of(ModelFolder(catalogue, path)), small_weights());
+  }
+  const std::string path = folder(std::to_string(kModelFileBytesMax));
+  const SafetensorsFile file(path + "/model.safetensors");
+  const SafetensorsTensor* keys = file.find("transformer.h.0.attn.c_attn.weight.k");
+  ASSERT_TRUE(keys);
+  EXPECT_EQ(keys->shape, (std::vector<int64_t>{8, 8}));
+  std::vector<float> whole(8 * 24), stored(64);
+  ModelFolder(catalogue, path).read("h.0.attn.c_attn.weight", 0, whole);
+  file.read(*keys, 0, stored);
+  EXPECT_EQ(stored[8 * 3 + 5], whole[24 * 5 + 8 + 3]) << "row 5 of column 3 of the keys";
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { ModelFolder(testing_support::catalogue(), path); }),
+              HasSubstr("c_attn.weight: expected [8, 24], found nothing"));
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
   std::vector<Parameter> parameters;  ///< in unit order; the index seeds initialisation
+  std::string prefix;                 ///< before the names of parameters where they are saved
   std::vector<std::string> unit_names;
   /// Units whose forward code may run again in the backward pass, in their order.
   std::vector<int32_t> blocks;

@@ -14,6 +14,7 @@
 #include "zero/graph/graph.hpp"
 #include "zero/io/data/data_sets.hpp"
 #include "zero/model/hub_config.hpp"
+#include "zero/model/stored_form.hpp"
 
 namespace zero::model {
 
@@ -66,6 +67,8 @@ struct StoredNames {
   std::string_view prefix;             ///< may stand before every name; is written
   std::vector<StoredCopy> copies;      ///< may be there; are not written
   std::vector<std::string_view> ends;  ///< of names of buffers that are passed over
+  /// nullptr: every parameter is one tensor under its own name.
+  StoredForm (*form)(const Architecture&, std::string_view parameter) = nullptr;
 };
 
 struct Family {
@@ -115,6 +118,9 @@ graph::Graph forward(const Architecture& model, const ForwardOptions& options);
 /// Graph that continues one text by the tokens of a chunk and gives the logits that follow the
 /// last: the same parameters in the same order, with caches. Throws Error(kUsage) as forward().
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute);
+
+/// The tensors that hold a parameter, which is named as in forward().
+StoredForm stored_form(const Architecture& model, std::string_view parameter);
 
 /// Parameters without padding.
 int64_t parameter_count(const Architecture& model);

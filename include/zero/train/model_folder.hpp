@@ -13,9 +13,6 @@
 
 namespace zero::train {
 
-/// What stands before a parameter's name in checkpoints, whatever its family.
-inline constexpr std::string_view kSavedPrefix = "transformer.";
-
 /// A graph that has the parameters of a model.
 graph::Graph stored_graph(const model::Architecture& model);
 
@@ -27,7 +24,8 @@ std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t parameter);
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph);
 
 /// A trained model as Hugging Face stores it: config.json and model.safetensors, or the files that
-/// model.safetensors.index.json names. Names of tensors are as model::StoredNames has them.
+/// model.safetensors.index.json names. Names and forms of tensors are as model::StoredNames has
+/// them; a parameter that is not plain there is held whole, in fp32, while it is read.
 class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) that lists the first five tensors
@@ -46,9 +44,17 @@ class ModelFolder : public StoredModel {
     const SafetensorsFile* file;
     const SafetensorsTensor* tensor;
   };
-  const Place& place_of(std::string_view parameter) const;
+  struct Expected {
+    std::string parameter;
+    model::StoredForm form;
+    std::vector<int64_t> shape;
+  };
+  const Expected& expected(std::string_view parameter) const;
+  const Place& place_of(std::string_view stored) const;
+  void read_whole_parameter(const Expected& as) const;
   void open_files();
   void add(const std::string& name, const Place& place);
+  void expect();
   void match();
   void match(const model::StoredCopy& stored) const;
 
@@ -56,6 +62,11 @@ class ModelFolder : public StoredModel {
   ModelDescription description_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, Place, std::less<>> places_;  ///< by name without prefix
+  std::vector<Expected> expected_;                    ///< in the model's order
+  std::map<std::string_view, size_t> by_parameter_;
+  /// The last parameter that was not plain, as the model has it.
+  mutable std::string whole_name_;
+  mutable std::vector<float> whole_;
 };
 
 }  // namespace zero::train

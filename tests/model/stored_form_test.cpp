@@ -1,0 +1,66 @@
+// Ranks: 1
+#include "zero/model/stored_form.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/refusal.hpp"
+
+namespace zero::model {
+namespace {
+
+using testing_support::refusal_of;
+using Shape = std::vector<int64_t>;
+
+/// What a file holds of a parameter whose elements are 0, 1, 2, ...; the way back is tried too.
+std::vector<float> stored(const StoredForm& form, const Shape& shape) {
+  size_t numel = 1;
+  for (const int64_t extent : shape) numel *= size_t(extent);
+  std::vector<float> parameter(numel), tensors(numel), back(numel);
+  for (size_t i = 0; i < numel; ++i) parameter[i] = float(i);
+  to_stored(form, shape, parameter, tensors);
+  from_stored(form, shape, tensors, back);
+  EXPECT_EQ(back, parameter);
+  return tensors;
+}
+
+TEST(StoredForms, ThePlainOneIsTheParameter) {
+  const StoredForm form{.names = {"w"}};
+  EXPECT_TRUE(form.is_plain());
+  EXPECT_EQ(stored(form, {2, 2}), (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(stored_extents(form, Shape{2, 3, 4}), (Shape{2, 3, 4}));
+}
+
+TEST(StoredForms, ATransposedTensorHoldsColumnByColumn) {
+  const StoredForm form{.names = {"w"}, .transposed = true};
+  EXPECT_FALSE(form.is_plain());
+  EXPECT_EQ(stored_extents(form, Shape{2, 3}), (Shape{3, 2}));
+  EXPECT_EQ(stored(form, {2, 3}), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+}
+
+TEST(StoredForms, SeveralTensorsStandSideBySide) {
+  const StoredForm rows{.names = {"q", "k"}};
+  EXPECT_EQ(stored_extents(rows, Shape{2, 4}), (Shape{2, 2}));
+  EXPECT_EQ(stored(rows, {2, 4}), (std::vector<float>{0, 1, 4, 5, 2, 3, 6, 7}));
+  const StoredForm columns{.names = {"q", "k"}, .transposed = true};
+  EXPECT_EQ(stored_extents(columns, Shape{3, 4}), (Shape{2, 3}));
+  EXPECT_EQ(stored(columns, {3, 4}), (std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
+}
+
+TEST(StoredForms, AVectorIsCutIntoParts) {
+  const StoredForm form{.names = {"q", "k", "v"}};
+  EXPECT_EQ(stored_extents(form, Shape{6}), (Shape{2}));
+  EXPECT_EQ(stored(form, {6}), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(StoredForms, ThatCannotBeAreDefectsOfAFamily) {
+  const auto extents = [](const StoredForm& form, const Shape& shape) {
+    return refusal_of(Exit::kInternal, [&] { stored_extents(form, shape); });
+  };
+  EXPECT_NE(extents({.names = {"q", "k"}}, {3}).find("3 columns of 2 tensors"), std::string::npos);
+  EXPECT_NE(extents({.names = {"q"}, .transposed = true}, {3}).find("transposed vector"),
+            std::string::npos);
+  EXPECT_NE(extents({.names = {"q", "k"}}, {2, 2, 2}).find("3 extents"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace zero::model
