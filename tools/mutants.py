@@ -120,6 +120,8 @@ def judge(fault, facts, line, trials):
     says at which commit a test notices it."""
     start, here = time.monotonic(), trials.tree.commit
     known = line.get("commit") in (None, here)
+    if known and line.get("verdict") == "cut" and trials.has_met_all(fault, line["passed"]):
+        return line
     found = trials.try_fault(fault, line.get("passed", ()) if known else ())
     seconds = round(time.monotonic() - start + line.get("seconds", 0), 1)
     if known:

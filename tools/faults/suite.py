@@ -2,6 +2,7 @@
 one of them ends."""
 import copy
 import ctypes
+import functools
 import json
 import os
 import pathlib
@@ -21,7 +22,9 @@ FILTER = "--gtest_filter="
 CHECK_FAILED = re.compile(r"^\[  FAILED  \]|^\[rank \d+\] |: Failure$", re.M)
 POLL, GRACE = 0.2, 3
 RANKS = re.compile(r"\.np(\d+)$")
-REACHES = ("file", "header", "room", "rooms", "all")  # whose tests: the last are scripts
+# Whose tests: "header" are those of a file's users too, and the last are scripts.
+REACHES = ("file", "header", "room", "rooms", "all")
+PLACES = ("include", "src", "kernels", "io")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <sys/prctl.h>
 
@@ -177,11 +180,11 @@ def cost_of(test, costs):
     return len(test.members) * int(ranks[1]) if ranks else UNKNOWN_SECONDS
 
 
-def joined(tests):
+def joined(tests, name):
     """Files of one program on so many ranks as one test, which starts a launcher once."""
     together = copy.copy(tests[0])
     room, ranks = together.name.partition("/")[0], RANKS.search(together.name)[0]
-    together.name, together.members = f"{room}/*{ranks}", tuple(test.name for test in tests)
+    together.name, together.members = f"{room}/{name}{ranks}", tuple(test.name for test in tests)
     words = "".join(test.command[-1].removeprefix(FILTER) for test in tests)
     # Of several ranks one that ends at its first failure would leave the others waiting.
     fast = ["--gtest_fail_fast"] if ranks == ".np1" else []
@@ -190,13 +193,19 @@ def joined(tests):
     return together
 
 
-def join_short(tests, costs):
-    """With short files of one program joined, in front of them alone."""
+def joined_short(tests, costs, name="*"):
+    """The short files of each program, joined."""
     groups = {}
     for test in tests:
         if test.command[-1].startswith(FILTER) and cost_of(test, costs) <= LONG_SECONDS:
             groups.setdefault(tuple(test.command[:-1]), []).append(test)
-    return [joined(group) for group in groups.values() if len(group) > 1] + tests
+    return [joined(group, name) for group in groups.values() if len(group) > 1]
+
+
+def joined_near(tests, path, costs, near):
+    """The same of those nearest to a file."""
+    close = [test for test in tests if len(test.members) == 1 and near.distance(test, path) < 2]
+    return joined_short(close, costs, f"*{room_and_stem(path)[1]}")
 
 
 class Near:
@@ -207,31 +216,49 @@ class Near:
         self.included = {str(path.relative_to(source / "tests")).removesuffix("_test.cpp"):
                          set(INCLUDE.findall(path.read_text()))
                          for path in (source / "tests").rglob("*_test.cpp")}
+        self.users = {}  # of a header: the headers of those who include it
+        for path in (p for place in PLACES for p in (source / place).rglob("*.[ch]pp")):
+            includes = INCLUDE.findall(path.read_text())
+            own = self.own(str(path.relative_to(source)), includes)
+            for header in includes:
+                self.users.setdefault(header, set()).update(own)
 
-    def headers(self, path, room):
+    def own(self, path, includes):
         """Where a file's functions may be declared: its own header is what it includes first."""
-        first = INCLUDE.findall((self.source / path).read_text())[:1]
-        headers = {path.removeprefix("include/")} if path.endswith(".hpp") else set(first)
-        return {h for h in headers if room in h.split("/")}
+        return {path.removeprefix("include/")} if path.endswith(".hpp") else set(includes[:1])
+
+    @functools.lru_cache(maxsize=1)  # a fault's file is compared with every test
+    def headers(self, path, room):
+        """Its own header, and those of the room that call what it declares."""
+        own = self.own(path, INCLUDE.findall((self.source / path).read_text()))
+        own = {header for header in own if room in header.split("/")}
+        near = own.union(*(self.users.get(header, set()) for header in own))
+        return {header for header in near if room in header.split("/")}
 
     def distance(self, test, path):
-        """The place in REACHES."""
+        """The place in REACHES; of joined tests, that of the farthest."""
+        if len(test.members) > 1:
+            return max(self.distance_of(name, path) for name in test.members)
+        return self.distance_of(test.name, path)
+
+    def distance_of(self, test, path):
         room, stem = room_and_stem(path)
-        name = RANKS.sub("", test.name)
+        name = RANKS.sub("", test)
         if name == f"{room}/{stem}":
             return 0
         if name.startswith(f"{room}/"):
-            return 2 - bool(self.included.get(name, set()) & self.headers(path, room))
-        return 3 if name != test.name else 4
+            kin = stem.startswith(f"{name.partition('/')[2]}_")
+            return 2 - (kin or bool(self.included.get(name, set()) & self.headers(path, room)))
+        return 3 if name != test else 4
 
 
 def in_order(tests, path, costs, near):
-    """The tests of the file itself, those that know its header, those of its room, all others; the
-    cheapest of each first."""
+    """The tests of the file itself and those that know its header, those of its room, all others;
+    the cheapest of each first."""
 
     def key(test):
-        far = min(3, near.distance(test, path))
-        alone = len(test.members) == 1 and far > 1  # which is needed where joined ones are unsound
+        far = min(3, max(1, near.distance(test, path)))
+        alone = len(test.members) == 1  # which is needed where joined ones are unsound
         return far, alone, cost_of(test, costs), test.name
 
     return sorted(tests, key=key)

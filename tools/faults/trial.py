@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import time
 
-from suite import (REACHES, Near, add_line, cost_of, in_order, join_short, read_costs,
-                   read_tests, start_and_wait)
+from suite import (REACHES, Near, add_line, cost_of, in_order, joined_near, joined_short,
+                   read_costs, read_tests, start_and_wait)
 
 BUILD_SECONDS = 900
 # A test that takes longer than this with a fault hangs; machines are shared, hence the first term.
@@ -148,7 +148,9 @@ class Trials:
         self.dependents = tree.dependents()
         self.notes = tree.folder.parent
         self.costs = {**read_costs(costs_file), **read_costs(self.notes / COSTS)}
-        self.tests = join_short(read_tests(tree.build), self.costs)
+        alone = read_tests(tree.build)
+        self.tests = joined_short(alone, self.costs) + alone
+        self.noticed_by = None
         self.clean = {path: digest(path) for test in self.tests for path in test.files}
         # Of a test: whether it passes without a fault, which other shares may have seen.
         sound = self.notes / SOUND
@@ -161,6 +163,13 @@ class Trials:
                        if any(path.startswith(f"{folder}/") for folder in folders)
                        and not OF_ANOTHER_BUILD.search(pathlib.PurePath(path).name))
         return {path: (self.tree.source / path).read_text() for path in found}
+
+    def has_met_all(self, fault, passed):
+        """Whether all tests within reach have passed with it."""
+        return bool(passed) and all(
+            test.name in passed or self.sound.get(test.name) is False
+            or self.near.distance(test, fault.path) > self.reach
+            for test in self.tests if len(test.members) == 1)
 
     def try_fault(self, fault, passed=()):
         """What became of it: {"verdict", ...}; tests in `passed` are not run again."""
@@ -184,7 +193,8 @@ class Trials:
 
     def meet_tests(self, fault, passed):
         end, built, cut = min(self.end, time.monotonic() + self.most), {}, False
-        for test in in_order(self.tests, fault.path, self.costs, self.near):
+        tests = joined_near(self.tests, fault.path, self.costs, self.near) + self.tests
+        for test in in_order(tests, fault.path, self.costs, self.near):
             if set(test.members) <= set(passed) or self.sound.get(test.name) is False:
                 continue
             far = self.near.distance(test, fault.path) > self.reach
@@ -197,9 +207,11 @@ class Trials:
             if built[files] == "fails":
                 return {"verdict": "does not build"}
             if built[files] == "clean":
+                passed += test.members
                 continue
             found = self.notice(test)
             if found:
+                self.noticed_by = test
                 return {"verdict": "noticed", "test": test.name, **found,
                         "limit": self.seconds(test)}
             passed += test.members
@@ -238,7 +250,7 @@ class Trials:
 
     def is_true(self, found):
         """Whether the test passes without the fault, in so little time that it had enough."""
-        test = next(t for t in self.tests if t.name == found["test"])
+        test = self.noticed_by
         case = found.get("case")
         name = f"{test.name}:{case}" if case else test.name
         if name not in self.sound and not (case and self.sound.get(test.name)):
