@@ -122,6 +122,13 @@ TEST(Mpi, NamesTheVerbAndMpisOwnWordsWhenASendFails) {
   }
 }
 
+TEST(Mpi, CountsTheRanksOfItsNode) {
+  const World all;
+  const World node{World::OfNode{}};
+  EXPECT_EQ(node.ranks(), all.ranks()) << "tests start on one node";
+  EXPECT_EQ(node.rank(), all.rank());
+}
+
 TEST(Mpi, RefusesStagingWithoutRoomForEveryPeer) {
   EXPECT_THROW(make_mpi({.staging_bytes = 100}), Error);
   EXPECT_EQ(make_mpi({.staging_bytes = 6 * 64})->backend(), "mpi");

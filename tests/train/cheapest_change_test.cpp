@@ -163,6 +163,16 @@ TEST(CheapestChange, MovesStatesFromTheHostToADiskWhoseFolderTheUserNames) {
       optimizer + "FOLDER zero.offload_param.device=nvme zero.offload_param.nvme_path=FOLDER");
 }
 
+TEST(CheapestChange, LeavesParametersInHostMemoryWhereOnlyTheOptimizerNeedsADisk) {
+  const Fits fits = [](const Build& build) {
+    const plan::Request& made = build.plan.request;
+    return made.optimizer_home == plan::Tier::nvme && made.weight_home != plan::Tier::device;
+  };
+  EXPECT_EQ(change_text(tiny(), fits),
+            "zero.stage=3 zero.offload_optimizer.device=nvme "
+            "zero.offload_optimizer.nvme_path=FOLDER zero.offload_param.device=cpu");
+}
+
 TEST(CheapestChange, TakesTheFolderOfAnotherSection) {
   RunConfig disk = on_host();
   disk.offload_param = {.device = Home::nvme, .nvme_path = "/local"};
@@ -296,6 +306,33 @@ TEST(CheapestChange, BringsToTheHostWhatADiskHasNoRoomFor) {
   EXPECT_EQ(all->text,
             "zero.offload_optimizer.device=cpu zero.offload_optimizer.nvme_path= "
             "zero.offload_param.device=cpu zero.offload_param.nvme_path=");
+}
+
+TEST(CheapestChange, KeepsAShareOfTheStatesOnTheDeviceWhereTheDiskLacksRoomForAll) {
+  RunConfig config = on_host();
+  config.offload_optimizer = {.device = Home::nvme, .nvme_path = "disk", .buffer_count = 1};
+  const auto on_disk = [](const Build& build) {
+    return build.plan.arena_bytes[size_t(plan::Tier::nvme)];
+  };
+  const Build all = build(config, {});
+  const Fits half = [&](const Build& build) {
+    return on_disk(build) <= on_disk(all) / 2 && host(build) <= host(all);
+  };
+  EXPECT_TRUE(change_text(config, half).starts_with("zero.offload_optimizer.ratio=0."))
+      << change_text(config, half);
+}
+
+TEST(CheapestChange, BringsActivationsToTheHostWhereADiskHasNoRoom) {
+  RunConfig config = tiny();
+  config.model.numbers.counts["layers"] = 4;
+  config.recompute.mode = Recompute::Mode::full;
+  config.offload_activations.offload = Home::nvme;
+  config.offload_activations.nvme_path = "disk";
+  const Fits fits = [](const Build& build) {
+    return build.plan.request.activation_home == plan::Tier::host;
+  };
+  EXPECT_EQ(change_text(config, fits),
+            "activation_checkpointing.offload=cpu activation_checkpointing.nvme_path=");
 }
 
 TEST(CheapestChange, SaysThatNothingFits) {

@@ -22,6 +22,12 @@ TEST(LaneReport, TellsOfLanesThatMovedBytesAndOfCompute) {
             "  disk read           2.00 s busy      8.00 s waiting      3.00 GiB     1.61 GB/s\n");
 }
 
+TEST(LaneReport, TellsOfALaneThatMovedOneByte) {
+  LaneUses lanes{};
+  lanes[size_t(Lane::d2h)].bytes = 1;
+  EXPECT_NE(lane_table(lanes), "");
+}
+
 TEST(LaneReport, CountsWhatCopiesMoveByLane) {
   plan::Body body;
   const auto add = [&](Lane lane, Kind kind, int64_t bytes) {
