@@ -33,7 +33,7 @@ from trial import Tree, Trials  # noqa: E402
 
 FOLDERS = ("src/plan", "src/run", "src/graph", "kernels", "src/comm", "io", "src/train")
 HARMLESS = "tests/harmless_faults.txt"
-PASSING = ("passed", "limit", "case")  # is of use in the folder of a campaign alone
+PASSING = ("passed", "same", "limit", "case")  # is of use in the folder of a campaign alone
 DRAWS = 20  # for one number, until one of them compiles
 
 
@@ -120,7 +120,8 @@ def judge(fault, facts, line, trials):
     says at which commit a test notices it."""
     start, here = time.monotonic(), trials.tree.commit
     known = line.get("commit") in (None, here)
-    if known and line.get("verdict") == "cut" and trials.has_met_all(fault, line["passed"]):
+    if known and line.get("verdict") == "cut" and trials.has_met_all(
+            fault, {*line["passed"], *line.get("same", ())}):
         return line
     found = trials.try_fault(fault, line.get("passed", ()) if known else ())
     seconds = round(time.monotonic() - start + line.get("seconds", 0), 1)

@@ -235,21 +235,6 @@ TEST(Executor, refuses_operands_that_leave_their_buffer_and_buffers_that_leave_t
               ThrowsMessage<Error>(HasSubstr("leaves its arena")));
 }
 
-TEST(Executor, refuses_an_op_with_too_few_operands_and_one_whose_operands_differ_in_size) {
-  testing::HandPlan hand;
-  const int32_t a = hand.keep("a", 8), first = hand.plan.step_inputs;
-  hand.op(Kind::copy, Lane::compute,
-          {hand.whole(a, Mode::read), hand.part(first, 0, 8, Mode::write)});
-  EXPECT_NO_THROW(Executor(hand.plan, {}, {}));
-  plan::PlanOp& copy = hand.plan.bodies[kStep].ops[0];
-  copy.operands[1].bytes = 4;
-  EXPECT_THAT([&] { Executor(hand.plan, {}, {}); },
-              ThrowsMessage<Error>(HasSubstr("operand 1 has 4 bytes, not 8")));
-  copy.operands.pop_back();
-  EXPECT_THAT([&] { Executor(hand.plan, {}, {}); },
-              ThrowsMessage<Error>(HasSubstr("has 1 operands, not 2")));
-}
-
 TEST(Executor, refuses_a_collective_without_a_communicator_and_a_wait_for_an_op_that_is_not_there) {
   testing::HandPlan hand;
   const int32_t words = hand.keep("words", 8);

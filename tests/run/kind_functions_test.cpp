@@ -2,18 +2,37 @@
 
 #include "src/run/kind_functions.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <thread>
 
+#include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"
+#include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::run {
 namespace {
+
+TEST(Bind, RefusesTooFewOperandsAndOperandsThatDifferInSize) {
+  testing::HandPlan hand;
+  const int32_t a = hand.keep("a", 8), first = hand.step_inputs();
+  hand.op(plan::Kind::copy, plan::Lane::compute,
+          {hand.whole(a, plan::Mode::read), hand.part(first, 0, 8, plan::Mode::write)});
+  EXPECT_NO_THROW(Executor(hand.plan, {}, {}));
+  plan::PlanOp& copy = hand.plan.bodies[plan::kStep].ops[0];
+  copy.operands[1].bytes = 4;
+  EXPECT_THAT(
+      [&] { Executor(hand.plan, {}, {}); },
+      ::testing::ThrowsMessage<Error>(::testing::HasSubstr("operand 1 has 4 bytes, not 8")));
+  copy.operands.pop_back();
+  EXPECT_THAT([&] { Executor(hand.plan, {}, {}); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("has 1 operands, not 2")));
+}
 
 // A library may be refused memory for its code, which is then said before the first step. On a
 // thread of its own, for which nothing has been made yet.

@@ -125,7 +125,9 @@ class RunLogTest : public testing::Test {
 };
 
 TEST_F(RunLogTest, WritesEveryStepAndPrintsSome) {
+  testing::internal::CaptureStderr();
   const std::string out = printed({.steps = 8, .last = 5, .interval = 3}, 5);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 3) << "steps 1, 3 and 5: " << out;
   const std::string metrics = file_text(folder_ + "/metrics.jsonl");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 5);

@@ -152,7 +152,8 @@ class Trials:
         self.tests = joined_short(alone, self.costs) + alone
         self.noticed_by = None
         self.clean = {path: digest(path) for test in self.tests for path in test.files}
-        # Of a test: whether it passes without a fault, which other shares may have seen.
+        # Of a test: whether it passes without a fault, or with one that it does not notice, which
+        # other shares may have seen.
         sound = self.notes / SOUND
         seen = (line.split() for line in sound.read_text().splitlines()) if sound.exists() else ()
         self.sound = {name: word == "sound" for commit, name, word in seen if commit == tree.commit}
@@ -164,10 +165,10 @@ class Trials:
                        and not OF_ANOTHER_BUILD.search(pathlib.PurePath(path).name))
         return {path: (self.tree.source / path).read_text() for path in found}
 
-    def has_met_all(self, fault, passed):
-        """Whether all tests within reach have passed with it."""
-        return bool(passed) and all(
-            test.name in passed or self.sound.get(test.name) is False
+    def has_met_all(self, fault, known):
+        """Whether all tests within reach are known to pass with it, or not to have it."""
+        return bool(known) and all(
+            test.name in known or self.sound.get(test.name) is False
             or self.near.distance(test, fault.path) > self.reach
             for test in self.tests if len(test.members) == 1)
 
@@ -193,6 +194,7 @@ class Trials:
 
     def meet_tests(self, fault, passed):
         end, built, cut = min(self.end, time.monotonic() + self.most), {}, False
+        same = []  # those whose programs the fault is not in
         tests = joined_near(self.tests, fault.path, self.costs, self.near) + self.tests
         for test in in_order(tests, fault.path, self.costs, self.near):
             if set(test.members) <= set(passed) or self.sound.get(test.name) is False:
@@ -207,7 +209,7 @@ class Trials:
             if built[files] == "fails":
                 return {"verdict": "does not build"}
             if built[files] == "clean":
-                passed += test.members
+                same += test.members
                 continue
             found = self.notice(test)
             if found:
@@ -215,7 +217,7 @@ class Trials:
                 return {"verdict": "noticed", "test": test.name, **found,
                         "limit": self.seconds(test)}
             passed += test.members
-        return {"verdict": "cut" if cut else "lived", "passed": passed}
+        return {"verdict": "cut" if cut else "lived", "passed": passed, "same": same}
 
     def build_with_fault(self, files):
         """Whether these can be built, and whether the fault is in one of them."""
@@ -233,6 +235,9 @@ class Trials:
         first, said = test.run(self.seconds(test))
         if first == "passed":
             self.learn(test, time.monotonic() - start)
+            for name in test.members:
+                if name not in self.sound:
+                    self.note_sound(name, True)
             return {}
         case = case_in(said)
         if first == "hang":
@@ -253,16 +258,20 @@ class Trials:
         test = self.noticed_by
         case = found.get("case")
         name = f"{test.name}:{case}" if case else test.name
-        if name not in self.sound and not (case and self.sound.get(test.name)):
+        known = all(self.sound.get(member) for member in test.members)
+        if name not in self.sound and not (case and known):
             self.tree.ninja(*test.files)
             start = time.monotonic()
             passed = (test.only(case) if case else test).run(test.limit)[0] == "passed"
-            self.sound[name] = passed
+            self.note_sound(name, passed)
             if not case:
                 self.costs[test.name] = time.monotonic() - start
-            add_line(self.notes / SOUND, self.tree.commit, name, "sound" if passed else "unsound")
             if not passed:
                 self.sound[test.name] = False
                 print(f"UNSOUND {name} fails without a fault; {test.name} is left out", flush=True)
         enough = found["how"] != "hang" or found["limit"] >= min(test.limit, self.seconds(test))
-        return self.sound.get(name, self.sound.get(test.name)) and enough
+        return self.sound.get(name, known) and enough
+
+    def note_sound(self, name, passed):
+        self.sound[name] = passed
+        add_line(self.notes / SOUND, self.tree.commit, name, "sound" if passed else "unsound")
