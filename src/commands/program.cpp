@@ -21,6 +21,7 @@
 #include "zero/train/failure.hpp"
 #include "zero/train/files.hpp"
 #include "zero/train/session.hpp"
+#include "zero/train/thread_room.hpp"
 
 namespace zero::commands {
 namespace {
@@ -78,6 +79,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
 
 int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
   train::occupy_standard_files();
+  train::spare_addresses();
   // A file beyond the limit of its size (ulimit -f) is an error of the write, with words, and no
   // end without any.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -37,7 +37,8 @@ std::byte* block_start(void* reserved) {
 
 [[noreturn]] void refuse_bytes(int64_t bytes) {
   refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", available_bytes(),
-         " bytes are available on this machine");
+         " bytes are available on this machine; a limit of the process (ulimit -v, -d) may leave "
+         "less");
 }
 
 }  // namespace

@@ -1,7 +1,12 @@
 #include "zero/train/thread_room.hpp"
 
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -76,6 +81,18 @@ void require_flag(const Variable& variable, const char* name) {
   refuse_variable(name, value, "is neither true nor false; unset it");
 }
 
+/// What Open MPI maps as it starts is some 40 MiB.
+void require_addresses_of_mpi() {
+  constexpr size_t kBytes = size_t(64) << 20;
+  void* const place = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) {
+    refuse(Exit::kDoesNotFit,
+           "the system refuses the addresses that MPI takes as it starts: ", std::strerror(errno),
+           " - raise the limit of address space (ulimit -v)");
+  }
+  munmap(place, kBytes);
+}
+
 }  // namespace
 
 int64_t threads_asked(const Variable& variable) {
@@ -112,6 +129,12 @@ void require_kokkos_variables(const Variable& variable, int64_t threads) {
                        "former, and unset it"));
 }
 
+void spare_addresses() {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (limited && std::getenv("MALLOC_ARENA_MAX") == nullptr) mallopt(M_ARENA_MAX, 1);
+}
+
 void require_threads_of_mpi() {
   constexpr size_t kThreads = 3;  // two of its own, and the watchdog over it
   std::atomic<bool> ended{false};
@@ -125,7 +148,7 @@ void require_threads_of_mpi() {
   ended.store(true);
   ended.notify_all();
   for (std::thread& thread : threads) thread.join();
-  if (refusal.empty()) return;
+  if (refusal.empty()) return require_addresses_of_mpi();
   refuse(Exit::kDoesNotFit, "the system refuses the threads that MPI starts: ", refusal,
          " - raise this user's processes (ulimit -u), the data and address space (ulimit -d, -v; ",
          "ulimit -s for each thread) or the cgroup's pids.max");

@@ -25,8 +25,14 @@ int64_t threads_asked(const Variable& variable);
 /// that asks for other than `threads` threads, which are run.threads or OMP_NUM_THREADS.
 void require_kokkos_variables(const Variable& variable, int64_t threads);
 
-/// Throws Error(kDoesNotFit) where the system refuses the few threads that MPI starts as it starts:
-/// Open MPI then ends the program by a fault of its own.
+/// Where address space is limited (ulimit -v), all threads take memory from one heap, unless the
+/// environment says how many (MALLOC_ARENA_MAX): glibc else reserves 64 MiB of addresses for each
+/// thread, whenever it first allocates, and what is short of them later may be a library that ends
+/// the program. To be called before the first thread starts.
+void spare_addresses();
+
+/// Throws Error(kDoesNotFit) where the system refuses the few threads that MPI starts as it starts,
+/// or the addresses of its libraries: Open MPI then ends the program by a fault of its own.
 void require_threads_of_mpi();
 
 /// As many threads as a run takes with teams of `threads`, with stacks of OMP_STACKSIZE where
