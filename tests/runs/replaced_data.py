@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Data that are replaced or written to under a live run end it before they are saved as what they
 are not; a touch is a warning."""
+import json
 import os
+import re
 import shutil
 import time
 
@@ -80,6 +82,9 @@ def replacement_ends_it(program, replace, *settings):
     check_refused(result, 3, "live.txt: was replaced or written to while the run read from it",
                   "data.changed = true")
     check(saved(program) == before, "and nothing of it is saved", result)
+    launch = json.loads((program.folder / "runs/tiny/launches.jsonl").read_text().splitlines()[-1])
+    check(re.fullmatch(r"error E0300 in step [1-9]\d*", launch["ended"]),
+          f"the record of launches tells the step: {launch}", result)
 
 
 def touch_is_one_warning(program):
