@@ -4,7 +4,9 @@
 #include <cstddef>
 
 #include "kernels/support/map.hpp"
+#include "kernels/support/softmax_block.hpp"
 #include "kernels/support/softmax_rows.hpp"
+#include "kernels/support/team_block.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 
@@ -36,6 +38,18 @@ void round_to(const Stream& stream, int64_t numel, const float* from, T* to) {
   map_elements(
       stream, kRoundGradient, numel, Mapped<T, float>{from, nullptr, to},
       KOKKOS_LAMBDA(float value, float) { return value; });
+}
+
+template <class T>
+void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T>& row) {
+  if constexpr (!kHostSpace) {
+    if (holds_rows(row.logits)) {
+      using Code = SoftmaxBlock<T>;
+      return launch_blocks<Code::kThreads>(
+          stream, kSoftmax, rows, Code{row.logits, row.rows, row.gradient}, Code::kSharedNumel);
+    }
+  }
+  for_each_row(stream, kSoftmax, rows, row, kSoftmaxThreads);
 }
 
 /// Cuts the scratch.
@@ -156,10 +170,9 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
   for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
     work.multiply_logits(first, rows);
-    for_each_row(stream, kSoftmax, rows,
-                 SoftmaxCrossEntropy<T>{
-                     logits, {arrays.targets + first, losses, inputs, state}, work.gradient()},
-                 kSoftmaxThreads);
+    softmax(stream, rows,
+            SoftmaxCrossEntropy<T>{
+                logits, {arrays.targets + first, losses, inputs, state}, work.gradient()});
     add_losses(stream, rows, losses, sums);
     if (work.gradient()) work.multiply_gradients(first, rows);
   }

@@ -1,16 +1,16 @@
 #pragma once
 /// Softmax cross-entropy of a row of logits and, in place, its gradient. A thread of the host keeps
 /// the exponentials in place until their sum is known; a team of the device computes them twice and
-/// so reads the logits twice and writes the gradient once, as memory is what it waits for.
+/// so reads the logits twice and writes the gradient once, as memory is what it waits for. Rows
+/// that registers hold are read once: kernels/support/softmax_block.hpp.
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/support/math.hpp"
+#include "kernels/support/row_loss.hpp"
 #include "kernels/support/rows.hpp"
-#include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {
 
@@ -18,42 +18,6 @@ namespace zero::kernels {
 inline constexpr int kSoftmaxThreads = 256;
 /// Numbers that each of them has under way at once.
 inline constexpr int kLogitsAtOnce = 8;
-
-/// One chunk of logits, [rows, padded_vocabulary] in fp32. Their gradient in T takes the front of
-/// each row's bytes.
-struct Logits {
-  std::byte* memory;
-  int64_t vocabulary, padded_vocabulary;
-
-  KOKKOS_FUNCTION std::byte* row(int64_t r) const {
-    return memory + r * padded_vocabulary * int64_t(sizeof(float));
-  }
-};
-
-struct LossRows {
-  const int32_t* targets;
-  double* losses;
-  const StepInputs* inputs;
-  const StepState* state;
-};
-
-/// The largest number of a row, and the sum of e^(x - most).
-struct RowSoftmax {
-  float most, sum;
-};
-
-/// What turns a row's exponentials into its gradient.
-struct RowGradient {
-  int64_t vocabulary, padded_vocabulary;
-  float factor;     ///< loss scale / (counted tokens * sum of exponentials)
-  bool counted;     ///< false: the gradient is zero, whatever the logits are
-  int64_t target;   ///< -1: none
-  float at_target;  ///< the gradient there
-
-  KOKKOS_FUNCTION float operator()(int64_t j, float exponential) const {
-    return counted && j < vocabulary ? exponential * factor : 0.0f;
-  }
-};
 
 /// Leaves the exponentials in place of the logits.
 KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, float* x, int64_t count) {
@@ -148,26 +112,11 @@ struct SoftmaxCrossEntropy {
   template <class Row>
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
     auto* const x = reinterpret_cast<float*>(logits.row(r));
-    const int32_t target = rows.targets[r];
-    const bool known = target >= 0 && target < logits.vocabulary;
-    const float target_logit = known ? x[target] : 0.0f;
+    const RowTarget target = target_of(logits, rows, r);
     const RowSoftmax softmax = softmax_of(row, x, logits.vocabulary);
-    row.once([&] {
-      // A class that does not exist shows as a loss that is not finite.
-      const double below = known ? double(softmax.most) - double(target_logit) : double(NAN);
-      rows.losses[r] = target == -1 ? 0.0 : below + double(log_f32(softmax.sum));
-    });
+    row.once([&] { rows.losses[r] = target.loss(softmax); });
     if (!gradient) return;
-    const float scale = float(double(rows.state->loss_scale) / double(rows.inputs->counted_tokens));
-    const float probability = exp_f32(target_logit - softmax.most) / softmax.sum;
-    write_gradient<T>(row,
-                      {.vocabulary = logits.vocabulary,
-                       .padded_vocabulary = logits.padded_vocabulary,
-                       .factor = scale / softmax.sum,
-                       .counted = target != -1,
-                       .target = known ? target : -1,
-                       .at_target = (probability - 1.0f) * scale},
-                      softmax.most, logits.row(r));
+    write_gradient<T>(row, gradient_of(logits, rows, target, softmax), softmax.most, logits.row(r));
   }
 };
 

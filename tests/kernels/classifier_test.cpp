@@ -118,6 +118,12 @@ TYPED_TEST(Classifier, AgreesWithDoubleLoopsForAnyVocabulary) {
                       .chunk_rows = 4});
 }
 
+/// On a device such rows stay in the registers of a block.
+TYPED_TEST(Classifier, AgreesWithDoubleLoopsForTheVocabularyOfGpt2) {
+  check<TypeParam>(
+      {.rows = 5, .width = 3, .vocabulary = 50257, .padded_vocabulary = 50304, .chunk_rows = 3});
+}
+
 TYPED_TEST(Classifier, OfEqualLogitsHasTheLossOfADieAndItsGradientInSixths) {
   const ClassifierExtents extents{
       .rows = 1, .width = 1, .vocabulary = 4, .padded_vocabulary = 6, .chunk_rows = 1};
