@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include "src/model/gpt2.hpp"
 #include "zero/base/error.hpp"
 #include "zero/graph/differentiate.hpp"
-#include "zero/model/gpt2.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/train/disk.hpp"
 #include "zero/train/timed_steps.hpp"

@@ -16,11 +16,11 @@
 #include <thread>
 #include <vector>
 
+#include "src/model/gpt2.hpp"
 #include "zero/comm/thread_group.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/decide.hpp"
-#include "zero/model/gpt2.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/train/disk.hpp"
 #include "zero/train/timed_steps.hpp"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "perf/support/timing.hpp"
+#include "src/model/gpt2.hpp"
 #include "zero/kernels/initialise.hpp"
-#include "zero/model/gpt2.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/session.hpp"
 

@@ -1,5 +1,5 @@
+#include "src/model/gpt2.hpp"
 #include "zero/model/family.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::model {
 

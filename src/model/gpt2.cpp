@@ -1,4 +1,4 @@
-#include "zero/model/gpt2.hpp"
+#include "src/model/gpt2.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <map>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/recompute.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::graph {
 namespace {

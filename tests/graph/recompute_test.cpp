@@ -6,9 +6,9 @@
 
 #include <set>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "zero/graph/differentiate.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::graph {
 namespace {

@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::model {
 namespace {

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/model/gpt2.hpp"
+#include "src/model/gpt2.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

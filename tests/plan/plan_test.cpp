@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/settings_error.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::plan {
 namespace {

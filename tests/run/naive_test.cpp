@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/golden.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/fuse.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/step_state.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::run {
 namespace {

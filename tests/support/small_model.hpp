@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/small_checkpoint.hpp"
-#include "zero/model/gpt2.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/model_writer.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "zero/model/gpt2.hpp"
+#include "src/model/gpt2.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::testing {

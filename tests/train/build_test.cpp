@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/fused_product.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::train {
 namespace {

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <functional>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
-#include "zero/model/gpt2.hpp"
 #include "zero/run/naive.hpp"
 
 namespace zero::train {

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::train {
 namespace {

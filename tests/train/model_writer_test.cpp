@@ -6,10 +6,10 @@
 
 #include <filesystem>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
-#include "zero/model/gpt2.hpp"
 
 namespace zero::train {
 namespace {

@@ -8,11 +8,11 @@
 #include <chrono>
 #include <thread>
 
+#include "src/model/gpt2.hpp"
 #include "tests/support/bpe_folder.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
-#include "zero/model/gpt2.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/initial_weights.hpp"
 
