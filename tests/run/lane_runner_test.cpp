@@ -55,6 +55,7 @@ class Lanes {
                       .threads = 1,
                       .comm = comm,
                       .disk = nullptr,
+                      .rows = 1,
                       .ops = {},
                       .segments = std::move(segments[lane])};
       for (int body = 0; body < plan::kBodies; ++body) add_ops(plan, BodyId(body), setup);
