@@ -16,7 +16,7 @@ std::vector<int> count_readers(const Graph& graph) {
   return readers;
 }
 
-/// Of one unit's code and of one pass: what chooses by these fields sees no difference.
+/// Whether both are code of one unit and one pass: what chooses by these sees no difference.
 bool belong_together(const Op& first, const Op& second) {
   return first.layer == second.layer && first.backward == second.backward &&
          first.repeated == second.repeated;
@@ -55,7 +55,7 @@ class Joiner {
   std::vector<Op> take() { return std::move(ops_); }
 
  private:
-  /// By the op that writes what it reads.
+  /// Whether an op that writes what `op` reads gives the outputs of `op`, too.
   bool is_taken_in(const Op& op) {
     for (TensorId input : op.inputs) {
       const int32_t writer = input == kNone ? kNone : writer_[size_t(input)];

@@ -29,7 +29,7 @@ Graph tiny(bool training) {
               {.micro = {.samples = 2, .length = 3}, .compute = Dtype::f32, .training = training});
 }
 
-/// Of dropping an element; 0 of an op that drops nothing.
+/// The probability that an op drops an element.
 double probability(const graph::Op& op) {
   if (op.kind == &graph::kDropoutAdd) {
     return op.attributes.as<graph::DropoutAttributes>().probability;

@@ -107,7 +107,7 @@ using Inputs = typename Kind::template In<TensorId>;
 template <class Kind>
 using Outputs = typename Kind::template Out<TensorId>;
 
-/// Outputs of a list in front of those that are absent: of a kind's own, those that every op has.
+/// How many outputs stand in front of absent ones. Outputs<Kind>{} has those that every op has.
 template <class Named>
 constexpr size_t present(const Named& named) {
   const auto slots = std::bit_cast<Slots<Named, TensorId>>(named);

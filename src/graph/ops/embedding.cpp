@@ -116,7 +116,7 @@ int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
          int64_t(sizeof(int32_t));
 }
 
-/// Of a table only the rows that the tokens name are touched: at most as many as `rows` has.
+/// Only the rows of a table that the tokens name are touched: at most as many as `rows` has.
 int64_t traffic_of(const Graph& graph, const Op& op, TensorId rows) {
   int64_t total = 0;
   const auto add = [&](TensorId tensor) {
