@@ -46,6 +46,10 @@ extern const Operation kRowLinear;  ///< no row depends on another
 TensorId gelu(GraphBuilder& out, TensorId x);
 extern const Operation kGelu, kGeluGrad;
 
+/// max(x, 0)^2
+TensorId squared_relu(GraphBuilder& out, TensorId x);
+extern const Operation kSquaredRelu, kSquaredReluGrad;
+
 struct AttentionAttributes {
   int64_t samples = 0;
   int64_t heads = 0;
