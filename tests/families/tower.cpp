@@ -1,7 +1,9 @@
-/// The program with a family of models and a kind of data that live here alone: towers, whose
-/// floors mix features and never look at other tokens, but whose bridge looks at a source that is
-/// shorter. runs/another_family.py takes it through the commands.
+/// The program with a family of models, a kind of data and an operation that live in tests alone:
+/// towers, whose floors mix features and never look at other tokens, but whose bridge looks at a
+/// source that is shorter. Units of all floors and of the ground share one norm's scale.
+/// runs/another_family.py takes it through the commands.
 #include "tests/families/pairs.hpp"
+#include "tests/support/signed_square.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
@@ -35,13 +37,13 @@ struct Writer {
   const Tower& tower;
   GraphBuilder& out;
   float drop;
+  TensorId scale = graph::kNone;  ///< of every norm
 
   TensorId vector(const std::string& name, int64_t extent, Init init) {
     return out.parameter({.name = name, .shape = {extent}, .decays = false, .init = init});
   }
   TensorId norm(TensorId x, const std::string& name) {
-    const TensorId weight = vector(name + ".scale", tower.width, Init::ones);
-    return graph::layernorm(out, x, weight, vector(name + ".shift", tower.width, Init::zeros),
+    return graph::layernorm(out, x, scale, vector(name + ".shift", tower.width, Init::zeros),
                             1e-3f);
   }
   TensorId linear(TensorId x, const std::string& name, int64_t in, int64_t extent) {
@@ -51,7 +53,8 @@ struct Writer {
   TensorId floor(TensorId x, const std::string& name) {
     out.block(name);
     const TensorId up = linear(norm(x, name + ".norm"), name + ".up", tower.width, tower.inner);
-    const TensorId down = linear(graph::gelu(out, up), name + ".down", tower.inner, tower.width);
+    const TensorId down =
+        linear(graph::squared_relu(out, up), name + ".down", tower.inner, tower.width);
     return graph::dropout_add(out, down, x, drop, name);
   }
   TensorId letters(const std::string& name, int64_t length) {
@@ -66,7 +69,8 @@ struct Writer {
     const TensorId shift = vector("bridge.shift", tower.width, Init::zeros);
     if (!has_source) return x;
     const TensorId source = graph::embedding(out, letters("source", tower.source), table, places);
-    const TensorId seen = graph::linear(out, graph::linear(out, x, look, offset), source, shift);
+    const TensorId sight = graph::testing::signed_square(out, graph::linear(out, x, look, offset));
+    const TensorId seen = graph::linear(out, sight, source, shift);
     return graph::dropout_add(out, seen, x, drop, "bridge");
   }
   TensorId build(TensorId& table, bool has_source) {
@@ -80,6 +84,8 @@ struct Writer {
         out.parameter({.name = "source_places", .shape = {tower.source, tower.width}});
     TensorId x = graph::embedding(out, letters("previous", out.length()), table, places);
     x = bridge(x, table, marks, has_source);
+    out.unit("shared");
+    scale = vector("scale", tower.width, Init::ones);
     for (int64_t i = 0; i < tower.floors; ++i) x = floor(x, "floor" + std::to_string(i));
     out.unit("ground");
     return norm(x, "roof");
@@ -118,7 +124,7 @@ graph::Graph tower_decode(const Architecture& model, const graph::Chunk& chunk, 
 int64_t numel(const Architecture& model) {
   const Tower t(model);
   return (t.letters + t.longest + 2 + 2 * t.source + 1) * t.width + t.source +
-         t.floors * (3 * t.width + (2 * t.width + 1) * t.inner);
+         t.floors * (2 * t.width + (2 * t.width + 1) * t.inner);
 }
 
 ModelFamily settings() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/signed_square.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/graph/differentiate.hpp"
@@ -21,72 +22,7 @@
 namespace zero::graph {
 namespace {
 
-// An operation that no file of the program knows: y = max(x, 0)^2.
-
-struct SquaredRelu {
-  template <class S>
-  struct In {
-    S x;
-  };
-  template <class S>
-  struct Out {
-    S y;
-  };
-
-  template <class T>
-  static void call(Stream& stream, const OpCall& call) {
-    stream.wait();
-    const T* const x = inputs<SquaredRelu>(call).x;
-    T* const y = outputs<SquaredRelu>(call).y;
-    for (int64_t i = 0; i < (*call.graph)[call.op->inputs[0]].shape.numel(); ++i) {
-      const float value = std::max(float(x[i]), 0.0f);
-      y[i] = T(value * value);
-    }
-  }
-};
-
-struct SquaredReluGrad {
-  template <class S>
-  struct In {
-    S x, dy;
-  };
-  template <class S>
-  struct Out {
-    S dx;
-  };
-
-  template <class T>
-  static void call(Stream& stream, const OpCall& call) {
-    stream.wait();
-    const auto in = inputs<SquaredReluGrad>(call);
-    const T *const x = in.x, *const dy = in.dy;
-    T* const dx = outputs<SquaredReluGrad>(call).dx;
-    for (int64_t i = 0; i < (*call.graph)[call.op->inputs[0]].shape.numel(); ++i) {
-      dx[i] = T(2 * std::max(float(x[i]), 0.0f) * float(dy[i]));
-    }
-  }
-};
-
-const Operation kSquaredReluGrad{.name = "squared_relu_grad", .call = call_typed<SquaredReluGrad>};
-
-void gradient(GradientTape& tape, const Op& op) {
-  const TensorId x = inputs<SquaredRelu>(op).x;
-  const TensorId dx = tape.like(x);
-  const TensorId dy = tape.gradient(outputs<SquaredRelu>(op).y);
-  tape.append(make_op<SquaredReluGrad>(kSquaredReluGrad, {.x = x, .dy = dy}, {.dx = dx}));
-  tape.contribute(x, dx);
-}
-
-const Operation kSquaredRelu{.name = "squared_relu",
-                             .gradient = gradient,
-                             .repeated_from = Recompute::selective,
-                             .call = call_typed<SquaredRelu>};
-
-TensorId squared_relu(GraphBuilder& out, TensorId x) {
-  const TensorId y = out.activation("squared(" + out[x].name + ")", out.compute(), out[x].shape);
-  out.add(make_op<SquaredRelu>(kSquaredRelu, {.x = x}, {.y = y}));
-  return y;
-}
+using testing::signed_square, testing::kSignedSquare, testing::kSignedSquareGrad;
 
 /// Three blocks, each with a norm of its own, and one product that they share, in a unit of its
 /// own.
@@ -105,7 +41,7 @@ Graph forward(Dtype compute = Dtype::f32) {
     const TensorId scale = out.parameter({.name = name + ".scale", .shape = {16}});
     const TensorId shift = out.parameter({.name = name + ".shift", .shape = {16}});
     const TensorId normed = layernorm(out, x, scale, shift, 1e-5f);
-    const TensorId bent = squared_relu(out, linear(out, normed, weight, bias));
+    const TensorId bent = signed_square(out, linear(out, normed, weight, bias));
     x = dropout_add(out, bent, x, 0, name);
   }
   out.unit("embedding");
@@ -116,12 +52,12 @@ Graph forward(Dtype compute = Dtype::f32) {
 TEST(OwnOperation, IsDifferentiatedAndRepeatedLikeAnyOther) {
   const Graph graph = differentiate(forward());
   const Graph again = recompute(graph, std::vector(3, Recompute::selective));
-  EXPECT_EQ(std::ranges::count(graph.ops, &kSquaredReluGrad, &Op::kind), 3);
+  EXPECT_EQ(std::ranges::count(graph.ops, &kSignedSquareGrad, &Op::kind), 3);
   EXPECT_EQ(std::ranges::count(again.ops, &kLayernorm, &Op::kind), 2 * 3);
   for (const Op& op : again.ops) {
-    if (op.kind == &kSquaredReluGrad) EXPECT_FALSE(again[op.inputs[0]].name.ends_with("again"));
+    if (op.kind == &kSignedSquareGrad) EXPECT_FALSE(again[op.inputs[0]].name.ends_with("again"));
   }
-  EXPECT_THAT(kinds(fuse(graph)), ::testing::HasSubstr("linear squared_relu dropout_add"));
+  EXPECT_THAT(kinds(fuse(graph)), ::testing::HasSubstr("linear signed_square dropout_add"));
 }
 
 TEST(OwnOperation, GivesItsGradientInTheNaiveRun) {
@@ -130,7 +66,7 @@ TEST(OwnOperation, GivesItsGradientInTheNaiveRun) {
   const TensorId table = out.parameter({.name = "table", .shape = {3, 2}});
   const TensorId places = out.parameter({.name = "places", .shape = {2, 2}});
   const TensorId x = embedding(out, tiny_ids(out, "tokens"), table, places);
-  classifier(out, squared_relu(out, x), table, tiny_ids(out, "targets"), 3, 2);
+  classifier(out, signed_square(out, x), table, tiny_ids(out, "targets"), 3, 2);
   const Graph graph = differentiate(out.finish());
   run::NaiveExecutor naive(graph, 1);
   std::ranges::copy(std::array{0, 1}, naive.values<int32_t>(graph.input("tokens")).begin());
@@ -144,13 +80,13 @@ TEST(OwnOperation, GivesItsGradientInTheNaiveRun) {
                     naive.values<float>(table).begin());
   std::ranges::copy(std::array{0.5f, 0.0f, 0.0f, 4.0f}, naive.values<float>(places).begin());
   naive.run(0);
-  const Op& bend = first(graph, &kSquaredRelu);
-  EXPECT_THAT(naive.values<float>(bend.outputs[0]), ::testing::ElementsAre(2.25f, 0, 4, 1));
-  const Op& slope = first(graph, &kSquaredReluGrad);
+  const Op& bend = first(graph, &kSignedSquare);
+  EXPECT_THAT(naive.values<float>(bend.outputs[0]), ::testing::ElementsAre(2.25f, -1, 4, 1));
+  const Op& slope = first(graph, &kSignedSquareGrad);
   const std::span<const float> dy = naive.values<float>(slope.inputs[1]);
   EXPECT_NE(dy[0], 0);
   EXPECT_THAT(naive.values<float>(slope.outputs[0]),
-              ::testing::ElementsAre(3 * dy[0], 0, 4 * dy[2], 2 * dy[3]));
+              ::testing::ElementsAre(3 * dy[0], 2 * dy[1], 4 * dy[2], 2 * dy[3]));
 }
 
 /// The states after some steps of four micro-batches.
