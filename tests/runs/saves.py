@@ -134,6 +134,8 @@ def best_is_kept_and_loaded(faults):
                           "export.at_end=true")
     losses = {**evaluations_of(half), **evaluations_of(result)}
     check(sorted(losses) == [2, 4, 6, 8], f"each saved step is evaluated: {losses}", result)
+    times = [int(step) for step, _ in EVALUATION.findall(result.out)]
+    check(times == [6, 8], f"and none of them twice: {times}", result)
     best = min(losses, key=losses.get)
     check(best < 6, f"this run's best is an early one: {losses}", result)
     check(saved_steps(faults) == [best, 6, 8], f"it is kept: {saved_steps(faults)}", result)
