@@ -71,6 +71,12 @@ TEST(Segments, EndBeforeAnOpThatWaitsAndBehindOneThatIsWaitedFor) {
   EXPECT_TRUE(ops.cut(64, Lane::reduce)[0].awaited);
 }
 
+TEST(Segments, EndWhereALoopBeginsAndEnds) {
+  Clears ops;
+  ops.hand.plan.bodies[kStep].loop = {.begin = 2, .end = 5, .rounds = 2, .micro_batches = 1};
+  EXPECT_THAT(counts(ops.cut()), ElementsAre(2, 3, 2));
+}
+
 TEST(Segments, KeepCollectivesAndDisksByThemselves) {
   Clears ops;
   ops[2].kind = Kind::all_reduce;

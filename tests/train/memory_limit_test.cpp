@@ -99,6 +99,7 @@ TEST(MemoryLimit, OfAMachineIsWhatContextAndLibrariesLeave) {
   const MemoryLimit limit = machine_limit({}, card);
   EXPECT_EQ(limit.bytes, 5 << 10);
   EXPECT_EQ(limit.source, "machine m, 7.00 KiB less 2.00 KiB for context and libraries");
+  EXPECT_EQ(limit.host_source, "") << "nobody knows what its host has";
   RunConfig config;
   config.memory.device_limit = 6 << 10;
   EXPECT_EQ(machine_limit(config, card).bytes, 6 << 10) << "what is said holds";

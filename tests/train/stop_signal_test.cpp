@@ -25,6 +25,15 @@ TEST(StopSignal, TheFirstOneIsKeptForTheStepBoundary) {
   EXPECT_EQ(StopSignal::name_of(SIGTERM), "SIGTERM");
 }
 
+TEST(StopSignal, WhatAnEarlierRunReceivedIsForgotten) {
+  {
+    const StopSignal signals;
+    std::raise(SIGTERM);
+  }
+  const StopSignal signals;
+  EXPECT_EQ(StopSignal::received(), 0);
+}
+
 TEST(StopSignal, TheSameOneAtOnceIsOne) {
   const StopSignal signals;
   for (int i = 0; i < 3; ++i) std::raise(SIGTERM);
