@@ -132,13 +132,13 @@ def judge(fault, facts, line, trials):
     return line
 
 
-def try_number(number, lot, sources, trials, results):
-    """Draws until a fault compiles; tells of it."""
+def try_number(number, lot, sources, trials, results, harmless):
+    """Draws until a fault compiles; tells of it. One that is harmless is tried no further."""
     for attempt in range(DRAWS):
         fault = lot.draw(number, attempt)
         facts = facts_of(fault, sources[fault.path])
         line = results.of(number, attempt, facts)
-        if is_open(line, trials.tree.commit):
+        if is_open(line, trials.tree.commit) and not (line and place_of(line) in harmless):
             line = judge(fault, facts, line, trials)
             results.add(number, attempt, line)
             if line["verdict"] != "does not build":
@@ -206,7 +206,7 @@ def main():
     results = Results(folder, words.seed, share, words.known)
     harmless = read_harmless(root / HARMLESS)
     if not words.report:
-        try_all(words, root, folder, results, end)
+        try_all(words, root, folder, results, harmless, end)
     if words.keep:
         results.keep(words.keep)
     if words.list:
@@ -214,7 +214,7 @@ def main():
     return report(results, words.count, words.at_least, harmless)
 
 
-def try_all(words, root, folder, results, end):
+def try_all(words, root, folder, results, harmless, end):
     share, shares = (int(part) for part in words.share.split("/"))
     commit = subprocess.run(["git", "-C", root, "rev-parse", f"{words.commit}^{{commit}}"],
                             check=True, capture_output=True, text=True).stdout.strip()
@@ -229,7 +229,7 @@ def try_all(words, root, folder, results, end):
             tell(number, {**facts_of(lot.draw(number, 0), sources[lot.draw(number, 0).path]),
                           "verdict": "drawn", "seconds": 0})
         elif time.monotonic() < end:
-            try_number(number, lot, sources, trials, results)
+            try_number(number, lot, sources, trials, results, harmless)
 
 
 if __name__ == "__main__":

@@ -134,6 +134,7 @@ TYPED_TEST(Product, RefusesToAccumulateInSixteenBitsAndNonsense) {
   EXPECT_THROW(call({.m = 2, .n = 2, .k = 2, .accumulate = true}, x), Error);
   EXPECT_THROW(call({.m = 0, .n = 2, .k = 2}, nullptr), Error);
   EXPECT_THROW(call({.m = 2, .n = 2, .k = 2, .lda = 1}, nullptr), Error);
+  EXPECT_NO_THROW(call({.m = 2, .n = 2, .k = 2, .lda = 2}, nullptr));
   EXPECT_NO_THROW(call({.m = 2, .n = 2, .k = 2}, x));
 }
 
@@ -217,6 +218,14 @@ TYPED_TEST(Product, ColumnSumDoesNotDependOnTheThreads) {
     stream.wait();
   }
   EXPECT_TRUE(same_bits(sums[0], sums[1]));
+}
+
+TYPED_TEST(Product, ColumnSumRefusesNoRowsAndNoColumns) {
+  Stream stream(1);
+  TypeParam x[1] = {}, sum[1] = {};
+  float scratch[1] = {};
+  EXPECT_THROW(column_sum(stream, 0, 1, x, sum, scratch), Error);
+  EXPECT_THROW(column_sum(stream, 1, 0, x, sum, scratch), Error);
 }
 
 TEST(ProductLibrary, HasANameForTheRecordOfArithmeticChoices) {
