@@ -181,6 +181,9 @@ TEST(GraphBuilder, RefusesHeadsThatDoNotSplitTheWidth) {
   Scene scene;
   EXPECT_THAT(error_of([&] { attention(scene.out, scene.x, 2, 0); }),
               HasSubstr("does not split into three times 2 heads"));
+  ChunkScene one;
+  const TensorId qkv = one.out.linear(one.x, one.wide, one.bias);
+  EXPECT_EQ(error_of([&] { one.out.attention(qkv, 1, 0); }), "no error");
 }
 
 TEST(GraphBuilder, RefusesATableThatIsTooSmall) {

@@ -189,6 +189,15 @@ def validation_is_read_from_its_own_file(program, plain):
     check(loss != plain.summary["eval_loss"], "another text has another loss", result)
 
 
+def a_checkpoint_has_the_permissions_that_were_asked_for(program):
+    for asked in ("0700", "0750", "0755", "0770"):
+        trained(program, "checkpoint.interval=6", f"checkpoint.permissions={asked}")
+        folder = program.folder / "runs/tiny/checkpoints/step00000006"
+        modes = [f"{path.stat().st_mode & 0o777:04o}" for path in (folder, *folder.glob("*.h5"))]
+        of_file = f"{int(asked, 8) & 0o666:04o}"
+        check(modes[0] == asked and set(modes[1:]) == {of_file}, f"{asked}, not {modes}")
+
+
 def main():
     program = Program()
     a_dry_run_prints_the_plan_and_touches_nothing(program)
@@ -206,6 +215,7 @@ def main():
     a_dynamic_loss_scale_ends_at_its_minimum(program)
     validation_is_read_from_its_own_file(program, plain)
     a_threshold_below_every_unit_is_a_warning_with_its_place(program)
+    a_checkpoint_has_the_permissions_that_were_asked_for(program)
     fp32_on_the_wire_is_auto_and_says_so(program)
     print("all options act")
 
