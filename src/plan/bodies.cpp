@@ -92,7 +92,7 @@ class UnitFeed {
 /// between them as show what all others do.
 struct MicroBatches {
   std::vector<int32_t> numbers;  ///< in a step of this rank
-  int32_t tail = 0;              ///< so many at the end read ahead; 0: all do
+  int32_t tail = 0;              ///< so many are written behind those that stand for others
   bool loops = false;            ///< those in the middle stand for others
   bool is_short() const { return tail > 0; }
 };
@@ -106,6 +106,11 @@ MicroBatches all_micro_batches(int count) {
 /// Micro-batches of a loop's round: those of reproducible mode enter its counter in pairs, and what
 /// the second one gathers and reduces has other buffers, as each micro-batch has without a loop.
 constexpr int32_t kRound = 2;
+
+/// Whether every micro-batch waits for a disk, so that its lane is no place for other reads.
+bool reads_while_it_computes(const Request& request) {
+  return request.weight_home == Tier::nvme || request.activation_home == Tier::nvme;
+}
 
 /// Stage 3 follows every stretch of use; below it a unit is only issued once, to be updated.
 std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
@@ -146,6 +151,11 @@ void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& com
   compute.set_data(to.step_state, plan.step_state);
 }
 
+/// Ops [begin, end), counted over a body's micro-batches.
+struct Positions {
+  int32_t begin, end;
+};
+
 /// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
 class MicroBatchWriter {
  public:
@@ -159,10 +169,7 @@ class MicroBatchWriter {
         reducer_(writer, micro_batches.loops),
         homes_(writer, compute_, graph),
         updater_(updater),
-        positions_(int32_t(uses_.reads.size() * micro_batches.numbers.size())),
-        reads_from_(micro_batches.is_short()
-                        ? positions_ - micro_batches.tail * int32_t(uses_.reads.size())
-                        : graph::first_backward_op(writer.plan().graphs[size_t(graph)])) {}
+        reads_(find_reads(micro_batches)) {}
 
   /// `place` is its place among the body's, `micro` its number.
   void write(int32_t place, int32_t micro) {
@@ -186,11 +193,20 @@ class MicroBatchWriter {
   }
 
  private:
-  /// In step with the ops behind the first forward pass, so that other reads of the same lane,
-  /// which compute waits for, come in between.
+  /// Beside which ops the next step's states are read: those behind the first forward pass, so that
+  /// other reads of the same lane, which compute waits for, come in between. In front of a loop,
+  /// which reads nothing, where it needs the lane for none, else behind it.
+  Positions find_reads(const MicroBatches& micro_batches) const {
+    const int32_t length = int32_t(uses_.reads.size());
+    const int32_t all = length * int32_t(micro_batches.numbers.size());
+    const int32_t behind_forward = graph::first_backward_op(writer_.plan().graphs[size_t(graph_)]);
+    if (!micro_batches.is_short()) return {behind_forward, all};
+    if (reads_while_it_computes(writer_.request())) return {all - micro_batches.tail * length, all};
+    return {behind_forward, kRound * length};
+  }
   void read_ahead(int32_t position) {
-    if (updater_ == nullptr || position < reads_from_) return;
-    updater_->read_ahead(double(position - reads_from_ + 1) / double(positions_ - reads_from_));
+    if (updater_ == nullptr || position < reads_.begin || position >= reads_.end) return;
+    updater_->read_ahead(double(position - reads_.begin + 1) / double(reads_.end - reads_.begin));
   }
   void begin_gradients(int32_t op, int32_t micro) {
     for (int32_t unit : uses_.gradients[size_t(op)]) {
@@ -213,8 +229,7 @@ class MicroBatchWriter {
   Reducer reducer_;
   ActivationHomes homes_;
   Updater* updater_;
-  const int32_t positions_;   ///< ops of all micro-batches
-  const int32_t reads_from_;  ///< where the next step's states begin to be read
+  const Positions reads_;  ///< ops beside which the next step's states are read
 };
 
 /// Returns where each micro-batch begins in the body, and where the last one ends.
@@ -241,12 +256,19 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   return borders;
 }
 
-/// What is in the tail behind a loop. Where states are read ahead from a disk they have more time.
+/// What is in the tail behind a loop. Where states are read ahead beside it they have more time.
 int32_t tail_of(const Plan& plan) {
-  const bool reads = std::any_of(plan.buffers.begin(), plan.buffers.end(),
-                                 [](const Buffer& buffer) { return buffer.copy_of >= 0; });
-  const int32_t least = reads ? 3 : 1;
+  const bool copies = std::any_of(plan.buffers.begin(), plan.buffers.end(),
+                                  [](const Buffer& buffer) { return buffer.copy_of >= 0; });
+  const int32_t least = copies && reads_while_it_computes(plan.request) ? 3 : 1;
   return least + (plan.request.micro_batches - least) % kRound;
+}
+
+/// By forecast a step with a loop then takes at most 2 % longer than one that is written out, or 4
+/// % where every micro-batch waits for a disk.
+int most_written(const Request& request) {
+  if (request.most_written > 0) return request.most_written;
+  return reads_while_it_computes(request) ? 64 : 16;
 }
 
 /// Writes the step with a loop over the micro-batches in its middle, behind so many rounds; false,
@@ -293,7 +315,7 @@ void write_chunk(Plan& plan, BodyId body, int32_t graph) {
 // What units are gathered for settles in the first micro-batches, most often in one.
 void write_step(Plan& plan) {
   plan.bodies[kStep].name = "step";
-  if (plan.request.micro_batches > plan.request.most_written) {
+  if (plan.request.micro_batches > most_written(plan.request)) {
     for (int32_t lead : {2, 3, 4, 6, 8, 12}) {
       if (write_looped_step(plan, lead)) return;
     }

@@ -190,10 +190,17 @@ class Replay {
     grow(forecast_.exposed_seconds, since.exposed_seconds);
     grow(forecast_.flops, since.flops);
     const double later = times * (free_[size_t(Lane::compute)] - since_free);
-    for (double& free : free_) free += later;
-    for (std::vector<double>& lane : finished_) {
-      for (double& time : lane) time += later;
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      if (!is_in_loop(Lane(lane))) continue;
+      free_[lane] += later;
+      for (double& time : finished_[lane]) time += later;
     }
+  }
+
+  /// Lanes that the loop leaves alone finish what was in front of it in the meantime.
+  bool is_in_loop(Lane lane) const {
+    return std::any_of(body_.ops.begin() + body_.loop.begin, body_.ops.begin() + body_.loop.end,
+                       [&](const PlanOp& op) { return op.lane == lane; });
   }
 
   const Plan& plan_;

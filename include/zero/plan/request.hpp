@@ -21,9 +21,10 @@ struct Request {
   int stage = 0;  ///< ZeRO stage 0 to 3
   int ranks = 1;
   int micro_batches = 1;  ///< a rank and step: gradient accumulation
-  /// A step of more micro-batches is a loop over those in its middle, where gathers and reads ahead
-  /// overlap less: of so many or fewer each is written out, with an order of its own.
-  int most_written = 64;
+  /// A step of more micro-batches is a loop over those in its middle; of so many or fewer each is
+  /// written out, with an order of its own. 0: 16, or 64 where every micro-batch waits for a disk,
+  /// as the seams of a loop then cost more.
+  int most_written = 0;
   Dtype compute = Dtype::f32;
   OptimizerForm optimizer = form_of({});
   float weight_decay = 0.0f;
