@@ -3,6 +3,8 @@
 # the program of BASE and with this tree's, and compares losses, states, tensors, texts and plans.
 # It takes some two minutes behind the build. Ends with status 1 if something differs that
 # tests/meant_changes.txt does not list, or is listed and does not differ.
+# A run that BASE refuses for its optimizer is named, and compared with one of this tree at another
+# stage and rank count.
 # usage: tools/same_bits.sh BASE [BUILD] [--only RUNS] [--jobs N] [--meant FILE] [--list]
 #   BASE          a commit, built in build/same_bits, or a program
 #   BUILD         a build folder or a program; without it this tree is built in build/host-release

@@ -65,7 +65,9 @@ COMMANDS = (
 @dataclasses.dataclass(frozen=True)
 class Run:
     """`begin` is what another launch does first in the same folder, always BASE's program:
-    (ranks, settings). `commands` are started afterwards: (field, words)."""
+    (ranks, settings). `commands` are started afterwards: (field, words). `twin` is another run,
+    (ranks, settings), that gives the same bits: HEAD's is compared with where a BASE of before
+    `key` had that value refuses it."""
 
     name: str
     ranks: int
@@ -73,6 +75,8 @@ class Run:
     begin: tuple | None = None
     env: dict | None = None
     commands: tuple = ()
+    twin: tuple | None = None
+    key: str = ""
 
 
 def stage(number):
@@ -109,6 +113,8 @@ def accumulation():
     yield Run("two micro-batches", 2, (*BF16, *stage(0), batch(4)))
     yield Run("three micro-batches, reproducible", 2,
               (*BF16, *REPRODUCIBLE, *stage(3), batch(6)))
+    yield Run("twenty micro-batches", 1, (*BF16, *stage(2), batch(20)))
+    yield Run("twenty micro-batches, states on disk", 2, (*BF16, *stage(3), *NVME[:2], batch(40)))
     yield Run("five micro-batches", 1, (*FP32, *stage(2), batch(5)))
     yield Run("two micro-batches of three samples", 2,
               (*FP32, *stage(1), "train_micro_batch_size_per_gpu=3"))
@@ -127,6 +133,20 @@ def optimizers():
               (*FP32, *stage(1), "optimizer.type=Adam", "optimizer.adam_w_mode=false",
                "gradient_clipping=0.1", "scheduler.type=WarmupCosineLR",
                "scheduler.warmup_num_steps=3", "scheduler.total_num_steps=6"))
+
+
+def later_optimizers():
+    """Those that an older BASE may not know; in reproducible mode, so that there is a twin."""
+    for name, settings in (("Lion", ("optimizer.type=Lion",)),
+                           ("SGD", ("optimizer.type=SGD",)),
+                           ("SGD, nesterov", ("optimizer.type=SGD", "optimizer.momentum=0.9",
+                                              "optimizer.nesterov=true"))):
+        for precision, ranks, number, further, twin_ranks, twin_stage in (
+                ("fp32", 2, 1, (), 4, 3), ("bf16", 4, 3, (), 1, 0),
+                ("fp16", 1, 2, (f"{OPTIMIZER}.device=cpu",), 2, 1)):
+            same = (*PRECISIONS[precision], *REPRODUCIBLE, *settings)
+            yield Run(f"{name}, {precision}", ranks, (*same, *stage(number), *further),
+                      twin=(twin_ranks, (*same, *stage(twin_stage))), key="optimizer.type")
 
 
 def homes():
@@ -193,6 +213,7 @@ def resumed():
 
 
 def all_runs():
-    parts = (every_stage_and_precision, reproducible, recompute, accumulation, optimizers, homes,
+    parts = (every_stage_and_precision, reproducible, recompute, accumulation, optimizers,
+             later_optimizers, homes,
              schedules_of_the_plan, models, commands, resumed)
     return [run for part in parts for run in part()]

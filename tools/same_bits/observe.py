@@ -1,4 +1,6 @@
 """What one program makes of one run: a flat table of names and values that must not change."""
+import dataclasses
+import fnmatch
 import hashlib
 import json
 import pathlib
@@ -12,6 +14,8 @@ from program import Program  # noqa: E402 (found by the line above)
 OF_A_STEP = ("loss_hex", "grad_norm", "lr", "loss_scale", "skipped", "tokens")
 OF_A_RUN = ("state_sha256", "eval_loss", "eval_tokens", "steps", "updates", "homes", "batch")
 OF_AN_EVALUATION = ("loss_hex", "tokens")
+REFUSED = "status 2:"  # the end of a run whose settings a program does not take
+OF_TWINS = ("end", "loss_hex.*", "state_sha256", "eval_loss", "tensor.*")
 SECONDS = 600  # of one launch on a machine that does much else
 
 
@@ -106,3 +110,15 @@ def observe(zeroapp, base, mpiexec, run):
     seen.update(of_plan(program, run))
     program.place.cleanup()
     return seen
+
+
+def observe_twin(zeroapp, mpiexec, run):
+    ranks, settings = run.twin
+    twin = dataclasses.replace(run, ranks=ranks, settings=settings, commands=())
+    return observe(zeroapp, zeroapp, mpiexec, twin)
+
+
+def what_twins_share(seen):
+    """Without plans and sums of squares, which other ranks and stages have in other ways."""
+    return {field: value for field, value in seen.items()
+            if any(fnmatch.fnmatchcase(field, name) for name in OF_TWINS)}
