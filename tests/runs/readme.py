@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The commands of README.md, in its order, in a tree as the quick start leaves one.
+"""The commands of README.md and of the pages under doc/, in their order, in a tree as the quick start
+leaves one.
 
 A line of a ```sh block is a command: a shell of its own runs it, and it ends with status 0 or with
 the one that "# status N" behind it says. <!-- cluster -->, <!-- gpu --> or <!-- long --> above a
@@ -33,8 +34,8 @@ LOOKS_LIKE_COMMAND = re.compile(r" {4}(\./zeroapp|mpirun|srun|sbatch|cmake|git|t
 class Block:
     """What stands between two fences: where, its language, the mark above it, its lines."""
 
-    def __init__(self, number, language, mark):
-        self.number, self.language, self.mark, self.lines = number, language, mark, []
+    def __init__(self, where, language, mark):
+        self.where, self.language, self.mark, self.lines = where, language, mark, []
 
     def commands(self):
         """Pairs (command, expected status)."""
@@ -44,7 +45,15 @@ class Block:
             yield command.split("  #")[0].strip(), int(status[1]) if status else 0
 
 
-def fenced_blocks(lines):
+def pages():
+    """README.md first, then as it names them: what one leaves is there for the next."""
+    readme = (TREE / "README.md").read_text()
+    return [TREE / "README.md",
+            *sorted((TREE / "doc").glob("*.md"), key=lambda page: readme.find(f"doc/{page.name}"))]
+
+
+def fenced_blocks(page):
+    name, lines = page.relative_to(TREE), page.read_text().splitlines()
     found, block = [], None
     for number, line in enumerate(lines, 1):
         if not line.startswith(FENCE):
@@ -56,8 +65,8 @@ def fenced_blocks(lines):
             block = None
         else:
             mark = re.match(r"<!-- (\w+) -->$", lines[number - 2])
-            block = Block(number, line[len(FENCE):], mark[1] if mark else "")
-    check(block is None, "every fence of README.md is closed")
+            block = Block(f"{name}:{number}", line[len(FENCE):], mark[1] if mark else "")
+    check(block is None, f"every fence of {name} is closed")
     return found
 
 
@@ -66,15 +75,16 @@ def every_long_command_is_run_elsewhere(blocks):
                  for line in (TREE / "tests/campaigns.txt").read_text().splitlines()}
     for block in blocks:
         for command, _ in block.commands() if block.mark == "long" else ():
-            where = f"README.md:{block.number}: {command}"
+            where = f"{block.where}: {command}"
             check(command in CAMPAIGN_OF, f"{where}: who runs it? Add it to CAMPAIGN_OF")
             campaign = CAMPAIGN_OF[command]
             check(campaign is None or campaign in campaigns, f"{where}: no campaign {campaign}")
 
 
-def no_command_hides(lines):
-    for number, line in enumerate(lines, 1):
-        check(not LOOKS_LIKE_COMMAND.match(line), f"README.md:{number}: a command outside of ```sh")
+def no_command_hides(page):
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        where = f"{page.relative_to(TREE)}:{number}"
+        check(not LOOKS_LIKE_COMMAND.match(line), f"{where}: a command outside of ```sh")
 
 
 def tree_after_quick_start(program):
@@ -112,34 +122,34 @@ def is_printed(block, output):
     printed = [line.strip() for line in output.splitlines()]
     for line in block.lines:
         check(line.strip() in (*printed, "..."),
-              f"README.md:{block.number}: not printed: {line}\n{output}")
+              f"{block.where}: not printed: {line}\n{output}")
 
 
 def run_all(program, blocks):
     count, output = 0, ""
     for block in blocks:
-        where = f"README.md:{block.number}"
         if block.mark == "printed":
             is_printed(block, output)
         if block.language != SHELL or block.mark in NOT_RUN_HERE:
             continue
         output = ""
         for command, status in block.commands():
-            output += shell(program, command, status, where)
+            output += shell(program, command, status, block.where)
             count += 1
     return count
 
 
 def main():
     program = Program()
-    lines = (TREE / "README.md").read_text().splitlines()
-    blocks = fenced_blocks(lines)
-    no_command_hides(lines)
+    blocks = []
+    for page in pages():
+        no_command_hides(page)
+        blocks += fenced_blocks(page)
     every_long_command_is_run_elsewhere(blocks)
     tree_after_quick_start(program)
     count = run_all(program, blocks)
-    check(count >= 12, f"README.md has many commands, not {count}")
-    print(f"README.md keeps its word: {count} commands")
+    check(count >= 25, f"the pages have many commands, not {count}")
+    print(f"README.md and doc/ keep their word: {count} commands")
 
 
 main()

@@ -8,7 +8,7 @@
 
 namespace zero {
 
-/// The exit status of the program, and so what a batch script can act on. README.md lists them.
+/// The exit status of the program, and so what a batch script can act on: doc/how_a_run_ends.md.
 enum class Exit : int {
   kFinished = 0,
   kUsage = 2,         ///< command line or configuration
