@@ -1,4 +1,5 @@
 """What must exist on both sides: a test and its header, a key and its line, code and its layout."""
+import posixpath
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ CAMPAIGNS = "tests/campaigns.txt"
 SCRIPT = re.compile(r"(?<![\w/.-])((?:perf|tests|tools)/[\w/]+\.(?:py|sh))\b")
 BENCHMARK = re.compile(r"\bperf/perf_(\w+)")
 FUZZER = re.compile(r"--target fuzz_(\w+)")
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)")
 STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.S | re.M)
 MEMBER = re.compile(
     r"^  (?P<kind>[\w:<>, ]+?) (?P<name>\w+)(?: = [^;]*)?;"
@@ -105,6 +107,22 @@ def campaigns_have_programs(sources):
                 yield CAMPAIGNS, number, f"{path} does not exist"
 
 
+def links_lead_somewhere(sources):
+    """What a page links to is there, and every page of doc/ is linked from another one."""
+    paths = {s.path for s in sources}
+    linked = set()
+    for source in sources:
+        for number, line in enumerate(source.lines if source.suffix == ".md" else (), 1):
+            for target in LINK.findall(line):
+                path = posixpath.normpath(posixpath.join(posixpath.dirname(source.path), target))
+                linked.add(path)
+                if path not in paths:
+                    yield source.path, number, f"links to {target}, which does not exist"
+    for path in sorted(paths):
+        if path.startswith("doc/") and path.endswith(".md") and path not in linked:
+            yield path, 1, "no page links to it"
+
+
 def clang_format():
     """The clang-format whose layout is the house's (14), or None."""
     for name in ("clang-format-14", "clang-format"):
@@ -132,4 +150,4 @@ def layout(sources, root):
             yield found[1], int(found[2]), f"not laid out: run {program} -i on it"
 
 
-RULES = (tests_have_headers, keys_have_lines, campaigns_have_programs)
+RULES = (tests_have_headers, keys_have_lines, campaigns_have_programs, links_lead_somewhere)

@@ -4,10 +4,10 @@ import pathlib
 import re
 
 PRODUCT = ("include", "src", "kernels", "io")
-TOPS = PRODUCT + ("tests", "perf", "tools", "cmake", "inputs", "jobscripts")
+TOPS = PRODUCT + ("tests", "perf", "tools", "cmake", "inputs", "jobscripts", "doc")
 CPP = {".hpp", ".cpp", ".cuh", ".cu", ".h"}
 SCRIPTS = {".py", ".sh", ".cmake", ".mk"}
-TEXTS = {".md", ".toml", ".json", ".txt", ".yml"}
+TEXTS = {".md", ".svg", ".toml", ".json", ".txt", ".yml"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
