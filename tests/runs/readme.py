@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""The commands of README.md and of the pages under doc/, in their order, in a tree as the quick start
-leaves one.
+"""The commands of README.md and of the pages under doc/, in a tree as the quick start leaves one.
 
 A line of a ```sh block is a command: a shell of its own runs it, and it ends with status 0 or with
 the one that "# status N" behind it says. <!-- cluster -->, <!-- gpu --> or <!-- long --> above a
