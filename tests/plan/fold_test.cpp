@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/plan/passes.hpp"
+#include "tests/support/sums.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
 #include "zero/plan/forecast.hpp"
@@ -16,6 +17,8 @@
 
 namespace zero::plan {
 namespace {
+
+using testing::Sums;
 
 constexpr int kMostMicroBatches = 16;
 
@@ -57,39 +60,6 @@ class SameBuffers {
   std::map<int32_t, int> lives_;
   std::map<std::pair<int32_t, int>, int32_t> there_;
   std::map<int32_t, std::pair<int32_t, int>> here_;
-};
-
-/// What the buffers of reproducible mode's counter hold, as a number of the tree of additions.
-/// Which of two sums takes the other one in makes no difference.
-class Sums {
- public:
-  static bool adds(const PlanOp& op) {
-    return op.kind == Kind::accumulate || op.kind == Kind::reduce_scatter;
-  }
-  /// Op number `i` of a list adds a micro-batch, or one sum to another.
-  void add(const PlanOp& op, size_t i) {
-    const auto from = sums_.find(op.operands[0].buffer);
-    uint64_t& to = sums_[op.operands[1].buffer];
-    if (from == sums_.end()) {
-      to = mixed((op.operands[1].mode == Mode::write ? 0 : to) ^ (i + 1));
-    } else {
-      to = mixed(to + from->second);
-      sums_.erase(from);
-    }
-  }
-  /// 0: none.
-  uint64_t of(int32_t buffer) const {
-    const auto found = sums_.find(buffer);
-    return found == sums_.end() ? 0 : found->second;
-  }
-
- private:
-  static uint64_t mixed(uint64_t word) {
-    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
-    word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
-    return word ^ (word >> 31);
-  }
-  std::map<int32_t, uint64_t> sums_;
 };
 
 /// Two lists side by side.
@@ -387,17 +357,16 @@ TEST(Fold, RefusesStretchesThatDifferAndBuffersThatAreStillInUse) {
     return PlanOp{.kind = Kind::clear, .operands = {{.buffer = buffer, .bytes = 8, .mode = mode}}};
   };
   const MiddlePair pair{.first = 0, .second = 1, .end = 2, .rounds = 3, .micro_batches = 1};
-  Body body{.name = "step", .ops = {op(0, Mode::write), op(1, Mode::read), op(1, Mode::read)}};
-  Plan copy = plan;
-  EXPECT_FALSE(fold(copy, body, pair)) << "one writes, the other reads";
-  body.ops = {op(0, Mode::write), op(1, Mode::write), op(0, Mode::read)};
-  copy = plan;
-  EXPECT_FALSE(fold(copy, body, pair)) << "the first buffer is used behind both";
-  body.ops = {op(0, Mode::write), op(1, Mode::write), op(1, Mode::read)};
-  copy = plan;
-  EXPECT_TRUE(fold(copy, body, pair));
+  Body body{.name = "step"};
+  const auto folds = [&](const std::vector<PlanOp>& ops) {
+    Plan copy = plan;
+    body.ops = ops;
+    return fold(copy, body, pair) && copy.buffers.size() == 2;
+  };
+  EXPECT_FALSE(folds({op(0, Mode::write), op(1, Mode::read), op(1, Mode::read)}));
+  EXPECT_FALSE(folds({op(0, Mode::write), op(1, Mode::write), op(0, Mode::read)})) << "0 again";
+  EXPECT_TRUE(folds({op(0, Mode::write), op(1, Mode::write), op(1, Mode::read)}));
   EXPECT_EQ(body.ops[2].operands[0].buffer, 0);
-  EXPECT_EQ(copy.buffers.size(), 2u);
   EXPECT_EQ(body.loop.rounds, 3);
 }
 
