@@ -115,6 +115,22 @@ def background_errors_surface(faults):
     check(faults.latest() == "step00000006", "the end is saved", result)
 
 
+def folders_are_tried_at_the_start(faults):
+    fault = {"ONLY": "open", "CALL": 1, "ACTION": errno.EROFS, "FROM": "tmp-step00000000"}
+    shutil.rmtree(faults.runs, ignore_errors=True)
+    result = faults.run_faulty("checkpoint.interval=5", rank=1, **fault)
+    check(result.status == 5 and "checkpoint.dir: " in result.err, "each rank tries it", result)
+    check("step 1/" not in result.out, "before the first step", result)
+
+
+def nothing_is_abandoned_that_was_not_begun(faults):
+    fault = {"ONLY": "mkdir", "CALL": 1, "ACTION": errno.EIO, "FROM": "tmp-step00000005"}
+    shutil.rmtree(faults.runs, ignore_errors=True)
+    result = faults.run_faulty("checkpoint.interval=5", rank=0, **fault)
+    check("the checkpoint of step 5 failed: rank 0: " in result.err, "it is told", result)
+    check("no temporary folder" not in result.err, "and that alone", result)
+
+
 def copy_is_planned(faults):
     for settings, there in (((), False), (("checkpoint.async=true",), True)):
         result = faults.alone("plan", "tiny.toml", *settings)
@@ -163,6 +179,8 @@ def main():
     background_saves_know_homes(faults)
     background_saves_hide(faults)
     background_errors_surface(faults)
+    folders_are_tried_at_the_start(faults)
+    nothing_is_abandoned_that_was_not_begun(faults)
     copy_is_planned(faults)
     best_is_kept_and_loaded(faults)
     print("all saves act")

@@ -39,6 +39,12 @@ TEST(PlanReport, NamesPaddingWhereNothingElseDiffers) {
   EXPECT_THAT(tables(tiny(2), 4), HasSubstr("%  padding\n"));
 }
 
+TEST(PlanReport, HasFormulasForGathersAndForSumsOfGradients) {
+  const std::string said = tables(tiny(2), 4);
+  EXPECT_THAT(said, ContainsRegex("gather[^\n]* formula [1-9][0-9]* elements"));
+  EXPECT_THAT(said, ContainsRegex("reduce[^\n]* formula [1-9][0-9]* elements"));
+}
+
 TEST(PlanReport, SaysThatKeptUnitsAreGatheredLessOften) {
   RunConfig config = tiny(3);
   const char* reason = "see zero.stage3_max_reuse_distance";
