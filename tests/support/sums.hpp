@@ -5,21 +5,21 @@
 
 #include "zero/plan/plan.hpp"
 
-namespace zero::plan::testing {
+namespace zero::testing {
 
 /// What the buffers of reproducible mode's counter hold, as a number of the tree of additions.
 /// Which of two sums takes the other one in makes no difference.
 class Sums {
  public:
-  static bool adds(const PlanOp& op) {
-    return op.kind == Kind::accumulate || op.kind == Kind::reduce_scatter;
+  static bool adds(const plan::PlanOp& op) {
+    return op.kind == plan::Kind::accumulate || op.kind == plan::Kind::reduce_scatter;
   }
   /// Op number `i` of a list adds a micro-batch, or one sum to another.
-  void add(const PlanOp& op, size_t i) {
+  void add(const plan::PlanOp& op, size_t i) {
     const auto from = sums_.find(op.operands[0].buffer);
     uint64_t& to = sums_[op.operands[1].buffer];
     if (from == sums_.end()) {
-      to = mixed((op.operands[1].mode == Mode::write ? 0 : to) ^ (i + 1));
+      to = mixed((op.operands[1].mode == plan::Mode::write ? 0 : to) ^ (i + 1));
     } else {
       to = mixed(to + from->second);
       sums_.erase(from);
@@ -40,4 +40,4 @@ class Sums {
   std::map<int32_t, uint64_t> sums_;
 };
 
-}  // namespace zero::plan::testing
+}  // namespace zero::testing
