@@ -1,5 +1,7 @@
 #include <algorithm>
-#include <iterator>
+#include <limits>
+#include <span>
+#include <utility>
 
 #include "src/plan/extents.hpp"
 #include "src/plan/lifetimes.hpp"
@@ -24,23 +26,66 @@ struct Entry {
   }
 };
 
+/// Looks for the tightest gap that holds `bytes` between ranges that come in the order in which
+/// they begin. `borders`, in order too, are places that it must not lie across.
+class GapSearch {
+ public:
+  GapSearch(int64_t bytes, std::span<const Range> borders) : bytes_(bytes), borders_(borders) {}
+
+  int64_t bytes() const { return bytes_; }
+  void pass(const Range& range) {
+    for (; !borders_.empty() && borders_[0].begin <= range.begin; borders_ = borders_.subspan(1))
+      look_before(borders_[0]);
+    look_before(range);
+  }
+  /// Behind all ranges; -1 if no gap holds them.
+  int64_t best() {
+    for (const Range& border : std::exchange(borders_, {})) look_before(border);
+    return best_;
+  }
+  /// The end of all ranges.
+  int64_t top() const { return top_; }
+
+ private:
+  void look_before(const Range& range) {
+    const int64_t slack = range.begin - top_ - bytes_;
+    if (slack >= 0 && (best_ < 0 || slack < best_slack_)) {
+      best_ = top_;
+      best_slack_ = slack;
+    }
+    top_ = std::max(top_, range.end);
+  }
+
+  int64_t bytes_;
+  std::span<const Range> borders_;
+  int64_t top_ = 0, best_ = -1, best_slack_ = 0;
+};
+
 /// By time: a step of many micro-batches has many buffers, few of which live at the same time.
+/// Those that live long are looked at each time.
 class ByTime {
  public:
   explicit ByTime(size_t positions) : windows_(positions / kWindow + 1) {}
 
   void add(const Entry& entry) {
+    if (last(entry.life) - first(entry.life) >= kMostWindows) {
+      long_.push_back(entry);
+      return;
+    }
     for (int32_t w = first(entry.life); w <= last(entry.life); ++w) {
       windows_[size_t(w)].push_back(entry);
     }
   }
   /// How many have to be looked at for those that meet a lifetime.
   size_t candidates(const Lifetime& life) const {
-    size_t count = 0;
+    size_t count = long_.size();
     for (int32_t w = first(life); w <= last(life); ++w) count += windows_[size_t(w)].size();
     return count;
   }
   void add_meeting(const Lifetime& life, std::vector<Range>& taken) const {
+    for (const Entry& entry : long_) {
+      if (entry.meets(life)) taken.push_back(entry.range);
+    }
     for (int32_t w = first(life); w <= last(life); ++w) {
       for (const Entry& entry : windows_[size_t(w)]) {
         if (entry.meets(life)) taken.push_back(entry.range);
@@ -50,49 +95,103 @@ class ByTime {
 
  private:
   static constexpr int32_t kWindow = 64;  ///< ops
+  static constexpr int32_t kMostWindows = 256;
   static int32_t first(const Lifetime& life) { return life.birth / kWindow; }
   static int32_t last(const Lifetime& life) { return life.death / kWindow; }
   std::vector<std::vector<Entry>> windows_;
+  std::vector<Entry> long_;
 };
 
-/// By offset: what lives through much of a long step meets most others, and here they are in the
-/// order in which they lie. In blocks, so that one more is soon put in between.
-class ByOffset {
+/// Entries in the order in which they lie, and what lets most of a block be passed at once.
+class Block {
  public:
+  bool begins_behind(const Range& range) const { return begins_before(range, entries_[0].range); }
+  size_t size() const { return entries_.size(); }
+
   void add(const Entry& entry) {
-    if (blocks_.empty()) blocks_.emplace_back();
-    auto block = std::upper_bound(blocks_.begin() + 1, blocks_.end(), entry.range,
-                                  [](const Range& range, const Block& other) {
-                                    return begins_before(range, other[0].range);
-                                  });
-    --block;
-    block->insert(std::upper_bound(block->begin(), block->end(), entry,
-                                   [](const Entry& x, const Entry& y) {
-                                     return begins_before(x.range, y.range);
-                                   }),
-                  entry);
-    ++size_;
-    if (block->size() < kMostEntries) return;
-    Block upper(block->begin() + kMostEntries / 2, block->end());
-    block->resize(kMostEntries / 2);
-    blocks_.insert(block + 1, std::move(upper));
+    const auto lies_before = [](const Entry& a, const Entry& b) {
+      return begins_before(a.range, b.range);
+    };
+    entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry, lies_before), entry);
+    summarise();
   }
-  size_t size() const { return size_; }
-  void add_meeting(const std::vector<Lifetime>& lives, std::vector<Range>& taken) const {
-    for (const Block& block : blocks_) {
-      for (const Entry& entry : block) {
-        for (const Lifetime& life : lives) {
-          if (!entry.meets(life)) continue;
-          taken.push_back(entry.range);
-          break;
-        }
-      }
+  /// Leaves the lower half and returns the upper one.
+  Block split() {
+    Block upper;
+    const auto middle = entries_.begin() + ptrdiff_t(entries_.size() / 2);
+    upper.entries_.assign(middle, entries_.end());
+    entries_.erase(middle, entries_.end());
+    summarise();
+    upper.summarise();
+    return upper;
+  }
+
+  /// Passes the ranges whose lifetimes meet one of these.
+  void pass(const std::vector<Lifetime>& lives, GapSearch& search) const {
+    if (entries_.empty() || std::ranges::none_of(lives, [&](const Lifetime& life) {
+          return first_birth_ <= life.death && life.birth <= last_death_;
+        })) {
+      return;
+    }
+    const bool all = std::ranges::any_of(lives, [&](const Lifetime& life) {
+      return last_birth_ <= life.death && life.birth <= first_death_;
+    });
+    if (all && widest_gap_ < search.bytes()) {
+      return search.pass({entries_[0].range.begin, end_});
+    }
+    for (const Entry& entry : entries_) {
+      const auto meets = [&](const Lifetime& life) { return entry.meets(life); };
+      if (all || std::ranges::any_of(lives, meets)) search.pass(entry.range);
     }
   }
 
  private:
+  void summarise() {
+    first_birth_ = first_death_ = std::numeric_limits<int32_t>::max();
+    last_birth_ = last_death_ = std::numeric_limits<int32_t>::min();
+    end_ = entries_[0].range.begin;
+    widest_gap_ = 0;
+    for (const Entry& entry : entries_) {
+      first_birth_ = std::min(first_birth_, entry.life.birth);
+      last_birth_ = std::max(last_birth_, entry.life.birth);
+      first_death_ = std::min(first_death_, entry.life.death);
+      last_death_ = std::max(last_death_, entry.life.death);
+      widest_gap_ = std::max(widest_gap_, entry.range.begin - end_);
+      end_ = std::max(end_, entry.range.end);
+    }
+  }
+
+  std::vector<Entry> entries_;
+  int32_t first_birth_ = 0, last_birth_ = 0, first_death_ = 0, last_death_ = 0;
+  int64_t end_ = 0;         ///< of all ranges
+  int64_t widest_gap_ = 0;  ///< between them, if all are there
+};
+
+/// By offset: what lives through much of a long step meets most others, and here they are in the
+/// order in which they lie. In blocks, most of which live at all of a buffer's times or at none and
+/// have no gap for it: thousands of layers are placed in seconds.
+class ByOffset {
+ public:
+  void add(const Entry& entry) {
+    if (blocks_.empty()) blocks_.emplace_back();
+    auto block = std::upper_bound(
+        blocks_.begin() + 1, blocks_.end(), entry.range,
+        [](const Range& range, const Block& other) { return other.begins_behind(range); });
+    --block;
+    block->add(entry);
+    ++size_;
+    if (block->size() < kMostEntries) return;
+    Block upper = block->split();
+    blocks_.insert(block + 1, std::move(upper));
+  }
+  /// About how many entries and blocks a search looks at.
+  size_t candidates() const { return std::min(size_, blocks_.size() + kMostEntries); }
+  void pass_meeting(const std::vector<Lifetime>& lives, GapSearch& search) const {
+    for (const Block& block : blocks_) block.pass(lives, search);
+  }
+
+ private:
   static constexpr size_t kMostEntries = 512;
-  using Block = std::vector<Entry>;
   std::vector<Block> blocks_;  ///< none empty but the first
   size_t size_ = 0;
 };
@@ -107,56 +206,43 @@ class Placed {
     by_offset_.add({life, range});
   }
 
-  /// Ranges whose lifetimes meet one of these, in the order in which they begin.
-  void meeting(const std::vector<Lifetime>& lives, std::vector<Range>& taken) const {
-    taken.clear();
+  /// From now on searches are among the ranges whose lifetimes meet one of these.
+  void look_at(const std::vector<Lifetime>& lives) {
+    taken_.clear();
     size_t candidates = 0;
     for (const Lifetime& life : lives) candidates += by_time_.candidates(life);
-    if (candidates * kSortingCost > by_offset_.size()) {
-      return by_offset_.add_meeting(lives, taken);
-    }
-    for (const Lifetime& life : lives) by_time_.add_meeting(life, taken);
-    std::sort(taken.begin(), taken.end(), begins_before);
+    by_time_is_sooner_ = candidates * kSortingCost <= by_offset_.candidates();
+    if (!by_time_is_sooner_) return;
+    for (const Lifetime& life : lives) by_time_.add_meeting(life, taken_);
+    std::sort(taken_.begin(), taken_.end(), begins_before);
+  }
+  void search(const std::vector<Lifetime>& lives, GapSearch& search) const {
+    if (!by_time_is_sooner_) return by_offset_.pass_meeting(lives, search);
+    for (const Range& range : taken_) search.pass(range);
   }
 
  private:
   static constexpr size_t kSortingCost = 4;
   ByTime by_time_;
   ByOffset by_offset_;
+  bool by_time_is_sooner_ = false;
+  std::vector<Range> taken_;
 };
-
-/// Where something goes between `taken` ranges; `best` is -1 if it fits into no gap.
-struct Place {
-  int64_t best, top;
-};
-
-/// The tightest gap that holds `bytes` between ranges in order, and the end of the last one.
-Place best_gap(const std::vector<Range>& taken, int64_t bytes) {
-  int64_t top = 0, best = -1, best_slack = 0;
-  for (const Range& range : taken) {
-    const int64_t slack = range.begin - top - bytes;
-    if (slack >= 0 && (best < 0 || slack < best_slack)) {
-      best = top;
-      best_slack = slack;
-    }
-    top = std::max(top, range.end);
-  }
-  return {best, top};
-}
 
 /// Not over the borders of copies if it fits between them: then what is on its way lies on one
 /// copy, and that copy waits for no other when it is filled anew. Else the tightest gap, or the
 /// end.
-int64_t place_among(const std::vector<Range>& taken, const std::vector<Range>& borders,
-                    int64_t bytes) {
+int64_t place_among(Placed& placed, const std::vector<Lifetime>& lives,
+                    const std::vector<Range>& borders, int64_t bytes) {
+  placed.look_at(lives);
   if (!borders.empty()) {
-    std::vector<Range> cut;
-    std::merge(taken.begin(), taken.end(), borders.begin(), borders.end(), std::back_inserter(cut),
-               begins_before);
-    if (const Place in_copy = best_gap(cut, bytes); in_copy.best >= 0) return in_copy.best;
+    GapSearch in_copy(bytes, borders);
+    placed.search(lives, in_copy);
+    if (const int64_t best = in_copy.best(); best >= 0) return best;
   }
-  const Place place = best_gap(taken, bytes);
-  return place.best >= 0 ? place.best : place.top;
+  GapSearch anywhere(bytes, {});
+  placed.search(lives, anywhere);
+  return anywhere.best() >= 0 ? anywhere.best() : anywhere.top();
 }
 
 /// A buffer with all the times at which it needs its bytes.
@@ -191,7 +277,7 @@ int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int6
   });
   int64_t top = 0;
   Placed placed(positions);
-  std::vector<Range> taken, borders;
+  std::vector<Range> borders;
   for (const Tenant& tenant : tenants) {
     Buffer& buffer = plan.buffers[size_t(tenant.buffer)];
     const int64_t bytes = placed_bytes(buffer);
@@ -200,8 +286,7 @@ int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int6
       borders.insert(borders.end(), {{begin, begin}, {begin + bytes, begin + bytes}});
       std::sort(borders.begin(), borders.end(), begins_before);
     } else {
-      placed.meeting(tenant.lives, taken);
-      begin = place_among(taken, borders, bytes);
+      begin = place_among(placed, tenant.lives, borders, bytes);
       buffer.offset = base + begin;
     }
     for (const Lifetime& life : tenant.lives) placed.add(life, {begin, begin + bytes});
