@@ -182,8 +182,8 @@ TEST(GraphBuilder, RefusesHeadsThatDoNotSplitTheWidth) {
   EXPECT_THAT(error_of([&] { attention(scene.out, scene.x, 2, 0); }),
               HasSubstr("does not split into three times 2 heads"));
   ChunkScene one;
-  const TensorId qkv = one.out.linear(one.x, one.wide, one.bias);
-  EXPECT_EQ(error_of([&] { one.out.attention(qkv, 1, 0); }), "no error");
+  const TensorId qkv = linear(one.out, one.x, one.wide, one.bias);
+  EXPECT_EQ(error_of([&] { attention(one.out, qkv, 1, 0); }), "no error");
 }
 
 TEST(GraphBuilder, RefusesATableThatIsTooSmall) {
