@@ -8,7 +8,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/graph/op_info.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/model/family.hpp"
 #include "zero/train/build.hpp"
 
@@ -64,7 +64,7 @@ Json ops_json(const plan::Plan& plan, const std::vector<Span>& spans) {
     int32_t unit = op.unit;
     if (op.kind == plan::Kind::compute) {
       const graph::Op& made = plan.graphs[0].ops[size_t(op.graph_op)];
-      name = graph::info(made.kind).name;
+      name = made.kind->name;
       pass = made.repeated ? "again" : made.backward ? "backward" : "forward";
       unit = made.layer;
     }

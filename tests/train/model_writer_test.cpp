@@ -112,7 +112,7 @@ const model::Family& family_in_parts() {
 }
 
 TEST_F(ModelWriters, TakeParametersApartAsTheFamilySays) {
-  const model::Catalogue catalogue({&family_in_parts()});
+  const model::Catalogue catalogue({&family_in_parts()}, data_kinds());
   for (const int64_t file_bytes : {int64_t(200), kModelFileBytesMax}) {
     const std::string path = folder(std::to_string(file_bytes));
     ModelWriter::Options options = small_options(path, Dtype::bf16);
