@@ -1,46 +1,33 @@
-#include "src/graph/ops/gelu.hpp"
-
-#include "zero/graph/differentiate.hpp"
-#include "zero/graph/operations.hpp"
 #include "zero/kernels/gelu.hpp"
 
+#include "src/graph/ops/elementwise.hpp"
+#include "zero/graph/operations.hpp"
+
 namespace zero::graph {
-
-template <class T>
-void Gelu::call(Stream& stream, const OpCall& call) {
-  const int64_t numel = (*call.graph)[inputs<Gelu>(*call.op).x].shape.numel();
-  kernels::gelu<T>(stream, numel, inputs<Gelu>(call).x, outputs<Gelu>(call).y);
-}
-
-template <class T>
-void GeluGrad::call(Stream& stream, const OpCall& call) {
-  const auto in = inputs<GeluGrad>(call);
-  const int64_t numel = (*call.graph)[inputs<GeluGrad>(*call.op).x].shape.numel();
-  kernels::gelu_backward<T>(stream, numel, in.x, in.dy, outputs<GeluGrad>(call).dx);
-}
-
 namespace {
 
-void gradient(GradientTape& tape, const Op& op) {
-  const TensorId x = inputs<Gelu>(op).x;
-  const TensorId dx = tape.like(x);
-  tape.append(
-      make_op<GeluGrad>(kGeluGrad, {.x = x, .dy = tape.gradient(outputs<Gelu>(op).y)}, {.dx = dx}));
-  tape.contribute(x, dx);
-}
+struct Gelu {
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    call_elementwise<T>(stream, call, kernels::gelu<T>);
+  }
+};
+
+struct GeluGrad {
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    call_elementwise_grad<T>(stream, call, kernels::gelu_backward<T>);
+  }
+};
 
 }  // namespace
 
+const Operation kGeluGrad{.name = "gelu_grad", .call = call_typed<GeluGrad>};
 const Operation kGelu{.name = "gelu",
-                      .gradient = gradient,
+                      .gradient = elementwise_gradient<kGeluGrad>,
                       .repeated_from = Recompute::selective,
                       .call = call_typed<Gelu>};
-const Operation kGeluGrad{.name = "gelu_grad", .call = call_typed<GeluGrad>};
 
-TensorId gelu(GraphBuilder& out, TensorId x) {
-  const TensorId y = out.activation("gelu(" + out[x].name + ")", out.compute(), out[x].shape);
-  out.add(make_op<Gelu>(kGelu, {.x = x}, {.y = y}));
-  return y;
-}
+TensorId gelu(GraphBuilder& out, TensorId x) { return elementwise(out, kGelu, x); }
 
 }  // namespace zero::graph

@@ -1,7 +1,7 @@
 #include "src/graph/ops/linear.hpp"
 
 #include "src/graph/ops/dropout_add.hpp"
-#include "src/graph/ops/gelu.hpp"
+#include "src/graph/ops/elementwise.hpp"
 #include "src/graph/ops/row_linear.hpp"
 #include "src/graph/ops/shapes.hpp"
 #include "zero/base/align.hpp"
@@ -293,8 +293,8 @@ void gradient(GradientTape& tape, const Op& op) {
 std::optional<Op> fuse_forward(const Op& first, const Op& second, bool shared) {
   const auto in = inputs<Linear>(first);
   const TensorId made = outputs<Linear>(first).y;
-  if (second.kind == &kGelu && inputs<Gelu>(second).x == made) {
-    return make_op<LinearGelu>(kLinearGelu, in, {.h = made, .y = outputs<Gelu>(second).y});
+  if (second.kind == &kGelu && inputs<Elementwise>(second).x == made) {
+    return make_op<LinearGelu>(kLinearGelu, in, {.h = made, .y = outputs<Elementwise>(second).y});
   }
   const Addition sum = addition_to(second, made);
   if (sum.residual == kNone || shared) return std::nullopt;
@@ -305,12 +305,12 @@ std::optional<Op> fuse_forward(const Op& first, const Op& second, bool shared) {
 
 std::optional<Op> fuse_gelu_grad(const Op& first, const Op& second, bool shared) {
   if (second.kind != &kGeluGrad || shared) return std::nullopt;
-  const auto [h, dy] = inputs<GeluGrad>(second);
+  const auto [h, dy] = inputs<ElementwiseGrad>(second);
   if (dy != outputs<LinearInputGrad>(first).dx) return std::nullopt;
   const auto in = inputs<LinearInputGrad>(first);
   return make_op<LinearInputGeluGrad>(kLinearInputGeluGrad,
                                       {.dy = in.dy, .weight = in.weight, .h = h},
-                                      {.dh = outputs<GeluGrad>(second).dx});
+                                      {.dh = outputs<ElementwiseGrad>(second).dx});
 }
 
 std::optional<Op> fuse_bias_grad(const Op& first, const Op& second, bool) {
