@@ -4,6 +4,7 @@
 #include "src/device/chosen_device.hpp"
 #include "src/device/cuda_status.hpp"
 #include "zero/device/device.hpp"
+#include "zero/device/device_choice.hpp"
 
 namespace zero {
 namespace {
@@ -92,7 +93,7 @@ std::string device_trouble() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
-    return cudaGetErrorString(status);
+    return cudaGetErrorString(status) + address_space_hint(address_space_limit());
   }
   if (count == 0) return "the driver shows no device";
   return text("none of ", count, " devices is of architecture ", kLeastMajor, ".0 or later");
@@ -108,7 +109,14 @@ void use_device(int index) {
 int device_in_use() { return chosen; }
 
 void use_chosen_device() {
-  if (chosen >= 0) check_cuda(cudaSetDevice(chosen), "choosing a device");
+  if (chosen < 0) return;
+  const cudaError_t status = cudaSetDevice(chosen);
+  if (status == cudaErrorMemoryAllocation) {
+    refuse(Exit::kDoesNotFit,
+           "CUDA does not start on the chosen device: ", cudaGetErrorString(status),
+           address_space_hint(address_space_limit()));
+  }
+  check_cuda(status, "choosing a device");
 }
 
 std::string device_text() {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "src/train/format.hpp"
 #include "zero/base/counted.hpp"
@@ -116,6 +117,16 @@ MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& o
   return limit;
 }
 
+MemoryLimit apart_from_host(MemoryLimit limit) {
+  const int64_t process = std::exchange(limit.process_bytes, 0);
+  if (process > 0 && (limit.host_bytes == 0 || process < limit.host_bytes)) {
+    limit.host_bytes = process;
+    limit.host_source = limit.process_source;
+  }
+  limit.process_source.clear();
+  return limit;
+}
+
 MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
   const int64_t share = config.memory.host_limit / node_ranks;
   const std::string source = "memory.host_limit" + shared_by(node_ranks);
@@ -124,7 +135,7 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
     const MemoryLimit own = within_process({}, process_limits());
     limit.process_bytes = own.bytes;
     limit.process_source = own.source;
-    return limit;
+    return drives_devices() ? apart_from_host(limit) : limit;
   }
   MemoryLimit limit = host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
   if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};

@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
 
 #include "tests/support/refusal.hpp"
 
@@ -80,6 +83,21 @@ TEST(DeviceChoice, WithoutADeviceItSaysWhyAndWhatWorks) {
                 AllOf(HasSubstr("no usable CUDA device found on n1 (no driver)"),
                       HasSubstr("host-release"), HasSubstr("zeroapp plan")));
   }
+}
+
+TEST(AddressSpace, ALimitOfItIsToldWhereCudaDoesNotStart) {
+  EXPECT_EQ(address_space_hint(-1), "");
+  EXPECT_THAT(address_space_hint(int64_t(3) << 30),
+              AllOf(HasSubstr("3072 MiB"), HasSubstr("ulimit -v unlimited")));
+}
+
+TEST(AddressSpaceDeathTest, ALimitIsThatOfThisProcess) {
+  const auto limited = [] {
+    const rlimit space{rlim_t(1) << 45, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &space) != 0) std::exit(2);
+    std::exit(address_space_limit() == int64_t(1) << 45 ? 0 : 1);
+  };
+  EXPECT_EXIT(limited(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -73,6 +73,43 @@ TEST(MemoryLimitDeathTest, OfTheProcessHoldsBothTogetherBesideTheConfigurations)
   EXPECT_EXIT(limited(), testing::ExitedWithCode(0), "");
 }
 
+TEST(MemoryLimit, OfTheProcessLeavesADevicesOwnMemoryOut) {
+  constexpr int64_t kDevice = int64_t(80) << 30;
+  const MemoryLimit both{.bytes = kDevice,
+                         .source = "memory.device_limit",
+                         .host_bytes = 500,
+                         .host_source = "memory.host_limit",
+                         .process_bytes = 400,
+                         .process_source = "ulimit -v"};
+  const MemoryLimit apart = apart_from_host(both);
+  EXPECT_EQ(apart.bytes, kDevice) << "an arena there takes nothing of this process's limits";
+  EXPECT_EQ(apart.source, "memory.device_limit");
+  EXPECT_EQ(apart.process_bytes, 0) << "nothing counts both together";
+  EXPECT_EQ(apart.host_bytes, 400);
+  EXPECT_EQ(apart.host_source, "ulimit -v");
+
+  MemoryLimit wide = both;
+  wide.process_bytes = 600;
+  EXPECT_EQ(apart_from_host(wide).host_bytes, 500);
+  EXPECT_EQ(apart_from_host(wide).host_source, "memory.host_limit");
+  wide.host_bytes = 0;
+  EXPECT_EQ(apart_from_host(wide).host_bytes, 600) << "where nothing else limits the host";
+  wide.process_bytes = 0;
+  EXPECT_EQ(apart_from_host(wide).host_bytes, 0) << "no limit is none";
+}
+
+TEST(MemoryLimit, OfTheProcessIsOfHostMemoryBesideWhatIsFreeOnADevice) {
+  constexpr int64_t kGiB = int64_t(1) << 30;
+  const ProcessLimit space{.most = 4 * kGiB, .used = 2 * kGiB, .source = "address space"};
+  const MemoryLimit host = within_process(host_limit_from(100 * kGiB, "", 1), {space});
+  const MemoryLimit limit = device_limit_from({.free = 80 * kGiB, .used = kGiB}, 1, host);
+  EXPECT_EQ(limit.bytes, 79 * kGiB) << "less what libraries take";
+  EXPECT_FALSE(limit.of_host);
+  EXPECT_EQ(limit.process_bytes, 0);
+  EXPECT_EQ(limit.host_bytes, 2 * kGiB - kGiB / 4);
+  EXPECT_EQ(limit.host_source, "address space");
+}
+
 TEST(DiskRoom, IsARanksShareOfWhatIsFreeWhereStatesGo) {
   RunConfig config;
   config.offload_optimizer = {.device = Home::nvme, .nvme_path = "."};

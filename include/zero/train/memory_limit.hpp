@@ -42,7 +42,7 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
 /// what lies in host memory. Else, since devices here have the host's memory, one limit of both:
 /// memory.host_limit, this host's cgroup limit or its available memory, whichever is least, divided
 /// likewise. Never more than process_limits() leave, of memory.device_limit and host memory
-/// together.
+/// together, or of host memory where this build drives devices of their own memory.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 
 /// A rank's share of what is free where homes are nvme: of 15/16 of it where a home is "auto" and
@@ -69,11 +69,15 @@ struct ProcessLimit {
   int64_t used = 0;
   std::string source = {};
 };
-/// Of address space and of data (ulimit -v, ulimit -d).
+/// Of address space and of data (ulimit -v, ulimit -d). Memory of a device is in neither; what CUDA
+/// has reserved of address space is used up like any other.
 std::vector<ProcessLimit> process_limits();
 /// `limit`, or what is left of one of these where that is less: all but 256 MiB, or half where that
 /// is more, for what a process takes beside its plan.
 MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& own);
+
+/// `limit` of a device that has memory of its own: this process's limits are of host memory alone.
+MemoryLimit apart_from_host(MemoryLimit limit);
 
 /// The host's share from the bytes available (-1: not known) and the text of a cgroup's memory.max
 /// ("" where there is none).
