@@ -134,7 +134,7 @@ check_kernels_of_memory() {
     'Gelu*:LayerNorm*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*'
   check_memory "the loops that kernels share" 120 \
-    'MapElements*:Rows.*:ColumnTree*:ColumnChunksOf*:SoftmaxRows*:SegmentTable*:NormBlock*'
+    'MapEl*:Rows.*:ColumnTree*:ColumnChunksOf*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
   check_memory "own attention" 120 'OwnAttention*:CachedAttention*:WriteDropout*'
   check_memory "products" 180 'Product*:RowProduct*:TableProduct*:FusedProduct*' 'ProductBlocks.*'
 }
