@@ -195,13 +195,6 @@ TEST(Fold, AMillionMicroBatchesMakeAPlanAsLongAsThatOfTwelve) {
   }
 }
 
-TEST(Fold, TwoRoundsAreALoop) {
-  Request request{.stage = 3, .ranks = 4, .micro_batches = 5, .most_written = 4};
-  const auto loop = [&] { return testing::tiny_plan(request, {}).bodies[kStep].loop; };
-  while (!loop().is_there()) ASSERT_LT(++request.micro_batches, 20);
-  EXPECT_EQ(loop().rounds, 2);
-}
-
 TEST(Fold, ForecastsWhatThePlanWithoutALoopDoes) {
   for (const bool reproducible : {false, true}) {
     Request request{.stage = 3, .ranks = 4, .micro_batches = 40, .most_written = 4};

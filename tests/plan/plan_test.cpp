@@ -313,6 +313,13 @@ TEST(Compile, GathersOneUnitAtATimeWhereNoneMayLive) {
   EXPECT_EQ(most_gathered(testing::tiny_plan(request, model)), 1);
 }
 
+TEST(Compile, TwoRoundsAreALoop) {
+  Request request{.stage = 3, .ranks = 4, .micro_batches = 5, .most_written = 4};
+  const auto loop = [&] { return testing::tiny_plan(request, {}).bodies[kStep].loop; };
+  while (!loop().is_there()) ASSERT_LT(++request.micro_batches, 20);
+  EXPECT_EQ(loop().rounds, 2);
+}
+
 TEST(Compile, StageThreeHoldsLessThanStageZero) {
   int64_t before = INT64_MAX;
   for (int stage : {0, 1, 2, 3}) {
