@@ -61,6 +61,12 @@ def read_harmless(path):
     return found
 
 
+def knows_more(line, other):
+    """Of the same fault: what a share has seen noticed another one, with --only, may not have."""
+    same = all(line.get(key) == other[key] for key in ("file", "before", "after", "faulty"))
+    return same and line["verdict"] == "noticed" and other["verdict"] == "cut"
+
+
 class Results:
     """Lines of a file, the last of a number and draw counts; shares have files of their own. What
     an earlier campaign has kept in `kept` comes first."""
@@ -71,8 +77,9 @@ class Results:
         for path in [*([kept] if kept else []), *sorted(folder.glob("results_*.jsonl"))]:
             for line in path.read_text().splitlines() if path.exists() else ():
                 found = json.loads(line)
-                if found["seed"] == seed:
-                    self.known[found["number"], found["attempt"]] = found
+                place = found["number"], found["attempt"]
+                if found["seed"] == seed and not knows_more(self.known.get(place, {}), found):
+                    self.known[place] = found
 
     def of(self, number, attempt, facts):
         """What is known of this very fault."""
