@@ -13,6 +13,9 @@ TensorId GradientTape::take(TensorId tensor) {
 }
 
 void GradientTape::contribute(TensorId tensor, TensorId gradient) {
+  // What plans reduce is a gradient of its own, which an op writes into its unit's bytes.
+  ZERO_REQUIRE(graph_[tensor].role != Role::parameter, "parameter ", graph_[tensor].name,
+               " is used where only activations have a gradient");
   TensorId& pending = pending_[size_t(tensor)];
   if (pending == kNone) {
     pending = gradient;

@@ -197,6 +197,18 @@ TEST(Differentiate, RefusesAnUntiedTokenTable) {
   EXPECT_THAT(error_of(out.finish()), HasSubstr("table is not tied to the classifier"));
 }
 
+TEST(Differentiate, RefusesAParameterWhereOnlyActivationsHaveAGradient) {
+  GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
+  const TensorId shift = out.parameter({.name = "shift", .shape = {2, 4}});
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table, positions);
+  const TensorId moved = add(out, x, shift, "moved");
+  classifier(out, moved, table, tiny_ids(out, "targets"), 8, 2);
+  EXPECT_THAT(error_of(out.finish()), HasSubstr("parameter shift is used where"));
+}
+
 TEST(Differentiate, RefusesAGraphWithoutALoss) {
   Graph graph = tiny_forward(1, 0);
   graph.ops.pop_back();

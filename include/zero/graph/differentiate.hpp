@@ -27,7 +27,8 @@ class GradientTape {
   /// Takes what has been gathered for `tensor` so far, so that the rule's own op can add it in;
   /// contribute() then sets the whole. kNone if there is none.
   TensorId take(TensorId tensor);
-  /// Adds `gradient` to the gradient of `tensor`, with an add op if there is one already.
+  /// Adds `gradient` to the gradient of `tensor`, with an add op if there is one already. Throws
+  /// Error(kInternal) for a parameter, whose gradient is weight_gradient().
   void contribute(TensorId tensor, TensorId gradient);
   /// A new activation like `tensor`, named "d(<name>)".
   TensorId like(TensorId tensor);

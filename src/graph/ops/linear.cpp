@@ -284,7 +284,7 @@ void gradient(GradientTape& tape, const Op& op) {
                                         {.dweight = tape.weight_gradient(weight)}));
   tape.append(
       make_op<LinearBiasGrad>(kLinearBiasGrad, {.dy = dy}, {.dbias = tape.weight_gradient(bias)}));
-  if (tape.graph()[x].role != Role::activation) return;
+  if (tape.graph()[x].role == Role::input) return;
   const TensorId dx = tape.like(x);
   tape.append(make_op<LinearInputGrad>(kLinearInputGrad, {.dy = dy, .weight = weight}, {.dx = dx}));
   tape.contribute(x, dx);
