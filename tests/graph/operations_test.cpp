@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/signed_square.hpp"
@@ -115,6 +116,39 @@ TEST(OwnOperation, TrainsWithAWeightOfThreeUnitsToTheSameBytesAtEveryStage) {
             << "stage " << stage << " on " << ranks << " ranks in " << name_of(compute);
       }
     }
+  }
+}
+
+/// What happens to the unit that three blocks use, in a step of one micro-batch at stage 3.
+struct SharedUnit {
+  explicit SharedUnit(int64_t keep_distance_numel) {
+    const plan::Plan plan =
+        plan::compile({.stage = 3, .ranks = 2, .keep_distance_numel = keep_distance_numel},
+                      differentiate(forward()), {});
+    for (const plan::PlanOp& op : plan.bodies[plan::kStep].ops) {
+      const bool is_shared = op.unit >= 0 && plan.units[size_t(op.unit)].name == "shared";
+      if (is_shared && op.kind == plan::Kind::all_gather) ++gathers;
+      if (is_shared && op.kind == plan::Kind::reduce_scatter) ++reductions;
+      if (op.kind != plan::Kind::compute) continue;
+      const Graph& graph = plan.graphs[0];
+      for (TensorId output : graph.ops[size_t(op.graph_op)].outputs) {
+        const Tensor& tensor = graph[output];
+        if (tensor.role != Role::gradient) continue;
+        const std::string& name = graph[tensor.parameter].name;
+        if (name.starts_with("shared.")) reduced_before_the_last_user |= reductions > 0;
+      }
+    }
+  }
+  int gathers = 0, reductions = 0;
+  bool reduced_before_the_last_user = false;
+};
+
+TEST(OwnOperation, SharesAUnitThatIsKeptWhileItsUsersAreNearAndReducedOnce) {
+  for (const auto& [distance, gathers] : {std::pair{1'000'000, 1}, std::pair{0, 6}}) {
+    const SharedUnit shared(distance);
+    EXPECT_EQ(shared.gathers, gathers) << "three times forward, three times backward";
+    EXPECT_EQ(shared.reductions, 1);
+    EXPECT_FALSE(shared.reduced_before_the_last_user);
   }
 }
 
