@@ -56,9 +56,9 @@ void ComputeWriter::emit(int32_t index) {
 
 void ComputeWriter::write_to_sum(const graph::Op& op, PlanOp& made) const {
   const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
-  const graph::Tensor& gradient = graph[op.outputs.front()];
-  if (!op.kind->sums || gradient.role != graph::Role::gradient) return;
-  const size_t parameter = size_t(parameter_of_[size_t(gradient.parameter)]);
+  const graph::TensorId gradient = graph::sum_output(op);
+  if (gradient == graph::kNone || graph[gradient].role != graph::Role::gradient) return;
+  const size_t parameter = size_t(parameter_of_[size_t(graph[gradient].parameter)]);
   if (!summed_[parameter]) return;
   const Sum& sum = sums_[size_t(graph.parameters[parameter].unit)];
   if (sum.buffer < 0) return;

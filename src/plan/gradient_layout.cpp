@@ -32,7 +32,7 @@ std::vector<bool> summed_by_their_op(const graph::Graph& graph) {
       if (graph[output].role != graph::Role::gradient) continue;
       const size_t parameter = size_t(parameter_of[size_t(graph[output].parameter)]);
       const bool alone = writers[parameter]++ == 0;
-      summed[parameter] = alone && op.kind->sums && output == op.outputs.front();
+      summed[parameter] = alone && output == graph::sum_output(op);
     }
   }
   return summed;

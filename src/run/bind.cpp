@@ -54,8 +54,10 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
                graph_op.kind->name, " has ", op.operands.size(), " operands, not ", tensors,
                " and scratch");
   if (op.sums) {
-    const graph::Tensor& gradient = (*bound.graph)[graph_op.outputs.at(0)];
-    Checker(op).bytes(graph_op.inputs.size(), gradient.shape.numel() * int64_t(sizeof(float)));
+    const graph::TensorId gradient = graph::sum_output(graph_op);
+    ZERO_REQUIRE(gradient != graph::kNone, graph_op.kind->name, " cannot add to a sum");
+    const int64_t numel = (*bound.graph)[gradient].shape.numel();
+    Checker(op).bytes(graph_op.inputs.size(), numel * int64_t(sizeof(float)));
   }
   const int64_t ranks = target.plan.request.ranks;
   bound.sample_offset = (op.micro * ranks + target.memory.rank) * bound.graph->samples;

@@ -78,6 +78,9 @@ struct Operation {
   void (*prepare)(Stream& stream, const OpCall& call) = nullptr;
 };
 
+/// The output that Operation::sums speaks of; kNone where the kind has none.
+inline TensorId sum_output(const Op& op) { return op.kind->sums ? op.outputs.front() : kNone; }
+
 /// Calls the kernel of op's kind: the one place where graph meets arithmetic. Asynchronous on
 /// `stream`; allocates nothing. Throws Error(kInternal) where operands are missing.
 void call(Stream& stream, const OpCall& call);
