@@ -236,7 +236,7 @@ const FixedKey kPrecisionKeys[] = {
     {"bf16.bf16_optimizer_states",
      {false},
      kRefused,
-     "momentum and variance are fp32; write false, and zero.stage = 1 to shard them"},
+     "states of optimizers are fp32; write false, and zero.stage = 1 to shard them"},
 };
 
 const FixedKey kActivationKeys[] = {
