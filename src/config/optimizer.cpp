@@ -104,6 +104,15 @@ OptimizerForm form_of(const OptimizerConfig& config) {
   return {.name = row.name, .states = row.states(config), .ops = row.ops};
 }
 
+bool update_alike(std::string_view one, std::string_view other) {
+  const auto ops_of = [](std::string_view name) {
+    const auto row = std::ranges::find(kRows, name, &OptimizerRow::name);
+    return row == std::end(kRows) ? OptimizerRow().ops : row->ops;
+  };
+  const auto ops = ops_of(one);
+  return one == other || (ops[0] != nullptr && ops == ops_of(other));
+}
+
 std::vector<Condition> optimizer_conditions() {
   std::vector<Condition> conditions;
   std::vector<std::string_view> seen;

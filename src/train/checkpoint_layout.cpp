@@ -239,11 +239,11 @@ std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& 
   for (const OptimizerState& state : now.states) wanted.push_back(state.name);
   std::ranges::sort(kept);
   std::ranges::sort(wanted);
-  if (kept == wanted) return "";
-  const auto name = manifest.facts.find("optimizer");
-  return text("the optimizer is ", name == manifest.facts.end() ? "another" : name->second,
-              " there, which keeps ", list(kept), ", and ", now.name, " now, which keeps ",
-              list(wanted));
+  const auto fact = manifest.facts.find("optimizer");
+  const std::string name = fact == manifest.facts.end() ? "another" : fact->second;
+  if (kept == wanted && update_alike(name, now.name)) return "";
+  return text("the optimizer is ", name, " there, which keeps ", list(kept), ", and ", now.name,
+              " now, which keeps ", list(wanted));
 }
 
 void place_slices(const std::vector<std::vector<int64_t>>& offsets,

@@ -94,8 +94,8 @@ void require_readable_manifest(const plan::Plan& plan, bool weights_only,
 void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manifest,
                       const std::string& folder);
 
-/// Why a run with this plan cannot go on with the states of a checkpoint: an optimizer that keeps
-/// others made them. "" where it can.
+/// Why a run with this plan cannot go on with the states of a checkpoint: an optimizer made them
+/// that keeps others, or that updates them otherwise. "" where it can.
 std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& manifest);
 
 /// The places of what was described. `offsets` [ranks][slices of the rank]: of their first bytes in

@@ -75,6 +75,13 @@ TEST(CheckpointLayout, OtherStatesAreOfAnotherOptimizer) {
   manifest.facts["optimizer"] = "AdamW";
   describe_tensors(plan, saved_parts(plan, false), manifest);
   EXPECT_EQ(other_optimizer(plan, manifest), "");
+  manifest.facts["optimizer"] = "Adam";
+  EXPECT_EQ(other_optimizer(plan, manifest), "") << "by the same op";
+  manifest.facts["optimizer"] = "LAMB";
+  EXPECT_EQ(other_optimizer(plan, manifest),
+            "the optimizer is LAMB there, which keeps momentum and variance, and AdamW now, which "
+            "keeps momentum and variance");
+  manifest.facts["optimizer"] = "AdamW";
   plan.request.optimizer.name = "Half";
   plan.request.optimizer.states = plan.request.optimizer.states.first(1);
   EXPECT_EQ(other_optimizer(plan, manifest),

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "zero/base/dtype.hpp"
 
@@ -56,5 +57,9 @@ struct OptimizerForm {
   bool needs_norms() const { return ops[1] != nullptr; }
 };
 OptimizerForm form_of(const OptimizerConfig& config);
+
+/// Whether two optimizers, by their names, update by the same ops, so that one goes on with the
+/// other's states. A name that is none is like itself alone.
+bool update_alike(std::string_view one, std::string_view other);
 
 }  // namespace zero
