@@ -194,8 +194,8 @@ class MicroBatchWriter {
 
  private:
   /// Beside which ops the next step's states are read: those behind the first forward pass, so that
-  /// other reads of the same lane, which compute waits for, come in between. In front of a loop,
-  /// which reads nothing, where it needs the lane for none, else behind it.
+  /// other reads of the same lane, which compute waits for, come in between. A loop reads none of
+  /// them: they are read in front of it if its rounds leave the lane alone, else behind it.
   Positions find_reads(const MicroBatches& micro_batches) const {
     const int32_t length = int32_t(uses_.reads.size());
     const int32_t all = length * int32_t(micro_batches.numbers.size());
@@ -256,7 +256,7 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   return borders;
 }
 
-/// What is in the tail behind a loop. Where states are read ahead beside it they have more time.
+/// How many are in the tail behind a loop. States that are read beside the tail have more time.
 int32_t tail_of(const Plan& plan) {
   const bool copies = std::any_of(plan.buffers.begin(), plan.buffers.end(),
                                   [](const Buffer& buffer) { return buffer.copy_of >= 0; });
@@ -264,8 +264,8 @@ int32_t tail_of(const Plan& plan) {
   return least + (plan.request.micro_batches - least) % kRound;
 }
 
-/// By forecast a step with a loop then takes at most 2 % longer than one that is written out, or 4
-/// % where every micro-batch waits for a disk.
+/// By forecast a step with a loop then takes at most 2 % longer than one that is written out. Where
+/// every micro-batch waits for a disk that is 5 %.
 int most_written(const Request& request) {
   if (request.most_written > 0) return request.most_written;
   return reads_while_it_computes(request) ? 64 : 16;
