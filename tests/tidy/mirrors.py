@@ -7,7 +7,9 @@ import subprocess
 FREE_TESTS = ("runs", "tidy", "support")
 CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml"
 OTHER_SECTIONS = ("include/zero/config/optimizer.hpp",)  # of RunConfig, in headers of their own
-CAMPAIGNS = "tests/campaigns.txt"
+CAMPAIGNS, PROMISES = "tests/campaigns.txt", "tests/promises.md"
+STARTED = "tests/programs.cmake"  # where the tests named runs.NAME are
+SHOWN_BY = re.compile(r"\*\*(\w+)\*\*|\b(runs\.\w+|\w+(?:/\w+)+)")
 SCRIPT = re.compile(r"(?<![\w/.-])((?:perf|tests|tools)/[\w/]+\.(?:py|sh))\b")
 BENCHMARK = re.compile(r"\bperf/perf_(\w+)")
 FUZZER = re.compile(r"--target fuzz_(\w+)")
@@ -107,6 +109,32 @@ def campaigns_have_programs(sources):
                 yield CAMPAIGNS, number, f"{path} does not exist"
 
 
+def names_of_tests(sources):
+    """What the last column of the promises may name: files of tests, scripts, campaigns."""
+    texts = {s.path: s.text for s in sources}
+    scripts = re.findall(r"zero_test_program\((\w+)", texts.get(STARTED, ""))
+    campaigns = re.findall(r"^([a-z]\w*) \|", texts.get(CAMPAIGNS, ""), re.M)
+    files = [path[len("tests/"):-len("_test.cpp")] for path in texts if path.endswith("_test.cpp")]
+    return {*(f"runs.{name}" for name in scripts), *campaigns, *files}
+
+
+def promises_are_shown(sources):
+    """No promise stands twice, and each test that shows one is there."""
+    table = next((s for s in sources if s.path == PROMISES), None)
+    names, promised = names_of_tests(sources), set()
+    for number, line in enumerate(table.lines if table else (), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.startswith("| ") or cells[0] == "promise":
+            continue
+        if cells[0] in promised:
+            yield PROMISES, number, "stands twice"
+        promised.add(cells[0])
+        shown_by = re.sub(r"\([^)]*\)|\S*/\*", "", cells[-1])
+        for name in SHOWN_BY.findall(shown_by):
+            if "".join(name) not in names:
+                yield PROMISES, number, f"{''.join(name)} does not exist"
+
+
 def links_lead_somewhere(sources):
     """What a page links to is there, and every page of doc/ is linked from another one."""
     paths = {s.path for s in sources}
@@ -150,4 +178,5 @@ def layout(sources, root):
             yield found[1], int(found[2]), f"not laid out: run {program} -i on it"
 
 
-RULES = (tests_have_headers, keys_have_lines, campaigns_have_programs, links_lead_somewhere)
+RULES = (tests_have_headers, keys_have_lines, campaigns_have_programs, promises_are_shown,
+         links_lead_somewhere)
