@@ -42,6 +42,8 @@ struct PartialSums {
 
 }  // namespace
 
+int order_of_sums() { return kHostSpace ? 1 : 2; }
+
 int64_t column_sum_scratch_numel(int64_t rows, int64_t columns) {
   return RowChunks{rows}.count() * columns;
 }

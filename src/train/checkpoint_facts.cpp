@@ -199,14 +199,18 @@ std::string attention_text(const std::string& library, const RunConfig& config) 
   return text(library, fast ? text(" ", kAnyOrder) : "", ", ");
 }
 
+std::string order_text(int order_of_sums) {
+  return order_of_sums > 1 ? text("order of sums ", order_of_sums, ", ") : "";
+}
+
 /// Where a library computes attention, it is named too, in which order it adds gradients where that
 /// is any, and that what follows products is fused.
 std::string arithmetic_text(const FactParts& parts) {
   const std::string attention = kernels::attention_library();
   const bool fuses = fuses_products(parts.config, kernels::fuses_products());
   return text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
-              fuses ? "fused, " : "", attention_text(attention, parts.config), parts.threads,
-              " threads a rank");
+              fuses ? "fused, " : "", attention_text(attention, parts.config),
+              order_text(kernels::order_of_sums()), parts.threads, " threads a rank");
 }
 
 Facts launch_facts(const FactParts& parts) {

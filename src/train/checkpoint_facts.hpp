@@ -27,6 +27,9 @@ std::string any_order_note(const Facts& saved, const Facts& now);
 /// Of that record what names the library of attention, up to its comma; "" where there is none.
 std::string attention_text(const std::string& library, const RunConfig& config);
 
+/// Of that record the order in which kernels add, up to its comma; "" for the first one.
+std::string order_text(int order_of_sums);
+
 /// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.
 void add_state(const kernels::StepState& state, Facts& facts);
 

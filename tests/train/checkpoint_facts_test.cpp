@@ -45,6 +45,15 @@ TEST(CheckpointFacts, FastAttentionStandsInTheRecordAndAResumeSaysSo) {
               ElementsAre(HasSubstr("now cuDNN 9.19.0 with sums in any order")));
 }
 
+TEST(CheckpointFacts, AnotherOrderOfSumsIsListed) {
+  EXPECT_EQ(order_text(1), "") << "records of before had no word of it";
+  EXPECT_EQ(order_text(2), "order of sums 2, ");
+  const Facts first = {{"arithmetic", "cuBLASLt, sm_90, 1 threads a rank"}};
+  const Facts second = {{"arithmetic", "cuBLASLt, sm_90, " + order_text(2) + "1 threads a rank"}};
+  EXPECT_THAT(changes_since(first, second, false).listed,
+              ElementsAre(HasSubstr("now cuBLASLt, sm_90, order of sums 2, ")));
+}
+
 TEST(CheckpointFacts, AStateComesBackBitForBit) {
   kernels::StepState state{};
   state.loss_scale = 65536;

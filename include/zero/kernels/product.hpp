@@ -53,6 +53,11 @@ const char* product_library();
 /// The instructions that it uses here: "avx512_core_amx".
 const char* product_isa();
 
+/// A number for the order in which this build's kernels add, for the record of arithmetic choices.
+/// A change of that order raises it. A GPU's is 2 since layer norm, softmax and gradients of biases
+/// add by warps and blocks.
+int order_of_sums();
+
 /// fp32 elements of scratch that column_sum wants.
 int64_t column_sum_scratch_numel(int64_t rows, int64_t columns);
 
