@@ -117,9 +117,12 @@ def end_orderly(signum, frame):
 
 
 def is_open(line, commit):
-    """What was cut is tried further, what lived again where there may be new tests."""
-    unnoticed = line.get("verdict", "cut") in ("cut", "lived") and "since" not in line
-    return unnoticed and (line.get("verdict") != "lived" or line["commit"] != commit)
+    """What was cut is tried further at its own commit, and with what lived where there may be new
+    tests, until one of them notices it."""
+    verdict = line.get("verdict", "cut")
+    if line.get("commit") in (None, commit):
+        return verdict == "cut"
+    return verdict in ("cut", "lived") and "since" not in line
 
 
 def judge(fault, facts, line, trials):
@@ -128,12 +131,14 @@ def judge(fault, facts, line, trials):
     start, here = time.monotonic(), trials.tree.commit
     known = line.get("commit") in (None, here)
     if known and line.get("verdict") == "cut" and trials.has_met_all(
-            fault, {*line["passed"], *line.get("same", ())}):
+            fault, {*line.get("passed", ()), *line.get("same", ())}):
         return line
     found = trials.try_fault(fault, line.get("passed", ()) if known else ())
     seconds = round(time.monotonic() - start + line.get("seconds", 0), 1)
     if known:
-        return {**facts, "commit": here, "seconds": seconds, **found}
+        later = {} if found["verdict"] == "noticed" else {
+            key: line[key] for key in ("since", "test", "how") if "since" in line}
+        return {**facts, "commit": here, "seconds": seconds, **later, **found}
     if found["verdict"] == "noticed":
         return {**line, "since": here, "test": found["test"], "how": found["how"]}
     return line
