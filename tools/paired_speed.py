@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""How fast one program trains and generates beside another, in turn:
+
+  tools/paired_speed.py BASE HEAD [--pairs N] [--only WORD] [--folder DIR]
+
+BASE and HEAD are programs, made with the same preset. Cases: GPT-2 124M in fp32 and bf16 on one
+rank with all cores, two of its layers on two ranks at stage 3 in both, and a text that a model of
+its width continues. A run's figure is the median time of its steps but the first, or of generate
+the time of the process. Printed is, pair by pair, BASE / HEAD: above 1 HEAD is faster. Status 0:
+every median is at least --at-least.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FP32, BF16 = ("bf16.enabled=false",), ("bf16.enabled=true",)
+LARGE = ("train_micro_batch_size_per_gpu=1", "data.sequence_length=256")
+SMALL = ("model.name=", "model.layers=2", "model.width=768", "model.heads=12",
+         "train_micro_batch_size_per_gpu=1", "data.sequence_length=256", "run.steps=16",
+         "zero.stage=3")
+CASES = {
+    "124M, fp32, 1 rank": (1, (*LARGE, *FP32, "train_batch_size=1", "run.steps=6")),
+    "124M, bf16, 1 rank": (1, (*LARGE, *BF16, "train_batch_size=1", "run.steps=6")),
+    "2 layers, fp32, 2 ranks, stage 3": (2, (*SMALL, *FP32, "train_batch_size=2")),
+    "2 layers, bf16, 2 ranks, stage 3": (2, (*SMALL, *BF16, "train_batch_size=2")),
+}
+# A text has a tokenizer; synthetic tokens have none.
+WRITER = ("model.name=", "model.layers=12", "model.width=768", "model.heads=12",
+          "data.train=text.txt", "data.sequence_length=256", "train_micro_batch_size_per_gpu=1",
+          "train_batch_size=1", "run.steps=1", "bf16.enabled=false", "checkpoint.interval=1",
+          "checkpoint.weights_only=true", "run.output=writer")
+GENERATE = "12 layers of bytes, fp32, generate 200 tokens"
+COMMON = ("data.validation_fraction=0", "data.tokenizer=bytes", "run.record=false",
+          "run.log_interval=1")
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def call(command, folder):
+    result = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True,
+                            check=False)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)}: status {result.returncode}\n{result.stdout[-1000:]}"
+                 f"{result.stderr[-1000:]}")
+
+
+def step_ms(program, ranks, settings, folder):
+    run = folder / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    threads = max(1, len(os.sched_getaffinity(0)) // ranks)
+    call(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), program,
+          str(ROOT / "inputs/gpt2_124m.toml"), *COMMON, "data.train=synthetic", *settings,
+          f"run.threads={threads}", "run.output=run"], folder)
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    times = [json.loads(line)["step_ms"] for line in lines if '"step_ms"' in line]
+    return statistics.median(times[1:])
+
+
+def generate_ms(program, folder):
+    start = time.monotonic()
+    call([program, "generate", "writer", "--prompt", "In the beginning"], folder)
+    return 1000 * (time.monotonic() - start)
+
+
+def make_writer(program, folder):
+    """A run of one step, from whose weights a text is continued."""
+    if not (folder / "writer").exists():
+        (folder / "text.txt").write_text((ROOT / "README.md").read_text() * 8)
+        call([program, str(ROOT / "inputs/gpt2_124m.toml"), *COMMON, *WRITER], folder)
+
+
+def compare(name, measure, programs, pairs):
+    """The median of the ratios; the first pair warms up."""
+    ratios, last = [], ()
+    for pair in range(pairs + 1):
+        order = programs if pair % 2 == 0 else programs[::-1]
+        times = {program: measure(program) for program in order}
+        last = (times[programs[0]], times[programs[1]])
+        if pair > 0:
+            ratios.append(last[0] / last[1])
+    median = statistics.median(ratios)
+    print(f"{name}: {median:.3f} ({min(ratios):.3f} to {max(ratios):.3f}, {pairs} pairs; the last "
+          f"{last[0]:.0f} and {last[1]:.0f} ms)", flush=True)
+    return median
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("base", type=pathlib.Path)
+    parser.add_argument("head", type=pathlib.Path)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--only", default="", help="cases with this word in their names")
+    parser.add_argument("--at-least", type=float, default=0.98)
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/paired_speed")
+    return parser.parse_args()
+
+
+def main():
+    words = options()
+    programs = [str(words.base.resolve()), str(words.head.resolve())]
+    words.folder.mkdir(parents=True, exist_ok=True)
+    medians = []
+    for name, (ranks, settings) in CASES.items():
+        if words.only in name:
+            def measure(program, ranks=ranks, settings=settings):
+                return step_ms(program, ranks, settings, words.folder)
+            medians.append(compare(name, measure, programs, words.pairs))
+    if words.only in GENERATE:
+        make_writer(programs[1], words.folder)
+        medians.append(compare(GENERATE, lambda program: generate_ms(program, words.folder),
+                               programs, words.pairs))
+    return 0 if medians and min(medians) >= words.at_least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
