@@ -125,13 +125,26 @@ def show_gpu(place, name):
                   f'case "$*" in *list*) echo GPU 0;; *) echo {name};; esac')
 
 
+def tools_without_ssh(place):
+    """A folder of this machine's tools but for those that reach others."""
+    tools = place / "tools_without_ssh"
+    tools.mkdir()
+    for folder in ("/usr/local/bin", "/usr/bin", "/bin"):
+        for tool in pathlib.Path(folder).iterdir():
+            link = tools / tool.name
+            if tool.name not in ("ssh", "rsh") and not link.is_symlink():
+                link.symlink_to(tool)
+    expect(shutil.which("ssh", path=str(tools)) is None, "a machine without ssh")
+    return tools
+
+
 def pretend(place):
-    """A tree of the scripts with a build for GPUs, and a folder of tools that shows a GPU."""
+    """A tree of the scripts with a build for GPUs, and tools that show a GPU and have no ssh."""
     tree = place / "tree"
     shutil.copytree(ROOT / "tools", tree / "tools")
     write_program(tree / "build/cuda-release/src/zeroapp", "echo zeroapp 0")
     show_gpu(place, "NVIDIA H200")
-    return tree, {"PATH": f"{place / 'bin'}:/usr/local/bin:/usr/bin:/bin", "HOME": str(place)}
+    return tree, {"PATH": f"{place / 'bin'}:{tools_without_ssh(place)}", "HOME": str(place)}
 
 
 def speed(model, settings, rate, **more):
