@@ -30,12 +30,16 @@ add_libraries() {
   done
 }
 
+# What MPI's files, windows, topologies and message logs are made of, which zeroapp does not use.
+unused='^mca_(io|fs|fbtl|fcoll|sharedfp|osc|topo|vprotocol)_'
+
 # add_parts FROM TO: of a library's plugins those that want no library which is not here already:
 # the others drive networks and schedulers.
 add_parts() {
   local part library
   mkdir -p "$2"
   for part in "$1"/*.so; do
+    [[ $(basename "$part") =~ $unused ]] && continue
     for library in $(libraries_of "$part"); do
       library=$(basename "$library")
       [[ $library =~ $of_machine ]] || [ -e "$bundle/lib/$library" ] || continue 2
