@@ -1,7 +1,5 @@
 #include "zero/device/device_choice.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -82,12 +80,6 @@ int choose_device(const NodeDevices& node, int node_rank) {
   if (node.of_rank[size_t(node_rank)].empty()) refuse_none(node);
   if (!node.share && shares_devices(node)) refuse_few(node);
   return choose_all(node)[size_t(node_rank)];
-}
-
-int64_t address_space_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return -1;
-  return int64_t(std::min<rlim_t>(limit.rlim_cur, rlim_t(INT64_MAX)));
 }
 
 std::string address_space_hint(int64_t limit) {

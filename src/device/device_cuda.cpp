@@ -1,8 +1,11 @@
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstdio>
 
 #include "src/device/chosen_device.hpp"
 #include "src/device/cuda_status.hpp"
+#include "zero/base/process_limit.hpp"
 #include "zero/device/device.hpp"
 #include "zero/device/device_choice.hpp"
 
@@ -93,7 +96,7 @@ std::string device_trouble() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
-    return cudaGetErrorString(status) + address_space_hint(address_space_limit());
+    return cudaGetErrorString(status) + address_space_hint(process_limit(RLIMIT_AS));
   }
   if (count == 0) return "the driver shows no device";
   return text("none of ", count, " devices is of architecture ", kLeastMajor, ".0 or later");
@@ -114,7 +117,7 @@ void use_chosen_device() {
   if (status == cudaErrorMemoryAllocation) {
     refuse(Exit::kDoesNotFit,
            "CUDA does not start on the chosen device: ", cudaGetErrorString(status),
-           address_space_hint(address_space_limit()));
+           address_space_hint(process_limit(RLIMIT_AS)));
   }
   check_cuda(status, "choosing a device");
 }

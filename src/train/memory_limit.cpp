@@ -12,6 +12,7 @@
 #include "src/train/format.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/process_limit.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_files.hpp"
@@ -98,13 +99,8 @@ std::vector<ProcessLimit> process_limits() {
   int64_t all = 0, skipped = 0, data = 0;
   pages >> all >> skipped >> skipped >> skipped >> skipped >> data;
   const int64_t page = sysconf(_SC_PAGESIZE);
-  const auto most = [](auto resource) {
-    rlimit limit{};
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return int64_t(-1);
-    return int64_t(std::min<rlim_t>(limit.rlim_cur, rlim_t(INT64_MAX)));
-  };
-  return {{most(RLIMIT_AS), all * page, "address space, ulimit -v"},
-          {most(RLIMIT_DATA), data * page, "data, ulimit -d"}};
+  return {{process_limit(RLIMIT_AS), all * page, "address space, ulimit -v"},
+          {process_limit(RLIMIT_DATA), data * page, "data, ulimit -d"}};
 }
 
 MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& own) {

@@ -18,6 +18,7 @@
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/process_limit.hpp"
 
 namespace zero::train {
 namespace {
@@ -130,8 +131,7 @@ void require_kokkos_variables(const Variable& variable, int64_t threads) {
 }
 
 void spare_addresses() {
-  rlimit limit{};
-  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  const bool limited = process_limit(RLIMIT_AS) >= 0;
   if (limited && std::getenv("MALLOC_ARENA_MAX") == nullptr) mallopt(M_ARENA_MAX, 1);
 }
 

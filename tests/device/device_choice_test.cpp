@@ -4,9 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-
-#include <cstdlib>
 
 #include "tests/support/refusal.hpp"
 
@@ -89,15 +86,6 @@ TEST(AddressSpace, ALimitOfItIsToldWhereCudaDoesNotStart) {
   EXPECT_EQ(address_space_hint(-1), "");
   EXPECT_THAT(address_space_hint(int64_t(3) << 30),
               AllOf(HasSubstr("3072 MiB"), HasSubstr("ulimit -v unlimited")));
-}
-
-TEST(AddressSpaceDeathTest, ALimitIsThatOfThisProcess) {
-  const auto limited = [] {
-    const rlimit space{rlim_t(1) << 45, RLIM_INFINITY};
-    if (setrlimit(RLIMIT_AS, &space) != 0) std::exit(2);
-    std::exit(address_space_limit() == int64_t(1) << 45 ? 0 : 1);
-  };
-  EXPECT_EXIT(limited(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -28,12 +28,9 @@ int choose_device(const NodeDevices& node, int node_rank);
 /// Whether any two ranks drive the same device.
 bool shares_devices(const NodeDevices& node);
 
-/// The address space that this process may have (RLIMIT_AS, ulimit -v) in bytes; -1: no limit.
-int64_t address_space_limit();
-
-/// What to tell behind CUDA's own words where it does not start under such a limit: it reserves as
-/// much address space as host and devices have memory, and then says that memory has run out. ""
-/// where there is no limit.
+/// What to tell behind CUDA's own words where it does not start under a limit of address space,
+/// process_limit(RLIMIT_AS): it reserves as much as host and devices have memory, and then says
+/// that memory has run out. "" where there is no limit.
 std::string address_space_hint(int64_t limit);
 
 }  // namespace zero
