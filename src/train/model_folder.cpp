@@ -78,9 +78,24 @@ std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph)
   return tensors;
 }
 
+std::vector<StoredParameter> stored_parameters(const model::Architecture& model) {
+  std::vector<StoredParameter> parameters;
+  for (auto& [name, shape] : stored_tensors(stored_graph(model))) {
+    model::StoredForm form = model::stored_form(model, name);
+    parameters.push_back({std::move(name), std::move(shape), std::move(form)});
+  }
+  return parameters;
+}
+
+std::string saved_weights_prefix(const model::Architecture& model) {
+  return text("model/", model.family->stored.prefix);
+}
+
 ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& path)
-    : path_(path), description_(read_description(catalogue, path)) {
-  expect();
+    : path_(path),
+      description_(read_description(catalogue, path)),
+      expected_(stored_parameters(description_.model)) {
+  for (size_t i = 0; i < expected_.size(); ++i) by_parameter_[expected_[i].name] = i;
   open_files();
   match();
   for (const model::StoredCopy& copy : description_.model.family->stored.copies) match(copy);
@@ -114,21 +129,13 @@ void ModelFolder::add(const std::string& name, const Place& place) {
   }
 }
 
-void ModelFolder::expect() {
-  for (auto& [name, shape] : stored_tensors(stored_graph(description_.model))) {
-    model::StoredForm form = model::stored_form(description_.model, name);
-    expected_.push_back({std::move(name), std::move(form), std::move(shape)});
-  }
-  for (size_t i = 0; i < expected_.size(); ++i) by_parameter_[expected_[i].parameter] = i;
-}
-
 void ModelFolder::match() {
   std::vector<std::string> wrong;
   std::set<std::string_view> known;
   for (const model::StoredCopy& stored : description_.model.family->stored.copies) {
     known.insert(stored.copy);
   }
-  for (const Expected& as : expected_) {
+  for (const StoredParameter& as : expected_) {
     const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
     for (const std::string& name : as.form.names) {
       known.insert(name);
@@ -171,7 +178,7 @@ void ModelFolder::match(const model::StoredCopy& stored) const {
          stored.why);
 }
 
-const ModelFolder::Expected& ModelFolder::expected(std::string_view parameter) const {
+const StoredParameter& ModelFolder::expected(std::string_view parameter) const {
   const auto found = by_parameter_.find(parameter);
   ZERO_REQUIRE(found != by_parameter_.end(), "no parameter ", parameter, " in ", path_);
   return expected_[found->second];
@@ -200,7 +207,7 @@ Dtype ModelFolder::dtype_of(std::string_view parameter) const {
 }
 
 void ModelFolder::read(std::string_view parameter, int64_t first, std::span<float> out) const {
-  const Expected& as = expected(parameter);
+  const StoredParameter& as = expected(parameter);
   if (as.form.is_plain()) {
     const Place& place = place_of(as.form.names[0]);
     return place.file->read(*place.tensor, first, out);
@@ -209,7 +216,7 @@ void ModelFolder::read(std::string_view parameter, int64_t first, std::span<floa
   std::copy_n(whole_.begin() + first, out.size(), out.begin());
 }
 
-void ModelFolder::read_whole_parameter(const Expected& as) const {
+void ModelFolder::read_whole_parameter(const StoredParameter& as) const {
   std::vector<float> stored;
   whole_name_.clear();
   for (const std::string& name : as.form.names) {
@@ -220,7 +227,7 @@ void ModelFolder::read_whole_parameter(const Expected& as) const {
   }
   whole_.resize(stored.size());
   model::from_stored(as.form, as.shape, stored, whole_);
-  whole_name_ = as.parameter;
+  whole_name_ = as.name;
 }
 
 }  // namespace zero::train

@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 using checkpoint::SlicePlan;
 using checkpoint::Store;
 
-constexpr std::string_view kPart = "model/";
-
 Facts facts_of(const StoredModel& model, const std::string& program) {
   if (!is_line_of_text(model.path())) {
     refuse(Exit::kInput, model.path(), ": the name is no UTF-8 text, as which the new checkpoint ",
@@ -38,15 +36,14 @@ Facts facts_of(const StoredModel& model, const std::string& program) {
 
 std::vector<SlicePlan> slices_of(const StoredModel& model) {
   std::vector<SlicePlan> slices;
-  const graph::Graph graph = stored_graph(model.description().model);
-  for (const auto& [name, shape] : stored_tensors(graph)) {
+  const std::string prefix = saved_weights_prefix(model.description().model);
+  for (const auto& [name, shape] : stored_tensors(stored_graph(model.description().model))) {
     int64_t numel = 1;
     for (const int64_t extent : shape) numel *= extent;
-    slices.push_back({.tensor = {.name = text(kPart, graph.prefix, name),
-                                 .dtype = model.dtype_of(name),
-                                 .shape = shape},
-                      .begin = 0,
-                      .numel = numel});
+    slices.push_back(
+        {.tensor = {.name = prefix + name, .dtype = model.dtype_of(name), .shape = shape},
+         .begin = 0,
+         .numel = numel});
   }
   return slices;
 }
@@ -67,7 +64,7 @@ checkpoint::ShardWriter::Written write_shard(const StoredModel& model, int folde
   checkpoint::ShardWriter file(folder, checkpoint::rank_file_name(0),
                                checkpoint::ShardStructure(slices), staging, digests);
   std::vector<std::byte> room;
-  const size_t prefix = kPart.size() + model.description().model.family->stored.prefix.size();
+  const size_t prefix = saved_weights_prefix(model.description().model).size();
   for (const SlicePlan& slice : slices) {
     const auto append = [&](int64_t, std::span<const float> piece) {
       const Dtype dtype = slice.tensor.dtype;

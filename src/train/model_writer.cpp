@@ -50,9 +50,9 @@ void write_weights(TensorWriter& file, std::span<const float> masters, std::vect
   file.write(std::as_bytes(std::span(room)));
 }
 
-int64_t numel_of(const Tensor& tensor) {
+int64_t numel_of(const std::vector<int64_t>& shape) {
   int64_t numel = 1;
-  for (const int64_t extent : tensor.shape) numel *= extent;
+  for (const int64_t extent : shape) numel *= extent;
   return numel;
 }
 
@@ -67,7 +67,7 @@ struct Part {
 std::vector<Part> parts_of(const std::vector<Tensor>& tensors, int64_t most) {
   std::vector<Part> parts;
   for (const Tensor& tensor : tensors) {
-    const int64_t numel = numel_of(tensor);
+    const int64_t numel = numel_of(tensor.shape);
     if (parts.empty() || parts.back().numel + numel > most) parts.emplace_back();
     parts.back().tensors.push_back(tensor);
     parts.back().numel += numel;
@@ -79,28 +79,14 @@ std::vector<Part> parts_of(const std::vector<Tensor>& tensors, int64_t most) {
   return parts;
 }
 
-/// A parameter, and the tensors that hold it.
-struct Parameter {
-  Tensor own;
-  model::StoredForm form;
-};
-
-std::vector<Parameter> parameters_of(const model::Architecture& model) {
-  std::vector<Parameter> parameters;
-  for (Tensor& tensor : stored_tensors(stored_graph(model))) {
-    model::StoredForm form = model::stored_form(model, tensor.name);
-    parameters.push_back({std::move(tensor), std::move(form)});
-  }
-  return parameters;
-}
-
 std::vector<Part> parts_of(const ModelWriter::Options& options,
-                           const std::vector<Parameter>& parameters) {
+                           const std::vector<StoredParameter>& parameters) {
   std::vector<Tensor> tensors;
   const std::string_view prefix = options.description.model.family->stored.prefix;
-  for (const auto& [own, form] : parameters) {
-    for (const std::string& name : form.names) {
-      tensors.push_back({text(prefix, name), model::stored_extents(form, own.shape)});
+  for (const StoredParameter& parameter : parameters) {
+    for (const std::string& name : parameter.form.names) {
+      tensors.push_back(
+          {text(prefix, name), model::stored_extents(parameter.form, parameter.shape)});
     }
   }
   const bool whole = options.format == ModelWriter::Format::hdf5;
@@ -129,7 +115,7 @@ struct ModelWriter::Parts {
   explicit Parts(const Options& from)
       : options(from),
         folder(from.folder),
-        parameters(parameters_of(from.description.model)),
+        parameters(stored_parameters(from.description.model)),
         files(parts_of(from, parameters)) {
     write_new_file(folder.file("config.json"), description_json(options.description));
     copy_tokenizer(folder, options.description.tokenizer);
@@ -183,30 +169,30 @@ struct ModelWriter::Parts {
   size_t take(std::span<const float> masters) {
     ZERO_REQUIRE(parameter < parameters.size(), options.folder, ": ", masters.size(),
                  " elements more than the model has");
-    const auto& [own, form] = parameters[parameter];
-    const int64_t numel = numel_of(own);
+    const StoredParameter& own = parameters[parameter];
+    const int64_t numel = numel_of(own.shape);
     const size_t now = size_t(std::min(numel - taken, int64_t(masters.size())));
     taken += int64_t(now);
-    if (form.is_plain()) {
+    if (own.form.is_plain()) {
       append(masters.first(now));
     } else {
       whole.insert(whole.end(), masters.begin(), masters.begin() + ptrdiff_t(now));
-      if (taken == numel) append_tensors(own, form);
+      if (taken == numel) append_tensors(own);
     }
     if (taken == numel) ++parameter, taken = 0;
     return now;
   }
 
-  void append_tensors(const Tensor& own, const model::StoredForm& form) {
+  void append_tensors(const StoredParameter& own) {
     std::vector<float> tensors(whole.size());
-    model::to_stored(form, own.shape, whole, tensors);
+    model::to_stored(own.form, own.shape, whole, tensors);
     append(tensors);
     whole.clear();
   }
 
   const Options options;
   NewFolder folder;
-  const std::vector<Parameter> parameters;
+  const std::vector<StoredParameter> parameters;
   size_t parameter = 0;      ///< that comes next
   int64_t taken = 0;         ///< of its elements
   std::vector<float> whole;  ///< what has come of one that is not plain

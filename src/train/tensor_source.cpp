@@ -18,7 +18,6 @@ namespace {
 using checkpoint::Tensor;
 
 constexpr int64_t kPieceNumel = 1 << 20;
-constexpr std::string_view kModelPart = "model/";
 
 void sort_by_name(std::vector<Tensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(),
@@ -52,10 +51,9 @@ class CheckpointTensors : public TensorSource {
 class ModelTensors : public TensorSource {
  public:
   ModelTensors(const model::Catalogue& catalogue, const std::string& folder)
-      : model_(catalogue, folder) {
-    const graph::Graph graph = stored_graph(model_.description().model);
-    for (const auto& [name, shape] : stored_tensors(graph)) {
-      tensors_.push_back({text(kModelPart, graph.prefix, name), model_.dtype_of(name), shape});
+      : model_(catalogue, folder), prefix_(saved_weights_prefix(model_.description().model)) {
+    for (const auto& [name, shape] : stored_tensors(stored_graph(model_.description().model))) {
+      tensors_.push_back({prefix_ + name, model_.dtype_of(name), shape});
     }
     sort_by_name(tensors_);
   }
@@ -68,12 +66,12 @@ class ModelTensors : public TensorSource {
             {kTokenizerFact, description.tokenizer}};
   }
   void read(const Tensor& tensor, int64_t begin, std::span<float> out) const override {
-    const size_t prefix = model_.description().model.family->stored.prefix.size();
-    model_.read(std::string_view(tensor.name).substr(kModelPart.size() + prefix), begin, out);
+    model_.read(std::string_view(tensor.name).substr(prefix_.size()), begin, out);
   }
 
  private:
   ModelFolder model_;
+  std::string prefix_;
   std::vector<Tensor> tensors_;
 };
 

@@ -23,6 +23,18 @@ std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t parameter);
 /// vocabulary: what a file stores.
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph);
 
+/// A parameter, and the tensors that hold it in a model folder.
+struct StoredParameter {
+  std::string name;
+  std::vector<int64_t> shape;  ///< as stored_shape()
+  model::StoredForm form;
+};
+/// In the model's order.
+std::vector<StoredParameter> stored_parameters(const model::Architecture& model);
+
+/// What stands before a parameter's name where a checkpoint has its weights: "model/transformer.".
+std::string saved_weights_prefix(const model::Architecture& model);
+
 /// A trained model as Hugging Face stores it: config.json and model.safetensors, or the files that
 /// model.safetensors.index.json names. Names and forms of tensors are as model::StoredNames has
 /// them; a parameter that is not plain there is held whole, in fp32, while it is read.
@@ -44,25 +56,19 @@ class ModelFolder : public StoredModel {
     const SafetensorsFile* file;
     const SafetensorsTensor* tensor;
   };
-  struct Expected {
-    std::string parameter;
-    model::StoredForm form;
-    std::vector<int64_t> shape;
-  };
-  const Expected& expected(std::string_view parameter) const;
+  const StoredParameter& expected(std::string_view parameter) const;
   const Place& place_of(std::string_view stored) const;
-  void read_whole_parameter(const Expected& as) const;
+  void read_whole_parameter(const StoredParameter& as) const;
   void open_files();
   void add(const std::string& name, const Place& place);
-  void expect();
   void match();
   void match(const model::StoredCopy& stored) const;
 
   std::string path_;
   ModelDescription description_;
+  std::vector<StoredParameter> expected_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, Place, std::less<>> places_;  ///< by name without prefix
-  std::vector<Expected> expected_;                    ///< in the model's order
   std::map<std::string_view, size_t> by_parameter_;
   /// The last parameter that was not plain, as the model has it.
   mutable std::string whole_name_;
