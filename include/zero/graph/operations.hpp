@@ -57,8 +57,8 @@ struct AttentionAttributes {
   double probability = 0;
   int64_t site = 0;
 };
-/// Causal self-attention; with a cache of its own where a text is continued. `head_width`: of a
-/// head without zeros at its end; 0: it has none.
+/// Causal self-attention; with a cache of its own where a text is continued. `head_width` is that
+/// of AttentionAttributes.
 TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
                    int64_t head_width = 0);
 extern const Operation kAttention, kAttentionGrad;  ///< AttentionAttributes
