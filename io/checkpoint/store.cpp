@@ -18,10 +18,10 @@
 #include "io/checkpoint/manifest_rules.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "io/checkpoint/step_names.hpp"
+#include "io/files/permissions.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/output_file.hpp"
-#include "zero/io/files/permissions.hpp"
 
 namespace zero::checkpoint {
 namespace {

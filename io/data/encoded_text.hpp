@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "io/data/data_file.hpp"
-#include "zero/io/data/token_source.hpp"
+#include "io/data/token_source.hpp"
 #include "zero/io/data/tokenizer.hpp"
 
 namespace zero {

@@ -5,7 +5,7 @@
 
 #include "io/data/data_file.hpp"
 #include "io/data/id_type.hpp"
-#include "zero/io/data/token_source.hpp"
+#include "io/data/token_source.hpp"
 
 namespace zero {
 

@@ -1,4 +1,4 @@
-#include "zero/io/data/open_tokens.hpp"
+#include "io/data/open_tokens.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "zero/io/data/synthetic_tokens.hpp"
+#include "io/data/synthetic_tokens.hpp"
 
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"

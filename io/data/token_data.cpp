@@ -2,12 +2,12 @@
 #include <utility>
 
 #include "io/data/formats.hpp"
+#include "io/data/open_tokens.hpp"
+#include "io/data/synthetic_tokens.hpp"
+#include "io/data/token_windows.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/data/data_sets.hpp"
-#include "zero/io/data/open_tokens.hpp"
-#include "zero/io/data/synthetic_tokens.hpp"
-#include "zero/io/data/token_windows.hpp"
 
 namespace zero {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/io/data/token_windows.hpp"
+#include "io/data/token_windows.hpp"
 
 #include <algorithm>
 #include <utility>

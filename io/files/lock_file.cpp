@@ -10,8 +10,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "io/files/permissions.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/permissions.hpp"
 
 namespace zero {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/io/files/permissions.hpp"
+#include "io/files/permissions.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "src/comm/thread_group.hpp"
 #include "src/model/gpt2.hpp"
-#include "zero/comm/thread_group.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/decide.hpp"

@@ -1,4 +1,4 @@
-#include "zero/comm/thread_group.hpp"
+#include "src/comm/thread_group.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "zero/commands/calibrate.hpp"
+#include "src/commands/calibrate.hpp"
 
 #include <unistd.h>
 
@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "src/commands/calibrate/measurements.hpp"
+#include "src/commands/version.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/commands/version.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/files/output_file.hpp"
 #include "zero/io/tiers/disk_files.hpp"

@@ -1,4 +1,4 @@
-#include "zero/commands/command_line.hpp"
+#include "src/commands/command_line.hpp"
 
 #include <algorithm>
 #include <charconv>

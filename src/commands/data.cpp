@@ -1,4 +1,4 @@
-#include "zero/commands/data.hpp"
+#include "src/commands/data.hpp"
 
 #include <charconv>
 #include <cstdio>

@@ -1,10 +1,10 @@
-#include "zero/commands/doctor.hpp"
+#include "src/commands/doctor.hpp"
 
 #include <cstdio>
 
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/doctor/report.hpp"
-#include "zero/commands/version.hpp"
+#include "src/commands/version.hpp"
 #include "zero/device/device.hpp"
 #include "zero/train/session.hpp"
 

@@ -1,4 +1,4 @@
-#include "zero/commands/eval.hpp"
+#include "src/commands/eval.hpp"
 
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "zero/commands/export.hpp"
+#include "src/commands/export.hpp"
 
 #include <cmath>
 #include <cstdio>

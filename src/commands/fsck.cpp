@@ -1,4 +1,4 @@
-#include "zero/commands/fsck.hpp"
+#include "src/commands/fsck.hpp"
 
 #include <algorithm>
 #include <cstdio>

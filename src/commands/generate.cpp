@@ -1,4 +1,4 @@
-#include "zero/commands/generate.hpp"
+#include "src/commands/generate.hpp"
 
 #include <algorithm>
 #include <chrono>

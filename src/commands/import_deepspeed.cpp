@@ -1,4 +1,4 @@
-#include "zero/commands/import_deepspeed.hpp"
+#include "src/commands/import_deepspeed.hpp"
 
 #include <cerrno>
 #include <cstdio>

@@ -1,10 +1,10 @@
-#include "zero/commands/import_weights.hpp"
+#include "src/commands/import_weights.hpp"
 
 #include <cstdio>
 
+#include "src/commands/version.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/commands/version.hpp"
 #include "zero/train/files.hpp"
 #include "zero/train/model_folder.hpp"
 #include "zero/train/model_import.hpp"

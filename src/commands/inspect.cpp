@@ -1,4 +1,4 @@
-#include "zero/commands/inspect.hpp"
+#include "src/commands/inspect.hpp"
 
 #include <algorithm>
 #include <cmath>

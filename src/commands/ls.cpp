@@ -1,4 +1,4 @@
-#include "zero/commands/ls.hpp"
+#include "src/commands/ls.hpp"
 
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-#include "zero/commands/plan.hpp"
+#include "src/commands/plan.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,10 +1,10 @@
-#include "zero/commands/train.hpp"
+#include "src/commands/train.hpp"
 
 #include <algorithm>
 #include <csignal>
 
+#include "src/commands/plan.hpp"
 #include "src/commands/train/run.hpp"
-#include "zero/commands/plan.hpp"
 #include "zero/train/process_start.hpp"
 #include "zero/train/stop_signal.hpp"
 

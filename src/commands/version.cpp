@@ -1,4 +1,4 @@
-#include "zero/commands/version.hpp"
+#include "src/commands/version.hpp"
 
 namespace zero::commands {
 

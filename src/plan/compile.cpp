@@ -1,10 +1,10 @@
 #include <bit>
 
 #include "src/plan/passes.hpp"
+#include "src/plan/verify.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/plan/plan.hpp"
-#include "zero/plan/verify.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/plan/verify.hpp"
+#include "src/plan/verify.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "zero/run/naive.hpp"
+#include "src/run/naive.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "zero/run/random_order.hpp"
+#include "src/run/random_order.hpp"
 
 #include <algorithm>
 #include <cstring>

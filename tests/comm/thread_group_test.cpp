@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/comm/thread_group.hpp"
+#include "src/comm/thread_group.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/commands/command_line.hpp"
+#include "src/commands/command_line.hpp"
 
 #include <gtest/gtest.h>
 

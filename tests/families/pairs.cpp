@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/data/open_tokens.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/data/open_tokens.hpp"
 
 namespace zero {
 namespace {

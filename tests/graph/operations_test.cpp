@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/run/naive.hpp"
 #include "tests/support/signed_square.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -18,7 +19,6 @@
 #include "zero/graph/fuse.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/plan.hpp"
-#include "zero/run/naive.hpp"
 
 namespace zero::graph {
 namespace {

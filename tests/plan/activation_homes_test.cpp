@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "src/plan/passes.hpp"
+#include "src/plan/verify.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/plan/verify.hpp"
 
 namespace zero::plan {
 namespace {

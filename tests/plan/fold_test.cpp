@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "src/plan/passes.hpp"
+#include "src/plan/verify.hpp"
 #include "tests/support/sums.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/plan/rounds.hpp"
-#include "zero/plan/verify.hpp"
 
 namespace zero::plan {
 namespace {

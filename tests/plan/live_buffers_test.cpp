@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/plan/verify.hpp"
 #include "tests/support/tiny_plans.hpp"
-#include "zero/plan/verify.hpp"
 
 namespace zero::plan {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "src/plan/passes.hpp"
+#include "src/plan/verify.hpp"
 #include "tests/support/tiny_plans.hpp"
-#include "zero/plan/verify.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/plan/verify.hpp"
+#include "src/plan/verify.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/run/naive.hpp"
+#include "src/run/naive.hpp"
 
 #include <gtest/gtest.h>
 

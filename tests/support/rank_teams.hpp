@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
+#include "src/comm/thread_group.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/comm/mpi.hpp"
 #include "zero/comm/shm.hpp"
-#include "zero/comm/thread_group.hpp"
 
 namespace zero::testing {
 

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "src/comm/thread_group.hpp"
+#include "src/run/random_order.hpp"
 #include "tests/support/rank_disk.hpp"
-#include "zero/comm/thread_group.hpp"
 #include "zero/run/executor.hpp"
-#include "zero/run/random_order.hpp"
 
 namespace zero::testing {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "zero/io/data/token_windows.hpp"
+#include "io/data/token_windows.hpp"
 
 namespace zero::train {
 namespace {

@@ -9,11 +9,11 @@
 #include <functional>
 
 #include "src/model/gpt2.hpp"
+#include "src/run/naive.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
-#include "zero/run/naive.hpp"
 
 namespace zero::train {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "src/commands/train/run.hpp"
-#include "zero/commands/version.hpp"
+#include "src/commands/version.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/disk_report.hpp"
 #include "zero/train/lane_report.hpp"

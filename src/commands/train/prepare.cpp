@@ -2,11 +2,11 @@
 #include <cstdio>
 
 #include "src/commands/machine_rates.hpp"
+#include "src/commands/plan.hpp"
 #include "src/commands/train/run.hpp"
+#include "src/commands/version.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/path.hpp"
-#include "zero/commands/plan.hpp"
-#include "zero/commands/version.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/device/device.hpp"

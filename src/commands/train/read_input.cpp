@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/commands/train/run.hpp"
-#include "zero/commands/version.hpp"
+#include "src/commands/version.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/device/device.hpp"
 #include "zero/train/agreement.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/commands/command_line.hpp"
 #include "zero/base/error.hpp"
-#include "zero/commands/command_line.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/checkpointer.hpp"
 #include "zero/train/console.hpp"

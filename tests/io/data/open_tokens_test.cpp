@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/io/data/open_tokens.hpp"
+#include "io/data/open_tokens.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

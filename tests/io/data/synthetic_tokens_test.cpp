@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/io/data/synthetic_tokens.hpp"
+#include "io/data/synthetic_tokens.hpp"
 
 #include <gtest/gtest.h>
 

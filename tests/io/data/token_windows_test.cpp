@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/io/data/token_windows.hpp"
+#include "io/data/token_windows.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/io/files/permissions.hpp"
+#include "io/files/permissions.hpp"
 
 #include <gmock/gmock.h>
 #include <grp.h>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/commands/command_line.hpp"
+#include "src/commands/command_line.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/train/cheapest_change.hpp"
 #include "zero/train/plan_report.hpp"

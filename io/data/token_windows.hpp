@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "io/data/token_source.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/data/token_source.hpp"
 
 namespace zero {
 

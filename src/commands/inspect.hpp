@@ -1,6 +1,6 @@
 #pragma once
 
-#include "zero/commands/command_line.hpp"
+#include "src/commands/command_line.hpp"
 
 namespace zero::commands {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "zero/io/data/token_source.hpp"
+#include "io/data/token_source.hpp"
 
 namespace zero {
 

@@ -21,7 +21,7 @@
 #include <memory>
 #include <string>
 
-#include "zero/io/data/token_source.hpp"
+#include "io/data/token_source.hpp"
 
 namespace zero {
 
