@@ -5,6 +5,7 @@
 
 #include "src/commands/machine_rates.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/format.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/device/device.hpp"
 #include "zero/train/cheapest_change.hpp"
@@ -129,8 +130,8 @@ void print_largest_batch(const RunConfig& config, const train::Team& team,
   const train::MemoryLimit within = train::limit_of_largest(config, limit);
   const int64_t micro = train::largest_micro_batch(config, team, train::fits_in(within));
   if (micro == 0) {
-    refuse(Exit::kDoesNotFit, "no micro-batch fits in ", train::bytes_text(double(within.bytes)),
-           " (", within.source, ")");
+    refuse(Exit::kDoesNotFit, "no micro-batch fits in ", bytes_text(double(within.bytes)), " (",
+           within.source, ")");
   }
   std::printf("train_micro_batch_size_per_gpu=%lld\n", (long long)micro);
 }
@@ -205,7 +206,7 @@ std::string largest_text(const RunConfig& asked, int64_t micro, const train::Mem
   if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return "";
   const train::MemoryLimit within = train::limit_of_largest(asked, limit);
   return text("train_micro_batch_size_per_gpu = \"max\" is ", micro, " within ",
-              train::bytes_text(double(within.bytes)), " (", within.source, ")\n");
+              bytes_text(double(within.bytes)), " (", within.source, ")\n");
 }
 
 std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {

@@ -6,6 +6,7 @@
 #include "src/commands/escaped_text.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
@@ -59,7 +60,7 @@ std::string step_header() {
 }
 
 std::string step_row(const train::StepSurvey& step, train::SurveyDepth depth) {
-  return row(std::to_string(step.step), step.written, train::bytes_text(double(step.bytes)),
+  return row(std::to_string(step.step), step.written, bytes_text(double(step.bytes)),
              std::to_string(step.ranks), step.stage, step.compute) +
          state_of(step, depth) + "\n";
 }
@@ -75,7 +76,7 @@ std::string survey_end(const train::Survey& survey) {
 std::string step_verdict(const train::StepSurvey& step) {
   if (step.verifies()) {
     return text(step.folder, ": ", counted(int64_t(step.files), "file"), ", ",
-                train::bytes_text(double(step.bytes)), ": verified\n");
+                bytes_text(double(step.bytes)), ": verified\n");
   }
   std::string lines;
   for (const std::string& problem : step.problems) lines += text("DAMAGED: ", problem, "\n");

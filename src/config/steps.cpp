@@ -34,6 +34,10 @@ DataCursor cursor_before(int64_t step, const DataCursor& done, int64_t train_bat
   return {.steps = step - 1, .samples = std::max<int64_t>(samples, 0)};
 }
 
+int64_t last_step(const RunConfig& config) {
+  return config.run.stop_at ? config.run.stop_at : config.run.steps;
+}
+
 std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size,
                           const DataCursor& done) {
   SessionConfig& run = config.run;

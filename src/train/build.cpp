@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/train/checkpoint_payload.hpp"
-#include "src/train/frozen_disk.hpp"
+#include "src/train/checkpoint_layout.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/config/schedule.hpp"
@@ -15,7 +14,6 @@
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/fused_product.hpp"
 #include "zero/plan/staging.hpp"
-#include "zero/train/homes.hpp"
 
 namespace zero::train {
 namespace {
@@ -195,6 +193,13 @@ bool is_saved(const RunConfig& config) {
          wanted.resume == Resume::require || !wanted.resume_from.empty();
 }
 
+bool pins_host(const RunConfig& config) {
+  const OffloadOptimizerConfig& states = config.offload_optimizer;
+  const OffloadParamConfig& weights = config.offload_param;
+  return (states.device == Home::none || states.pin_memory) &&
+         (weights.device == Home::none || weights.pin_memory);
+}
+
 Build build(const RunConfig& config, const Team& team, double streamed_share) {
   Build made{.model = model::architecture_of(config),
              .batch = resolve_batch(config, team.ranks),
@@ -209,8 +214,8 @@ Build build(const RunConfig& config, const Team& team, double streamed_share) {
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
     made.slotted = saved_on_disk(made.plan, parts);
-    made.copy_bytes = PayloadCopy::bytes_for(made.plan, parts) +
-                      (made.slotted.empty() ? 0 : FrozenDisk::kWindowBytes + kRoomBytes);
+    made.copy_bytes = copy_bytes(made.plan, parts) +
+                      (made.slotted.empty() ? 0 : kFrozenWindowBytes + kJoinRoomBytes);
   }
   return made;
 }

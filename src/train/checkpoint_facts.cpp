@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "src/train/format.hpp"
+#include "zero/base/format.hpp"
 #include "zero/config/batch.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/kernels/attention.hpp"

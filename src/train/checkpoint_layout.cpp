@@ -7,7 +7,6 @@
 
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/train/model_folder.hpp"
 
 namespace zero::train {
 namespace {
@@ -143,6 +142,57 @@ int64_t element_bytes(const plan::Plan& plan, SavedPart part) {
 
 int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece) {
   return piece.held.numel() * element_bytes(plan, piece.part);
+}
+
+int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
+  if (part == SavedPart::weight) return unit.weight;
+  if (part != SavedPart::master) return unit.states.at(size_t(part));
+  return plan.request.compute == Dtype::f32 ? unit.weight : unit.rest;
+}
+
+bool is_on_disk(const plan::Plan& plan, int32_t buffer) {
+  return buffer >= 0 && plan.buffers[size_t(buffer)].tier == plan::Tier::nvme;
+}
+
+std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
+                                             std::span<const SavedPart> parts) {
+  std::set<int32_t> buffers;
+  for (const plan::Unit& unit : plan.units) {
+    for (const SavedPart part : parts) {
+      const int32_t buffer = buffer_of(plan, unit, part);
+      if (is_on_disk(plan, buffer)) buffers.insert(buffer);
+    }
+  }
+  std::vector<tiers::DiskExtent> extents;
+  for (const int32_t index : buffers) {
+    const plan::Buffer& buffer = plan.buffers[size_t(index)];
+    extents.push_back({buffer.offset, round_up(buffer.bytes, tiers::kDiskBlockBytes)});
+  }
+  std::ranges::sort(extents, {}, &tiers::DiskExtent::offset);
+  return extents;
+}
+
+bool is_split(const plan::Plan& plan, SavedPart part) {
+  return part == SavedPart::master && plan.request.compute == Dtype::bf16;
+}
+
+bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
+  return !is_on_disk(plan, buffer_of(plan, unit, part));
+}
+
+int64_t copied_bytes(const plan::Plan& plan, SavedPart part) {
+  return is_split(plan, part) ? int64_t(sizeof(int16_t)) : element_bytes(plan, part);
+}
+
+int64_t copy_bytes(const plan::Plan& plan, std::span<const SavedPart> parts) {
+  // Parameters begin at multiples of 64 elements in a unit, so what lies between pieces is counted.
+  int64_t bytes = 0;
+  for (const plan::Unit& unit : plan.units) {
+    for (const SavedPart part : parts) {
+      if (is_copied(plan, unit, part)) bytes += unit.shard_numel * copied_bytes(plan, part);
+    }
+  }
+  return bytes;
 }
 
 std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSlice& piece) {

@@ -8,6 +8,8 @@
 
 #include "zero/io/checkpoint/manifest.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
+#include "zero/io/tiers/slot_table.hpp"
 #include "zero/train/state_view.hpp"
 
 namespace zero::train {
@@ -64,6 +66,30 @@ std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices,
 int64_t element_bytes(const plan::Plan& plan, SavedPart part);
 /// Of a piece in the file.
 int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece);
+
+/// The buffer that a part of a unit is made of beside its weight, or is; -1 where there is none.
+int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part);
+bool is_on_disk(const plan::Plan& plan, int32_t buffer);
+
+/// Where buffers that these parts are read from rest on a rank's disk, in ascending order.
+std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
+                                             std::span<const SavedPart> parts);
+
+/// Whether a copy has only what a master has beside its weight, which is copied anyway: of bf16.
+bool is_split(const plan::Plan& plan, SavedPart part);
+/// Whether a copy has this part of a unit: what rests on disk stays there.
+bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part);
+/// Of one element of a part in a copy.
+int64_t copied_bytes(const plan::Plan& plan, SavedPart part);
+/// The memory of the copies that checkpoint.async saves from: a rank's share of those of these
+/// parts that are not on disk, as files hold them but for bf16 masters, of which it has what is
+/// beside their weights.
+int64_t copy_bytes(const plan::Plan& plan, std::span<const SavedPart> parts);
+/// Memory that bytes come through from a disk that is frozen: what a piece of 4 MiB may touch.
+inline constexpr int64_t kFrozenWindowBytes =
+    kPieceNumel * int64_t(sizeof(float)) + 2 * tiers::kDiskBlockBytes;
+/// At most, of what a copy joins and reads from disk, beside it.
+inline constexpr int64_t kJoinRoomBytes = kPieceNumel * 8;
 
 /// A piece where the view has it, as a file holds it; none where it has to be made or read.
 std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSlice& piece);

@@ -19,20 +19,6 @@ constexpr int64_t kPlaceBytes = 64;
 /// What is joined and copied at a time: 256 KiB, which stay in the cache of a core.
 constexpr int64_t kJoinedNumel = 1 << 16;
 
-/// Copied is only what bf16 masters have beside their weights, which are copied anyway.
-bool is_split(const plan::Plan& plan, SavedPart part) {
-  return part == SavedPart::master && plan.request.compute == Dtype::bf16;
-}
-
-/// What rests on disk stays there.
-bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
-  return !is_on_disk(plan, buffer_of(plan, unit, part));
-}
-
-int64_t copied_bytes(const plan::Plan& plan, SavedPart part) {
-  return is_split(plan, part) ? int64_t(sizeof(int16_t)) : element_bytes(plan, part);
-}
-
 std::span<const std::byte> copied_in_memory(const StateView& view, const SavedSlice& piece) {
   if (!is_split(*view.plan, piece.part)) return piece_in_memory(view, piece);
   return rests_in_memory(view, *piece.held.unit, piece.held.range);
@@ -82,19 +68,8 @@ bool LivePayload::is_near(const SavedSlice& piece) const {
   return piece.part == SavedPart::master && !view_.is_far(unit.weight) && !view_.is_far(unit.rest);
 }
 
-int64_t PayloadCopy::bytes_for(const plan::Plan& plan, std::span<const SavedPart> parts) {
-  // Parameters begin at multiples of 64 elements in a unit, so what lies between pieces is counted.
-  int64_t bytes = 0;
-  for (const plan::Unit& unit : plan.units) {
-    for (const SavedPart part : parts) {
-      if (is_copied(plan, unit, part)) bytes += unit.shard_numel * copied_bytes(plan, part);
-    }
-  }
-  return bytes;
-}
-
 PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts, int threads)
-    : memory_(bytes_for(plan, parts)), threads_(threads) {
+    : memory_(copy_bytes(plan, parts)), threads_(threads) {
   // Training waits for copies, and not the first one for page faults.
   memory_.touch(threads);
   if (saved_on_disk(plan, parts).empty()) return;

@@ -40,9 +40,6 @@ class LivePayload final : public Payload {
   std::vector<float> room_;
 };
 
-/// At most, of what a copy joins and reads from disk, beside it.
-inline constexpr int64_t kRoomBytes = kPieceNumel * 8;
-
 /// Out of a second buffer of what rests in memory, and of what is frozen on disk, so that training
 /// may go on.
 class PayloadCopy final : public Payload {
@@ -50,10 +47,6 @@ class PayloadCopy final : public Payload {
   /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
   /// Error(kDoesNotFit).
   PayloadCopy(const plan::Plan& plan, std::span<const SavedPart> parts, int threads = 1);
-  /// What memory a copy takes: the rank's share of those of these parts that are not on disk, as
-  /// files hold them but for bf16 masters, of which it has what is beside their weights.
-  static int64_t bytes_for(const plan::Plan& plan, std::span<const SavedPart> parts);
-
   /// Replaces what is there. `frozen` is of what is on disk, which stays there as it is now until
   /// the last piece is read; unset where nothing is.
   void copy(const LivePayload& live, StateView frozen = {});

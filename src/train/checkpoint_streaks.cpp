@@ -8,8 +8,8 @@
 #include "src/train/streaks.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/path.hpp"
+#include "zero/config/steps.hpp"
 #include "zero/train/checkpointer.hpp"
-#include "zero/train/trainer.hpp"
 
 namespace zero::train {
 namespace {

@@ -8,7 +8,7 @@
 #include "src/train/checkpoint_facts.hpp"
 #include "src/train/checkpoint_save.hpp"
 #include "src/train/streaks.hpp"
-#include "zero/train/memory_limit.hpp"
+#include "zero/base/format.hpp"
 
 namespace zero::train {
 namespace {

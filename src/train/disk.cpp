@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 
 #include "zero/base/align.hpp"
@@ -105,6 +106,11 @@ DiskBytes Disk::moved() const {
 
 DiskBytes operator-(const DiskBytes& a, const DiskBytes& b) {
   return {.read = a.read - b.read, .written = a.written - b.written};
+}
+
+int64_t a_day(int64_t written, double seconds) {
+  constexpr double kSecondsOfDay = 86400;
+  return seconds > 0 ? std::llround(double(written) / seconds * kSecondsOfDay) : 0;
 }
 
 DiskBytes process_disk_bytes() {

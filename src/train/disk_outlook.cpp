@@ -1,8 +1,8 @@
 #include "zero/train/disk_outlook.hpp"
 
-#include "src/train/format.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::train {

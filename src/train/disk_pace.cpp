@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/train/format.hpp"
-#include "zero/train/memory_limit.hpp"
+#include "zero/base/format.hpp"
 
 namespace zero::train {
 namespace {

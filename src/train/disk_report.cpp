@@ -3,12 +3,11 @@
 #include <cmath>
 
 #include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::train {
 namespace {
-
-constexpr double kSecondsOfDay = 86400;
 
 DiskBytes planned_bytes(const Engine& engine, const plan::Forecast& forecast) {
   DiskBytes sum;
@@ -39,10 +38,6 @@ DiskReport disk_report(const Peers& peers, const Engine& engine, const plan::For
           .steps = sum_of(peers, own.bodies),
           .all = sum_of(peers, own.all),
           .kernel = sum_of(peers, own.kernel)};
-}
-
-int64_t a_day(int64_t written, double seconds) {
-  return seconds > 0 ? std::llround(double(written) / seconds * kSecondsOfDay) : 0;
 }
 
 std::string disk_text(const DiskReport& report, double seconds) {

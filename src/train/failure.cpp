@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "src/train/format.hpp"
+#include "zero/base/format.hpp"
 #include "zero/train/files.hpp"
 
 namespace zero::train {

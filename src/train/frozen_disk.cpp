@@ -7,37 +7,9 @@
 
 namespace zero::train {
 
-int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
-  if (part == SavedPart::weight) return unit.weight;
-  if (part != SavedPart::master) return unit.states.at(size_t(part));
-  return plan.request.compute == Dtype::f32 ? unit.weight : unit.rest;
-}
-
-bool is_on_disk(const plan::Plan& plan, int32_t buffer) {
-  return buffer >= 0 && plan.buffers[size_t(buffer)].tier == plan::Tier::nvme;
-}
-
-std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
-                                             std::span<const SavedPart> parts) {
-  std::set<int32_t> buffers;
-  for (const plan::Unit& unit : plan.units) {
-    for (const SavedPart part : parts) {
-      const int32_t buffer = buffer_of(plan, unit, part);
-      if (is_on_disk(plan, buffer)) buffers.insert(buffer);
-    }
-  }
-  std::vector<tiers::DiskExtent> extents;
-  for (const int32_t index : buffers) {
-    const plan::Buffer& buffer = plan.buffers[size_t(index)];
-    extents.push_back({buffer.offset, round_up(buffer.bytes, tiers::kDiskBlockBytes)});
-  }
-  std::ranges::sort(extents, {}, &tiers::DiskExtent::offset);
-  return extents;
-}
-
 FrozenDisk::FrozenDisk(const plan::Plan& plan, std::span<const SavedPart> parts) : plan_(plan) {
   if (saved_on_disk(plan, parts).empty()) return;
-  memory_ = Arena(kWindowBytes);
+  memory_ = Arena(kFrozenWindowBytes);
   memory_.touch(1);
 }
 

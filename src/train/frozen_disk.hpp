@@ -16,21 +16,9 @@
 
 namespace zero::train {
 
-/// The buffer that a part of a unit is made of beside its weight, or is; -1 where there is none.
-int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part);
-bool is_on_disk(const plan::Plan& plan, int32_t buffer);
-
-/// Where buffers that these parts are read from rest on a rank's disk, in ascending order.
-std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
-                                             std::span<const SavedPart> parts);
-
 /// A rank's disk for the thread that saves.
 class FrozenDisk {
  public:
-  /// Memory that bytes come through: what a piece of 4 MiB may touch.
-  static constexpr int64_t kWindowBytes =
-      kPieceNumel * int64_t(sizeof(float)) + 2 * tiers::kDiskBlockBytes;
-
   /// Takes that memory where the plan, which outlives it, has any of these parts on disk. Throws
   /// Error(kDoesNotFit).
   FrozenDisk(const plan::Plan& plan, std::span<const SavedPart> parts);

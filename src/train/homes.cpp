@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/train/format.hpp"
+#include "zero/base/format.hpp"
 #include "zero/train/plan_report.hpp"
 
 namespace zero::train {
@@ -107,13 +107,6 @@ class Attempt {
 };
 
 }  // namespace
-
-bool pins_host(const RunConfig& config) {
-  const OffloadOptimizerConfig& states = config.offload_optimizer;
-  const OffloadParamConfig& weights = config.offload_param;
-  return (states.device == Home::none || states.pin_memory) &&
-         (weights.device == Home::none || weights.pin_memory);
-}
 
 std::string vain_pin_memory(const ConfigInput& input, bool device) {
   if (device || pins_host(input.config)) return "";

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "src/train/format.hpp"
+#include "zero/base/format.hpp"
 #include "zero/plan/rounds.hpp"
-#include "zero/train/memory_limit.hpp"
 
 namespace zero::train {
 

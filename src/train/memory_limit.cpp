@@ -9,9 +9,9 @@
 #include <sstream>
 #include <utility>
 
-#include "src/train/format.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
 #include "zero/base/process_limit.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/device.hpp"
@@ -181,13 +181,6 @@ MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks
   const MemoryLimit host = host_limit(config, node_ranks);
   if (!drives_devices() || config.memory.device_limit > 0) return host;
   return device_limit_from({free_device_bytes(), used_device_bytes()}, device_ranks, host);
-}
-
-std::string bytes_text(double bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  return format(unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
 }
 
 }  // namespace zero::train

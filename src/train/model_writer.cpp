@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "src/train/format.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/files/new_folder.hpp"

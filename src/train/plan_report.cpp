@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "src/train/format.hpp"
 #include "zero/base/counted.hpp"
-#include "zero/train/disk_report.hpp"
+#include "zero/base/format.hpp"
+#include "zero/train/disk.hpp"
 #include "zero/train/zero_formula.hpp"
 
 namespace zero::train {
@@ -220,6 +220,21 @@ std::string limit_rows(const PlanReport& report) {
 }
 
 }  // namespace
+
+void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLimit& limit) {
+  const auto require = [&](int64_t planned, int64_t most, const std::string& source) {
+    if (most == 0 || planned + bytes <= most) return;
+    refuse(Exit::kDoesNotFit, "evaluation.show_samples",
+           ": the first rank would hold the whole model for it, ", bytes_text(double(bytes)),
+           " beside the plan's ", bytes_text(double(planned)), " of ", bytes_text(double(most)),
+           " (", source,
+           "); write evaluation.show_samples = 0 and run zeroapp generate afterwards");
+  };
+  const int64_t device = build.plan.arena_bytes[size_t(plan::Tier::device)];
+  const int64_t both = device + build.plan.arena_bytes[size_t(plan::Tier::host)];
+  require(limit.of_host ? both : device, limit.bytes, limit.source);
+  require(both, limit.process_bytes, limit.process_source);
+}
 
 PlanReport report_plan(const Build& build, const plan::Machine& machine, const MemoryLimit& limit) {
   return {.build = &build,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/train/format.hpp"
+#include "zero/base/format.hpp"
 
 namespace zero::train {
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "src/train/format.hpp"
+#include "zero/base/format.hpp"
 #include "zero/io/files/own_file.hpp"
 
 namespace zero::train {

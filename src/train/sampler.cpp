@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "src/train/sign_of_life.hpp"
+#include "zero/base/format.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/train/decoder.hpp"
 #include "zero/train/generator.hpp"
@@ -83,20 +84,6 @@ int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
                      const SampleOptions& options) {
   return Decoder::bytes(
       model, {.context = context_of(sequence_length, options), .threads = options.threads});
-}
-
-void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLimit& limit) {
-  const auto require = [&](int64_t planned, int64_t most, const std::string& source) {
-    if (most == 0 || planned + bytes <= most) return;
-    refuse(Exit::kDoesNotFit, kKey, ": the first rank would hold the whole model for it, ",
-           bytes_text(double(bytes)), " beside the plan's ", bytes_text(double(planned)), " of ",
-           bytes_text(double(most)), " (", source,
-           "); write evaluation.show_samples = 0 and run zeroapp generate afterwards");
-  };
-  const int64_t device = build.plan.arena_bytes[size_t(plan::Tier::device)];
-  const int64_t both = device + build.plan.arena_bytes[size_t(plan::Tier::host)];
-  require(limit.of_host ? both : device, limit.bytes, limit.source);
-  require(both, limit.process_bytes, limit.process_source);
 }
 
 std::string sample_text(const StateView& view, const Peers& peers, const model::Architecture& model,

@@ -30,10 +30,6 @@ int32_t vote_of(Request request) {
 
 }  // namespace
 
-int64_t last_step(const RunConfig& config) {
-  return config.run.stop_at ? config.run.stop_at : config.run.steps;
-}
-
 Trainer::Trainer(Parts parts)
     : parts_(std::move(parts)),
       loader_{.data = *parts_.data.train,

@@ -61,7 +61,7 @@ TEST(FrozenDisk, HasOneSlotOfWhatNoSaveReads) {
 }
 
 TEST(FrozenDisk, LeavesHostMemoryAWindow) {
-  constexpr int64_t kBeside = FrozenDisk::kWindowBytes + kRoomBytes;
+  constexpr int64_t kBeside = kFrozenWindowBytes + kJoinRoomBytes;
   EXPECT_EQ(build_of(kAll, Dtype::bf16).copy_bytes, kBeside);
   const Build states = build_of(kStates, Dtype::bf16), none = build_of(kNone, Dtype::bf16);
   int64_t numel = 0;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
 #include "zero/io/tiers/disk_files.hpp"
 
 namespace zero::train {

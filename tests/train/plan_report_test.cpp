@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/models.hpp"
+#include "tests/support/refusal.hpp"
+#include "zero/base/format.hpp"
 
 namespace zero::train {
 namespace {
@@ -13,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing_support::refusal_of;
 
 RunConfig tiny(int64_t stage) {
   RunConfig config;
@@ -167,6 +170,23 @@ TEST(PlanReport, HasAReasonForEveryDifference) {
           << "bits " << bits << " on " << ranks << " ranks";
     }
   }
+}
+
+TEST(RequireRoomForSamples, CountsWhatIsPlannedBesideThem) {
+  Build build;
+  build.plan.arena_bytes = {1000, 500, 0};
+  const MemoryLimit device{.bytes = 1200, .source = "here"};
+  EXPECT_NO_THROW(require_room_for_samples(build, 200, device));
+  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 201, device); }),
+              AllOf(HasSubstr("201 B beside the plan's 1000 B of 1.17 KiB"), HasSubstr("(here)")));
+  const MemoryLimit host{.bytes = 1600, .source = "here", .of_host = true};
+  EXPECT_NO_THROW(require_room_for_samples(build, 100, host));
+  EXPECT_NE(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, host); }), "");
+  const MemoryLimit own{.source = "", .process_bytes = 1600, .process_source = "ulimit -v"};
+  EXPECT_NO_THROW(require_room_for_samples(build, 100, own));
+  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, own); }),
+              HasSubstr("(ulimit -v)"));
+  EXPECT_NO_THROW(require_room_for_samples(build, 1 << 30, {})) << "no limit is known";
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ namespace zero {
 /// Of a training: each has its learning rate in a table.
 inline constexpr int64_t kMostRunSteps = 100'000'000;
 
+/// The last step of this launch unless a signal comes: run.stop_at if it is given, else run.steps.
+int64_t last_step(const RunConfig& config);
+
 /// How far a training has come in its data, in batches that may have had several sizes.
 struct DataCursor {
   int64_t steps = 0;    ///< taken

@@ -55,6 +55,9 @@ struct Build {
 /// checkpoints are asked for.
 bool is_saved(const RunConfig& config);
 
+/// Whether the one block of host memory that offloaded states and weights share is to be pinned.
+bool pins_host(const RunConfig& config);
+
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
 /// library behind products can, and compiles the plan. `streamed_share`:
 /// plan::Request::streamed_share. Throws Error(kUsage) where the numbers cannot work together.

@@ -12,7 +12,7 @@
 #include "zero/config/steps.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/train/engine.hpp"
-#include "zero/train/evaluator.hpp"
+#include "zero/train/evaluation.hpp"
 
 namespace zero::train {
 

@@ -19,6 +19,9 @@ struct DiskBytes {
 };
 DiskBytes operator-(const DiskBytes& a, const DiskBytes& b);
 
+/// Bytes written in `seconds`, kept up for a day: what a disk's endurance is compared with.
+int64_t a_day(int64_t written, double seconds);
+
 /// What the kernel says that this process has moved to and from disks so far; zeros where it does
 /// not count.
 DiskBytes process_disk_bytes();

@@ -19,9 +19,6 @@ struct DiskReport {
 /// Of the ranks together. Zeros where the plan keeps nothing on disk. Collective.
 DiskReport disk_report(const Peers& peers, const Engine& engine, const plan::Forecast& forecast);
 
-/// Bytes written in `seconds`, kept up for a day: what a disk's endurance is compared with.
-int64_t a_day(int64_t written, double seconds);
-
 /// One line about the steps for people; "" where nothing is kept on disk.
 std::string disk_text(const DiskReport& report, double seconds);
 

@@ -12,9 +12,6 @@ namespace zero::train {
 /// Whether zero.offload_optimizer.device or zero.offload_param.device is "auto".
 bool chooses_homes(const RunConfig& config);
 
-/// Whether the one block of host memory that offloaded states and weights share is to be pinned.
-bool pins_host(const RunConfig& config);
-
 /// A warning of a pin_memory = false that changes nothing since no `device` has memory of its own,
 /// with its place; "" where there is none.
 std::string vain_pin_memory(const ConfigInput& input, bool device);

@@ -83,7 +83,4 @@ MemoryLimit apart_from_host(MemoryLimit limit);
 /// ("" where there is none).
 MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks);
 
-/// "1.25 GiB"
-std::string bytes_text(double bytes);
-
 }  // namespace zero::train

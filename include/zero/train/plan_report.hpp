@@ -19,6 +19,10 @@ int64_t all_bytes(const Build& build);
 /// True if all that counts is within the limit, or no limit is known.
 bool fits(const Build& build, const MemoryLimit& limit);
 
+/// Throws Error(kDoesNotFit) where the `bytes` that sample_bytes() tells, beside the plan's, are
+/// above the limit of a rank.
+void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLimit& limit);
+
 /// What is said about a compiled plan before it runs.
 struct PlanReport {
   const Build* build;

@@ -8,7 +8,6 @@
 #include "zero/io/data/data_sets.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/train/build.hpp"
-#include "zero/train/memory_limit.hpp"
 #include "zero/train/peers.hpp"
 #include "zero/train/state_view.hpp"
 
@@ -31,9 +30,6 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
 /// of the whole model, and caches.
 int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
                      const SampleOptions& options);
-
-/// Throws Error(kDoesNotFit) where `bytes` more than the plan takes are above the limit of a rank.
-void require_room_for_samples(const Build& build, int64_t bytes, const MemoryLimit& limit);
 
 /// Text drawn token by token from the model's fp32 master weights behind a newline, samples apart
 /// by a blank line: sample i is what `zeroapp generate` draws with seed + i. Rank 0 joins the

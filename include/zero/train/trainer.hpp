@@ -39,9 +39,6 @@ struct Outcome {
   std::optional<Evaluation> evaluation;  ///< the last one
 };
 
-/// The last step of this launch unless a signal comes: run.stop_at if it is given, else run.steps.
-int64_t last_step(const RunConfig& config);
-
 /// The steps of a run. Plain numbers go out through the two functions, on every rank.
 class Trainer {
  public:

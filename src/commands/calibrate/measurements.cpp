@@ -9,6 +9,7 @@
 #include "src/commands/calibrate/nodes.hpp"
 #include "src/commands/calibrate/step_probe.hpp"
 #include "src/commands/memory_rates.hpp"
+#include "zero/base/format.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
@@ -254,7 +255,7 @@ void Measurements::disk(const std::string& folder) {
   figures_.read = measure({"disk, read", "GB/s", kGiga}, rate(aio::Pattern::read));
   figures_.write = measure({"disk, written", "GB/s", kGiga}, rate(aio::Pattern::write));
   figures_.mixed = measure({"disk, both together", "GB/s", kGiga}, rate(aio::Pattern::mixed));
-  add_row({"written to measure", "", 0}, train::bytes_text(double(probe.bytes_written())));
+  add_row({"written to measure", "", 0}, bytes_text(double(probe.bytes_written())));
 }
 
 }  // namespace zero::commands

@@ -1,5 +1,6 @@
 #include "src/commands/doctor/probes.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/format.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/train/memory_limit.hpp"
 
@@ -8,7 +9,7 @@ namespace {
 
 /// "NVIDIA H200, 139.81 GiB, 132 multiprocessors, architecture 9.0".
 std::string words_of(const DeviceInfo& device) {
-  return text(device.name, ", ", train::bytes_text(double(device.bytes)), ", ",
+  return text(device.name, ", ", bytes_text(double(device.bytes)), ", ",
               counted(device.processors, "multiprocessor"), ", architecture ", device.major, ".",
               device.minor);
 }
@@ -50,8 +51,8 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
   // A driver may keep a part to itself; cards of one name with half the memory are others.
   const int64_t known = plan::machine_profile(name, Dtype::bf16).device_bytes;
   if (device.bytes < known / 10 * 9) {
-    refuse(Exit::kUsage, device.name, ": has ", train::bytes_text(double(device.bytes)), ", ", name,
-           " has ", train::bytes_text(double(known)), "; ", kInstead);
+    refuse(Exit::kUsage, device.name, ": has ", bytes_text(double(device.bytes)), ", ", name,
+           " has ", bytes_text(double(known)), "; ", kInstead);
   }
   return name;
 }

@@ -12,6 +12,7 @@
 
 #include "src/comm/shm_segment.hpp"
 #include "src/commands/doctor/probes.hpp"
+#include "zero/base/format.hpp"
 #include "zero/io/aio/engine.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/train/memory_limit.hpp"
@@ -19,7 +20,7 @@
 namespace zero::commands {
 namespace {
 
-using train::bytes_text;
+using bytes_text;
 
 constexpr int64_t kProbeBytes = int64_t(16) << 20;
 

@@ -7,12 +7,13 @@
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/memory_rates.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/format.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
 
-using train::bytes_text;
+using bytes_text;
 
 constexpr int64_t kMiB = int64_t(1) << 20;
 constexpr double kSeconds = 0.6;  // of the triad

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/commands/doctor/probes.hpp"
+#include "zero/base/format.hpp"
 #include "zero/io/aio/engine.hpp"
 #include "zero/train/memory_limit.hpp"
 
@@ -113,7 +114,7 @@ Findings nvme_findings(const std::string& folder) {
     }
     findings.push_back(
         {.subject = "nvme wear",
-         .found = train::bytes_text(double(probe.bytes_written())) + " written by this look"});
+         .found = bytes_text(double(probe.bytes_written())) + " written by this look"});
     return findings;
   } catch (const Error& error) {
     return {no_disk(folder, error.what())};

@@ -2,12 +2,13 @@
 
 #include "src/comm/shm_segment.hpp"
 #include "src/commands/doctor/probes.hpp"
+#include "zero/base/format.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
 
-using train::bytes_text;
+using bytes_text;
 
 constexpr int64_t kMiB = int64_t(1) << 20;
 /// What Open MPI keeps there for each rank (btl_vader_segment_size), with something to spare.

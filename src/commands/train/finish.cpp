@@ -22,7 +22,7 @@ namespace zero::commands {
 train::LogContext Run::log_context(double peak_flops) const {
   const int64_t length = config_.data.sequence_length;
   return {.steps = config_.run.steps,
-          .last = train::last_step(config_),
+          .last = last_step(config_),
           .done = done(),
           .flops_per_token = model::flops_per_token(build_.model, length),
           .peak_flops = peak_flops,

@@ -6,6 +6,7 @@
 #include "src/commands/train/run.hpp"
 #include "src/commands/version.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/format.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/config/steps.hpp"
@@ -131,7 +132,7 @@ void Run::prepare_samples() {
     train::require_room_for_samples(build_, bytes, limit_);
     samples_text_ = text("samples     ", counted(config_.evaluation.show_samples, "text"),
                          " after the last step, for which the first rank takes ",
-                         train::bytes_text(double(bytes)), " more\n");
+                         bytes_text(double(bytes)), " more\n");
   });
 }
 
@@ -215,7 +216,7 @@ void Run::open_initial_weights() {
 
 /// Without all that it leaves the end itself is yet to come.
 bool Run::has_ended() {
-  if (done() < train::last_step(config_)) return false;
+  if (done() < last_step(config_)) return false;
   const std::vector<std::string> left = left_by_an_end();
   const auto has_left = [&](const std::string& name) {
     return is_there(folder_->path() + "/" + name);

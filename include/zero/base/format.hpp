@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-namespace zero::train {
+namespace zero {
 
 /// Adds what printf would say, at most 255 characters. Allocates nothing where `out` has room.
 template <class... Values>
@@ -21,4 +21,7 @@ std::string format(const char* pattern, Values... values) {
   return out;
 }
 
-}  // namespace zero::train
+/// "1.25 GiB"
+std::string bytes_text(double bytes);
+
+}  // namespace zero
