@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "src/comm/host_communicator.hpp"
-#include "src/comm/mpi_world.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/mpi_world.hpp"
 
 namespace zero::comm {
 namespace {

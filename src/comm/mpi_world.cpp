@@ -1,4 +1,4 @@
-#include "src/comm/mpi_world.hpp"
+#include "zero/comm/mpi_world.hpp"
 
 #include <mpi.h>
 

@@ -5,11 +5,11 @@
 #include <cstdlib>
 
 #include "src/comm/host_communicator.hpp"
-#include "src/comm/mpi_world.hpp"
 #include "src/device/cuda_status.hpp"
 #include "src/device/memory.hpp"
 #include "src/device/native_stream.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/mpi_world.hpp"
 #include "zero/comm/nccl.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"

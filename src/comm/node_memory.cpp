@@ -1,4 +1,4 @@
-#include "src/comm/node_memory.hpp"
+#include "zero/comm/node_memory.hpp"
 
 #include <sys/mman.h>
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "src/comm/host_communicator.hpp"
-#include "src/comm/mpi_world.hpp"
 #include "src/comm/shm_peers.hpp"
 #include "src/comm/shm_segment.hpp"
-#include "src/comm/stage_copy.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/mpi_world.hpp"
+#include "zero/device/stage_copy.hpp"
 
 namespace zero::comm {
 namespace {
@@ -190,6 +190,8 @@ std::vector<Segment> map_segments(const World& world, const SlotLayout& layout) 
 }
 
 }  // namespace
+
+void require_memory_files(int64_t bytes) { make_memory_file(bytes); }
 
 bool all_ranks_share_a_node() { return World().shares_a_node(); }
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "src/comm/mpi_world.hpp"
 #include "src/comm/shm_segment.hpp"
+#include "zero/comm/mpi_world.hpp"
 
 namespace zero::comm {
 

@@ -1,4 +1,4 @@
-#include "src/run/disk_window.hpp"
+#include "zero/run/disk_window.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "src/run/disk_sums.hpp"
-#include "src/run/disk_window.hpp"
 #include "src/run/host_mail.hpp"
 #include "src/run/lane_runner.hpp"
 #include "src/run/profile_rows.hpp"
@@ -16,6 +15,7 @@
 #include "src/run/trace_ring.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
+#include "zero/run/disk_window.hpp"
 
 namespace zero::run {
 namespace {

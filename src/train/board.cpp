@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "src/comm/life_lock.hpp"
-#include "src/comm/node_memory.hpp"
+#include "src/train/life_lock.hpp"
+#include "zero/comm/node_memory.hpp"
 #include "zero/train/progress.hpp"
 
 namespace zero::train {
@@ -76,7 +76,7 @@ struct alignas(64) Board::Line {
   std::atomic<int64_t> op{0};  ///< body and place in it; 0: none
   std::atomic<Stage> stage{Stage::start};
   std::atomic<bool> works{false}, busy{false}, gave_up{false};
-  comm::LifeLock life;
+  LifeLock life;
 
   double silent_seconds() const { return double(now_ns() - beat_ns.load(kRelaxed)) * 1e-9; }
 };

@@ -5,11 +5,11 @@
 #include <map>
 #include <utility>
 
-#include "src/comm/stage_copy.hpp"
 #include "src/train/frozen_disk.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/team.hpp"
+#include "zero/device/stage_copy.hpp"
 
 namespace zero::train {
 namespace {
@@ -117,7 +117,7 @@ void PayloadCopy::copy(const LivePayload& live, size_t index) {
   if (to.empty()) return;
   const std::span<const std::byte> from = copied_in_memory(live.view(), live.slice(index));
   if (from.empty()) return read_copied(live.view(), live.slice(index), to);
-  comm::stage_copy(to.data(), from.data(), int64_t(from.size()));
+  stage_copy(to.data(), from.data(), int64_t(from.size()));
 }
 
 std::span<const std::byte> PayloadCopy::piece(size_t index) {

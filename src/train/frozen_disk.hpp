@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "src/run/disk_window.hpp"
 #include "src/train/checkpoint_layout.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/run/disk_window.hpp"
 #include "zero/train/disk.hpp"
 
 namespace zero::train {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "src/comm/mpi_world.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/mpi_world.hpp"
 
 namespace zero::train {
 namespace {

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <thread>
 
-#include "src/comm/mpi_world.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/comm/mpi_world.hpp"
 #include "zero/device/device.hpp"
 #include "zero/device/device_choice.hpp"
 #include "zero/device/near_cores.hpp"

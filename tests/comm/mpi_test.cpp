@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/comm/mpi_world.hpp"
 #include "tests/support/balanced_tree.hpp"
 #include "tests/support/pmpi_count.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/mpi_world.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {

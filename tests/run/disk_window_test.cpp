@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/run/disk_window.hpp"
+#include "zero/run/disk_window.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

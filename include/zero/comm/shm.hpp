@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "zero/comm/communicator.hpp"
@@ -20,6 +21,10 @@ struct ShmOptions {
 /// Collective over all ranks of MPI_COMM_WORLD, which must share the node; throws
 /// Error(kUsage) where they do not, or where a peer's file cannot be opened.
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options);
+
+/// Tries whether this process may make such a file of so many bytes. Throws Error(kEnvironment)
+/// with the reason where make_shm() would.
+void require_memory_files(int64_t bytes);
 
 /// True if all ranks of MPI_COMM_WORLD share one node. Collective.
 bool all_ranks_share_a_node();

@@ -10,11 +10,11 @@
 #include <cstring>
 #include <vector>
 
-#include "src/comm/shm_segment.hpp"
 #include "src/commands/doctor/probes.hpp"
 #include "zero/base/format.hpp"
 #include "zero/io/aio/engine.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/files/open_file.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
@@ -89,13 +89,13 @@ Finding ring_finding(int error, const std::string& why_not) {
 }
 
 Finding scratch_finding(const std::string& folder) {
-  const comm::File file(open_nameless(folder));
-  if (!file.valid()) return no_scratch(folder, "no file can be made", errno);
+  const OpenFile file(open_nameless(folder));
+  if (!file) return no_scratch(folder, "no file can be made", errno);
   struct statvfs status {};
-  if (fstatvfs(file.fd(), &status) != 0) return no_scratch(folder, "free space", errno);
+  if (fstatvfs(file.descriptor(), &status) != 0) return no_scratch(folder, "free space", errno);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  const int error = write_through(file.fd());
+  const int error = write_through(file.descriptor());
   if (error != 0) return no_scratch(folder, "writing 16 MiB and fsync", error);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const double free_bytes = double(status.f_bavail) * double(status.f_frsize);

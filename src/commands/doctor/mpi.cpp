@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include "src/comm/mpi_world.hpp"
 #include "src/commands/doctor/probes.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/comm/mpi_world.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::commands {

@@ -1,8 +1,8 @@
 #include <sys/statvfs.h>
 
-#include "src/comm/shm_segment.hpp"
 #include "src/commands/doctor/probes.hpp"
 #include "zero/base/format.hpp"
+#include "zero/comm/shm.hpp"
 #include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
@@ -23,7 +23,7 @@ int64_t free_shared_bytes() {
 /// Collectives of a node go through such files, which no mount limits.
 Finding memory_file_finding() {
   try {
-    comm::make_memory_file(kMiB);
+    comm::require_memory_files(kMiB);
     return {.subject = "memory files",
             .found =
                 "memfd_create works: collectives of a node do not "

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace zero::comm {
+namespace zero::train {
 
 /// A lock in memory that processes share, which its owner holds from its first moment to its last:
 /// so the kernel tells the others of its death, whatever it has died of and whether they share a
@@ -29,4 +29,4 @@ class LifeLock {
   pthread_mutex_t mutex_;
 };
 
-}  // namespace zero::comm
+}  // namespace zero::train

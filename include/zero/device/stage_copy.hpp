@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace zero::comm {
+namespace zero {
 
 /// Copies into memory that another core reads next, past this core's caches: a line that lies
 /// modified in one core's cache comes to the other many times slower than one from memory, and a
@@ -10,4 +10,4 @@ namespace zero::comm {
 /// written before an atomic store that follows is seen by who sees that store.
 void stage_copy(void* to, const void* from, int64_t bytes);
 
-}  // namespace zero::comm
+}  // namespace zero

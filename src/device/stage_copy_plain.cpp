@@ -1,9 +1,9 @@
 #include <cstring>
 
-#include "src/comm/stage_copy.hpp"
+#include "zero/device/stage_copy.hpp"
 
-namespace zero::comm {
+namespace zero {
 
 void stage_copy(void* to, const void* from, int64_t bytes) { std::memcpy(to, from, size_t(bytes)); }
 
-}  // namespace zero::comm
+}  // namespace zero

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/comm/life_lock.hpp"
+#include "src/train/life_lock.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include <memory>
 #include <thread>
 
-namespace zero::comm {
+namespace zero::train {
 namespace {
 
 /// Memory that a child shares, zeros at first.
@@ -84,4 +84,4 @@ TEST_F(OfAChild, TakesNoneForDeadThatHasLeft) {
 }
 
 }  // namespace
-}  // namespace zero::comm
+}  // namespace zero::train

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/comm/stage_copy.hpp"
+#include "zero/device/stage_copy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "tests/support/arrays.hpp"
 #include "zero/device/arena.hpp"
 
-namespace zero::comm {
+namespace zero {
 namespace {
 
 constexpr int64_t kMost = 100'000;
@@ -31,4 +31,4 @@ TEST_P(StageCopy, CopiesEachByteAndNoneBehindThem) {
 }
 
 }  // namespace
-}  // namespace zero::comm
+}  // namespace zero

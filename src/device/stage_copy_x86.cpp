@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "src/comm/stage_copy.hpp"
+#include "zero/device/stage_copy.hpp"
 
-namespace zero::comm {
+namespace zero {
 namespace {
 
 constexpr int64_t kLine = 64, kPage = 4096;
@@ -47,4 +47,4 @@ void stage_copy(void* to, const void* from, int64_t bytes) {
   _mm_sfence();
 }
 
-}  // namespace zero::comm
+}  // namespace zero

@@ -1,10 +1,10 @@
-#include "src/comm/life_lock.hpp"
+#include "src/train/life_lock.hpp"
 
 #include <cerrno>
 
 #include "zero/base/error.hpp"
 
-namespace zero::comm {
+namespace zero::train {
 namespace {
 
 /// A lock that may lie in the memory of several processes, and survives its owner.
@@ -44,4 +44,4 @@ bool LifeLock::has_died() {
   return state_ == kDead;
 }
 
-}  // namespace zero::comm
+}  // namespace zero::train
