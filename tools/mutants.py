@@ -31,7 +31,8 @@ from sites import Lot  # noqa: E402 (found by the line above)
 from suite import REACHES, add_line, adopt_orphans, end_all_children  # noqa: E402
 from trial import Tree, Trials  # noqa: E402
 
-FOLDERS = ("src/plan", "src/run", "src/graph", "kernels", "src/comm", "io", "src/train")
+FOLDERS = ("src/plan", "src/run", "src/graph", "kernels", "src/comm", "io", "src/launch",
+           "src/state", "src/save", "src/advise", "src/models", "src/train")
 HARMLESS = "tests/harmless_faults.txt"
 PASSING = ("passed", "same", "limit", "case")  # is of use in the folder of a campaign alone
 DRAWS = 20  # for one number, until one of them compiles

@@ -26,7 +26,7 @@
 #include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/train/kernel_threads.hpp"
+#include "zero/launch/kernel_threads.hpp"
 
 namespace zero::perf {
 namespace {
@@ -214,7 +214,7 @@ void choices(Rates& rates, const Room& room, int64_t rows, const kernels::Produc
 
 int measure(int64_t rows, const char* file) {
   if (drives_devices()) use_device(0);
-  const train::KernelThreads threads(drives_devices() ? 1 : 2);
+  const launch::KernelThreads threads(drives_devices() ? 1 : 2);
   const kernels::ProductRules rules{.measure = true, .cache = file ? text(file, ".products") : ""};
   kernels::set_product_rules(rules);
   Rates rates(file);

@@ -20,8 +20,8 @@
 #include "zero/base/error.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/plan/staging.hpp"
-#include "zero/train/disk.hpp"
-#include "zero/train/timed_steps.hpp"
+#include "zero/state/disk.hpp"
+#include "zero/state/timed_steps.hpp"
 
 namespace zero::perf {
 namespace {
@@ -68,11 +68,11 @@ class Training {
     const int64_t bytes = plan_.arena_bytes[size_t(Tier::nvme)];
     run::LaneDisks disks;
     if (bytes > 0) {
-      const train::DiskSettings place{.folders = {settings.folder}, .aio = {}};
-      disk_ = std::make_unique<train::Disk>(place, bytes);
+      const state::DiskSettings place{.folders = {settings.folder}, .aio = {}};
+      disk_ = std::make_unique<state::Disk>(place, bytes);
       disks = disk_->lanes();
     }
-    steps_ = std::make_unique<train::TimedSteps>(plan_, 0, lanes, disks);
+    steps_ = std::make_unique<state::TimedSteps>(plan_, 0, lanes, disks);
   }
 
   double step() { return steps_->step(); }
@@ -81,8 +81,8 @@ class Training {
  private:
   plan::Plan plan_;
   std::unique_ptr<comm::Communicator> comm_;
-  std::unique_ptr<train::Disk> disk_;
-  std::unique_ptr<train::TimedSteps> steps_;
+  std::unique_ptr<state::Disk> disk_;
+  std::unique_ptr<state::TimedSteps> steps_;
 };
 
 /// The transfers of one kind of a step, from memory of their own.
@@ -129,9 +129,9 @@ class Transfers {
  public:
   Transfers(const Settings& settings, const plan::Plan& plan)
       : reads_(plan, Kind::disk_read), writes_(plan, Kind::disk_write) {
-    const train::DiskSettings place{.folders = {settings.folder}, .aio = {}};
+    const state::DiskSettings place{.folders = {settings.folder}, .aio = {}};
     for (auto& disk : disks_) {
-      disk = std::make_unique<train::Disk>(place, plan.arena_bytes[size_t(Tier::nvme)]);
+      disk = std::make_unique<state::Disk>(place, plan.arena_bytes[size_t(Tier::nvme)]);
       writes_.run(*disk->lanes().write);
     }
   }
@@ -147,7 +147,7 @@ class Transfers {
 
  private:
   Stream reads_, writes_;
-  std::unique_ptr<train::Disk> disks_[2];
+  std::unique_ptr<state::Disk> disks_[2];
 };
 
 double median(std::vector<double> values) {

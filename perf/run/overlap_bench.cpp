@@ -22,8 +22,8 @@
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/decide.hpp"
 #include "zero/plan/staging.hpp"
-#include "zero/train/disk.hpp"
-#include "zero/train/timed_steps.hpp"
+#include "zero/state/disk.hpp"
+#include "zero/state/timed_steps.hpp"
 
 namespace {
 
@@ -74,13 +74,13 @@ class Training {
   double step(std::chrono::duration<double> sleep) {
     sleep_ = sleep;
     const auto begin = std::chrono::steady_clock::now();
-    together([](train::TimedSteps& rank) { rank.step(); });
+    together([](state::TimedSteps& rank) { rank.step(); });
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
   /// The update of the last step.
   void finish() {
-    together([](train::TimedSteps& rank) { rank.finish(); });
+    together([](state::TimedSteps& rank) { rank.finish(); });
   }
 
   double loss() {
@@ -126,10 +126,10 @@ class Training {
       lanes[size_t(lane)] = comms_.back().get();
     }
     const int64_t on_disk = plan_.arena_bytes[size_t(Tier::nvme)];
-    const train::DiskSettings settings{.folders = {folder}, .aio = {}};
-    disks_.push_back(on_disk > 0 ? std::make_unique<train::Disk>(settings, on_disk) : nullptr);
+    const state::DiskSettings settings{.folders = {folder}, .aio = {}};
+    disks_.push_back(on_disk > 0 ? std::make_unique<state::Disk>(settings, on_disk) : nullptr);
     const run::LaneDisks disks = on_disk > 0 ? disks_.back()->lanes() : run::LaneDisks{};
-    ranks_.push_back(std::make_unique<train::TimedSteps>(plan_, rank, lanes, disks));
+    ranks_.push_back(std::make_unique<state::TimedSteps>(plan_, rank, lanes, disks));
     const auto hook = [this, sleeps = one.sleeps](plan::Lane, const plan::PlanOp& op) {
       if (sleeps(op)) std::this_thread::sleep_for(sleep_.load());
     };
@@ -139,8 +139,8 @@ class Training {
   const plan::Plan& plan_;
   comm::ThreadGroup group_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
-  std::vector<std::unique_ptr<train::Disk>> disks_;
-  std::vector<std::unique_ptr<train::TimedSteps>> ranks_;
+  std::vector<std::unique_ptr<state::Disk>> disks_;
+  std::vector<std::unique_ptr<state::TimedSteps>> ranks_;
   std::atomic<std::chrono::duration<double>> sleep_{};
 };
 

@@ -25,13 +25,13 @@
 #include <vector>
 
 #include "perf/support/raw_file.hpp"
-#include "src/train/checkpoint_payload.hpp"
+#include "src/save/checkpoint_payload.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/model/family.hpp"
-#include "zero/train/checkpointer.hpp"
+#include "zero/save/checkpointer.hpp"
 
 namespace zero::perf {
 namespace {
@@ -73,14 +73,14 @@ void read_all(const fs::path& folder) {
 }
 
 /// A new state's moments are all zero, which a disk might notice.
-void fill_moments(const train::StateView& view) {
+void fill_moments(const state::StateView& view) {
   for (const plan::Unit& unit : view.plan->units) {
-    const train::UnitRange held = train::held_range(unit, unit.optimizer_sharded, view.rank);
+    const state::UnitRange held = state::held_range(unit, unit.optimizer_sharded, view.rank);
     std::vector<float> values(size_t(held.end - held.begin));
     fill_unalike(std::as_writable_bytes(std::span(values)));
-    for (const auto kind : train::state_kinds(*view.plan)) {
-      if (kind == train::StateKind::master) continue;
-      train::write_state(view, unit, kind, held.begin, values);
+    for (const auto kind : state::state_kinds(*view.plan)) {
+      if (kind == state::StateKind::master) continue;
+      state::write_state(view, unit, kind, held.begin, values);
     }
   }
 }
@@ -88,17 +88,17 @@ void fill_moments(const train::StateView& view) {
 /// One rank with its state and its checkpoints.
 class Rank {
  public:
-  Rank(train::Session& session, const ConfigInput& input)
-      : session_(session), config_(input.config), rates_(train::learning_rates(config_)) {
+  Rank(launch::Session& session, const ConfigInput& input)
+      : session_(session), config_(input.config), rates_(state::learning_rates(config_)) {
     session_.start_threads(config_.run.threads, config_.run.share_device);
-    build_ = train::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
-    parts_ = train::saved_parts(build_.plan, config_.checkpoint.weights_only);
-    engine_.emplace(session_, build_, train::rules_of(config_, rates_),
-                    train::Engine::Options{.seed = 1, .disk = train::disk_settings(config_)});
+    build_ = state::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
+    parts_ = state::saved_parts(build_.plan, config_.checkpoint.weights_only);
+    engine_.emplace(session_, build_, state::rules_of(config_, rates_),
+                    state::Engine::Options{.seed = 1, .disk = state::disk_settings(config_)});
     fill_moments(engine_->view());
-    checkpointer_.emplace(session_, config_, build_.plan, train::Facts{});
-    for (const auto& slice : train::saved_slices(build_.plan, session_.rank(), parts_)) {
-      share_ += train::bytes_of_piece(build_.plan, slice);
+    checkpointer_.emplace(session_, config_, build_.plan, save::Facts{});
+    for (const auto& slice : state::saved_slices(build_.plan, session_.rank(), parts_)) {
+      share_ += state::bytes_of_piece(build_.plan, slice);
     }
     control_.wait_asleep();
   }
@@ -152,10 +152,10 @@ class Rank {
 
   double load() {
     const std::string& from = config_.checkpoint.resume_from;
-    if (session_.is_first()) read_all(from.empty() ? train::checkpoint_root(config_) : from);
+    if (session_.is_first()) read_all(from.empty() ? save::checkpoint_root(config_) : from);
     control_.share("");
     return seconds_of([&] {
-      const std::optional<train::Start> start = checkpointer_->find_start();
+      const std::optional<save::Start> start = checkpointer_->find_start();
       if (!start) refuse(Exit::kNoCheckpoint, "load: nothing was saved");
       if (!checkpointer_->load(*start, *engine_)) refuse(Exit::kInput, "load: it is damaged");
     });
@@ -198,7 +198,7 @@ class Rank {
   /// The room of an old checkpoint is given back outside of what is measured, as that of raw files.
   void remove_older() {
     if (session_.is_first()) {
-      for (const auto& entry : fs::directory_iterator(train::checkpoint_root(config_))) {
+      for (const auto& entry : fs::directory_iterator(save::checkpoint_root(config_))) {
         const bool is_newest = entry.path().filename() == checkpoint::Store::folder_of(step_);
         if (entry.is_directory() && !entry.is_symlink() && !is_newest) fs::remove_all(entry.path());
       }
@@ -206,14 +206,14 @@ class Rank {
     control_.share("");
   }
 
-  train::Session& session_;
+  launch::Session& session_;
   const RunConfig config_;
   const std::vector<float> rates_;
-  train::Peers control_;
-  train::Build build_;
-  std::span<const train::SavedPart> parts_;
-  std::optional<train::Engine> engine_;
-  std::optional<train::Checkpointer> checkpointer_;
+  launch::Peers control_;
+  state::Build build_;
+  std::span<const state::SavedPart> parts_;
+  std::optional<state::Engine> engine_;
+  std::optional<save::Checkpointer> checkpointer_;
   int64_t share_ = 0, step_ = 0;
   Arena from_, to_;
 };
@@ -223,16 +223,16 @@ class Rank {
 
 int main(int argc, char** argv) {
   if (argc < 2) return std::fprintf(stderr, "usage: perf_train_checkpoint INPUT.toml [KEY=V]\n"), 2;
-  zero::train::prepare_environment(argv);
+  zero::launch::prepare_environment(argv);
   try {
-    zero::train::Session session(argc, argv);
+    zero::launch::Session session(argc, argv);
     const std::vector<std::string> settings(argv + 2, argv + argc);
     const zero::model::Catalogue catalogue = zero::model::catalogue();
     session.alone([&] {
       zero::perf::Rank(session, zero::read_config_file(catalogue.models, argv[1], settings))
           .serve();
     });
-  } catch (const zero::train::Ended& ended) {
+  } catch (const zero::launch::Ended& ended) {
     return int(ended.exit);
   }
   return 0;

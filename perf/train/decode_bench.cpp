@@ -17,8 +17,8 @@
 #include "perf/support/timing.hpp"
 #include "src/model/gpt2.hpp"
 #include "zero/kernels/initialise.hpp"
-#include "zero/train/decoder.hpp"
-#include "zero/train/session.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/models/decoder.hpp"
 
 namespace zero::perf {
 namespace {
@@ -39,7 +39,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void fill(train::Decoder& decoder) {
+void fill(models::Decoder& decoder) {
   const graph::Graph& graph = decoder.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
@@ -88,7 +88,7 @@ struct Round {
   std::vector<float> last;
 };
 
-Round run(train::Decoder& decoder) {
+Round run(models::Decoder& decoder) {
   Round round;
   for (int64_t i = 0; i < kPrompt; ++i) round.text.push_back(int32_t(i * i % kModel.vocabulary));
   decoder.clear();
@@ -107,14 +107,14 @@ Round run(train::Decoder& decoder) {
   return round;
 }
 
-bool equals_recompute(train::Decoder& decoder, const Round& round) {
+bool equals_recompute(models::Decoder& decoder, const Round& round) {
   decoder.clear();
   const std::span<const float> logits = decoder.feed(round.text);
   return std::memcmp(logits.data(), round.last.data(), logits.size_bytes()) == 0;
 }
 
 bool measure(Dtype compute, int threads, int rounds) {
-  train::Decoder decoder(kModel, {.compute = compute, .context = kContext, .threads = threads});
+  models::Decoder decoder(kModel, {.compute = compute, .context = kContext, .threads = threads});
   fill(decoder);
   run(decoder);
   std::vector<double> rates, shares, prefill;
@@ -138,7 +138,7 @@ bool measure(Dtype compute, int threads, int rounds) {
 }  // namespace zero::perf
 
 int main(int argc, char** argv) {
-  zero::train::prepare_environment(argv);
+  zero::launch::prepare_environment(argv);
   const Kokkos::ScopeGuard kokkos(argc, argv);
   const bool known =
       argc >= 3 && (argv[2] == std::string("fp32") || argv[2] == std::string("bf16"));

@@ -30,12 +30,12 @@ void require_new_file(const std::string& path) {
 }
 
 /// What can be refused before anything is measured.
-void check(const CommandLine& line, const std::string& file, const train::Session& session) {
+void check(const CommandLine& line, const std::string& file, const launch::Session& session) {
   if (session.is_first()) require_new_file(file);
   if (line.nvme) tiers::DiskFiles({.folders = {*line.nvme}});
 }
 
-Measurements measure(const CommandLine& line, train::Session& session) {
+Measurements measure(const CommandLine& line, launch::Session& session) {
   Measurements made(session, line.catalogue->families.front()->probe(drives_devices()));
   made.products();
   made.memory();
@@ -47,13 +47,13 @@ Measurements measure(const CommandLine& line, train::Session& session) {
 }
 
 void print_and_write(const Measurements& made, const std::string& path) {
-  const train::MachineFigures& figures = made.figures();
+  const advise::MachineFigures& figures = made.figures();
   std::printf("zeroapp %s on host %s: ranks x threads: %lld x %lld, all at one time\n%s",
               version().c_str(), figures.host.c_str(), (long long)figures.ranks,
               (long long)figures.threads, made.table().c_str());
   std::fflush(stdout);
   OutputFile file(path);
-  file.write(train::machine_text(figures));
+  file.write(advise::machine_text(figures));
   file.publish();
   std::printf("written: %s, for zeroapp plan INPUT.toml --machine %s, or run.machine = \"%s\"\n",
               path.c_str(), path.c_str(), path.c_str());
@@ -63,8 +63,8 @@ void print_and_write(const Measurements& made, const std::string& path) {
 
 int calibrate(const CommandLine& line, int& argc, char**& argv) {
   const std::string file = line.output.empty() ? kDefaultFile : line.output;
-  train::require_joined_launch(train::current_launch());
-  train::Session session(argc, argv);
+  launch::require_joined_launch(launch::current_launch());
+  launch::Session session(argc, argv);
   session.require_whole_launch();
   session.together([&] { check(line, file, session); });
   session.alone([&] {

@@ -10,9 +10,9 @@
 #include "zero/config/read_config.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/io/data/tokenizer.hpp"
+#include "zero/save/checkpoint_survey.hpp"
+#include "zero/save/checkpointer.hpp"
 #include "zero/train/batch_loader.hpp"
-#include "zero/train/checkpoint_survey.hpp"
-#include "zero/train/checkpointer.hpp"
 
 namespace zero::commands {
 namespace {
@@ -101,16 +101,16 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSourc
 
 /// What a run has behind it that goes on from the checkpoints in a folder.
 DataCursor cursor_in(const std::string& folder) {
-  const train::Survey survey =
-      train::survey_checkpoints(folder, train::SurveyDepth::manifests, [](const auto&) {});
+  const save::Survey survey =
+      save::survey_checkpoints(folder, save::SurveyDepth::manifests, [](const auto&) {});
   if (!survey.resume) {
     refuse(Exit::kNoCheckpoint, "command line: --from: ", survey.root, ": ", survey.why);
   }
   const checkpoint::Store store({.root = survey.root});
   const std::string name = checkpoint::Store::folder_of(*survey.resume);
   const OpenFile place(store.open_folder(name));
-  return train::cursor_of(store.read_manifest(place.descriptor(), *survey.resume),
-                          survey.root + "/" + name);
+  return save::cursor_of(store.read_manifest(place.descriptor(), *survey.resume),
+                         survey.root + "/" + name);
 }
 
 View::View(const CommandLine& line) : line_(line) {
@@ -120,7 +120,7 @@ View::View(const CommandLine& line) : line_(line) {
   std::string warning;
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
-    data_ = train::open_data(config_);
+    data_ = state::open_data(config_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });
   if (!warning.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());

@@ -6,18 +6,18 @@
 #include "src/commands/doctor/report.hpp"
 #include "src/commands/version.hpp"
 #include "zero/device/device.hpp"
-#include "zero/train/session.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::commands {
 namespace {
 
 /// Whether every rank has something to compute on.
-bool can_compute(train::Session& session) {
+bool can_compute(launch::Session& session) {
   return session.peers().smallest(!drives_devices() || !usable_devices().empty()) != 0;
 }
 
 /// Every rank comes to each field together, so that what is measured is measured by all at once.
-Findings look(train::Session& session, const CommandLine& line) {
+Findings look(launch::Session& session, const CommandLine& line) {
   const bool computes = can_compute(session);
   if (computes) session.start_threads(0, true);
   Findings all;
@@ -37,7 +37,7 @@ Findings look(train::Session& session, const CommandLine& line) {
   return all;
 }
 
-std::vector<Line> gather(train::Session& session, const Findings& mine) {
+std::vector<Line> gather(launch::Session& session, const Findings& mine) {
   std::vector<Findings> ranks;
   for (const std::string& packed : session.peers().share(pack_findings(mine))) {
     ranks.push_back(unpack_findings(packed));
@@ -53,10 +53,10 @@ int doctor(const CommandLine& line, int& argc, char**& argv) {
     std::printf("%s\n", card_name(drives_devices(), usable_devices(), device_trouble()).c_str());
     return 0;
   }
-  const train::Launch launch = train::current_launch();
+  const launch::Launch launch = launch::current_launch();
   // MPI itself would end them without a word that helps.
-  train::require_joined_launch(launch);
-  train::Session session(argc, argv);
+  launch::require_joined_launch(launch);
+  launch::Session session(argc, argv);
   // Where every task became a job of its own, the first one speaks for all.
   if (launch.tasks > session.ranks() && launch.task > 0) return int(Exit::kUsage);
   // A folder that is none is a mistake on the command line and no finding.

@@ -7,28 +7,28 @@
 #include <vector>
 
 #include "zero/io/data/data_sets.hpp"
-#include "zero/train/agreement.hpp"
-#include "zero/train/build.hpp"
+#include "zero/launch/agreement.hpp"
+#include "zero/models/stored_run.hpp"
+#include "zero/state/build.hpp"
 #include "zero/train/evaluator.hpp"
-#include "zero/train/stored_run.hpp"
 
 namespace zero::commands {
 namespace {
 
-using train::Session;
+using launch::Session;
 
 struct Model {
-  std::unique_ptr<train::StoredModel> stored;
+  std::unique_ptr<models::StoredModel> stored;
   RunConfig config;
-  train::Build build;
+  state::Build build;
   DataSets data;
 };
 
-train::Evaluation evaluate(Session& session, const Model& model) {
-  const std::vector<float> rates = train::learning_rates(model.config);
-  train::Engine engine(session, model.build, train::rules_of(model.config, rates), {});
-  session.together([&] { train::load_weights(*model.stored, engine.view()); });
-  session.lookout().enter(train::Stage::steps);
+state::Evaluation evaluate(Session& session, const Model& model) {
+  const std::vector<float> rates = state::learning_rates(model.config);
+  state::Engine engine(session, model.build, state::rules_of(model.config, rates), {});
+  session.together([&] { models::load_weights(*model.stored, engine.view()); });
+  session.lookout().enter(launch::Stage::steps);
   const kernels::StepInputs inputs{.seed = uint64_t(model.config.run.seed),
                                    .step = 1,
                                    .first_sample = 0,
@@ -43,7 +43,7 @@ train::Evaluation evaluate(Session& session, const Model& model) {
 /// A token that is a byte makes the loss comparable to other compressors of the same text.
 double bits_of(double nats) { return nats / std::log(2.0); }
 
-void print(const train::Evaluation& result, bool bytes, bool json) {
+void print(const state::Evaluation& result, bool bytes, bool json) {
   const double perplexity = std::exp(result.loss);
   if (json) {
     std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %.17g, ", result.loss,
@@ -66,20 +66,20 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
   Model model;
   session.alone([&] {
     // 1. The model and its settings, read alike by every rank.
-    model.stored = train::open_model(session, *line.catalogue, line.input);
+    model.stored = models::open_model(session, *line.catalogue, line.input);
     session.together([&] {
       model.config =
-          train::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
+          models::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
     });
     session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan, of which only the evaluation runs, and the data.
     session.together([&] {
-      model.build = train::build(model.config, {session.ranks(), session.threads()});
-      model.data = train::open_data(model.config);
+      model.build = state::build(model.config, {session.ranks(), session.threads()});
+      model.data = state::open_data(model.config);
     });
-    train::require_same(session, "the plan", text(model.build.plan.hash()));
+    launch::require_same(session, "the plan", text(model.build.plan.hash()));
     // 3. The weights, and their loss.
-    const train::Evaluation result = evaluate(session, model);
+    const state::Evaluation result = evaluate(session, model);
     session.together([&] {
       if (std::isfinite(result.loss)) return;
       refuse(Exit::kNumerics, model.stored->path(), ": the loss is not finite: the weights are ",

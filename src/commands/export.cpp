@@ -5,17 +5,17 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/train/checkpoint_model.hpp"
-#include "zero/train/model_folder.hpp"
-#include "zero/train/model_writer.hpp"
+#include "zero/models/checkpoint_model.hpp"
+#include "zero/models/model_folder.hpp"
+#include "zero/models/model_writer.hpp"
 
 namespace zero::commands {
 namespace {
 
-using train::CheckpointModel;
-using train::ModelWriter;
+using models::CheckpointModel;
+using models::ModelWriter;
 
-Dtype dtype_of(const CommandLine& line, const train::ModelDescription& description) {
+Dtype dtype_of(const CommandLine& line, const models::ModelDescription& description) {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     if (line.dtype == name_of(dtype)) return dtype;
   }
@@ -51,14 +51,14 @@ void require_range(const std::string& parameter, std::span<const float> values, 
 
 void write(const CheckpointModel& model, const ModelWriter::Options& options) {
   ModelWriter writer(options);
-  const graph::Graph graph = train::stored_graph(options.description.model);
+  const graph::Graph graph = models::stored_graph(options.description.model);
   for (const graph::Parameter& parameter : graph.parameters) {
     const std::string& name = graph[parameter.tensor].name;
-    train::read_pieces(model, name, 0, parameter.real_numel,
-                       [&](int64_t, std::span<const float> piece) {
-                         require_range(name, piece, options.description.compute);
-                         writer.add(piece);
-                       });
+    models::read_pieces(model, name, 0, parameter.real_numel,
+                        [&](int64_t, std::span<const float> piece) {
+                          require_range(name, piece, options.description.compute);
+                          writer.add(piece);
+                        });
   }
   writer.publish();
 }

@@ -9,8 +9,8 @@
 namespace zero::commands {
 namespace {
 
-void require_verified(const train::Survey& survey) {
-  const auto damaged = [](const train::StepSurvey& step) { return !step.verifies(); };
+void require_verified(const save::Survey& survey) {
+  const auto damaged = [](const save::StepSurvey& step) { return !step.verifies(); };
   const auto first = std::find_if(survey.steps.begin(), survey.steps.end(), damaged);
   const auto count = std::count_if(survey.steps.begin(), survey.steps.end(), damaged);
   if (survey.steps.empty()) refuse(Exit::kNoCheckpoint, survey.root, ": holds no checkpoint");
@@ -28,11 +28,11 @@ void require_verified(const train::Survey& survey) {
 }  // namespace
 
 int fsck(const CommandLine& line) {
-  const auto on_step = [&](const train::StepSurvey& step) {
+  const auto on_step = [&](const save::StepSurvey& step) {
     if (!line.json) std::fputs(step_verdict(step).c_str(), stdout);
   };
-  const train::Survey survey =
-      train::survey_checkpoints(line.input, train::SurveyDepth::blocks, on_step);
+  const save::Survey survey =
+      save::survey_checkpoints(line.input, save::SurveyDepth::blocks, on_step);
   std::fputs((line.json ? survey_json(survey) : leftover_lines(survey)).c_str(), stdout);
   std::fflush(stdout);
   require_verified(survey);

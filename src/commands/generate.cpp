@@ -10,11 +10,11 @@
 
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/input_file.hpp"
-#include "zero/train/decoder.hpp"
-#include "zero/train/generator.hpp"
-#include "zero/train/session.hpp"
-#include "zero/train/stored_model.hpp"
-#include "zero/train/thread_room.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/launch/thread_room.hpp"
+#include "zero/models/decoder.hpp"
+#include "zero/models/generator.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::commands {
 namespace {
@@ -50,8 +50,8 @@ std::string prompt_of(const CommandLine& line) {
   return prompt;
 }
 
-std::unique_ptr<Tokenizer> tokenizer_of(const train::StoredModel& model) {
-  const train::ModelDescription& description = model.description();
+std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
+  const models::ModelDescription& description = model.description();
   if (description.tokenizer.empty()) {
     refuse(Exit::kInput, model.path(), ": has no tokenizer; copy the vocab.json and merges.txt ",
            "that its training data was made with to this folder");
@@ -65,14 +65,14 @@ std::unique_ptr<Tokenizer> tokenizer_of(const train::StoredModel& model) {
   return tokenizer;
 }
 
-void load_weights(const train::StoredModel& model, train::Decoder& decoder) {
+void load_weights(const models::StoredModel& model, models::Decoder& decoder) {
   const graph::Graph& graph = decoder.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
-    train::read_pieces(model, graph[parameter.tensor].name, 0, parameter.real_numel,
-                       [&](int64_t first, std::span<const float> piece) {
-                         decoder.set_parameter(int32_t(p), first, piece);
-                       });
+    models::read_pieces(model, graph[parameter.tensor].name, 0, parameter.real_numel,
+                        [&](int64_t first, std::span<const float> piece) {
+                          decoder.set_parameter(int32_t(p), first, piece);
+                        });
   }
 }
 
@@ -90,43 +90,43 @@ class Screen {
   }
 
   const Tokenizer& tokenizer_;
-  train::CharacterStream characters_;
+  models::CharacterStream characters_;
 };
 
 }  // namespace
 
 int generate(const CommandLine& line) {
   // Where a launcher started several, the first speaks for all.
-  if (train::current_launch().task > 0) return int(Exit::kFinished);
+  if (launch::current_launch().task > 0) return int(Exit::kFinished);
   require_options_that_act(line);
   const Clock::time_point start = Clock::now();
-  const int threads = int(std::min<int64_t>(train::allowed_cores().count(), train::kMostThreads));
+  const int threads = int(std::min<int64_t>(launch::allowed_cores().count(), launch::kMostThreads));
   // OpenMP ends the program where it is refused a thread.
-  std::optional<train::ThreadTrial>(std::in_place, threads).reset();
-  const train::KernelThreads kernels(threads);
+  std::optional<launch::ThreadTrial>(std::in_place, threads).reset();
+  const launch::KernelThreads kernels(threads);
   const auto model =
-      train::open_model(*line.catalogue, train::find_model(*line.catalogue, line.input));
+      models::open_model(*line.catalogue, models::find_model(*line.catalogue, line.input));
   const auto tokenizer = tokenizer_of(*model);
   const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
-  const train::ModelDescription& description = model->description();
-  train::Decoder decoder(description.model,
-                         {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
-                          .threads = threads});
+  const models::ModelDescription& description = model->description();
+  models::Decoder decoder(description.model,
+                          {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
+                           .threads = threads});
   load_weights(*model, decoder);
 
   Screen screen(*tokenizer);
   screen.show(prompt);
-  const train::Language language{
+  const models::Language language{
       .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
       .clear = [&] { decoder.clear(); },
       .context = model::data_form(description.model).positions,
       .vocabulary = tokenizer->vocab_size()};
-  const train::Choice choice{
+  const models::Choice choice{
       .temperature = line.temperature, .top_k = line.top_k, .seed = uint64_t(line.seed)};
   const Clock::time_point loaded = Clock::now();
   Clock::time_point first = loaded;
   int64_t made = 0;
-  train::continue_tokens(language, prompt, line.tokens, choice, [&](int32_t token) {
+  models::continue_tokens(language, prompt, line.tokens, choice, [&](int32_t token) {
     if (made++ == 0) first = Clock::now();
     screen.show({&token, 1});
   });

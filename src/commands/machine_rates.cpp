@@ -1,9 +1,9 @@
 #include "src/commands/machine_rates.hpp"
 
+#include "zero/advise/machine_file.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/settings_error.hpp"
-#include "zero/train/build.hpp"
-#include "zero/train/machine_file.hpp"
+#include "zero/state/build.hpp"
 
 namespace zero::commands {
 namespace {
@@ -20,12 +20,12 @@ std::string other_launch(const std::string& machine, int64_t measured, bool has_
 }
 
 MachineRates read_rates(const std::string& machine, const RunConfig& config, int64_t ranks) {
-  const Dtype compute = train::compute_dtype(config);
+  const Dtype compute = state::compute_dtype(config);
   if (!is_machine_file(machine)) return {.machine = plan::machine_profile(machine, compute)};
-  const train::MachineFigures figures = train::read_machine_file(machine);
-  return {.machine = train::machine_of(figures, compute, machine),
+  const advise::MachineFigures figures = advise::read_machine_file(machine);
+  return {.machine = advise::machine_of(figures, compute, machine),
           .threads = figures.threads,
-          .file = train::machine_text(figures),
+          .file = advise::machine_text(figures),
           .warning = other_launch(machine, figures.ranks, figures.all_gather > 0, ranks)};
 }
 

@@ -4,14 +4,14 @@
 #include <cstdio>
 
 #include "src/commands/machine_rates.hpp"
+#include "zero/advise/cheapest_change.hpp"
+#include "zero/advise/homes.hpp"
+#include "zero/advise/placement.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/device/device.hpp"
-#include "zero/train/cheapest_change.hpp"
-#include "zero/train/homes.hpp"
-#include "zero/train/placement.hpp"
-#include "zero/train/session.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::commands {
 namespace {
@@ -87,27 +87,27 @@ Target target_of(const CommandLine& line, const RunConfig& config) {
   const int64_t node = node_ranks(line, machine);
   if (!is_this_host(line) || machine.gpus_per_node > 0) machine.node_ranks = node;
   warn_of_unknown_link(machine, line.ranks);
-  const int64_t here = train::allowed_cores().count() / node;
+  const int64_t here = launch::allowed_cores().count() / node;
   return {.machine = machine,
           .threads = std::max<int64_t>(1, is_this_host(line) ? here : rates.threads)};
 }
 
-train::Team team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
+state::Team team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
   const int64_t threads = config.run.threads ? config.run.threads : target.threads;
   return {.ranks = int(line.ranks),
           .threads = int(threads),
           .gpus = target.machine.has_memory || (is_this_host(line) && drives_devices())};
 }
 
-train::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
-                            const plan::Machine& machine) {
+advise::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
+                             const plan::Machine& machine) {
   if (is_this_host(line)) {
     const int node = int(node_ranks(line, machine));
-    train::MemoryLimit limit = train::host_limit(config, node);
-    limit.disk = train::disk_room(config, node);
+    advise::MemoryLimit limit = advise::host_limit(config, node);
+    limit.disk = advise::disk_room(config, node);
     return limit;
   }
-  return train::machine_limit(config, machine, int(machine.node_ranks));
+  return advise::machine_limit(config, machine, int(machine.node_ranks));
 }
 
 bool rests_in_host_memory(const RunConfig& config) {
@@ -119,16 +119,16 @@ bool rests_in_host_memory(const RunConfig& config) {
 /// Of each node of a change, where it has to be typed: more ranks on the same node would share the
 /// same memory.
 int64_t node_ranks_to_type(const CommandLine& line, const plan::Machine& machine,
-                           const train::Change& change) {
+                           const advise::Change& change) {
   const int64_t now = node_ranks(line, machine);
   if (plan::ranks_on_a_node(machine, change.ranks) == now) return 0;
   return is_host(line) || rests_in_host_memory(change.config) ? now : 0;
 }
 
-void print_largest_batch(const RunConfig& config, const train::Team& team,
-                         const train::MemoryLimit& limit) {
-  const train::MemoryLimit within = train::limit_of_largest(config, limit);
-  const int64_t micro = train::largest_micro_batch(config, team, train::fits_in(within));
+void print_largest_batch(const RunConfig& config, const state::Team& team,
+                         const advise::MemoryLimit& limit) {
+  const advise::MemoryLimit within = advise::limit_of_largest(config, limit);
+  const int64_t micro = advise::largest_micro_batch(config, team, advise::fits_in(within));
   if (micro == 0) {
     refuse(Exit::kDoesNotFit, "no micro-batch fits in ", bytes_text(double(within.bytes)), " (",
            within.source, ")");
@@ -136,22 +136,22 @@ void print_largest_batch(const RunConfig& config, const train::Team& team,
   std::printf("train_micro_batch_size_per_gpu=%lld\n", (long long)micro);
 }
 
-void print_report(const train::PlanReport& report, bool json) {
+void print_report(const advise::PlanReport& report, bool json) {
   if (json) {
-    std::fputs(train::plan_json(report).c_str(), stdout);
+    std::fputs(advise::plan_json(report).c_str(), stdout);
     return;
   }
-  const train::Build& build = *report.build;
+  const state::Build& build = *report.build;
   std::printf("%lld parameters, stage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
               (long long)model::parameter_count(build.model), build.plan.request.stage,
               counted(build.plan.request.ranks, "rank").c_str(),
               std::string(name_of(build.plan.request.compute)).c_str(),
               (long long)build.batch.train, (long long)build.batch.micro,
               (long long)build.batch.accumulation, build.plan.request.ranks);
-  std::fputs(train::memory_table(report).c_str(), stdout);
-  std::fputs(train::traffic_table(report).c_str(), stdout);
-  std::fputs(train::disk_table(report).c_str(), stdout);
-  std::fputs(train::time_table(report).c_str(), stdout);
+  std::fputs(advise::memory_table(report).c_str(), stdout);
+  std::fputs(advise::traffic_table(report).c_str(), stdout);
+  std::fputs(advise::disk_table(report).c_str(), stdout);
+  std::fputs(advise::time_table(report).c_str(), stdout);
 }
 
 /// A plan is made without data, which alone says how many steps an epoch has.
@@ -162,17 +162,17 @@ std::string length_text(const RunConfig& config) {
 }
 
 /// Whether a disk is, and nothing else.
-bool is_disk_short(const train::PlanReport& report) {
-  train::MemoryLimit limit = report.limit;
+bool is_disk_short(const advise::PlanReport& report) {
+  advise::MemoryLimit limit = report.limit;
   limit.disk = {};
-  return !report.fits() && train::fits(*report.build, limit);
+  return !report.fits() && advise::fits(*report.build, limit);
 }
 
-std::string advice_for(const train::PlanReport& report, const RunConfig& config,
-                       const train::Team& team, const MoreRanks& more) {
-  const train::Fits fits = train::fits_in(report.limit);
-  train::SearchTime time;
-  const auto change = train::cheapest_change(config, team, fits, more.most, &time);
+std::string advice_for(const advise::PlanReport& report, const RunConfig& config,
+                       const state::Team& team, const MoreRanks& more) {
+  const advise::Fits fits = advise::fits_in(report.limit);
+  advise::SearchTime time;
+  const auto change = advise::cheapest_change(config, team, fits, more.most, &time);
   if (!change && time.has_ended) {
     return text("no change that makes it fit was found in ", time.seconds,
                 " s; use fewer layers, or try a higher stage, states in host memory or on disk, or "
@@ -188,23 +188,23 @@ std::string advice_for(const train::PlanReport& report, const RunConfig& config,
   const int64_t node = grows ? more.node_ranks(*change) : 0;
   if (node > 0) advice += text(" --ranks-per-node ", node);
   if (change->names_folder) {
-    advice += text(" (", train::kFolderToName, ": one on a local disk, yours to name)");
+    advice += text(" (", advise::kFolderToName, ": one on a local disk, yours to name)");
   }
   return advice;
 }
 
 }  // namespace
 
-void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config,
-                        const train::Team& team, const MoreRanks& more) {
+void refuse_unless_fits(const advise::PlanReport& report, const RunConfig& config,
+                        const state::Team& team, const MoreRanks& more) {
   if (report.fits()) return;
-  refuse(Exit::kDoesNotFit, "the plan needs ", train::shortage_text(*report.build, report.limit),
+  refuse(Exit::kDoesNotFit, "the plan needs ", advise::shortage_text(*report.build, report.limit),
          " - ", advice_for(report, config, team, more));
 }
 
-std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit) {
+std::string largest_text(const RunConfig& asked, int64_t micro, const advise::MemoryLimit& limit) {
   if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return "";
-  const train::MemoryLimit within = train::limit_of_largest(asked, limit);
+  const advise::MemoryLimit within = advise::limit_of_largest(asked, limit);
   return text("train_micro_batch_size_per_gpu = \"max\" is ", micro, " within ",
               bytes_text(double(within.bytes)), " (", within.source, ")\n");
 }
@@ -212,7 +212,7 @@ std::string largest_text(const RunConfig& asked, int64_t micro, const train::Mem
 std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {
   const char* const key = "zero.stage3_param_persistence_threshold";
   const auto written = input.written.find(key);
-  const std::string idle = train::idle_threshold(input.config, plan);
+  const std::string idle = state::idle_threshold(input.config, plan);
   if (written == input.written.end() || idle.empty()) return {};
   return {text(written->second.place, ": ", key, ": ", idle)};
 }
@@ -220,33 +220,33 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
 int plan(const CommandLine& line) {
   const ConfigInput input = read_config_file(line.catalogue->models, line.input, line.overrides);
   for (const std::string& warning : input.warnings) warn(warning);
-  const std::string unpinned = train::vain_pin_memory(input, !is_host(line) || drives_devices());
+  const std::string unpinned = advise::vain_pin_memory(input, !is_host(line) || drives_devices());
   if (!unpinned.empty()) warn(unpinned);
   RunConfig config = input.config;
   Target target;
   input.locate([&] { target = target_of(line, config); });
-  const train::Team team = team_of(line, config, target);
-  const train::MemoryLimit limit = limit_of(line, config, target.machine);
+  const state::Team team = team_of(line, config, target);
+  const advise::MemoryLimit limit = limit_of(line, config, target.machine);
   if (line.max_batch) {
     print_largest_batch(config, team, limit);
     return 0;
   }
-  train::Placement placement;
+  advise::Placement placement;
   input.locate([&] {
-    train::resolve_largest(config, team, limit);
-    placement = train::choose_placement(config, team, limit, target.machine);
+    advise::resolve_largest(config, team, limit);
+    placement = advise::choose_placement(config, team, limit, target.machine);
   });
-  const train::Build& build = placement.build;
+  const state::Build& build = placement.build;
   for (const std::string& warning : plan_warnings(input, build.plan)) warn(warning);
-  const train::PlanReport report = train::report_plan(build, target.machine, limit);
+  const advise::PlanReport report = advise::report_plan(build, target.machine, limit);
   if (!line.json) {
     std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
-    std::fputs(train::placement_text(config, placement).c_str(), stdout);
+    std::fputs(advise::placement_text(config, placement).c_str(), stdout);
     std::fputs(length_text(config).c_str(), stdout);
   }
   print_report(report, line.json);
   std::fflush(stdout);
-  const auto node_ranks_of = [&](const train::Change& change) {
+  const auto node_ranks_of = [&](const advise::Change& change) {
     return node_ranks_to_type(line, target.machine, change);
   };
   refuse_unless_fits(report, config, team, {.most = most_ranks(line), .node_ranks = node_ranks_of});

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "src/commands/command_line.hpp"
+#include "zero/advise/cheapest_change.hpp"
+#include "zero/advise/plan_report.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/train/cheapest_change.hpp"
-#include "zero/train/plan_report.hpp"
 
 namespace zero::commands {
 
@@ -18,7 +18,7 @@ int plan(const CommandLine& line);
 
 /// What became of train_micro_batch_size_per_gpu = "max", for people; "" where it was not asked
 /// for.
-std::string largest_text(const RunConfig& asked, int64_t micro, const train::MemoryLimit& limit);
+std::string largest_text(const RunConfig& asked, int64_t micro, const advise::MemoryLimit& limit);
 
 /// What a plan shows of settings that the user wrote and that it has no use for, each with its
 /// place.
@@ -29,11 +29,11 @@ struct MoreRanks {
   int most;  ///< in all; those it has where --ranks cannot be typed
   /// Of each node of a change that has more ranks, where --ranks-per-node must be typed with it;
   /// else 0.
-  std::function<int64_t(const train::Change&)> node_ranks = {};
+  std::function<int64_t(const advise::Change&)> node_ranks = {};
 };
 
 /// Throws the Error(kDoesNotFit) of a refused plan, with that change; returns if it fits.
-void refuse_unless_fits(const train::PlanReport& report, const RunConfig& config,
-                        const train::Team& team, const MoreRanks& more);
+void refuse_unless_fits(const advise::PlanReport& report, const RunConfig& config,
+                        const state::Team& team, const MoreRanks& more);
 
 }  // namespace zero::commands

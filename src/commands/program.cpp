@@ -18,10 +18,10 @@
 #include "src/commands/plan.hpp"
 #include "src/commands/train.hpp"
 #include "src/commands/version.hpp"
-#include "zero/train/failure.hpp"
-#include "zero/train/files.hpp"
-#include "zero/train/session.hpp"
-#include "zero/train/thread_room.hpp"
+#include "zero/launch/failure.hpp"
+#include "zero/launch/files.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/launch/thread_room.hpp"
 
 namespace zero::commands {
 namespace {
@@ -61,13 +61,13 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
   if (line.command == Command::data) return data(line);
   if (line.command == Command::import_deepspeed) return import_deepspeed(line);
   if (const auto work = work_on_checkpoints(line.command)) {
-    return train::current_launch().task > 0 ? 0 : work(line);
+    return launch::current_launch().task > 0 ? 0 : work(line);
   }
   if (line.dry_run) return dry_run(line);
 
   // 3. Training, what was trained, or a look at where it would run, in an environment that their
   // libraries read before they start.
-  train::prepare_environment(argv);
+  launch::prepare_environment(argv);
   if (line.command == Command::doctor) return doctor(line, argc, argv);
   if (line.command == Command::calibrate) return calibrate(line, argc, argv);
   if (line.command == Command::eval) return eval(line, argc, argv);
@@ -78,20 +78,20 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
 }  // namespace
 
 int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
-  train::occupy_standard_files();
-  train::spare_addresses();
+  launch::occupy_standard_files();
+  launch::spare_addresses();
   // A file beyond the limit of its size (ulimit -f) is an error of the write, with words, and no
   // end without any.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv, catalogue);
-  } catch (const train::Ended& ended) {
+  } catch (const launch::Ended& ended) {
     // 4. A failure that one rank has printed for all.
     return int(ended.exit);
   } catch (...) {
     // 5. One that only this process knows of.
-    const train::Failure failure = train::failure_of(std::current_exception());
-    std::fputs(train::error_line(failure).c_str(), stderr);
+    const launch::Failure failure = launch::failure_of(std::current_exception());
+    std::fputs(launch::error_line(failure).c_str(), stderr);
     return int(failure.exit);
   }
 }

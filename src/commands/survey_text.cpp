@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "src/commands/escaped_text.hpp"
+#include "zero/advise/memory_limit.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/format.hpp"
-#include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
@@ -25,9 +25,9 @@ std::string row(const std::string& step, const std::string& written, const std::
   return words;
 }
 
-std::string state_of(const train::StepSurvey& step, train::SurveyDepth depth) {
+std::string state_of(const save::StepSurvey& step, save::SurveyDepth depth) {
   if (!step.verifies()) return "DAMAGED: " + step.problems[0];
-  const bool read = depth == train::SurveyDepth::blocks;
+  const bool read = depth == save::SurveyDepth::blocks;
   const std::string streak =
       step.skipped > 0 ? text(", in a streak of ", counted(step.skipped, "skipped step")) : "";
   return text(read ? "verifies" : "complete, blocks not read",
@@ -37,7 +37,7 @@ std::string state_of(const train::StepSurvey& step, train::SurveyDepth depth) {
 
 Json optional_json(const std::optional<int64_t>& step) { return step ? Json(*step) : Json(); }
 
-Json step_json(const train::StepSurvey& step) {
+Json step_json(const save::StepSurvey& step) {
   return {{"step", step.step},
           {"folder", step.folder},
           {"written", step.written},
@@ -59,13 +59,13 @@ std::string step_header() {
   return row("step", "written (UTC)", "bytes", "ranks", "stage", "type") + "state\n";
 }
 
-std::string step_row(const train::StepSurvey& step, train::SurveyDepth depth) {
+std::string step_row(const save::StepSurvey& step, save::SurveyDepth depth) {
   return row(std::to_string(step.step), step.written, bytes_text(double(step.bytes)),
              std::to_string(step.ranks), step.stage, step.compute) +
          state_of(step, depth) + "\n";
 }
 
-std::string survey_end(const train::Survey& survey) {
+std::string survey_end(const save::Survey& survey) {
   const auto step = [](const std::optional<int64_t>& number) {
     return number ? text("step ", *number) : std::string("nothing");
   };
@@ -73,7 +73,7 @@ std::string survey_end(const train::Survey& survey) {
               step(survey.resume), ": ", survey.why, "\n");
 }
 
-std::string step_verdict(const train::StepSurvey& step) {
+std::string step_verdict(const save::StepSurvey& step) {
   if (step.verifies()) {
     return text(step.folder, ": ", counted(int64_t(step.files), "file"), ", ",
                 bytes_text(double(step.bytes)), ": verified\n");
@@ -83,9 +83,9 @@ std::string step_verdict(const train::StepSurvey& step) {
   return lines;
 }
 
-std::string leftover_lines(const train::Survey& survey) {
+std::string leftover_lines(const save::Survey& survey) {
   std::string lines;
-  for (const train::Leftover& left : survey.leftovers) {
+  for (const save::Leftover& left : survey.leftovers) {
     // Names of others may hold anything.
     const std::string path = escaped_text(left.path, kPathWidth);
     lines += text("LEFTOVER: ", path, ": ", left.what, " - ", left.remedy, "\n");
@@ -93,13 +93,13 @@ std::string leftover_lines(const train::Survey& survey) {
   return lines;
 }
 
-std::string survey_json(const train::Survey& survey) {
+std::string survey_json(const save::Survey& survey) {
   Json json = {{"root", survey.root},
                {"latest", optional_json(survey.latest)},
                {"resume", optional_json(survey.resume)},
                {"why", survey.why},
                {"steps", Json::array()}};
-  for (const train::StepSurvey& step : survey.steps) json["steps"].push_back(step_json(step));
+  for (const save::StepSurvey& step : survey.steps) json["steps"].push_back(step_json(step));
   json["leftovers"] = Json::array();
   for (const auto& [path, what, remedy] : survey.leftovers) {
     json["leftovers"].push_back({{"path", path}, {"what", what}, {"remedy", remedy}});

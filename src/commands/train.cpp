@@ -5,8 +5,8 @@
 
 #include "src/commands/plan.hpp"
 #include "src/commands/train/run.hpp"
-#include "zero/train/process_start.hpp"
-#include "zero/train/stop_signal.hpp"
+#include "zero/launch/process_start.hpp"
+#include "zero/launch/stop_signal.hpp"
 
 namespace zero::commands {
 
@@ -47,20 +47,20 @@ void work(Run& run) {
 int train(const CommandLine& line, int& argc, char**& argv) {
   // A closed console must not end a run.
   std::signal(SIGPIPE, SIG_IGN);
-  const train::StopSignal signals;
+  const launch::StopSignal signals;
 
   // 1. The ranks, and how they end together.
-  train::require_joined_launch(train::current_launch());
-  train::Session session(argc, argv);
+  launch::require_joined_launch(launch::current_launch());
+  launch::Session session(argc, argv);
   session.require_whole_launch();
-  Run run(session, line, train::process_start());
+  Run run(session, line, launch::process_start());
   // An error that only this rank has seen must not leave its peers waiting.
   session.alone([&] { work(run); });
   return int(run.exit_status());
 }
 
 int dry_run(CommandLine line) {
-  const train::Launch launch = train::current_launch();
+  const launch::Launch launch = launch::current_launch();
   if (launch.task > 0) return int(Exit::kFinished);
   line.ranks = std::max<int64_t>(1, launch.tasks);
   line.command = Command::plan;

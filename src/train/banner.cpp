@@ -25,7 +25,7 @@ std::string cpuinfo(const std::string& name) {
 }
 
 /// A line a rank; none on a build for the host.
-std::string device_lines(Session& session) {
+std::string device_lines(launch::Session& session) {
   std::string lines;
   if (!drives_devices()) return lines;
   int rank = 0;
@@ -67,7 +67,7 @@ std::string libraries_text() {
               "Kokkos ", kokkos_text(), ", ", mpi_text());
 }
 
-std::string banner(const std::string& version, Session& session, const Build& build,
+std::string banner(const std::string& version, launch::Session& session, const state::Build& build,
                    const std::string& backend) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;

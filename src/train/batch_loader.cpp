@@ -14,7 +14,8 @@ using EachColumn = std::array<T, Dataset::kMostColumns>;
 /// The buffers of a graph's inputs that take a data set's columns, while they are filled.
 class Columns {
  public:
-  Columns(Engine& engine, int32_t graph, const Dataset& data) : engine_(engine), data_(data) {
+  Columns(state::Engine& engine, int32_t graph, const Dataset& data)
+      : engine_(engine), data_(data) {
     for (size_t i = 0; i < data.columns().size(); ++i) {
       inputs_[i] = &engine.plan().input(graph, data.columns()[i].name);
     }
@@ -47,7 +48,7 @@ class Columns {
   }
 
  private:
-  Engine& engine_;
+  state::Engine& engine_;
   const Dataset& data_;
   EachColumn<const plan::InputBuffer*> inputs_{};
   EachColumn<std::span<std::byte>> buffers_;
@@ -60,7 +61,7 @@ int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int
   return consumed + (micro_batch * ranks + rank) * batch.micro;
 }
 
-void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
+void load_samples(state::Engine& engine, int32_t graph, const Dataset& data, int64_t first,
                   int64_t samples) {
   Columns columns(engine, graph, data);
   columns.fill([&] { columns.read(0, first, samples); });
@@ -78,7 +79,7 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
           .pending_tokens = 0};
 }
 
-void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
+void BatchLoader::load(state::Engine& engine, int rank, int64_t step) const {
   const plan::Request& request = engine.plan().request;
   const int64_t consumed = before(step).samples;
   Columns columns(engine, 0, data);

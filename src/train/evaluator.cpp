@@ -6,15 +6,16 @@
 
 namespace zero::train {
 
-Evaluation evaluate(Engine& engine, const Dataset& validation, int rank,
-                    const kernels::StepInputs& inputs) {
+state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int rank,
+                           const kernels::StepInputs& inputs) {
   const plan::Plan& plan = engine.plan();
   const int64_t micro = plan.graphs[1].samples;
   const int32_t loss = plan.output(1, graph::kLossOutput);
   ExactSum total;
   total.clear();
   int64_t nonfinite = 0;
-  Evaluation result{.step = inputs.step, .tokens = validation.counted(0, validation.samples())};
+  state::Evaluation result{.step = inputs.step,
+                           .tokens = validation.counted(0, validation.samples())};
   for (int64_t first = 0; first < validation.samples(); first += micro * plan.request.ranks) {
     load_samples(engine, 1, validation, first + rank * micro, micro);
     engine.run(plan::kEvaluate, inputs);

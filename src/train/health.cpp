@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "src/train/streaks.hpp"
+#include "src/save/streaks.hpp"
 #include "zero/base/counted.hpp"
 
 namespace zero::train {
@@ -14,11 +14,11 @@ struct Gradient {
   Dtype dtype;
   Dtype rounded_to;
   const std::byte* data;
-  UnitRange range;
+  state::UnitRange range;
   std::vector<std::byte> copy = {};  ///< what data points to where the host may not look
 };
 
-Gradient gradient_of(const StateView& view, const plan::PlanOp& update) {
+Gradient gradient_of(const state::StateView& view, const plan::PlanOp& update) {
   const plan::Operand& operand =
       update.operands[plan::gradient_operand(view.plan->request.optimizer)];
   const plan::Unit& unit = view.plan->units[size_t(update.unit)];
@@ -27,7 +27,7 @@ Gradient gradient_of(const StateView& view, const plan::PlanOp& update) {
                     .dtype = update.in,
                     .rounded_to = update.round ? view.plan->request.compute : update.in,
                     .data = nullptr,
-                    .range = held_range(unit, unit.optimizer_sharded, view.rank)};
+                    .range = state::held_range(unit, unit.optimizer_sharded, view.rank)};
   if (view.is_far(operand.buffer)) {
     gradient.copy.resize(size_t(operand.bytes));
     view.read_far(operand.buffer, offset, gradient.copy);
@@ -76,7 +76,7 @@ std::string advice(const RunConfig& config) {
 
 }  // namespace
 
-std::string first_nonfinite_gradient(const StateView& view) {
+std::string first_nonfinite_gradient(const state::StateView& view) {
   for (const plan::PlanOp& op : view.plan->bodies[plan::kFinish].ops) {
     if (op.kind != plan::Kind::update && op.kind != plan::Kind::add_norms) continue;
     const std::string found = first_nonfinite_in(*view.plan, gradient_of(view, op));
@@ -85,11 +85,11 @@ std::string first_nonfinite_gradient(const StateView& view) {
   return "";
 }
 
-void check_health(Session& session, Engine& engine, const RunConfig& config,
+void check_health(launch::Session& session, state::Engine& engine, const RunConfig& config,
                   const Decided& decided) {
   const kernels::StepReport& report = decided.report;
   const bool too_many =
-      counts_streaks(config) && report.skipped_in_row > config.numerics.max_bad_steps;
+      save::counts_streaks(config) && report.skipped_in_row > config.numerics.max_bad_steps;
   if (!report.scale_exhausted && !too_many) return;
   std::string where = "the loss";
   const std::vector<std::string> found =

@@ -11,7 +11,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/own_file.hpp"
-#include "zero/train/launches.hpp"
+#include "zero/launch/launches.hpp"
 
 namespace zero::train {
 namespace {
@@ -38,8 +38,8 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
                    {.what = "run.output: " + path_, .remedy = "write another run.output"});
   try_disk();
   // The lock is ours: a launch that has not said how it ended can no longer do so.
-  end_killed_launch(path_);
-  earlier_end_ = last_end(path_);
+  launch::end_killed_launch(path_);
+  earlier_end_ = launch::last_end(path_);
 }
 
 void RunFolder::try_disk() const {

@@ -136,7 +136,7 @@ void Window::add(const StepRecord& record) {
   for (size_t phase = 0; phase < phases.size(); ++phase) phases[phase] += record.phases[phase];
 }
 
-RunLog::RunLog(Console& console, const std::string& folder, const LogContext& context)
+RunLog::RunLog(launch::Console& console, const std::string& folder, const LogContext& context)
     : console_(console), context_(context) {
   const std::string path = folder + "/metrics.jsonl";
   metrics_ = open_own(path, O_WRONLY | O_CREAT);
@@ -174,7 +174,7 @@ void RunLog::withdraw_peak() {
   console_.say(line_);
 }
 
-void RunLog::evaluation(const Evaluation& evaluation) {
+void RunLog::evaluation(const state::Evaluation& evaluation) {
   line_.clear();
   append(line_, "evaluation after step %lld  loss %.4f  %lld tokens  %.1f s\n",
          (long long)evaluation.step, evaluation.loss, (long long)evaluation.tokens,

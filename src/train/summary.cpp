@@ -12,8 +12,8 @@
 
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/state/state_hash.hpp"
 #include "zero/train/disk_report.hpp"
-#include "zero/train/state_hash.hpp"
 
 namespace zero::train {
 namespace {
@@ -36,7 +36,7 @@ struct Spread {
   Json json() const { return {{"min", least}, {"mean", sum / count}, {"max", most}}; }
 };
 
-Json disk_json(const DiskBytes& bytes) {
+Json disk_json(const state::DiskBytes& bytes) {
   return {{"read_bytes", bytes.read}, {"written_bytes", bytes.written}};
 }
 
@@ -50,9 +50,9 @@ std::string own_report(const SummaryParts& parts) {
   for (const run::Executor::Profile& line : parts.engine.executor().profile()) {
     json["regions"][line.name] = {line.seconds, line.calls};
   }
-  const LaneUses lanes = parts.engine.lanes();
+  const state::LaneUses lanes = parts.engine.lanes();
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
-    const LaneUse& use = lanes[lane];
+    const state::LaneUse& use = lanes[lane];
     json["lanes"][plan::name_of(plan::Lane(lane))] = {{"busy_seconds", use.busy_seconds},
                                                       {"waited_seconds", use.waited_seconds},
                                                       {"bytes", use.bytes},
@@ -122,7 +122,7 @@ Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
     Spread resident;
     for (const Json& rank : ranks) resident.add(rank["resident"][kTiers[tier]].get<double>());
     const bool on_disk = plan::Tier(tier) == plan::Tier::nvme;
-    const Build& build = *parts.plan.build;
+    const state::Build& build = *parts.plan.build;
     json[kTiers[tier]] = {
         {"planned_bytes", on_disk ? build.disk_bytes() : build.plan.arena_bytes[tier]},
         {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},
@@ -174,7 +174,7 @@ Json disk_table(const SummaryParts& parts, const DiskReport& disk) {
   json["steps"]["forecast"] = disk_json(disk.planned);
   json["all"] = disk_json(disk.all);
   json["kernel"] = disk_json(disk.kernel);
-  json["written_bytes_a_day"] = a_day(disk.steps.written, parts.train_seconds);
+  json["written_bytes_a_day"] = state::a_day(disk.steps.written, parts.train_seconds);
   return json;
 }
 
@@ -216,10 +216,10 @@ struct StateHashes {
 
 StateHashes hashes_of(const SummaryParts& parts) {
   if (!parts.hashes_state) return {};
-  const StateView view = parts.engine.view();
-  const Peers& peers = parts.session.peers();
-  return {.sha256 = state_sha256(view, peers),
-          .xxh3 = state_xxh3(view, peers, parts.session.threads())};
+  const state::StateView view = parts.engine.view();
+  const launch::Peers& peers = parts.session.peers();
+  return {.sha256 = state::state_sha256(view, peers),
+          .xxh3 = state::state_xxh3(view, peers, parts.session.threads())};
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ class Writer {
 };
 
 /// What must be added to rank 0's steady clock to make this rank's.
-int64_t clock_offset(Session& session) {
+int64_t clock_offset(launch::Session& session) {
   constexpr int kMeetings = 5;
   std::string mine = session.host();
   for (int i = 0; i < kMeetings; ++i) {
@@ -165,7 +165,8 @@ int64_t clock_offset(Session& session) {
 }
 
 /// The first moment of all traces, on rank 0's clock.
-int64_t common_origin(Session& session, std::span<const run::TracedBody> bodies, int64_t offset) {
+int64_t common_origin(launch::Session& session, std::span<const run::TracedBody> bodies,
+                      int64_t offset) {
   const Clock::time_point first = bodies.empty() ? Clock::now() : bodies.front().whole.begin;
   return session.peers().smallest(ns_of(first) - offset);
 }
@@ -175,7 +176,7 @@ class Joined {
  public:
   static constexpr size_t kPieceBytes = size_t(4) << 20;
 
-  Joined(const std::string& path, const Peers& peers) : path_(path), peers_(peers) {
+  Joined(const std::string& path, const launch::Peers& peers) : path_(path), peers_(peers) {
     if (peers.rank() != 0) return;
     file_ = make_own(path);
     if (!file_) reason_ = errno;
@@ -218,7 +219,7 @@ class Joined {
   }
 
   const std::string path_;
-  const Peers& peers_;
+  const launch::Peers& peers_;
   OpenFile file_;
   int reason_ = 0;  ///< errno of what has failed first
   std::vector<float> piece_;
@@ -233,7 +234,7 @@ int traced_bodies(const plan::Plan& plan) {
 
 std::string trace_events(const RankTrace& trace) { return Writer(trace).write(); }
 
-void write_trace(const std::string& path, Session& session, const plan::Plan& plan,
+void write_trace(const std::string& path, launch::Session& session, const plan::Plan& plan,
                  std::span<const run::TracedBody> bodies) {
   const int64_t offset = clock_offset(session);
   const int64_t origin = common_origin(session, bodies, offset) + offset;

@@ -4,8 +4,8 @@
 #include <csignal>
 
 #include "zero/device/device.hpp"
+#include "zero/launch/stop_signal.hpp"
 #include "zero/train/health.hpp"
-#include "zero/train/stop_signal.hpp"
 
 namespace zero::train {
 
@@ -16,14 +16,15 @@ constexpr int32_t kGoOn = 0, kSaves = 1, kTimeIsUp = 2, kStops = 3, kSignals = 1
 
 std::string reason_of(int32_t vote, const RunConfig& config) {
   if (vote == kTimeIsUp) return config.run.walltime > 0 ? "run.walltime" : "the job's end";
-  return vote == kStops ? name_of(Request::stop) : StopSignal::name_of(vote - kSignals);
+  return vote == kStops ? launch::name_of(launch::Request::stop)
+                        : launch::StopSignal::name_of(vote - kSignals);
 }
 
 bool picks_best(const RunConfig& config) {
   return config.checkpoint.best_metric != BestMetric::none;
 }
 
-int32_t vote_of(Request request) {
+int32_t vote_of(launch::Request request) {
   constexpr int32_t kVotes[] = {kGoOn, kSaves, kStops};
   return kVotes[size_t(request)];
 }
@@ -40,7 +41,7 @@ Trainer::Trainer(Parts parts)
 
 Outcome Trainer::run() {
   const int64_t last = last_step(parts_.config);
-  Peers& peers = parts_.session.peers();
+  launch::Peers& peers = parts_.session.peers();
   int64_t step = parts_.done.steps;
   int32_t votes = kGoOn;
   while (step < last && votes <= kSaves) {
@@ -62,10 +63,10 @@ Outcome Trainer::run() {
 
 /// Cast as a step begins: whether it is to be the last one or saved, and why.
 int32_t Trainer::vote() {
-  const TimeLimit::Clock::time_point now = TimeLimit::Clock::now();
+  const launch::TimeLimit::Clock::time_point now = launch::TimeLimit::Clock::now();
   int32_t vote = vote_of(parts_.requests.take(now));
   if (parts_.time_limit.is_last_step(now)) vote = std::max(vote, kTimeIsUp);
-  const int32_t signal = StopSignal::received();
+  const int32_t signal = launch::StopSignal::received();
   return signal ? kSignals + signal : vote;
 }
 
@@ -96,7 +97,7 @@ void Trainer::attempt(int64_t step) {
   begun_ = Clock::now();
   const run::PhaseSeconds before = parts_.engine.executor().phase_seconds();
   {
-    const Lookout::Busy reading(parts_.session.lookout());
+    const launch::Lookout::Busy reading(parts_.session.lookout());
     loader_.load(parts_.engine, parts_.session.rank(), step);
   }
   const kernels::StepInputs inputs = loader_.inputs(step);
@@ -145,7 +146,7 @@ void Trainer::hear_of_saves(bool waits) {
 
 void Trainer::load_best(int64_t step) {
   if (!parts_.saves || !parts_.config.checkpoint.load_best_at_end) return;
-  const std::optional<Evaluation> best = parts_.saves->load_best(step);
+  const std::optional<state::Evaluation> best = parts_.saves->load_best(step);
   if (!best) return;
   complete_weights(step);
   evaluation_ = best;

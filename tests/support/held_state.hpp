@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "tests/support/models.hpp"
-#include "zero/train/build.hpp"
-#include "zero/train/state_view.hpp"
+#include "zero/state/build.hpp"
+#include "zero/state/state_view.hpp"
 
-namespace zero::train::testing {
+namespace zero::testing {
 
 /// A vocabulary of 100 is padded to 128 rows.
 inline RunConfig tiny(int64_t stage, Dtype compute = Dtype::f32) {
@@ -33,7 +33,7 @@ class Held {
   Held(const plan::Plan& plan, int rank) : plan_(plan), rank_(rank) {
     for (const plan::Buffer& buffer : plan.buffers) buffers_.emplace_back(size_t(buffer.bytes));
   }
-  StateView view() {
+  state::StateView view() {
     return {.plan = &plan_, .rank = rank_, .bytes = [this](int32_t buffer) {
               return std::span(buffers_[size_t(buffer)]);
             }};
@@ -46,4 +46,4 @@ class Held {
   std::vector<std::vector<std::byte>> buffers_;
 };
 
-}  // namespace zero::train::testing
+}  // namespace zero::testing

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "src/train/checkpoint_layout.hpp"
-#include "src/train/checkpoint_payload.hpp"
-#include "src/train/checkpoint_reader.hpp"
+#include "src/save/checkpoint_payload.hpp"
+#include "src/save/checkpoint_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "zero/io/checkpoint/store.hpp"
+#include "zero/state/checkpoint_layout.hpp"
 
-namespace zero::train::testing {
+namespace zero::testing {
 
 /// Another one for each element of each tensor, with all 24 significant bits of fp32: what a weight
 /// in 16 bits cannot hold shows in the rest.
@@ -48,9 +48,11 @@ class RankStates {
   int64_t wrong_elements(int rank) {
     int64_t wrong = 0;
     std::vector<float> values;
-    for_each_piece(rank, [&](const StateView& view, const SavedSlice& piece, const auto& tensor) {
+    for_each_piece(rank, [&](const state::StateView& view, const state::SavedSlice& piece,
+                             const auto& tensor) {
       values.resize(size_t(piece.held.numel()));
-      read_state(view, *piece.held.unit, kind_of(piece.part), piece.held.range, values);
+      state::read_state(view, *piece.held.unit, state::kind_of(piece.part), piece.held.range,
+                        values);
       for (size_t i = 0; i < values.size(); ++i) {
         wrong += values[i] != value_of(tensor, piece.held.begin + int64_t(i));
       }
@@ -66,34 +68,34 @@ class RankStates {
     manifest.ranks = int32_t(held_.size());
     std::vector<std::vector<int64_t>> offsets;
     for (int rank = 0; rank < manifest.ranks; ++rank) {
-      LivePayload live(held_[size_t(rank)]->view(), saved_parts(plan_, false));
-      checkpoint::ShardWriter file(
-          folder.descriptor(), checkpoint::rank_file_name(rank),
-          checkpoint::ShardStructure(slice_plans(plan_, rank, saved_parts(plan_, false))), staging_,
-          {});
+      save::LivePayload live(held_[size_t(rank)]->view(), state::saved_parts(plan_, false));
+      checkpoint::ShardWriter file(folder.descriptor(), checkpoint::rank_file_name(rank),
+                                   checkpoint::ShardStructure(state::slice_plans(
+                                       plan_, rank, state::saved_parts(plan_, false))),
+                                   staging_, {});
       for (size_t i = 0; i < live.pieces(); ++i) live.append_to(file, i);
       auto written = file.finish();
       manifest.files.push_back(std::move(written.file));
       offsets.push_back(std::move(written.offsets));
     }
-    describe_slices(plan_, manifest.ranks, saved_parts(plan_, false), manifest);
-    place_slices(offsets, manifest);
+    state::describe_slices(plan_, manifest.ranks, state::saved_parts(plan_, false), manifest);
+    state::place_slices(offsets, manifest);
     manifest.files.push_back(
         checkpoint::IndexStructure(manifest).write(folder.descriptor(), manifest));
     checkpoint::Manifest described;
-    describe_slices(plan_, manifest.ranks, saved_parts(plan_, false), described);
+    state::describe_slices(plan_, manifest.ranks, state::saved_parts(plan_, false), described);
     EXPECT_GE(checkpoint::text_bytes_most(described), int64_t(to_text(manifest).size()));
     store.write_manifest(temporary, manifest);
     store.publish(temporary, 1);
     return manifest;
   }
 
-  StateView view(int rank) { return held_[size_t(rank)]->view(); }
+  state::StateView view(int rank) { return held_[size_t(rank)]->view(); }
 
   void load(const checkpoint::Store& store, const checkpoint::Manifest& manifest) {
     for (const auto& held : held_) {
       checkpoint::BlockLedger ledger(manifest);
-      load_state(store, manifest, held->view(), 2, ledger);
+      save::load_state(store, manifest, held->view(), 2, ledger);
       EXPECT_GT(ledger.noted(), 0);
     }
   }
@@ -101,20 +103,22 @@ class RankStates {
  private:
   void fill(int rank) {
     std::vector<float> values;
-    for_each_piece(rank, [&](const StateView& view, const SavedSlice& piece, const auto& tensor) {
+    for_each_piece(rank, [&](const state::StateView& view, const state::SavedSlice& piece,
+                             const auto& tensor) {
       values.clear();
       for (int64_t i = 0; i < piece.held.numel(); ++i) {
         values.push_back(value_of(tensor, piece.held.begin + i));
       }
-      write_state(view, *piece.held.unit, kind_of(piece.part), piece.held.range.begin, values);
+      state::write_state(view, *piece.held.unit, state::kind_of(piece.part), piece.held.range.begin,
+                         values);
     });
   }
 
   template <class Work>
   void for_each_piece(int rank, const Work& work) {
-    const StateView view = held_[size_t(rank)]->view();
-    for (const SavedSlice& piece : pieces_of(loaded_slices(plan_, rank))) {
-      work(view, piece, saved_tensor(plan_, piece.held.parameter, piece.part));
+    const state::StateView view = held_[size_t(rank)]->view();
+    for (const state::SavedSlice& piece : state::pieces_of(state::loaded_slices(plan_, rank))) {
+      work(view, piece, state::saved_tensor(plan_, piece.held.parameter, piece.part));
     }
   }
 
@@ -123,4 +127,4 @@ class RankStates {
   std::vector<std::unique_ptr<Held>> held_;
 };
 
-}  // namespace zero::train::testing
+}  // namespace zero::testing

@@ -5,7 +5,8 @@ from source import PRODUCT, room_of
 
 # From the bottom of the house up; rooms of one group are neighbours and do not know each other.
 GROUPS = (("base",), ("device", "config"), ("kernels",), ("io", "comm"), ("graph",), ("model",),
-          ("plan",), ("run",), ("train",), ("commands",), ("main",))
+          ("plan",), ("run",), ("launch",), ("state",), ("advise", "save"), ("models",), ("train",),
+          ("commands",), ("main",))
 BASE_ONLY = ("config",)
 PLAIN_ROOMS = ("graph", "model", "plan")
 VENDOR = re.compile(

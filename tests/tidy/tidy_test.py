@@ -167,7 +167,7 @@ class Rules(unittest.TestCase):
                 self.assertEqual(found_in(words.forbidden_words, good_tree), [])
 
     def test_exit_may_stand_in_main_and_comments_of_cmake_may_name_flags(self):
-        for path in ("src/main.cpp", "src/train/session.cpp"):
+        for path in ("src/main.cpp", "src/launch/session.cpp"):
             self.assertEqual(found_in(words.forbidden_words, {path: "  exit(3);"}), [])
         flag = "-ffast-mat" "h"
         self.assertEqual(found_in(words.forbidden_words, {"a.cmake": f"# never {flag}"}), [])

@@ -7,8 +7,8 @@ namespace zero::train {
 namespace {
 
 TEST(DiskReport, KeepsASpeedUpForADay) {
-  EXPECT_EQ(a_day(1000, 86.4), 1000 * 1000);
-  EXPECT_EQ(a_day(1000, 0), 0) << "nothing has run";
+  EXPECT_EQ(state::a_day(1000, 86.4), 1000 * 1000);
+  EXPECT_EQ(state::a_day(1000, 0), 0) << "nothing has run";
 }
 
 TEST(DiskReport, IsOneLineWhereThereIsADisk) {

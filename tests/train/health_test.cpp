@@ -24,12 +24,12 @@ class Health : public testing::Test {
     config.gradient_accumulation_steps = 2;
     config.bf16.enabled = true;
     config.numerics.gradient_dtype = kept_in;
-    const Build made = build(config, {});
+    const state::Build made = state::build(config, {});
     std::vector<std::vector<std::byte>> memory;
     for (const plan::Buffer& buffer : made.plan.buffers) memory.emplace_back(size_t(buffer.bytes));
-    const StateView view{.plan = &made.plan, .rank = 0, .bytes = [&](int32_t buffer) {
-                           return std::span(memory[size_t(buffer)]);
-                         }};
+    const state::StateView view{.plan = &made.plan, .rank = 0, .bytes = [&](int32_t buffer) {
+                                  return std::span(memory[size_t(buffer)]);
+                                }};
     const plan::Unit& unit = made.plan.units[1];
     view.values<float>(unit.gradient)[size_t(unit.placements[0].begin) + 17] = gradient;
     return first_nonfinite_gradient(view);

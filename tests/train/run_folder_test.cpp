@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
-#include "zero/train/launches.hpp"
+#include "zero/launch/launches.hpp"
 
 namespace zero::train {
 namespace {
@@ -113,8 +113,8 @@ TEST(RunFolder, TellsHowTheEarlierRunEnded) {
   for (const char* end : {"finished step 3 of 3", ""}) {
     {
       const RunFolder folder(path);
-      begin_launch(path, {.host = "n1", .version = "0.1", .command = {}});
-      if (*end) end_launch(path, end);
+      launch::begin_launch(path, {.host = "n1", .version = "0.1", .command = {}});
+      if (*end) launch::end_launch(path, end);
     }
     EXPECT_EQ(RunFolder(path).earlier_end(), *end ? end : "killed");
   }

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "zero/base/error.hpp"
-#include "zero/train/files.hpp"
+#include "zero/launch/files.hpp"
 
 namespace zero::train {
 namespace {
@@ -112,7 +112,7 @@ class RunLogTest : public testing::Test {
   /// What a log of so many equal steps prints.
   std::string printed(const LogContext& context, int64_t steps) {
     testing::internal::CaptureStdout();
-    Console console(true);
+    launch::Console console(true);
     RunLog log(console, folder_, context);
     for (int64_t step = 1; step <= steps; ++step) {
       StepRecord record = quarter();
@@ -129,7 +129,7 @@ TEST_F(RunLogTest, WritesEveryStepAndPrintsSome) {
   const std::string out = printed({.steps = 8, .last = 5, .interval = 3}, 5);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 3) << "steps 1, 3 and 5: " << out;
-  const std::string metrics = file_text(folder_ + "/metrics.jsonl");
+  const std::string metrics = launch::file_text(folder_ + "/metrics.jsonl");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 5);
 }
 
@@ -150,7 +150,7 @@ TEST_F(RunLogTest, WithdrawsAPeakThatAStepExceeds) {
 
 TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
   printed({.steps = 9, .last = 5}, 5);
-  Console console(false);
+  launch::Console console(false);
   const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3});
   EXPECT_EQ(log.earlier_seconds(), 1.5) << "of steps 1 to 3; the others are taken again";
   EXPECT_EQ(log.seconds(), 0);
@@ -158,15 +158,15 @@ TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
 
 TEST_F(RunLogTest, TakesNoLineThatNoRunHasWrittenAndFollowsNoLink) {
   const std::string path = folder_ + "/metrics.jsonl";
-  write_file(path, "{\"step\": 1, " + std::string(1 << 20, ' '));
-  Console console(false);
+  launch::write_file(path, "{\"step\": 1, " + std::string(1 << 20, ' '));
+  launch::Console console(false);
   { const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3}); }
-  EXPECT_EQ(file_text(path), "");
-  write_file(folder_ + "/theirs", "theirs");
+  EXPECT_EQ(launch::file_text(path), "");
+  launch::write_file(folder_ + "/theirs", "theirs");
   std::filesystem::remove(path);
   std::filesystem::create_symlink("theirs", path);
   EXPECT_THROW(RunLog(console, folder_, {.steps = 9, .last = 9}), Error);
-  EXPECT_EQ(file_text(folder_ + "/theirs"), "theirs");
+  EXPECT_EQ(launch::file_text(folder_ + "/theirs"), "theirs");
 }
 
 TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {
@@ -180,7 +180,7 @@ TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {
   setrlimit(RLIMIT_FSIZE, &before);
   const std::string warned = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(warned.begin(), warned.end(), '\n'), 1) << warned;
-  const std::string metrics = file_text(folder_ + "/metrics.jsonl");
+  const std::string metrics = launch::file_text(folder_ + "/metrics.jsonl");
   EXPECT_TRUE(metrics.size() > 300 && metrics.size() <= 1000) << metrics.size();
   EXPECT_TRUE(metrics.ends_with("}\n")) << metrics;
 }

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "zero/train/plan_report.hpp"
-#include "zero/train/session.hpp"
+#include "zero/advise/plan_report.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::train {
 
@@ -18,7 +18,7 @@ std::string libraries_text();
 
 /// What a run prints first: program, ranks, processor, devices, libraries, model and batch.
 /// Collective.
-std::string banner(const std::string& version, Session& session, const Build& build,
+std::string banner(const std::string& version, launch::Session& session, const state::Build& build,
                    const std::string& backend);
 
 }  // namespace zero::train

@@ -4,7 +4,7 @@
 
 #include "zero/config/steps.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/train/engine.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::train {
 
@@ -16,7 +16,7 @@ int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int
 
 /// The samples at positions [first, first + samples) into the inputs of the same names of a graph
 /// of an engine's plan, wherever they lie.
-void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
+void load_samples(state::Engine& engine, int32_t graph, const Dataset& data, int64_t first,
                   int64_t samples);
 
 /// The step inputs of attempt `step`, and this rank's samples of it into the inputs of the plan's
@@ -30,7 +30,7 @@ struct BatchLoader {
   DataCursor before(int64_t step) const { return cursor_before(step, done, batch.train); }
 
   kernels::StepInputs inputs(int64_t step) const;
-  void load(Engine& engine, int rank, int64_t step) const;
+  void load(state::Engine& engine, int rank, int64_t step) const;
 };
 
 }  // namespace zero::train

@@ -3,15 +3,15 @@
 #include <cstdint>
 
 #include "zero/io/data/dataset.hpp"
-#include "zero/train/engine.hpp"
-#include "zero/train/evaluation.hpp"
+#include "zero/state/engine.hpp"
+#include "zero/state/evaluation.hpp"
 
 namespace zero::train {
 
 /// The loss on a whole validation set. Micro-batch j N + r of it runs on rank r; what a rank lacks
 /// at the end counts nothing. The sum is exact, so rank count and order change no digit. The engine
 /// has no update pending. Collective.
-Evaluation evaluate(Engine& engine, const Dataset& validation, int rank,
-                    const kernels::StepInputs& inputs);
+state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int rank,
+                           const kernels::StepInputs& inputs);
 
 }  // namespace zero::train

@@ -3,14 +3,14 @@
 #include <string>
 
 #include "zero/config/run_config.hpp"
-#include "zero/train/engine.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::train {
 
 /// The first tensor, in the order of units, whose gradient on this rank holds an infinity or a NaN:
 /// "wte.weight, element 17"; "" if there is none. Judged as the optimizer reads it: of the last
 /// attempt, after the rounding that the plan asks for.
-std::string first_nonfinite_gradient(const StateView& view);
+std::string first_nonfinite_gradient(const state::StateView& view);
 
 /// What was decided about one attempt.
 struct Decided {
@@ -22,7 +22,7 @@ struct Decided {
 /// more than numerics.max_bad_steps attempts in a row were skipped under a constant one; the line
 /// names the first broken tensor and its rank, and the attempt it was seen in where that is a later
 /// one. Collective where it throws.
-void check_health(Session& session, Engine& engine, const RunConfig& config,
+void check_health(launch::Session& session, state::Engine& engine, const RunConfig& config,
                   const Decided& decided);
 
 }  // namespace zero::train

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "zero/train/console.hpp"
-#include "zero/train/files.hpp"
+#include "zero/launch/console.hpp"
+#include "zero/launch/files.hpp"
 #include "zero/train/trainer.hpp"
 
 namespace zero::train {
@@ -54,12 +54,12 @@ std::string duration_text(double seconds);
 class RunLog {
  public:
   /// Cuts metrics.jsonl behind the steps that are done. `console` outlives it. Throws Error(kIo).
-  RunLog(Console& console, const std::string& folder, const LogContext& context);
+  RunLog(launch::Console& console, const std::string& folder, const LogContext& context);
 
   /// Writes every step; prints one every `interval` steps, the first one, and the last one that
   /// this launch is to reach, which after a signal it does not.
   void step(const StepRecord& record);
-  void evaluation(const Evaluation& evaluation);
+  void evaluation(const state::Evaluation& evaluation);
   /// Mean of the steps so far but the first, which makes the libraries ready.
   double mean_seconds() const;
   /// Of all steps of this launch, and of those that metrics.jsonl had before.
@@ -72,7 +72,7 @@ class RunLog {
   void withdraw_peak();
   bool cut_metrics();
 
-  Console& console_;
+  launch::Console& console_;
   LogContext context_;
   OpenFile metrics_;
   int64_t metrics_bytes_ = 0;  ///< of whole lines

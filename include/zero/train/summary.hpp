@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "zero/train/plan_report.hpp"
+#include "zero/advise/plan_report.hpp"
 #include "zero/train/trainer.hpp"
 
 namespace zero::train {
@@ -11,9 +11,9 @@ namespace zero::train {
 int64_t proportional_set_bytes();
 
 struct SummaryParts {
-  Session& session;
-  Engine& engine;
-  const PlanReport& plan;
+  launch::Session& session;
+  state::Engine& engine;
+  const advise::PlanReport& plan;
   const Outcome& outcome;
   std::string version;
   int64_t peak_pss_bytes = 0;  ///< of this rank

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "zero/launch/session.hpp"
 #include "zero/run/executor.hpp"
-#include "zero/train/session.hpp"
 
 namespace zero::train {
 
@@ -31,7 +31,7 @@ std::string trace_events(const RankTrace& trace);
 /// Writes the traces of all ranks to `path` on rank 0, on rank 0's clock. Ranks of one host share a
 /// clock; hosts are compared at the end of a few meetings of all ranks, so they agree as far as a
 /// meeting ends everywhere at once. Throws Error(kIo) on rank 0. Collective.
-void write_trace(const std::string& path, Session& session, const plan::Plan& plan,
+void write_trace(const std::string& path, launch::Session& session, const plan::Plan& plan,
                  std::span<const run::TracedBody> bodies);
 
 }  // namespace zero::train

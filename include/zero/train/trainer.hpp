@@ -8,11 +8,11 @@
 
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_sets.hpp"
+#include "zero/launch/requests.hpp"
+#include "zero/launch/time_limit.hpp"
+#include "zero/state/engine.hpp"
 #include "zero/train/batch_loader.hpp"
-#include "zero/train/engine.hpp"
 #include "zero/train/evaluator.hpp"
-#include "zero/train/requests.hpp"
-#include "zero/train/time_limit.hpp"
 
 namespace zero::train {
 
@@ -32,32 +32,32 @@ struct StepRecord {
 
 /// How a run ended.
 struct Outcome {
-  int64_t steps = 0;                     ///< attempts made by all launches
-  int64_t saved = 0;                     ///< the last step with a committed checkpoint; 0: none
-  std::string stopped_by = {};           ///< what cut it short: "SIGTERM", "run.walltime", "the
-                                         ///< job's end", "stop_now"; or ""
-  std::optional<Evaluation> evaluation;  ///< the last one
+  int64_t steps = 0;            ///< attempts made by all launches
+  int64_t saved = 0;            ///< the last step with a committed checkpoint; 0: none
+  std::string stopped_by = {};  ///< what cut it short: "SIGTERM", "run.walltime", "the
+                                ///< job's end", "stop_now"; or ""
+  std::optional<state::Evaluation> evaluation;  ///< the last one
 };
 
 /// The steps of a run. Plain numbers go out through the two functions, on every rank.
 class Trainer {
  public:
   struct Parts {
-    Session& session;
+    launch::Session& session;
     const RunConfig& config;
-    const Build& build;
+    const state::Build& build;
     const DataSets& data;
-    Engine& engine;
-    TimeLimit time_limit;
+    state::Engine& engine;
+    launch::TimeLimit time_limit;
     std::function<void(const StepRecord&)> on_step;
-    std::function<void(const Evaluation&)> on_evaluation;
-    DataCursor done = {};    ///< what the state in the engine has behind it
-    Requests requests = {};  ///< of rank 0
+    std::function<void(const state::Evaluation&)> on_evaluation;
+    DataCursor done = {};            ///< what the state in the engine has behind it
+    launch::Requests requests = {};  ///< of rank 0
     /// What is saved and how; Checkpointer's functions of these names. None: nothing is.
     struct Saves {
       std::function<void(const DataCursor& done)> save;
       std::function<int64_t(bool waits)> committed;
-      std::function<std::optional<Evaluation>(int64_t last_step)> load_best;
+      std::function<std::optional<state::Evaluation>(int64_t last_step)> load_best;
     };
     std::optional<Saves> saves = {};
   };
@@ -93,7 +93,7 @@ class Trainer {
   BatchLoader loader_;
   std::optional<StepRecord> pending_;  ///< its gradients wait for the next decision
   Clock::time_point begun_{};          ///< when that attempt did
-  std::optional<Evaluation> evaluation_;
+  std::optional<state::Evaluation> evaluation_;
   int64_t saved_;  ///< the last step that is known to be committed
   int64_t device_bytes_peak_ = -1;
 };

@@ -9,15 +9,15 @@
 #include "src/commands/calibrate/nodes.hpp"
 #include "src/commands/calibrate/step_probe.hpp"
 #include "src/commands/memory_rates.hpp"
+#include "zero/advise/memory_limit.hpp"
+#include "zero/advise/product_peak.hpp"
 #include "zero/base/format.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/kernels/tree_sum.hpp"
-#include "zero/train/engine.hpp"
-#include "zero/train/memory_limit.hpp"
-#include "zero/train/product_peak.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::commands {
 namespace {
@@ -99,13 +99,13 @@ class Collective {
 
 }  // namespace
 
-Measurements::Measurements(train::Session& session, model::Probe probe)
+Measurements::Measurements(launch::Session& session, model::Probe probe)
     : session_(session), probe_(std::move(probe)) {
   figures_.host = session.host();
   figures_.ranks = session.ranks();
   figures_.threads = session.threads();
   const int sharers = session.shares_devices() ? session.node_ranks() : 1;
-  const train::MemoryLimit limit = train::rank_limit({}, session.node_ranks(), sharers);
+  const advise::MemoryLimit limit = advise::rank_limit({}, session.node_ranks(), sharers);
   figures_.device_bytes = session.peers().smallest(limit.bytes);
   if (drives_devices()) {
     figures_.host_bytes = session.peers().smallest(limit.host_bytes * session.node_ranks());
@@ -144,7 +144,7 @@ double Measurements::measure(const Row& row, const std::function<double()>& rate
 
 double Measurements::product_rate(const char* what, Dtype dtype) {
   return measure({what, "GFLOP/s", kGiga},
-                 [&] { return train::measure_product_peak(session_.threads(), dtype); });
+                 [&] { return advise::measure_product_peak(session_.threads(), dtype); });
 }
 
 void Measurements::products() {
@@ -154,8 +154,8 @@ void Measurements::products() {
 }
 
 double Measurements::step_share(const char* what, Dtype dtype) {
-  if (train::product_flops(figures_, dtype) == 0) return 0;
-  const plan::Machine machine = train::machine_of(figures_, dtype, figures_.host);
+  if (advise::product_flops(figures_, dtype) == 0) return 0;
+  const plan::Machine machine = advise::machine_of(figures_, dtype, figures_.host);
   return measure({what, "% of these rates", 100, 3},
                  [&] { return measure_step_share(probe_, machine, session_.threads(), dtype); });
 }
@@ -209,7 +209,7 @@ void Measurements::collectives() {
     add_row({"collectives", "", 0}, "not measured: one rank; mpirun -n 2 zeroapp calibrate does");
     return;
   }
-  Collective collective(std::move(train::make_communicators(session_).front()));
+  Collective collective(std::move(state::make_communicators(session_).front()));
   figures_.all_gather = measure({"all_gather, sent by a rank", "GB/s", kGiga, 15},
                                 [&] { return collective.gather_rate(); });
   figures_.reduce_scatter = measure({"reduce_scatter, likewise", "GB/s", kGiga, 15},

@@ -3,11 +3,11 @@
 #include <functional>
 #include <string>
 
+#include "zero/advise/machine_file.hpp"
 #include "zero/base/dtype.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/launch/session.hpp"
 #include "zero/model/family.hpp"
-#include "zero/train/machine_file.hpp"
-#include "zero/train/session.hpp"
 
 namespace zero::commands {
 
@@ -16,7 +16,7 @@ namespace zero::commands {
 class Measurements {
  public:
   /// `probe` is what steps() times.
-  Measurements(train::Session& session, model::Probe probe);
+  Measurements(launch::Session& session, model::Probe probe);
 
   void products();
   /// Of the device, and where that is not the host of its memory too.
@@ -28,7 +28,7 @@ class Measurements {
   /// Over a file of this rank in `folder`.
   void disk(const std::string& folder);
 
-  const train::MachineFigures& figures() const { return figures_; }
+  const advise::MachineFigures& figures() const { return figures_; }
   /// A line for each figure: what, its median, unit, how many repetitions, least and most.
   const std::string& table() const { return table_; }
 
@@ -51,9 +51,9 @@ class Measurements {
   double copy_rate(const char* what, Place from, Place to);
   void add_row(const Row& row, const std::string& words);
 
-  train::Session& session_;
+  launch::Session& session_;
   model::Probe probe_;
-  train::MachineFigures figures_;
+  advise::MachineFigures figures_;
   std::string table_;
 };
 

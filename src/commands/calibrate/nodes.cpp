@@ -29,7 +29,7 @@ NodePlace place_of(const std::vector<std::string>& hosts, int rank) {
   return mine;
 }
 
-std::unique_ptr<comm::Communicator> make_part(const train::Session& session, int part) {
+std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part) {
   if (!drives_devices()) return comm::make_mpi({.part = part});
   if (session.shares_devices() || !comm::has_nccl()) {
     return comm::make_host_staged(comm::make_mpi({.part = part}), {});

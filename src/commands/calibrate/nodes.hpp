@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/comm/communicator.hpp"
-#include "zero/train/session.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::commands {
 
@@ -22,6 +22,6 @@ NodePlace place_of(const std::vector<std::string>& hosts, int rank);
 
 /// One communicator of the ranks that name the same group, which are equally many in every group,
 /// by what a run over several nodes would have. Collective over all ranks.
-std::unique_ptr<comm::Communicator> make_part(const train::Session& session, int part);
+std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part);
 
 }  // namespace zero::commands

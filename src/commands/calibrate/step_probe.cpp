@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/graph/differentiate.hpp"
-#include "zero/train/timed_steps.hpp"
+#include "zero/state/timed_steps.hpp"
 
 namespace zero::commands {
 namespace {
@@ -29,7 +29,7 @@ double measure_step_share(const model::Probe& probe, const plan::Machine& machin
   const std::unique_ptr<comm::Communicator> comm = comm::make_self();
   run::LaneComms lanes{};
   for (const plan::Lane lane : plan::kCollectiveLanes) lanes[size_t(lane)] = comm.get();
-  train::TimedSteps training(plan, 0, lanes);
+  state::TimedSteps training(plan, 0, lanes);
   training.step();  // the first one makes libraries ready for its shapes
   std::vector<double> seconds;
   for (int step = 0; step < kSteps; ++step) seconds.push_back(training.step());

@@ -2,10 +2,10 @@
 #include <string_view>
 
 #include "src/commands/doctor/probes.hpp"
+#include "zero/advise/product_peak.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/train/banner.hpp"
-#include "zero/train/product_peak.hpp"
 
 namespace zero::commands {
 namespace {
@@ -41,10 +41,10 @@ Finding peak_finding(const char* subject, double flops, int threads) {
 
 }  // namespace
 
-Findings arithmetic_findings(const train::Session& session) {
+Findings arithmetic_findings(const launch::Session& session) {
   const int threads = session.threads();
-  const double fp32 = train::measure_product_peak(threads, Dtype::f32);
-  const double bf16 = train::measure_product_peak(threads, Dtype::bf16);
+  const double fp32 = advise::measure_product_peak(threads, Dtype::f32);
+  const double bf16 = advise::measure_product_peak(threads, Dtype::bf16);
   Findings findings = {{.subject = "Kokkos", .found = kokkos_words(threads)},
                        products_finding(),
                        peak_finding("peak fp32", fp32, threads),

@@ -114,7 +114,7 @@ Findings openmp_findings(const Variable& variable) {
       {"GOMP_SPINCOUNT",
        {""},
        "threads that spin take cores from other lanes and ranks",
-       train::kBriefSpin},
+       launch::kBriefSpin},
       {"DNNL_MAX_CPU_ISA", {""}, "products may then not use all that the processor can do"},
       {"ONEDNN_MAX_CPU_ISA", {""}, "products may then not use all that the processor can do"},
   };
@@ -134,8 +134,8 @@ Findings openmp_findings(const Variable& variable) {
                             : "OMP_NUM_THREADS is not set: threads follow the cores"}};
 }
 
-Findings core_findings(const train::Session& session) {
-  const int allowed = train::allowed_cores().count();
+Findings core_findings(const launch::Session& session) {
+  const int allowed = launch::allowed_cores().count();
   const int online = int(sysconf(_SC_NPROCESSORS_ONLN));
   Findings findings = {{.subject = "processor", .found = train::processor_text()},
                        binding_finding({.online = online,

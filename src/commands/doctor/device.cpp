@@ -1,8 +1,8 @@
 #include "src/commands/doctor/probes.hpp"
+#include "zero/advise/memory_limit.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
@@ -57,7 +57,7 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
   return name;
 }
 
-Findings device_findings(const train::Session& session) {
+Findings device_findings(const launch::Session& session) {
   if (!drives_devices()) return {};
   return {device_finding(usable_devices(), device_trouble(), session.node_ranks())};
 }

@@ -11,16 +11,14 @@
 #include <vector>
 
 #include "src/commands/doctor/probes.hpp"
+#include "zero/advise/memory_limit.hpp"
 #include "zero/base/format.hpp"
 #include "zero/io/aio/engine.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/open_file.hpp"
-#include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
-
-using bytes_text;
 
 constexpr int64_t kProbeBytes = int64_t(16) << 20;
 
@@ -111,7 +109,7 @@ Finding scratch_finding(const std::string& folder) {
   return finding;
 }
 
-Findings disk_findings(const train::Session& session, const std::string& scratch) {
+Findings disk_findings(const launch::Session& session, const std::string& scratch) {
   std::string why_not;
   aio::make_uring_engine({}, why_not);
   Findings findings = {ring_finding(set_up_ring(), why_not), hdf5_finding()};

@@ -6,14 +6,12 @@
 
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/memory_rates.hpp"
+#include "zero/advise/memory_limit.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
-#include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
-
-using bytes_text;
 
 constexpr int64_t kMiB = int64_t(1) << 20;
 constexpr double kSeconds = 0.6;  // of the triad
@@ -32,9 +30,9 @@ std::string chosen(const std::string& choices) {
   return choices.substr(begin + 1, end - begin - 1);
 }
 
-Finding limit_finding(const train::Session& session) {
+Finding limit_finding(const launch::Session& session) {
   const int64_t whole = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  const train::MemoryLimit limit = train::host_limit({}, session.node_ranks());
+  const advise::MemoryLimit limit = advise::host_limit({}, session.node_ranks());
   Finding finding{.subject = "memory",
                   .found = text(bytes_text(double(whole)), " in the node, a rank may take ",
                                 // Whole GiB, since free bytes differ by moments and ranks.
@@ -88,7 +86,7 @@ Finding huge_page_finding(const HugePages& pages) {
   return finding;
 }
 
-Findings memory_findings(const train::Session& session) {
+Findings memory_findings(const launch::Session& session) {
   Findings findings = {limit_finding(session), locked_finding()};
   try {
     MemoryRates rates(session.threads());

@@ -33,8 +33,8 @@ Finding thread_finding() {
           .stops = Exit::kUsage};
 }
 
-Finding launch_finding(const train::Session& session) {
-  const train::Launch launch = train::current_launch();
+Finding launch_finding(const launch::Session& session) {
+  const launch::Launch launch = launch::current_launch();
   const std::string ranks = counted(session.ranks(), "rank");
   if (launch.tasks > session.ranks()) {
     return {.subject = "launcher",
@@ -77,7 +77,7 @@ Finding kill_delay_finding(const Variable& variable) {
   return finding;
 }
 
-Findings mpi_findings(train::Session& session) {
+Findings mpi_findings(launch::Session& session) {
   return {library_finding(), thread_finding(), launch_finding(session),
           kill_delay_finding([](const char* name) { return std::getenv(name); })};
 }

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "src/commands/doctor/probes.hpp"
+#include "zero/advise/memory_limit.hpp"
 #include "zero/base/format.hpp"
 #include "zero/io/aio/engine.hpp"
-#include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {

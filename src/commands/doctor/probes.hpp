@@ -10,7 +10,7 @@
 #include "src/commands/doctor/finding.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
-#include "zero/train/session.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::commands {
 
@@ -18,12 +18,12 @@ namespace zero::commands {
 using Variable = std::function<const char*(const char*)>;
 
 // mpi.cpp
-Findings mpi_findings(train::Session& session);
+Findings mpi_findings(launch::Session& session);
 /// How long Open MPI's mpirun waits between asking ranks to end and killing them.
 Finding kill_delay_finding(const Variable& variable);
 
 // cores.cpp
-Findings core_findings(const train::Session& session);
+Findings core_findings(const launch::Session& session);
 struct Binding {
   int online;      ///< cores of the node
   int allowed;     ///< cores that this rank may use
@@ -36,7 +36,7 @@ Findings openmp_findings(const Variable& variable);
 
 // device.cpp
 /// None on a build that computes on the host.
-Findings device_findings(const train::Session& session);
+Findings device_findings(const launch::Session& session);
 /// `devices` are those that a rank may use, and `trouble` says why there are none.
 Finding device_finding(const std::vector<DeviceInfo>& devices, const std::string& trouble,
                        int node_ranks);
@@ -49,10 +49,10 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
 
 // arithmetic.cpp
 /// Computes where training would.
-Findings arithmetic_findings(const train::Session& session);
+Findings arithmetic_findings(const launch::Session& session);
 
 // memory.cpp
-Findings memory_findings(const train::Session& session);
+Findings memory_findings(const launch::Session& session);
 struct HugePages {
   std::string enabled;  ///< /sys/kernel/mm/transparent_hugepage/enabled: "always [madvise] never"
   std::string defrag;
@@ -62,12 +62,12 @@ struct HugePages {
 Finding huge_page_finding(const HugePages& pages);
 
 // sharing.cpp
-Findings sharing_findings(const train::Session& session);
+Findings sharing_findings(const launch::Session& session);
 /// A file system in memory at /dev/shm with these bytes free; -1: there is none.
 Finding shared_memory_finding(int64_t free_bytes, int node_ranks);
 
 // disk.cpp
-Findings disk_findings(const train::Session& session, const std::string& scratch);
+Findings disk_findings(const launch::Session& session, const std::string& scratch);
 /// What the system call that sets up a ring answered: 0, or its errno; and why the program would
 /// not use one, "" if it would.
 Finding ring_finding(int error, const std::string& why_not);

@@ -1,14 +1,12 @@
 #include <sys/statvfs.h>
 
 #include "src/commands/doctor/probes.hpp"
+#include "zero/advise/memory_limit.hpp"
 #include "zero/base/format.hpp"
 #include "zero/comm/shm.hpp"
-#include "zero/train/memory_limit.hpp"
 
 namespace zero::commands {
 namespace {
-
-using bytes_text;
 
 constexpr int64_t kMiB = int64_t(1) << 20;
 /// What Open MPI keeps there for each rank (btl_vader_segment_size), with something to spare.
@@ -38,7 +36,7 @@ Finding memory_file_finding() {
 }
 
 Finding peer_copy_finding() {
-  if (train::may_read_processes()) {
+  if (launch::may_read_processes()) {
     return {.subject = "peer copies",
             .found =
                 "process_vm_readv works: Open MPI copies once "
@@ -69,7 +67,7 @@ Finding shared_memory_finding(int64_t free_bytes, int node_ranks) {
   return finding;
 }
 
-Findings sharing_findings(const train::Session& session) {
+Findings sharing_findings(const launch::Session& session) {
   return {shared_memory_finding(free_shared_bytes(), session.node_ranks()), memory_file_finding(),
           peer_copy_finding()};
 }

@@ -5,15 +5,15 @@
 
 #include "src/commands/train/run.hpp"
 #include "src/commands/version.hpp"
+#include "zero/advise/product_peak.hpp"
+#include "zero/launch/launches.hpp"
+#include "zero/launch/stop_signal.hpp"
+#include "zero/models/model_export.hpp"
+#include "zero/models/sampler.hpp"
+#include "zero/state/lane_report.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/disk_report.hpp"
-#include "zero/train/lane_report.hpp"
-#include "zero/train/launches.hpp"
-#include "zero/train/model_export.hpp"
-#include "zero/train/product_peak.hpp"
 #include "zero/train/region_table.hpp"
-#include "zero/train/sampler.hpp"
-#include "zero/train/stop_signal.hpp"
 #include "zero/train/summary.hpp"
 #include "zero/train/trace.hpp"
 
@@ -35,15 +35,15 @@ train::LogContext Run::log_context(double peak_flops) const {
 void Run::introduce() {
   say(train::banner(version(), session_, build_, engine_->backend()));
   say(rates_text_);
-  if (session_.is_first() && config_.run.walltime == 0) job_end_ = train::job_end(std::getenv);
+  if (session_.is_first() && config_.run.walltime == 0) job_end_ = launch::job_end(std::getenv);
   say(limit_text());
   say(largest_);
   say(homes_);
   say(samples_text_);
-  say(train::memory_table(plan_));
+  say(advise::memory_table(plan_));
   const double own = [&] {
-    const train::Lookout::Busy measuring(session_.lookout());
-    return train::measure_product_peak(session_.threads(), build_.plan.request.compute);
+    const launch::Lookout::Busy measuring(session_.lookout());
+    return advise::measure_product_peak(session_.threads(), build_.plan.request.compute);
   }();
   const double peak = session_.peers().sum(own);
   if (peak > 0) say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
@@ -59,8 +59,8 @@ void Run::tell_of_disk(double compute_seconds) {
   for (double* rate : {&outlook_.rates.read, &outlook_.rates.write}) {
     *rate = double(session_.peers().smallest(int64_t(*rate)));
   }
-  say(train::outlook_text(outlook_));
-  const std::string warning = train::outlook_warning(outlook_, compute_seconds);
+  say(advise::outlook_text(outlook_));
+  const std::string warning = advise::outlook_warning(outlook_, compute_seconds);
   if (!warning.empty() && session_.is_first()) {
     std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
   }
@@ -78,20 +78,20 @@ std::string Run::limit_text() const {
 }
 
 /// The ranks vote on it, so that one may know for all.
-train::TimeLimit Run::time_limit() const {
+launch::TimeLimit Run::time_limit() const {
   if (job_end_) return {job_end_->seconds, job_end_->asked};
   return {double(config_.run.walltime), start_};
 }
 
 void Run::train_steps() {
-  enter(train::Stage::steps);
+  enter(launch::Stage::steps);
   start_seconds_ = std::chrono::duration<double>(Clock::now() - start_).count();
   const auto on_step = [this](const train::StepRecord& record) {
     if (log_) log_->step(record);
     // The second step has touched all that a step touches.
     if (record.report.step == done() + 2) peak_pss_ = train::proportional_set_bytes();
   };
-  const auto on_evaluation = [this](const train::Evaluation& evaluation) {
+  const auto on_evaluation = [this](const state::Evaluation& evaluation) {
     evaluation_seconds_ += evaluation.seconds;
     if (log_) log_->evaluation(evaluation);
     if (checkpointer_) checkpointer_->note(evaluation);
@@ -134,7 +134,7 @@ std::optional<train::Trainer::Parts::Saves> Run::saves() {
 }
 
 void Run::report() {
-  enter(train::Stage::report);
+  enter(launch::Stage::report);
   const std::string summary =
       train::summary_json({.session = session_,
                            .engine = *engine_,
@@ -149,7 +149,7 @@ void Run::report() {
                            .done = done(),
                            .hashes_state = config_.run.state_hash});
   if (folder_) write_file("summary.json", summary);
-  say(train::lane_table(engine_->lanes()));
+  say(state::lane_table(engine_->lanes()));
   say(train::disk_text(train::disk_report(session_.peers(), *engine_, plan_.forecast),
                        log_ ? log_->seconds() : 0));
   if (config_.evaluation.show_samples > 0 && outcome_.stopped_by.empty()) write_samples();
@@ -167,7 +167,7 @@ std::string Run::ending() const {
   const std::string place = text(outcome_.steps, " of ", config_.run.steps);
   if (!outcome_.stopped_by.empty()) {
     const bool may_be_typed =
-        outcome_.stopped_by == "SIGTERM" && train::current_launch().turns_interrupts;
+        outcome_.stopped_by == "SIGTERM" && launch::current_launch().turns_interrupts;
     return text(
         "stopped by ", outcome_.stopped_by,
         may_be_typed ? " (or Ctrl-C, which mpirun turns into it)" : "",
@@ -187,12 +187,12 @@ void Run::require_saved() {
 }
 
 void Run::tell_launch() const {
-  if (train::end_launch(folder_->path(), ending())) return;
+  if (launch::end_launch(folder_->path(), ending())) return;
   std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
 }
 
 void Run::end() {
-  enter(train::Stage::end);
+  enter(launch::Stage::end);
   if (folder_) tell_launch();
   say(text(ending(), "; ", config_.run.output, "/summary.json\n"));
   say(how_to_go_on());
@@ -213,9 +213,9 @@ std::string Run::how_to_go_on() const {
 
 /// All is as it was, or as a checkpoint has it: neither a summary nor a save would say more.
 bool Run::is_stopped() {
-  const int64_t signal = session_.peers().largest(train::StopSignal::received());
+  const int64_t signal = session_.peers().largest(launch::StopSignal::received());
   if (signal == 0) return false;
-  outcome_.stopped_by = train::StopSignal::name_of(int(signal));
+  outcome_.stopped_by = launch::StopSignal::name_of(int(signal));
   outcome_.steps = outcome_.saved = done();
   if (folder_) tell_launch();
   say(ending() + "\nto go on: the same command\n");
@@ -224,7 +224,7 @@ bool Run::is_stopped() {
 
 Exit Run::exit_status() const {
   const std::string& reason = outcome_.stopped_by;
-  const bool by_user = reason == "SIGINT" || reason == name_of(train::Request::stop);
+  const bool by_user = reason == "SIGINT" || reason == name_of(launch::Request::stop);
   const bool unfinished = !reason.empty() && !by_user;
   if (unfinished && outcome_.steps == done()) return Exit::kRequeue;
   const bool saved = outcome_.saved > 0 && outcome_.saved == outcome_.steps;
@@ -234,9 +234,9 @@ Exit Run::exit_status() const {
 }
 
 void Run::write_samples() {
-  const train::Lookout::Busy sampling(session_.lookout());
-  const std::string samples = train::sample_text(engine_->view(), session_.peers(), build_.model,
-                                                 *sample_tokenizer_, sample_options());
+  const launch::Lookout::Busy sampling(session_.lookout());
+  const std::string samples = models::sample_text(engine_->view(), session_.peers(), build_.model,
+                                                  *sample_tokenizer_, sample_options());
   if (folder_) write_file("sample.txt", samples + "\n");
 }
 
@@ -252,14 +252,14 @@ void Run::export_model() {
     }
     return;
   }
-  train::export_model(engine_->view(), session_.peers(), folder,
-                      train::describe_model(config_, build_, data_));
+  models::export_model(engine_->view(), session_.peers(), folder,
+                       models::describe_model(config_, build_, data_));
   say(text("model in ", folder, "; try: ", line_.program, " generate ", config_.run.output,
            " --prompt \"In the beginning\"\n"));
 }
 
 void Run::write_file(const std::string& name, const std::string& content) const {
-  train::write_file(folder_->path() + "/" + name, content);
+  launch::write_file(folder_->path() + "/" + name, content);
 }
 
 }  // namespace zero::commands

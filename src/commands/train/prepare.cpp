@@ -5,6 +5,8 @@
 #include "src/commands/plan.hpp"
 #include "src/commands/train/run.hpp"
 #include "src/commands/version.hpp"
+#include "zero/advise/cheapest_change.hpp"
+#include "zero/advise/placement.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
 #include "zero/base/path.hpp"
@@ -12,13 +14,11 @@
 #include "zero/config/steps.hpp"
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
-#include "zero/train/agreement.hpp"
+#include "zero/launch/agreement.hpp"
+#include "zero/launch/launches.hpp"
+#include "zero/models/model_export.hpp"
+#include "zero/models/sampler.hpp"
 #include "zero/train/batch_loader.hpp"
-#include "zero/train/cheapest_change.hpp"
-#include "zero/train/launches.hpp"
-#include "zero/train/model_export.hpp"
-#include "zero/train/placement.hpp"
-#include "zero/train/sampler.hpp"
 #include "zero/train/trace.hpp"
 
 namespace zero::commands {
@@ -29,7 +29,7 @@ void warn(const std::string& words) {
 }
 
 /// Nobody has measured a machine that a run finds itself on.
-train::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
+state::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
   return {.read = machine.disk_read_bandwidth / node_ranks,
           .write = machine.disk_write_bandwidth / node_ranks,
           .slack = 10,
@@ -39,13 +39,13 @@ train::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
 }  // namespace
 
 void Run::compile_plan() {
-  enter(train::Stage::plan);
-  const train::Team team{
+  enter(launch::Stage::plan);
+  const state::Team team{
       .ranks = session_.ranks(), .threads = session_.threads(), .gpus = drives_devices()};
   const int64_t nodes_most = session_.peers().largest(session_.node_ranks());
-  train::MemoryLimit limit =
-      train::rank_limit(config_, int(nodes_most), session_.shares_devices() ? int(nodes_most) : 1);
-  session_.together([&] { limit.disk = train::disk_room(config_, int(nodes_most)); });
+  advise::MemoryLimit limit =
+      advise::rank_limit(config_, int(nodes_most), session_.shares_devices() ? int(nodes_most) : 1);
+  session_.together([&] { limit.disk = advise::disk_room(config_, int(nodes_most)); });
   // What is free differs by moments and nodes; the least counts for all.
   for (int64_t* room : {&limit.bytes, &limit.host_bytes, &limit.process_bytes,
                         &limit.disk.optimizer, &limit.disk.parameters, &limit.disk.both}) {
@@ -57,13 +57,13 @@ void Run::compile_plan() {
   machine.node_ranks = nodes_most;
   session_.together([&] {
     input_.locate([&] {
-      train::resolve_largest(config_, team, limit);
+      advise::resolve_largest(config_, team, limit);
       asked = config_;
       place(team, limit, machine);
     });
-    disk_ = train::disk_settings(config_);
-    plan_ = train::report_plan(build_, machine, limit);
-    outlook_ = {.places = train::disk_places(disk_, build_.disk_bytes(), session_.node_ranks()),
+    disk_ = state::disk_settings(config_);
+    plan_ = advise::report_plan(build_, machine, limit);
+    outlook_ = {.places = advise::disk_places(disk_, build_.disk_bytes(), session_.node_ranks()),
                 .rates = expected_rates(machine, session_.node_ranks()),
                 .step = plan_.forecast.disk[plan::kStep]};
   });
@@ -72,51 +72,52 @@ void Run::compile_plan() {
   }
   largest_ = largest_text(input_.config, build_.batch.micro, limit);
   session_.together([&] { refuse_unless_fits(plan_, asked, team, {.most = team.ranks}); });
-  train::require_same(session_, "the plan", text(build_.plan.hash()));
+  launch::require_same(session_, "the plan", text(build_.plan.hash()));
   if (!drives_devices()) return;
   // Where one rank lacks a library, its arithmetic and its masks would be others.
   const std::string attention = kernels::attention_library();
-  train::require_same(session_, "the library of attention", attention.empty() ? "none" : attention);
+  launch::require_same(session_, "the library of attention",
+                       attention.empty() ? "none" : attention);
 }
 
 /// All ranks must choose alike: by one file, or by the profile of the first rank's device.
 plan::Machine Run::machine() {
   if (config_.run.machine.empty()) {
     const std::string profile = plan::profile_of(session_.peers().share(device_text())[0]);
-    return plan::machine_profile(profile, train::compute_dtype(config_));
+    return plan::machine_profile(profile, state::compute_dtype(config_));
   }
   MachineRates rates;
   session_.together(
       [&] { input_.locate([&] { rates = rates_of_key(config_, session_.ranks()); }); });
-  train::require_same(session_, text("run.machine: ", config_.run.machine), rates.file);
+  launch::require_same(session_, text("run.machine: ", config_.run.machine), rates.file);
   if (session_.is_first() && !rates.warning.empty()) warn(rates.warning);
   rates_text_ = text("rates       of ", rates.machine.name, ", by which the plan is chosen\n");
   return rates.machine;
 }
 
-void Run::place(const train::Team& team, const train::MemoryLimit& limit,
+void Run::place(const state::Team& team, const advise::MemoryLimit& limit,
                 const plan::Machine& machine) {
-  train::Placement placement = train::choose_placement(config_, team, limit, machine);
-  homes_ = train::placement_text(config_, placement);
-  train::note_placement(placement, input_);
+  advise::Placement placement = advise::choose_placement(config_, team, limit, machine);
+  homes_ = advise::placement_text(config_, placement);
+  advise::note_placement(placement, input_);
   config_ = placement.config;
   build_ = std::move(placement.build);
 }
 
 void Run::open_data_sets() {
-  enter(train::Stage::data);
-  watch_.emplace(train::data_files(config_));
-  session_.together([&] { data_ = train::open_data(config_); });
+  enter(launch::Stage::data);
+  watch_.emplace(state::data_files(config_));
+  session_.together([&] { data_ = state::open_data(config_); });
   resolve_length();
   session_.together([&] {
     // It reads everything, which ranks of one node would find to be the same.
     if (session_.leads_node()) fingerprint_ = text(data_.fingerprint());
   });
-  train::require_same(session_, "the data", fingerprint_);
+  launch::require_same(session_, "the data", fingerprint_);
   if (config_.evaluation.show_samples > 0) prepare_samples();
 }
 
-train::SampleOptions Run::sample_options() const {
+models::SampleOptions Run::sample_options() const {
   return {.samples = config_.evaluation.show_samples,
           .seed = uint64_t(config_.run.seed),
           .threads = session_.threads()};
@@ -125,11 +126,11 @@ train::SampleOptions Run::sample_options() const {
 void Run::prepare_samples() {
   session_.together([&] {
     input_.locate(
-        [&] { sample_tokenizer_ = train::open_sample_tokenizer(config_, data_, build_.model); });
+        [&] { sample_tokenizer_ = models::open_sample_tokenizer(config_, data_, build_.model); });
     if (!session_.is_first()) return;
     const int64_t bytes =
-        train::sample_bytes(build_.model, config_.data.sequence_length, sample_options());
-    train::require_room_for_samples(build_, bytes, limit_);
+        models::sample_bytes(build_.model, config_.data.sequence_length, sample_options());
+    advise::require_room_for_samples(build_, bytes, limit_);
     samples_text_ = text("samples     ", counted(config_.evaluation.show_samples, "text"),
                          " after the last step, for which the first rank takes ",
                          bytes_text(double(bytes)), " more\n");
@@ -142,28 +143,28 @@ void Run::resolve_length() {
   session_.together([&] {
     input_.locate([&] {
       warning = resolve_steps(config_, data_.train->samples(), build_.batch.train, cursor_);
-      rates_ = train::learning_rates(config_);
+      rates_ = state::learning_rates(config_);
     });
   });
   if (session_.is_first() && !warning.empty()) warn(warning);
   // From here on a key says what it has come to. Homes may be others for the next launch.
-  input_.config = train::with_asked_homes(config_, input_.config);
+  input_.config = advise::with_asked_homes(config_, input_.config);
 }
 
 void Run::open_folder() {
-  enter(train::Stage::folder);
+  enter(launch::Stage::folder);
   session_.together([&] {
     if (!session_.is_first()) return;
     folder_.emplace(config_.run.output);
     if (begins_anew()) folder_->make_way(true);
   });
-  if (!train::is_saved(config_)) return;
+  if (!state::is_saved(config_)) return;
   fingerprint_ = session_.peers().share(fingerprint_)[0];
   checkpointer_.emplace(session_, config_, build_.plan, facts());
 }
 
 bool Run::begins_anew() const {
-  return !train::is_saved(config_) || config_.checkpoint.resume == Resume::never;
+  return !state::is_saved(config_) || config_.checkpoint.resume == Resume::never;
 }
 
 void Run::find_start() {
@@ -177,7 +178,7 @@ void Run::find_start() {
 
 void Run::count_from_start() {
   session_.together(
-      [&] { cursor_ = train::cursor_of(start_from_->manifest, start_from_->folder()); });
+      [&] { cursor_ = save::cursor_of(start_from_->manifest, start_from_->folder()); });
   // Of batches of other sizes epochs had other numbers of steps.
   other_batches_ |= !is_of_this_batch(cursor_);
   if (!other_batches_) return;
@@ -189,12 +190,12 @@ bool Run::is_of_this_batch(const DataCursor& done) const {
   return done == cursor_before(done.steps + 1, {}, build_.batch.train);
 }
 
-train::Facts Run::facts() const {
-  return train::launch_facts(
+save::Facts Run::facts() const {
+  return save::launch_facts(
       {.config = config_,
        .build = build_,
        .configuration = effective_toml(input_),
-       .description = train::description_json(train::describe_model(config_, build_, data_)),
+       .description = models::description_json(models::describe_model(config_, build_, data_)),
        .data = fingerprint_,
        .program = version(),
        .threads = session_.threads()});
@@ -203,9 +204,9 @@ train::Facts Run::facts() const {
 /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
 void Run::open_initial_weights() {
   if (start_from_ || config_.model.init_from.empty()) return;
-  initial_ = train::open_model(session_, *line_.catalogue, config_.model.init_from);
+  initial_ = models::open_model(session_, *line_.catalogue, config_.model.init_from);
   session_.together([&] {
-    train::require_same_model(*initial_, build_.model);
+    models::require_same_model(*initial_, build_.model);
     const std::string& there = initial_->description().tokenizer;
     const bool other = (there == "bytes") != (config_.data.tokenizer == "bytes");
     if (there.empty() || !other) return;
@@ -246,12 +247,12 @@ bool Run::is_finished() {
   const bool stops = config_.run.stop_at > 0 && config_.run.stop_at < config_.run.steps;
   say(text(start_from_->folder(), ": step ", done(), " of ", config_.run.steps, " is reached: ",
            stops ? "go on with run.stop_at=0" : text("train further with run.steps=", 2 * done()),
-           ", or begin anew with ", train::to_begin_anew(config_), "\n"));
+           ", or begin anew with ", save::to_begin_anew(config_), "\n"));
   return true;
 }
 
 void Run::begin() {
-  enter(train::Stage::memory);
+  enter(launch::Stage::memory);
   begin_launch();
   if (!start_from_) introduce_start();
   make_engine();
@@ -276,7 +277,7 @@ void Run::begin_launch() {
   session_.record_failures_in(config_.run.output);
   session_.together([&] {
     if (!folder_) return;
-    requests_ = train::Requests(folder_->path());
+    requests_ = launch::Requests(folder_->path());
     for (const std::string& name : requests_.forget()) {
       say(text(name, " was for an earlier launch and is removed\n"));
     }
@@ -287,12 +288,12 @@ void Run::begin_launch() {
 void Run::record_launch() {
   std::vector<std::string> command = {"zeroapp", line_.input};
   command.insert(command.end(), line_.overrides.begin(), line_.overrides.end());
-  train::begin_launch(folder_->path(), {.host = session_.host(),
-                                        .ranks = session_.ranks(),
-                                        .threads = session_.threads(),
-                                        .version = version(),
-                                        .command = command,
-                                        .resumed_from = done()});
+  launch::begin_launch(folder_->path(), {.host = session_.host(),
+                                         .ranks = session_.ranks(),
+                                         .threads = session_.threads(),
+                                         .version = version(),
+                                         .command = command,
+                                         .resumed_from = done()});
 }
 
 void Run::load_start() {
@@ -337,7 +338,7 @@ void Run::take_older_start(const std::string& why) {
   find_start();
   session_.together([&] {
     if (!folder_) return;
-    if (!train::end_launch(folder_->path(), why)) warn("launches.jsonl could not be written");
+    if (!launch::end_launch(folder_->path(), why)) warn("launches.jsonl could not be written");
     record_launch();
   });
   make_engine();
@@ -350,8 +351,8 @@ void Run::make_engine() {
   const double patience = std::max(least, 20 * plan_.forecast.step_seconds);
   const double seconds = config_.run.watchdog ? double(config_.run.watchdog) : patience;
   engine_.emplace(
-      session_, build_, train::rules_of(config_, rates_),
-      train::Engine::Options{.seed = uint64_t(config_.run.seed),
+      session_, build_, state::rules_of(config_, rates_),
+      state::Engine::Options{.seed = uint64_t(config_.run.seed),
                              .watchdog_seconds = seconds,
                              .disk = disk_,
                              .disk_rates = outlook_.rates,
@@ -364,7 +365,7 @@ void Run::load_initial_weights() {
   const int64_t disk_bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
   const int64_t weights = model::parameter_count(build_.model) * int64_t(sizeof(float));
   engine_->together_at_disk("the weights that it begins with", disk_bytes + weights,
-                            [&] { train::begin_with_weights(*initial_, engine_->view()); });
+                            [&] { models::begin_with_weights(*initial_, engine_->view()); });
   initial_.reset();
 }
 

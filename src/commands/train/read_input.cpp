@@ -6,10 +6,10 @@
 
 #include "src/commands/train/run.hpp"
 #include "src/commands/version.hpp"
+#include "zero/advise/homes.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/device/device.hpp"
-#include "zero/train/agreement.hpp"
-#include "zero/train/homes.hpp"
+#include "zero/launch/agreement.hpp"
 
 namespace zero::commands {
 namespace {
@@ -36,7 +36,7 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
 }  // namespace
 
 void Run::read_input() {
-  enter(train::Stage::input);
+  enter(launch::Stage::input);
   session_.together([&] {
     input_ = read_config_file(line_.catalogue->models, line_.input, line_.overrides);
     const int64_t patience = input_.config.run.watchdog;  // of the wait behind this work too
@@ -45,14 +45,14 @@ void Run::read_input() {
   if (session_.is_first()) {
     std::vector<std::string> warnings = input_.warnings;
     if (!drives_devices()) std::ranges::copy(idle_keys_of_devices(input_), back_inserter(warnings));
-    const std::string unpinned = train::vain_pin_memory(input_, drives_devices());
+    const std::string unpinned = advise::vain_pin_memory(input_, drives_devices());
     if (!unpinned.empty()) warnings.push_back(unpinned);
     for (const std::string& words : warnings) {
       std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
     }
   }
-  train::require_same(session_, "the program", version());
-  train::require_same_settings(session_, effective_toml(input_));
+  launch::require_same(session_, "the program", version());
+  launch::require_same_settings(session_, effective_toml(input_));
   config_ = input_.config;
   session_.start_threads(config_.run.threads, config_.run.share_device);
 }

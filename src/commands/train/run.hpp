@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "src/commands/command_line.hpp"
+#include "zero/advise/disk_outlook.hpp"
+#include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/train/checkpointer.hpp"
-#include "zero/train/console.hpp"
+#include "zero/launch/console.hpp"
+#include "zero/launch/job_end.hpp"
+#include "zero/models/sampler.hpp"
+#include "zero/models/stored_model.hpp"
+#include "zero/save/checkpointer.hpp"
 #include "zero/train/data_watch.hpp"
-#include "zero/train/disk_outlook.hpp"
-#include "zero/train/job_end.hpp"
-#include "zero/train/plan_report.hpp"
 #include "zero/train/run_folder.hpp"
 #include "zero/train/run_log.hpp"
-#include "zero/train/sampler.hpp"
-#include "zero/train/stored_model.hpp"
 #include "zero/train/trainer.hpp"
 
 namespace zero::commands {
@@ -27,10 +27,10 @@ namespace zero::commands {
 /// its steps, called in this order on every rank; each is collective.
 class Run {
  public:
-  using Clock = train::TimeLimit::Clock;
+  using Clock = launch::TimeLimit::Clock;
 
   /// `session` and `line` outlive it; the program began at `start`.
-  Run(train::Session& session, const CommandLine& line, Clock::time_point start)
+  Run(launch::Session& session, const CommandLine& line, Clock::time_point start)
       : session_(session), line_(line), start_(start), console_(session.is_first()) {}
 
   void read_input();
@@ -60,7 +60,7 @@ class Run {
 
  private:
   plan::Machine machine();
-  void place(const train::Team& team, const train::MemoryLimit& limit,
+  void place(const state::Team& team, const advise::MemoryLimit& limit,
              const plan::Machine& machine);
   bool begins_anew() const;
   void count_from_start();
@@ -81,54 +81,54 @@ class Run {
   std::optional<train::Trainer::Parts::Saves> saves();
   int64_t done() const { return cursor_.steps; }
   void resolve_length();
-  train::Facts facts() const;
+  save::Facts facts() const;
   bool is_of_this_batch(const DataCursor& done) const;
   std::string limit_text() const;
-  train::TimeLimit time_limit() const;
+  launch::TimeLimit time_limit() const;
   train::LogContext log_context(double peak_flops) const;
   void write_file(const std::string& name, const std::string& content) const;
   void tell_of_disk(double compute_seconds);
   /// Whether samples can be written at the end is known before the first step.
   void prepare_samples();
-  train::SampleOptions sample_options() const;
+  models::SampleOptions sample_options() const;
   void write_samples();
   std::string ending() const;
   void tell_launch() const;
   std::string how_to_go_on() const;
   void say(const std::string& text) { console_.say(text); }
-  void enter(train::Stage stage) { session_.lookout().enter(stage); }
+  void enter(launch::Stage stage) { session_.lookout().enter(stage); }
 
-  train::Session& session_;
+  launch::Session& session_;
   const CommandLine& line_;
   const Clock::time_point start_;
-  train::Console console_;
+  launch::Console console_;
   ConfigInput input_;
   RunConfig config_;
-  train::Build build_;
-  train::DiskSettings disk_;
-  train::DiskOutlook outlook_;
-  train::PlanReport plan_;
+  state::Build build_;
+  state::DiskSettings disk_;
+  advise::DiskOutlook outlook_;
+  advise::PlanReport plan_;
   std::string largest_;     ///< what "max" has become
   std::string homes_;       ///< likewise "auto"
   std::string rates_text_;  ///< of run.machine; "" where it names none
   DataSets data_;
-  train::MemoryLimit limit_;                     ///< of a rank, the least of all
+  advise::MemoryLimit limit_;                    ///< of a rank, the least of all
   std::unique_ptr<Tokenizer> sample_tokenizer_;  ///< of evaluation.show_samples
   std::string samples_text_;
   std::string fingerprint_;  ///< of the data, on the first rank of each node
   std::optional<train::DataWatch> watch_;
   bool has_warned_of_data_ = false;
   std::optional<train::RunFolder> folder_;
-  std::optional<train::Checkpointer> checkpointer_;
-  std::optional<train::Start> start_from_;
-  DataCursor cursor_;                            ///< of start_from_
-  bool other_batches_ = false;                   ///< were in a checkpoint that was looked at
-  std::unique_ptr<train::StoredModel> initial_;  ///< of model.init_from, until they are loaded
-  train::Requests requests_;
-  std::optional<train::JobEnd> job_end_;  ///< on the first rank, where no run.walltime is given
+  std::optional<save::Checkpointer> checkpointer_;
+  std::optional<save::Start> start_from_;
+  DataCursor cursor_;                             ///< of start_from_
+  bool other_batches_ = false;                    ///< were in a checkpoint that was looked at
+  std::unique_ptr<models::StoredModel> initial_;  ///< of model.init_from, until they are loaded
+  launch::Requests requests_;
+  std::optional<launch::JobEnd> job_end_;  ///< on the first rank, where no run.walltime is given
   int64_t said_committed_ = 0;
   std::vector<float> rates_;
-  std::optional<train::Engine> engine_;
+  std::optional<state::Engine> engine_;
   std::optional<train::RunLog> log_;
   train::Outcome outcome_;
   int64_t peak_pss_ = 0;

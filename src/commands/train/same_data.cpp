@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "src/commands/train/run.hpp"
-#include "zero/train/build.hpp"
+#include "zero/state/build.hpp"
 
 namespace zero::commands {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 /// Of the files as they are now; a sentence where they are no data.
 std::string fingerprint_now(const RunConfig& config) {
   try {
-    return text(train::open_data(config).fingerprint());
+    return text(state::open_data(config).fingerprint());
   } catch (const Error& error) {
     if (error.exit() != Exit::kInput) throw;
     return error.what();

@@ -55,7 +55,7 @@ TEST(Environment, NamesSettingsThatCostSpeed) {
             Verdict::warning);
   const Findings fine = openmp_findings(environment({{"OMP_WAIT_POLICY", "passive"},
                                                      {"OMP_PROC_BIND", "false"},
-                                                     {"GOMP_SPINCOUNT", train::kBriefSpin},
+                                                     {"GOMP_SPINCOUNT", launch::kBriefSpin},
                                                      {"OMP_NUM_THREADS", "3"}}));
   ASSERT_EQ(fine.size(), 1u);
   EXPECT_EQ(fine[0].verdict, Verdict::good);

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "zero/plan/forecast.hpp"
+#include "zero/state/disk_pace.hpp"
+
+namespace zero::advise {
+
+/// What a node's ranks need of a folder, and what is free there before they take it.
+struct DiskPlace {
+  std::string folder;
+  int64_t needed_bytes = 0, free_bytes = 0;
+};
+
+/// One for each folder, of ranks with so many bytes each. Throws Error(kUsage) for a missing one.
+std::vector<DiskPlace> disk_places(const state::DiskSettings& settings, int64_t rank_bytes,
+                                   int node_ranks);
+
+/// What is said as a run starts.
+struct DiskOutlook {
+  std::vector<DiskPlace> places;
+  state::DiskRates rates;   ///< of the slowest rank
+  plan::DiskForecast step;  ///< of a rank
+
+  double step_seconds() const;
+};
+
+/// For people: a line for each folder, then the predicted time of a step's transfers; "" where
+/// nothing is on disk.
+std::string outlook_text(const DiskOutlook& outlook);
+/// Of a disk that takes far longer than a step computes, by half a second at least; else "".
+std::string outlook_warning(const DiskOutlook& outlook, double compute_seconds);
+
+}  // namespace zero::advise

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+
+#include "zero/advise/memory_limit.hpp"
+#include "zero/plan/forecast.hpp"
+#include "zero/state/build.hpp"
+
+namespace zero::advise {
+
+/// What of a rank's memory counts under a limit: the device arena and, where that lies in the
+/// host's memory, what else does.
+int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit);
+/// What of it lies in host memory by plan: states and staging, and the copy that checkpoint.async
+/// saves from.
+int64_t host_bytes(const state::Build& build);
+/// Both together, wherever they lie.
+int64_t all_bytes(const state::Build& build);
+/// True if all that counts is within the limit, or no limit is known.
+bool fits(const state::Build& build, const MemoryLimit& limit);
+
+/// Throws Error(kDoesNotFit) where the `bytes` that sample_bytes() tells, beside the plan's, are
+/// above the limit of a rank.
+void require_room_for_samples(const state::Build& build, int64_t bytes, const MemoryLimit& limit);
+
+/// What is said about a compiled plan before it runs.
+struct PlanReport {
+  const state::Build* build;
+  plan::Forecast forecast;
+  MemoryLimit limit;
+  plan::Machine machine = {};  ///< by whose rates it is forecast
+
+  int64_t device_bytes() const { return forecast.arena_bytes[size_t(plan::Tier::device)]; }
+  bool fits() const { return advise::fits(*build, limit); }
+};
+
+PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
+                       const MemoryLimit& limit);
+
+/// "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", of a plan that does not fit.
+std::string shortage_text(const state::Build& build, const MemoryLimit& limit);
+
+/// Bytes of each use beside ZeRO's formula and why they differ, the arena that holds them, and the
+/// limit.
+std::string memory_table(const PlanReport& report);
+/// Elements, calls and bytes of each collective of one step beside the formula and why they differ.
+std::string traffic_table(const PlanReport& report);
+/// Bytes between a rank and its disk in one step, and what is written a day at the forecast's
+/// speed; "" of a plan that keeps nothing there.
+std::string disk_table(const PlanReport& report);
+/// Time of each lane and of a step.
+std::string time_table(const PlanReport& report);
+/// All of it as one JSON object.
+std::string plan_json(const PlanReport& report);
+
+}  // namespace zero::advise

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zero/launch/failure.hpp"
+#include "zero/launch/kernel_threads.hpp"
+#include "zero/launch/lookout.hpp"
+#include "zero/launch/peers.hpp"
+
+namespace zero::launch {
+
+/// How often an OpenMP thread looks for work before it sleeps: some 30 us, longer than between two
+/// products of a decoder, where waking it would take as long as the product; too short for lanes
+/// and ranks that want its core to miss it.
+inline constexpr const char* kBriefSpin = "2000";
+
+/// Starts the program again with an environment in which OpenMP threads soon sleep while they wait,
+/// as neighbours on a shared core need; the library reads it before main() begins. Returns if the
+/// environment says so already, or if the program cannot be started again. A value that the user
+/// has set stays. Open MPI is told where it may not read its peers' memory, so that it does not say
+/// so for every message, and that a process without a launcher starts none.
+void prepare_environment(char** argv);
+
+/// Raises this process's limit of open files where it is too low for MPI, which would end it
+/// without a word of ours; throws Error(kIo) naming the limit where that may not be.
+void require_open_files();
+
+/// Whether the kernel lets one process read another's memory, which containers may forbid.
+bool may_read_processes();
+
+/// This process among the ranks, with MPI and (from start_threads on) Kokkos running as long as it
+/// lives; and the one way in which a failing rank ends all of them.
+class Session {
+ public:
+  /// Starts MPI. `argv` as in main().
+  Session(int& argc, char**& argv);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Peers& peers() { return *peers_; }
+  /// Over this rank from the return of MPI_Init to that of MPI_Finalize.
+  Lookout& lookout() { return *lookout_; }
+  int rank() const { return rank_; }
+  int ranks() const { return peers_->ranks(); }
+  bool is_first() const { return rank() == 0; }
+  int node_ranks() const { return node_ranks_; }   ///< ranks on this host
+  bool leads_node() const { return leads_node_; }  ///< the lowest of them
+  const std::string& host() const { return host_; }
+
+  /// Throws Ended, kUsage, if the launcher started more tasks than MPI sees. Collective.
+  void require_whole_launch();
+
+  /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
+  /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos. On a
+  /// build that drives devices each rank takes its own (choose_device), or where there are too few
+  /// and `share_device` a part of one, and cores near it; throws Ended, kUsage, otherwise, and for
+  /// variables that ask for what cannot be; kDoesNotFit where the system refuses threads.
+  /// Collective.
+  void start_threads(int64_t wanted, bool share_device);
+  int threads() const { return threads_; }
+  /// Whether any two ranks of a node drive the same device.
+  bool shares_devices() const { return shares_devices_; }
+  /// Of a rank that drives a device: "12 cores near it"; a launcher that allows cores only which
+  /// are far from it has its way.
+  const std::string& cores_text() const { return cores_text_; }
+
+  /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
+  /// rank prints its line and every rank throws Ended. Collective.
+  void together(const std::function<void()>& work);
+
+  /// For work in which ranks communicate: an exception on this rank ends all ranks at once.
+  void alone(const std::function<void()>& work);
+  /// Prints the failure, unless another rank was first, and ends all ranks with its status: this
+  /// one at the latest a second after it was printed, those of its node when they see that.
+  /// Callable from any thread.
+  [[noreturn]] void end_all(const std::exception_ptr& error) noexcept;
+
+  /// From now on failures leave an error.json and their word in launches.jsonl in `folder`, which
+  /// all ranks reach.
+  void record_failures_in(const std::string& folder) { folder_ = folder; }
+  /// The step that a failure's line names.
+  void set_step(int64_t step) { step_ = step; }
+
+ private:
+  void take_device(bool share);
+  void stay_near(const std::string& device);
+  void count_sharers();
+  Failure complete(Failure failure) const;
+  /// False where another rank was first.
+  bool report(const Failure& failure) const;
+  [[noreturn]] void leave(Exit exit) const noexcept;
+
+  std::unique_ptr<Peers> peers_;
+  std::unique_ptr<Lookout> lookout_;
+  std::string host_, folder_, cores_text_;
+  int rank_ = 0, node_ranks_ = 1, sharers_ = 1, threads_ = 1;
+  std::atomic<int64_t> step_{0};
+  bool leads_node_ = true, threaded_ = false, shares_devices_ = false;
+  std::atomic<bool> finalizes_{false};
+  std::optional<KernelThreads> kernel_threads_;
+};
+
+/// The cores that this process may use.
+struct Cores {
+  std::vector<int> numbers = {};  ///< the kernel's, ascending; empty: it does not say
+  int count() const { return std::max(1, int(numbers.size())); }
+};
+Cores allowed_cores();
+
+/// What the launcher says in the environment about the tasks it started.
+struct Launch {
+  int64_t tasks = 0;   ///< 0: this process was not started by one
+  int64_t task = 0;    ///< which of them this is
+  std::string hint;    ///< what to do where MPI sees fewer
+  bool joined = true;  ///< MPI can find the other tasks: else it ends the program by itself
+  bool turns_interrupts = false;  ///< Ctrl-C reaches them as SIGTERM
+};
+Launch launch_of(const std::function<const char*(const char*)>& variable);
+/// Of this process's environment.
+Launch current_launch();
+
+/// To be asked before MPI starts: refuses tasks that srun started without a way to each other, once
+/// for all of them. Throws Error(kUsage) in the first, Ended in the others.
+void require_joined_launch(const Launch& launch);
+
+}  // namespace zero::launch

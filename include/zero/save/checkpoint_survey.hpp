@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zero::save {
+
+/// What is known of one step of a folder of checkpoints.
+struct StepSurvey {
+  int64_t step = 0;
+  std::string folder;   ///< "runs/x/checkpoints/step00001200"
+  std::string written;  ///< "YYYY-MM-DD hh:mm:ss", UTC: when it was complete
+  int64_t bytes = 0;    ///< of its files
+  size_t files = 0;
+  int ranks = 0;               ///< that wrote it
+  std::string stage, compute;  ///< "" where it says nothing of them
+  bool weights_only = false;
+  bool in_any_order = false;          ///< a GPU added gradients of attention as they came
+  int64_t skipped = 0;                ///< steps of a streak that it lies in; 0: it is healthy
+  bool newer_format = false;          ///< this release cannot read it
+  std::vector<std::string> problems;  ///< one of each damaged file; none: it verifies
+
+  bool verifies() const { return problems.empty(); }
+};
+
+/// Something in a folder of checkpoints that is none.
+struct Leftover {
+  std::string path;          ///< "runs/x/checkpoints/.del-..."
+  std::string what, remedy;  ///< in words
+};
+
+struct Survey {
+  std::string root;
+  std::vector<StepSurvey> steps;  ///< ascending
+  std::optional<int64_t> latest;  ///< what the link of this name points at
+  std::optional<int64_t> resume;  ///< the step from which a run would go on
+  std::string why;                ///< that one, or none
+  std::vector<Leftover> leftovers = {};
+};
+
+enum class SurveyDepth {
+  manifests,  ///< manifests, and whether all files are there and as long as they say
+  blocks      ///< every digest, as a resume checks it
+};
+
+/// Looks at the checkpoints of a run or a folder of them, or at the one that `folder` is; `on_step`
+/// sees each when it is done. Throws Error(kInput) where there is no such folder, Error(kIo) where
+/// something could not be read, which says nothing of what it holds.
+Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
+                          const std::function<void(const StepSurvey&)>& on_step);
+
+}  // namespace zero::save

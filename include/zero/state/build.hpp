@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/config/batch.hpp"
+#include "zero/config/run_config.hpp"
+#include "zero/io/data/data_sets.hpp"
+#include "zero/io/tiers/slot_table.hpp"
+#include "zero/model/family.hpp"
+#include "zero/plan/forecast.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::state {
+
+/// The ranks that a plan is compiled for; nothing here says which rank asks.
+struct Team {
+  int ranks = 1;
+  int threads = 1;    ///< of each rank
+  bool gpus = false;  ///< each rank computes on one
+};
+
+Dtype compute_dtype(const RunConfig& config);
+
+/// What the data of a run is opened with.
+DataOptions data_options(const RunConfig& config);
+/// Of the kind that its model is trained on: see DataKind.
+DataSets open_data(const RunConfig& config);
+std::vector<std::string> data_files(const RunConfig& config);
+
+/// Samples a rank and evaluation micro-batch; 0 if the run has no validation data.
+int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch);
+
+/// Whether the graphs go through graph::fuse(): a choice of arithmetic that no stage, home or
+/// budget has a part in, so that these still change no bit. In reproducible mode, never: which way
+/// is faster may be measured otherwise on another rank.
+bool fuses_products(const RunConfig& config, bool library_can);
+
+/// What a configuration and a team compile to.
+struct Build {
+  model::Architecture model;
+  BatchSizes batch;
+  int64_t evaluation_micro = 0;
+  plan::Plan plan;
+  // What checkpoint.async saves from.
+  int64_t copy_bytes = 0;                       ///< of a rank's host memory
+  std::vector<tiers::DiskExtent> slotted = {};  ///< on a rank's disk, with two slots each
+
+  /// A rank's, second slots included.
+  int64_t disk_bytes() const;
+};
+
+/// Whether a run saves its state: synthetic data teach nothing that could be lost, unless saves or
+/// checkpoints are asked for.
+bool is_saved(const RunConfig& config);
+
+/// Whether the one block of host memory that offloaded states and weights share is to be pinned.
+bool pins_host(const RunConfig& config);
+
+/// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
+/// library behind products can, and compiles the plan. `streamed_share`:
+/// plan::Request::streamed_share. Throws Error(kUsage) where the numbers cannot work together.
+Build build(const RunConfig& config, const Team& team, double streamed_share = 0);
+
+/// What zero.offload_optimizer.buffer_count = "auto" should be where memory holds it: see
+/// plan::staged_units_for().
+int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
+
+/// Likewise the share of the units whose states rest elsewhere that the device should update: see
+/// plan::streamed_share_for().
+double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
+
+/// Says that zero.stage3_param_persistence_threshold keeps no unit gathered, as it is smaller than
+/// all of them; "" where it does, or is 0, or where no unit is gathered.
+std::string idle_threshold(const RunConfig& config, const plan::Plan& plan);
+
+/// The learning rate of every update of the run; throws Error(kUsage) for more than 100 million.
+std::vector<float> learning_rates(const RunConfig& config);
+
+/// Constants of the optimizer. `rates` is viewed and must outlive what uses the rules.
+run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates);
+
+}  // namespace zero::state

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "zero/plan/plan.hpp"
+
+namespace zero::run {
+class Executor;
+}
+
+namespace zero::state {
+
+/// The state of training that one rank holds: a plan, and the bytes of its persistent buffers.
+struct StateView {
+  const plan::Plan* plan;
+  int rank;
+  /// Of a buffer that is not far.
+  std::function<std::span<std::byte>(int32_t buffer)> bytes;
+  bool device_apart = false;  ///< the device has memory that the host may not touch
+  /// Of a far buffer, from byte `offset` on; from several threads at once. Unset where the plan has
+  /// none.
+  std::function<void(int32_t buffer, int64_t offset, std::span<std::byte> out)> read_far = {};
+  std::function<void(int32_t buffer, int64_t offset, std::span<const std::byte> in)> write_far = {};
+
+  /// Whether a buffer is on disk or in the memory of a device.
+  bool is_far(int32_t buffer) const {
+    const plan::Tier tier = plan->buffers[size_t(buffer)].tier;
+    return tier == plan::Tier::nvme || (device_apart && tier == plan::Tier::device);
+  }
+
+  template <class T>
+  std::span<T> values(int32_t buffer) const {
+    const std::span<std::byte> raw = bytes(buffer);
+    return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
+  }
+};
+
+/// Of an executor, which outlives the view.
+StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor);
+
+/// Elements [begin, end) of a unit.
+struct UnitRange {
+  int64_t begin, end;
+};
+
+/// What this rank holds of a buffer of `unit` that is sharded over ranks or whole on each of them.
+UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
+
+/// The master, which weight and rest make, or a state of the optimizer: its place in the list.
+enum class StateKind : int { master = -1 };
+/// Master and states of a plan's optimizer, in the order of hashes and checkpoints.
+std::vector<StateKind> state_kinds(const plan::Plan& plan);
+
+/// A range of one state of `unit` in fp32, all of which the view's rank must hold.
+///   out [end - begin]
+void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
+                std::span<float> out);
+
+/// A range of the weights of `unit` in the compute type, all of which the view's rank must hold.
+///   out [end - begin] elements
+void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
+                  std::span<std::byte> out);
+
+/// Of bf16 masters, what is beside their weights, from element range.begin of the unit on.
+///   out [end - begin] int16_t
+void read_rests(const StateView& view, const plan::Unit& unit, UnitRange range,
+                std::span<std::byte> out);
+
+/// master[i] = what weight[i] and rest[i] make; all of one length.
+void join_masters(std::span<const bf16> weight, std::span<const int16_t> rest,
+                  std::span<float> master);
+
+/// The reverse of read_state: stores one state from element `begin` of the unit on, of which the
+/// view's rank must hold all.
+void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
+                 std::span<const float> values);
+
+/// Where a range of one state of `unit`, all of which the view's rank must hold, rests in memory as
+/// read_state tells it and write_state leaves it; none where it is far, or a master that is no
+/// fp32 weight.
+std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
+                                 UnitRange range);
+
+/// As state_in_memory, of weights; none where they are far.
+std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
+                                             UnitRange range);
+/// The same of what is beside the weights of bf16 masters.
+std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
+                                           UnitRange range);
+
+/// Stores fp32 masters as weight and rest, of each what this rank holds, from element `begin` of
+/// the unit on.
+void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
+                  std::span<const float> master);
+
+}  // namespace zero::state

@@ -1,0 +1,56 @@
+#include "zero/advise/buffers.hpp"
+
+#include "zero/advise/cheapest_change.hpp"
+#include "zero/advise/plan_report.hpp"
+#include "zero/plan/staging.hpp"
+
+namespace zero::advise {
+namespace {
+
+constexpr const char* kKey = "zero.offload_optimizer.buffer_count";
+
+/// More than the least are not needed for their own sake: they leave some of a memory whose limit
+/// nobody has given to others.
+bool fits_with(RunConfig config, int64_t buffers, const state::Team& team,
+               const MemoryLimit& limit) {
+  config.offload_optimizer.buffer_count = buffers;
+  const bool least = buffers <= plan::kLeastStagedUnits;
+  return fits(state::build(config, team), least ? limit : limit_of_largest(config, limit));
+}
+
+bool were_chosen(const RunConfig& asked, const RunConfig& chosen) {
+  return asked.offload_optimizer.buffer_count == 0 && chosen.offload_optimizer.buffer_count != 0;
+}
+
+}  // namespace
+
+bool chooses_buffers(const RunConfig& config) {
+  const bool moves =
+      config.offload_optimizer.device != Home::none || config.offload_param.device != Home::none;
+  return moves && config.offload_optimizer.buffer_count == 0;
+}
+
+int64_t choose_buffers(const RunConfig& config, const state::Team& team, const MemoryLimit& limit,
+                       const plan::Machine& machine) {
+  if (!chooses_buffers(config)) return config.offload_optimizer.buffer_count;
+  const int64_t wanted = state::buffers_for(config, team, machine);
+  if (fits_with(config, wanted, team, limit)) return wanted;
+  int64_t low = 1, high = wanted;  // `high` does not fit
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (fits_with(config, middle, team, limit) ? low : high) = middle;
+  }
+  return low;
+}
+
+std::string buffers_text(const RunConfig& asked, const RunConfig& chosen) {
+  if (!were_chosen(asked, chosen)) return "";
+  return text(kKey, " = \"auto\" is ", chosen.offload_optimizer.buffer_count, "\n");
+}
+
+void note_buffers(const RunConfig& chosen, ConfigInput& input) {
+  if (!were_chosen(input.config, chosen)) return;
+  input.origins.at(kKey) += text("; chosen: ", chosen.offload_optimizer.buffer_count);
+}
+
+}  // namespace zero::advise

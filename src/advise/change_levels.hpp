@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "zero/config/batch.hpp"
+#include "zero/config/run_config.hpp"
+
+namespace zero::advise {
+
+/// One setting, and what to type for it.
+struct Setting {
+  std::string text;
+  std::function<void(RunConfig&)> apply;
+  /// Settings that change less, the one that changes least first. Where one works, those behind it
+  /// do.
+  std::vector<Setting> weaker = {};
+};
+
+/// Settings that are made together; none: as it is.
+using Level = std::vector<Setting>;
+
+/// Its settings, in words.
+std::string words_of(const Level& settings);
+Level join(std::initializer_list<Level> levels);
+
+/// Micro-batches from the present one down that leave the samples of a step as they are.
+std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch);
+
+/// The present recomputation, then more of it.
+std::vector<Level> recompute_levels(const RunConfig& config);
+/// Those that recompute anything, with what recomputation begins with in this memory; none where
+/// that rests there already, or in a slower one.
+std::vector<Level> activation_levels(const RunConfig& config, Home home);
+
+/// Changes of how states are cut and where they rest, the cheapest first.
+struct StateLevels {
+  std::vector<Level> all;
+  /// Some of them: where none of these fits, none of all does.
+  std::vector<Level> leanest;
+};
+/// Every stage from the present one on; at stage 3 no units kept, no prefetch; what rests in host
+/// memory back on the device; what rests on disk in host memory; states, then also parameters, in
+/// host memory; on disk; there with some on the device. Each of these groups also with fewer
+/// buffers, where their number is said, and with checkpoint.async = false, where it is true.
+StateLevels state_levels(const RunConfig& config, int ranks);
+
+}  // namespace zero::advise

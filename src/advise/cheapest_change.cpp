@@ -1,0 +1,233 @@
+#include "zero/advise/cheapest_change.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <vector>
+
+#include "src/advise/change_levels.hpp"
+#include "zero/advise/buffers.hpp"
+#include "zero/advise/homes.hpp"
+#include "zero/advise/plan_report.hpp"
+#include "zero/base/settings_error.hpp"
+
+namespace zero::advise {
+namespace {
+
+constexpr int64_t kLargestMicroBatch = 65536;
+
+/// "auto" takes so few where more do not fit.
+RunConfig with_one_buffer(RunConfig config) {
+  if (chooses_buffers(config)) config.offload_optimizer.buffer_count = 1;
+  return config;
+}
+
+/// Whether it fits with some home that "auto" may come to, with all or half of the states off the
+/// device.
+bool fits_somewhere(const RunConfig& config, const state::Team& team, const Fits& fits) {
+  if (!chooses_homes(config)) return fits(state::build(with_one_buffer(config), team));
+  const std::vector<RunConfig> candidates = home_candidates(config);
+  for (RunConfig candidate : candidates) {
+    if (fits(state::build(candidate, team))) return true;
+    candidate.offload_optimizer.ratio /= 2;
+    const bool shares = config.offload_optimizer.device == Home::automatic &&
+                        candidate.offload_optimizer.device != Home::none;
+    if (shares && fits(state::build(candidate, team))) return true;
+  }
+  return fits(state::build(with_one_buffer(candidates.back()), team));
+}
+
+/// Whether a configuration compiles and fits; one that cannot work does not.
+bool works(const RunConfig& config, const state::Team& team, const Fits& fits) {
+  try {
+    return fits_somewhere(config, team, fits);
+  } catch (const Error& error) {
+    if (error.exit() != Exit::kUsage) throw;
+    return false;
+  }
+}
+
+double core_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+}
+
+class Search {
+ public:
+  Search(const RunConfig& config, const state::Team& team, const Fits& fits, SearchTime* time)
+      : config_(config), team_(team), fits_(fits), time_(time) {}
+
+  std::optional<Change> among_all(int most_ranks) {
+    for (int ranks = team_.ranks; ranks <= most_ranks; ranks *= 2) {
+      if (auto change = on_ranks(ranks)) return change;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Change> on_ranks(int ranks) {
+    if (auto change = among(recompute_levels(config_), ranks)) return change;
+    if (auto change = among(activation_levels(config_, Home::cpu), ranks)) return change;
+    return among(activation_levels(config_, Home::nvme), ranks);
+  }
+
+  std::optional<Change> among(const std::vector<Level>& recomputes, int ranks) {
+    state::Team team = team_;
+    team.ranks = ranks;
+    const StateLevels stages = state_levels(config_, ranks);
+    const std::vector<Level> micros = micros_on(ranks);
+    if (micros.empty() || recomputes.empty()) return std::nullopt;
+    // Saves trying every change on ranks that are too few for any. The smallest micro-batch has the
+    // least activations, but an fp32 sum of gradients that a single one does without.
+    const auto can_fit = [&](const Level& stage) {
+      const Level leanest = join({stage, recomputes.back()});
+      return fits_with(join({leanest, micros.back()}), team) ||
+             fits_with(join({leanest, micros.front()}), team);
+    };
+    if (std::none_of(stages.leanest.begin(), stages.leanest.end(), can_fit)) return std::nullopt;
+    for (const Level& stage : stages.all) {
+      if (!can_fit(stage)) continue;
+      for (const Level& recompute : recomputes) {
+        if (auto change = among_micros(join({stage, recompute}), micros, team)) return change;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::vector<Level> micros_on(int ranks) const {
+    try {
+      return micro_levels(config_, resolve_batch(config_, ranks));
+    } catch (const Error&) {
+      return {};  // these ranks cannot share the batch
+    }
+  }
+
+  std::optional<Change> among_micros(const Level& level, const std::vector<Level>& micros,
+                                     const state::Team& team) const {
+    for (const Level& micro : micros) {
+      Level settings = join({level, micro});
+      if (!fits_with(settings, team)) continue;
+      drop_needless(settings, team);
+      weaken(settings, team);
+      return change_of(settings, team);
+    }
+    return std::nullopt;
+  }
+
+  Change change_of(const Level& settings, const state::Team& team) const {
+    Level typed = settings;
+    if (team.ranks > team_.ranks) typed.push_back({text("--ranks ", team.ranks), {}});
+    const std::string words = words_of(typed);
+    return {.text = words,
+            .config = changed(settings),
+            .ranks = team.ranks,
+            .names_folder = words.find(text("=", kFolderToName)) != words.npos};
+  }
+
+  void drop_needless(Level& settings, const state::Team& team) const {
+    for (size_t i = 0; i < settings.size();) {
+      Level fewer = settings;
+      fewer.erase(fewer.begin() + ptrdiff_t(i));
+      if (fits_with(fewer, team)) {
+        settings = fewer;
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  void weaken(Level& settings, const state::Team& team) const {
+    for (Setting& setting : settings) {
+      const Setting strongest = setting;
+      const auto is_too_weak = [&](const Setting& weaker) {
+        setting = weaker;
+        return !fits_with(settings, team);
+      };
+      const auto enough =
+          std::partition_point(strongest.weaker.begin(), strongest.weaker.end(), is_too_weak);
+      setting = enough == strongest.weaker.end() ? strongest : *enough;
+    }
+  }
+
+  bool fits_with(const Level& settings, const state::Team& team) const {
+    if (time_ && core_seconds() - begun_ > time_->seconds) time_->has_ended = true;
+    return !(time_ && time_->has_ended) && works(changed(settings), team, fits_);
+  }
+
+  RunConfig changed(const Level& settings) const {
+    RunConfig config = config_;
+    for (const Setting& setting : settings) setting.apply(config);
+    return config;
+  }
+
+  const RunConfig& config_;
+  const state::Team& team_;
+  const Fits& fits_;
+  SearchTime* const time_;  ///< null: all that it takes
+  const double begun_ = core_seconds();
+};
+
+std::vector<int64_t> micro_candidates(const RunConfig& config, const state::Team& team) {
+  const int64_t share = config.train_batch_size / team.ranks;
+  const int64_t most = share > 0 ? std::min(share, kLargestMicroBatch) : kLargestMicroBatch;
+  std::vector<int64_t> candidates;
+  for (int64_t micro = 1; micro <= most; ++micro) {
+    if (share == 0 || share % micro == 0) candidates.push_back(micro);
+  }
+  return candidates;
+}
+
+}  // namespace
+
+Fits fits_in(const MemoryLimit& limit) {
+  return [limit](const state::Build& build) { return advise::fits(build, limit); };
+}
+
+std::optional<Change> cheapest_change(const RunConfig& config, const state::Team& team,
+                                      const Fits& fits, int most_ranks, SearchTime* time) {
+  return Search(config, team, fits, time).among_all(most_ranks);
+}
+
+int64_t largest_micro_batch(const RunConfig& config, const state::Team& team, const Fits& fits) {
+  const auto fits_with = [&](int64_t micro) {
+    RunConfig changed = config;
+    changed.train_micro_batch_size_per_gpu = micro;
+    if (config.train_batch_size > 0) changed.gradient_accumulation_steps = 0;
+    return works(changed, team, fits);
+  };
+  // Memory rises with the micro-batch: doubled until it does not fit, then halved in between.
+  const std::vector<int64_t> candidates = micro_candidates(config, team);
+  size_t low = 0, high = 1;  // candidates[low - 1] fits, candidates[high - 1] is not known to
+  while (high <= candidates.size() && fits_with(candidates[high - 1])) {
+    low = high;
+    high *= 2;
+  }
+  high = std::min(high, candidates.size() + 1);
+  while (high - low > 1) {
+    const size_t middle = (low + high) / 2;
+    (fits_with(candidates[middle - 1]) ? low : high) = middle;
+  }
+  return low == 0 ? 0 : candidates[low - 1];
+}
+
+MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
+  if (config.memory.device_limit > 0 || config.memory.host_limit > 0) return limit;
+  limit.bytes = limit.bytes / 16 * 15;
+  limit.source = "15/16 of " + limit.source;
+  return limit;
+}
+
+void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLimit& limit) {
+  if (config.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
+  if (config.train_batch_size > 0 && config.gradient_accumulation_steps > 0) {
+    refuse_settings(
+        {"train_micro_batch_size_per_gpu", "train_batch_size", "gradient_accumulation_steps"},
+        "train_batch_size and gradient_accumulation_steps leave only one micro-batch, ",
+        "so none is the largest; write \"auto\" for one of the three");
+  }
+  const MemoryLimit within = limit_of_largest(config, limit);
+  const int64_t largest = largest_micro_batch(config, team, fits_in(within));
+  config.train_micro_batch_size_per_gpu = std::max<int64_t>(1, largest);
+}
+
+}  // namespace zero::advise

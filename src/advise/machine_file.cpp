@@ -1,0 +1,244 @@
+#include "zero/advise/machine_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
+#include "zero/config/toml.hpp"
+
+namespace zero::advise {
+namespace {
+
+/// One line of the file.
+struct Line {
+  std::string_view key;  ///< with its section
+  std::variant<int64_t MachineFigures::*, double MachineFigures::*, std::string MachineFigures::*>
+      place;
+  bool required = false;
+};
+
+using Figures = MachineFigures;
+constexpr bool kRequired = true;
+const std::array kLines = {
+    Line{"host", &Figures::host},
+    Line{"ranks", &Figures::ranks, kRequired},
+    Line{"threads", &Figures::threads, kRequired},
+    Line{"device_bytes", &Figures::device_bytes, kRequired},
+    Line{"gpus_per_node", &Figures::gpus_per_node},
+    Line{"host_bytes", &Figures::host_bytes},
+    Line{"link_gb", &Figures::link_gb},
+    Line{"node_link_gb", &Figures::node_link_gb},
+    Line{"products.fp32", &Figures::fp32},
+    Line{"products.bf16", &Figures::bf16},
+    Line{"products.fp16", &Figures::fp16},
+    Line{"memory.stream", &Figures::stream, kRequired},
+    Line{"memory.host_stream", &Figures::host_stream},
+    Line{"steps.fp32", &Figures::step_fp32},
+    Line{"steps.bf16", &Figures::step_bf16},
+    Line{"steps.fp16", &Figures::step_fp16},
+    Line{"copies.h2d", &Figures::h2d},
+    Line{"copies.d2h", &Figures::d2h},
+    Line{"collectives.all_gather", &Figures::all_gather},
+    Line{"collectives.reduce_scatter", &Figures::reduce_scatter},
+    Line{"collectives.latency", &Figures::latency},
+    Line{"disk.path", &Figures::disk},
+    Line{"disk.read", &Figures::read},
+    Line{"disk.write", &Figures::write},
+    Line{"disk.mixed", &Figures::mixed},
+};
+
+/// What stands behind a section's name in the file.
+std::string_view unit_of(std::string_view section) {
+  if (section == "products") return "floating-point operations a second";
+  if (section == "memory")
+    return "bytes a second that are read and written; host: of a device's host";
+  if (section == "steps") return "share of the rates above that a training step reaches";
+  if (section == "copies") return "bytes a second between host and device";
+  if (section == "collectives") return "bytes a second that a rank sends; seconds of a small one";
+  return "bytes a second; mixed: of both directions together";
+}
+
+/// Four digits: what is measured deserves no more.
+double rounded(double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.4g", value);
+  return std::atof(digits);
+}
+
+TomlValue value_of(const Figures& figures, const Line& line) {
+  return std::visit(
+      [&](auto place) -> TomlValue {
+        if constexpr (std::is_same_v<decltype(place), double Figures::*>) {
+          return rounded(figures.*place);
+        } else {
+          return figures.*place;
+        }
+      },
+      line.place);
+}
+
+bool is_absent(const TomlValue& value) {
+  return value == TomlValue(0.0) || value == TomlValue(int64_t(0)) ||
+         value == TomlValue(std::string());
+}
+
+/// "" or what is wrong with the value.
+std::string take(Figures& figures, const Line& line, const TomlValue& value) {
+  if (const auto* place = std::get_if<std::string Figures::*>(&line.place)) {
+    if (!std::holds_alternative<std::string>(value)) return "must be a string";
+    figures.*(*place) = std::get<std::string>(value);
+    return "";
+  }
+  const auto* whole = std::get_if<int64_t>(&value);
+  if (const auto* place = std::get_if<int64_t Figures::*>(&line.place)) {
+    if (whole == nullptr || *whole < 1) return "must be an integer of at least 1";
+    figures.*(*place) = *whole;
+    return "";
+  }
+  const auto* real = std::get_if<double>(&value);
+  const double number = whole ? double(*whole) : real ? *real : 0;
+  if (!(number > 0)) return "must be a number above 0";
+  figures.*std::get<double Figures::*>(line.place) = number;
+  return "";
+}
+
+/// Reads a document and collects what is wrong with it, a line each.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+
+  Figures read(const TomlDocument& document) {
+    for (const TomlProblem& problem : document.problems) {
+      report(problem.line, problem.key, problem.what);
+    }
+    for (const TomlEntry& entry : document.entries) read_entry(entry);
+    for (const Line& line : kLines) {
+      const bool given = std::any_of(document.entries.begin(), document.entries.end(),
+                                     [&](const TomlEntry& entry) { return entry.key == line.key; });
+      if (line.required && !given) report(0, line.key, "is missing");
+    }
+    if (!wrong_.empty()) {
+      refuse(Exit::kUsage, wrong_, "\nzeroapp calibrate writes such a file");
+    }
+    return figures_;
+  }
+
+ private:
+  void read_entry(const TomlEntry& entry) {
+    const auto line = std::find_if(kLines.begin(), kLines.end(),
+                                   [&](const Line& known) { return known.key == entry.key; });
+    const std::string what =
+        line == kLines.end() ? "unknown key" : take(figures_, *line, entry.value);
+    if (!what.empty()) report(entry.line, entry.key, what);
+  }
+
+  void report(int line, std::string_view key, std::string_view what) {
+    if (!wrong_.empty()) wrong_ += '\n';
+    wrong_ += path_ + ":";
+    if (line > 0) wrong_ += text(line, ":");
+    wrong_ += text(" ", key, key.empty() ? "" : ": ", what);
+  }
+
+  const std::string& path_;
+  Figures figures_;
+  std::string wrong_;
+};
+
+double or_default(double measured, double unknown) { return measured > 0 ? measured : unknown; }
+
+double step_share(const Figures& figures, Dtype compute) {
+  const double measured = compute == Dtype::f32   ? figures.step_fp32
+                          : compute == Dtype::f16 ? figures.step_fp16
+                                                  : figures.step_bf16;
+  return or_default(measured, 1);
+}
+
+/// One rate for both verbs, as a plan sends about as much by each. Those were measured over all
+/// nodes, where there were several.
+double link_of(const Figures& figures) {
+  if (figures.link_gb > 0) return 1e9 * figures.link_gb;
+  if (figures.all_gather == 0 || figures.reduce_scatter == 0) return 0;
+  return 2 / (1 / figures.all_gather + 1 / figures.reduce_scatter);
+}
+
+}  // namespace
+
+std::string machine_text(const Figures& figures) {
+  std::string out = text(
+      "# Measured by zeroapp calibrate: rates of one rank while all ranks measure.\n"
+      "# zeroapp plan INPUT.toml --machine FILE forecasts with them; run.machine = \"FILE\" in an\n"
+      "# input file also has the run choose by them.\n");
+  if (figures.link_gb > 0) {
+    out +=
+        "# link_gb and node_link_gb: 1e9 bytes a second that a rank sends within its node, and\n"
+        "# that all ranks of a node together send to others.\n";
+  }
+  std::string section;
+  for (const Line& line : kLines) {
+    const TomlValue value = value_of(figures, line);
+    if (is_absent(value)) continue;
+    const size_t dot = line.key.find('.');
+    const std::string_view own = dot == line.key.npos ? "" : line.key.substr(0, dot);
+    if (own != section) {
+      section = own;
+      out += text("\n[", section, "]  # ", unit_of(section), "\n");
+    }
+    out += text(dot == line.key.npos ? line.key : line.key.substr(dot + 1), " = ", to_text(value),
+                "\n");
+  }
+  return out;
+}
+
+MachineFigures read_machine_file(const std::string& path) {
+  const FileStart file = read_start(path, kTomlMaxBytes + 1);
+  if (file.reason != 0) {
+    refuse(Exit::kUsage, path, ": ", path_advice(file.reason), "; zeroapp calibrate --out ", path,
+           " measures this machine into it");
+  }
+  if (file.bytes.size() > kTomlMaxBytes) {
+    refuse(Exit::kUsage, path, ": has more than ", kTomlMaxBytes,
+           " bytes; a machine's file has fewer");
+  }
+  return Reader(path).read(parse_toml(file.bytes));
+}
+
+double product_flops(const Figures& figures, Dtype compute) {
+  if (compute == Dtype::f32) return figures.fp32;
+  return compute == Dtype::f16 ? figures.fp16 : figures.bf16;
+}
+
+plan::Machine machine_of(const Figures& figures, Dtype compute, const std::string& name) {
+  const double flops = product_flops(figures, compute), share = step_share(figures, compute);
+  if (flops == 0) {
+    refuse(Exit::kUsage, name, ": holds no rate of ", name_of(compute),
+           " products; add it to [products], or plan in another type");
+  }
+  plan::Machine machine{
+      .name = name, .device_bytes = figures.device_bytes, .product_flops = share * flops};
+  machine.memory_bandwidth = share * figures.stream;
+  machine.has_memory = figures.host_stream > 0;
+  machine.host_bandwidth = or_default(figures.host_stream, figures.stream);
+  machine.copy_bandwidth = or_default(std::min(figures.h2d, figures.d2h), machine.copy_bandwidth);
+  machine.link_bandwidth = or_default(link_of(figures), machine.link_bandwidth);
+  machine.node_link_bandwidth = 1e9 * figures.node_link_gb;
+  machine.gpus_per_node = figures.gpus_per_node;
+  machine.host_bytes = figures.host_bytes;
+  machine.link_latency = or_default(figures.latency, machine.link_latency);
+  // States are read and written at one time, and a disk is shared by both directions.
+  const double each = figures.mixed / 2;
+  machine.disk_read_bandwidth =
+      or_default(std::min(figures.read, each), machine.disk_read_bandwidth);
+  machine.disk_write_bandwidth =
+      or_default(std::min(figures.write, each), machine.disk_write_bandwidth);
+  machine.disk_is_measured = figures.mixed > 0;
+  return machine;
+}
+
+}  // namespace zero::advise

@@ -1,0 +1,186 @@
+#include "zero/advise/memory_limit.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "zero/advise/homes.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
+#include "zero/base/process_limit.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/device/device.hpp"
+#include "zero/io/tiers/disk_files.hpp"
+#include "zero/state/disk.hpp"
+
+namespace zero::advise {
+namespace {
+
+/// Of a limit of its own a process keeps so much for what is beside the plan, or half of the rest.
+constexpr int64_t kBesideArena = int64_t(256) << 20;
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+/// The cgroup v2 limit of this process; inside a container its group is the root of what it sees.
+std::string cgroup_limit() {
+  std::string group = read_text("/proc/self/cgroup");
+  const size_t begin = group.find("0::");
+  group = begin == std::string::npos ? "" : group.substr(begin + 3, group.find('\n', begin) - 3);
+  const std::string own = read_text("/sys/fs/cgroup" + group + "/memory.max");
+  return own.empty() ? read_text("/sys/fs/cgroup/memory.max") : own;
+}
+
+/// Of one of this process's own limits and what of it is taken: what an arena may have, which is
+/// not all: libraries, stacks and buffers beside the plan take their part.
+MemoryLimit left_of(const ProcessLimit& limit) {
+  if (limit.most < 0) return {};
+  const int64_t room = std::max<int64_t>(2, limit.most - limit.used);
+  return {room - std::min(kBesideArena, room / 2), limit.source};
+}
+
+MemoryLimit configured(const RunConfig& config) {
+  return {config.memory.device_limit, "memory.device_limit"};
+}
+
+/// Where a device has no memory of its own, what lies in host memory is a part of the same.
+MemoryLimit device_of(const plan::Machine& machine) {
+  MemoryLimit limit{machine.device_bytes - machine.context_bytes, "machine " + machine.name,
+                    !machine.has_memory};
+  if (machine.context_bytes > 0) {
+    limit.source += text(", ", bytes_text(double(machine.device_bytes)), " less ",
+                         bytes_text(double(machine.context_bytes)), " for context and libraries");
+  }
+  return limit;
+}
+
+std::string shared_by(int node_ranks) {
+  return text(" / ", counted(node_ranks, "rank"), " of the node");
+}
+
+MemoryLimit with_host(MemoryLimit device, int64_t share, const std::string& source) {
+  device.host_bytes = share;
+  if (share > 0) device.host_source = source;
+  return device;
+}
+
+}  // namespace
+
+MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks) {
+  const bool said = config.memory.host_limit > 0;
+  const std::string source =
+      said ? "memory.host_limit"
+           : text("machine ", machine.name, ", ", bytes_text(double(machine.host_bytes)));
+  return with_host(config.memory.device_limit > 0 ? configured(config) : device_of(machine),
+                   (said ? config.memory.host_limit : machine.host_bytes) / node_ranks,
+                   source + shared_by(node_ranks));
+}
+
+MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks) {
+  const int64_t group = std::atoll(cgroup_max.c_str());  // "max" reads as 0
+  const bool grouped = group > 0 && (available < 0 || group < available);
+  const std::string what = grouped ? "cgroup limit" : "available memory";
+  return {(grouped ? group : std::max<int64_t>(0, available)) / node_ranks,
+          what + shared_by(node_ranks)};
+}
+
+std::vector<ProcessLimit> process_limits() {
+  std::istringstream pages(read_text("/proc/self/statm"));
+  int64_t all = 0, skipped = 0, data = 0;
+  pages >> all >> skipped >> skipped >> skipped >> skipped >> data;
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  return {{process_limit(RLIMIT_AS), all * page, "address space, ulimit -v"},
+          {process_limit(RLIMIT_DATA), data * page, "data, ulimit -d"}};
+}
+
+MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& own) {
+  for (const ProcessLimit& each : own) {
+    const MemoryLimit left = left_of(each);
+    if (left.bytes == 0 || (limit.bytes > 0 && limit.bytes <= left.bytes)) continue;
+    limit.bytes = left.bytes;
+    limit.source = left.source;
+  }
+  return limit;
+}
+
+MemoryLimit apart_from_host(MemoryLimit limit) {
+  const int64_t process = std::exchange(limit.process_bytes, 0);
+  if (process > 0 && (limit.host_bytes == 0 || process < limit.host_bytes)) {
+    limit.host_bytes = process;
+    limit.host_source = limit.process_source;
+  }
+  limit.process_source.clear();
+  return limit;
+}
+
+MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
+  const int64_t share = config.memory.host_limit / node_ranks;
+  const std::string source = "memory.host_limit" + shared_by(node_ranks);
+  if (config.memory.device_limit > 0) {
+    MemoryLimit limit = with_host(configured(config), share, source);
+    const MemoryLimit own = within_process({}, process_limits());
+    limit.process_bytes = own.bytes;
+    limit.process_source = own.source;
+    return drives_devices() ? apart_from_host(limit) : limit;
+  }
+  MemoryLimit limit = host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
+  if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};
+  limit = within_process(limit, process_limits());
+  limit.of_host = true;
+  return limit;
+}
+
+DiskRoom disk_room(const RunConfig& config, int node_ranks) {
+  const bool chooses = chooses_homes(config);
+  const auto room = [&](Home optimizer, Home parameters) {
+    RunConfig placed = config;
+    placed.offload_optimizer.device = optimizer;
+    placed.offload_param.device = parameters;
+    // A plan may be for another machine; a run that opens the folders refuses.
+    if (!chooses && !state::has_disk_folders(placed)) return DiskRoom::kUnknown;
+    const std::vector<std::string> folders = state::disk_settings(placed).folders;
+    if (folders.empty()) return DiskRoom::kUnknown;
+    const int64_t free = tiers::free_bytes(folders);
+    return (chooses ? free / 16 * 15 : free) / node_ranks;
+  };
+  const auto home = [](Home asked, const std::string& folder) {
+    const bool taken = asked == Home::automatic && !folder.empty();
+    return taken ? Home::nvme : asked == Home::automatic ? Home::none : asked;
+  };
+  const Home optimizer = home(config.offload_optimizer.device, config.offload_optimizer.nvme_path);
+  const Home parameters = home(config.offload_param.device, config.offload_param.nvme_path);
+  return {.optimizer = room(optimizer, Home::none),
+          .parameters = room(Home::none, parameters),
+          .both = room(optimizer, parameters),
+          .source = text(chooses ? "15/16 of what" : "what", " is free in nvme_path",
+                         shared_by(node_ranks))};
+}
+
+MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks,
+                              const MemoryLimit& host) {
+  // Workspaces of products, staging of collectives, and code that is loaded when it is first used.
+  constexpr int64_t kLibraryBytes = int64_t(1) << 30;
+  MemoryLimit limit{std::max<int64_t>(1, device.free / device_ranks - kLibraryBytes),
+                    text("free device memory, beside ", bytes_text(double(device.used)),
+                         " of contexts and other programs")};
+  if (device_ranks > 1) limit.source += text(" / ", device_ranks, " ranks that share it");
+  return with_host(limit, host.bytes, host.source);
+}
+
+MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks) {
+  const MemoryLimit host = host_limit(config, node_ranks);
+  if (!drives_devices() || config.memory.device_limit > 0) return host;
+  return device_limit_from({free_device_bytes(), used_device_bytes()}, device_ranks, host);
+}
+
+}  // namespace zero::advise

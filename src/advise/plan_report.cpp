@@ -1,0 +1,373 @@
+#include "zero/advise/plan_report.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "zero/advise/zero_formula.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/format.hpp"
+#include "zero/state/disk.hpp"
+
+namespace zero::advise {
+namespace {
+
+using plan::Use;
+
+constexpr const char* kVerbs[] = {"all_gather", "reduce_scatter", "all_reduce"};
+
+constexpr const char* kUnexplained = "for no known reason";
+
+int64_t parameters(const PlanReport& report) { return model::parameter_count(report.build->model); }
+const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }
+
+int64_t nodes(const PlanReport& report) {
+  return plan::nodes_of(report.machine, request(report).ranks);
+}
+
+/// Behind whose rates a forecast goes by; "" of ranks that share a node.
+std::string nodes_text(const PlanReport& report) {
+  const plan::Machine& machine = report.machine;
+  if (nodes(report) == 1) return "";
+  return text(", ", nodes(report), " nodes of ", counted(machine.node_ranks, "rank"));
+}
+
+std::optional<double> formula_bytes(const StateFormula& formula, Use use) {
+  switch (use) {
+    case Use::weights:
+      return formula.weights;
+    case Use::gradients:
+      return formula.gradients;
+    case Use::optimizer:
+      return formula.optimizer;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The formula's elements for a verb of the step; none for the small all-reduce.
+std::optional<double> formula_elements(const TrafficFormula& formula, size_t verb) {
+  if (verb > 1) return std::nullopt;
+  return verb == 0 ? formula.gathered : formula.reduced;
+}
+
+/// Elements of all units, with what makes shards equal and begins tensors at round places.
+int64_t padded_parameters(const PlanReport& report) {
+  int64_t numel = 0;
+  for (const plan::Unit& unit : report.build->plan.units) numel += unit.numel;
+  return numel;
+}
+
+/// Why gradients at rest differ from the formula by more than padding.
+const char* why_other_gradients(const plan::Request& asked) {
+  if (asked.optimizer_home != plan::Tier::device) {
+    return "those that wait on the host are rounded, and this rank's shard";
+  }
+  if (asked.micro_batches == 1) return "a single micro-batch on one rank is no sum";
+  if (!asked.reproducible) return kUnexplained;
+  if (asked.stage == 1) return "only a shard of a reproducible sum is kept";
+  return asked.stage == 0 ? "the finished sum is rounded to the compute type" : kUnexplained;
+}
+
+const char* why_other_bytes(const plan::Request& asked, Use use) {
+  if (use == Use::gradients) return why_other_gradients(asked);
+  const plan::Tier home = use == Use::optimizer ? asked.optimizer_home : asked.weight_home;
+  return home == plan::Tier::nvme ? "on disk each begins at a block of 64 KiB" : kUnexplained;
+}
+
+const char* why_fewer_gathered(const plan::Request& asked) {
+  return asked.stage == 3 ? "less often than twice a micro-batch: units stay gathered, see "
+                            "zero.stage3_max_reuse_distance"
+                          : kUnexplained;
+}
+
+/// A formula's number beside the plan's, how much they differ, and why. `padded` is what the
+/// formula gives with padding.
+struct Beside {
+  double formula, padded;
+  const char* otherwise;  ///< why they differ where that is not the padding
+};
+
+std::string difference(double planned, const Beside& beside) {
+  if (beside.formula == 0) return "";
+  const double percent = 100 * (planned / beside.formula - 1);
+  std::string out = format("  %+.2f %%", percent);
+  if (std::abs(percent) < 0.005) return out;
+  const bool is_padding = std::abs(planned - beside.padded) <= 0.01 * beside.padded;
+  return out + "  " + (is_padding ? "padding" : beside.otherwise);
+}
+
+std::string memory_row(const std::string& name, int64_t bytes) {
+  return format("  %-18s %12s", name.c_str(), bytes_text(double(bytes)).c_str());
+}
+
+int64_t bytes_on_all_tiers(const PlanReport& report, Use use) {
+  int64_t sum = 0;
+  for (const auto& tier : report.forecast.bytes) sum += tier[size_t(use)];
+  return sum;
+}
+
+/// "  1.00 GiB on host" for what does not rest on the device.
+std::string off_device(const PlanReport& report, Use use) {
+  std::string out;
+  for (const plan::Tier tier : {plan::Tier::host, plan::Tier::nvme}) {
+    const int64_t bytes = report.forecast.bytes[size_t(tier)][size_t(use)];
+    if (bytes > 0) out += text("  ", bytes_text(double(bytes)), " on ", plan::name_of(tier));
+  }
+  return out;
+}
+
+std::string memory_formula(const PlanReport& report, Use use, int64_t bytes) {
+  const plan::Request& asked = request(report);
+  const auto formula = formula_bytes(state_formula(asked, parameters(report)), use);
+  if (!formula) return "";
+  const auto padded = formula_bytes(state_formula(asked, padded_parameters(report)), use);
+  return format("   formula %12s", bytes_text(*formula).c_str()) +
+         difference(
+             double(bytes),
+             {.formula = *formula, .padded = *padded, .otherwise = why_other_bytes(asked, use)});
+}
+
+std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t elements) {
+  const plan::Request& asked = request(report);
+  const auto formula = formula_elements(traffic_formula(asked, parameters(report)), verb);
+  if (!formula) return "";
+  const auto padded = formula_elements(traffic_formula(asked, padded_parameters(report)), verb);
+  return format("   formula %.0f elements", *formula) +
+         difference(double(elements),
+                    {.formula = *formula,
+                     .padded = *padded,
+                     .otherwise = verb == 0 ? why_fewer_gathered(asked) : kUnexplained});
+}
+
+int64_t slot_bytes(const state::Build& build) { return tiers::SlotTable::bytes_for(build.slotted); }
+
+int64_t room_on_disk(const state::Build& build, const MemoryLimit& limit) {
+  const plan::Request& made = build.plan.request;
+  if (made.weight_home != plan::Tier::nvme) return limit.disk.optimizer;
+  return made.optimizer_home == plan::Tier::nvme ? limit.disk.both : limit.disk.parameters;
+}
+
+}  // namespace
+
+int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit) {
+  return build.plan.arena_bytes[size_t(plan::Tier::device)] +
+         (limit.of_host ? host_bytes(build) : 0);
+}
+
+int64_t all_bytes(const state::Build& build) {
+  return build.plan.arena_bytes[size_t(plan::Tier::device)] + host_bytes(build);
+}
+
+int64_t host_bytes(const state::Build& build) {
+  return build.plan.arena_bytes[size_t(plan::Tier::host)] + build.copy_bytes;
+}
+
+bool fits(const state::Build& build, const MemoryLimit& limit) {
+  const bool in_device = limit.bytes == 0 || counted_bytes(build, limit) <= limit.bytes;
+  const bool in_host = limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes;
+  const bool in_process = limit.process_bytes == 0 || all_bytes(build) <= limit.process_bytes;
+  return in_device && in_host && in_process && build.disk_bytes() <= room_on_disk(build, limit);
+}
+
+std::string shortage_text(const state::Build& build, const MemoryLimit& limit) {
+  const int64_t counted = counted_bytes(build, limit);
+  const auto words = [](int64_t needs, const std::string& what, int64_t has,
+                        const std::string& source) {
+    return text(bytes_text(double(needs)), what, " a rank of ", bytes_text(double(has)), " (",
+                source, ")");
+  };
+  const auto of_saves = [](int64_t bytes) {
+    return bytes == 0 ? "" : text(", ", bytes_text(double(bytes)), " of it for checkpoint.async,");
+  };
+  const std::string copy = of_saves(build.copy_bytes);
+  if (limit.bytes > 0 && counted > limit.bytes) {
+    return words(counted, limit.of_host ? copy : "", limit.bytes, limit.source);
+  }
+  if (limit.host_bytes > 0 && host_bytes(build) > limit.host_bytes) {
+    return words(host_bytes(build), " of host memory" + copy, limit.host_bytes, limit.host_source);
+  }
+  if (limit.process_bytes > 0 && all_bytes(build) > limit.process_bytes) {
+    return words(all_bytes(build), copy, limit.process_bytes, limit.process_source);
+  }
+  return words(build.disk_bytes(), " on disk" + of_saves(slot_bytes(build)),
+               room_on_disk(build, limit), limit.disk.source);
+}
+
+namespace {
+
+std::string limit_rows(const PlanReport& report) {
+  const MemoryLimit& limit = report.limit;
+  const auto row = [](const char* name, int64_t bytes, const std::string& source, int64_t counted) {
+    return memory_row(name, bytes) + "   " + source +
+           (counted <= bytes ? ": fits\n" : ": does not fit\n");
+  };
+  std::string out = limit.bytes == 0 ? "  no limit is known\n" : "";
+  if (limit.bytes > 0) {
+    out = row("limit", limit.bytes, limit.source, counted_bytes(*report.build, limit));
+  }
+  const bool in_host = host_bytes(*report.build) > 0;
+  if (limit.host_bytes > 0 && in_host) {
+    out += row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
+  }
+  if (limit.process_bytes > 0) {
+    out +=
+        row("limit of both", limit.process_bytes, limit.process_source, all_bytes(*report.build));
+  }
+  const int64_t on_disk = report.build->disk_bytes(), room = room_on_disk(*report.build, limit);
+  if (on_disk == 0 || room == DiskRoom::kUnknown) return out;
+  return out + row("limit of disk", room, limit.disk.source, on_disk);
+}
+
+}  // namespace
+
+void require_room_for_samples(const state::Build& build, int64_t bytes, const MemoryLimit& limit) {
+  const auto require = [&](int64_t planned, int64_t most, const std::string& source) {
+    if (most == 0 || planned + bytes <= most) return;
+    refuse(Exit::kDoesNotFit, "evaluation.show_samples",
+           ": the first rank would hold the whole model for it, ", bytes_text(double(bytes)),
+           " beside the plan's ", bytes_text(double(planned)), " of ", bytes_text(double(most)),
+           " (", source,
+           "); write evaluation.show_samples = 0 and run zeroapp generate afterwards");
+  };
+  const int64_t device = build.plan.arena_bytes[size_t(plan::Tier::device)];
+  const int64_t both = device + build.plan.arena_bytes[size_t(plan::Tier::host)];
+  require(limit.of_host ? both : device, limit.bytes, limit.source);
+  require(both, limit.process_bytes, limit.process_source);
+}
+
+PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
+                       const MemoryLimit& limit) {
+  return {.build = &build,
+          .forecast = plan::forecast(build.plan, machine),
+          .limit = limit,
+          .machine = machine};
+}
+
+std::string memory_table(const PlanReport& report) {
+  std::string out = "memory a rank, and ZeRO's formula without padding\n";
+  for (size_t use = 0; use < plan::kUses; ++use) {
+    const int64_t bytes = bytes_on_all_tiers(report, Use(use));
+    if (bytes == 0) continue;
+    out += memory_row(plan::name_of(Use(use)), bytes) + memory_formula(report, Use(use), bytes) +
+           off_device(report, Use(use)) + "\n";
+  }
+  out += memory_row("arena in all", report.device_bytes()) + "\n";
+  for (const plan::Tier tier : {plan::Tier::host, plan::Tier::nvme}) {
+    const int64_t bytes = report.forecast.arena_bytes[size_t(tier)];
+    if (bytes > 0) out += memory_row(text("on ", plan::name_of(tier)), bytes) + "\n";
+  }
+  if (const int64_t copy = report.build->copy_bytes) {
+    out += memory_row("checkpoint copy", copy) + "   host memory, of checkpoint.async\n";
+  }
+  if (const int64_t slots = slot_bytes(*report.build)) {
+    out += memory_row("second slots", slots) + "   on nvme, of checkpoint.async\n";
+  }
+  return out + limit_rows(report);
+}
+
+std::string traffic_table(const PlanReport& report) {
+  std::string out = "sent by a rank in a step\n";
+  for (size_t verb = 0; verb < 3; ++verb) {
+    const plan::CollectiveForecast& row = report.forecast.collectives[plan::kStep][verb];
+    if (row.calls == 0) continue;
+    out += format("  %-18s %12lld elements  %12s  %5lld call%s", kVerbs[verb],
+                  (long long)row.elements, bytes_text(double(row.bytes)).c_str(),
+                  (long long)row.calls, row.calls == 1 ? "" : "s");
+    out += traffic_formula_text(report, verb, row.elements) + "\n";
+  }
+  return out;
+}
+
+std::string disk_table(const PlanReport& report) {
+  const plan::DiskForecast& step = report.forecast.disk[plan::kStep];
+  if (step.bytes_read + step.bytes_written == 0) return "";
+  const int64_t daily = state::a_day(step.bytes_written, report.forecast.step_seconds);
+  return format("moved by a rank's disk in a step\n  %-18s %12s\n  %-18s %12s   %s a day\n", "read",
+                bytes_text(double(step.bytes_read)).c_str(), "written",
+                bytes_text(double(step.bytes_written)).c_str(), bytes_text(double(daily)).c_str());
+}
+
+std::string time_table(const PlanReport& report) {
+  const plan::Forecast& forecast = report.forecast;
+  std::string out =
+      format("forecast of a step  %.1f ms, exposed %.1f ms, %.3g TFLOP, by the rates of %s%s\n",
+             1e3 * forecast.step_seconds, 1e3 * forecast.exposed_seconds, 1e-12 * forecast.flops,
+             report.machine.name.c_str(), nodes_text(report).c_str());
+  for (int lane = 0; lane < plan::kLanes; ++lane) {
+    const bool on_device = lane <= int(plan::Lane::small);
+    if (!on_device && forecast.lane_seconds[size_t(lane)] == 0) continue;
+    out += format("  lane %-14s %11.1f ms\n", plan::name_of(plan::Lane(lane)),
+                  1e3 * forecast.lane_seconds[size_t(lane)]);
+  }
+  return out;
+}
+
+namespace {
+
+nlohmann::ordered_json tiers_json(const plan::Forecast& forecast) {
+  nlohmann::ordered_json json;
+  for (size_t tier = 0; tier < plan::kTiers; ++tier) {
+    auto& row = json[plan::name_of(plan::Tier(tier))];
+    row["arena_bytes"] = forecast.arena_bytes[tier];
+    for (size_t use = 0; use < plan::kUses; ++use) {
+      row["bytes"][plan::name_of(Use(use))] = forecast.bytes[tier][use];
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string plan_json(const PlanReport& report) {
+  const plan::Request& asked = request(report);
+  const plan::Forecast& forecast = report.forecast;
+  const StateFormula formula = state_formula(asked, parameters(report));
+  nlohmann::ordered_json json = {{"ranks", asked.ranks},
+                                 {"stage", asked.stage},
+                                 {"compute", name_of(asked.compute)},
+                                 {"parameters", parameters(report)},
+                                 {"arena_bytes", report.device_bytes()},
+                                 {"limit_bytes", report.limit.bytes},
+                                 {"limit_source", report.limit.source},
+                                 {"fits", report.fits()}};
+  json["batch"] = {{"train", report.build->batch.train},
+                   {"micro", report.build->batch.micro},
+                   {"accumulation", report.build->batch.accumulation}};
+  for (size_t use = 0; use < plan::kUses; ++use) {
+    json["bytes"][plan::name_of(Use(use))] = forecast.bytes[size_t(plan::Tier::device)][use];
+  }
+  json["homes"] = {{"optimizer", plan::name_of(asked.optimizer_home)},
+                   {"optimizer_share", asked.optimizer_share},
+                   {"parameters", plan::name_of(asked.weight_home)}};
+  const plan::UpdateSites sites = plan::update_sites(report.build->plan);
+  json["updates"] = {{"on_host", sites.on_host}, {"streamed_to_device", sites.streamed}};
+  json["tiers"] = tiers_json(forecast);
+  json["checkpoint_copy_bytes"] = report.build->copy_bytes;
+  json["checkpoint_slot_bytes"] = slot_bytes(*report.build);
+  json["formula_bytes"] = {{"weights", formula.weights},
+                           {"gradients", formula.gradients},
+                           {"optimizer state", formula.optimizer}};
+  for (size_t verb = 0; verb < 3; ++verb) {
+    const plan::CollectiveForecast& row = forecast.collectives[plan::kStep][verb];
+    json["sent"][kVerbs[verb]] = {
+        {"calls", row.calls}, {"elements", row.elements}, {"bytes", row.bytes}};
+    const auto elements = formula_elements(traffic_formula(asked, parameters(report)), verb);
+    if (elements) json["sent"][kVerbs[verb]]["formula_elements"] = *elements;
+  }
+  json["disk"] = {{"read_bytes", forecast.disk[plan::kStep].bytes_read},
+                  {"written_bytes", forecast.disk[plan::kStep].bytes_written}};
+  json["forecast"] = {{"step_seconds", forecast.step_seconds},
+                      {"exposed_seconds", forecast.exposed_seconds},
+                      {"flops", forecast.flops},
+                      {"machine", report.machine.name}};
+  if (nodes(report) > 1) {
+    json["nodes"] = {{"count", nodes(report)},
+                     {"ranks_of_a_full_one", report.machine.node_ranks},
+                     {"host_bytes_of_a_rank", host_bytes(*report.build)},
+                     {"host_limit_bytes_of_a_rank", report.limit.host_bytes}};
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace zero::advise

@@ -1,0 +1,36 @@
+#include "zero/advise/zero_formula.hpp"
+
+namespace zero::advise {
+namespace {
+
+/// Of a parameter: the optimizer's states, and what completes a weight to its fp32 master.
+double optimizer_bytes(const plan::Request& request) {
+  double bytes = request.compute == Dtype::f32 ? 0 : request.compute == Dtype::bf16 ? 2 : 4;
+  for (const OptimizerState& state : request.optimizer.states) {
+    bytes += double(bytes_of(state.dtype));
+  }
+  return bytes;
+}
+
+double gradient_bytes(const plan::Request& request) {
+  const bool summed = request.micro_batches > 1 || request.gradient_fp32;
+  return summed ? 4 : double(bytes_of(request.compute));
+}
+
+}  // namespace
+
+StateFormula state_formula(const plan::Request& request, int64_t parameters) {
+  const double p = double(parameters), shard = p / request.ranks;
+  return {.weights = double(bytes_of(request.compute)) * (request.stage >= 3 ? shard : p),
+          .gradients = gradient_bytes(request) * (request.stage >= 2 ? shard : p),
+          .optimizer = optimizer_bytes(request) * (request.stage >= 1 ? shard : p)};
+}
+
+TrafficFormula traffic_formula(const plan::Request& request, int64_t parameters) {
+  const double once = double(parameters) * (request.ranks - 1) / request.ranks;
+  const int a = request.micro_batches;
+  const bool each = request.stage >= 2 || request.reproducible;
+  return {.gathered = once * (request.stage == 3 ? 2 * a : 1), .reduced = once * (each ? a : 1)};
+}
+
+}  // namespace zero::advise

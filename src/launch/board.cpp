@@ -1,0 +1,214 @@
+#include "zero/launch/board.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "src/launch/life_lock.hpp"
+#include "zero/comm/node_memory.hpp"
+#include "zero/launch/progress.hpp"
+
+namespace zero::launch {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+/// Under it lies what a lane runs in the body.
+constexpr int kBodyShift = 56;
+
+/// Of one clock for all processes of a node.
+int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+std::string tenths(double seconds) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.1f s", seconds);
+  return out;
+}
+
+/// A sign of life that is no older says that a rank lives now.
+constexpr double kFreshSeconds = 0.5;
+
+std::string step_of(const Word& word) {
+  return word.step > 0 ? text(", step ", word.step) : std::string();
+}
+
+}  // namespace
+
+std::string name_of(Stage stage) {
+  constexpr const char* kNames[] = {
+      "start", "input file", "plan", "data", "folder and checkpoints", "memory and first state",
+      "steps", "report",     "end"};
+  return text("its ", kNames[size_t(stage)]);
+}
+
+bool is_silent(const Word& word, double patience_seconds) {
+  return word.died || word.silent_seconds > patience_seconds / 2;
+}
+
+std::string describe_hang(std::span<const Word> words, double patience_seconds) {
+  const auto silent = [&](const Word& word) { return is_silent(word, patience_seconds); };
+  const bool any = std::any_of(words.begin(), words.end(), silent);
+  std::string blamed, lines;
+  for (const Word& word : words) {
+    const std::string last = "last op: " + word.last_op + step_of(word);
+    std::string state = word.works ? "is at work" : "waits";
+    if (silent(word)) {
+      state = "says nothing";
+      blamed += text(blamed.empty() ? "" : "; ", "no word from rank ", word.rank, " for ",
+                     tenths(word.silent_seconds), "; its ", last);
+    } else if (!any && word.works) {
+      blamed += text(blamed.empty() ? "" : "; ", "rank ", word.rank, " lives, but its op does not ",
+                     "end; its ", last);
+    }
+    lines += text("\n  rank ", word.rank, " ", state, ", ", last);
+  }
+  return (blamed.empty() ? "all ranks wait for each other" : blamed) + lines;
+}
+
+struct alignas(64) Board::Line {
+  std::atomic<int64_t> process{getpid()}, beat_ns{0}, step{0}, finished{0}, moved{0};
+  std::atomic<int64_t> op{0};  ///< body and place in it; 0: none
+  std::atomic<Stage> stage{Stage::start};
+  std::atomic<bool> works{false}, busy{false}, gave_up{false};
+  LifeLock life;
+
+  double silent_seconds() const { return double(now_ns() - beat_ns.load(kRelaxed)) * 1e-9; }
+};
+
+struct Board::Lines {
+  comm::NodeMemory memory{sizeof(Line)};
+
+  Line* of(int rank) const { return reinterpret_cast<Line*>(memory.of(rank)); }
+};
+
+Board::Board() : lines_(std::make_unique<Lines>()) {
+  std::construct_at(&mine());
+  live(false, 0);
+}
+
+Board::~Board() { leave(); }
+
+Board::Line& Board::mine() const { return *lines_->of(rank()); }
+
+template <class Is>
+bool Board::any_other(const Is& is) const {
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    Line* line = lines_->of(r);
+    if (r != rank() && line && is(*line)) return true;
+  }
+  return false;
+}
+
+int Board::rank() const { return lines_->memory.rank(); }
+
+bool Board::shows_all() const {
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    if (lines_->of(r) == nullptr) return false;
+  }
+  return true;
+}
+
+void Board::enter(Stage stage) { mine().stage.store(stage, kRelaxed); }
+
+void Board::forget_op() { mine().op.store(0, kRelaxed); }
+
+void Board::begin_step(int64_t step) { mine().step.store(step, kRelaxed); }
+
+void Board::begin_op(plan::BodyId body, int64_t running) {
+  mine().op.store(int64_t(body) << kBodyShift | (running + 1), kRelaxed);
+}
+
+void Board::live(bool works, int64_t finished_ops) {
+  Line& line = mine();
+  line.works.store(works, kRelaxed);
+  line.finished.store(finished_ops, kRelaxed);
+  line.beat_ns.store(now_ns(), kRelaxed);
+}
+
+int64_t Board::finished_ops() const {
+  int64_t sum = 0;
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    if (const Line* line = lines_->of(r)) sum += line->finished.load(kRelaxed);
+  }
+  return sum;
+}
+
+void Board::beat(int64_t moved) {
+  mine().moved.store(moved, kRelaxed);
+  mine().beat_ns.store(now_ns(), kRelaxed);
+}
+
+int64_t Board::moved() const {
+  int64_t sum = 0;
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    const Line* line = lines_->of(r);
+    if (line) sum += line->finished.load(kRelaxed) + line->moved.load(kRelaxed);
+  }
+  return sum;
+}
+
+void Board::set_busy(bool busy) { mine().busy.store(busy, kRelaxed); }
+
+bool Board::any_is_busy() const {
+  const auto is_busy = [](const Line& line) {
+    return line.busy.load(kRelaxed) && line.silent_seconds() < kFreshSeconds;
+  };
+  return is_busy(mine()) || any_other(is_busy);
+}
+
+void Board::give_up() { mine().gave_up.store(true); }
+
+bool Board::another_gave_up() const {
+  return any_other([](const Line& line) { return line.gave_up.load(); });
+}
+
+bool Board::who_gave_up_lives() const {
+  return any_other([](Line& line) { return line.gave_up.load() && !line.life.has_died(); });
+}
+
+std::optional<int> Board::dead_rank() const {
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    Line* line = lines_->of(r);
+    if (r != rank() && line && line->life.has_died()) return r;
+  }
+  return {};
+}
+
+void Board::leave() { mine().life.leave(); }
+
+bool Board::others_have_left() const {
+  return !any_other([](Line& line) { return !line.life.has_left() && !line.life.has_died(); });
+}
+
+std::vector<Word> Board::words(const plan::Plan* plan) const {
+  std::vector<Word> words;
+  for (int r = 0; r < lines_->memory.ranks(); ++r) {
+    Line* line = lines_->of(r);
+    // Not to be seen, or it has not come so far.
+    if (line == nullptr || line->beat_ns.load(kRelaxed) == 0) continue;
+    Word word{.rank = r,
+              .process = line->process.load(kRelaxed),
+              .silent_seconds = line->silent_seconds(),
+              .works = line->works.load(kRelaxed),
+              .died = r != rank() && line->life.has_died(),
+              .step = line->step.load(kRelaxed),
+              .last_op = "none, at " + name_of(line->stage.load(kRelaxed))};
+    const int64_t op = line->op.load(kRelaxed);
+    const int64_t running = (op & ((int64_t(1) << kBodyShift) - 1)) - 1;
+    if (running >= 0 && plan != nullptr) {
+      const plan::Body& body = plan->bodies[size_t(op >> kBodyShift)];
+      const plan::Turn turn = run::turn_running(body, running);
+      word.last_op = text(describe_op(*plan, body, turn), " (op ", turn.op, " of ", body.name, ")");
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+}  // namespace zero::launch

@@ -1,0 +1,19 @@
+#include "zero/launch/console.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace zero::launch {
+
+void Console::say(const std::string& text) {
+  if (!speaks_) return;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  std::clearerr(stdout);
+  if (warned_) return;
+  warned_ = true;
+  std::fprintf(stderr, "zeroapp: warning: standard output: %s; training goes on\n",
+               std::strerror(errno));
+}
+
+}  // namespace zero::launch

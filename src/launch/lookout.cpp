@@ -1,0 +1,187 @@
+#include "zero/launch/lookout.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+#include <utility>
+
+#include "src/launch/moved_bytes.hpp"
+
+namespace zero::launch {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// In which who has died may have said why, and the launcher may end this rank as well.
+constexpr milliseconds kGrace(200);
+/// How long at least, and at most, a rank waits for the launcher to hear from the one that ends
+/// all.
+constexpr milliseconds kSoonestEnd(500), kLatestEnd(3500), kPause(100);
+/// Without a sign of life for half of it a rank does not speak for others that mourn.
+constexpr double kMournersPatience = 2;
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+}
+
+std::string obituary(const Word& dead, bool all_is_there) {
+  const std::string step = dead.step > 0 ? text(", step ", dead.step) : "";
+  return text(
+      "rank ", dead.rank, " has died (process ", dead.process, "; its last op: ", dead.last_op,
+      step, "): it was killed or has crashed - the launcher names the signal, ",
+      "the kernel's log says whether memory ran out", all_is_there ? "" : "; start again to go on");
+}
+
+}  // namespace
+
+Lookout::Lookout(const Peers& peers, std::function<void(const std::string&)> end_all)
+    : rank_(peers.rank()),
+      activity_(peers.activity()),
+      end_all_(std::move(end_all)),
+      bytes_(std::make_unique<MovedBytes>()) {
+  watchdog_ = std::make_unique<Watchdog>(Watchdog::Options{
+      .timeout_seconds = timeout_seconds_,
+      .finished = [this] { return look(); },
+      .running = [this] { return place(); },
+      .on_hang = [this](const std::string& at) { give_up(at, timeout_seconds_); },
+      .excused = [this] { return board_ && !sees_all() && activity_->place != nullptr; }});
+  watchdog_->arm();
+}
+
+Lookout::~Lookout() { watchdog_.reset(); }
+
+void Lookout::meet() {
+  owned_ = std::make_unique<Board>();
+  owned_->enter(stage_);
+  owned_->set_busy(busy_ > 0);
+  board_ = owned_.get();
+}
+
+void Lookout::enter(Stage stage) {
+  stage_ = stage;
+  if (board_) board().enter(stage);
+}
+
+void Lookout::set_patience(double seconds) {
+  timeout_seconds_ = kTimesPatience * seconds;
+  watchdog_->set_timeout(timeout_seconds_);
+}
+
+void Lookout::show_plan(const plan::Plan* plan) {
+  const std::lock_guard<std::mutex> lock(plan_mutex_);
+  plan_ = plan;
+  if (plan_ == nullptr) board().forget_op();
+}
+
+void Lookout::change_busy(int by) {
+  busy_ += by;
+  if (board_) board().set_busy(works());
+}
+
+/// Whoever waits for another rank works no more, though it may use a core.
+bool Lookout::works() const { return busy_ > 0 && activity_->place == nullptr; }
+
+int64_t Lookout::look() {
+  const int64_t mine = bytes_->count() + activity_->ended + worked();
+  if (!board_) return mine;
+  board().set_busy(works());
+  board().beat(mine);
+  if (board().another_gave_up()) follow_end();
+  if (const std::optional<int> dead = board().dead_rank()) mourn(*dead);
+  return board().moved();
+}
+
+/// Time on cores of work that is to be waited for, in hundredths of what is waited: more than this
+/// thread takes itself.
+int64_t Lookout::worked() {
+  const double now = cpu_seconds();
+  if (works()) worked_seconds_ += now - cpu_seconds_;
+  cpu_seconds_ = now;
+  return int64_t(worked_seconds_ / (timeout_seconds_ / 100));
+}
+
+std::vector<Word> Lookout::words() const {
+  const std::lock_guard<std::mutex> lock(plan_mutex_);
+  return board().words(plan_);
+}
+
+std::string Lookout::place() const {
+  const char* waits_at = activity_->place;
+  return waits_at ? waits_at : name_of(stage_);
+}
+
+void Lookout::end(const std::string& what) const {
+  end_all_(what);
+  for (;;) pause();
+}
+
+void Lookout::give_up(const std::string& at, double patience) {
+  std::string what = text("nothing finished for ", patience, " s - rank ", rank_, " is at ", at);
+  if (!board_) end(what);
+  const std::vector<Word> seen = words();
+  take_the_word(seen, patience);
+  if (!sees_all()) {
+    // One rank of each node says where it hangs, and has the time to do so before one ends all.
+    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
+    std::this_thread::sleep_for(kSoonestEnd);
+  } else if (seen.size() > 1) {
+    what = describe_hang(seen, patience);
+    what.insert(what.find('\n'), text(" - rank ", rank_, " is at ", at));
+  }
+  end(what);
+}
+
+void Lookout::mourn(int dead) {
+  std::this_thread::sleep_for(kGrace);
+  if (board().another_gave_up()) follow_end();
+  const std::vector<Word> seen = words();
+  take_the_word(seen, kMournersPatience);
+  const auto found = std::ranges::find(seen, dead, &Word::rank);
+  end(found == seen.end() ? text("rank ", dead, " has died")
+                          : obituary(*found, stage() == Stage::end));
+}
+
+/// Leaves what is to be said to the first rank that can.
+void Lookout::take_the_word(std::span<const Word> words, double patience) {
+  const auto first =
+      std::ranges::find_if(words, [&](const Word& word) { return !is_silent(word, patience); });
+  if (first != words.end() && first->rank != rank_) {
+    for (int i = 0; i < 10 && !board().another_gave_up(); ++i) std::this_thread::sleep_for(kPause);
+    if (board().another_gave_up()) follow_end();
+  }
+  board().give_up();
+}
+
+void Lookout::announce_end() {
+  if (board_) board().give_up();
+}
+
+void Lookout::follow_end() const {
+  const Clock::time_point begun = Clock::now();
+  // One that cannot be seen is given all the time.
+  const auto has_ended = [this] {
+    return board_ && board().another_gave_up() && !board().who_gave_up_lives();
+  };
+  std::this_thread::sleep_for(kSoonestEnd);
+  while (!has_ended() && Clock::now() - begun < kLatestEnd) std::this_thread::sleep_for(kPause);
+  // It would take a launcher a second or two over each process that does not end by itself, as
+  // SIGTERM does not end one of ours.
+  std::raise(SIGKILL);
+  for (;;) pause();
+}
+
+void Lookout::leave() {
+  if (!board_) return;
+  board().leave();
+  while (!board().others_have_left()) std::this_thread::sleep_for(milliseconds(1));
+}
+
+}  // namespace zero::launch

@@ -1,0 +1,249 @@
+#include "zero/launch/session.hpp"
+
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <thread>
+
+#include "zero/base/counted.hpp"
+#include "zero/comm/mpi_world.hpp"
+#include "zero/device/device.hpp"
+#include "zero/device/device_choice.hpp"
+#include "zero/device/near_cores.hpp"
+#include "zero/launch/launches.hpp"
+#include "zero/launch/thread_room.hpp"
+
+namespace zero::launch {
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, separator);) words.push_back(word);
+  return words;
+}
+
+/// After which a rank that has told the launcher of its end does not wait for it any longer.
+constexpr std::chrono::seconds kAbortPatience(1);
+constexpr const char* kAllIsThere = "; all results of the run were on disk already";
+const std::string kNoFolder;
+
+}  // namespace
+
+Cores allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
+  Cores cores;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) cores.numbers.push_back(i);
+  }
+  return cores;
+}
+
+Session::Session(int& argc, char**& argv) : host_(host_name()) {
+  require_open_files();
+  require_threads_of_mpi();
+  int provided = 0;
+  comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  threaded_ = provided >= MPI_THREAD_MULTIPLE;
+  comm::check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+  {
+    // Ranks cannot tell each other anything yet: each that waits in vain speaks for itself.
+    const Failure alone{.exit = Exit::kHang,
+                        .what = "MPI_Init has returned, but another rank does not answer",
+                        .rank = rank_,
+                        .host = host_};
+    Watchdog first({.timeout_seconds = Lookout::kTimesPatience * Lookout::kPatienceSeconds,
+                    .finished = [] { return int64_t(0); },
+                    .running = [] { return name_of(Stage::start); },
+                    .on_hang =
+                        [&](const std::string&) {
+                          std::fputs(error_line(alone).c_str(), stderr);
+                          leave(alone.exit);
+                        }});
+    first.arm();
+    peers_ = std::make_unique<Peers>();
+  }
+  lookout_ = std::make_unique<Lookout>(*peers_, [this](const std::string& what) {
+    end_all(std::make_exception_ptr(Error(Exit::kHang, what)));
+  });
+  lookout_->meet();
+  count_sharers();
+}
+
+void Session::count_sharers() {
+  const Cores cores = allowed_cores();
+  std::string mine = host_ + ":";
+  for (const int core : cores.numbers) mine += text(core, ",");
+  const std::vector<std::string> all = peers_->share(mine);
+  const auto is_here = [&](const std::string& other) { return other.starts_with(host_ + ":"); };
+  sharers_ = int(std::count(all.begin(), all.end(), mine));
+  node_ranks_ = int(std::count_if(all.begin(), all.end(), is_here));
+  leads_node_ = std::none_of(all.begin(), all.begin() + rank(), is_here);
+  threads_ = std::max(1, cores.count() / sharers_);
+}
+
+Session::~Session() {
+  kernel_threads_.reset();
+  peers_.reset();
+  finalizes_ = true;
+  comm::warn_mpi(MPI_Finalize(), "MPI_Finalize");
+  lookout_->leave();
+}
+
+void Session::require_whole_launch() {
+  const Launch launch = current_launch();
+  // Where every task became a job of its own, the first one speaks for all.
+  if (launch.tasks > ranks() && launch.task > 0 && ranks() == 1) throw Ended{Exit::kUsage};
+  together([&] {
+    if (launch.tasks > ranks()) {
+      refuse(Exit::kUsage, "started as ", launch.tasks, " tasks, but MPI sees ", ranks(), ": ",
+             launch.hint);
+    }
+    if (!threaded_) {
+      refuse(Exit::kUsage,
+             "this MPI lacks MPI_THREAD_MULTIPLE, which lanes need to communicate - "
+             "use one that was built with it");
+    }
+  });
+}
+
+void Session::take_device(bool share) {
+  if (!drives_devices()) return;
+  std::string mine = host_;
+  for (const DeviceInfo& device : usable_devices()) mine += "\t" + device.id;
+  NodeDevices node{.host = host_, .of_rank = {}, .trouble = device_trouble(), .share = share};
+  int node_rank = 0;
+  const std::vector<std::string> all = peers_->share(mine);
+  for (size_t r = 0; r < all.size(); ++r) {
+    std::vector<std::string> words = split(all[r], '\t');
+    if (words.front() != host_) continue;
+    if (int(r) == rank()) node_rank = int(node.of_rank.size());
+    words.erase(words.begin());
+    node.of_rank.push_back(std::move(words));
+  }
+  together([&] {
+    const int device = choose_device(node, node_rank);
+    use_device(device);
+    stay_near(node.of_rank[size_t(node_rank)][size_t(device)]);
+  });
+  shares_devices_ = peers_->largest(zero::shares_devices(node)) != 0;
+  count_sharers();
+}
+
+/// For this thread and those that it starts later, and so for the memory that they touch first.
+void Session::stay_near(const std::string& device) {
+  const CoreChoice choice =
+      choose_cores(allowed_cores().numbers, cores_near(device.substr(0, device.find(' '))));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : choice.cores) CPU_SET(core, &set);
+  const bool taken = sched_setaffinity(0, sizeof set, &set) == 0;
+  cores_text_ = taken ? choice.words : counted(allowed_cores().count(), "core");
+}
+
+void Session::start_threads(int64_t wanted, bool share_device) {
+  take_device(share_device);
+  together([&] {
+    if (wanted == 0) wanted = threads_asked(std::getenv);
+    if (wanted == 0) wanted = std::min<int64_t>(threads_, kMostThreads);
+  });
+  threads_ = int(peers_->smallest(wanted));
+  // OpenMP ends the program where it is refused a thread.
+  std::optional<ThreadTrial> trial;
+  together([&] { trial.emplace(threads_); });
+  trial.reset();
+  together([&] { kernel_threads_.emplace(threads_); });
+}
+
+Failure Session::complete(Failure failure) const {
+  failure.rank = rank_;
+  failure.host = host_;
+  failure.step = step_;
+  const size_t first_line = std::min(failure.what.find('\n'), failure.what.size());
+  if (lookout_->stage() == Stage::end) failure.what.insert(first_line, kAllIsThere);
+  return failure;
+}
+
+bool Session::report(const Failure& failure) const {
+  // Where all is on disk the folder says so, and may be another run's already.
+  const std::string& folder = lookout_->stage() == Stage::end ? kNoFolder : folder_;
+  if (!claim_error_record(folder, failure)) return false;
+  std::fputs(error_line(failure).c_str(), stderr);
+  if (folder.empty()) return true;
+  std::string how = "error " + error_id(failure);
+  if (failure.step > 0) how += text(" in step ", failure.step);
+  if (!end_launch(folder, how)) {
+    std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
+  }
+  return true;
+}
+
+void Session::together(const std::function<void()>& work) {
+  std::exception_ptr error;
+  try {
+    const Lookout::Busy busy(*lookout_);
+    work();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const int first = int(peers_->smallest(error ? rank() : ranks()));
+  if (first == ranks()) return;
+  int64_t status = 0;
+  if (first == rank()) {
+    const Failure failure = complete(failure_of(error));
+    report(failure);
+    status = int64_t(failure.exit);
+  }
+  throw Ended{Exit(peers_->largest(status))};
+}
+
+void Session::alone(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Ended&) {
+    throw;
+  } catch (...) {
+    end_all(std::current_exception());
+  }
+}
+
+void Session::end_all(const std::exception_ptr& error) noexcept {
+  const Failure failure = complete(failure_of(error));
+  lookout_->announce_end();
+  // The rank that was first ends this one too, with its own status.
+  if (!report(failure)) lookout_->follow_end();
+  std::fflush(nullptr);
+  leave(failure.exit);
+}
+
+/// A launcher that is ending the others already may not listen, and one that does not end a rank
+/// soon does so after its kill delay only.
+void Session::leave(Exit exit) const noexcept {
+  try {
+    std::thread([exit] {
+      std::this_thread::sleep_for(kAbortPatience);
+      _exit(int(exit));
+    }).detach();
+    // Behind the beginning of MPI_Finalize nothing may be asked of MPI.
+    if (!finalizes_) MPI_Abort(MPI_COMM_WORLD, int(exit));
+  } catch (...) {
+    // Without another thread nothing would end a call that is not answered.
+  }
+  _exit(int(exit));
+}
+
+}  // namespace zero::launch

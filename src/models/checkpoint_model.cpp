@@ -1,0 +1,63 @@
+#include "zero/models/checkpoint_model.hpp"
+
+#include "src/save/checkpoint_facts.hpp"
+#include "zero/base/error.hpp"
+#include "zero/models/model_folder.hpp"
+
+namespace zero::models {
+namespace {
+
+ModelDescription description_of(const model::Catalogue& catalogue,
+                                const save::StoredCheckpoint& checkpoint) {
+  const std::string& words = checkpoint.fact(save::kDescriptionFact);
+  if (words.empty()) {
+    refuse(Exit::kInput, checkpoint.folder(), ": does not say what model it is of; a resume of ",
+           "its run writes one that does");
+  }
+  ModelDescription description =
+      parse_description(catalogue, words, checkpoint.folder() + ": its model");
+  const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
+  if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
+  return description;
+}
+
+}  // namespace
+
+CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder)
+    : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
+  match();
+}
+
+void CheckpointModel::match() const {
+  const graph::Graph graph = stored_graph(description_.model);
+  for (const auto& [name, shape] : stored_tensors(graph)) {
+    const checkpoint::Tensor& found = tensor_of(name);
+    if (found.shape == shape) continue;
+    refuse(Exit::kInput, path(), ": ", found.name, ": expected ", shape_text(shape), ", found ",
+           shape_text(found.shape));
+  }
+}
+
+const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter) const {
+  const std::string_view prefix = description_.model.family->stored.prefix;
+  for (const char* part : {"optimizer/master", "model"}) {
+    const std::string name = text(part, "/", prefix, parameter);
+    if (const checkpoint::Tensor* found = checkpoint_.tensors().find(name)) return *found;
+  }
+  refuse(Exit::kInput, path(), ": holds no ", parameter);
+}
+
+StoredModel::Settings CheckpointModel::settings() const {
+  return {.name = path() + ": its configuration",
+          .text = checkpoint_.fact(save::kConfigurationFact)};
+}
+
+Dtype CheckpointModel::dtype_of(std::string_view parameter) const {
+  return tensor_of(parameter).dtype;
+}
+
+void CheckpointModel::read(std::string_view parameter, int64_t first, std::span<float> out) const {
+  checkpoint_.tensors().read(tensor_of(parameter), first, out);
+}
+
+}  // namespace zero::models

@@ -1,0 +1,226 @@
+#include "zero/models/model_folder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
+#include "zero/config/toml.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/interop/json.hpp"
+#include "zero/state/checkpoint_layout.hpp"
+
+namespace zero::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kIndexBytesMax = int64_t(16) << 20;
+constexpr size_t kFilesMax = 1000;
+constexpr size_t kShownMismatches = 5;
+constexpr int64_t kPieceNumel = 1 << 20;
+
+/// Which file holds which tensor, as model.safetensors.index.json says it.
+class Index : public JsonSink {
+ public:
+  explicit Index(const std::string& path) : path_(path) {
+    read_json(read_whole(path, kIndexBytesMax), path, {.depth = 3}, *this);
+    if (files_.empty()) refuse(Exit::kInput, path, ": has no weight_map");
+  }
+  void open(Path, bool) override {}
+  void value(Path path, const JsonScalar& value) override {
+    if (path.size() != 2 || path[0] != "weight_map") return;
+    const std::string* file = std::get_if<std::string>(&value);
+    // A path that leads out of the folder would open what its owner did not mean to give.
+    if (!file || file->empty() || file->find('/') != file->npos || file->starts_with('.')) {
+      refuse(Exit::kInput, path_, ": \"", shown(path[1]), "\": names no file of this folder");
+    }
+    files_[*file].push_back(path[1]);
+    if (files_.size() > kFilesMax) refuse(Exit::kInput, path_, ": more than ", kFilesMax, " files");
+  }
+  const std::map<std::string, std::vector<std::string>>& files() const { return files_; }
+
+ private:
+  const std::string& path_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+bool is_passed_over(const model::StoredNames& stored, std::string_view name) {
+  return std::any_of(stored.ends.begin(), stored.ends.end(),
+                     [&](std::string_view end) { return name.ends_with(end); });
+}
+
+std::string described(const SafetensorsTensor& tensor) {
+  return tensor.dtype + " " + shape_text(tensor.shape);
+}
+
+}  // namespace
+
+graph::Graph stored_graph(const model::Architecture& model) {
+  return model::forward(
+      model, {.micro = {.samples = 1, .length = 1}, .compute = Dtype::f32, .training = false});
+}
+
+std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph) {
+  std::vector<SafetensorsWriter::Tensor> tensors;
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    tensors.push_back(
+        {graph[graph.parameters[p].tensor].name, state::stored_shape(graph, int32_t(p))});
+  }
+  return tensors;
+}
+
+std::vector<StoredParameter> stored_parameters(const model::Architecture& model) {
+  std::vector<StoredParameter> parameters;
+  for (auto& [name, shape] : stored_tensors(stored_graph(model))) {
+    model::StoredForm form = model::stored_form(model, name);
+    parameters.push_back({std::move(name), std::move(shape), std::move(form)});
+  }
+  return parameters;
+}
+
+std::string saved_weights_prefix(const model::Architecture& model) {
+  return text("model/", model.family->stored.prefix);
+}
+
+ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& path)
+    : path_(path),
+      description_(read_description(catalogue, path)),
+      expected_(stored_parameters(description_.model)) {
+  for (size_t i = 0; i < expected_.size(); ++i) by_parameter_[expected_[i].name] = i;
+  open_files();
+  match();
+  for (const model::StoredCopy& copy : description_.model.family->stored.copies) match(copy);
+}
+
+void ModelFolder::open_files() {
+  const std::string whole = path_ + "/model.safetensors", index = whole + ".index.json";
+  if (!is_there(whole) && is_there(index)) {
+    const Index parts(index);
+    for (const auto& [name, tensors] : parts.files()) {
+      const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path_ + "/" + name));
+      for (const std::string& tensor : tensors) add(tensor, {file.get(), file->find(tensor)});
+    }
+    return;
+  }
+  const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(whole));
+  for (const SafetensorsTensor& tensor : file->tensors()) add(tensor.name, {file.get(), &tensor});
+}
+
+void ModelFolder::add(const std::string& name, const Place& place) {
+  if (!place.tensor) {
+    refuse(Exit::kInput, place.file->path(), ": lacks \"", shown(name), "\" of the index");
+  }
+  const model::StoredNames& stored = description_.model.family->stored;
+  const std::string short_name =
+      name.starts_with(stored.prefix) ? name.substr(stored.prefix.size()) : name;
+  if (is_passed_over(stored, short_name)) return;
+  if (!places_.emplace(short_name, place).second) {
+    refuse(Exit::kInput, place.file->path(), ": \"", shown(name),
+           "\" stands there with and without ", stored.prefix);
+  }
+}
+
+void ModelFolder::match() {
+  std::vector<std::string> wrong;
+  std::set<std::string_view> known;
+  for (const model::StoredCopy& stored : description_.model.family->stored.copies) {
+    known.insert(stored.copy);
+  }
+  for (const StoredParameter& as : expected_) {
+    const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
+    for (const std::string& name : as.form.names) {
+      known.insert(name);
+      const auto found = places_.find(name);
+      if (found == places_.end()) {
+        wrong.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
+      } else if (found->second.tensor->shape != shape || !found->second.tensor->usable) {
+        wrong.push_back(text(name, ": expected F32, F16 or BF16 ", shape_text(shape), ", found ",
+                             described(*found->second.tensor)));
+      }
+    }
+  }
+  for (const auto& [name, place] : places_) {
+    if (known.contains(name)) continue;
+    wrong.push_back(text(shown(name), ": expected nothing, found ", described(*place.tensor)));
+  }
+  if (wrong.empty()) return;
+  std::string list;
+  for (size_t i = 0; i < std::min(wrong.size(), kShownMismatches); ++i) list += "\n  " + wrong[i];
+  refuse(Exit::kInput, path_, ": ", wrong.size(),
+         " tensors are not as its config.json says:", list);
+}
+
+void ModelFolder::match(const model::StoredCopy& stored) const {
+  const auto copy = places_.find(stored.copy);
+  if (copy == places_.end()) return;
+  const Place& original = place_of(stored.original);
+  const int64_t numel = original.tensor->numel();
+  bool same = copy->second.tensor->shape == original.tensor->shape && copy->second.tensor->usable;
+  std::vector<float> a, b;
+  for (int64_t first = 0; same && first < numel; first += kPieceNumel) {
+    a.resize(size_t(std::min(kPieceNumel, numel - first)));
+    b.resize(a.size());
+    original.file->read(*original.tensor, first, a);
+    copy->second.file->read(*copy->second.tensor, first, b);
+    same = a == b;
+  }
+  if (same) return;
+  refuse(Exit::kInput, path_, ": ", stored.copy, " differs from ", stored.original, ": ",
+         stored.why);
+}
+
+const StoredParameter& ModelFolder::expected(std::string_view parameter) const {
+  const auto found = by_parameter_.find(parameter);
+  ZERO_REQUIRE(found != by_parameter_.end(), "no parameter ", parameter, " in ", path_);
+  return expected_[found->second];
+}
+
+const ModelFolder::Place& ModelFolder::place_of(std::string_view stored) const {
+  const auto found = places_.find(stored);
+  ZERO_REQUIRE(found != places_.end(), "no tensor ", stored, " in ", path_);
+  return found->second;
+}
+
+StoredModel::Settings ModelFolder::settings() const {
+  const std::string file =
+      (fs::path(path_).lexically_normal() / ".." / "effective.toml").lexically_normal().string();
+  if (!is_there(file)) return {};
+  return {.name = file, .text = read_whole(file, int64_t(kTomlMaxBytes))};
+}
+
+Dtype ModelFolder::dtype_of(std::string_view parameter) const {
+  const std::vector<std::string>& names = expected(parameter).form.names;
+  const Dtype first = *place_of(names[0]).tensor->usable;
+  // fp32 holds what two types of 16 bits hold.
+  const bool same = std::ranges::all_of(
+      names, [&](const std::string& name) { return *place_of(name).tensor->usable == first; });
+  return same ? first : Dtype::f32;
+}
+
+void ModelFolder::read(std::string_view parameter, int64_t first, std::span<float> out) const {
+  const StoredParameter& as = expected(parameter);
+  if (as.form.is_plain()) {
+    const Place& place = place_of(as.form.names[0]);
+    return place.file->read(*place.tensor, first, out);
+  }
+  if (whole_name_ != parameter) read_whole_parameter(as);
+  std::copy_n(whole_.begin() + first, out.size(), out.begin());
+}
+
+void ModelFolder::read_whole_parameter(const StoredParameter& as) const {
+  std::vector<float> stored;
+  whole_name_.clear();
+  for (const std::string& name : as.form.names) {
+    const Place& place = place_of(name);
+    const size_t begin = stored.size();
+    stored.resize(begin + size_t(place.tensor->numel()));
+    place.file->read(*place.tensor, 0, std::span(stored).subspan(begin));
+  }
+  whole_.resize(stored.size());
+  model::from_stored(as.form, as.shape, stored, whole_);
+  whole_name_ = as.name;
+}
+
+}  // namespace zero::models

@@ -1,0 +1,222 @@
+#include "zero/models/model_writer.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "zero/base/error.hpp"
+#include "zero/base/format.hpp"
+#include "zero/base/path.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/new_folder.hpp"
+#include "zero/io/files/output_file.hpp"
+#include "zero/io/interop/hdf5.hpp"
+#include "zero/kernels/optimizer.hpp"
+#include "zero/models/model_folder.hpp"
+
+namespace zero::models {
+namespace {
+
+namespace fs = std::filesystem;
+using Tensor = SafetensorsWriter::Tensor;
+
+constexpr int64_t kTokenizerBytesMax = int64_t(256) << 20;
+
+void write_new_file(const std::string& path, const std::string& content) {
+  OutputFile file(path);
+  file.write(content);
+  file.publish();
+}
+
+void copy_tokenizer(const NewFolder& folder, const std::string& tokenizer) {
+  if (tokenizer.empty() || tokenizer == "bytes") return;
+  for (const char* name : {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"}) {
+    const std::string path = tokenizer + "/" + name;
+    if (is_there(path)) write_new_file(folder.file(name), read_whole(path, kTokenizerBytesMax));
+  }
+}
+
+/// The weight of a master, as the optimizer made it.
+bf16 weight_of(float master, bf16) {
+  int16_t rest;
+  return kernels::split_master(master, rest);
+}
+f16 weight_of(float master, f16) { return f16(master); }
+
+template <class T>
+void write_weights(TensorWriter& file, std::span<const float> masters, std::vector<T>& room) {
+  room.resize(masters.size());
+  for (size_t i = 0; i < masters.size(); ++i) room[i] = weight_of(masters[i], T());
+  file.write(std::as_bytes(std::span(room)));
+}
+
+int64_t numel_of(const std::vector<int64_t>& shape) {
+  int64_t numel = 1;
+  for (const int64_t extent : shape) numel *= extent;
+  return numel;
+}
+
+/// One file of weights.
+struct Part {
+  std::string name;
+  std::vector<Tensor> tensors;
+  int64_t numel = 0;
+};
+
+/// Neighbouring tensors file by file, as many as `most` elements allow and at least one.
+std::vector<Part> parts_of(const std::vector<Tensor>& tensors, int64_t most) {
+  std::vector<Part> parts;
+  for (const Tensor& tensor : tensors) {
+    const int64_t numel = numel_of(tensor.shape);
+    if (parts.empty() || parts.back().numel + numel > most) parts.emplace_back();
+    parts.back().tensors.push_back(tensor);
+    parts.back().numel += numel;
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].name = format("model-%05zu-of-%05zu.safetensors", i + 1, parts.size());
+  }
+  if (parts.size() == 1) parts[0].name = "model.safetensors";
+  return parts;
+}
+
+std::vector<Part> parts_of(const ModelWriter::Options& options,
+                           const std::vector<StoredParameter>& parameters) {
+  std::vector<Tensor> tensors;
+  const std::string_view prefix = options.description.model.family->stored.prefix;
+  for (const StoredParameter& parameter : parameters) {
+    for (const std::string& name : parameter.form.names) {
+      tensors.push_back(
+          {text(prefix, name), model::stored_extents(parameter.form, parameter.shape)});
+    }
+  }
+  const bool whole = options.format == ModelWriter::Format::hdf5;
+  const auto size = int64_t(bytes_of(options.description.compute));
+  std::vector<Part> parts = parts_of(tensors, whole ? INT64_MAX : options.file_bytes / size);
+  if (whole) parts[0].name = "model.h5";
+  return parts;
+}
+
+std::string index_of(const std::vector<Part>& parts, Dtype dtype) {
+  int64_t numel = 0;
+  std::string map;
+  for (const Part& part : parts) {
+    numel += part.numel;
+    for (const Tensor& tensor : part.tensors) {
+      map += text(map.empty() ? "" : ",", "\n    \"", tensor.name, "\": \"", part.name, "\"");
+    }
+  }
+  return text("{\n  \"metadata\": {\"total_size\": ", numel * int64_t(bytes_of(dtype)),
+              "},\n  \"weight_map\": {", map, "\n  }\n}\n");
+}
+
+}  // namespace
+
+struct ModelWriter::Parts {
+  explicit Parts(const Options& from)
+      : options(from),
+        folder(from.folder),
+        parameters(stored_parameters(from.description.model)),
+        files(parts_of(from, parameters)) {
+    write_new_file(folder.file("config.json"), description_json(options.description));
+    copy_tokenizer(folder, options.description.tokenizer);
+    if (files.size() > 1) {
+      write_new_file(folder.file("model.safetensors.index.json"),
+                     index_of(files, options.description.compute));
+    }
+  }
+
+  /// The file that the next element goes to.
+  void open_next() {
+    // Without a format of its own the hub's reader takes no file.
+    const SafetensorsWriter::Content content{.dtype = options.description.compute,
+                                             .tensors = files[next].tensors,
+                                             .metadata = {{"format", "pt"}}};
+    const std::string path = folder.file(files[next].name);
+    left = files[next].numel;
+    ++next;
+    if (options.format == Format::hdf5) {
+      file = std::make_unique<Hdf5Writer>(path, content);
+    } else {
+      file = std::make_unique<SafetensorsWriter>(path, content);
+    }
+  }
+
+  void write(std::span<const float> masters) {
+    switch (options.description.compute) {
+      case Dtype::bf16:
+        return write_weights(*file, masters, bf16_room);
+      case Dtype::f16:
+        return write_weights(*file, masters, f16_room);
+      default:
+        return file->write(std::as_bytes(masters));
+    }
+  }
+
+  /// The next elements of the tensors, in the files' order.
+  void append(std::span<const float> masters) {
+    while (!masters.empty()) {
+      if (left == 0) open_next();
+      const size_t now = size_t(std::min(left, int64_t(masters.size())));
+      write(masters.first(now));
+      masters = masters.subspan(now);
+      left -= int64_t(now);
+      if (left == 0) file->publish();
+    }
+  }
+
+  /// The next elements of the parameter that comes; how many of them belong to it. One that is not
+  /// plain is collected whole.
+  size_t take(std::span<const float> masters) {
+    ZERO_REQUIRE(parameter < parameters.size(), options.folder, ": ", masters.size(),
+                 " elements more than the model has");
+    const StoredParameter& own = parameters[parameter];
+    const int64_t numel = numel_of(own.shape);
+    const size_t now = size_t(std::min(numel - taken, int64_t(masters.size())));
+    taken += int64_t(now);
+    if (own.form.is_plain()) {
+      append(masters.first(now));
+    } else {
+      whole.insert(whole.end(), masters.begin(), masters.begin() + ptrdiff_t(now));
+      if (taken == numel) append_tensors(own);
+    }
+    if (taken == numel) ++parameter, taken = 0;
+    return now;
+  }
+
+  void append_tensors(const StoredParameter& own) {
+    std::vector<float> tensors(whole.size());
+    model::to_stored(own.form, own.shape, whole, tensors);
+    append(tensors);
+    whole.clear();
+  }
+
+  const Options options;
+  NewFolder folder;
+  const std::vector<StoredParameter> parameters;
+  size_t parameter = 0;      ///< that comes next
+  int64_t taken = 0;         ///< of its elements
+  std::vector<float> whole;  ///< what has come of one that is not plain
+  std::vector<Part> files;
+  size_t next = 0;   ///< of files, to be opened
+  int64_t left = 0;  ///< elements that the open file lacks
+  std::unique_ptr<TensorWriter> file;
+  std::vector<bf16> bf16_room;
+  std::vector<f16> f16_room;
+};
+
+ModelWriter::ModelWriter(const Options& options) : parts_(std::make_unique<Parts>(options)) {}
+
+ModelWriter::~ModelWriter() = default;
+
+void ModelWriter::add(std::span<const float> masters) {
+  while (!masters.empty()) masters = masters.subspan(parts_->take(masters));
+}
+
+void ModelWriter::publish() {
+  ZERO_REQUIRE(parts_->parameter == parts_->parameters.size(), parts_->options.folder,
+               ": elements of its model have not come");
+  parts_->file.reset();
+  parts_->folder.publish();
+}
+
+}  // namespace zero::models

@@ -1,0 +1,107 @@
+#include "zero/models/sampler.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "src/launch/sign_of_life.hpp"
+#include "zero/base/format.hpp"
+#include "zero/base/settings_error.hpp"
+#include "zero/models/decoder.hpp"
+#include "zero/models/generator.hpp"
+#include "zero/state/state_reader.hpp"
+
+namespace zero::models {
+namespace {
+
+constexpr const char* kKey = "evaluation.show_samples";
+
+/// What all ranks hold becomes rank 0's decoder's; the others have none.
+void join_weights(const state::StateView& view, const launch::Peers& peers, Decoder* decoder) {
+  const size_t parameters = view.plan->graphs[0].parameters.size();
+  for (size_t p = 0; p < parameters; ++p) {
+    int64_t first = 0;
+    state::join_state(view, peers, state::StateKind::master, int32_t(p),
+                      [&](std::span<const float> piece) {
+                        decoder->set_parameter(int32_t(p), first, piece);
+                        first += int64_t(piece.size());
+                      });
+  }
+}
+
+std::string sample(const Language& language, const Tokenizer& tokenizer,
+                   const SampleOptions& options, uint64_t number, std::atomic<int64_t>& drawn) {
+  const std::vector<int32_t> newline = tokenizer.encode("\n");
+  const Choice choice{.temperature = options.temperature, .seed = options.seed + number};
+  std::vector<int32_t> tokens;
+  language.clear();
+  continue_tokens(language, newline, options.tokens, choice, [&](int32_t token) {
+    tokens.push_back(token);
+    ++drawn;
+  });
+  return tokenizer.decode(tokens);
+}
+
+std::string samples(Decoder& decoder, int64_t context, const Tokenizer& tokenizer,
+                    const SampleOptions& options, std::atomic<int64_t>& drawn) {
+  const Language language{
+      .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
+      .clear = [&] { decoder.clear(); },
+      .context = context,
+      .vocabulary = tokenizer.vocab_size()};
+  std::string text;
+  for (int64_t i = 0; i < options.samples; ++i) {
+    text += (i ? "\n\n" : "") + sample(language, tokenizer, options, uint64_t(i), drawn);
+  }
+  return text;
+}
+
+/// Positions behind a training sample's last one were never trained.
+int64_t context_of(int64_t sequence_length, const SampleOptions& options) {
+  return std::min(sequence_length, options.tokens + 1);
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
+                                                 const model::Architecture& model) {
+  const int64_t tokens = data.train_source->vocab_size();
+  if (config.data.tokenizer == "bytes" && tokens > 256) {
+    refuse_settings({kKey, "data.tokenizer"}, "nothing here can decode the ", tokens, " tokens of ",
+                    config.data.train, ": write data.tokenizer = the folder of ",
+                    "their vocab.json and merges.txt, or show_samples = 0");
+  }
+  auto tokenizer = open_tokenizer(config.data.tokenizer);
+  const int64_t vocabulary = model::data_form(model).vocabulary;
+  if (tokenizer->vocab_size() > vocabulary) {
+    refuse_settings({kKey, "data.tokenizer", "model.vocab_size"}, "the tokenizer knows ",
+                    tokenizer->vocab_size(), " tokens, the model ", vocabulary,
+                    "; write show_samples = 0, or model.vocab_size = ", tokenizer->vocab_size());
+  }
+  return tokenizer;
+}
+
+int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
+                     const SampleOptions& options) {
+  return Decoder::bytes(
+      model, {.context = context_of(sequence_length, options), .threads = options.threads});
+}
+
+std::string sample_text(const state::StateView& view, const launch::Peers& peers,
+                        const model::Architecture& model, const Tokenizer& tokenizer,
+                        const SampleOptions& options) {
+  const int64_t context = context_of(view.plan->graphs[0].length, options);
+  std::optional<Decoder> decoder;
+  if (view.rank == 0)
+    decoder.emplace(model, Decoder::Options{.context = context, .threads = options.threads});
+  join_weights(view, peers, decoder ? &*decoder : nullptr);
+  std::atomic<int64_t> drawn{0};
+  launch::SignOfLife life(
+      peers,
+      {.name = "its samples", .slow = "a token takes long", .moved = [&] { return drawn.load(); }});
+  const std::string text = decoder ? samples(*decoder, context, tokenizer, options, drawn) : "";
+  life.finish();
+  return text;
+}
+
+}  // namespace zero::models

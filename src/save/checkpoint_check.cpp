@@ -1,0 +1,139 @@
+#include "src/save/checkpoint_check.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "src/save/checkpoint_reader.hpp"
+#include "zero/base/team.hpp"
+#include "zero/io/checkpoint/block_ledger.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+
+namespace zero::save {
+namespace {
+
+using checkpoint::BlockLedger;
+using checkpoint::ShardReader;
+
+/// One rank's part in it.
+class Check {
+ public:
+  Check(const launch::Peers& peers, int threads, const checkpoint::Store& store,
+        const checkpoint::Manifest& manifest)
+      : peers_(peers),
+        threads_(threads),
+        store_(store),
+        manifest_(manifest),
+        name_(store.root() + "/" + checkpoint::Store::folder_of(manifest.step)),
+        ledger_(manifest) {
+    for (const checkpoint::File& file : manifest.files) disk_.bytes += file.bytes;
+    disk_.moved = [this] { return ledger_.noted() + whole_blocks_; };
+  }
+
+  Problem run(const state::StateView* view) {
+    disk_.name = view ? "the loading of a checkpoint" : "the check of a checkpoint";
+    Problem problem = together([&] {
+      folder_.emplace(store_.open_step(manifest_.step));
+      if (!is_told_by_blocks()) check_whole_files();
+      if (view) load_state(store_, manifest_, *view, threads_, ledger_);
+    });
+    if (!problem && is_told_by_blocks()) problem = check_rest();
+    if (!problem) problem = together([&] { check_files(); });
+    return problem;
+  }
+
+ private:
+  /// Else each file has to be read by one rank from its first byte to its last.
+  bool is_told_by_blocks() const { return !digests_.file_is_of_bytes; }
+
+  int32_t files() const { return int32_t(manifest_.files.size()); }
+
+  template <class Work>
+  Problem together(const Work& work) {
+    return first_problem(peers_, disk_, work);
+  }
+
+  /// Of those that are this rank's to look at.
+  template <class Work>
+  void for_each_file(const Work& work) {
+    for (int32_t file = peers_.rank(); file < files(); file += peers_.ranks()) {
+      ShardReader reader(folder_->descriptor(), name_, manifest_.files[size_t(file)], digests_);
+      work(file, reader);
+    }
+  }
+
+  void check_whole_files() {
+    for_each_file([&](int32_t, ShardReader& file) { file.verify(&whole_blocks_); });
+  }
+
+  /// What no rank's state is made of.
+  Problem check_rest() {
+    const auto rank = int32_t(peers_.rank());
+    std::vector<int32_t> claims = ledger_.claims(rank);
+    peers_.smallest(claims);
+    const std::vector<int32_t> owners = BlockLedger::owners(std::move(claims), peers_.ranks());
+    const Problem problem = together([&] { read_all(ledger_.missing(owners, rank)); });
+    if (!problem) exchange_digests(owners);
+    return problem;
+  }
+
+  /// Each rank hears of the files that are its to look at.
+  void exchange_digests(const std::vector<int32_t>& owners) {
+    const auto rank = int32_t(peers_.rank()), ranks = int32_t(peers_.ranks());
+    std::vector<std::string> told(size_t(ranks), "");
+    for (int32_t file = 0; file < files(); ++file) {
+      told[size_t(file % ranks)] += ledger_.digests(owners, rank, file);
+    }
+    const std::vector<std::string> heard = peers_.exchange(told);
+    for (int32_t from = 0; from < ranks; ++from) {
+      std::string_view rest = heard[size_t(from)];
+      for (int32_t file = rank; file < files(); file += ranks) {
+        rest.remove_prefix(ledger_.take(owners, from, file, rest));
+      }
+    }
+  }
+
+  void read_all(const std::vector<BlockLedger::Block>& blocks) {
+    in_team(threads_, [&](int member) {
+      std::unique_ptr<ShardReader> reader;
+      int32_t file = -1;
+      const size_t last = blocks.size() * size_t(member + 1) / size_t(threads_);
+      for (size_t i = blocks.size() * size_t(member) / size_t(threads_); i < last; ++i) {
+        if (!reader || blocks[i].file != file) {
+          file = blocks[i].file;
+          reader = std::make_unique<ShardReader>(folder_->descriptor(), name_,
+                                                 manifest_.files[size_t(file)], digests_);
+          reader->note_in(ledger_, file);
+        }
+        reader->check(blocks[i].number);
+      }
+    });
+  }
+
+  void check_files() {
+    for_each_file([&](int32_t index, ShardReader& file) {
+      if (is_told_by_blocks()) ledger_.require_digest(index, name_);
+      file.require_structure(manifest_);
+    });
+  }
+
+  const launch::Peers& peers_;
+  const int threads_;
+  const checkpoint::Store& store_;
+  const checkpoint::Manifest& manifest_;
+  const std::string name_;
+  const checkpoint::DigestForm digests_ = digest_form(manifest_);
+  std::optional<OpenFile> folder_;
+  BlockLedger ledger_;
+  std::atomic<int64_t> whole_blocks_{0};
+  launch::DiskWork disk_;
+};
+
+}  // namespace
+
+Problem check_checkpoint(const launch::Peers& peers, int threads, const checkpoint::Store& store,
+                         const checkpoint::Manifest& manifest, const state::StateView* view) {
+  return Check(peers, threads, store, manifest).run(view);
+}
+
+}  // namespace zero::save

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "src/save/checkpoint_agreement.hpp"
+#include "zero/io/checkpoint/store.hpp"
+#include "zero/launch/peers.hpp"
+#include "zero/state/state_view.hpp"
+
+namespace zero::save {
+
+/// Holds every block of a checkpoint's files against its digests, each read by one of the ranks,
+/// and the files' structures against the manifest. With a `view` this rank fills its state by the
+/// same reads, with so many threads: what it holds when something is wrong is of no use. Returns
+/// the first problem, on every rank the same. Collective.
+Problem check_checkpoint(const launch::Peers& peers, int threads, const checkpoint::Store& store,
+                         const checkpoint::Manifest& manifest, const state::StateView* view);
+
+}  // namespace zero::save

@@ -1,0 +1,256 @@
+#include "src/save/checkpoint_facts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <type_traits>
+
+#include "zero/base/format.hpp"
+#include "zero/config/batch.hpp"
+#include "zero/config/toml.hpp"
+#include "zero/kernels/attention.hpp"
+#include "zero/kernels/fused_product.hpp"
+#include "zero/kernels/product.hpp"
+#include "zero/launch/agreement.hpp"
+
+namespace zero::save {
+namespace {
+
+/// Far from the end of 64 bits, whatever is drawn after them.
+constexpr int64_t kMostSamples = int64_t(1) << 62;
+constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic";
+constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
+                     *kBestTokens = "best.eval_tokens";
+
+/// Calls `visit` with the name and the member of everything in a state.
+template <class State, class Visit>
+void visit_members(State& state, const Visit& visit) {
+  visit("loss_scale", state.loss_scale);
+  visit("hysteresis_left", state.hysteresis_left);
+  visit("scaler_iteration", state.scaler_iteration);
+  visit("last_overflow", state.last_overflow);
+  visit("updates", state.updates);
+  visit("beta1_power", state.beta1_power);
+  visit("beta2_power", state.beta2_power);
+  visit("apply", state.apply);
+  visit("grad_multiplier", state.grad_multiplier);
+  visit("learning_rate", state.learning_rate);
+  visit("unbias1", state.unbias1);
+  visit("unbias2_sqrt", state.unbias2_sqrt);
+  visit("skipped_in_row", state.skipped_in_row);
+  visit("report.step", state.report.step);
+  visit("report.loss", state.report.loss);
+  visit("report.grad_norm", state.report.grad_norm);
+  visit("report.learning_rate", state.report.learning_rate);
+  visit("report.loss_scale", state.report.loss_scale);
+  visit("report.skipped", state.report.skipped);
+  visit("report.skipped_in_row", state.report.skipped_in_row);
+  visit("report.scale_exhausted", state.report.scale_exhausted);
+}
+
+std::string name_of(const char* member) { return text("state.", member); }
+
+template <class Number>
+std::string number_text(Number number) {
+  if constexpr (std::is_floating_point_v<Number>) return format("%a", double(number));
+  return std::to_string(number);
+}
+
+template <class Number>
+bool read_number(const std::string& word, Number& number) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    char* end = nullptr;
+    number = Number(std::strtod(word.c_str(), &end));
+    return !word.empty() && *end == '\0';
+  } else {
+    const char* last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(word.data(), last, number);
+    return error == std::errc() && end == last;
+  }
+}
+
+/// Keys of which no trained number depends, or only its last bits where training is not
+/// reproducible.
+bool is_free(const std::string& key) {
+  constexpr std::string_view kSections[] = {"zero.",       "activation_checkpointing.",
+                                            "aio.",        "memory.",
+                                            "evaluation.", "checkpoint.",
+                                            "profile.",    "export."};
+  constexpr std::string_view kKeys[] = {
+      "run.output",       "run.threads",  "run.stop_at",      "run.walltime",
+      "run.log_interval", "run.watchdog", "steps_per_print",  "wall_clock_breakdown",
+      "model.init_from",  "data.changed", "run.share_device", "run.record",
+      "run.state_hash",   "run.machine"};
+  const auto begins = [&](std::string_view section) { return key.starts_with(section); };
+  return std::any_of(std::begin(kSections), std::end(kSections), begins) ||
+         std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+}
+
+/// Keys on which it depends whether steps after a streak are finite again.
+bool may_end_streak(const std::string& key) {
+  return key == "optimizer.lr" || key == "gradient_clipping" || key.starts_with("scheduler.");
+}
+
+const std::string& fact(const Facts& facts, const std::string& name) {
+  static const std::string kNone = "unknown";
+  const auto found = facts.find(name);
+  return found == facts.end() ? kNone : found->second;
+}
+
+/// The batch of a configuration that other rules than today's may have allowed.
+int64_t batch_of(const std::string& configuration, int ranks) {
+  constexpr int64_t kMost = int64_t(1) << 20;  // of which any three may be multiplied
+  RunConfig config;
+  const std::pair<const char*, int64_t*> keys[] = {
+      {"train_batch_size", &config.train_batch_size},
+      {"train_micro_batch_size_per_gpu", &config.train_micro_batch_size_per_gpu},
+      {"gradient_accumulation_steps", &config.gradient_accumulation_steps}};
+  for (const TomlEntry& entry : parse_toml(configuration).entries) {
+    for (const auto& [key, place] : keys) {
+      const int64_t* number = std::get_if<int64_t>(&entry.value);
+      if (entry.key == key && number && *number >= 0 && *number <= kMost) *place = *number;
+    }
+  }
+  return resolve_batch(config, ranks).train;
+}
+
+/// Samples of its steps, as many in each; none where there are too many to count.
+std::optional<int64_t> samples_by_batch(const checkpoint::Manifest& manifest) {
+  int64_t samples = 0;
+  const int64_t batch = batch_of(fact(manifest.facts, kConfigurationFact), manifest.ranks);
+  if (__builtin_mul_overflow(manifest.step, batch, &samples)) return {};
+  return samples;
+}
+
+std::optional<int64_t> samples_in(const checkpoint::Manifest& manifest) {
+  const auto told = manifest.facts.find(kSamplesFact);
+  if (told == manifest.facts.end()) return manifest.step ? samples_by_batch(manifest) : 0;
+  int64_t samples = 0;
+  if (!read_number(told->second, samples)) return {};
+  return samples;
+}
+
+}  // namespace
+
+DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder) {
+  std::string problem;
+  try {
+    const int64_t samples = samples_in(manifest).value_or(-1);
+    if (samples >= 0 && samples <= kMostSamples) return {manifest.step, samples};
+    problem = text("fact \"", kSamplesFact, "\" is no number of samples");
+  } catch (const Error& error) {
+    problem = text("no fact \"", kSamplesFact, "\", and of its batch: ", error.what());
+  }
+  refuse(Exit::kInput, folder, ": ", problem);
+}
+
+bool adds_in_any_order(const Facts& facts) {
+  return fact(facts, kArithmeticFact).find(kAnyOrder) != std::string::npos;
+}
+
+std::string any_order_note(const Facts& saved, const Facts& now) {
+  if (!adds_in_any_order(saved) && !adds_in_any_order(now)) return "";
+  return "numerics.attention = \"fast\": the bytes are not those of a run that never stopped, nor "
+         "of any other";
+}
+
+bool is_weights_only(const Facts& facts) { return fact(facts, kWeightsOnlyFact) == "true"; }
+
+void add_state(const kernels::StepState& state, Facts& facts) {
+  visit_members(state, [&](const char* member, const auto& number) {
+    facts[name_of(member)] = number_text(number);
+  });
+}
+
+kernels::StepState state_in(const Facts& facts) {
+  kernels::StepState state{};
+  visit_members(state, [&](const char* member, auto& number) {
+    const auto found = facts.find(name_of(member));
+    if (found == facts.end()) refuse(Exit::kInput, "no fact \"", name_of(member), "\"");
+    if (read_number(found->second, number)) return;
+    refuse(Exit::kInput, "fact \"", name_of(member), "\": \"", found->second, "\" is no number");
+  });
+  return state;
+}
+
+int64_t skipped_in_row(const Facts& facts) {
+  int64_t skipped = 0;
+  return read_number(fact(facts, "state.skipped_in_row"), skipped) ? std::max<int64_t>(0, skipped)
+                                                                   : 0;
+}
+
+void add_best(const state::Evaluation& best, Facts& facts) {
+  facts[kBestStep] = number_text(best.step);
+  facts[kBestLoss] = number_text(best.loss);
+  facts[kBestTokens] = number_text(best.tokens);
+}
+
+std::optional<state::Evaluation> best_in(const Facts& facts) {
+  state::Evaluation best;
+  const bool known = read_number(fact(facts, kBestStep), best.step) &&
+                     read_number(fact(facts, kBestLoss), best.loss) &&
+                     read_number(fact(facts, kBestTokens), best.tokens);
+  return known ? std::optional(best) : std::nullopt;
+}
+
+std::string attention_text(const std::string& library, const RunConfig& config) {
+  if (library.empty()) return "";
+  const bool fast = config.numerics.attention == AttentionOrder::fast;
+  return text(library, fast ? text(" ", kAnyOrder) : "", ", ");
+}
+
+std::string order_text(int order_of_sums) {
+  return order_of_sums > 1 ? text("order of sums ", order_of_sums, ", ") : "";
+}
+
+/// Where a library computes attention, it is named too, in which order it adds gradients where that
+/// is any, and that what follows products is fused.
+std::string arithmetic_text(const FactParts& parts) {
+  const std::string attention = kernels::attention_library();
+  const bool fuses = state::fuses_products(parts.config, kernels::fuses_products());
+  return text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
+              fuses ? "fused, " : "", attention_text(attention, parts.config),
+              order_text(kernels::order_of_sums()), parts.threads, " threads a rank");
+}
+
+Facts launch_facts(const FactParts& parts) {
+  return {{"seed", std::to_string(parts.config.run.seed)},
+          {"stage", std::to_string(parts.config.zero.stage)},
+          {"architecture", model::fact(parts.build.model)},
+          {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
+          {"optimizer", parts.build.plan.request.optimizer.name},
+          {kTokenizerFact, parts.config.data.tokenizer},
+          {kDescriptionFact, parts.description},
+          {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},
+          {kDataFact, parts.data},
+          {kArithmeticFact, arithmetic_text(parts)},
+          {kConfigurationFact, parts.configuration},
+          {"build", parts.program}};
+}
+
+FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data) {
+  FactChanges changes;
+  for (const char* name : {"architecture", kTokenizerFact, kDataFact}) {
+    const std::string &was = fact(saved, name), &is = fact(now, name);
+    if (was == is) continue;
+    if (name == kDataFact && other_data) {
+      changes.listed.push_back(text("data: fingerprint ", was, ", now ", is));
+      changes.may_end_streak = true;
+      continue;
+    }
+    changes.refused = text(name, " is ", was, " there and ", is, " now",
+                           name == kDataFact ? ", which data.changed = true allows" : "");
+    return changes;
+  }
+  for (const auto& [key, was, is] :
+       launch::differences(fact(saved, kConfigurationFact), fact(now, kConfigurationFact))) {
+    if (!is_free(key)) changes.listed.push_back(text(key, " = ", was, ", now ", is));
+    changes.may_end_streak |= may_end_streak(key);
+  }
+  const std::string &was = fact(saved, kArithmeticFact), &is = fact(now, kArithmeticFact);
+  if (was != is) changes.listed.push_back(text("arithmetic: ", was, ", now ", is));
+  changes.other_precision = fact(saved, "compute") != fact(now, "compute");
+  return changes;
+}
+
+}  // namespace zero::save

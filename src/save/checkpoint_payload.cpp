@@ -1,0 +1,166 @@
+#include "src/save/checkpoint_payload.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <utility>
+
+#include "src/save/frozen_disk.hpp"
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/team.hpp"
+#include "zero/device/stage_copy.hpp"
+
+namespace zero::save {
+namespace {
+
+/// Of a piece's first byte.
+constexpr int64_t kPlaceBytes = 64;
+/// What is joined and copied at a time: 256 KiB, which stay in the cache of a core.
+constexpr int64_t kJoinedNumel = 1 << 16;
+
+std::span<const std::byte> copied_in_memory(const state::StateView& view,
+                                            const state::SavedSlice& piece) {
+  if (!state::is_split(*view.plan, piece.part)) return state::piece_in_memory(view, piece);
+  return state::rests_in_memory(view, *piece.held.unit, piece.held.range);
+}
+
+void read_copied(const state::StateView& view, const state::SavedSlice& piece,
+                 std::span<std::byte> out) {
+  if (!state::is_split(*view.plan, piece.part)) return state::copy_piece(view, piece, out);
+  state::read_rests(view, *piece.held.unit, piece.held.range, out);
+}
+
+template <class T>
+std::span<const T> elements(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+/// Elements of a copy from the `first` on; where there is none, read into room as bytes.
+template <class T, class Read>
+std::span<const T> copied_or_read(std::span<const T> copy, int64_t first, int64_t numel,
+                                  std::vector<T>& room, const Read& read) {
+  if (!copy.empty()) return copy.subspan(size_t(first), size_t(numel));
+  room.resize(size_t(numel));
+  read(std::as_writable_bytes(std::span(room)));
+  return room;
+}
+
+}  // namespace
+
+LivePayload::LivePayload(state::StateView view, std::span<const state::SavedPart> parts)
+    : view_(std::move(view)),
+      pieces_(state::pieces_of(state::saved_slices(*view_.plan, view_.rank, parts))) {}
+
+std::span<const std::byte> LivePayload::piece(size_t index) {
+  return state::read_piece(view_, pieces_[index], room_);
+}
+
+void LivePayload::append_to(checkpoint::ShardWriter& file, size_t index) {
+  const state::SavedSlice& whole = pieces_[index];
+  const std::span<const std::byte> there = state::piece_in_memory(view_, whole);
+  if (!there.empty()) return file.append_resting(there);
+  for (const state::SavedSlice& part :
+       state::pieces_of({whole}, is_near(whole) ? kJoinedNumel : state::kPieceNumel)) {
+    file.append(state::read_piece(view_, part, room_));
+  }
+}
+
+/// Whether all that a piece is made of is in memory. A disk is asked for much at a time.
+bool LivePayload::is_near(const state::SavedSlice& piece) const {
+  const plan::Unit& unit = *piece.held.unit;
+  return piece.part == state::SavedPart::master && !view_.is_far(unit.weight) &&
+         !view_.is_far(unit.rest);
+}
+
+PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts,
+                         int threads)
+    : memory_(state::saved_copy_bytes(plan, parts)), threads_(threads) {
+  // Training waits for copies, and not the first one for page faults.
+  memory_.touch(threads);
+  if (state::saved_on_disk(plan, parts).empty()) return;
+  room_.reserve(size_t(state::kPieceNumel));
+  weight_room_.reserve(size_t(state::kPieceNumel));
+  rest_room_.reserve(size_t(state::kPieceNumel));
+}
+
+void PayloadCopy::copy(const LivePayload& live, state::StateView frozen) {
+  frozen_ = std::move(frozen);
+  lay_out(live);
+  std::atomic<size_t> next{0};
+  in_team(threads_, [&](int) {
+    for (size_t i = next++; i < places_.size(); i = next++) copy(live, i);
+  });
+}
+
+void PayloadCopy::lay_out(const LivePayload& live) {
+  const plan::Plan& plan = *live.view().plan;
+  places_.clear();
+  // Of the weights, which come ahead of their masters and in the same pieces.
+  std::map<std::pair<const plan::Unit*, int64_t>, std::span<const std::byte>> weights;
+  int64_t used = 0;
+  for (size_t i = 0; i < live.pieces(); ++i) {
+    const auto& [held, part] = live.slice(i);
+    const bool copied = state::is_copied(plan, *held.unit, part);
+    const int64_t bytes = copied ? held.numel() * state::copied_bytes(plan, part) : 0;
+    ZERO_REQUIRE(used + bytes <= memory_.bytes(), "a copy of ", used + bytes, " bytes in ",
+                 memory_.bytes());
+    Place place{.slice = live.slice(i),
+                .bytes = {memory_.data() + used, size_t(bytes)},
+                .weight = {},
+                .is_split = state::is_split(plan, part)};
+    const std::pair key(held.unit, held.range.begin);
+    if (part == state::SavedPart::weight) weights[key] = place.bytes;
+    if (place.is_split) place.weight = weights.at(key);
+    places_.push_back(place);
+    used = round_up(used + bytes, kPlaceBytes);
+  }
+}
+
+/// Nobody reads it soon, so that it need not pass through caches.
+void PayloadCopy::copy(const LivePayload& live, size_t index) {
+  const std::span<std::byte> to = places_[index].bytes;
+  if (to.empty()) return;
+  const std::span<const std::byte> from = copied_in_memory(live.view(), live.slice(index));
+  if (from.empty()) return read_copied(live.view(), live.slice(index), to);
+  stage_copy(to.data(), from.data(), int64_t(from.size()));
+}
+
+std::span<const std::byte> PayloadCopy::piece(size_t index) {
+  const Place& place = places_[index];
+  return place.is_split ? joined(place, 0, place.slice.held.numel()) : whole(place);
+}
+
+std::span<const std::byte> PayloadCopy::whole(const Place& place) {
+  return place.bytes.empty() ? state::read_piece(frozen_, place.slice, room_) : place.bytes;
+}
+
+void PayloadCopy::append_to(checkpoint::ShardWriter& file, size_t index) {
+  const Place& place = places_[index];
+  if (!place.is_split) {
+    return place.bytes.empty() ? file.append(whole(place)) : file.append_resting(place.bytes);
+  }
+  // A disk is asked for much at a time.
+  const bool is_near = !place.bytes.empty() && !place.weight.empty();
+  const int64_t numel = place.slice.held.numel(),
+                most = is_near ? kJoinedNumel : state::kPieceNumel;
+  for (int64_t first = 0; first < numel; first += most) {
+    file.append(joined(place, first, std::min(most, numel - first)));
+  }
+}
+
+std::span<const std::byte> PayloadCopy::joined(const Place& place, int64_t first, int64_t numel) {
+  const auto& [unit, parameter, range, begin] = place.slice.held;
+  const state::UnitRange asked{range.begin + first, range.begin + first + numel};
+  const auto weight = copied_or_read(
+      elements<bf16>(place.weight), first, numel, weight_room_,
+      [&](std::span<std::byte> room) { state::read_weights(frozen_, *unit, asked, room); });
+  const auto rest = copied_or_read(
+      elements<int16_t>(place.bytes), first, numel, rest_room_,
+      [&](std::span<std::byte> room) { state::read_rests(frozen_, *unit, asked, room); });
+  room_.resize(size_t(numel));
+  state::join_masters(weight, rest, room_);
+  return std::as_bytes(std::span(room_));
+}
+
+}  // namespace zero::save

@@ -1,0 +1,82 @@
+#pragma once
+/// The bytes that a rank writes into its file, as the state has them now or as it had them.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "zero/device/arena.hpp"
+#include "zero/state/checkpoint_layout.hpp"
+
+namespace zero::save {
+
+/// What a rank's file holds, in pieces of at most 4 MiB and in the order of the file.
+class Payload {
+ public:
+  virtual ~Payload() = default;
+  virtual size_t pieces() const = 0;
+  /// Stays until the next call.
+  virtual std::span<const std::byte> piece(size_t index) = 0;
+  /// The next piece of a file; what rests in memory stays as it is until the file is finished.
+  virtual void append_to(checkpoint::ShardWriter& file, size_t index) = 0;
+};
+
+/// Out of a state that rests meanwhile.
+class LivePayload final : public Payload {
+ public:
+  LivePayload(state::StateView view, std::span<const state::SavedPart> parts);
+  size_t pieces() const override { return pieces_.size(); }
+  std::span<const std::byte> piece(size_t index) override;
+  void append_to(checkpoint::ShardWriter& file, size_t index) override;
+  const state::StateView& view() const { return view_; }
+  const state::SavedSlice& slice(size_t index) const { return pieces_[index]; }
+
+ private:
+  bool is_near(const state::SavedSlice& piece) const;
+
+  state::StateView view_;
+  std::vector<state::SavedSlice> pieces_;
+  std::vector<float> room_;
+};
+
+/// Out of a second buffer of what rests in memory, and of what is frozen on disk, so that training
+/// may go on.
+class PayloadCopy final : public Payload {
+ public:
+  /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
+  /// Error(kDoesNotFit).
+  PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts, int threads = 1);
+  /// Replaces what is there. `frozen` is of what is on disk, which stays there as it is now until
+  /// the last piece is read; unset where nothing is.
+  void copy(const LivePayload& live, state::StateView frozen = {});
+
+  size_t pieces() const override { return places_.size(); }
+  std::span<const std::byte> piece(size_t index) override;
+  void append_to(checkpoint::ShardWriter& file, size_t index) override;
+
+ private:
+  /// Where a piece is kept: spans are empty of what is on disk.
+  struct Place {
+    state::SavedSlice slice;
+    std::span<std::byte> bytes;
+    std::span<const std::byte> weight;  ///< of a split master, whose rest `bytes` are
+    bool is_split;
+  };
+  void lay_out(const LivePayload& live);
+  void copy(const LivePayload& live, size_t index);
+  /// All of a piece that is no split master.
+  std::span<const std::byte> whole(const Place& place);
+  /// Elements [first, first + numel) of a split master, until the next call.
+  std::span<const std::byte> joined(const Place& place, int64_t first, int64_t numel);
+
+  Arena memory_;
+  int threads_;
+  state::StateView frozen_ = {};
+  std::vector<Place> places_;
+  std::vector<float> room_;
+  std::vector<bf16> weight_room_;
+  std::vector<int16_t> rest_room_;
+};
+
+}  // namespace zero::save

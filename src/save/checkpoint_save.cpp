@@ -1,0 +1,236 @@
+#include "src/save/checkpoint_save.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/save/checkpoint_agreement.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/files/open_file.hpp"
+
+namespace zero::save {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kPieceBytesMax = int64_t(4) << 20;
+
+/// Thrown on every rank alike when a save has failed on any.
+struct SaveFailed {
+  std::string what;
+};
+
+/// What a rank tells of its file; the manifest is written by the first.
+std::string to_text(const checkpoint::ShardWriter::Written& written) {
+  return Json{{"name", written.file.name},     {"bytes", written.file.bytes},
+              {"crc32c", written.file.crc32c}, {"xxh3", written.file.xxh3},
+              {"offsets", written.offsets},    {"refuses_direct", written.refuses_direct}}
+      .dump();
+}
+
+checkpoint::ShardWriter::Written written_of(const std::string& words) {
+  const Json json = Json::parse(words);
+  return {.file = {.name = json["name"],
+                   .bytes = json["bytes"],
+                   .crc32c = json["crc32c"],
+                   .xxh3 = json["xxh3"]},
+          .offsets = json["offsets"],
+          .refuses_direct = json["refuses_direct"]};
+}
+
+class Save {
+ public:
+  Save(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
+       std::atomic<int64_t>& pieces)
+      : order_(order), peers_(peers), payload_(payload), pieces_(pieces) {}
+
+  std::string run() {
+    std::string problem;
+    try {
+      commit();
+    } catch (const SaveFailed& failed) {
+      problem = failed.what;
+    }
+    // Every rank waits for it here and not in a collective of the next step.
+    if (problem.empty()) {
+      agree([&] { retain(); });
+    } else {
+      // A file system of a network keeps open files in their folder, so every rank closes its own.
+      peers_.share("");
+      agree([&] { problem += abandon(); });
+    }
+    return problem;
+  }
+
+ private:
+  /// Runs work that does not communicate on every rank; where it fails on any, the save has failed
+  /// on all.
+  void agree(const std::function<void()>& work) const {
+    const Problem problem = first_problem(peers_, disk_, work);
+    if (problem) throw SaveFailed{text("rank ", problem.rank, ": ", problem.what)};
+  }
+
+  void commit() {
+    agree([&] {
+      if (is_first_) temporary_ = order_.store.begin(order_.step);
+    });
+    temporary_ = peers_.share(temporary_)[0];
+    publish(write_shards());
+  }
+
+  /// Layouts do not change from save to save.
+  const checkpoint::ShardStructure& structure() const {
+    std::optional<checkpoint::ShardStructure>& kept = order_.kept.structure;
+    if (!kept) kept.emplace(state::slice_plans(order_.plan, rank_, order_.parts));
+    return *kept;
+  }
+
+  /// Taken and touched once.
+  const Arena& staging() const {
+    std::optional<Arena>& kept = order_.kept.staging;
+    if (!kept) kept.emplace(checkpoint::kStagingBytes);
+    return *kept;
+  }
+
+  /// Writes this rank's file. What every rank tells of its own is on rank 0. Ranks agree when each
+  /// has room, and when each has its file on the disk; between that no rank waits for another.
+  std::vector<std::string> write_shards() {
+    OpenFile folder;
+    std::unique_ptr<checkpoint::ShardWriter> file;
+    agree([&] {
+      folder = OpenFile(order_.store.open_folder(temporary_));
+      file = std::make_unique<checkpoint::ShardWriter>(folder.descriptor(),
+                                                       checkpoint::rank_file_name(rank_),
+                                                       structure(), staging(), digests());
+    });
+    std::string told;
+    agree([&] {
+      for (size_t i = 0; i < payload_.pieces(); ++i, ++pieces_) {
+        if (is_in_vain_) return;
+        payload_.append_to(*file, i);
+      }
+      // While the disk takes the last ones.
+      if (is_first_) write_index(folder);
+      told = to_text(file->finish());
+    });
+    return peers_.gather(told);
+  }
+
+  void publish(const std::vector<std::string>& written) {
+    OpenFile folder;
+    agree([&] {
+      folder = OpenFile(order_.store.open_folder(temporary_));
+      if (is_first_) write_manifest(written);
+    });
+    agree([&] {
+      checkpoint::Store::sync_folder(folder.descriptor(), order_.store.root() + "/" + temporary_);
+    });
+    agree([&] {
+      if (is_first_) order_.store.publish(temporary_, order_.step);
+    });
+  }
+
+  const checkpoint::DigestForm& digests() const {
+    std::optional<checkpoint::DigestForm>& kept = order_.kept.digests;
+    if (!kept) {
+      checkpoint::Manifest manifest;
+      state::describe_tensors(order_.plan, order_.parts, manifest);
+      kept = digest_form(manifest);
+    }
+    return *kept;
+  }
+
+  /// What the manifest says before anything is written.
+  checkpoint::Manifest described() const {
+    std::optional<checkpoint::Manifest>& kept = order_.kept.described;
+    if (!kept) state::describe_slices(order_.plan, peers_.ranks(), order_.parts, kept.emplace());
+    checkpoint::Manifest manifest = *kept;
+    manifest.step = order_.step;
+    manifest.ranks = peers_.ranks();
+    manifest.facts = order_.facts;
+    return manifest;
+  }
+
+  void write_index(const OpenFile& folder) {
+    checkpoint::Manifest manifest = described();
+    std::optional<checkpoint::IndexStructure>& index = order_.kept.index;
+    if (!index) {
+      for (int rank = 0; rank < manifest.ranks; ++rank) {
+        manifest.files.emplace_back().name = checkpoint::rank_file_name(rank);
+      }
+      index.emplace(manifest);
+    }
+    index_ = index->write(folder.descriptor(), manifest);
+  }
+
+  void write_manifest(const std::vector<std::string>& written) {
+    checkpoint::Manifest manifest = described();
+    std::vector<std::vector<int64_t>> offsets;
+    for (const std::string& words : written) {
+      checkpoint::ShardWriter::Written shard = written_of(words);
+      if (shard.refuses_direct) warn_of_page_cache(shard.file.name);
+      manifest.files.push_back(std::move(shard.file));
+      offsets.push_back(std::move(shard.offsets));
+    }
+    state::place_slices(offsets, manifest);
+    manifest.files.push_back(index_);
+    order_.store.write_manifest(temporary_, manifest);
+  }
+
+  void warn_of_page_cache(const std::string& file) const {
+    if (std::exchange(order_.kept.has_warned, true)) return;
+    std::fprintf(stderr,
+                 "zeroapp: warning: %s: %s goes through the page cache, which its file system will "
+                 "not have passed by: saves are slower and take memory from others\n",
+                 order_.store.root().c_str(), file.c_str());
+  }
+
+  /// What cannot be removed costs room, not the run.
+  void retain() const {
+    if (!is_first_) return;
+    try {
+      order_.store.retain(order_.retention);
+    } catch (const Error& error) {
+      std::fprintf(stderr,
+                   "zeroapp: warning: old checkpoints stay: %s; the next save tries again\n",
+                   error.what());
+    }
+    warn_of_leftovers(order_.store);
+  }
+
+  std::string abandon() const {
+    if (!is_first_ || temporary_.empty()) return "";
+    const std::string left = order_.store.abandon(temporary_);
+    return left.empty() ? "" : "; " + left;
+  }
+
+  const SaveOrder& order_;
+  const launch::Peers& peers_;
+  Payload& payload_;
+  std::atomic<int64_t>& pieces_;
+  const int rank_ = peers_.rank();
+  const bool is_first_ = rank_ == 0;
+  std::atomic<bool> is_in_vain_{false};  ///< another rank has failed
+  const launch::DiskWork disk_ = {.name = "the save of a checkpoint",
+                                  .bytes = int64_t(payload_.pieces()) * kPieceBytesMax,
+                                  .moved = [this] { return pieces_.load(); },
+                                  .is_in_vain = &is_in_vain_};
+  std::string temporary_;
+  checkpoint::File index_;  ///< on rank 0, when it is on the disk
+};
+
+}  // namespace
+
+void warn_of_leftovers(checkpoint::Store& store) {
+  for (const std::string& warning : store.take_warnings()) {
+    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
+  }
+}
+
+std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
+                            std::atomic<int64_t>& pieces) {
+  return Save(order, peers, payload, pieces).run();
+}
+
+}  // namespace zero::save

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/save/checkpoint_payload.hpp"
+#include "zero/launch/peers.hpp"
+#include "zero/save/checkpointer.hpp"
+
+namespace zero::save {
+
+/// What a save leaves to the next ones of its run, of the same parts.
+struct KeptOfSaves {
+  std::optional<Arena> staging;                         ///< of kStagingBytes
+  std::optional<checkpoint::ShardStructure> structure;  ///< of this rank's files
+  std::optional<checkpoint::DigestForm> digests;        ///< of all ranks' files
+  std::optional<checkpoint::Manifest> described;        ///< on rank 0: without places and files
+  std::optional<checkpoint::IndexStructure> index;      ///< on rank 0
+  bool has_warned = false;  ///< of a file system that will not have the page cache passed by
+};
+
+struct SaveOrder {
+  checkpoint::Store& store;
+  const plan::Plan& plan;
+  std::span<const state::SavedPart> parts;
+  int64_t step;
+  Facts facts;  ///< of the launch and of the state after the step
+  checkpoint::Store::Retention retention;
+  KeptOfSaves& kept;
+};
+
+/// The commit protocol: what is acknowledged, by an empty text, survives a loss of power; then old
+/// checkpoints go. Otherwise the text says what failed and on which rank, the same on all of them,
+/// and nothing half-written stays. Counts the pieces that are written, so that a save that stands
+/// still shows. Collective among `peers`.
+std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
+                            std::atomic<int64_t>& pieces);
+
+/// One warning for each of Store::take_warnings().
+void warn_of_leftovers(checkpoint::Store& store);
+
+}  // namespace zero::save

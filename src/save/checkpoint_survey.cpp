@@ -1,0 +1,166 @@
+#include "zero/save/checkpoint_survey.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "src/save/checkpoint_facts.hpp"
+#include "src/save/streaks.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/launch/files.hpp"
+#include "zero/save/checkpointer.hpp"
+
+namespace zero::save {
+namespace {
+
+/// Of one step that are listed.
+constexpr size_t kProblemsMost = 1000;
+
+using checkpoint::Manifest;
+using checkpoint::Store;
+
+std::string utc_text(std::time_t time) {
+  std::tm parts{};
+  char word[32];
+  if (!gmtime_r(&time, &parts) || !std::strftime(word, sizeof word, "%F %T", &parts)) return "";
+  return word;
+}
+
+/// When the last file of a step came: its manifest.
+std::string written_at(const std::string& folder) {
+  struct stat status {};
+  const std::string manifest = folder + "/" + checkpoint::kManifestName;
+  return stat(manifest.c_str(), &status) == 0 ? utc_text(status.st_mtime) : "";
+}
+
+void describe(const Manifest& manifest, StepSurvey& step) {
+  const auto fact = [&](const char* name) {
+    const auto found = manifest.facts.find(name);
+    return found == manifest.facts.end() ? std::string() : found->second;
+  };
+  step.files = manifest.files.size();
+  for (const checkpoint::File& file : manifest.files) step.bytes += file.bytes;
+  step.ranks = manifest.ranks;
+  step.stage = fact("stage");
+  step.compute = fact("compute");
+  step.weights_only = is_weights_only(manifest.facts);
+  step.in_any_order = adds_in_any_order(manifest.facts);
+  step.skipped = streak_in(manifest).skipped;
+}
+
+/// Keeps what `work` finds wrong with a step; what it cannot read is no finding.
+template <class Work>
+void note_problem(StepSurvey& step, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (error.exit() == Exit::kIo) throw;
+    step.newer_format |= error.exit() == Exit::kNoCheckpoint;
+    step.problems.push_back(error.what());
+  }
+}
+
+StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
+  StepSurvey step;
+  step.step = number;
+  step.folder = store.root() + "/" + Store::folder_of(number);
+  step.written = written_at(step.folder);
+  note_problem(step, [&] {
+    const OpenFile folder = store.open_step(number);
+    const Manifest manifest = store.read_manifest(folder.descriptor(), number);
+    describe(manifest, step);
+    const checkpoint::DigestForm digests = digest_form(manifest);
+    for (const checkpoint::File& file : manifest.files) {
+      if (step.problems.size() == kProblemsMost) {
+        step.problems.push_back("and more, at which nobody has looked");
+        return;
+      }
+      note_problem(step, [&] {
+        checkpoint::ShardReader reader(folder.descriptor(), step.folder, file, digests);
+        if (depth != SurveyDepth::blocks) return;
+        reader.verify();
+        reader.require_structure(manifest);
+      });
+    }
+  });
+  return step;
+}
+
+/// What a resume with the same settings would do where `newest` lies in a streak.
+void leave_streak(const StepSurvey& newest, Survey& survey) {
+  std::vector<StreakMark> marks;
+  for (const StepSurvey& step : survey.steps) {
+    if (!step.verifies() || step.step > newest.step) continue;
+    marks.push_back({.step = step.step, .skipped = step.skipped});
+  }
+  survey.why =
+      text("step ", newest.step, " lies in a streak of ", counted(newest.skipped, "skipped step"));
+  const std::optional<int64_t> before = before_streak(marks);
+  survey.resume = before.value_or(newest.step);
+  survey.why += before ? ", which another learning rate, clipping or data may end"
+                       : ", and there is no healthy one";
+}
+
+/// What a resume would do, which tries the newest step first.
+void choose(Survey& survey) {
+  const StepSurvey* passed_over = nullptr;
+  for (auto step = survey.steps.rbegin(); step != survey.steps.rend(); ++step) {
+    const std::string name = text("step ", step->step);
+    if (step->newer_format) {
+      survey.why = name + " was written by a newer release";
+      return;
+    }
+    if (!step->verifies()) {
+      if (!passed_over) passed_over = &*step;
+      continue;
+    }
+    if (step->weights_only) {
+      survey.why = name + " holds weights alone, which model.init_from takes";
+      return;
+    }
+    survey.resume = step->step;
+    survey.why =
+        passed_over ? text("step ", passed_over->step, " does not verify") : "it is the newest";
+    if (step->skipped > 0) leave_streak(*step, survey);
+    return;
+  }
+  survey.why = passed_over ? "none of them verifies: it would end with status 4"
+                           : "there are none: it would begin anew";
+}
+
+}  // namespace
+
+Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
+                          const std::function<void(const StepSurvey&)>& on_step) {
+  const CheckpointPlace place = find_checkpoints(folder);
+  if (!is_folder(place.step ? folder : place.root)) {
+    refuse(Exit::kInput, launch::no_folder_text(folder));
+  }
+  const Store store({.root = place.root});
+  const std::vector<int64_t> steps = place.step ? std::vector{*place.step} : store.steps();
+  Survey survey{.root = place.root,
+                .steps = {},
+                .latest = store.latest(),
+                .resume = {},
+                .why = "",
+                .leftovers = {}};
+  for (const int64_t step : steps) {
+    survey.steps.push_back(survey_step(store, step, depth));
+    on_step(survey.steps.back());
+  }
+  choose(survey);
+  if (!place.step && store.has_lost_all()) {
+    survey.why = "latest is all that is left of them: it would end with status 4";
+  }
+  if (place.step) return survey;
+  for (auto& [name, what, remedy] : store.leftovers()) {
+    survey.leftovers.push_back({place.root + "/" + name, what, remedy});
+  }
+  return survey;
+}
+
+}  // namespace zero::save

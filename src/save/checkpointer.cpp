@@ -1,0 +1,188 @@
+#include "zero/save/checkpointer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "src/save/checkpoint_background.hpp"
+#include "src/save/checkpoint_facts.hpp"
+#include "src/save/checkpoint_save.hpp"
+#include "src/save/streaks.hpp"
+#include "zero/base/format.hpp"
+
+namespace zero::save {
+namespace {
+
+using checkpoint::Store;
+
+int mode_of(Permissions permissions) {
+  constexpr int kModes[] = {0700, 0750, 0755, 0770};
+  return kModes[size_t(permissions)];
+}
+
+/// Of one checkpoint, but for a few KiB.
+int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
+  int64_t numel = 0, bytes = 0;
+  for (const graph::Parameter& parameter : plan.graphs[0].parameters) {
+    numel += parameter.real_numel;
+  }
+  for (const state::SavedPart part : parts) bytes += numel * state::element_bytes(plan, part);
+  return bytes;
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
+                           const plan::Plan& plan, Facts facts)
+    : session_(session),
+      config_(config),
+      plan_(plan),
+      facts_(std::move(facts)),
+      kept_(std::make_unique<KeptOfSaves>()),
+      streaks_(std::make_unique<StreakRecord>()) {
+  open_store();
+  require_shared_folder();
+  session_.together([&] {
+    if (!session_.is_first()) return;
+    state::require_readable_manifest(plan_, config_.checkpoint.weights_only, facts_);
+    warn_of_leftovers(*store_);
+    warn_of_little_room();
+  });
+  if (!config_.checkpoint.async) return;
+  background_ = std::make_unique<Background>(
+      session_, plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
+}
+
+Checkpointer::~Checkpointer() = default;
+
+void Checkpointer::open_store() {
+  const std::string root = checkpoint_root(config_);
+  const auto open = [&](bool writes) {
+    store_ = std::make_unique<Store>(Store::Options{
+        .root = root, .writes = writes, .permissions = mode_of(config_.checkpoint.permissions)});
+  };
+  session_.together([&] {
+    if (!session_.is_first()) return;
+    open(true);
+    if (config_.checkpoint.resume != Resume::never || store_->steps().empty()) return;
+    refuse(Exit::kUsage, "checkpoint.dir: ", root,
+           ": holds checkpoints, and checkpoint.resume = \"never\" begins anew - write another "
+           "checkpoint.dir, or resume = \"auto\" to go on from them");
+  });
+  session_.together([&] {
+    if (session_.is_first()) return;
+    try {
+      open(false);
+    } catch (const Error& error) {
+      refuse(error.exit(), "checkpoint.dir: ", error.what(),
+             " - rank 0 has made it: write one on a file system that all hosts share");
+    }
+  });
+}
+
+/// Every host may have a folder of that name and yet not the same one.
+void Checkpointer::require_shared_folder() {
+  std::string trial;
+  session_.together([&] {
+    if (session_.is_first()) trial = store_->begin_trial();
+  });
+  trial = session_.peers().share(trial)[0];
+  session_.together([&] {
+    try {
+      store_->try_folder(trial, session_.rank());
+    } catch (const Error& error) {
+      refuse(error.exit(), "checkpoint.dir: ", error.what(),
+             " - every rank must write into the folder that rank 0 writes into: write one on a "
+             "file system that all hosts share");
+    }
+  });
+  session_.together([&] {
+    const std::string left = session_.is_first() ? store_->abandon(trial) : "";
+    if (!left.empty()) refuse(Exit::kIo, left);
+  });
+}
+
+void Checkpointer::warn_of_little_room() {
+  const int64_t there = int64_t(store_->steps().size());
+  const int64_t keep = std::max<int64_t>(2, config_.checkpoint.keep);
+  // What is there goes while new ones come; one more is written before the oldest goes.
+  const int64_t needed =
+      (1 + std::max<int64_t>(0, keep - there)) *
+      bytes_of_checkpoint(plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
+  const int64_t room = store_->free_bytes();
+  if (room >= needed) return;
+  std::fprintf(stderr,
+               "zeroapp: warning: %s: %s are free, checkpoints will take %s more - make room, or "
+               "write a smaller checkpoint.keep\n",
+               store_->root().c_str(), bytes_text(double(room)).c_str(),
+               bytes_text(double(needed)).c_str());
+}
+
+void Checkpointer::note(const state::Evaluation& evaluation) {
+  if (config_.checkpoint.best_metric == BestMetric::none) return;
+  if (std::isfinite(evaluation.loss)) noted_ = evaluation;
+}
+
+void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
+  committed(true);
+  const int64_t step = done.steps;
+  Facts facts = facts_;
+  facts[kSamplesFact] = std::to_string(done.samples);
+  const kernels::StepState state = engine.state();
+  add_state(state, facts);
+  const StreakMark mark = streak_mark(config_, step, state);
+  add_streak(mark, facts);
+  const bool measured = noted_ && noted_->step == step;
+  best_if_saved_ = measured && (!best_ || noted_->loss < best_->loss) ? noted_ : best_;
+  if (best_if_saved_) add_best(*best_if_saved_, facts);
+  LivePayload live(engine.view(), state::saved_parts(plan_, config_.checkpoint.weights_only));
+  SaveOrder order{.store = *store_,
+                  .plan = plan_,
+                  .parts = state::saved_parts(plan_, config_.checkpoint.weights_only),
+                  .step = step,
+                  .facts = std::move(facts),
+                  .retention = {.keep = config_.checkpoint.keep,
+                                .keep_every = config_.checkpoint.keep_every,
+                                .best = {},
+                                .healthy = healthy_beside(mark)},
+                  .kept = *kept_};
+  if (best_if_saved_) order.retention.best = best_if_saved_->step;
+  saving_ = step;
+  if (background_) return background_->begin(live, std::move(order), engine);
+  std::atomic<int64_t> pieces{0};
+  conclude(save_checkpoint(order, session_.peers(), live, pieces));
+}
+
+int64_t Checkpointer::committed(bool waits) {
+  if (saving_ == 0) return committed_;
+  // Ranks hear of it at different moments and must act on it at the same one.
+  if (waits || session_.peers().smallest(background_->ended()) == 1) conclude(background_->end());
+  return committed_;
+}
+
+void Checkpointer::conclude(const std::string& problem) {
+  const int64_t step = std::exchange(saving_, 0);
+  if (!problem.empty()) {
+    problem_ = text("the checkpoint of step ", step, " failed: ", problem);
+    return give_up();
+  }
+  committed_ = step;
+  streaks_->committed.push_back(streaks_->saving);
+  best_ = best_if_saved_;
+}
+
+void Checkpointer::give_up() {
+  if (++failures_ > config_.checkpoint.max_failures) {
+    session_.together([&] {
+      if (session_.is_first()) {
+        refuse(Exit::kIo, problem_, " - mend that; checkpoint.max_failures = ", failures_,
+               " would have let the run go on");
+      }
+    });
+  }
+  if (!session_.is_first()) return;
+  std::fprintf(stderr, "zeroapp: warning: %s; checkpoint.max_failures lets the run go on\n",
+               problem_.c_str());
+}
+
+}  // namespace zero::save

@@ -1,0 +1,274 @@
+#include "zero/state/build.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "zero/base/counted.hpp"
+#include "zero/base/settings_error.hpp"
+#include "zero/config/schedule.hpp"
+#include "zero/config/steps.hpp"
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/fuse.hpp"
+#include "zero/graph/recompute.hpp"
+#include "zero/kernels/attention.hpp"
+#include "zero/kernels/fused_product.hpp"
+#include "zero/plan/staging.hpp"
+#include "zero/state/checkpoint_layout.hpp"
+
+namespace zero::state {
+namespace {
+
+std::vector<graph::Recompute> recompute_policy(const Recompute& wanted, size_t blocks) {
+  using Mode = Recompute::Mode;
+  graph::Recompute everywhere = graph::Recompute::none;
+  if (wanted.mode == Mode::selective) everywhere = graph::Recompute::selective;
+  if (wanted.mode == Mode::full) everywhere = graph::Recompute::full;
+  std::vector<graph::Recompute> policy(blocks, everywhere);
+  for (int64_t layer : wanted.layers) policy.at(size_t(layer)) = graph::Recompute::full;
+  return policy;
+}
+
+graph::Graph fused_where_wanted(const RunConfig& config, graph::Graph graph) {
+  return fuses_products(config, kernels::fuses_products()) ? graph::fuse(graph) : graph;
+}
+
+/// Every chunk of the classifier's rows reads and writes the fp32 gradient of its table, which a
+/// GPU is long to wait for; a host's caches want few rows.
+constexpr int64_t kClassifierRowsOfGpu = 4096;
+
+/// What the library of attention there wants.
+int64_t head_unit(const RunConfig& config, const Team& team) {
+  return team.gpus && compute_dtype(config) != Dtype::f32 ? kernels::kDeviceHeadUnit : 1;
+}
+
+model::ForwardOptions forward_options(const RunConfig& config, const Team& team, int64_t micro,
+                                      bool training) {
+  return {.micro = {.samples = micro, .length = config.data.sequence_length},
+          .compute = compute_dtype(config),
+          .training = training,
+          .chunk_rows = team.gpus ? kClassifierRowsOfGpu : 0,
+          .head_unit = head_unit(config, team)};
+}
+
+graph::Graph training_graph(const RunConfig& config, const model::Architecture& model,
+                            const Team& team, int64_t micro) {
+  const graph::Graph forward = model::forward(model, forward_options(config, team, micro, true));
+  const auto policy = recompute_policy(config.recompute, forward.blocks.size());
+  return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
+}
+
+graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture& model,
+                              const Team& team, int64_t micro) {
+  if (micro == 0) return {};
+  return fused_where_wanted(config,
+                            model::forward(model, forward_options(config, team, micro, false)));
+}
+
+const DataKind& kind_of(const RunConfig& config) {
+  const DataKind* kind = family_of(config.model).data;
+  ZERO_REQUIRE(kind, "a table of models without data");
+  return *kind;
+}
+
+/// A family and its kind of data are apart: what one gives must be what the other takes.
+void require_columns(const graph::Graph& graph, const std::vector<DataColumn>& columns) {
+  size_t wanted = 0;
+  for (const graph::Input& input : graph.inputs) {
+    if (input.filled_by != graph::FilledBy::data) continue;
+    const graph::Tensor& tensor = graph[input.tensor];
+    const DataColumn column{
+        .name = tensor.name, .dtype = tensor.dtype, .numel = tensor.shape.numel() / graph.samples};
+    ZERO_REQUIRE(std::find(columns.begin(), columns.end(), column) != columns.end(),
+                 "no column of the data is the model's input ", column.name, ", ", column.numel,
+                 " of type ", name_of(column.dtype), " a sample");
+    ++wanted;
+  }
+  ZERO_REQUIRE(wanted == columns.size(), "the data have ", columns.size(),
+               " columns, the model takes ", wanted);
+}
+
+plan::Tier tier_of(Home home) {
+  ZERO_REQUIRE(home != Home::automatic,
+               "a plan needs homes: choose_homes() finds those of \"auto\"");
+  if (home == Home::none) return plan::Tier::device;
+  return home == Home::cpu ? plan::Tier::host : plan::Tier::nvme;
+}
+
+plan::Request request_of(const RunConfig& config, const Team& team, const BatchSizes& batch) {
+  const ZeroConfig& zero = config.zero;
+  const int64_t buffers = config.offload_optimizer.buffer_count;
+  return {.stage = int(zero.stage),
+          .ranks = team.ranks,
+          .micro_batches = int(batch.accumulation),
+          .compute = compute_dtype(config),
+          .optimizer = form_of(config.optimizer),
+          .weight_decay = float(config.optimizer.weight_decay),
+          .reproducible = config.numerics.reproducible,
+          .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
+          .threads = team.threads,
+          .wire_bf16 = config.communication_data_type == CommunicationDtype::bf16,
+          .sums_in_products = fuses_products(config, kernels::fuses_products()),
+          .overlap = zero.overlap_comm,
+          .reduce_bucket_numel = zero.reduce_bucket_size,
+          .gather_bucket_numel = zero.allgather_bucket_size,
+          .prefetch_numel = zero.stage3_prefetch_bucket_size,
+          .keep_below_numel = zero.stage3_param_persistence_threshold,
+          .keep_distance_numel = zero.stage3_max_reuse_distance,
+          .live_numel = zero.stage3_max_live_parameters,
+          .optimizer_home = tier_of(config.offload_optimizer.device),
+          .weight_home = tier_of(config.offload_param.device),
+          .optimizer_share = config.offload_optimizer.ratio,
+          .staged_units = buffers ? int(buffers) : plan::kLeastStagedUnits,
+          .pinned_host = pins_host(config),
+          .activation_home = tier_of(config.offload_activations.home()),
+          .staged_activations = int(config.offload_activations.buffer_count)};
+}
+
+/// A model may be so shallow, or recompute so little, that the backward pass asks at once for all
+/// that might have left.
+void refuse_unless_activations_leave(const RunConfig& config, const plan::Plan& plan) {
+  if (plan.request.activation_home == plan::Tier::device) return;
+  for (const plan::Buffer& buffer : plan.buffers) {
+    if (buffer.use == plan::Use::activations && buffer.tier != plan::Tier::device) return;
+  }
+  const int64_t ahead = config.offload_activations.buffer_count;
+  refuse_settings({"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing",
+                   "activation_checkpointing.buffer_count", "activation_checkpointing.recompute"},
+                  "with buffer_count = ", ahead, " the backward pass would bring back at once all ",
+                  "that could leave the device; write ",
+                  ahead > 1 ? "buffer_count = 1" : "offload = \"none\", or recompute more blocks");
+}
+
+kernels::LossScaling loss_scaling_of(const RunConfig& config) {
+  const Fp16Config& fp16 = config.fp16;
+  if (!fp16.enabled) return {};
+  const bool dynamic = fp16.loss_scale == 0;
+  return {.enabled = dynamic,
+          .initial_scale =
+              dynamic ? std::ldexp(1.0f, int(fp16.initial_scale_power)) : float(fp16.loss_scale),
+          .window = fp16.loss_scale_window,
+          .hysteresis = int32_t(fp16.hysteresis),
+          .consecutive_hysteresis = fp16.consecutive_hysteresis,
+          .min_scale = float(fp16.min_loss_scale)};
+}
+
+}  // namespace
+
+Dtype compute_dtype(const RunConfig& config) {
+  return config.bf16.enabled ? Dtype::bf16 : config.fp16.enabled ? Dtype::f16 : Dtype::f32;
+}
+
+DataOptions data_options(const RunConfig& config) {
+  return {.train = config.data.train,
+          .validation = config.data.validation,
+          .validation_fraction = config.data.validation_fraction,
+          .tokenizer = config.data.tokenizer,
+          .sequence_length = config.data.sequence_length,
+          .max_train_samples = config.data.max_train_samples,
+          .max_validation_samples = config.data.max_validation_samples,
+          .vocab_size = model::data_form(model::architecture_of(config)).vocabulary,
+          .seed = uint64_t(config.run.seed),
+          .model = model_numbers(config).counts};
+}
+
+DataSets open_data(const RunConfig& config) { return kind_of(config).open(data_options(config)); }
+
+std::vector<std::string> data_files(const RunConfig& config) {
+  return kind_of(config).files(data_options(config));
+}
+
+bool fuses_products(const RunConfig& config, bool library_can) {
+  return library_can && !config.numerics.reproducible;
+}
+
+int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {
+  const bool validates = !config.data.validation.empty() || config.data.validation_fraction > 0;
+  if (!validates) return 0;
+  return config.evaluation.micro_batch_size ? config.evaluation.micro_batch_size : batch.micro;
+}
+
+bool is_saved(const RunConfig& config) {
+  const CheckpointConfig& wanted = config.checkpoint;
+  return config.data.train != "synthetic" || wanted.interval > 0 ||
+         wanted.resume == Resume::require || !wanted.resume_from.empty();
+}
+
+bool pins_host(const RunConfig& config) {
+  const OffloadOptimizerConfig& states = config.offload_optimizer;
+  const OffloadParamConfig& weights = config.offload_param;
+  return (states.device == Home::none || states.pin_memory) &&
+         (weights.device == Home::none || weights.pin_memory);
+}
+
+Build build(const RunConfig& config, const Team& team, double streamed_share) {
+  Build made{.model = model::architecture_of(config),
+             .batch = resolve_batch(config, team.ranks),
+             .plan = {}};
+  made.evaluation_micro = evaluation_micro_batch(config, made.batch);
+  plan::Request request = request_of(config, team, made.batch);
+  request.streamed_share = streamed_share;
+  made.plan = plan::compile(request, training_graph(config, made.model, team, made.batch.micro),
+                            evaluation_graph(config, made.model, team, made.evaluation_micro));
+  require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
+  refuse_unless_activations_leave(config, made.plan);
+  if (config.checkpoint.async && is_saved(config)) {
+    const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
+    made.slotted = saved_on_disk(made.plan, parts);
+    made.copy_bytes = saved_copy_bytes(made.plan, parts) +
+                      (made.slotted.empty() ? 0 : kFrozenWindowBytes + kJoinRoomBytes);
+  }
+  return made;
+}
+
+int64_t Build::disk_bytes() const {
+  return plan.arena_bytes[size_t(plan::Tier::nvme)] + tiers::SlotTable::bytes_for(slotted);
+}
+
+int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
+  const BatchSizes batch = resolve_batch(config, team.ranks);
+  return plan::staged_units_for(
+      request_of(config, team, batch),
+      training_graph(config, model::architecture_of(config), team, batch.micro), machine);
+}
+
+double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
+  const BatchSizes batch = resolve_batch(config, team.ranks);
+  return plan::streamed_share_for(
+      request_of(config, team, batch),
+      training_graph(config, model::architecture_of(config), team, batch.micro), machine);
+}
+
+std::string idle_threshold(const RunConfig& config, const plan::Plan& plan) {
+  const int64_t threshold = config.zero.stage3_param_persistence_threshold;
+  const auto smallest =
+      std::min_element(plan.units.begin(), plan.units.end(),
+                       [](const plan::Unit& a, const plan::Unit& b) { return a.numel < b.numel; });
+  if (threshold == 0 || !smallest->is_fetched() || threshold >= smallest->numel) return "";
+  return text(threshold, " has no effect: it is compared with whole units, of which the ",
+              "smallest, ", smallest->name, ", has ", counted(smallest->numel, "element"),
+              "; write that or more, or 0");
+}
+
+std::vector<float> learning_rates(const RunConfig& config) {
+  if (config.run.steps > kMostRunSteps) {
+    refuse_settings({"run.epochs", "run.steps"}, "these are ", config.run.steps,
+                    " steps, and the most are ", kMostRunSteps, "; write fewer");
+  }
+  const Schedule schedule = schedule_of(config);
+  std::vector<float> rates(size_t(config.run.steps));
+  for (size_t i = 0; i < rates.size(); ++i) rates[i] = schedule.rate(int64_t(i));
+  return rates;
+}
+
+run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  return {.decide = {.scaling = loss_scaling_of(config),
+                     .clip = config.gradient_clipping,
+                     .beta1 = optimizer.betas[0],
+                     .beta2 = optimizer.betas[1],
+                     .learning_rates = rates.data(),
+                     .learning_rate_count = int64_t(rates.size())},
+          .optimizer = {.settings = optimizer}};
+}
+
+}  // namespace zero::state

@@ -1,0 +1,324 @@
+#include "zero/state/checkpoint_layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "zero/base/align.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::state {
+namespace {
+
+constexpr std::string_view kOptimizer = "optimizer/", kMaster = "master";
+
+std::string folder_of(const plan::Plan& plan, SavedPart part) {
+  if (part == SavedPart::weight) return "model";
+  if (part == SavedPart::master) return text(kOptimizer, kMaster);
+  return text(kOptimizer, plan.request.optimizer.states[size_t(part)].name);
+}
+
+Dtype dtype_of(const plan::Plan& plan, SavedPart part) {
+  if (part == SavedPart::weight) return plan.request.compute;
+  if (part == SavedPart::master) return Dtype::f32;
+  return plan.request.optimizer.states[size_t(part)].dtype;
+}
+
+/// Of the optimizer that keeps most.
+constexpr auto kParts = [] {
+  std::array<SavedPart, 2 + kMostStates> parts{};
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = SavedPart(int(i) + int(SavedPart::weight));
+  return parts;
+}();
+
+/// "momentum" of "optimizer/momentum/transformer.wte.weight"; "" for what is no optimizer's state.
+std::string_view state_in(std::string_view tensor) {
+  if (!tensor.starts_with(kOptimizer)) return "";
+  tensor.remove_prefix(kOptimizer.size());
+  const std::string_view state = tensor.substr(0, tensor.find('/'));
+  return state == kMaster ? "" : state;
+}
+
+std::string list(const std::vector<std::string_view>& states) {
+  std::string words;
+  for (const std::string_view state : states) words += text(words.empty() ? "" : " and ", state);
+  return words.empty() ? "no state" : words;
+}
+
+/// The parts of parameters in what `rank` holds of each unit if `is_sharded` says so of it.
+template <class IsSharded>
+std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded& is_sharded) {
+  std::vector<HeldSlice> found;
+  for (const plan::Unit& unit : plan.units) {
+    const UnitRange held = held_range(unit, is_sharded(unit), rank);
+    for (const plan::Placement& place : unit.placements) {
+      const int64_t real = plan.graphs[0].parameters[size_t(place.parameter)].real_numel;
+      const UnitRange range{std::max(held.begin, place.begin),
+                            std::min(held.end, place.begin + real)};
+      if (range.begin >= range.end) continue;
+      found.push_back({&unit, place.parameter, range, range.begin - place.begin});
+    }
+  }
+  return found;
+}
+
+size_t place_of(SavedPart part) { return size_t(int(part) - int(SavedPart::weight)); }
+
+std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
+                                   std::span<const SavedPart> parts) {
+  std::vector<SavedSlice> all;
+  for (const HeldSlice& slice : slices) {
+    for (const SavedPart part : parts) all.push_back({slice, part});
+  }
+  return all;
+}
+
+}  // namespace
+
+StateKind kind_of(SavedPart part) {
+  ZERO_REQUIRE(part != SavedPart::weight, "a weight is no state");
+  return StateKind(part);
+}
+
+std::vector<HeldSlice> slices_to_save(const plan::Plan& plan, int rank) {
+  return slices(plan, rank, [](const plan::Unit&) { return true; });
+}
+
+std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank) {
+  return slices(plan, rank, [](const plan::Unit& unit) { return unit.optimizer_sharded; });
+}
+
+std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t index) {
+  const graph::Parameter& parameter = graph.parameters[size_t(index)];
+  const Shape& padded = graph[parameter.tensor].shape;
+  std::vector<int64_t> shape;
+  for (int i = 0; i < padded.rank(); ++i) shape.push_back(padded[i]);
+  shape[0] = shape[0] * parameter.real_numel / padded.numel();
+  return shape;
+}
+
+checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, SavedPart part) {
+  const graph::Graph& graph = plan.graphs[0];
+  return {.name = text(folder_of(plan, part), "/", graph.prefix,
+                       graph[graph.parameters[size_t(parameter)].tensor].name),
+          .dtype = dtype_of(plan, part),
+          .shape = stored_shape(graph, parameter)};
+}
+
+std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only) {
+  const std::span<const SavedPart> all(kParts);
+  return all.first(weights_only ? 1 : 2 + plan.request.optimizer.states.size());
+}
+
+std::span<const SavedPart> loaded_parts(const plan::Plan& plan) {
+  return saved_parts(plan, false).subspan(1);
+}
+
+std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
+                                     std::span<const SavedPart> parts) {
+  return with_parts(slices_to_save(plan, rank), parts);
+}
+
+std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
+  return with_parts(slices_to_load(plan, rank), loaded_parts(plan));
+}
+
+std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
+                                               std::span<const SavedPart> parts) {
+  std::vector<checkpoint::SlicePlan> plans;
+  for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
+    plans.push_back({saved_tensor(plan, held.parameter, part), held.begin, held.numel()});
+  }
+  return plans;
+}
+
+std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices, int64_t numel) {
+  std::vector<SavedSlice> pieces;
+  for (const auto& [held, part] : slices) {
+    for (int64_t first = 0; first < held.numel(); first += numel) {
+      const int64_t begin = held.range.begin + first;
+      const UnitRange range{begin, std::min(held.range.end, begin + numel)};
+      pieces.push_back({{held.unit, held.parameter, range, held.begin + first}, part});
+    }
+  }
+  return pieces;
+}
+
+int64_t element_bytes(const plan::Plan& plan, SavedPart part) {
+  return int64_t(bytes_of(dtype_of(plan, part)));
+}
+
+int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece) {
+  return piece.held.numel() * element_bytes(plan, piece.part);
+}
+
+int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
+  if (part == SavedPart::weight) return unit.weight;
+  if (part != SavedPart::master) return unit.states.at(size_t(part));
+  return plan.request.compute == Dtype::f32 ? unit.weight : unit.rest;
+}
+
+bool is_on_disk(const plan::Plan& plan, int32_t buffer) {
+  return buffer >= 0 && plan.buffers[size_t(buffer)].tier == plan::Tier::nvme;
+}
+
+std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
+                                             std::span<const SavedPart> parts) {
+  std::set<int32_t> buffers;
+  for (const plan::Unit& unit : plan.units) {
+    for (const SavedPart part : parts) {
+      const int32_t buffer = buffer_of(plan, unit, part);
+      if (is_on_disk(plan, buffer)) buffers.insert(buffer);
+    }
+  }
+  std::vector<tiers::DiskExtent> extents;
+  for (const int32_t index : buffers) {
+    const plan::Buffer& buffer = plan.buffers[size_t(index)];
+    extents.push_back({buffer.offset, round_up(buffer.bytes, tiers::kDiskBlockBytes)});
+  }
+  std::ranges::sort(extents, {}, &tiers::DiskExtent::offset);
+  return extents;
+}
+
+bool is_split(const plan::Plan& plan, SavedPart part) {
+  return part == SavedPart::master && plan.request.compute == Dtype::bf16;
+}
+
+bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
+  return !is_on_disk(plan, buffer_of(plan, unit, part));
+}
+
+int64_t copied_bytes(const plan::Plan& plan, SavedPart part) {
+  return is_split(plan, part) ? int64_t(sizeof(int16_t)) : element_bytes(plan, part);
+}
+
+int64_t saved_copy_bytes(const plan::Plan& plan, std::span<const SavedPart> parts) {
+  // Parameters begin at multiples of 64 elements in a unit, so what lies between pieces is counted.
+  int64_t bytes = 0;
+  for (const plan::Unit& unit : plan.units) {
+    for (const SavedPart part : parts) {
+      if (is_copied(plan, unit, part)) bytes += unit.shard_numel * copied_bytes(plan, part);
+    }
+  }
+  return bytes;
+}
+
+std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSlice& piece) {
+  const auto& [held, part] = piece;
+  if (part == SavedPart::weight) return weights_in_memory(view, *held.unit, held.range);
+  return std::as_bytes(state_in_memory(view, *held.unit, kind_of(part), held.range));
+}
+
+void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out) {
+  const auto& [held, part] = piece;
+  if (part == SavedPart::weight) {
+    read_weights(view, *held.unit, held.range, out);
+  } else {
+    read_state(view, *held.unit, kind_of(part), held.range,
+               {reinterpret_cast<float*>(out.data()), size_t(held.numel())});
+  }
+}
+
+std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
+                                      std::vector<float>& room) {
+  const std::span<const std::byte> there = piece_in_memory(view, piece);
+  if (!there.empty()) return there;
+  room.resize(size_t(piece.held.numel()));
+  const std::span<std::byte> bytes =
+      std::as_writable_bytes(std::span(room)).first(size_t(bytes_of_piece(*view.plan, piece)));
+  copy_piece(view, piece, bytes);
+  return bytes;
+}
+
+void describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
+                      checkpoint::Manifest& manifest) {
+  for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
+    for (const SavedPart part : parts) {
+      manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
+    }
+  }
+}
+
+void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
+                     checkpoint::Manifest& manifest) {
+  describe_tensors(plan, parts, manifest);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
+      manifest.slices.push_back(
+          {.tensor = int32_t(size_t(held.parameter) * parts.size() + place_of(part)),
+           .file = rank,
+           .begin = held.begin,
+           .numel = held.numel()});
+    }
+  }
+}
+
+void require_readable_manifest(const plan::Plan& plan, bool weights_only,
+                               const std::map<std::string, std::string>& facts) {
+  constexpr int64_t kFactsToCome = 4096;  // of the state after a step
+  const auto bytes_with = [&](bool weights_alone) {
+    checkpoint::Manifest manifest;
+    manifest.facts = facts;
+    describe_slices(plan, plan.request.ranks, saved_parts(plan, weights_alone), manifest);
+    return checkpoint::text_bytes_most(manifest) + kFactsToCome;
+  };
+  const int64_t bytes = bytes_with(weights_only);
+  if (bytes <= checkpoint::kManifestBytesMax) return;
+  const bool smaller = !weights_only && bytes_with(true) <= checkpoint::kManifestBytesMax;
+  refuse(Exit::kUsage, "checkpoint: the manifest of a save by ",
+         counted(plan.request.ranks, "rank"), " would have ", bytes, " bytes, of which ",
+         checkpoint::kManifestBytesMax, " are read - ",
+         smaller ? "write checkpoint.weights_only = true, which saves weights alone"
+                 : "take a smaller model, or fewer ranks");
+}
+
+void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manifest,
+                      const std::string& folder) {
+  std::map<std::string_view, const checkpoint::Tensor*> known;
+  for (const checkpoint::Tensor& tensor : manifest.tensors) known[tensor.name] = &tensor;
+  for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
+    for (const SavedPart part : loaded_parts(plan)) {
+      const checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
+      const auto found = known.find(wanted.name);
+      if (found == known.end()) refuse(Exit::kInput, folder, ": holds no ", wanted.name);
+      if (*found->second == wanted) continue;
+      refuse(Exit::kInput, folder, ": ", wanted.name, " has other extents than this model's");
+    }
+  }
+}
+
+std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& manifest) {
+  const OptimizerForm& now = plan.request.optimizer;
+  std::vector<std::string_view> kept, wanted;
+  for (const checkpoint::Tensor& tensor : manifest.tensors) {
+    const std::string_view state = state_in(tensor.name);
+    if (!state.empty() && std::ranges::find(kept, state) == kept.end()) kept.push_back(state);
+  }
+  for (const OptimizerState& state : now.states) wanted.push_back(state.name);
+  std::ranges::sort(kept);
+  std::ranges::sort(wanted);
+  const auto fact = manifest.facts.find("optimizer");
+  const std::string name = fact == manifest.facts.end() ? "another" : fact->second;
+  if (kept == wanted && update_alike(name, now.name)) return "";
+  return text("the optimizer is ", name, " there, which keeps ", list(kept), ", and ", now.name,
+              " now, which keeps ", list(wanted));
+}
+
+void place_slices(const std::vector<std::vector<int64_t>>& offsets,
+                  checkpoint::Manifest& manifest) {
+  auto slice = manifest.slices.begin();
+  for (size_t rank = 0; rank < offsets.size(); ++rank) {
+    for (const int64_t offset : offsets[rank]) {
+      ZERO_REQUIRE(slice != manifest.slices.end() && size_t(slice->file) == rank, "rank ", rank,
+                   " wrote ", offsets[rank].size(), " slices, more than it holds");
+      (slice++)->offset = offset;
+    }
+  }
+  ZERO_REQUIRE(slice == manifest.slices.end(), manifest.slices.end() - slice, " slices of ",
+               manifest.slices.size(), " were not written");
+}
+
+}  // namespace zero::state

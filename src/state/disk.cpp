@@ -1,0 +1,128 @@
+#include "zero/state/disk.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+
+#include "zero/base/align.hpp"
+#include "zero/base/path.hpp"
+
+namespace zero::state {
+namespace {
+
+aio::QueueOptions queue_options(const AioConfig& config) {
+  return {.block_bytes = config.block_size,
+          .single_submit = config.single_submit,
+          .overlap_events = config.overlap_events};
+}
+
+std::string idle_threads(const AioConfig& config) {
+  if (config.intra_op_parallelism == AioConfig().intra_op_parallelism) return "";
+  return text("aio.intra_op_parallelism = ", config.intra_op_parallelism,
+              " does nothing here: io_uring moves the blocks, aio.queue_depth = ",
+              config.queue_depth, " at a time; remove it, and raise that");
+}
+
+/// A folder for one kind of bytes.
+struct Named {
+  const char* key;
+  Home home;
+  const std::string& folder;
+};
+
+std::array<Named, 3> named_folders(const RunConfig& config) {
+  const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
+  const OffloadParamConfig& parameters = config.offload_param;
+  const OffloadActivationsConfig& activations = config.offload_activations;
+  return {{{"zero.offload_optimizer.nvme_path", optimizer.device, optimizer.nvme_path},
+           {"zero.offload_param.nvme_path", parameters.device, parameters.nvme_path},
+           {"activation_checkpointing.nvme_path", activations.home(), activations.nvme_path}}};
+}
+
+/// What keeps it from being used; "" where it is a folder, or not wanted.
+std::string problem_of(const Named& named) {
+  return named.home == Home::nvme ? why_no_folder(named.folder) : "";
+}
+
+}  // namespace
+
+bool has_disk_folders(const RunConfig& config) {
+  return std::ranges::all_of(named_folders(config),
+                             [](const Named& named) { return problem_of(named).empty(); });
+}
+
+DiskSettings disk_settings(const RunConfig& config) {
+  DiskSettings settings{.folders = {}, .aio = config.aio};
+  std::vector<std::string>& folders = settings.folders;
+  for (const Named& named : named_folders(config)) {
+    if (const std::string problem = problem_of(named); !problem.empty()) {
+      refuse(Exit::kUsage, named.key, ": ", named.folder, " ", problem,
+             "; make it on a local disk, or write another: nothing is created by itself");
+    }
+    const bool is_new = std::ranges::find(folders, named.folder) == folders.end();
+    if (named.home == Home::nvme && is_new) folders.push_back(named.folder);
+  }
+  return settings;
+}
+
+Disk::Disk(const DiskSettings& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved)
+    : files_({.folders = settings.folders,
+              .bytes = bytes + tiers::SlotTable::bytes_for(saved),
+              .block_bytes = settings.aio.block_size}),
+      table_(files_.bytes()),
+      slots_(saved, round_up(bytes, tiers::kDiskBlockBytes)),
+      read_(files_, blocks(), engine(settings.aio), queue_options(settings.aio)),
+      write_(files_, blocks(), engine(settings.aio), queue_options(settings.aio)) {
+  if (slots_.empty()) return;
+  frozen_.emplace(files_, tiers::DiskBlocks::frozen(table_, slots_), engine(settings.aio),
+                  queue_options(settings.aio));
+}
+
+/// Lanes look for no second slot where there is none.
+tiers::DiskBlocks Disk::blocks() {
+  return slots_.empty() ? tiers::DiskBlocks(table_) : tiers::DiskBlocks(table_, slots_);
+}
+
+std::unique_ptr<aio::Engine> Disk::engine(const AioConfig& config) {
+  aio::EngineChoice choice = aio::make_engine({.depth = int(config.queue_depth),
+                                               .threads = int(config.intra_op_parallelism),
+                                               .require_uring = config.require_uring});
+  warning_ = choice.warning;
+  if (warning_.empty() && choice.engine->name() == "io_uring") warning_ = idle_threads(config);
+  return std::move(choice.engine);
+}
+
+void Disk::register_memory(std::span<std::byte> memory) {
+  for (tiers::DiskTier* tier : {&read_, &write_}) {
+    const std::string refused = tier->register_memory(memory);
+    if (warning_.empty()) warning_ = refused;
+  }
+}
+
+DiskBytes Disk::moved() const {
+  return {.read = read_.moved_bytes(), .written = write_.moved_bytes()};
+}
+
+DiskBytes operator-(const DiskBytes& a, const DiskBytes& b) {
+  return {.read = a.read - b.read, .written = a.written - b.written};
+}
+
+int64_t a_day(int64_t written, double seconds) {
+  constexpr double kSecondsOfDay = 86400;
+  return seconds > 0 ? std::llround(double(written) / seconds * kSecondsOfDay) : 0;
+}
+
+DiskBytes process_disk_bytes() {
+  DiskBytes bytes;
+  std::ifstream lines("/proc/self/io");
+  for (std::string name; lines >> name;) {
+    int64_t count = 0;
+    lines >> count;
+    if (name == "read_bytes:") bytes.read = count;
+    if (name == "write_bytes:") bytes.written = count;
+  }
+  return bytes;
+}
+
+}  // namespace zero::state

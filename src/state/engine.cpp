@@ -1,0 +1,317 @@
+#include "zero/state/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "src/launch/sign_of_life.hpp"
+#include "zero/comm/host_staged.hpp"
+#include "zero/comm/mpi.hpp"
+#include "zero/comm/nccl.hpp"
+#include "zero/comm/shm.hpp"
+#include "zero/device/device.hpp"
+#include "zero/kernels/attention.hpp"
+#include "zero/kernels/product.hpp"
+#include "zero/launch/progress.hpp"
+#include "zero/state/initial_weights.hpp"
+
+namespace zero::state {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool wants_mpi() {
+  const char* wanted = std::getenv("ZERO_COMM");
+  return wanted && std::string(wanted) == "mpi";
+}
+
+/// Where measured choices among algorithms are kept for later runs.
+std::string product_cache() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  if (cache && *cache) return text(cache, "/zeroapp-products.txt");
+  return home && *home ? text(home, "/.cache/zeroapp-products.txt") : "";
+}
+
+void add(comm::Traffic& sum, const comm::Traffic& part) {
+  sum.calls += part.calls;
+  sum.elements_sent += part.elements_sent;
+  sum.bytes_sent += part.bytes_sent;
+}
+
+/// Whether a lane is in an op that needs no other rank.
+bool works(std::span<const run::LaneProgress> progress) {
+  for (size_t lane = 0; lane < progress.size(); ++lane) {
+    const bool meets = std::ranges::count(plan::kCollectiveLanes, plan::Lane(lane)) != 0;
+    if (!meets && progress[lane].running.load() >= 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
+    const launch::Session& session) {
+  const bool one_node = session.ranks() > 1 && !wants_mpi() && comm::all_ranks_share_a_node();
+  const auto of_host = [&] { return one_node ? comm::make_shm({}) : comm::make_mpi({}); };
+  std::vector<std::unique_ptr<comm::Communicator>> comms;
+  for (size_t channel = 0; channel < std::size(plan::kCollectiveLanes); ++channel) {
+    if (session.ranks() == 1) {
+      // The plan of one rank has no collective, and NCCL's staging would take 64 MiB a lane.
+      comms.push_back(comm::make_self());
+    } else if (!drives_devices()) {
+      comms.push_back(of_host());
+    } else if (session.shares_devices() || !comm::has_nccl()) {
+      comms.push_back(comm::make_host_staged(of_host(), {}));
+    } else {
+      comms.push_back(comm::make_nccl({}));
+    }
+  }
+  return comms;
+}
+
+Engine::Engine(launch::Session& session, const Build& build, const run::Rules& rules,
+               const Options& options)
+    : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
+  session_.alone([&] { comms_ = make_communicators(session_); });
+  run::LaneComms lanes{};
+  for (size_t i = 0; i < comms_.size(); ++i) {
+    lanes[size_t(plan::kCollectiveLanes[i])] = comms_[i].get();
+  }
+  // What is measured may differ from run to run, and so may the bits that come of it.
+  kernels::set_product_rules(
+      {.measure = !build_.plan.request.reproducible, .cache = product_cache()});
+  kernels::set_attention_rules({.deterministic = !options.fast_attention});
+  session_.together([&] {
+    device_bytes_before_ = used_device_bytes();
+    const run::LaneDisks disks = open_disk(options);
+    executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
+    // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
+    executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
+  });
+  session_.alone([&] { executor_->open_windows(); });
+  session_.together([&] {
+    register_staging();
+    if (options.draws_weights) fill_initial_weights(view(), options.seed, session_.threads());
+    set_state(kernels::initial_step_state(rules.decide));
+  });
+  for (size_t body = 0; body < copied_.size(); ++body) {
+    copied_[body] = copied_bytes(build_.plan.bodies[body]);
+  }
+  start_watchdog();
+}
+
+run::LaneDisks Engine::open_disk(const Options& options) {
+  const int64_t bytes = build_.plan.arena_bytes[size_t(plan::Tier::nvme)];
+  if (bytes == 0) return {};
+  kernel_before_ = process_disk_bytes();
+  disk_ = std::make_shared<Disk>(options.disk, bytes, build_.slotted);
+  disk_rates_ = options.disk_rates;
+  std::string folders;
+  for (const std::string& folder : options.disk.folders) {
+    folders += (folders.empty() ? "" : ", ") + folder;
+  }
+  pace_.emplace(text("rank ", session_.rank(), ": its disk (", folders, ")"), options.disk_rates);
+  return disk_->lanes();
+}
+
+void Engine::register_staging() {
+  if (!disk_) return;
+  const plan::Stretch staging = plan::disk_staging(build_.plan);
+  std::byte* const host = executor_->arena(plan::Tier::host).data();
+  disk_->register_memory({host + staging.begin, size_t(staging.end - staging.begin)});
+  if (session_.is_first() && !disk_->warning().empty()) {
+    std::fprintf(stderr, "zeroapp: warning: %s\n", disk_->warning().c_str());
+  }
+}
+
+int64_t Engine::allocated_bytes(plan::Tier tier) const {
+  if (tier == plan::Tier::nvme) return disk_ ? disk_->bytes() : 0;
+  return executor_->arena(tier).bytes();
+}
+
+DiskBytes Engine::disk_moved() const {
+  DiskBytes moved = moved_by_lanes();
+  if (disk_) moved.add(disk_->moved_frozen());
+  return moved;
+}
+
+Engine::DiskTraffic Engine::disk_traffic() const {
+  if (!disk_) return {};
+  return {.bodies = disk_of_bodies_,
+          .all = disk_moved(),
+          .kernel = process_disk_bytes() - kernel_before_};
+}
+
+void Engine::start_watchdog() {
+  const auto progress = executor_->progress();
+  const auto running = [this, progress] {
+    return launch::describe_progress(build_.plan, executor_->body(), progress);
+  };
+  session_.lookout().show_plan(&build_.plan);
+  session_.lookout().set_patience(watchdog_seconds_);
+  executor_->set_op_hook([this, progress](plan::Lane lane, const plan::PlanOp& op) {
+    const plan::BodyId id = executor_->body();
+    const plan::Body& body = build_.plan.bodies[id];
+    plan::Turn turn = run::turn_running(body, progress[size_t(lane)].running.load());
+    turn.op = int32_t(&op - body.ops.data());
+    board().begin_op(id, run::running_turn(body, turn));
+  });
+  // A rank whose peers still finish ops waits for one that is slow, not for one that hangs. A
+  // single transfer may take a slow disk longer than any patience, but its blocks do not.
+  const auto finished = [this, progress] {
+    board().live(works(progress) || (disk_ && disk_->is_moving()),
+                 launch::finished_ops(progress) + moved_by_lanes().sum());
+    look_at_disk();
+    return board().finished_ops();
+  };
+  watchdog_ = make_watchdog(finished, running);
+  session_.peers().watch_with(watchdog_.get());
+}
+
+/// One rank of a node speaks for those that share its disk.
+void Engine::look_at_disk() {
+  if (!pace_ || !session_.leads_node()) return;
+  const std::chrono::duration<double> now = Clock::now().time_since_epoch();
+  const std::string slow = pace_->look(now.count(), disk_->is_moving(), moved_by_lanes());
+  if (!slow.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", slow.c_str());
+}
+
+void Engine::together_at_disk(const std::string& name, int64_t bytes,
+                              const std::function<void()>& work) {
+  const auto moved = [this] { return disk_moved().sum(); };
+  const launch::Asleep asleep(session_.peers());
+  session_.together([&] {
+    launch::SignOfLife sign(session_.peers(),
+                            {.name = name.c_str(), .bytes = bytes, .moved = moved});
+    work();
+    sign.finish();
+  });
+}
+
+DiskRates Engine::begin_disk() {
+  if (!disk_) return {};
+  run::DiskTrial::Way filled;
+  together_at_disk("the zeros that its disk begins with", disk_->bytes(), [&] {
+    const Clock::time_point start = Clock::now();
+    const int64_t before = disk_->moved().written;
+    executor_->fill_disk();
+    filled = {.bytes = disk_->moved().written - before, .seconds = seconds_since(start)};
+    take_second_slots();
+  });
+  together_at_disk("a trial of its disk", disk_->bytes(),
+                   [&] { disk_rates_ = measured_rates(filled); });
+  pace_->expect(disk_rates_);
+  return disk_rates_;
+}
+
+/// A disk that is too small is found now and not by a step: what has two slots is written to the
+/// other one, too.
+void Engine::take_second_slots() {
+  if (!disk_->has_unreserved_slots()) return;
+  disk_->freeze();
+  executor_->rewrite_disk();
+  disk_->thaw();
+}
+
+/// What a fill has written says enough, and spares the disk.
+DiskRates Engine::measured_rates(const run::DiskTrial::Way& filled) {
+  constexpr int64_t kEnoughBytes = int64_t(16) << 20;
+  constexpr double kTrialSeconds = 0.25;
+  if (!disk_->is_direct()) return disk_rates_;
+  const bool writes = filled.bytes < kEnoughBytes;
+  const run::DiskTrial trial = executor_->try_disk(kTrialSeconds, writes);
+  const run::DiskTrial::Way& written = writes ? trial.write : filled;
+  if (trial.read.bytes == 0 || written.bytes == 0) return disk_rates_;
+  return {.read = trial.read.rate(), .write = written.rate(), .source = "measured at the start"};
+}
+
+std::unique_ptr<launch::Watchdog> Engine::make_watchdog(
+    std::function<int64_t()> finished, std::function<std::string()> running) const {
+  launch::Lookout& lookout = session_.lookout();
+  return std::make_unique<launch::Watchdog>(launch::Watchdog::Options{
+      .timeout_seconds = watchdog_seconds_,
+      .finished = std::move(finished),
+      .running = std::move(running),
+      .on_hang = [&lookout, seconds = watchdog_seconds_](
+                     const std::string& at) { lookout.give_up(at, seconds); },
+      .excused = [&lookout] { return lookout.is_patient(); }});
+}
+
+launch::Board& Engine::board() const { return session_.lookout().board(); }
+
+Engine::~Engine() {
+  session_.peers().watch_with(nullptr);
+  session_.lookout().show_plan(nullptr);
+}
+
+void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
+  const Clock::time_point start = Clock::now();
+  const DiskBytes before = moved_by_lanes();
+  {
+    const launch::Watchdog::Armed armed(watchdog_.get());
+    board().begin_step(inputs.step);
+    executor_->run(body, inputs);
+  }
+  disk_of_bodies_.add(moved_by_lanes() - before);
+  last_seconds_ = seconds_since(start);
+  add_times(body);
+  ++runs_[body];
+}
+
+void Engine::add_times(plan::BodyId body) {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const run::LaneTimes& times = executor_->times()[lane];
+    lanes_[lane].busy_seconds += times.busy_seconds;
+    lanes_[lane].waited_seconds += times.wait_seconds;
+    lanes_[lane].bytes += copied_[body][lane];
+  }
+}
+
+LaneUses Engine::lanes() const {
+  LaneUses lanes = lanes_;
+  lanes[size_t(plan::Lane::disk_read)].bytes = disk_of_bodies_.read;
+  lanes[size_t(plan::Lane::disk_write)].bytes = disk_of_bodies_.written;
+  for (size_t i = 0; i < comms_.size(); ++i) {
+    const comm::TrafficTable sent = comms_[i]->traffic();
+    lanes[size_t(plan::kCollectiveLanes[i])].bytes =
+        sent.all_gather.bytes_sent + sent.reduce_scatter.bytes_sent + sent.all_reduce.bytes_sent;
+  }
+  return lanes;
+}
+
+kernels::StepState Engine::state() const {
+  kernels::StepState state;
+  executor_->read(build_.plan.step_state, 0, std::as_writable_bytes(std::span(&state, 1)));
+  return state;
+}
+
+void Engine::set_state(const kernels::StepState& state) {
+  executor_->write(build_.plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
+}
+
+StateView Engine::view() { return view_of(build_.plan, session_.rank(), *executor_); }
+
+double Engine::exposed_seconds() const {
+  return executor_->times()[size_t(plan::Lane::compute)].wait_seconds;
+}
+
+comm::TrafficTable Engine::traffic() const {
+  comm::TrafficTable sum;
+  for (const auto& comm : comms_) {
+    add(sum.all_gather, comm->traffic().all_gather);
+    add(sum.reduce_scatter, comm->traffic().reduce_scatter);
+    add(sum.all_reduce, comm->traffic().all_reduce);
+    add(sum.broadcast, comm->traffic().broadcast);
+  }
+  return sum;
+}
+
+std::string Engine::backend() const { return std::string(comms_.front()->backend()); }
+
+}  // namespace zero::state

@@ -1,0 +1,140 @@
+#include "zero/state/state_hash.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <vector>
+
+#include "zero/base/hex.hpp"
+#include "zero/base/sha256.hpp"
+#include "zero/base/team.hpp"
+#include "zero/base/xxh3.hpp"
+#include "zero/state/state_reader.hpp"
+
+namespace zero::state {
+namespace {
+
+constexpr int64_t kBlockNumel = 1 << 20;
+
+/// Elements of one state of a unit that are hashed together. The first owner hashes; those behind
+/// it hold what of the block lies in their shards.
+struct Block {
+  const plan::Unit* unit;
+  StateKind kind;
+  UnitRange range;
+  int owner, last_owner;
+
+  bool is_whole() const { return owner == last_owner; }
+};
+
+/// The number-th block of a state.
+Block block_of(const Located& parameter, StateKind kind, UnitRange range, size_t number,
+               int ranks) {
+  const plan::Unit& unit = *parameter.unit;
+  if (!unit.optimizer_sharded) {
+    const int owner = int(number % size_t(ranks));
+    return {&unit, kind, range, owner, owner};
+  }
+  return {&unit, kind, range, int(range.begin / unit.shard_numel),
+          int((range.end - 1) / unit.shard_numel)};
+}
+
+std::vector<Block> blocks_of(const StateView& view, int ranks) {
+  std::vector<Block> blocks;
+  for (const int32_t index : parameters_by_name(view.plan->graphs[0])) {
+    const Located parameter = locate(*view.plan, index);
+    const int64_t end = parameter.range.end;
+    for (const StateKind kind : state_kinds(*view.plan)) {
+      for (int64_t i = parameter.range.begin; i < end; i += kBlockNumel) {
+        const UnitRange range{i, std::min(end, i + kBlockNumel)};
+        blocks.push_back(block_of(parameter, kind, range, blocks.size(), ranks));
+      }
+    }
+  }
+  return blocks;
+}
+
+/// What the view's rank holds, where it rests or read into `room`.
+std::span<const float> loaded(const StateView& view, const Block& block, UnitRange range,
+                              std::vector<float>& room) {
+  const std::span<const float> there = state_in_memory(view, *block.unit, block.kind, range);
+  if (!there.empty()) return there;
+  room.resize(size_t(range.end - range.begin));
+  read_state(view, *block.unit, block.kind, range, room);
+  return room;
+}
+
+Xxh3Digest digest_of(std::span<const float> values) { return xxh3_of(std::as_bytes(values)); }
+
+/// One that lies in the shards of several ranks: on its owner alone a digest.
+Xxh3Digest join_block(const StateView& view, const launch::Peers& peers, const Block& block) {
+  std::vector<float> joined, room;
+  for (int rank = block.owner; rank <= block.last_owner; ++rank) {
+    const UnitRange held = held_range(*block.unit, true, rank);
+    const UnitRange part{std::max(held.begin, block.range.begin),
+                         std::min(held.end, block.range.end)};
+    if (view.rank == rank) {
+      const std::span<const float> own = loaded(view, block, part, room);
+      if (rank != block.owner) peers.send(own, block.owner);
+      joined.insert(joined.end(), own.begin(), own.end());
+    } else if (view.rank == block.owner) {
+      const size_t before = joined.size();
+      joined.resize(before + size_t(part.end - part.begin));
+      peers.receive(std::span(joined).subspan(before), rank);
+    }
+  }
+  return digest_of(joined);
+}
+
+/// By number; those of other owners are left as they are.
+std::vector<Xxh3Digest> own_digests(const StateView& view, const launch::Peers& peers,
+                                    const std::vector<Block>& blocks, int threads) {
+  std::vector<Xxh3Digest> digests(blocks.size());
+  std::atomic<size_t> next{0};
+  in_team(threads, [&](int) {
+    std::vector<float> room;
+    for (size_t i = next++; i < blocks.size(); i = next++) {
+      const Block& block = blocks[i];
+      if (block.owner != view.rank || !block.is_whole()) continue;
+      digests[i] = digest_of(loaded(view, block, block.range, room));
+    }
+  });
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (!blocks[i].is_whole()) digests[i] = join_block(view, peers, blocks[i]);
+  }
+  return digests;
+}
+
+}  // namespace
+
+std::string state_sha256(const StateView& view, const launch::Peers& peers) {
+  Sha256 hash;
+  for (int32_t parameter : parameters_by_name(view.plan->graphs[0])) {
+    for (const StateKind kind : state_kinds(*view.plan)) {
+      join_state(view, peers, kind, parameter,
+                 [&](std::span<const float> piece) { hash.add(std::as_bytes(piece)); });
+    }
+  }
+  return view.rank == 0 ? hash.digest() : "";
+}
+
+std::string state_xxh3(const StateView& view, const launch::Peers& peers, int threads) {
+  const std::vector<Block> blocks = blocks_of(view, peers.ranks());
+  const std::vector<Xxh3Digest> digests = own_digests(view, peers, blocks, threads);
+  std::string own;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].owner == view.rank) own.append(digests[i].begin(), digests[i].end());
+  }
+  const std::vector<std::string> ranks = peers.gather(own);
+  if (view.rank != 0) return "";
+  std::vector<size_t> read(ranks.size(), 0);
+  std::string all;
+  for (const Block& block : blocks) {
+    size_t& at = read[size_t(block.owner)];
+    all.append(ranks[size_t(block.owner)], at, sizeof(Xxh3Digest));
+    at += sizeof(Xxh3Digest);
+  }
+  return hex_of(xxh3_of(std::as_bytes(std::span(all))));
+}
+
+}  // namespace zero::state

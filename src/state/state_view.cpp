@@ -1,0 +1,256 @@
+#include "zero/state/state_view.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "zero/device/device.hpp"
+#include "zero/kernels/optimizer.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::state {
+namespace {
+
+void require_held(const plan::Unit& unit, UnitRange held, UnitRange range) {
+  ZERO_REQUIRE(held.begin <= range.begin && range.end <= held.end, "unit ", unit.name,
+               ": elements [", range.begin, ", ", range.end, ") are not among those held, [",
+               held.begin, ", ", held.end, ")");
+}
+
+/// Elements of a buffer from the `first` on.
+template <class T>
+void load(const StateView& view, int32_t buffer, int64_t first, std::span<T> out) {
+  if (view.is_far(buffer)) {
+    return view.read_far(buffer, first * int64_t(sizeof(T)), std::as_writable_bytes(out));
+  }
+  const std::span<const T> from = view.values<T>(buffer).subspan(size_t(first), out.size());
+  std::copy(from.begin(), from.end(), out.begin());
+}
+
+/// Calls fill(elements) with `numel` elements of a buffer from the `first` on, to be written all.
+template <class T, class Fill>
+void store(const StateView& view, int32_t buffer, int64_t first, size_t numel, const Fill& fill) {
+  if (!view.is_far(buffer)) {
+    return fill(view.values<T>(buffer).subspan(size_t(first), numel));
+  }
+  std::vector<T> room(numel);
+  fill(std::span(room));
+  view.write_far(buffer, first * int64_t(sizeof(T)), std::as_bytes(std::span(room)));
+}
+
+/// Of a state of the optimizer.
+int32_t buffer_of(const StateView& view, const plan::Unit& unit, StateKind kind) {
+  const OptimizerState& state = view.plan->request.optimizer.states[size_t(kind)];
+  ZERO_REQUIRE(state.dtype == Dtype::f32, state.name, " rests in ", name_of(state.dtype),
+               ": states are read and written in fp32");
+  return unit.states.at(size_t(kind));
+}
+
+void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, UnitRange range,
+                 std::span<float> out) {
+  const bool is_weight = buffer == unit.weight;
+  const UnitRange held =
+      held_range(unit, is_weight ? unit.weight_sharded : unit.optimizer_sharded, view.rank);
+  require_held(unit, held, range);
+  load(view, buffer, range.begin - held.begin, out);
+}
+
+/// Elements of a buffer from the `first` on: where they are in memory, else read into `room`.
+template <class T>
+std::span<const T> loaded(const StateView& view, int32_t buffer, int64_t first, size_t numel,
+                          std::vector<T>& room) {
+  if (!view.is_far(buffer)) return view.values<T>(buffer).subspan(size_t(first), numel);
+  room.resize(numel);
+  load(view, buffer, first, std::span(room));
+  return room;
+}
+
+void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
+               std::span<float> out) {
+  const UnitRange weights = held_range(unit, unit.weight_sharded, view.rank);
+  const UnitRange rests = held_range(unit, unit.optimizer_sharded, view.rank);
+  require_held(unit, weights, range);
+  require_held(unit, rests, range);
+  std::vector<bf16> weight_room;
+  std::vector<int16_t> rest_room;
+  const std::span<const bf16> weight =
+      loaded(view, unit.weight, range.begin - weights.begin, out.size(), weight_room);
+  const std::span<const int16_t> rest =
+      loaded(view, unit.rest, range.begin - rests.begin, out.size(), rest_room);
+  join_masters(weight, rest, out);
+}
+
+/// Elements of a unit as they lie in one of its buffers.
+struct Lying {
+  int32_t buffer;
+  bool sharded;
+  size_t element_bytes;
+};
+Lying weights_of(const StateView& view, const plan::Unit& unit) {
+  return {unit.weight, unit.weight_sharded, bytes_of(view.plan->request.compute)};
+}
+Lying rests_of(const plan::Unit& unit) {
+  return {unit.rest, unit.optimizer_sharded, sizeof(int16_t)};
+}
+
+/// The first byte of a range that is held.
+int64_t byte_of(const StateView& view, const plan::Unit& unit, const Lying& lying,
+                UnitRange range) {
+  const UnitRange held = held_range(unit, lying.sharded, view.rank);
+  require_held(unit, held, range);
+  return (range.begin - held.begin) * int64_t(lying.element_bytes);
+}
+
+std::span<std::byte> lying_in_memory(const StateView& view, const plan::Unit& unit,
+                                     const Lying& lying, UnitRange range) {
+  if (view.is_far(lying.buffer)) return {};
+  return view.bytes(lying.buffer)
+      .subspan(size_t(byte_of(view, unit, lying, range)),
+               size_t(range.end - range.begin) * lying.element_bytes);
+}
+
+void read_master(const StateView& view, const plan::Unit& unit, UnitRange range,
+                 std::span<float> out) {
+  const Dtype compute = view.plan->request.compute;
+  if (compute == Dtype::bf16) return join_bf16(view, unit, range, out);
+  load_floats(view, unit, compute == Dtype::f32 ? unit.weight : unit.rest, range, out);
+}
+
+/// The part of [begin, begin + master.size()) in `held`, as (first element of master, elements).
+struct Part {
+  size_t first, numel, place;
+};
+Part part_in(UnitRange held, int64_t begin, size_t numel) {
+  const int64_t low = std::max(held.begin, begin);
+  const int64_t high = std::min(held.end, begin + int64_t(numel));
+  if (high <= low) return {};
+  return {size_t(low - begin), size_t(high - low), size_t(low - held.begin)};
+}
+
+template <class T>
+void store_weight(std::span<T> weight, std::span<const float> master) {
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = T(master[i]);
+}
+
+template <>
+void store_weight(std::span<bf16> weight, std::span<const float> master) {
+  int16_t rest;
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = kernels::split_master(master[i], rest);
+}
+
+void store_rest(std::span<float> rest, std::span<const float> master) {
+  std::copy(master.begin(), master.end(), rest.begin());
+}
+
+void store_rest(std::span<int16_t> rest, std::span<const float> master) {
+  for (size_t i = 0; i < rest.size(); ++i) kernels::split_master(master[i], rest[i]);
+}
+
+template <class T>
+void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
+                  std::span<const float> master) {
+  using Rest = typename kernels::MasterRest<T>::type;
+  const Part weights =
+      part_in(held_range(unit, unit.weight_sharded, view.rank), begin, master.size());
+  store<T>(view, unit.weight, int64_t(weights.place), weights.numel, [&](std::span<T> to) {
+    store_weight(to, master.subspan(weights.first, weights.numel));
+  });
+  if (unit.rest < 0) return;
+  const Part rests =
+      part_in(held_range(unit, unit.optimizer_sharded, view.rank), begin, master.size());
+  store<Rest>(view, unit.rest, int64_t(rests.place), rests.numel, [&](std::span<Rest> to) {
+    store_rest(to, master.subspan(rests.first, rests.numel));
+  });
+}
+
+}  // namespace
+
+std::vector<StateKind> state_kinds(const plan::Plan& plan) {
+  std::vector<StateKind> kinds = {StateKind::master};
+  for (size_t i = 0; i < plan.request.optimizer.states.size(); ++i) kinds.push_back(StateKind(i));
+  return kinds;
+}
+
+StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor) {
+  run::Executor* const from = &executor;
+  return {.plan = &plan,
+          .rank = rank,
+          .bytes = [from](int32_t buffer) { return from->bytes(buffer); },
+          .device_apart = drives_devices(),
+          .read_far = [from](int32_t buffer, int64_t offset,
+                             std::span<std::byte> out) { from->read(buffer, offset, out); },
+          .write_far = [from](int32_t buffer, int64_t offset,
+                              std::span<const std::byte> in) { from->write(buffer, offset, in); }};
+}
+
+UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {
+  if (!sharded) return {0, unit.numel};
+  return {rank * unit.shard_numel, (rank + 1) * unit.shard_numel};
+}
+
+void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
+                std::span<float> out) {
+  if (kind == StateKind::master) return read_master(view, unit, range, out);
+  load_floats(view, unit, buffer_of(view, unit, kind), range, out);
+}
+
+void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
+                  std::span<const float> master) {
+  switch (view.plan->request.compute) {
+    case Dtype::bf16:
+      return store_master<bf16>(view, unit, begin, master);
+    case Dtype::f16:
+      return store_master<f16>(view, unit, begin, master);
+    default:
+      return store_master<float>(view, unit, begin, master);
+  }
+}
+
+void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
+                  std::span<std::byte> out) {
+  const Lying lying = weights_of(view, unit);
+  load(view, lying.buffer, byte_of(view, unit, lying, range), out);
+}
+
+void read_rests(const StateView& view, const plan::Unit& unit, UnitRange range,
+                std::span<std::byte> out) {
+  const Lying lying = rests_of(unit);
+  load(view, lying.buffer, byte_of(view, unit, lying, range), out);
+}
+
+void join_masters(std::span<const bf16> weight, std::span<const int16_t> rest,
+                  std::span<float> master) {
+  for (size_t i = 0; i < master.size(); ++i) master[i] = kernels::join_master(weight[i], rest[i]);
+}
+
+std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
+                                 UnitRange range) {
+  const bool is_master = kind == StateKind::master;
+  if (is_master && view.plan->request.compute != Dtype::f32) return {};
+  const Lying lying =
+      is_master ? weights_of(view, unit)
+                : Lying{buffer_of(view, unit, kind), unit.optimizer_sharded, sizeof(float)};
+  const std::span<std::byte> raw = lying_in_memory(view, unit, lying, range);
+  return {reinterpret_cast<float*>(raw.data()), raw.size() / sizeof(float)};
+}
+
+std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
+                                             UnitRange range) {
+  return lying_in_memory(view, unit, weights_of(view, unit), range);
+}
+
+std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
+                                           UnitRange range) {
+  return lying_in_memory(view, unit, rests_of(unit), range);
+}
+
+void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
+                 std::span<const float> values) {
+  if (kind == StateKind::master) return write_master(view, unit, begin, values);
+  const int32_t buffer = buffer_of(view, unit, kind);
+  const UnitRange held = held_range(unit, unit.optimizer_sharded, view.rank);
+  require_held(unit, held, {begin, begin + int64_t(values.size())});
+  store<float>(view, buffer, begin - held.begin, values.size(),
+               [&](std::span<float> to) { std::copy(values.begin(), values.end(), to.begin()); });
+}
+
+}  // namespace zero::state

@@ -1,0 +1,72 @@
+#include "zero/state/timed_steps.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include "zero/io/data/dataset.hpp"
+#include "zero/state/initial_weights.hpp"
+#include "zero/state/state_view.hpp"
+
+namespace zero::state {
+namespace {
+
+run::Rules rules_of(const float& rate) {
+  run::Rules rules;
+  rules.decide.learning_rates = &rate;
+  rules.decide.learning_rate_count = 1;
+  return rules;
+}
+
+/// Counts up from `first`, within the ids of an input; what has no ids is zeros.
+void fill_input(run::Executor& executor, const plan::Plan& plan, const plan::InputBuffer& input,
+                int64_t first) {
+  const int64_t bytes = plan.buffers[size_t(input.buffer)].bytes;
+  executor.fill<std::byte>(input.buffer, bytes, [&](std::span<std::byte> all) {
+    std::ranges::fill(all, std::byte{0});
+    if (input.ids == 0) return;
+    for (int32_t& id : values_in<int32_t>(all)) id = int32_t(first++ % input.ids);
+  });
+}
+
+}  // namespace
+
+TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
+                       const run::LaneDisks& disks)
+    : plan_(plan), rules_(rules_of(rate_)), executor_(plan, rules_, comms, disks) {
+  fill_initial_weights(view_of(plan, rank, executor_), 1, plan.request.threads);
+  const kernels::StepState state = kernels::initial_step_state(rules_.decide);
+  executor_.write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
+  int64_t first = 0;
+  for (const plan::InputBuffer& input : plan.inputs) {
+    const bool is_data = input.graph == 0 && input.filled_by == graph::FilledBy::data;
+    if (is_data) fill_input(executor_, plan, input, first++);
+  }
+}
+
+double TimedSteps::step() {
+  ++step_;
+  return run(plan::kStep);
+}
+
+double TimedSteps::finish() {
+  ++step_;
+  return run(plan::kFinish);
+}
+
+double TimedSteps::run(plan::BodyId body) {
+  const graph::Graph& graph = plan_.graphs[0];
+  kernels::StepInputs inputs{};
+  inputs.seed = 1;
+  inputs.step = step_;
+  inputs.counted_tokens = inputs.pending_tokens =
+      graph.samples * graph.length * plan_.request.ranks * plan_.request.micro_batches;
+  inputs.pending = step_ > 1;
+  inputs.pending_step = step_ - 1;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  executor_.run(body, inputs);
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace zero::state

@@ -1,0 +1,54 @@
+// Ranks: 1
+#include "zero/advise/disk_outlook.hpp"
+
+#include <gtest/gtest.h>
+
+#include "zero/base/error.hpp"
+
+namespace zero::advise {
+namespace {
+
+constexpr int64_t kMiB = int64_t(1) << 20;
+
+/// 200 MiB to be read in 2 s, 100 MiB to be written in 2 s.
+DiskOutlook outlook() {
+  return {.places = {{.folder = "/a", .needed_bytes = 512 * kMiB, .free_bytes = 2048 * kMiB},
+                     {.folder = "/b", .needed_bytes = 512 * kMiB, .free_bytes = 1024 * kMiB}},
+          .rates = {.read = 100.0 * kMiB, .write = 50.0 * kMiB, .source = "measured"},
+          .step = {.bytes_read = 200 * kMiB, .bytes_written = 100 * kMiB}};
+}
+
+TEST(DiskOutlook, TellsNeedRoomRatesAndTimeOfAStep) {
+  EXPECT_EQ(
+      outlook_text(outlook()),
+      "disk /a: needs 512.00 MiB of 2.00 GiB free; a rank reads 100.00 MiB/s, writes 50.00 "
+      "MiB/s (measured)\n"
+      "disk /b: needs 512.00 MiB of 1.00 GiB free; a rank reads 100.00 MiB/s, writes 50.00 "
+      "MiB/s (measured)\n"
+      "its transfers take a predicted 4 s of a step: 200.00 MiB read, 100.00 MiB written by a "
+      "rank\n");
+  EXPECT_EQ(outlook_text({}), "");
+}
+
+TEST(DiskOutlook, WarnsOfADiskThatTakesFarLongerThanCompute) {
+  EXPECT_NE(outlook_warning(outlook(), 1).find("predicted 4 s in /a, its products 1 s"),
+            std::string::npos);
+  EXPECT_EQ(outlook_warning(outlook(), 1.5), "") << "less than three times as long";
+  DiskOutlook small = outlook();
+  small.step = {.bytes_read = 40 * kMiB, .bytes_written = 0};
+  EXPECT_EQ(outlook_warning(small, 0.01), "") << "0.4 s";
+  EXPECT_EQ(outlook_warning({}, 0), "");
+}
+
+TEST(DiskOutlook, DividesWhatANodesRanksNeedAmongFolders) {
+  const auto places = disk_places({.folders = {".", "/tmp"}}, 100, 3);
+  ASSERT_EQ(places.size(), 2U);
+  EXPECT_EQ(places[0].folder, ".");
+  EXPECT_EQ(places[1].needed_bytes, 150);
+  EXPECT_GT(places[0].free_bytes, 0);
+  EXPECT_TRUE(disk_places({.folders = {"absent"}}, 0, 1).empty()) << "nothing is on disk";
+  EXPECT_THROW(disk_places({.folders = {"absent"}}, 1, 1), Error);
+}
+
+}  // namespace
+}  // namespace zero::advise

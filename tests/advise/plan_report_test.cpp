@@ -1,0 +1,193 @@
+// Ranks: 1
+#include "zero/advise/plan_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/models.hpp"
+#include "tests/support/refusal.hpp"
+#include "zero/base/format.hpp"
+
+namespace zero::advise {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing_support::refusal_of;
+
+RunConfig tiny(int64_t stage) {
+  RunConfig config;
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 3}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
+  config.data.train = "synthetic";
+  config.data.sequence_length = 16;
+  config.run.steps = 1;
+  config.train_micro_batch_size_per_gpu = 2;
+  config.gradient_accumulation_steps = 2;
+  config.zero.stage = stage;
+  config.zero.stage3_max_reuse_distance = 0;
+  return config;
+}
+
+std::string tables(const RunConfig& config, int ranks) {
+  const state::Build made = state::build(config, {.ranks = ranks});
+  const PlanReport report =
+      report_plan(made, plan::machine_profile("v100_32g", state::compute_dtype(config)), {});
+  return memory_table(report) + traffic_table(report);
+}
+
+TEST(PlanReport, NamesPaddingWhereNothingElseDiffers) {
+  EXPECT_THAT(tables(tiny(2), 4), HasSubstr("%  padding\n"));
+}
+
+TEST(PlanReport, HasFormulasForGathersAndForSumsOfGradients) {
+  const std::string said = tables(tiny(2), 4);
+  EXPECT_THAT(said, ContainsRegex("gather[^\n]* formula [1-9][0-9]* elements"));
+  EXPECT_THAT(said, ContainsRegex("reduce[^\n]* formula [1-9][0-9]* elements"));
+}
+
+TEST(PlanReport, SaysThatKeptUnitsAreGatheredLessOften) {
+  RunConfig config = tiny(3);
+  const char* reason = "see zero.stage3_max_reuse_distance";
+  EXPECT_THAT(tables(tiny(2), 4), Not(HasSubstr(reason)));
+  config.zero.stage3_max_reuse_distance = 1'000'000'000;
+  EXPECT_THAT(tables(config, 4), HasSubstr(reason));
+}
+
+TEST(PlanReport, SaysWhereStatesRestAndWhyTheyDiffer) {
+  RunConfig config = tiny(2);
+  config.bf16.enabled = true;
+  config.offload_optimizer = {.device = Home::nvme, .nvme_path = "."};
+  const std::string said = tables(config, 4);
+  EXPECT_THAT(said, HasSubstr("on disk each begins at a block of 64 KiB"));
+  EXPECT_THAT(said, HasSubstr("\n  on nvme "));
+  EXPECT_THAT(said, HasSubstr("those that wait on the host are rounded"));
+  EXPECT_THAT(said, Not(HasSubstr("for no known reason")));
+}
+
+TEST(PlanReport, SaysWhereActivationsRest) {
+  RunConfig config = tiny(2);
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  config.offload_activations.offload = Home::cpu;
+  // Of three inputs of 2 x 16 x 64 numbers in fp32 one is not wanted at once.
+  EXPECT_THAT(tables(config, 4), ContainsRegex("activations +[0-9.]+ KiB  8.00 KiB on host"));
+}
+
+TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
+  RunConfig config = tiny(1);
+  config.checkpoint.async = true;
+  config.checkpoint.interval = 1;  // else synthetic data save nothing
+  const state::Build made = state::build(config, {.ranks = 2});
+  ASSERT_GT(made.copy_bytes, 0);
+  const std::string copy = text(bytes_text(double(made.copy_bytes)), " of it for checkpoint.async");
+  const MemoryLimit device{.bytes = 1, .source = "d"};
+  EXPECT_THAT(shortage_text(made, device), Not(HasSubstr(copy)));
+  EXPECT_THAT(shortage_text(made, {.bytes = 1, .source = "d", .of_host = true}), HasSubstr(copy));
+  EXPECT_THAT(shortage_text(made, {.source = "", .host_bytes = 1, .host_source = "h"}),
+              HasSubstr(copy));
+  config.checkpoint.async = false;
+  EXPECT_THAT(shortage_text(state::build(config, {.ranks = 2}),
+                            {.source = "", .host_bytes = 1, .host_source = "h"}),
+              Not(HasSubstr("checkpoint.async")));
+}
+
+TEST(PlanReport, HoldsDeviceAndHostTogetherAgainstALimitOfTheProcess) {
+  RunConfig config = tiny(1);
+  config.offload_optimizer.device = Home::cpu;
+  const state::Build made = state::build(config, {.ranks = 2});
+  ASSERT_GT(host_bytes(made), 0);
+  const int64_t device = made.plan.arena_bytes[size_t(plan::Tier::device)];
+  EXPECT_EQ(all_bytes(made), device + host_bytes(made));
+  MemoryLimit limit{.bytes = device, .source = "d", .host_bytes = host_bytes(made)};
+  limit.process_source = "ulimit -v";
+  limit.process_bytes = all_bytes(made);
+  EXPECT_TRUE(fits(made, limit));
+  --limit.process_bytes;
+  EXPECT_FALSE(fits(made, limit)) << "though each of them fits";
+  EXPECT_THAT(shortage_text(made, limit), HasSubstr("(ulimit -v)"));
+}
+
+TEST(PlanReport, NamesTheSecondSlotsOfSavesInAShortageOfTheDisk) {
+  RunConfig config = tiny(1);
+  config.offload_optimizer.device = Home::nvme;
+  config.checkpoint.async = true;
+  config.checkpoint.interval = 1;  // else synthetic data save nothing
+  const state::Build made = state::build(config, {.ranks = 2});
+  const int64_t one = made.plan.arena_bytes[size_t(plan::Tier::nvme)];
+  MemoryLimit limit{.source = ""};
+  limit.disk = {.optimizer = 2 * one, .source = "free"};
+  EXPECT_TRUE(fits(made, limit));
+  limit.disk.optimizer = 2 * one - 1;
+  EXPECT_FALSE(fits(made, limit));
+  EXPECT_THAT(shortage_text(made, limit),
+              HasSubstr(text(bytes_text(double(2 * one)), " on disk, ", bytes_text(double(one)),
+                             " of it for checkpoint.async, a rank of ")));
+  EXPECT_THAT(tables(config, 2),
+              ContainsRegex(text("second slots +", bytes_text(double(one)), "   on nvme")));
+  config.checkpoint.async = false;
+  EXPECT_TRUE(fits(state::build(config, {.ranks = 2}), limit));
+}
+
+TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {
+  RunConfig config = tiny(1);
+  config.numerics.reproducible = true;
+  EXPECT_THAT(tables(config, 4), HasSubstr("only a shard of a reproducible sum is kept"));
+}
+
+TEST(PlanReport, SaysOfEachKnownLimitWhetherThePlanFits) {
+  RunConfig config = tiny(2);
+  config.offload_optimizer.device = Home::cpu;
+  const state::Build made = state::build(config, {.ranks = 4});
+  const plan::Machine card = plan::machine_profile("v100_32g", Dtype::f32);
+  const auto said = [&](const MemoryLimit& limit) {
+    return memory_table(report_plan(made, card, limit));
+  };
+  EXPECT_THAT(said({}), AllOf(HasSubstr("\n  no limit is known\n"), Not(HasSubstr("fit"))));
+  MemoryLimit limit{.source = "a card", .host_bytes = 0, .host_source = "a host"};
+  const int64_t device = counted_bytes(made, limit), host = host_bytes(made);
+  ASSERT_GT(host, 0);
+  limit.bytes = device;
+  limit.host_bytes = host - 1;
+  EXPECT_THAT(said(limit), AllOf(HasSubstr("a card: fits\n"), HasSubstr("a host: does not fit\n"),
+                                 Not(HasSubstr("no limit"))));
+  limit.bytes = device - 1;
+  limit.host_bytes = host;
+  EXPECT_THAT(said(limit), AllOf(HasSubstr("a card: does not fit\n"), HasSubstr("a host: fits\n")));
+}
+
+TEST(PlanReport, HasAReasonForEveryDifference) {
+  for (int bits = 0; bits < 64; ++bits) {
+    RunConfig config = tiny(bits & 3);
+    config.bf16.enabled = bits & 4;
+    config.numerics.reproducible = bits & 8;
+    if (bits & 16) config.numerics.gradient_dtype = GradientDtype::fp32;
+    if (bits & 32) config.gradient_accumulation_steps = 1;
+    for (int ranks : {1, 4}) {
+      if (ranks == 1 && config.zero.stage > 0) continue;
+      EXPECT_THAT(tables(config, ranks), Not(HasSubstr("for no known reason")))
+          << "bits " << bits << " on " << ranks << " ranks";
+    }
+  }
+}
+
+TEST(RequireRoomForSamples, CountsWhatIsPlannedBesideThem) {
+  state::Build build;
+  build.plan.arena_bytes = {1000, 500, 0};
+  const MemoryLimit device{.bytes = 1200, .source = "here"};
+  EXPECT_NO_THROW(require_room_for_samples(build, 200, device));
+  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 201, device); }),
+              AllOf(HasSubstr("201 B beside the plan's 1000 B of 1.17 KiB"), HasSubstr("(here)")));
+  const MemoryLimit host{.bytes = 1600, .source = "here", .of_host = true};
+  EXPECT_NO_THROW(require_room_for_samples(build, 100, host));
+  EXPECT_NE(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, host); }), "");
+  const MemoryLimit own{.source = "", .process_bytes = 1600, .process_source = "ulimit -v"};
+  EXPECT_NO_THROW(require_room_for_samples(build, 100, own));
+  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, own); }),
+              HasSubstr("(ulimit -v)"));
+  EXPECT_NO_THROW(require_room_for_samples(build, 1 << 30, {})) << "no limit is known";
+}
+
+}  // namespace
+}  // namespace zero::advise

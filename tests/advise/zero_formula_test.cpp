@@ -1,0 +1,48 @@
+// Ranks: 1
+#include "zero/advise/zero_formula.hpp"
+
+#include <gtest/gtest.h>
+
+namespace zero::advise {
+namespace {
+
+TEST(StateFormula, IsSixteenBytesAParameterInFp16WithoutSharding) {
+  plan::Request request{.stage = 0, .ranks = 4, .compute = Dtype::f16};
+  EXPECT_EQ(state_formula(request, 100).total(), 1600);
+  request.stage = 1;  // 4 P + 12 P / N
+  EXPECT_EQ(state_formula(request, 100).total(), 400 + 300);
+  request.stage = 2;  // 2 P + 14 P / N
+  EXPECT_EQ(state_formula(request, 100).total(), 200 + 350);
+  request.stage = 3;  // 16 P / N
+  EXPECT_EQ(state_formula(request, 100).total(), 400);
+}
+
+TEST(StateFormula, SplitMastersSaveTwoBytesInBf16) {
+  EXPECT_EQ(state_formula({.compute = Dtype::bf16}, 100).total(), 1400);
+  EXPECT_EQ(state_formula({.compute = Dtype::f32}, 100).total(), 1600);
+}
+
+TEST(StateFormula, SumsOfSeveralMicroBatchesRestInFp32) {
+  EXPECT_EQ(state_formula({.micro_batches = 2, .compute = Dtype::bf16}, 100).gradients, 400);
+  EXPECT_EQ(state_formula({.compute = Dtype::bf16, .gradient_fp32 = true}, 100).gradients, 400);
+}
+
+TEST(TrafficFormula, FollowsStageAndMicroBatches) {
+  const auto total = [](int stage, bool reproducible) {
+    const TrafficFormula formula = traffic_formula(
+        {.stage = stage, .ranks = 2, .micro_batches = 3, .reproducible = reproducible}, 100);
+    return formula.gathered + formula.reduced;
+  };
+  EXPECT_EQ(total(0, false), 100);          // 2 P
+  EXPECT_EQ(total(1, false), 100);          // 2 P
+  EXPECT_EQ(total(1, true), 50 * (3 + 1));  // (A + 1) P
+  EXPECT_EQ(total(2, false), 50 * (3 + 1));
+  EXPECT_EQ(total(3, false), 50 * (3 + 6));  // A P reduced, 2 A P gathered
+}
+
+TEST(TrafficFormula, OneRankSendsNothing) {
+  EXPECT_EQ(traffic_formula({.stage = 2}, 100).reduced, 0);
+}
+
+}  // namespace
+}  // namespace zero::advise

@@ -1,0 +1,84 @@
+// Ranks: 1
+#include "zero/launch/session.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+
+#include "zero/base/error.hpp"
+#include "zero/launch/failure.hpp"
+
+namespace zero::launch {
+namespace {
+
+Launch launch_in(const std::map<std::string, std::string>& environment) {
+  return launch_of([&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Launch, CountsTheTasksOfAStepThatSrunStarted) {
+  const Launch launch =
+      launch_in({{"SLURM_PROCID", "3"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "32"}});
+  EXPECT_EQ(launch.tasks, 32);
+  EXPECT_EQ(launch.task, 3);
+  EXPECT_EQ(launch.hint, "use srun --mpi=pmix");
+}
+
+TEST(Launch, TasksWithoutAWayToEachOtherAreRefusedOnceForAll) {
+  std::map<std::string, std::string> environment = {
+      {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}};
+  try {
+    require_joined_launch(launch_in(environment));
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kUsage);
+    EXPECT_STREQ(error.what(), "started as 4 tasks that MPI cannot join: use srun --mpi=pmix");
+  }
+  environment["SLURM_PROCID"] = "1";
+  EXPECT_THROW(require_joined_launch(launch_in(environment)), Ended);
+  environment["PMIX_NAMESPACE"] = "slurm.pmix.7.0";
+  require_joined_launch(launch_in(environment));
+}
+
+TEST(Launch, ABatchScriptIsNoLauncher) {
+  EXPECT_EQ(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "32"}}).tasks, 0);
+  EXPECT_EQ(launch_in({}).tasks, 0);
+}
+
+TEST(Launch, MpirunInsideAnAllocationCountsItsOwnRanks) {
+  const Launch launch = launch_in({{"OMPI_COMM_WORLD_SIZE", "4"},
+                                   {"OMPI_COMM_WORLD_RANK", "2"},
+                                   {"SLURM_PROCID", "0"},
+                                   {"SLURM_STEP_ID", "0"},
+                                   {"SLURM_STEP_NUM_TASKS", "8"}});
+  EXPECT_EQ(launch.tasks, 4);
+  EXPECT_EQ(launch.task, 2);
+  EXPECT_TRUE(launch.turns_interrupts);
+}
+
+TEST(Launch, SeesTheLauncherOfAnotherMpi) {
+  EXPECT_EQ(launch_in({{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}}).tasks, 2);
+}
+
+TEST(RequireOpenFiles, RaisesALimitThatIsTooLowAndLeavesOneThatSuffices) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto with = [&](rlim_t files) {
+    const rlimit asked{files, before.rlim_max};
+    rlimit made{};
+    setrlimit(RLIMIT_NOFILE, &asked);
+    require_open_files();
+    getrlimit(RLIMIT_NOFILE, &made);
+    setrlimit(RLIMIT_NOFILE, &before);
+    return made.rlim_cur;
+  };
+  EXPECT_EQ(with(24), 24u);
+  EXPECT_EQ(with(23), std::min<rlim_t>(1024, before.rlim_max));
+}
+
+}  // namespace
+}  // namespace zero::launch

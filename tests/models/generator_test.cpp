@@ -1,0 +1,134 @@
+// Ranks: 1
+#include "zero/models/generator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+namespace zero::models {
+namespace {
+
+TEST(Draw, FollowsTheSoftmax) {
+  // Weights 1, 2, 1: borders at a quarter and at three quarters.
+  const std::vector<float> logits = {0.0f, std::log(2.0f), 0.0f};
+  EXPECT_EQ(draw(logits, 1.0, 0.0), 0);
+  EXPECT_EQ(draw(logits, 1.0, 0.24), 0);
+  EXPECT_EQ(draw(logits, 1.0, 0.26), 1);
+  EXPECT_EQ(draw(logits, 1.0, 0.74), 1);
+  EXPECT_EQ(draw(logits, 1.0, 0.76), 2);
+}
+
+TEST(Draw, ALowTemperatureTakesTheLikeliest) {
+  const std::vector<float> logits = {0.0f, 1.0f, 0.5f};
+  for (double uniform : {0.01, 0.5, 0.99}) EXPECT_EQ(draw(logits, 1e-3, uniform), 1);
+}
+
+TEST(ChooseToken, GreedyTakesTheFirstOfTheLikeliest) {
+  EXPECT_EQ(choose_token(std::vector<float>{0, 2, 1, 2}, {}, 5), 1);
+}
+
+TEST(ChooseToken, DrawsOfSeedAndNumberAlone) {
+  const std::vector<float> flat(1000, 0.0f);
+  const Choice one{.temperature = 1, .seed = 1}, two{.temperature = 1, .seed = 2};
+  EXPECT_EQ(choose_token(flat, one, 3), choose_token(flat, one, 3));
+  EXPECT_NE(choose_token(flat, one, 3), choose_token(flat, one, 4));
+  EXPECT_NE(choose_token(flat, one, 3), choose_token(flat, two, 3));
+}
+
+TEST(ChooseToken, TopKDrawsAmongTheLargestOnly) {
+  // Of the two equal thirds the first is kept.
+  const std::vector<float> logits = {1, 3, 2, -1, 2, 3.5f};
+  std::map<int32_t, int> drawn;
+  for (uint32_t i = 0; i < 2000; ++i) {
+    ++drawn[choose_token(logits, {.temperature = 2, .top_k = 3}, i)];
+  }
+  EXPECT_EQ(drawn.size(), 3u);
+  EXPECT_GT(drawn[5], drawn[1]);
+  EXPECT_GT(drawn[1], drawn[2]);
+  EXPECT_GT(drawn[2], 0);
+  EXPECT_EQ(choose_token(logits, {.temperature = 5, .top_k = 1}, 9), 5);
+  EXPECT_EQ(choose_token(logits, {.temperature = 1, .top_k = 6}, 9),
+            choose_token(logits, {.temperature = 1, .top_k = 99}, 9))
+      << "more than there are is all";
+}
+
+/// Remembers what it was fed; always says the sum of its context modulo 10.
+struct Adder {
+  std::vector<int32_t> held;
+  std::vector<std::vector<int32_t>> fed = {};
+  std::vector<float> logits = std::vector<float>(12);
+
+  Language language(int64_t context) {
+    return {.feed =
+                [this, context](std::span<const int32_t> tokens) {
+                  fed.emplace_back(tokens.begin(), tokens.end());
+                  held.insert(held.end(), tokens.begin(), tokens.end());
+                  EXPECT_LE(int64_t(held.size()), context);
+                  int32_t sum = 0;
+                  for (int32_t token : held) sum += token;
+                  std::fill(logits.begin(), logits.end(), 0.0f);
+                  logits[size_t(sum % 10)] = 1;
+                  logits[11] = 2;
+                  return std::span<const float>(logits);
+                },
+            .clear = [this] { held.clear(); },
+            .context = context,
+            .vocabulary = 10};
+  }
+};
+
+std::vector<int32_t> continued(Adder& adder, int64_t context, std::vector<int32_t> prompt,
+                               int64_t n) {
+  std::vector<int32_t> made;
+  continue_tokens(adder.language(context), prompt, n, {}, [&](int32_t t) { made.push_back(t); });
+  return made;
+}
+
+TEST(ContinueTokens, FeedsThePromptThenEachToken) {
+  Adder adder;
+  EXPECT_EQ(continued(adder, 100, {1, 2}, 4), (std::vector<int32_t>{3, 6, 2, 4}))
+      << "token 11 is none of the vocabulary";
+  EXPECT_EQ(adder.fed, (std::vector<std::vector<int32_t>>{{1, 2}, {3}, {6}, {2}}));
+}
+
+TEST(ContinueTokens, AFullContextForgetsItsOlderHalf) {
+  Adder adder;
+  EXPECT_EQ(continued(adder, 4, {1, 2}, 5), (std::vector<int32_t>{3, 6, 2, 1, 2}));
+  EXPECT_EQ(adder.fed, (std::vector<std::vector<int32_t>>{{1, 2}, {3}, {6}, {3, 6, 2}, {1}}));
+}
+
+TEST(ContinueTokens, OfALongPromptTheEndIsSeen) {
+  Adder adder;
+  EXPECT_EQ(continued(adder, 4, {9, 9, 1, 1, 1, 1}, 2), (std::vector<int32_t>{4, 6}));
+  EXPECT_EQ(adder.fed, (std::vector<std::vector<int32_t>>{{1, 1, 1, 1}, {1, 1, 4}}));
+}
+
+TEST(ContinueTokens, AContextOfOneSeesTheLastToken) {
+  Adder adder;
+  EXPECT_EQ(continued(adder, 1, {4, 7}, 3), (std::vector<int32_t>{7, 7, 7}));
+}
+
+TEST(CharacterStream, HoldsBackWhatMayBecomeACharacter) {
+  CharacterStream stream;
+  EXPECT_EQ(stream.add("a\xC3"), "a");
+  EXPECT_EQ(stream.add("\xA9\xF0\x9F"), "\xC3\xA9");
+  EXPECT_EQ(stream.add("\x98"), "");
+  EXPECT_EQ(stream.add("\x80!"), "\xF0\x9F\x98\x80!");
+  EXPECT_EQ(stream.finish(), "");
+}
+
+TEST(CharacterStream, ReplacesWhatCannot) {
+  const std::string bad = "\xEF\xBF\xBD";
+  CharacterStream stream;
+  EXPECT_EQ(stream.add("\xFFx"), bad + "x");
+  EXPECT_EQ(stream.add("\xC3\xC3\xA9"), bad + "\xC3\xA9") << "a broken one before a whole one";
+  EXPECT_EQ(stream.add("\xE2\x82"), "");
+  EXPECT_EQ(stream.add("z"), bad + "z");
+  EXPECT_EQ(stream.add("\xE2"), "");
+  EXPECT_EQ(stream.finish(), bad);
+  EXPECT_EQ(stream.finish(), "");
+}
+
+}  // namespace
+}  // namespace zero::models

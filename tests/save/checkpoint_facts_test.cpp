@@ -1,0 +1,181 @@
+// Ranks: 1
+#include "src/save/checkpoint_facts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/refusal.hpp"
+
+namespace zero::save {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(CheckpointFacts, TheBestEvaluationComesBackBitForBit) {
+  Facts facts;
+  EXPECT_FALSE(best_in(facts));
+  add_best({.step = 40, .loss = 1.0 / 3, .tokens = 7}, facts);
+  ASSERT_TRUE(best_in(facts));
+  EXPECT_EQ(best_in(facts)->step, 40);
+  EXPECT_EQ(best_in(facts)->loss, 1.0 / 3);
+  EXPECT_EQ(best_in(facts)->tokens, 7);
+  facts["best.step"] = "many";
+  EXPECT_FALSE(best_in(facts));
+}
+
+TEST(CheckpointFacts, FastAttentionStandsInTheRecordAndAResumeSaysSo) {
+  RunConfig config;
+  EXPECT_EQ(attention_text("cuDNN 9.19.0", config), "cuDNN 9.19.0, ");
+  config.numerics.attention = AttentionOrder::fast;
+  EXPECT_EQ(attention_text("", config), "") << "our own kernels are deterministic";
+  const Facts fast = {{"arithmetic", attention_text("cuDNN 9.19.0", config) + "1 thread a rank"}};
+  const Facts fixed = {{"arithmetic", "cuDNN 9.19.0, 1 thread a rank"}};
+  EXPECT_TRUE(adds_in_any_order(fast));
+  EXPECT_FALSE(adds_in_any_order(fixed) || adds_in_any_order({}));
+  EXPECT_EQ(any_order_note(fixed, fixed), "");
+  for (const std::string& note : {any_order_note(fast, fixed), any_order_note(fixed, fast)}) {
+    EXPECT_THAT(note, HasSubstr("numerics.attention = \"fast\": the bytes are not those"));
+  }
+  EXPECT_THAT(changes_since(fixed, fast, false).listed,
+              ElementsAre(HasSubstr("now cuDNN 9.19.0 with sums in any order")));
+}
+
+TEST(CheckpointFacts, AnotherOrderOfSumsIsListed) {
+  EXPECT_EQ(order_text(1), "") << "records of before had no word of it";
+  EXPECT_EQ(order_text(2), "order of sums 2, ");
+  const Facts first = {{"arithmetic", "cuBLASLt, sm_90, 1 threads a rank"}};
+  const Facts second = {{"arithmetic", "cuBLASLt, sm_90, " + order_text(2) + "1 threads a rank"}};
+  EXPECT_THAT(changes_since(first, second, false).listed,
+              ElementsAre(HasSubstr("now cuBLASLt, sm_90, order of sums 2, ")));
+}
+
+TEST(CheckpointFacts, AStateComesBackBitForBit) {
+  kernels::StepState state{};
+  state.loss_scale = 65536;
+  state.beta1_power = 1.0 / 3;
+  state.last_overflow = -1;
+  state.skipped_in_row = 3;
+  state.report.loss = 0.1;
+  state.report.grad_norm = std::numeric_limits<double>::infinity();
+  Facts facts;
+  add_state(state, facts);
+  const kernels::StepState read = state_in(facts);
+  EXPECT_EQ(read.loss_scale, state.loss_scale);
+  EXPECT_EQ(read.beta1_power, state.beta1_power);
+  EXPECT_EQ(read.last_overflow, -1);
+  EXPECT_EQ(read.skipped_in_row, 3);
+  EXPECT_EQ(read.report.loss, 0.1);
+  EXPECT_TRUE(std::isinf(read.report.grad_norm));
+}
+
+std::string refusal(const Facts& facts) {
+  return testing_support::refusal_of(Exit::kInput, [&] { state_in(facts); });
+}
+
+TEST(CheckpointFacts, AStateThatIsIncompleteOrNoNumberIsRefused) {
+  Facts facts;
+  add_state({}, facts);
+  facts["state.updates"] = "12x";
+  EXPECT_THAT(refusal(facts), HasSubstr("\"state.updates\": \"12x\" is no number"));
+  facts.erase("state.updates");
+  EXPECT_THAT(refusal(facts), HasSubstr("no fact \"state.updates\""));
+}
+
+checkpoint::Manifest after_step(int64_t step, const Facts& facts) {
+  checkpoint::Manifest manifest;
+  manifest.step = step;
+  manifest.ranks = 2;
+  manifest.facts = facts;
+  return manifest;
+}
+
+TEST(CheckpointCursor, IsWhatItSaysAndElseWhatItsBatchMakes) {
+  const std::string configuration =
+      "train_batch_size = \"auto\"\ntrain_micro_batch_size_per_gpu = 3\n[zero]\nno_more_a_key = "
+      "1\n";
+  const Facts old = {{"configuration", configuration}};
+  EXPECT_EQ(cursor_of(after_step(5, old), "x"), (DataCursor{.steps = 5, .samples = 30}));
+  Facts told = old;
+  told["samples_consumed"] = "17";
+  EXPECT_EQ(cursor_of(after_step(5, told), "x"), (DataCursor{.steps = 5, .samples = 17}));
+  EXPECT_EQ(cursor_of(after_step(0, {}), "x"), DataCursor{}) << "imported weights";
+}
+
+TEST(CheckpointCursor, OfNoNumberOrTooManySamplesIsRefused) {
+  const auto refusal = [](const checkpoint::Manifest& manifest) {
+    return testing_support::refusal_of(Exit::kInput, [&] { cursor_of(manifest, "runs/x"); });
+  };
+  for (const char* samples : {"", "-1", "5x", "9000000000000000000", "99999999999999999999"}) {
+    EXPECT_THAT(refusal(after_step(5, {{"samples_consumed", samples}})),
+                HasSubstr("runs/x: fact \"samples_consumed\" is no number of samples"));
+  }
+  EXPECT_THAT(refusal(after_step(5, {})), HasSubstr("runs/x: no fact \"samples_consumed\""));
+}
+
+Facts facts_with(const std::string& configuration) {
+  return {{"architecture", "a"}, {"tokenizer", "bytes"}, {"data", "1"},
+          {"compute", "f32"},    {"arithmetic", "x"},    {"configuration", configuration}};
+}
+
+TEST(CheckpointFacts, WhatChangesNumbersIsListedAndWhatDoesNotIsFree) {
+  const Facts saved = facts_with("[optimizer]\nlr = 0.5\n[zero]\nstage = 0\n");
+  const Facts now = facts_with("[optimizer]\nlr = 0.25\n[zero]\nstage = 3\n");
+  const FactChanges changes = changes_since(saved, now, false);
+  EXPECT_EQ(changes.refused, "");
+  EXPECT_THAT(changes.listed, ElementsAre("optimizer.lr = 0.5, now 0.25"));
+  EXPECT_THAT(changes_since(saved, saved, false).listed, IsEmpty());
+}
+
+TEST(CheckpointFacts, AnotherModelOrOtherDataAreRefused) {
+  for (const char* name : {"architecture", "tokenizer", "data"}) {
+    Facts other = facts_with("");
+    other[name] = "z";
+    EXPECT_THAT(changes_since(facts_with(""), other, false).refused, HasSubstr(name));
+  }
+}
+
+TEST(CheckpointFacts, OtherDataAreListedWhereTheyAreAllowed) {
+  Facts other = facts_with("");
+  other["data"] = "2";
+  EXPECT_THAT(changes_since(facts_with(""), other, false).refused,
+              HasSubstr("data.changed = true"));
+  const FactChanges changes = changes_since(facts_with(""), other, true);
+  EXPECT_EQ(changes.refused, "");
+  EXPECT_THAT(changes.listed, ElementsAre("data: fingerprint 1, now 2"));
+  other["tokenizer"] = "words";
+  EXPECT_THAT(changes_since(facts_with(""), other, true).refused, HasSubstr("tokenizer"));
+}
+
+TEST(CheckpointFacts, SayWhetherThereAreWeightsAlone) {
+  EXPECT_FALSE(is_weights_only({}));
+  EXPECT_FALSE(is_weights_only({{"weights_only", "false"}}));
+  EXPECT_TRUE(is_weights_only({{"weights_only", "true"}}));
+}
+
+TEST(CheckpointFacts, LearningRateClippingAndDataMayEndAStreak) {
+  const auto facts = [](const char* rate, const char* warmup, const char* clip, const char* data) {
+    return Facts{
+        {"configuration", text("optimizer.lr = ", rate, "\nscheduler.warmup_num_steps = ", warmup,
+                               "\ngradient_clipping = ", clip, "\nrun.steps = ", data, "\n")},
+        {"data", data}};
+  };
+  const auto may = [&](const Facts& now) {
+    return changes_since(facts("1.0", "2", "1.0", "7"), now, true).may_end_streak;
+  };
+  EXPECT_FALSE(may(facts("1.0", "2", "1.0", "7")));
+  EXPECT_TRUE(may(facts("2.0", "2", "1.0", "7")));
+  EXPECT_TRUE(may(facts("1.0", "3", "1.0", "7")));
+  EXPECT_TRUE(may(facts("1.0", "2", "2.0", "7")));
+  EXPECT_TRUE(may(facts("1.0", "2", "1.0", "8")));
+  Facts longer = facts("1.0", "2", "1.0", "8");
+  longer["data"] = "7";
+  EXPECT_FALSE(may(longer)) << "run.steps ends no streak";
+}
+
+}  // namespace
+}  // namespace zero::save

@@ -1,0 +1,281 @@
+// Ranks: 1
+#include "zero/state/build.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/model/gpt2.hpp"
+#include "tests/support/models.hpp"
+#include "tests/support/refusal.hpp"
+#include "zero/base/settings_error.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/fused_product.hpp"
+
+namespace zero::state {
+namespace {
+
+using ::testing::HasSubstr;
+
+RunConfig tiny() {
+  RunConfig config;
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 3}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
+  config.data.train = "synthetic";
+  config.data.sequence_length = 16;
+  config.run.steps = 10;
+  config.train_batch_size = 16;
+  config.train_micro_batch_size_per_gpu = 2;
+  return config;
+}
+
+size_t backward_ops(const Build& build) {
+  size_t count = 0;
+  for (const graph::Op& op : build.plan.graphs[0].ops) count += op.backward;
+  return count;
+}
+
+TEST(Build, SplitsAStepIntoMicroBatchesOfARank) {
+  const Build made = build(tiny(), {.ranks = 4});
+  EXPECT_EQ(made.plan.request.micro_batches, 2);
+  for (const char* name : {"tokens", "targets"}) {
+    const plan::InputBuffer& input = made.plan.input(0, name);
+    EXPECT_EQ(made.plan.buffers[size_t(input.buffer)].bytes, 2 * input.stride) << name;
+  }
+  EXPECT_EQ(made.plan.graphs[0].samples, 2);
+}
+
+TEST(Build, RefusesDataWhoseColumnsAreNotTheModelsInputs) {
+  const auto build_with = [](std::vector<DataColumn> (*columns)(const DataOptions&)) {
+    DataKind kind = token_data();
+    kind.columns = columns;
+    const model::Catalogue catalogue({&model::gpt2_family()}, {&kind});
+    RunConfig config = tiny();
+    config.model.table = &catalogue.models;
+    return testing_support::refusal_of(Exit::kInternal, [&] { build(config, {}); });
+  };
+  EXPECT_THAT(build_with([](const DataOptions&) -> std::vector<DataColumn> {
+                return {{.name = "tokens", .numel = 16}};
+              }),
+              HasSubstr("the model's input targets, 16 of type i32 a sample"));
+  EXPECT_THAT(build_with([](const DataOptions& options) {
+                auto columns = token_data().columns(options);
+                columns.push_back({.name = "mask", .numel = 16});
+                return columns;
+              }),
+              HasSubstr("the data have 3 columns, the model takes 2"));
+}
+
+TEST(Build, EvaluatesOnlyWhereThereIsValidationData) {
+  RunConfig config = tiny();
+  EXPECT_TRUE(build(config, {}).plan.graphs[1].ops.empty());
+  config.data.validation_fraction = 0.1;
+  EXPECT_EQ(build(config, {}).plan.graphs[1].samples, 2) << "as many as in training";
+  config.evaluation.micro_batch_size = 5;
+  EXPECT_EQ(build(config, {}).plan.graphs[1].samples, 5);
+}
+
+int64_t classifier_rows(const Build& build, size_t graph) {
+  for (const graph::Op& op : build.plan.graphs[graph].ops) {
+    if (op.kind == &graph::kClassifier || op.kind == &graph::kClassifierGrad) {
+      return op.attributes.as<graph::ClassifierAttributes>().chunk_rows;
+    }
+  }
+  return 0;
+}
+
+TEST(Build, WidensHeadsOnGpusIn16BitsAndLeavesStatesAsTheyAreOnHosts) {
+  RunConfig config = tiny();
+  config.model.numbers.counts["width"] = 40;  // heads of 20
+  const auto widened = [&](bool gpus) {
+    const Build made = build(config, {.gpus = gpus});
+    size_t count = 0;
+    for (const graph::Op& op : made.plan.graphs[0].ops) count += op.kind == &graph::kResizeHeads;
+    return count;
+  };
+  EXPECT_EQ(widened(true), 0u) << "fp32 is our own kernels'";
+  config.bf16.enabled = true;
+  EXPECT_EQ(widened(false), 0u);
+  // A block's three, those that a product of the backward pass reads again, and three gradients.
+  EXPECT_EQ(widened(true), 3u * (3 + 2 + 3));
+  const plan::Plan host = build(config, {}).plan, gpu = build(config, {.gpus = true}).plan;
+  ASSERT_EQ(host.units.size(), gpu.units.size());
+  for (size_t u = 0; u < host.units.size(); ++u) {
+    EXPECT_EQ(host.units[u].numel, gpu.units[u].numel);
+    ASSERT_EQ(host.units[u].placements.size(), gpu.units[u].placements.size());
+    for (size_t i = 0; i < host.units[u].placements.size(); ++i) {
+      EXPECT_EQ(host.units[u].placements[i].begin, gpu.units[u].placements[i].begin);
+      EXPECT_EQ(host.units[u].placements[i].numel, gpu.units[u].placements[i].numel);
+    }
+  }
+  config.model.numbers.counts["width"] = 64;  // heads of 32
+  EXPECT_EQ(widened(true), 0u);
+}
+
+TEST(Build, ClassifiesMoreRowsAtATimeOnGpusAndNeverMoreThanThereAre) {
+  RunConfig config = tiny();
+  config.train_micro_batch_size_per_gpu = 1;
+  config.data.sequence_length = 1024;
+  EXPECT_EQ(classifier_rows(build(config, {}), 0), 1024);
+  EXPECT_EQ(classifier_rows(build(config, {.gpus = true}), 0), 1024);
+  config.train_micro_batch_size_per_gpu = 8;
+  config.data.validation_fraction = 0.1;
+  EXPECT_EQ(classifier_rows(build(config, {}), 0), 1024);
+  EXPECT_EQ(classifier_rows(build(config, {.gpus = true}), 0), 4096);
+  EXPECT_EQ(classifier_rows(build(config, {.gpus = true}), 1), 4096) << "evaluation alike";
+}
+
+TEST(Build, RecomputesTheNamedBlocksOnly) {
+  RunConfig config = tiny();
+  const size_t none = backward_ops(build(config, {}));
+  config.recompute = {.mode = Recompute::Mode::layers, .layers = {0, 2}};
+  const size_t two = backward_ops(build(config, {}));
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  const size_t three = backward_ops(build(config, {}));
+  EXPECT_GT(two, none);
+  EXPECT_EQ((two - none) * 3, (three - none) * 2) << "each block adds the same ops";
+}
+
+TEST(Build, RefusesAHomeOfActivationsWhereNoneWouldLeave) {
+  RunConfig config = tiny();
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  config.offload_activations = {.offload = Home::cpu, .nvme_path = ""};
+  EXPECT_EQ(build(config, {}).plan.request.activation_home, plan::Tier::host);
+  config.model.numbers.counts["layers"] = 2;
+  const auto refusal = [&] {
+    return testing_support::refusal_of(Exit::kUsage, [&] { build(config, {}); });
+  };
+  EXPECT_THAT(refusal(), HasSubstr("write buffer_count = 1"));
+  config.offload_activations.buffer_count = 1;
+  EXPECT_GT(build(config, {}).plan.arena_bytes[size_t(plan::Tier::host)], 0);
+  config.model.numbers.counts["layers"] = 1;
+  EXPECT_THAT(refusal(), HasSubstr("write offload = \"none\""));
+}
+
+TEST(Build, FusesWhereTheLibraryCanButNotInReproducibleMode) {
+  RunConfig config = tiny();
+  EXPECT_TRUE(fuses_products(config, true));
+  EXPECT_FALSE(fuses_products(config, false));
+  config.numerics.reproducible = true;
+  EXPECT_FALSE(fuses_products(config, true));
+}
+
+TEST(Build, SumsInProductsWhereTheLibraryFuses) {
+  RunConfig config = tiny();
+  EXPECT_EQ(build(config, {}).plan.request.sums_in_products, kernels::fuses_products());
+  config.numerics.reproducible = true;
+  EXPECT_FALSE(build(config, {}).plan.request.sums_in_products);
+}
+
+TEST(Build, OfAHostHasTheGraphAsItWasDifferentiated) {
+  if (kernels::fuses_products()) GTEST_SKIP() << "products of this build have epilogues";
+  RunConfig config = tiny();
+  config.data.validation_fraction = 0.1;
+  for (const graph::Graph& graph : build(config, {}).plan.graphs) {
+    for (const graph::Op& op : graph.ops) {
+      for (const graph::OpKind fused :
+           {&graph::kLinearGelu, &graph::kLinearInputGeluGrad, &graph::kLinearParameterGrad}) {
+        EXPECT_NE(op.kind, fused) << op.kind->name;
+      }
+    }
+  }
+}
+
+TEST(Build, PassesThePrecisionOn) {
+  RunConfig config = tiny();
+  EXPECT_EQ(compute_dtype(config), Dtype::f32);
+  config.fp16.enabled = true;
+  EXPECT_EQ(build(config, {}).plan.request.compute, Dtype::f16);
+}
+
+TEST(Build, RoundsSumsForTheirWayWhereBf16IsAskedFor) {
+  RunConfig config = tiny();
+  config.bf16.enabled = true;
+  for (const auto type : {CommunicationDtype::automatic, CommunicationDtype::fp32}) {
+    config.communication_data_type = type;
+    EXPECT_FALSE(build(config, {.ranks = 2}).plan.request.wire_bf16);
+  }
+  const uint64_t as_auto = build(config, {.ranks = 2}).plan.hash();
+  config.communication_data_type = CommunicationDtype::automatic;
+  EXPECT_EQ(build(config, {.ranks = 2}).plan.hash(), as_auto) << "fp32 is auto";
+  config.communication_data_type = CommunicationDtype::bf16;
+  EXPECT_TRUE(build(config, {.ranks = 2}).plan.request.wire_bf16);
+  EXPECT_NE(build(config, {.ranks = 2}).plan.hash(), as_auto);
+}
+
+TEST(Build, SaysOfAThresholdBelowEveryUnitThatItHasNoEffect) {
+  RunConfig config = tiny();
+  config.zero.stage = 3;
+  const plan::Plan plan = build(config, {.ranks = 2}).plan;
+  int64_t smallest = INT64_MAX;
+  for (const plan::Unit& unit : plan.units) smallest = std::min(smallest, unit.numel);
+  const auto said = [&](int64_t threshold, int64_t stage, int ranks) {
+    config.zero.stage3_param_persistence_threshold = threshold;
+    config.zero.stage = stage;
+    return idle_threshold(config, build(config, {.ranks = ranks}).plan);
+  };
+  EXPECT_NE(said(smallest - 1, 3, 2).find(text("has ", smallest, " elements; write that")),
+            std::string::npos)
+      << said(smallest - 1, 3, 2);
+  EXPECT_EQ(said(smallest, 3, 2), "");
+  EXPECT_EQ(said(0, 3, 2), "") << "nothing is to stay";
+  EXPECT_EQ(said(1, 2, 2), "") << "nothing is gathered in a step";
+  EXPECT_EQ(said(1, 3, 1), "") << "a rank alone gathers nothing";
+}
+
+/// The key that a refusal names first.
+std::string key_refused(const RunConfig& config, const Team& team) {
+  try {
+    build(config, team);
+  } catch (const SettingsError& error) {
+    return error.keys().front();
+  }
+  return "";
+}
+
+TEST(Build, RefusesByTheKeysWhatRanksMakeImpossible) {
+  RunConfig config = tiny();
+  config.train_batch_size = 7;
+  EXPECT_EQ(key_refused(config, {.ranks = 3}), "train_batch_size");
+  config = tiny();
+  config.model.numbers.counts["layers"] = 1;
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  config.offload_activations = {.offload = Home::cpu, .nvme_path = ""};
+  EXPECT_EQ(key_refused(config, {}), "activation_checkpointing.offload");
+}
+
+TEST(Build, TakesFp32SumsOfAnFp32RunForWhatTheyAre) {
+  RunConfig config = tiny();
+  for (int64_t stage : {0, 1, 2, 3}) {
+    config.zero.stage = stage;
+    config.numerics.gradient_dtype = GradientDtype::compute;
+    const Build compute = build(config, {.ranks = 4});
+    config.numerics.gradient_dtype = GradientDtype::fp32;
+    const Build fp32 = build(config, {.ranks = 4});
+    EXPECT_EQ(fp32.plan.arena_bytes, compute.plan.arena_bytes) << stage;
+    EXPECT_EQ(fp32.plan.bodies[plan::kStep].ops.size(), compute.plan.bodies[plan::kStep].ops.size())
+        << stage;
+  }
+}
+
+TEST(Rules, ScaleIsDynamicConstantOrOne) {
+  RunConfig config = tiny();
+  const std::vector<float> rates = learning_rates(config);
+  EXPECT_EQ(rates.size(), 10u);
+  EXPECT_EQ(rules_of(config, rates).decide.scaling.initial_scale, 1.0f);
+  config.fp16.enabled = true;
+  config.fp16.initial_scale_power = 4;
+  EXPECT_TRUE(rules_of(config, rates).decide.scaling.enabled);
+  EXPECT_EQ(rules_of(config, rates).decide.scaling.initial_scale, 16.0f);
+  config.fp16.loss_scale = 128;
+  EXPECT_FALSE(rules_of(config, rates).decide.scaling.enabled);
+  EXPECT_EQ(rules_of(config, rates).decide.scaling.initial_scale, 128.0f);
+}
+
+TEST(Rules, ATableOfRatesHasAnEnd) {
+  RunConfig config = tiny();
+  config.run.steps = 1'000'000'000'000;
+  EXPECT_THROW(learning_rates(config), SettingsError);
+}
+
+}  // namespace
+}  // namespace zero::state
