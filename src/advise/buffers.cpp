@@ -1,4 +1,4 @@
-#include "zero/advise/buffers.hpp"
+#include "src/advise/buffers.hpp"
 
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
@@ -16,10 +16,6 @@ bool fits_with(RunConfig config, int64_t buffers, const state::Team& team,
   config.offload_optimizer.buffer_count = buffers;
   const bool least = buffers <= plan::kLeastStagedUnits;
   return fits(state::build(config, team), least ? limit : limit_of_largest(config, limit));
-}
-
-bool were_chosen(const RunConfig& asked, const RunConfig& chosen) {
-  return asked.offload_optimizer.buffer_count == 0 && chosen.offload_optimizer.buffer_count != 0;
 }
 
 }  // namespace
@@ -43,14 +39,10 @@ int64_t choose_buffers(const RunConfig& config, const state::Team& team, const M
   return low;
 }
 
-std::string buffers_text(const RunConfig& asked, const RunConfig& chosen) {
-  if (!were_chosen(asked, chosen)) return "";
-  return text(kKey, " = \"auto\" is ", chosen.offload_optimizer.buffer_count, "\n");
-}
-
-void note_buffers(const RunConfig& chosen, ConfigInput& input) {
-  if (!were_chosen(input.config, chosen)) return;
-  input.origins.at(kKey) += text("; chosen: ", chosen.offload_optimizer.buffer_count);
+Choices buffer_choices(const RunConfig& asked, const RunConfig& chosen) {
+  const int64_t count = chosen.offload_optimizer.buffer_count;
+  if (asked.offload_optimizer.buffer_count != 0 || count == 0) return {};
+  return {{kKey, "auto", text(count)}};
 }
 
 }  // namespace zero::advise

@@ -4,10 +4,11 @@
 #include <ctime>
 #include <vector>
 
+#include "src/advise/buffers.hpp"
 #include "src/advise/change_levels.hpp"
-#include "zero/advise/buffers.hpp"
-#include "zero/advise/homes.hpp"
+#include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
+#include "zero/base/format.hpp"
 #include "zero/base/settings_error.hpp"
 
 namespace zero::advise {
@@ -228,6 +229,13 @@ void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLim
   const MemoryLimit within = limit_of_largest(config, limit);
   const int64_t largest = largest_micro_batch(config, team, fits_in(within));
   config.train_micro_batch_size_per_gpu = std::max<int64_t>(1, largest);
+}
+
+Choices largest_choices(const RunConfig& asked, int64_t micro, const MemoryLimit& limit) {
+  if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return {};
+  const MemoryLimit within = limit_of_largest(asked, limit);
+  return {{"train_micro_batch_size_per_gpu", "max", text(micro),
+           text(" within ", bytes_text(double(within.bytes)), " (", within.source, ")")}};
 }
 
 }  // namespace zero::advise

@@ -1,8 +1,7 @@
-#include "zero/advise/homes.hpp"
-
 #include <algorithm>
 #include <utility>
 
+#include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/format.hpp"
 
@@ -153,33 +152,15 @@ HomeChoice choose_homes(const RunConfig& config, const state::Team& team,
   return choice;
 }
 
-std::string homes_text(const RunConfig& asked, const HomeChoice& choice) {
-  const auto line = [](const char* key, const std::string& chosen) {
-    return text(key, " = \"auto\" is ", chosen, "\n");
-  };
-  std::string out;
+Choices home_choices(const RunConfig& asked, const HomeChoice& choice) {
+  Choices choices;
   if (is_auto(asked.offload_optimizer.device)) {
-    out += line(kOptimizerKey, optimizer_text(choice.config));
+    choices.push_back({kOptimizerKey, "auto", optimizer_text(choice.config), "", choice.faster});
   }
   if (is_auto(asked.offload_param.device)) {
-    out += line(kParametersKey, parameters_text(choice.config));
+    choices.push_back({kParametersKey, "auto", parameters_text(choice.config), "", choice.faster});
   }
-  for (const std::string& faster : choice.faster) out += text("  does not fit: ", faster, "\n");
-  return out;
-}
-
-void note_homes(const HomeChoice& choice, ConfigInput& input) {
-  const auto note = [&](const char* key, const std::string& chosen) {
-    std::string& origin = input.origins.at(key);
-    origin += text("; chosen: ", chosen);
-    if (!choice.faster.empty()) origin += text(", since ", choice.faster.back());
-  };
-  if (is_auto(input.config.offload_optimizer.device)) {
-    note(kOptimizerKey, optimizer_text(choice.config));
-  }
-  if (is_auto(input.config.offload_param.device)) {
-    note(kParametersKey, parameters_text(choice.config));
-  }
+  return choices;
 }
 
 RunConfig with_asked_homes(RunConfig resolved, const RunConfig& asked) {

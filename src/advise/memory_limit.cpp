@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "zero/advise/homes.hpp"
+#include "zero/advise/placement.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/format.hpp"

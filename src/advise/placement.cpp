@@ -1,6 +1,6 @@
 #include "zero/advise/placement.hpp"
 
-#include "zero/advise/buffers.hpp"
+#include "src/advise/buffers.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/plan/staging.hpp"
 
@@ -34,17 +34,43 @@ Placement choose_placement(const RunConfig& config, const state::Team& team,
       choose_buffers(placement.homes.config, team, limit, machine);
   placement.streamed_share = state::streamed_share_for(placement.config, team, machine);
   take_share(team, limit, placement);
+  placement.choices = home_choices(config, placement.homes);
+  for (const Choice& buffers : buffer_choices(config, placement.config)) {
+    placement.choices.push_back(buffers);
+  }
   return placement;
 }
 
-std::string placement_text(const RunConfig& asked, const Placement& placement) {
-  return homes_text(asked, placement.homes) + buffers_text(asked, placement.config) +
-         sites_text(plan::update_sites(placement.build.plan));
+std::string Placement::text() const {
+  return choices_text(choices) + sites_text(plan::update_sites(build.plan));
 }
 
-void note_placement(const Placement& placement, ConfigInput& input) {
-  note_homes(placement.homes, input);
-  note_buffers(placement.config, input);
+std::string choices_text(const Choices& choices) {
+  std::string out;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const Choice& choice = choices[i];
+    out +=
+        zero::text(choice.key, " = \"", choice.asked, "\" is ", choice.chosen, choice.within, "\n");
+    if (i + 1 < choices.size() && choices[i + 1].refused == choice.refused) continue;
+    for (const std::string& refused : choice.refused) out += "  does not fit: " + refused + "\n";
+  }
+  return out;
+}
+
+void note_choices(const Choices& choices, ConfigInput& input) {
+  for (const Choice& choice : choices) {
+    std::string& origin = input.origins.at(choice.key);
+    origin += zero::text("; chosen: ", choice.chosen);
+    if (!choice.refused.empty()) origin += ", since " + choice.refused.back();
+  }
+}
+
+std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {
+  const char* const key = "zero.stage3_param_persistence_threshold";
+  const auto written = input.written.find(key);
+  const std::string idle = state::idle_threshold(input.config, plan);
+  if (written == input.written.end() || idle.empty()) return {};
+  return {zero::text(written->second.place, ": ", key, ": ", idle)};
 }
 
 }  // namespace zero::advise

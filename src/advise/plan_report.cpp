@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "zero/advise/zero_formula.hpp"
+#include "src/advise/zero_formula.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
 #include "zero/state/disk.hpp"

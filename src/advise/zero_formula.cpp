@@ -1,4 +1,4 @@
-#include "zero/advise/zero_formula.hpp"
+#include "src/advise/zero_formula.hpp"
 
 namespace zero::advise {
 namespace {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "src/commands/machine_rates.hpp"
 #include "zero/advise/cheapest_change.hpp"
-#include "zero/advise/homes.hpp"
+#include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
@@ -37,7 +36,7 @@ bool is_this_host(const CommandLine& line) {
 }
 /// Whether ranks compute on hosts, this one or a measured one.
 bool is_host(const CommandLine& line) {
-  return is_this_host(line) || is_machine_file(line.machine);
+  return is_this_host(line) || advise::is_machine_file(line.machine);
 }
 
 /// How many ranks a refusal may advise: no more than the program then takes.
@@ -56,10 +55,10 @@ void warn(const std::string& words) {
 }
 
 /// A run on this host, where nothing else is asked for, goes by the rates of run.machine.
-MachineRates rates_of(const CommandLine& line, const RunConfig& config) {
-  if (!line.machine.empty()) return rates_of_option(line.machine, config, line.ranks);
-  if (!config.run.machine.empty()) return rates_of_key(config, line.ranks);
-  return rates_of_option("host", config, line.ranks);
+advise::MachineRates rates_of(const CommandLine& line, const RunConfig& config) {
+  if (!line.machine.empty()) return advise::rates_of_option(line.machine, config, line.ranks);
+  if (!config.run.machine.empty()) return advise::rates_of_key(config, line.ranks);
+  return advise::rates_of_option("host", config, line.ranks);
 }
 
 /// A profile describes a node as it is mostly sold; one with more GPUs is the user's to state.
@@ -80,7 +79,7 @@ void warn_of_unknown_link(const plan::Machine& machine, int64_t ranks) {
 }
 
 Target target_of(const CommandLine& line, const RunConfig& config) {
-  MachineRates rates = rates_of(line, config);
+  advise::MachineRates rates = rates_of(line, config);
   plan::Machine& machine = rates.machine;
   if (!rates.warning.empty()) warn(rates.warning);
   take_typed_gpus(line, machine);
@@ -161,61 +160,7 @@ std::string length_text(const RunConfig& config) {
               ": the steps come from the data; zeroapp data INPUT counts them\n");
 }
 
-/// Whether a disk is, and nothing else.
-bool is_disk_short(const advise::PlanReport& report) {
-  advise::MemoryLimit limit = report.limit;
-  limit.disk = {};
-  return !report.fits() && advise::fits(*report.build, limit);
-}
-
-std::string advice_for(const advise::PlanReport& report, const RunConfig& config,
-                       const state::Team& team, const MoreRanks& more) {
-  const advise::Fits fits = advise::fits_in(report.limit);
-  advise::SearchTime time;
-  const auto change = advise::cheapest_change(config, team, fits, more.most, &time);
-  if (!change && time.has_ended) {
-    return text("no change that makes it fit was found in ", time.seconds,
-                " s; use fewer layers, or try a higher stage, states in host memory or on disk, or "
-                "more ranks");
-  }
-  if (!change) {
-    return text("no batch, recompute, stage or home in host memory or on disk on up to ",
-                counted(more.most, "rank"), " makes it fit; use a smaller model, ",
-                is_disk_short(report) ? "a larger disk, " : "", "or more ranks on more nodes");
-  }
-  std::string advice = "cheapest change that fits: " + change->text;
-  const bool grows = change->ranks > team.ranks && more.node_ranks;
-  const int64_t node = grows ? more.node_ranks(*change) : 0;
-  if (node > 0) advice += text(" --ranks-per-node ", node);
-  if (change->names_folder) {
-    advice += text(" (", advise::kFolderToName, ": one on a local disk, yours to name)");
-  }
-  return advice;
-}
-
 }  // namespace
-
-void refuse_unless_fits(const advise::PlanReport& report, const RunConfig& config,
-                        const state::Team& team, const MoreRanks& more) {
-  if (report.fits()) return;
-  refuse(Exit::kDoesNotFit, "the plan needs ", advise::shortage_text(*report.build, report.limit),
-         " - ", advice_for(report, config, team, more));
-}
-
-std::string largest_text(const RunConfig& asked, int64_t micro, const advise::MemoryLimit& limit) {
-  if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return "";
-  const advise::MemoryLimit within = advise::limit_of_largest(asked, limit);
-  return text("train_micro_batch_size_per_gpu = \"max\" is ", micro, " within ",
-              bytes_text(double(within.bytes)), " (", within.source, ")\n");
-}
-
-std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {
-  const char* const key = "zero.stage3_param_persistence_threshold";
-  const auto written = input.written.find(key);
-  const std::string idle = state::idle_threshold(input.config, plan);
-  if (written == input.written.end() || idle.empty()) return {};
-  return {text(written->second.place, ": ", key, ": ", idle)};
-}
 
 int plan(const CommandLine& line) {
   const ConfigInput input = read_config_file(line.catalogue->models, line.input, line.overrides);
@@ -237,11 +182,13 @@ int plan(const CommandLine& line) {
     placement = advise::choose_placement(config, team, limit, target.machine);
   });
   const state::Build& build = placement.build;
-  for (const std::string& warning : plan_warnings(input, build.plan)) warn(warning);
+  for (const std::string& warning : advise::plan_warnings(input, build.plan)) warn(warning);
   const advise::PlanReport report = advise::report_plan(build, target.machine, limit);
   if (!line.json) {
-    std::fputs(largest_text(input.config, build.batch.micro, limit).c_str(), stdout);
-    std::fputs(advise::placement_text(config, placement).c_str(), stdout);
+    std::fputs(advise::choices_text(advise::largest_choices(input.config, build.batch.micro, limit))
+                   .c_str(),
+               stdout);
+    std::fputs(placement.text().c_str(), stdout);
     std::fputs(length_text(config).c_str(), stdout);
   }
   print_report(report, line.json);
@@ -249,7 +196,8 @@ int plan(const CommandLine& line) {
   const auto node_ranks_of = [&](const advise::Change& change) {
     return node_ranks_to_type(line, target.machine, change);
   };
-  refuse_unless_fits(report, config, team, {.most = most_ranks(line), .node_ranks = node_ranks_of});
+  advise::refuse_unless_fits(report, config, team,
+                             {.most = most_ranks(line), .node_ranks = node_ranks_of});
   return 0;
 }
 

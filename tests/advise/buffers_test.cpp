@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/advise/buffers.hpp"
+#include "src/advise/buffers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -71,10 +71,10 @@ TEST(Buffers, AreToldWhereTheyWereChosen) {
   ConfigInput input;
   input.config = on_disk();
   input.origins["zero.offload_optimizer.buffer_count"] = "default";
-  EXPECT_EQ(buffers_text(on_disk(), on_disk(9)),
-            "zero.offload_optimizer.buffer_count = \"auto\" is 9\n");
-  EXPECT_EQ(buffers_text(on_disk(9), on_disk(9)), "");
-  note_buffers(on_disk(9), input);
+  const Choices choices = buffer_choices(on_disk(), on_disk(9));
+  EXPECT_EQ(choices_text(choices), "zero.offload_optimizer.buffer_count = \"auto\" is 9\n");
+  EXPECT_TRUE(buffer_choices(on_disk(9), on_disk(9)).empty());
+  note_choices(choices, input);
   EXPECT_EQ(input.origins.at("zero.offload_optimizer.buffer_count"), "default; chosen: 9");
 }
 

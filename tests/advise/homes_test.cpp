@@ -1,10 +1,9 @@
 // Ranks: 1
-#include "zero/advise/homes.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/models.hpp"
+#include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/config/effective.hpp"
 
@@ -87,7 +86,7 @@ TEST(Homes, AreLeftAloneWhereNothingIsToBeChosen) {
   const RunConfig config = with_homes(Home::cpu, Home::none, 0.5);
   EXPECT_FALSE(chooses_homes(config));
   EXPECT_EQ(choose_homes(config, kAlone, limit_of(1)).config, config);
-  EXPECT_EQ(homes_text(config, choose_homes(config, kAlone, {})), "");
+  EXPECT_EQ(choices_text(home_choices(config, choose_homes(config, kAlone, {}))), "");
 }
 
 TEST(Homes, AreTheDeviceWhereAllFits) {
@@ -172,9 +171,10 @@ TEST(Homes, AreToldBesideTheKeysThatStayAsTheyAre) {
                                        ? with_homes(Home::none, Home::none)
                                        : input.config);
   const HomeChoice choice = choose_homes(input.config, kAlone, limit_of(all * 3 / 4));
-  EXPECT_THAT(homes_text(input.config, choice),
+  const Choices choices = home_choices(input.config, choice);
+  EXPECT_THAT(choices_text(choices),
               HasSubstr("zero.offload_optimizer.device = \"auto\" is \"cpu\" with ratio "));
-  note_homes(choice, input);
+  note_choices(choices, input);
   const std::string written = effective_toml(input);
   EXPECT_THAT(written, HasSubstr("device = \"auto\"  # tiny.toml:14; chosen: \"cpu\" with ratio "));
   EXPECT_THAT(written, HasSubstr(", since \"none\" needs "));

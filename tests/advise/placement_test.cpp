@@ -52,8 +52,7 @@ TEST(Placement, StreamsStatesWhereTheHostIsSlowAndSaysSo) {
   const plan::UpdateSites sites = plan::update_sites(placement.build.plan);
   EXPECT_GE(sites.streamed, 7);
   EXPECT_EQ(sites.streamed + sites.on_host, 9);
-  EXPECT_THAT(placement_text(asked, placement),
-              HasSubstr(text("beside the device: ", sites.streamed, " on it")));
+  EXPECT_THAT(placement.text(), HasSubstr(text("beside the device: ", sites.streamed, " on it")));
   const PlanReport report = report_plan(placement.build, slow_host(), {});
   EXPECT_THAT(plan_json(report), HasSubstr(text("\"streamed_to_device\": ", sites.streamed)));
 }
@@ -65,8 +64,7 @@ TEST(Placement, UpdatesOnTheHostWhereTheDeviceIsTheHost) {
   EXPECT_EQ(placement.streamed_share, 0);
   EXPECT_EQ(plan::update_sites(placement.build.plan).on_host, 9);
   EXPECT_EQ(placement.build.plan.hash(), state::build(placement.config, kAlone).plan.hash());
-  EXPECT_EQ(placement_text(asked, placement),
-            "zero.offload_optimizer.buffer_count = \"auto\" is 4\n");
+  EXPECT_EQ(placement.text(), "zero.offload_optimizer.buffer_count = \"auto\" is 4\n");
 }
 
 TEST(Placement, StreamsNoMoreThanTheDeviceHolds) {
@@ -97,8 +95,8 @@ TEST(Placement, ChoosesHomesBuffersAndSitesOneBehindTheOther) {
   EXPECT_EQ(placement.config.offload_optimizer.device, Home::cpu);
   EXPECT_EQ(placement.config.offload_optimizer.buffer_count, 4);
   EXPECT_TRUE(fits(placement.build, limit));
-  EXPECT_THAT(placement_text(asked, placement), HasSubstr("device = \"auto\" is \"cpu\""));
-  note_placement(placement, input);
+  EXPECT_THAT(placement.text(), HasSubstr("device = \"auto\" is \"cpu\""));
+  note_choices(placement.choices, input);
   EXPECT_THAT(input.origins.at("zero.offload_optimizer.device"), HasSubstr("chosen: \"cpu\""));
   EXPECT_THAT(input.origins.at("zero.offload_optimizer.buffer_count"), HasSubstr("chosen: 4"));
 }

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/advise/zero_formula.hpp"
+#include "src/advise/zero_formula.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "zero/advise/memory_limit.hpp"
+#include "zero/advise/placement.hpp"
+#include "zero/advise/plan_report.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/state/build.hpp"
@@ -60,5 +62,20 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit);
 /// so that refusing the plan names what would help. Throws Error(kUsage) where train_batch_size and
 /// gradient_accumulation_steps leave no choice.
 void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLimit& limit);
+
+/// What became of train_micro_batch_size_per_gpu = "max"; none where it was not asked for.
+Choices largest_choices(const RunConfig& asked, int64_t micro, const MemoryLimit& limit);
+
+/// How a refused plan may be given more ranks.
+struct MoreRanks {
+  int most;  ///< in all; those it has where --ranks cannot be typed
+  /// Of each node of a change that has more ranks, where --ranks-per-node must be typed with it;
+  /// else 0.
+  std::function<int64_t(const Change&)> node_ranks = {};
+};
+
+/// Throws the Error(kDoesNotFit) of a refused plan, with that change; returns if it fits.
+void refuse_unless_fits(const PlanReport& report, const RunConfig& config, const state::Team& team,
+                        const MoreRanks& more);
 
 }  // namespace zero::advise

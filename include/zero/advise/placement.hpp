@@ -1,8 +1,8 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "zero/advise/homes.hpp"
 #include "zero/advise/memory_limit.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/plan/forecast.hpp"
@@ -10,12 +10,66 @@
 
 namespace zero::advise {
 
+/// What a key that leaves something open has come to.
+struct Choice {
+  std::string key, asked;   ///< of the input file: "auto" or "max"
+  std::string chosen;       ///< for people
+  std::string within = {};  ///< the limit that it was chosen by; "" where `refused` tells
+  std::vector<std::string> refused = {};  ///< better ones that do not fit, with the numbers
+};
+using Choices = std::vector<Choice>;
+
+/// For people: a line for each choice, and for each that was refused before it.
+std::string choices_text(const Choices& choices);
+
+/// Adds each to the origin of its key, so that effective.toml tells it; the keys stay as they are.
+void note_choices(const Choices& choices, ConfigInput& input);
+
+/// Whether zero.offload_optimizer.device or zero.offload_param.device is "auto".
+bool chooses_homes(const RunConfig& config);
+
+/// A warning of a pin_memory = false that changes nothing since no `device` has memory of its own,
+/// with its place; "" where there is none.
+std::string vain_pin_memory(const ConfigInput& input, bool device);
+
+/// What "auto" may come to, the fastest first: every tier is filled before a slower one, and the
+/// states, which a step uses once, leave a tier before the parameters. A disk only where nvme_path
+/// names one. Of a configuration without "auto" itself alone.
+std::vector<RunConfig> home_candidates(const RunConfig& config);
+
+/// What "auto" has come to.
+struct HomeChoice {
+  RunConfig config;   ///< without "auto"; of the optimizer with the least share that must leave
+  bool fits = false;  ///< if not, the homes are the slowest and `faster` says of all why
+  std::vector<std::string> faster = {};  ///< homes that do not fit, with the numbers
+};
+
+/// The first of those candidates that fits within `limit`; as many optimizer states as fit stay on
+/// the device, in steps of 1/32 of zero.offload_optimizer.ratio. Found by compiling, so it is the
+/// same on all ranks of one limit. Throws as build().
+HomeChoice choose_homes(const RunConfig& config, const state::Team& team, const MemoryLimit& limit);
+
+/// The keys of `asked` that were "auto"; "does not fit" is said once, behind the last of them.
+Choices home_choices(const RunConfig& asked, const HomeChoice& choice);
+
+/// `resolved` with the homes as they were asked for.
+RunConfig with_asked_homes(RunConfig resolved, const RunConfig& asked);
+
+/// What a plan shows of settings that the user wrote and that it has no use for, each with its
+/// place.
+std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan);
+
 /// Where everything rests and is updated, and the plan that follows.
 struct Placement {
   HomeChoice homes;
   RunConfig config;           ///< without "auto": homes, ratio, buffers
   double streamed_share = 0;  ///< plan::Request::streamed_share
   state::Build build;
+  Choices choices = {};
+
+  /// For people: the choices, and where the states on their way are updated; "" if nothing was
+  /// open.
+  std::string text() const;
 };
 
 /// Chooses what `config` leaves open, each within `limit`: homes, then how many buffers serve the
@@ -24,11 +78,5 @@ struct Placement {
 /// by compiling, so it is the same on all ranks of one limit and one machine. Throws as build().
 Placement choose_placement(const RunConfig& config, const state::Team& team,
                            const MemoryLimit& limit, const plan::Machine& machine);
-
-/// For people: what was chosen, in lines; "" if nothing was.
-std::string placement_text(const RunConfig& asked, const Placement& placement);
-
-/// Adds the choices to the origins of the keys that are "auto" in `input`.
-void note_placement(const Placement& placement, ConfigInput& input);
 
 }  // namespace zero::advise

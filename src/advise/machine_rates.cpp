@@ -1,11 +1,9 @@
-#include "src/commands/machine_rates.hpp"
-
 #include "zero/advise/machine_file.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/state/build.hpp"
 
-namespace zero::commands {
+namespace zero::advise {
 namespace {
 
 /// Ranks share a machine: what one has of it depends on their number. "" if there are as many.
@@ -22,10 +20,10 @@ std::string other_launch(const std::string& machine, int64_t measured, bool has_
 MachineRates read_rates(const std::string& machine, const RunConfig& config, int64_t ranks) {
   const Dtype compute = state::compute_dtype(config);
   if (!is_machine_file(machine)) return {.machine = plan::machine_profile(machine, compute)};
-  const advise::MachineFigures figures = advise::read_machine_file(machine);
-  return {.machine = advise::machine_of(figures, compute, machine),
+  const MachineFigures figures = read_machine_file(machine);
+  return {.machine = machine_of(figures, compute, machine),
           .threads = figures.threads,
-          .file = advise::machine_text(figures),
+          .file = machine_text(figures),
           .warning = other_launch(machine, figures.ranks, figures.all_gather > 0, ranks)};
 }
 
@@ -52,4 +50,4 @@ MachineRates rates_of_key(const RunConfig& config, int64_t ranks) {
   }
 }
 
-}  // namespace zero::commands
+}  // namespace zero::advise

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "zero/advise/memory_limit.hpp"
+#include "zero/advise/placement.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/build.hpp"
@@ -18,10 +19,7 @@ bool chooses_buffers(const RunConfig& config);
 int64_t choose_buffers(const RunConfig& config, const state::Team& team, const MemoryLimit& limit,
                        const plan::Machine& machine);
 
-/// For people, a line; "" if `asked` leaves nothing to choose.
-std::string buffers_text(const RunConfig& asked, const RunConfig& chosen);
-
-/// Adds the choice to the origin of the key, which stays as it is.
-void note_buffers(const RunConfig& chosen, ConfigInput& input);
+/// None where `asked` leaves nothing to choose.
+Choices buffer_choices(const RunConfig& asked, const RunConfig& chosen);
 
 }  // namespace zero::advise
