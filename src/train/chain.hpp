@@ -1,4 +1,7 @@
 #pragma once
+/// A run is a chain of values: Input, Planned, Data, Opened, Live, Outcome. Each is made from those
+/// before it, and none is changed by one behind it but for the length of the run, which the data
+/// and the checkpoint that it goes on from decide. Constructors and functions are collective.
 
 #include <cstdint>
 #include <memory>
@@ -6,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "src/commands/command_line.hpp"
 #include "zero/advise/disk_outlook.hpp"
+#include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
-#include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/job_end.hpp"
@@ -17,122 +19,143 @@
 #include "zero/models/stored_model.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/train/data_watch.hpp"
+#include "zero/train/run.hpp"
 #include "zero/train/run_folder.hpp"
 #include "zero/train/run_log.hpp"
 #include "zero/train/trainer.hpp"
 
-namespace zero::commands {
+namespace zero::train {
 
-/// One run of the program on one rank, from the input file to the summary. The public functions are
-/// its steps, called in this order on every rank; each is collective.
-class Run {
- public:
-  using Clock = launch::TimeLimit::Clock;
+/// Who runs, by whose order; what is said is said by the first rank.
+struct Ranks {
+  launch::Session& session;
+  const Order& order;
+  launch::Console console;
 
-  /// `session` and `line` outlive it; the program began at `start`.
-  Run(launch::Session& session, const CommandLine& line, Clock::time_point start)
-      : session_(session), line_(line), start_(start), console_(session.is_first()) {}
-
-  void read_input();
-  void compile_plan();
-  void open_data_sets();
-  void open_folder();
-  /// The checkpoint to go on from, if there is one.
-  void find_start();
-  void open_initial_weights();
-  /// Whether an earlier launch has reached the last step already; then it says so.
-  bool is_finished();
-  /// Whether a signal has come to any rank, before the first step; then it says so.
-  bool is_stopped();
-  /// The folder of the run, memory, communicators, and the state that it begins with.
-  void begin();
-  void introduce();
-  void train_steps();
-  void report();
-  void export_model();
-  /// Throws Ended, kIo, where the last step is not saved: checkpoint.max_failures lets a run go on,
-  /// not its work be lost without a word.
-  void require_saved();
-  void end();
-  /// kRequeue where something else than the run or its user has ended it, with a checkpoint to go
-  /// on from or before its first step.
-  Exit exit_status() const;
-
- private:
-  plan::Machine machine();
-  void place(const state::Team& team, const advise::MemoryLimit& limit,
-             const plan::Machine& machine);
-  bool begins_anew() const;
-  void count_from_start();
-  bool has_ended();
-  std::vector<std::string> left_by_an_end() const;
-  bool exports_model() const;
-  void require_same_data();
-  void begin_launch();
-  void record_launch();
-  void load_start();
-  void load_newest_whole();
-  bool is_stuck();
-  void take_older_start(const std::string& why);
-  void introduce_start();
-  std::string start_text() const;
-  void make_engine();
-  void load_initial_weights();
-  std::optional<train::Trainer::Parts::Saves> saves();
-  int64_t done() const { return cursor_.steps; }
-  void resolve_length();
-  save::Facts facts() const;
-  bool is_of_this_batch(const DataCursor& done) const;
-  std::string limit_text() const;
-  launch::TimeLimit time_limit() const;
-  train::LogContext log_context(double peak_flops) const;
-  void write_file(const std::string& name, const std::string& content) const;
-  void tell_of_disk(double compute_seconds);
-  /// Whether samples can be written at the end is known before the first step.
-  void prepare_samples();
-  models::SampleOptions sample_options() const;
-  void write_samples();
-  std::string ending() const;
-  void tell_launch() const;
-  std::string how_to_go_on() const;
-  void say(const std::string& text) { console_.say(text); }
-  void enter(launch::Stage stage) { session_.lookout().enter(stage); }
-
-  launch::Session& session_;
-  const CommandLine& line_;
-  const Clock::time_point start_;
-  launch::Console console_;
-  ConfigInput input_;
-  RunConfig config_;
-  state::Build build_;
-  state::DiskSettings disk_;
-  advise::DiskOutlook outlook_;
-  advise::PlanReport plan_;
-  std::string largest_;     ///< what "max" has become
-  std::string homes_;       ///< likewise "auto"
-  std::string rates_text_;  ///< of run.machine; "" where it names none
-  DataSets data_;
-  advise::MemoryLimit limit_;                    ///< of a rank, the least of all
-  std::unique_ptr<Tokenizer> sample_tokenizer_;  ///< of evaluation.show_samples
-  std::string samples_text_;
-  std::string fingerprint_;  ///< of the data, on the first rank of each node
-  std::optional<train::DataWatch> watch_;
-  bool has_warned_of_data_ = false;
-  std::optional<train::RunFolder> folder_;
-  std::optional<save::Checkpointer> checkpointer_;
-  std::optional<save::Start> start_from_;
-  DataCursor cursor_;                             ///< of start_from_
-  bool other_batches_ = false;                    ///< were in a checkpoint that was looked at
-  std::unique_ptr<models::StoredModel> initial_;  ///< of model.init_from, until they are loaded
-  launch::Requests requests_;
-  std::optional<launch::JobEnd> job_end_;  ///< on the first rank, where no run.walltime is given
-  int64_t said_committed_ = 0;
-  std::vector<float> rates_;
-  std::optional<state::Engine> engine_;
-  std::optional<train::RunLog> log_;
-  train::Outcome outcome_;
-  int64_t peak_pss_ = 0;
-  double start_seconds_ = 0, evaluation_seconds_ = 0;
+  void say(const std::string& text) { console.say(text); }
+  void enter(launch::Stage stage) { session.lookout().enter(stage); }
+  /// On the first rank.
+  void warn(const std::string& words) const;
 };
 
-}  // namespace zero::commands
+/// 1. What is wanted, read alike by every rank.
+struct Input {
+  explicit Input(Ranks& ranks);
+
+  ConfigInput settings;
+};
+
+/// 2. The plan, which every rank compiles to the same bytes, and which fits.
+struct Planned {
+  Planned(Ranks& ranks, Input input);
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
+
+  /// How many steps there are to be behind `done`, and at which rates.
+  void resolve_length(Ranks& ranks, const DataSets& data, const DataCursor& done);
+  bool is_saved() const { return state::is_saved(config); }
+  bool exports_model() const;
+  models::SampleOptions sample_options(int threads) const;
+
+  ConfigInput settings;  ///< as they are told: what was left open stays so, with what was chosen
+  RunConfig config;      ///< of this launch: nothing is left open
+  advise::MemoryLimit limit;  ///< of a rank, the least of all
+  state::Build build;
+  advise::PlanReport report;  ///< of `build`
+  state::DiskSettings disk;
+  advise::DiskOutlook outlook;
+  std::vector<float> rates;  ///< the learning rate of each update
+  std::string rates_text;    ///< by whose rates it was chosen; "" where run.machine names none
+  std::string choices;       ///< for people: what was left open, and what it has come to
+
+ private:
+  plan::Machine machine(Ranks& ranks);
+  void place(const state::Team& team, const plan::Machine& machine);
+};
+
+/// 3. The samples, and whether they are those of every rank.
+struct Data {
+  Data(Ranks& ranks, Planned& planned);
+
+  /// Throws Ended, kInput, where the files were written to or replaced since: a checkpoint says of
+  /// which data it has consumed so many samples.
+  void require_same(Ranks& ranks, const RunConfig& config, state::Engine& engine);
+
+  DataSets sets;
+  std::string fingerprint;  ///< on the first rank of each node
+  DataWatch watch;
+  std::unique_ptr<Tokenizer> sample_tokenizer = {};  ///< of evaluation.show_samples
+  std::string samples_text = {};
+
+ private:
+  bool has_warned_ = false;
+};
+
+/// 4. The folder of the run, and what it goes on from.
+struct Opened {
+  Opened(Ranks& ranks, Planned& planned, Data& data);
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  /// The newest checkpoint that is of use; of a run with no step to come one that verifies.
+  void find_start(Ranks& ranks, Planned& planned, const Data& data);
+  /// Whether an earlier launch has reached the last step and left what it was ordered to.
+  bool has_ended(Ranks& ranks, const Planned& planned) const;
+  /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
+  void open_initial_weights(Ranks& ranks, const Planned& planned);
+  int64_t done() const { return cursor.steps; }
+
+  std::optional<RunFolder> folder;  ///< on the first rank
+  std::optional<save::Checkpointer> checkpointer;
+  std::optional<save::Start> start;
+  DataCursor cursor;                             ///< of that start
+  std::unique_ptr<models::StoredModel> initial;  ///< of model.init_from, until they are loaded
+
+ private:
+  void count_from_start(Ranks& ranks, Planned& planned, const Data& data);
+
+  bool other_batches_ = false;  ///< were in a checkpoint that was looked at
+};
+
+/// 5. Memory, communicators, and the state that the steps begin with.
+struct Live {
+  /// Throws as what it is made of; what there is of it then stays until its owner lets it go.
+  void begin(Ranks& ranks, Planned& planned, Data& data, Opened& opened);
+
+  launch::Requests requests;
+  std::optional<state::Engine> engine;
+  std::optional<launch::JobEnd> job_end;  ///< on the first rank, where no run.walltime is given
+  std::optional<RunLog> log;              ///< on the first rank
+  int64_t said_committed = 0;
+  int64_t peak_pss = 0;
+  double start_seconds = 0, evaluation_seconds = 0;
+
+ private:
+  void begin_launch(Ranks& ranks, const Planned& planned, Opened& opened);
+  void load_start(Ranks& ranks, Planned& planned, Data& data, Opened& opened);
+  void load_newest_whole(Ranks& ranks, Planned& planned, Data& data, Opened& opened);
+  void take_older_start(Ranks& ranks, Planned& planned, Data& data, Opened& opened,
+                        const std::string& why);
+  bool is_stuck(const Ranks& ranks, const Planned& planned, const Data& data, const Opened& opened);
+  void make_engine(Ranks& ranks, const Planned& planned, const Opened& opened);
+  void load_initial_weights(const Planned& planned, Opened& opened);
+};
+
+/// What is said before the first step: the banner, the plan's memory, the peak of products.
+void introduce(Ranks& ranks, Planned& planned, const Data& data, const Opened& opened, Live& live);
+
+/// 6. The steps.
+Outcome train_steps(Ranks& ranks, Planned& planned, Data& data, Opened& opened, Live& live);
+
+/// 7. What came of them: summary, samples, trace; the model of a finished training. Throws Ended,
+/// kIo, where the last step is not saved: checkpoint.max_failures lets a run go on, not its work be
+/// lost without a word.
+void finish(Ranks& ranks, const Planned& planned, const Data& data, Opened& opened, Live& live,
+            const Outcome& outcome);
+
+/// "finished step 600 of 600"
+std::string ending(const RunConfig& config, int64_t done, const Outcome& outcome);
+/// Adds it to launches.jsonl.
+void tell_launch(const RunFolder& folder, const std::string& ending);
+
+}  // namespace zero::train

@@ -1,10 +1,12 @@
-#include <cstdio>
 #include <utility>
 
-#include "src/commands/train/run.hpp"
+#include "src/train/chain.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/format.hpp"
+#include "zero/launch/agreement.hpp"
 #include "zero/state/build.hpp"
 
-namespace zero::commands {
+namespace zero::train {
 namespace {
 
 /// Of the files as they are now; a sentence where they are no data.
@@ -19,23 +21,49 @@ std::string fingerprint_now(const RunConfig& config) {
 
 }  // namespace
 
-/// A checkpoint says of which data it has consumed so many samples. What was trained since files
-/// were written to or replaced may be of either, so no checkpoint may say so; that files have other
-/// times alone changes nothing.
-void Run::require_same_data() {
-  const std::string changed = session_.leads_node() ? watch_->changed() : "";
-  if (session_.peers().largest(!changed.empty()) == 0) return;
-  engine_->together_at_disk("the data, which have changed", watch_->bytes(), [&] {
+Data::Data(Ranks& ranks, Planned& planned) : watch(state::data_files(planned.config)) {
+  ranks.enter(launch::Stage::data);
+  launch::Session& session = ranks.session;
+  const RunConfig& config = planned.config;
+  session.together([&] { sets = state::open_data(config); });
+  planned.resolve_length(ranks, sets, {});
+  session.together([&] {
+    // It reads everything, which ranks of one node would find to be the same.
+    if (session.leads_node()) fingerprint = text(sets.fingerprint());
+  });
+  launch::require_same(session, "the data", fingerprint);
+  if (config.evaluation.show_samples == 0) return;
+  // Whether samples can be written at the end is known before the first step.
+  session.together([&] {
+    planned.settings.locate([&] {
+      sample_tokenizer = models::open_sample_tokenizer(config, sets, planned.build.model);
+    });
+    if (!session.is_first()) return;
+    const int64_t bytes = models::sample_bytes(planned.build.model, config.data.sequence_length,
+                                               planned.sample_options(session.threads()));
+    advise::require_room_for_samples(planned.build, bytes, planned.limit);
+    samples_text = text("samples     ", counted(config.evaluation.show_samples, "text"),
+                        " after the last step, for which the first rank takes ",
+                        bytes_text(double(bytes)), " more\n");
+  });
+}
+
+/// What was trained since files were written to or replaced may be of either, so no checkpoint may
+/// say which; that files have other times alone changes nothing.
+void Data::require_same(Ranks& ranks, const RunConfig& config, state::Engine& engine) {
+  const std::string changed = ranks.session.leads_node() ? watch.changed() : "";
+  if (ranks.session.peers().largest(!changed.empty()) == 0) return;
+  engine.together_at_disk("the data, which have changed", watch.bytes(), [&] {
     if (changed.empty()) return;
-    watch_->renew();
-    const std::string now = fingerprint_now(config_);
-    if (now != fingerprint_) {
+    watch.renew();
+    const std::string now = fingerprint_now(config);
+    if (now != fingerprint) {
       refuse(Exit::kInput, changed, ": was replaced or written to while the run read from it: the ",
-             "data had fingerprint ", fingerprint_, ", now ", now,
+             "data had fingerprint ", fingerprint, ", now ", now,
              "; this step is not saved - put back what was there and start again, or go on with ",
              "the new data by data.changed = true");
     }
-    if (std::exchange(has_warned_of_data_, true)) return;
+    if (std::exchange(has_warned_, true)) return;
     std::fprintf(stderr,
                  "zeroapp: warning: %s: was touched or replaced while the run reads from it; it "
                  "holds what it held\n",
@@ -43,4 +71,4 @@ void Run::require_same_data() {
   });
 }
 
-}  // namespace zero::commands
+}  // namespace zero::train

@@ -1,17 +1,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
-#include <string>
-#include <vector>
 
-#include "src/commands/train/run.hpp"
-#include "src/commands/version.hpp"
-#include "zero/advise/homes.hpp"
+#include "src/train/chain.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/agreement.hpp"
 
-namespace zero::commands {
+namespace zero::train {
 namespace {
 
 /// Of keys that act on GPUs alone, where they ask for something.
@@ -35,26 +31,27 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
 
 }  // namespace
 
-void Run::read_input() {
-  enter(launch::Stage::input);
-  session_.together([&] {
-    input_ = read_config_file(line_.catalogue->models, line_.input, line_.overrides);
-    const int64_t patience = input_.config.run.watchdog;  // of the wait behind this work too
-    if (patience > 0) session_.lookout().set_patience(double(patience));
-  });
-  if (session_.is_first()) {
-    std::vector<std::string> warnings = input_.warnings;
-    if (!drives_devices()) std::ranges::copy(idle_keys_of_devices(input_), back_inserter(warnings));
-    const std::string unpinned = advise::vain_pin_memory(input_, drives_devices());
-    if (!unpinned.empty()) warnings.push_back(unpinned);
-    for (const std::string& words : warnings) {
-      std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
-    }
-  }
-  launch::require_same(session_, "the program", version());
-  launch::require_same_settings(session_, effective_toml(input_));
-  config_ = input_.config;
-  session_.start_threads(config_.run.threads, config_.run.share_device);
+void Ranks::warn(const std::string& words) const {
+  if (session.is_first()) std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
 }
 
-}  // namespace zero::commands
+Input::Input(Ranks& ranks) {
+  ranks.enter(launch::Stage::input);
+  launch::Session& session = ranks.session;
+  const Order& order = ranks.order;
+  session.together([&] {
+    settings = read_config_file(order.catalogue.models, order.input, order.overrides);
+    const int64_t patience = settings.config.run.watchdog;  // of the wait behind this work too
+    if (patience > 0) session.lookout().set_patience(double(patience));
+  });
+  std::vector<std::string> warnings = settings.warnings;
+  if (!drives_devices()) std::ranges::copy(idle_keys_of_devices(settings), back_inserter(warnings));
+  const std::string unpinned = advise::vain_pin_memory(settings, drives_devices());
+  if (!unpinned.empty()) warnings.push_back(unpinned);
+  for (const std::string& words : warnings) ranks.warn(words);
+  launch::require_same(session, "the program", order.version);
+  launch::require_same_settings(session, effective_toml(settings));
+  session.start_threads(settings.config.run.threads, settings.config.run.share_device);
+}
+
+}  // namespace zero::train

@@ -1,0 +1,138 @@
+#include "zero/config/steps.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+#include "src/train/chain.hpp"
+#include "zero/advise/product_peak.hpp"
+#include "zero/train/banner.hpp"
+#include "zero/train/summary.hpp"
+
+namespace zero::train {
+namespace {
+
+LogContext log_context(const Planned& planned, const Data& data, int64_t done, double peak_flops) {
+  const RunConfig& config = planned.config;
+  return {
+      .steps = config.run.steps,
+      .last = last_step(config),
+      .done = done,
+      .flops_per_token = model::flops_per_token(planned.build.model, config.data.sequence_length),
+      .peak_flops = peak_flops,
+      .shows_scale = config.fp16.enabled,
+      .synthetic = data.sets.synthetic,
+      .breaks_down = config.wall_clock_breakdown,
+      .interval = config.run.log_interval};
+}
+
+void tell_of_disk(Ranks& ranks, advise::DiskOutlook& outlook, double compute_seconds) {
+  if (outlook.places.empty()) return;
+  for (double* rate : {&outlook.rates.read, &outlook.rates.write}) {
+    *rate = double(ranks.session.peers().smallest(int64_t(*rate)));
+  }
+  ranks.say(advise::outlook_text(outlook));
+  const std::string warning = advise::outlook_warning(outlook, compute_seconds);
+  if (!warning.empty()) ranks.warn(warning);
+}
+
+/// A line of the banner, where there is a limit.
+std::string limit_text(const RunConfig& config, const std::optional<launch::JobEnd>& job_end) {
+  if (config.run.walltime > 0) {
+    return text("time        ", duration_text(double(config.run.walltime)),
+                " from the start (run.walltime)\n");
+  }
+  if (!job_end) return "";
+  return text("time        ", duration_text(job_end->seconds), " until the job ends (",
+              job_end->source, ")\n");
+}
+
+Trainer::Parts::Saves saves(Ranks& ranks, Planned& planned, Data& data, Opened& opened,
+                            Live& live) {
+  save::Checkpointer& checkpointer = *opened.checkpointer;
+  const auto committed = [&](bool waits) {
+    const int64_t step = checkpointer.committed(waits);
+    if (step > live.said_committed) ranks.say(text("saved step ", step, "\n"));
+    live.said_committed = step;
+    return step;
+  };
+  const auto save = [&, committed](const DataCursor& done) {
+    data.require_same(ranks, planned.config, *live.engine);
+    checkpointer.save(done, *live.engine);
+    committed(false);
+  };
+  const auto load_best = [&](int64_t last_step) {
+    const auto best = checkpointer.load_best(last_step, *live.engine);
+    if (best) {
+      ranks.say(
+          text("the best weights are loaded: step ", best->step, ", loss ", best->loss, "\n"));
+    }
+    return best;
+  };
+  return {.save = save, .committed = committed, .load_best = load_best};
+}
+
+}  // namespace
+
+void introduce(Ranks& ranks, Planned& planned, const Data& data, const Opened& opened, Live& live) {
+  launch::Session& session = ranks.session;
+  const RunConfig& config = planned.config;
+  ranks.say(banner(ranks.order.version, session, planned.build, live.engine->backend()));
+  ranks.say(planned.rates_text);
+  if (session.is_first() && config.run.walltime == 0) live.job_end = launch::job_end(std::getenv);
+  ranks.say(limit_text(config, live.job_end));
+  ranks.say(planned.choices);
+  ranks.say(data.samples_text);
+  ranks.say(advise::memory_table(planned.report));
+  const double own = [&] {
+    const launch::Lookout::Busy measuring(session.lookout());
+    return advise::measure_product_peak(session.threads(), planned.build.plan.request.compute);
+  }();
+  const double peak = session.peers().sum(own);
+  if (peak > 0) ranks.say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
+  const plan::Forecast& forecast = planned.report.forecast;
+  tell_of_disk(ranks, planned.outlook,
+               own > 0 ? forecast.flops / own : forecast.lane_seconds[size_t(plan::Lane::compute)]);
+  session.together([&] {
+    if (!opened.folder) return;
+    live.log.emplace(ranks.console, opened.folder->path(),
+                     log_context(planned, data, opened.done(), peak));
+  });
+}
+
+Outcome train_steps(Ranks& ranks, Planned& planned, Data& data, Opened& opened, Live& live) {
+  using Clock = launch::TimeLimit::Clock;
+  ranks.enter(launch::Stage::steps);
+  const RunConfig& config = planned.config;
+  live.start_seconds = std::chrono::duration<double>(Clock::now() - ranks.order.start).count();
+  const auto on_step = [&](const StepRecord& record) {
+    if (live.log) live.log->step(record);
+    // The second step has touched all that a step touches.
+    if (record.report.step == opened.done() + 2) live.peak_pss = proportional_set_bytes();
+  };
+  const auto on_evaluation = [&](const state::Evaluation& evaluation) {
+    live.evaluation_seconds += evaluation.seconds;
+    if (live.log) live.log->evaluation(evaluation);
+    if (opened.checkpointer) opened.checkpointer->note(evaluation);
+  };
+  // The ranks vote on the time, so that one may know for all.
+  const launch::TimeLimit limit =
+      live.job_end ? launch::TimeLimit{live.job_end->seconds, live.job_end->asked}
+                   : launch::TimeLimit{double(config.run.walltime), ranks.order.start};
+  Trainer::Parts parts{.session = ranks.session,
+                       .config = config,
+                       .build = planned.build,
+                       .data = data.sets,
+                       .engine = *live.engine,
+                       .time_limit = limit,
+                       .on_step = on_step,
+                       .on_evaluation = on_evaluation,
+                       .done = opened.cursor,
+                       .requests = live.requests};
+  if (opened.checkpointer) parts.saves = saves(ranks, planned, data, opened, live);
+  Outcome outcome = Trainer(std::move(parts)).run();
+  live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());
+  return outcome;
+}
+
+}  // namespace zero::train
