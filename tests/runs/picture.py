@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """doc/step.svg is what tools/step_picture.py draws of doc/step.json, and doc/step.json is still
 true: today's plan of the same step takes the same memory and, by the forecast, the same time within
-10 %. Called like the other scripts here; the third argument is the program print_step."""
+10 %. The table of doc/a_step.md is what tools/step_table.py prints of today's plan. Called like the
+other scripts here; the third argument is the program print_step."""
 import importlib.util
 import json
 import pathlib
@@ -13,8 +14,8 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 MOST_DRIFT = 0.1
 
 
-def load_tool():
-    spec = importlib.util.spec_from_file_location("step_picture", TREE / "tools/step_picture.py")
+def load_tool(name):
+    spec = importlib.util.spec_from_file_location(name, TREE / f"tools/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -32,8 +33,19 @@ def is_near(name, now, drawn):
                                 "the picture again, as the head of tools/step_picture.py says")
 
 
+def compare_table(print_step):
+    tool = load_tool("step_table")
+    listed = tool.TABLE.search((TREE / "doc/a_step.md").read_text())
+    assert listed, "doc/a_step.md has no table"
+    planned = tool.table_of(tool.read_step(print_step))
+    assert listed[0] == planned, (
+        "doc/a_step.md lists another step than today's plan: write its table again, as the head of "
+        "tools/step_table.py says, and correct the rows that the page speaks of; the plan is\n"
+        + planned)
+
+
 def main():
-    tool = load_tool()
+    tool = load_tool("step_picture")
     drawn = json.loads((TREE / "doc/step.json").read_text())
     made, committed = tool.draw(drawn), (TREE / "doc/step.svg").read_text()
     assert made == committed, "doc/step.svg is not drawn from doc/step.json"
@@ -42,6 +54,7 @@ def main():
     for name in ("arena_bytes", "step_seconds"):
         is_near(name, now, drawn)
     assert {bar[0] for bar in now["bars_us"]} == set(tool.LANES), "every drawn lane has ops"
+    compare_table(sys.argv[3])
     print("the picture is of its plan")
 
 

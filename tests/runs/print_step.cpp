@@ -1,6 +1,7 @@
-// What tools/step_picture.py draws: print_step MACHINE RANKS INPUT.toml [key=value ...] compiles
-// the plan of a training and prints its step as JSON: when each op runs by the forecast, and from
-// when to when each buffer of the device holds something. A step that is a loop is refused.
+// What tools/step_picture.py draws and tools/step_table.py lists: print_step MACHINE RANKS
+// INPUT.toml [key=value ...] compiles the plan of a training and prints its step as JSON: for what
+// each op waits, when it runs by the forecast, and from when to when each buffer of the device
+// holds something. A step that is a loop is refused.
 
 #include <cstdio>
 #include <exception>
@@ -68,10 +69,16 @@ Json ops_json(const plan::Plan& plan, const std::vector<Span>& spans) {
       pass = made.repeated ? "again" : made.backward ? "backward" : "forward";
       unit = made.layer;
     }
+    Json waits = Json::array();
+    for (const plan::Wait& wait : op.waits) {
+      waits.push_back({{"lane", plan::name_of(wait.lane)}, {"count", wait.count}});
+    }
     all.push_back({{"lane", plan::name_of(op.lane)},
                    {"name", name},
                    {"pass", pass},
                    {"unit", unit},
+                   {"micro", op.micro},
+                   {"waits", waits},
                    {"begin", spans[i].begin},
                    {"end", spans[i].end}});
   }
@@ -83,6 +90,7 @@ Json ops_json(const plan::Plan& plan, const std::vector<Span>& spans) {
 Json buffers_json(const plan::Plan& plan, const std::vector<Span>& spans) {
   const std::vector<plan::PlanOp>& ops = plan.bodies[plan::kStep].ops;
   std::vector<Span> lives(plan.buffers.size(), {.begin = 1e300, .end = 0});
+  std::vector<size_t> last_uses(plan.buffers.size());
   double end = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
     end = std::max(end, spans[i].end);
@@ -90,6 +98,7 @@ Json buffers_json(const plan::Plan& plan, const std::vector<Span>& spans) {
       if (operand.buffer < 0) continue;
       Span& life = lives[size_t(operand.buffer)];
       life = {std::min(life.begin, spans[i].begin), std::max(life.end, spans[i].end)};
+      last_uses[size_t(operand.buffer)] = i;
     }
   }
   Json all = Json::array();
@@ -97,8 +106,10 @@ Json buffers_json(const plan::Plan& plan, const std::vector<Span>& spans) {
     const plan::Buffer& buffer = plan.buffers[b];
     const Span life = buffer.persistent ? Span{0, end} : lives[b];
     if (buffer.tier != plan::Tier::device || life.end <= life.begin) continue;
-    all.push_back({{"use", plan::name_of(buffer.use)},
+    all.push_back({{"name", buffer.name},
+                   {"use", plan::name_of(buffer.use)},
                    {"bytes", buffer.bytes},
+                   {"last_use", last_uses[b]},
                    {"begin", life.begin},
                    {"end", life.end}});
   }
@@ -120,6 +131,7 @@ void print_step(const std::string& machine_name, int ranks, const std::string& i
               {"machine", machine_name},
               {"ranks", ranks},
               {"stage", plan.request.stage},
+              {"unit_names", plan.graphs[0].unit_names},
               {"arena_bytes", plan.arena_bytes[size_t(plan::Tier::device)]},
               {"step_seconds", plan::forecast(plan, machine).step_seconds},
               {"ops", ops_json(plan, spans)},
