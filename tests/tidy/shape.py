@@ -5,9 +5,6 @@ from source import PRODUCT, room_of
 
 FILE_LINES, FUNCTION_LINES, COLUMNS, NESTING = 400, 60, 100, 3
 GUIDE_LINES, CONDITIONS = 40, 12
-# Guides whose stories are not pages of doc/ yet.
-LONG_GUIDES = ("src/graph/README.md", "src/plan/README.md", "src/run/README.md")
-LONG_GUIDE_LINES = 80
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 
 
@@ -39,9 +36,8 @@ def guides(sources):
     """A room with sources has a README.md, a map of at most a screen; stories are pages of doc/."""
     lengths = {s.path: len(s.lines) for s in sources if s.name == "README.md" and "/" in s.path}
     for path, length in lengths.items():
-        most = LONG_GUIDE_LINES if path in LONG_GUIDES else GUIDE_LINES
-        if length > most:
-            yield path, most + 1, f"{length} lines, at most {most}"
+        if length > GUIDE_LINES:
+            yield path, GUIDE_LINES + 1, f"{length} lines, at most {GUIDE_LINES}"
     rooms = {room_of(s.path) for s in sources if s.suffix == ".cpp" and s.top in PRODUCT}
     for room in sorted(rooms - {"main", None}):
         path = f"{room}/README.md" if room in ("kernels", "io") else f"src/{room}/README.md"
@@ -53,7 +49,7 @@ def guide_columns(sources):
     """No guide or page asks for a wider screen; rows of tables and what is fenced cannot break."""
     for source in sources:
         is_page = source.top == "doc" and source.suffix == ".md"
-        is_guide = source.name == "README.md" and source.path not in LONG_GUIDES
+        is_guide = source.name == "README.md"
         fenced = False
         for number, line in enumerate(source.lines if is_page or is_guide else (), 1):
             fenced ^= line.startswith("```")

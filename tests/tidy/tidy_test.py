@@ -69,7 +69,7 @@ CASES = (
     (shape.function_shapes, {"src/run/a.cpp": nested(4)}, "src/run/a.cpp:1"),
     (shape.function_shapes, {"src/run/a.cpp": nested(3)}, None),
     (shape.guides, {"src/run/a.cpp": ""}, "src/run/README.md:1"),
-    (shape.guides, {"src/run/a.cpp": "", "src/run/README.md": "\n" * 81}, "src/run/README.md:81"),
+    (shape.guides, {"src/run/a.cpp": "", "src/run/README.md": "\n" * 41}, "src/run/README.md:41"),
     (shape.guides, {"io/aio/a.cpp": "", "io/README.md": "\n" * 41}, "io/README.md:41"),
     (shape.guides, {"io/aio/a.cpp": "", "io/README.md": "\n" * 40}, None),
     (shape.guide_columns, {"doc/a.md": "x" * 101}, "doc/a.md:1"),
