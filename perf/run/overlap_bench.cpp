@@ -84,7 +84,7 @@ class Training {
   }
 
   double loss() {
-    const auto& sums = ranks_[0]->executor().values<kernels::StepSums>(plan_.step_sums)[0];
+    const auto& sums = ranks_[0]->executor().values<kernels::StepSums>(plan_.step_sums())[0];
     return sums.loss.value();
   }
 

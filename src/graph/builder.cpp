@@ -17,8 +17,9 @@ GraphBuilder::GraphBuilder(const MicroBatch& micro, Dtype compute) : compute_(co
       FilledBy::step, 0);
   graph_.step_state =
       lasting("step state", Dtype::u8, {int64_t(sizeof(kernels::StepState))}, Role::state);
-  graph_.step_sums = lasting("step sums", Dtype::i64, {kernels::StepSums::kWords}, Role::state);
-  graph_.outputs.push_back({.name = kLossOutput, .tensor = graph_.step_sums});
+  graph_.outputs.push_back(
+      {.name = kLossOutput,
+       .tensor = lasting("step sums", Dtype::i64, {kernels::StepSums::kWords}, Role::state)});
 }
 
 GraphBuilder::GraphBuilder(const Chunk& chunk, Dtype compute)

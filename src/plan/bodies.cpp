@@ -252,7 +252,7 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   updater.decide();
   std::vector<int32_t> borders = write_micro_batches(writer, 0, micro_batches, &updater);
   updater.spread();
-  writer.all_reduce(plan.step_sums);
+  writer.all_reduce(plan.step_sums());
   return borders;
 }
 

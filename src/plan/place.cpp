@@ -140,7 +140,6 @@ void place_states(Plan& plan) {
   place_inputs(plan, 0, graph::FilledBy::step, "");
   plan.step_state = keep(plan, "step state", Use::step_data, sizeof(kernels::StepState));
   place_outputs(plan, 0, "");
-  plan.step_sums = plan.output(0, graph::kLossOutput);
   place_inputs(plan, 0, graph::FilledBy::data, "", plan.request.micro_batches);
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
   const Request& request = plan.request;

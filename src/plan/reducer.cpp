@@ -291,7 +291,7 @@ void Reducer::finish_step(int32_t u) {
                 .in = layout.element,
                 .round = layout.round,
                 .operands = {writer_.owned(gradient, shard_bytes, Mode::read),
-                             writer_.whole(writer_.plan().step_sums, Mode::update)}});
+                             writer_.whole(writer_.plan().step_sums(), Mode::update)}});
   if (layout.gather_sums) gather_sum(u);
   if (gradient != unit.gradient) send_to_host(u);
 }

@@ -98,7 +98,7 @@ void Updater::decide() {
   writer_.emit(
       {.kind = Kind::decide,
        .operands = {whole(plan.input(0, graph::FilledBy::step).buffer, Mode::read),
-                    whole(plan.step_sums, Mode::update), whole(plan.step_state, Mode::update)}});
+                    whole(plan.step_sums(), Mode::update), whole(plan.step_state, Mode::update)}});
   if (std::none_of(plan.units.begin(), plan.units.end(), runs_on_host)) return;
   host_state_ = writer_.bring(-1, whole(plan.step_state, Mode::read), Tier::host);
 }

@@ -105,7 +105,7 @@ TEST(GraphBuilder, MakesWhatTheHostWritesBeforeAStep) {
   EXPECT_EQ(graph[graph.input("targets")].dtype, Dtype::i32);
   EXPECT_EQ(graph[graph.step_inputs].bytes(), int64_t(sizeof(kernels::StepInputs)));
   EXPECT_EQ(graph[graph.step_state].bytes(), int64_t(sizeof(kernels::StepState)));
-  EXPECT_EQ(graph[graph.step_sums].bytes(), int64_t(sizeof(kernels::StepSums)));
+  EXPECT_EQ(graph[graph.output(kLossOutput)].bytes(), int64_t(sizeof(kernels::StepSums)));
 }
 
 TEST(GraphBuilder, TakesInputsOfSeveralLengths) {

@@ -34,7 +34,7 @@ TEST(Graph, FindsInputsAndOutputsByTheirNames) {
   const Graph graph = tiny_forward(1, 0);
   EXPECT_EQ(graph[graph.input("targets")].name, "targets");
   EXPECT_EQ(graph.input("step inputs"), graph.step_inputs);
-  EXPECT_EQ(graph.output(kLossOutput), graph.step_sums);
+  EXPECT_EQ(graph[graph.output(kLossOutput)].name, "step sums");
   EXPECT_THROW(graph.input("pixels"), Error);
   EXPECT_THROW(graph.output(kLogitsOutput), Error);
 }

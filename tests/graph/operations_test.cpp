@@ -77,7 +77,7 @@ TEST(OwnOperation, GivesItsGradientInTheNaiveRun) {
   naive.values<kernels::StepInputs>(graph.step_inputs)[0].counted_tokens = 2;
   naive.values<kernels::StepState>(graph.step_state)[0] = {};
   naive.values<kernels::StepState>(graph.step_state)[0].loss_scale = 1;
-  naive.values<kernels::StepSums>(graph.step_sums)[0] = {};
+  naive.values<kernels::StepSums>(graph.output(kLossOutput))[0] = {};
   std::ranges::copy(std::array{1.0f, -1.0f, 2.0f, -3.0f, 1.0f, 1.0f},
                     naive.values<float>(table).begin());
   std::ranges::copy(std::array{0.5f, 0.0f, 0.0f, 4.0f}, naive.values<float>(places).begin());

@@ -113,7 +113,7 @@ std::vector<std::vector<double>> logits_of_training(Dtype compute,
   }
   std::ranges::copy(text, naive.values<int32_t>(graph.input("tokens")).begin());
   std::ranges::fill(naive.bytes(graph.input("targets")), std::byte{0xFF});
-  std::ranges::fill(naive.bytes(graph.step_sums), std::byte{0});
+  std::ranges::fill(naive.bytes(graph.output(graph::kLossOutput)), std::byte{0});
   naive.run(0);
   const graph::Op& head = graph.ops.back();
   const std::vector<double> x = numbers(head.inputs[0]), table = numbers(head.inputs[1]);

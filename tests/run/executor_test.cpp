@@ -290,8 +290,8 @@ struct NaiveTwin {
       copy(ranks.bytes(0, input.buffer).first(size_t(input.bytes)), graph.input(input.name));
     }
     copy(ranks.bytes(0, plan.step_state), graph.step_state);
-    std::fill(naive.bytes(graph.step_sums).begin(), naive.bytes(graph.step_sums).end(),
-              std::byte{0});
+    std::fill(naive.bytes(graph.output(graph::kLossOutput)).begin(),
+              naive.bytes(graph.output(graph::kLossOutput)).end(), std::byte{0});
     for (const plan::Unit& unit : plan.units) {
       for (const plan::Placement& at : unit.placements) {
         copy(placed(unit.weight, at), graph.parameters[size_t(at.parameter)].tensor);
@@ -339,8 +339,9 @@ TEST(Executor, computes_loss_and_gradients_of_the_naive_executor_bit_for_bit) {
     twin.copy_in();
     twin.naive.run(0);
     const graph::Graph& graph = plan.graphs[0];
-    EXPECT_EQ(twin.naive.values<kernels::StepSums>(graph.step_sums)[0].loss.value(),
-              ranks.view<kernels::StepSums>(0, plan.step_sums)->loss.value());
+    EXPECT_EQ(
+        twin.naive.values<kernels::StepSums>(graph.output(graph::kLossOutput))[0].loss.value(),
+        ranks.view<kernels::StepSums>(0, plan.step_sums())->loss.value());
     for (const plan::Unit& unit : plan.units) {
       for (const plan::Placement& at : unit.placements) {
         const graph::Parameter& parameter = graph.parameters[size_t(at.parameter)];

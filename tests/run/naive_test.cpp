@@ -80,7 +80,9 @@ class Trial {
     return naive_.values<kernels::StepInputs>(graph_.step_inputs)[0];
   }
   kernels::StepState& state() { return naive_.values<kernels::StepState>(graph_.step_state)[0]; }
-  kernels::StepSums& sums() { return naive_.values<kernels::StepSums>(graph_.step_sums)[0]; }
+  kernels::StepSums& sums() {
+    return naive_.values<kernels::StepSums>(graph_.output(graph::kLossOutput))[0];
+  }
 
   /// The mean loss of one micro-batch.
   double loss(int64_t sample_offset = 0) {
@@ -316,7 +318,7 @@ std::vector<std::vector<float>> gradients_of(const Graph& graph) {
   naive.values<kernels::StepInputs>(graph.step_inputs)[0].counted_tokens = 2;
   naive.values<kernels::StepState>(graph.step_state)[0] = {};
   naive.values<kernels::StepState>(graph.step_state)[0].loss_scale = 1;
-  naive.values<kernels::StepSums>(graph.step_sums)[0] = {};
+  naive.values<kernels::StepSums>(graph.output(graph::kLossOutput))[0] = {};
   for (const Parameter& parameter : graph.parameters) {
     float place = 0;
     for (float& value : naive.values<float>(parameter.tensor)) value = std::sin(++place);

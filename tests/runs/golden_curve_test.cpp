@@ -41,7 +41,7 @@ class GoldenTraining {
     inputs.pending_tokens = counted_before_;
     counted_before_ = inputs.counted_tokens;
     machine_.run(plan::kStep, inputs);
-    const auto* sums = machine_.view<kernels::StepSums>(0, plan_.step_sums);
+    const auto* sums = machine_.view<kernels::StepSums>(0, plan_.step_sums());
     return {sums->loss.value() / double(inputs.counted_tokens),
             std::sqrt(sums->grad_squares.value())};
   }

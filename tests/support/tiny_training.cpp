@@ -263,7 +263,7 @@ Outcome train(Machine& machine, const plan::Plan& plan, int steps) {
     const kernels::StepInputs inputs = tiny_inputs(plan, step);
     fill_batch(machine, plan, inputs.first_sample);
     machine.run(plan::kStep, inputs);
-    append(machine.bytes(0, plan.step_sums), outcome.sums);
+    append(machine.bytes(0, plan.step_sums()), outcome.sums);
     append(machine.bytes(0, plan.step_state), outcome.decided);
   }
   const kernels::StepInputs inputs = tiny_inputs(plan, steps + 1);

@@ -97,7 +97,7 @@ struct Graph {
   std::vector<int32_t> blocks;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
-  TensorId step_inputs = kNone, step_state = kNone, step_sums = kNone;
+  TensorId step_inputs = kNone, step_state = kNone;
   TensorId decode_inputs = kNone;  ///< of a graph that continues a text, its step inputs
   int64_t samples = 0;             ///< of the micro-batch; of a chunk 1
   int64_t length = 0;              ///< of data.sequence_length; of a chunk its rows

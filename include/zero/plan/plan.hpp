@@ -253,7 +253,6 @@ struct Plan {
   std::vector<InputBuffer> inputs = {};
   std::vector<OutputBuffer> outputs = {};
   int32_t step_state = -1;
-  int32_t step_sums = -1;            ///< the training graph's loss
   std::vector<int32_t> caches = {};  ///< one an attention
   int32_t disk_window = -1;  ///< host memory through which the host reaches what lies on disk
 
@@ -262,6 +261,8 @@ struct Plan {
   const InputBuffer& input(int32_t graph, std::string_view name) const;
   const InputBuffer& input(int32_t graph, graph::FilledBy filled_by) const;
   int32_t output(int32_t graph, std::string_view name) const;
+  /// The training graph's loss.
+  int32_t step_sums() const { return output(0, graph::kLossOutput); }
 
   /// Over everything above; ranks compare it before the first step.
   uint64_t hash() const;

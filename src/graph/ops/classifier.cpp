@@ -125,6 +125,7 @@ void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
                " has no class for each row of ", describe(out[x]));
   ZERO_REQUIRE(chunk_rows > 0, "chunks of ", chunk_rows, " rows: at least 1");
   const Graph& graph = out.graph();
+  const TensorId sums = graph.output(kLossOutput);
   out.add(make_op<Classifier>(
       kClassifier,
       {.x = x,
@@ -132,9 +133,8 @@ void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
        .targets = targets,
        .step_inputs = graph.step_inputs,
        .step_state = graph.step_state,
-       .sums = graph.step_sums},
-      {.sums = graph.step_sums},
-      ClassifierAttributes{.vocabulary = vocabulary, .chunk_rows = chunk_rows}));
+       .sums = sums},
+      {.sums = sums}, ClassifierAttributes{.vocabulary = vocabulary, .chunk_rows = chunk_rows}));
 }
 
 }  // namespace zero::graph
