@@ -149,7 +149,8 @@ TEST(GraphBuilder, NumbersEveryUseOfDropout) {
   const Graph graph = tiny_forward(2, 0.5f);
   std::vector<int64_t> sites;
   for (const Op& op : graph.ops) {
-    if (op.kind == &kAttention) sites.push_back(op.attributes.as<AttentionAttributes>().site);
+    if (op.kind == &kAttention)
+      sites.push_back(op.attributes.as<AttentionAttributes>().dropout.site);
     if (op.kind == &kDropoutAdd) sites.push_back(op.attributes.as<DropoutAttributes>().site);
   }
   EXPECT_THAT(sites, testing::ElementsAre(0, 1, 2, 3));

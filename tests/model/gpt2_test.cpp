@@ -35,7 +35,7 @@ double probability(const graph::Op& op) {
     return op.attributes.as<graph::DropoutAttributes>().probability;
   }
   if (op.kind != &graph::kAttention) return 0;
-  return op.attributes.as<graph::AttentionAttributes>().probability;
+  return op.attributes.as<graph::AttentionAttributes>().dropout.probability;
 }
 
 int count(const Graph& graph, OpKind kind) {

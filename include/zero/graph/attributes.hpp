@@ -37,9 +37,10 @@ class Attributes {
   bool operator==(const Attributes&) const = default;
 
  private:
-  /// Stands for a value of any type, to count members by.
+  /// Stands for any number, to count members by, those of structs within included.
   struct Any {
     template <class T>
+    requires std::is_arithmetic_v<T>
     operator T() const;
   };
   template <class T, size_t... I>

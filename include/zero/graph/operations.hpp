@@ -51,11 +51,9 @@ TensorId squared_relu(GraphBuilder& out, TensorId x);
 extern const Operation kSquaredRelu, kSquaredReluGrad;
 
 struct AttentionAttributes {
-  int64_t samples = 0;
   int64_t heads = 0;
   int64_t head_width = 0;  ///< of a head without zeros at its end; 0: it has none
-  double probability = 0;
-  int64_t site = 0;
+  DropoutAttributes dropout = {};
 };
 /// Causal self-attention; with a cache of its own where a text is continued. `head_width` is that
 /// of AttentionAttributes.

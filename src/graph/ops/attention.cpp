@@ -1,6 +1,7 @@
 #include "zero/kernels/attention.hpp"
 
 #include "src/graph/ops/cached_attention.hpp"
+#include "src/graph/ops/dropout_add.hpp"
 #include "src/graph/ops/shapes.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
@@ -11,18 +12,16 @@ namespace {
 kernels::AttentionExtents extents(const Graph& graph, const Op& op, TensorId qkv) {
   const auto attributes = op.attributes.as<AttentionAttributes>();
   const Shape& shape = graph[qkv].shape;
-  return {.samples = attributes.samples,
-          .length = shape[0] / attributes.samples,
+  const int64_t samples = attributes.dropout.samples;
+  return {.samples = samples,
+          .length = shape[0] / samples,
           .heads = attributes.heads,
           .head_width = shape[1] / 3 / attributes.heads,
           .real_width = attributes.head_width};
 }
 
 kernels::DropoutSite site(const OpCall& call) {
-  const auto attributes = call.op->attributes.as<AttentionAttributes>();
-  return {.probability = float(attributes.probability),
-          .site = uint32_t(attributes.site),
-          .sample_offset = call.sample_offset};
+  return site_of(call, call.op->attributes.as<AttentionAttributes>().dropout);
 }
 
 struct Attention {
@@ -110,7 +109,7 @@ void prepare(Stream&, const OpCall& call) {
                              compute_dtype(*call.graph, *call.op), Kind::kBackward);
 }
 
-bool draws(const Op& op) { return op.attributes.as<AttentionAttributes>().probability > 0; }
+bool draws(const Op& op) { return op.attributes.as<AttentionAttributes>().dropout.probability > 0; }
 
 }  // namespace
 
@@ -131,7 +130,6 @@ const Operation kAttentionGrad{.name = "attention_grad",
 TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
                    int64_t head_width) {
   require_matrix(out[qkv]);
-  require_probability(dropout);
   const Graph& graph = out.graph();
   const int64_t rows = out[qkv].shape[0], width = out[qkv].shape[1] / 3;
   ZERO_REQUIRE(heads > 0 && out[qkv].shape[1] % (3 * heads) == 0, describe(out[qkv]),
@@ -143,13 +141,10 @@ TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout
   const TensorId y = out.activation(name, out.compute(), {rows, width});
   const TensorId logsumexp =
       out.activation(name + ".logsumexp", Dtype::f32, {graph.samples, heads, rows / graph.samples});
-  out.add(make_op<Attention>(kAttention, {.qkv = qkv, .step_inputs = graph.step_inputs},
-                             {.y = y, .logsumexp = logsumexp},
-                             AttentionAttributes{.samples = graph.samples,
-                                                 .heads = heads,
-                                                 .head_width = head_width,
-                                                 .probability = dropout,
-                                                 .site = out.next_site()}));
+  out.add(make_op<Attention>(
+      kAttention, {.qkv = qkv, .step_inputs = graph.step_inputs}, {.y = y, .logsumexp = logsumexp},
+      AttentionAttributes{
+          .heads = heads, .head_width = head_width, .dropout = drawn(out, dropout)}));
   return y;
 }
 

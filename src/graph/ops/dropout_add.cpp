@@ -25,10 +25,7 @@ struct DropoutAdd {
     const auto attributes = call.op->attributes.as<DropoutAttributes>();
     const Shape& shape = (*call.graph)[inputs<DropoutAdd>(*call.op).x].shape;
     kernels::dropout_add<T>(
-        stream,
-        {.probability = float(attributes.probability),
-         .site = uint32_t(attributes.site),
-         .sample_offset = call.sample_offset},
+        stream, site_of(call, attributes),
         {.samples = attributes.samples, .numel_per_sample = shape.numel() / attributes.samples},
         in.step_inputs, in.x, in.residual, out.y);
   }
@@ -57,6 +54,18 @@ bool draws(const Op& op) { return op.attributes.as<DropoutAttributes>().probabil
 const Operation kDropoutAdd{
     .name = "dropout_add", .gradient = gradient, .draws = draws, .call = call_typed<DropoutAdd>};
 
+kernels::DropoutSite site_of(const OpCall& call, const DropoutAttributes& attributes) {
+  return {.probability = float(attributes.probability),
+          .site = uint32_t(attributes.site),
+          .sample_offset = call.sample_offset};
+}
+
+DropoutAttributes drawn(GraphBuilder& out, float probability) {
+  ZERO_REQUIRE(probability >= 0 && probability < 1, "dropout of ", probability,
+               ": must be at least 0 and less than 1");
+  return {.samples = out.graph().samples, .probability = probability, .site = out.next_site()};
+}
+
 Addition addition_to(const Op& op, TensorId x) {
   if (op.kind != &kDropoutAdd || draws(op)) return {};
   const auto in = inputs<DropoutAdd>(op);
@@ -66,7 +75,6 @@ Addition addition_to(const Op& op, TensorId x) {
 
 TensorId dropout_add(GraphBuilder& out, TensorId x, TensorId residual, float probability,
                      const std::string& name) {
-  require_probability(probability);
   const Shape shape = out[x].shape;
   ZERO_REQUIRE(residual == kNone || out[residual].shape == shape, describe(out[x]), " and ",
                describe(out[residual]), " cannot be added");
@@ -78,8 +86,7 @@ TensorId dropout_add(GraphBuilder& out, TensorId x, TensorId residual, float pro
   const TensorId y = out.activation(name, out.compute(), shape);
   out.add(make_op<DropoutAdd>(
       kDropoutAdd, {.x = x, .residual = residual, .step_inputs = out.graph().step_inputs}, {.y = y},
-      DropoutAttributes{
-          .samples = out.graph().samples, .probability = probability, .site = out.next_site()}));
+      drawn(out, probability)));
   return y;
 }
 

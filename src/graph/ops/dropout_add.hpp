@@ -1,8 +1,13 @@
 #pragma once
 
-#include "zero/graph/graph.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/dropout.hpp"
 
 namespace zero::graph {
+
+/// The next use of dropout. Throws Error(kInternal) for what is no probability.
+DropoutAttributes drawn(GraphBuilder& out, float probability);
+kernels::DropoutSite site_of(const OpCall& call, const DropoutAttributes& attributes);
 
 struct Addition {
   TensorId residual = kNone, y = kNone;

@@ -23,11 +23,6 @@ inline void require_vector(const Tensor& vector, const Tensor& matrix, int64_t w
                ": one element a column is needed");
 }
 
-inline void require_probability(float probability) {
-  ZERO_REQUIRE(probability >= 0 && probability < 1, "dropout of ", probability,
-               ": must be at least 0 and less than 1");
-}
-
 /// A table whose rows are classes, for x of the same width.
 inline void require_head(const Tensor& x, const Tensor& table, int64_t vocabulary) {
   require_matrix(x);
