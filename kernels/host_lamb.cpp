@@ -6,19 +6,19 @@
 namespace zero::kernels {
 namespace {
 
-using Segments = std::span<const LambSegment>;
+using Segments = std::span<const TensorSegment>;
 
 /// f(row, block) for every block of a segment.
 template <class F>
-void for_each_block_of(int threads, const LambSegment& segment, const F& f) {
+void for_each_block_of(int threads, const TensorSegment& segment, const F& f) {
   const SegmentBlocks blocks{segment.begin, segment.end};
   on_threads(threads, blocks.count(), [&](int, int64_t block) { f(HostRow(), block); });
 }
 
 template <bool kRound, class T, class G>
 void add_norms(int threads, const OptimizerRule& rule, Segments segments, const StepState* state,
-               const OptimizerArrays<T, G>& arrays, LambNorms* norms) {
-  for (const LambSegment& segment : segments) {
+               const OptimizerArrays<T, G>& arrays, TensorNorms* norms) {
+  for (const TensorSegment& segment : segments) {
     for_each_block_of(threads, segment,
                       NormsOfBlock<T, G, kRound>{rule.settings, segment, state, arrays, norms});
   }
@@ -29,7 +29,7 @@ void add_norms(int threads, const OptimizerRule& rule, Segments segments, const 
 template <class T, class G>
 void host_lamb_norms(int threads, const OptimizerRule& rule, Segments segments,
                      const StepState* state, const OptimizerArrays<T, G>& arrays,
-                     LambNorms* norms) {
+                     TensorNorms* norms) {
   if (rounds_gradient<T, G>(rule)) {
     add_norms<true>(threads, rule, segments, state, arrays, norms);
   } else {
@@ -40,32 +40,32 @@ void host_lamb_norms(int threads, const OptimizerRule& rule, Segments segments,
 template <class T, class G>
 void host_lamb_apply(int threads, const OptimizerRule& rule, Segments segments,
                      const StepState* state, const OptimizerArrays<T, G>& arrays,
-                     const LambNorms* norms) {
-  for (const LambSegment& segment : segments) {
+                     const TensorNorms* norms) {
+  for (const TensorSegment& segment : segments) {
     for_each_block_of(threads, segment,
                       ApplyToBlock<T, G>{rule.settings, segment, state, arrays, norms});
   }
 }
 
 template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<float, float>&, LambNorms*);
+                              const OptimizerArrays<float, float>&, TensorNorms*);
 template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<bf16, bf16>&, LambNorms*);
+                              const OptimizerArrays<bf16, bf16>&, TensorNorms*);
 template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<bf16, float>&, LambNorms*);
+                              const OptimizerArrays<bf16, float>&, TensorNorms*);
 template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<f16, f16>&, LambNorms*);
+                              const OptimizerArrays<f16, f16>&, TensorNorms*);
 template void host_lamb_norms(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<f16, float>&, LambNorms*);
+                              const OptimizerArrays<f16, float>&, TensorNorms*);
 template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<float, float>&, const LambNorms*);
+                              const OptimizerArrays<float, float>&, const TensorNorms*);
 template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<bf16, bf16>&, const LambNorms*);
+                              const OptimizerArrays<bf16, bf16>&, const TensorNorms*);
 template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<bf16, float>&, const LambNorms*);
+                              const OptimizerArrays<bf16, float>&, const TensorNorms*);
 template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<f16, f16>&, const LambNorms*);
+                              const OptimizerArrays<f16, f16>&, const TensorNorms*);
 template void host_lamb_apply(int, const OptimizerRule&, Segments, const StepState*,
-                              const OptimizerArrays<f16, float>&, const LambNorms*);
+                              const OptimizerArrays<f16, float>&, const TensorNorms*);
 
 }  // namespace zero::kernels

@@ -12,12 +12,13 @@ void host_update(int threads, const OptimizerRule& rule, std::span<const Optimiz
                  const StepState* state, const OptimizerArrays<T, G>& arrays);
 
 template <class T, class G>
-void host_lamb_norms(int threads, const OptimizerRule& rule, std::span<const LambSegment> segments,
-                     const StepState* state, const OptimizerArrays<T, G>& arrays, LambNorms* norms);
+void host_lamb_norms(int threads, const OptimizerRule& rule,
+                     std::span<const TensorSegment> segments, const StepState* state,
+                     const OptimizerArrays<T, G>& arrays, TensorNorms* norms);
 
 template <class T, class G>
-void host_lamb_apply(int threads, const OptimizerRule& rule, std::span<const LambSegment> segments,
-                     const StepState* state, const OptimizerArrays<T, G>& arrays,
-                     const LambNorms* norms);
+void host_lamb_apply(int threads, const OptimizerRule& rule,
+                     std::span<const TensorSegment> segments, const StepState* state,
+                     const OptimizerArrays<T, G>& arrays, const TensorNorms* norms);
 
 }  // namespace zero::kernels

@@ -53,10 +53,10 @@ ZERO_HOST_DEVICE float update_at(const OptimizerArrays<T, G>& a, const AdamStep&
 template <class T, class G, bool kRound>
 struct NormsOfBlock {
   OptimizerConfig settings;
-  LambSegment segment;
+  TensorSegment segment;
   const StepState* state;
   OptimizerArrays<T, G> arrays;
-  LambNorms* norms;
+  TensorNorms* norms;
 
   template <class Row>
   ZERO_HOST_DEVICE void operator()(const Row& row, int64_t block) const {
@@ -95,7 +95,8 @@ struct NormsOfBlock {
   }
 };
 
-ZERO_HOST_DEVICE inline float trust_ratio(const OptimizerConfig& settings, const LambNorms& norms) {
+ZERO_HOST_DEVICE inline float trust_ratio(const OptimizerConfig& settings,
+                                          const TensorNorms& norms) {
   const double weight = std::sqrt(norms.weight.value()), update = std::sqrt(norms.update.value());
   if (weight == 0.0 || update == 0.0) return 1.0f;
   const float ratio = float(weight / update);
@@ -107,10 +108,10 @@ ZERO_HOST_DEVICE inline float trust_ratio(const OptimizerConfig& settings, const
 template <class T, class G>
 struct ApplyToBlock {
   OptimizerConfig settings;
-  LambSegment segment;
+  TensorSegment segment;
   const StepState* state;
   OptimizerArrays<T, G> arrays;
-  const LambNorms* norms;
+  const TensorNorms* norms;
 
   template <class Row>
   ZERO_HOST_DEVICE void operator()(const Row& row, int64_t block) const {

@@ -202,7 +202,7 @@ void Updater::run(int32_t u, const States& states) {
 // it.
 void Updater::run_with_norms(const PlanOp& update) {
   const Unit& unit = writer_.unit(update.unit);
-  const int64_t bytes = int64_t(unit.placements.size()) * int64_t(sizeof(kernels::LambNorms));
+  const int64_t bytes = int64_t(unit.placements.size()) * int64_t(sizeof(kernels::TensorNorms));
   const int32_t norms =
       writer_.transient(unit.name + ".norms", Use::step_data, bytes, unit.optimizer_site());
   writer_.clear(norms, update.lane);

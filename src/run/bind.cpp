@@ -115,8 +115,8 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   if (bound.op->kind == Kind::update) {
     bound.segments = joined_segments(graph, slice, request.weight_decay);
   } else {
-    check.bytes(gradient + 1, int64_t(unit.placements.size() * sizeof(kernels::LambNorms)));
-    bound.lamb_segments = tensor_segments(graph, slice, request.weight_decay);
+    check.bytes(gradient + 1, int64_t(unit.placements.size() * sizeof(kernels::TensorNorms)));
+    bound.tensor_segments = tensor_segments(graph, slice, request.weight_decay);
   }
 }
 

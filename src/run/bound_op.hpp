@@ -59,7 +59,7 @@ struct BoundOp {
   bool sums_by_user = false;                        ///< disk ops: the optimizer checks and notes
   std::vector<DiskImage> images;                    ///< update: what it checks and notes
   std::vector<kernels::OptimizerSegment> segments;  ///< update, relative to the slice
-  std::vector<kernels::LambSegment> lamb_segments;  ///< of norms, relative to the slice
+  std::vector<kernels::TensorSegment> tensor_segments;  ///< of norms, relative to the slice
 
   template <class T>
   T* operand(size_t i) const {

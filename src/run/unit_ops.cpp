@@ -8,10 +8,10 @@
 namespace zero::run {
 namespace {
 
-using kernels::LambNorms;
 using kernels::StepInputs;
 using kernels::StepState;
 using kernels::StepSums;
+using kernels::TensorNorms;
 
 /// Weight, rest, states and gradient of every optimizer op.
 template <class T, class G>
@@ -35,8 +35,8 @@ kernels::OptimizerRule rule_of(const BoundOp& op) {
 }
 
 /// Behind the gradient.
-kernels::LambNorms* norms_of(const BoundOp& op) {
-  return op.operand<LambNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
+kernels::TensorNorms* norms_of(const BoundOp& op) {
+  return op.operand<TensorNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
 }
 
 graph::OpCall call_of(const BoundOp& op) {
@@ -85,7 +85,7 @@ void run_add_norms(const BoundOp& op, const LaneTools& tools) {
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    kernels::lamb_norms<T, G>(tools.stream, rule_of(op), op.lamb_segments,
+    kernels::lamb_norms<T, G>(tools.stream, rule_of(op), op.tensor_segments,
                               op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
                               op.unit_begin, norms_of(op));
   });
@@ -95,7 +95,7 @@ void run_apply_norms(const BoundOp& op, const LaneTools& tools) {
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    kernels::lamb_apply<T, G>(tools.stream, rule_of(op), op.lamb_segments,
+    kernels::lamb_apply<T, G>(tools.stream, rule_of(op), op.tensor_segments,
                               op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
                               norms_of(op));
   });

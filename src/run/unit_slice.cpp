@@ -4,9 +4,9 @@
 
 namespace zero::run {
 
-std::vector<kernels::LambSegment> tensor_segments(const graph::Graph& graph, const UnitSlice& slice,
-                                                  float decay) {
-  std::vector<kernels::LambSegment> segments;
+std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
+                                                    const UnitSlice& slice, float decay) {
+  std::vector<kernels::TensorSegment> segments;
   for (size_t i = 0; i < slice.unit.placements.size(); ++i) {
     const plan::Placement& placement = slice.unit.placements[i];
     const int64_t begin = std::max(placement.begin - slice.begin, int64_t(0));
@@ -22,7 +22,7 @@ std::vector<kernels::LambSegment> tensor_segments(const graph::Graph& graph, con
 std::vector<kernels::OptimizerSegment> joined_segments(const graph::Graph& graph,
                                                        const UnitSlice& slice, float decay) {
   std::vector<kernels::OptimizerSegment> joined;
-  for (const kernels::LambSegment& part : tensor_segments(graph, slice, decay)) {
+  for (const kernels::TensorSegment& part : tensor_segments(graph, slice, decay)) {
     const bool touches = !joined.empty() && joined.back().end == part.begin &&
                          joined.back().weight_decay == part.weight_decay;
     if (touches) {

@@ -18,8 +18,8 @@ struct UnitSlice {
 
 /// Each tensor's part of the slice, relative to the slice, with `decay` where the parameter decays;
 /// `tensor` counts the unit's placements. Gaps belong to no segment.
-std::vector<kernels::LambSegment> tensor_segments(const graph::Graph& graph, const UnitSlice& slice,
-                                                  float decay);
+std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
+                                                    const UnitSlice& slice, float decay);
 
 /// The same with tensors that touch and decay alike joined.
 std::vector<kernels::OptimizerSegment> joined_segments(const graph::Graph& graph,

@@ -249,12 +249,12 @@ TEST(SplitMaster, NaNAndInfinityStayWhatTheyAre) {
 
 // LAMB: two tensors that fill [0, 2500) and [2560, kNumel), the second without decay.
 
-const std::vector<LambSegment> kTensors{{0, 2500, 0.1f, 0}, {2560, kNumel, 0.0f, 1}};
+const std::vector<TensorSegment> kTensors{{0, 2500, 0.1f, 0}, {2560, kNumel, 0.0f, 1}};
 
 /// The parts of the tensors in [begin, end), counted from begin.
-std::vector<LambSegment> tensors_in(int64_t begin, int64_t end) {
-  std::vector<LambSegment> parts;
-  for (LambSegment part : kTensors) {
+std::vector<TensorSegment> tensors_in(int64_t begin, int64_t end) {
+  std::vector<TensorSegment> parts;
+  for (TensorSegment part : kTensors) {
     part.begin = std::max(part.begin, begin) - begin;
     part.end = std::min(part.end, end) - begin;
     if (part.begin < part.end) parts.push_back(part);
@@ -264,14 +264,14 @@ std::vector<LambSegment> tensors_in(int64_t begin, int64_t end) {
 
 /// One LAMB update by slices that begin at `begins`; their norms add as an all-reduce would.
 template <class T, class G>
-std::vector<LambNorms> run_lamb(OptimizerState<T, G>& state, const StepState& step,
-                                std::vector<int64_t> begins = {0}, const OptimizerRule& rule = {},
-                                int threads = 1, Place place = Place::device) {
+std::vector<TensorNorms> run_lamb(OptimizerState<T, G>& state, const StepState& step,
+                                  std::vector<int64_t> begins = {0}, const OptimizerRule& rule = {},
+                                  int threads = 1, Place place = Place::device) {
   Stream stream(threads, place);
-  std::vector<LambNorms> norms(2, LambNorms{});
+  std::vector<TensorNorms> norms(2, TensorNorms{});
   begins.push_back(kNumel);
   for (size_t r = 0; r + 1 < begins.size(); ++r) {
-    std::vector<LambNorms> own(2, LambNorms{});
+    std::vector<TensorNorms> own(2, TensorNorms{});
     lamb_norms(stream, rule, tensors_in(begins[r], begins[r + 1]), &step, state.from(begins[r]),
                begins[r], own.data());
     stream.wait();
@@ -300,7 +300,7 @@ TYPED_TEST(Lamb, FollowsTheDoubleLoop) {
   for (int update = 1; update <= 5; ++update) {
     state.new_gradient(uint64_t(update));
     run_lamb(state, decision(update, 0.01f));
-    for (const LambSegment& tensor : kTensors) {
+    for (const TensorSegment& tensor : kTensors) {
       std::vector<double> u(kNumel);
       double weight = 0, length = 0;
       for (size_t i = size_t(tensor.begin); i < size_t(tensor.end); ++i) {
@@ -381,7 +381,7 @@ TEST(LambRules, RefusesASliceThatBeginsInsideABlock) {
   Stream stream(1);
   const StepState step = decision(1, 0.01f);
   OptimizerState<float> state(kNumel);
-  std::vector<LambNorms> norms(2, LambNorms{});
+  std::vector<TensorNorms> norms(2, TensorNorms{});
   EXPECT_THROW(
       lamb_norms(stream, {}, tensors_in(0, kNumel), &step, state.from(0), 100, norms.data()),
       Error);

@@ -103,8 +103,9 @@ void update_in_pieces(Stream& stream, const OptimizerRule& rule,
                       const OptimizerArrays<T, G>& arrays, int64_t numel,
                       const AroundPieces& around);
 
-/// A tensor's part of this slice, for LAMB: the segment, and which pair of norms it adds to.
-struct LambSegment {
+/// A tensor's part of this slice, for an optimizer that needs norms: the segment, and which pair of
+/// norms it adds to.
+struct TensorSegment {
   int64_t begin;
   int64_t end;
   float weight_decay;
@@ -113,7 +114,7 @@ struct LambSegment {
 
 /// Squared norms of one tensor: exact sums of fp64 block sums, a block being the part of the tensor
 /// in one 2048-element block of the unit, so that no partition changes them.
-struct LambNorms {
+struct TensorNorms {
   ExactSum weight;
   ExactSum update;
   static constexpr int64_t kWords = 2 * ExactSum::kLimbs;
@@ -124,16 +125,16 @@ struct LambNorms {
 /// [tensors], which the caller has cleared and all-reduces over ranks afterwards.
 /// `unit_begin` is the slice's first element within its unit, a multiple of 2048.
 template <class T, class G>
-void lamb_norms(Stream& stream, const OptimizerRule& rule, std::span<const LambSegment> segments,
+void lamb_norms(Stream& stream, const OptimizerRule& rule, std::span<const TensorSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays, int64_t unit_begin,
-                LambNorms* norms);
+                TensorNorms* norms);
 
 /// Second half: master -= lr * clamp(|w| / |u|, min_coeff, max_coeff) * u, recomputing u; ratio 1
 /// where a norm is zero. Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min,
 /// max] as DeepSpeed's LAMB.
 template <class T, class G>
-void lamb_apply(Stream& stream, const OptimizerRule& rule, std::span<const LambSegment> segments,
+void lamb_apply(Stream& stream, const OptimizerRule& rule, std::span<const TensorSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays,
-                const LambNorms* norms);
+                const TensorNorms* norms);
 
 }  // namespace zero::kernels
