@@ -20,16 +20,17 @@ MEMBER = re.compile(
     r"(?: *///< (?:(?P<dotted>[a-z_0-9]+\.[a-z_0-9.]+)\b|\[(?P<section>[\w.]+)\]))?", re.M)
 
 
-def tests_have_headers(sources):
+def tests_have_sources(sources):
+    """A test has the name of a header or, where one header serves several files, of one of them."""
     paths = {s.path for s in sources}
     for source in sources:
         parts = source.path.split("/")
         if parts[0] != "tests" or not source.name.endswith("_test.cpp") or parts[1] in FREE_TESTS:
             continue
         stem = source.path[len("tests/"):-len("_test.cpp")]
-        public, private = f"include/zero/{stem}.hpp", f"{stem}.hpp"
-        if paths.isdisjoint((public, private, f"src/{private}")):
-            yield source.path, 1, f"mirrors no header: {public} does not exist"
+        public, own = f"include/zero/{stem}.hpp", (f"{stem}.hpp", f"{stem}.cpp")
+        if paths.isdisjoint((public, *own, *(f"src/{path}" for path in own))):
+            yield source.path, 1, f"mirrors no source: there is no {public} and no {stem}.cpp"
 
 
 def config_keys(text):
@@ -178,5 +179,5 @@ def layout(sources, root):
             yield found[1], int(found[2]), f"not laid out: run {program} -i on it"
 
 
-RULES = (tests_have_headers, keys_have_lines, campaigns_have_programs, promises_are_shown,
+RULES = (tests_have_sources, keys_have_lines, campaigns_have_programs, promises_are_shown,
          links_lead_somewhere)
