@@ -1,9 +1,8 @@
-#include "zero/kernels/decide.hpp"
-
 #include <cmath>
 
 #include "kernels/support/elements.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {
 namespace {

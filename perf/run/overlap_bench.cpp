@@ -20,7 +20,7 @@
 #include "src/model/gpt2.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/recompute.hpp"
-#include "zero/kernels/decide.hpp"
+#include "zero/kernels/step_state.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/state/disk.hpp"
 #include "zero/state/timed_steps.hpp"

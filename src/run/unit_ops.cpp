@@ -2,8 +2,8 @@
 #include "src/run/kind_functions.hpp"
 #include "zero/base/with_type.hpp"
 #include "zero/graph/operation.hpp"
-#include "zero/kernels/decide.hpp"
 #include "zero/kernels/gradients.hpp"
+#include "zero/kernels/step_state.hpp"
 
 namespace zero::run {
 namespace {

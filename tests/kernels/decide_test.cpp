@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/kernels/decide.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
+#include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "zero/comm/communicator.hpp"
 #include "zero/device/arena.hpp"
-#include "zero/kernels/decide.hpp"
 #include "zero/kernels/optimizer.hpp"
+#include "zero/kernels/step_state.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/plan/rounds.hpp"
 #include "zero/run/phases.hpp"
