@@ -1,4 +1,3 @@
-#include "zero/kernels/stacked_sum.hpp"
 
 #include <algorithm>
 

@@ -14,7 +14,6 @@
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
-#include "zero/kernels/stacked_sum.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/kernels/stacked_sum.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
