@@ -1,10 +1,9 @@
-#include "zero/kernels/fused_product.hpp"
-
 #include "kernels/support/gemm_spec.hpp"
 #include "kernels/vendor/fused_gemm.hpp"
 #include "zero/kernels/dropout.hpp"
 #include "zero/kernels/gelu.hpp"
 #include "zero/kernels/gradients.hpp"
+#include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
 namespace {

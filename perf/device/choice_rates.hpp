@@ -8,7 +8,6 @@
 #include "perf/device/rates.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/classifier.hpp"
-#include "zero/kernels/fused_product.hpp"
 #include "zero/kernels/gelu.hpp"
 #include "zero/kernels/product.hpp"
 

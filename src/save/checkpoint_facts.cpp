@@ -9,7 +9,6 @@
 #include "zero/config/batch.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/kernels/attention.hpp"
-#include "zero/kernels/fused_product.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/launch/agreement.hpp"
 

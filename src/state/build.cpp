@@ -11,7 +11,7 @@
 #include "zero/graph/fuse.hpp"
 #include "zero/graph/recompute.hpp"
 #include "zero/kernels/attention.hpp"
-#include "zero/kernels/fused_product.hpp"
+#include "zero/kernels/product.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 

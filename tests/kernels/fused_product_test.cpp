@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/kernels/fused_product.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "zero/base/error.hpp"
 #include "zero/kernels/dropout.hpp"
 #include "zero/kernels/gelu.hpp"
+#include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
 namespace {

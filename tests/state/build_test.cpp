@@ -9,7 +9,7 @@
 #include "tests/support/refusal.hpp"
 #include "zero/base/settings_error.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/kernels/fused_product.hpp"
+#include "zero/kernels/product.hpp"
 
 namespace zero::state {
 namespace {

@@ -7,7 +7,7 @@
 #include "zero/base/align.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/kernels/fused_product.hpp"
+#include "zero/kernels/product.hpp"
 
 namespace zero::graph {
 namespace {
