@@ -1,7 +1,6 @@
-#include "zero/kernels/resize_heads.hpp"
-
 #include "kernels/support/elements.hpp"
 #include "zero/base/dtype.hpp"
+#include "zero/kernels/attention.hpp"
 
 namespace zero::kernels {
 namespace {

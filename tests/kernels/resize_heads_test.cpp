@@ -1,13 +1,12 @@
 // Ranks: 1
 
-#include "zero/kernels/resize_heads.hpp"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
 #include "tests/support/matrix_reference.hpp"
+#include "zero/kernels/attention.hpp"
 
 namespace zero::kernels {
 namespace {

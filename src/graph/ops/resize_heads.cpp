@@ -1,8 +1,7 @@
-#include "zero/kernels/resize_heads.hpp"
-
 #include "src/graph/ops/shapes.hpp"
 #include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/kernels/attention.hpp"
 
 namespace zero::graph {
 namespace {
