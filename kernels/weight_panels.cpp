@@ -1,8 +1,7 @@
-#include "zero/kernels/weight_panels.hpp"
-
 #include <algorithm>
 
 #include "zero/base/align.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -3,7 +3,7 @@
 #include "kernels/support/math.hpp"
 #include "kernels/support/rows.hpp"
 #include "zero/base/error.hpp"
-#include "zero/kernels/cached_attention.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::kernels {
 namespace {

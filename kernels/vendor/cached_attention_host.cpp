@@ -5,7 +5,7 @@
 #include "kernels/vendor/attention_host.hpp"
 #include "kernels/vendor/panel_host.hpp"
 #include "zero/base/error.hpp"
-#include "zero/kernels/cached_attention.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::kernels {
 namespace vendor {

@@ -1,7 +1,6 @@
 #include "kernels/support/rows.hpp"
 #include "zero/base/error.hpp"
-#include "zero/kernels/row_product.hpp"
-#include "zero/kernels/weight_panels.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -4,8 +4,7 @@
 #include "kernels/vendor/panel_host.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
-#include "zero/kernels/row_product.hpp"
-#include "zero/kernels/weight_panels.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::kernels {
 namespace {

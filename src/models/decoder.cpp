@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/graph/operation.hpp"
-#include "zero/kernels/weight_panels.hpp"
+#include "zero/kernels/decode.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/state_view.hpp"

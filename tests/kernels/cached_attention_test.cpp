@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/kernels/cached_attention.hpp"
+#include "zero/kernels/decode.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/kernels/row_product.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
-#include "zero/kernels/weight_panels.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -1,11 +1,11 @@
 // Ranks: 1
 
-#include "zero/kernels/weight_panels.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
+
+#include "zero/kernels/decode.hpp"
 
 namespace zero::kernels {
 namespace {

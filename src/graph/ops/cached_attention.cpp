@@ -1,7 +1,7 @@
 #include "src/graph/ops/cached_attention.hpp"
 
 #include "zero/graph/operations.hpp"
-#include "zero/kernels/cached_attention.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::graph {
 namespace {

@@ -1,6 +1,6 @@
 #include "src/graph/ops/shapes.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/kernels/row_product.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::graph {
 namespace {

@@ -1,7 +1,7 @@
 #include "src/graph/ops/row_linear.hpp"
 
 #include "zero/graph/operations.hpp"
-#include "zero/kernels/row_product.hpp"
+#include "zero/kernels/decode.hpp"
 
 namespace zero::graph {
 namespace {

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "zero/base/align.hpp"
+#include "zero/base/dtype.hpp"
+#include "zero/device/stream.hpp"
+#include "zero/kernels/step_state.hpp"
+
+namespace zero::kernels {
+
+/// Tokens that a cache of `context` has room for: whole panels of keys.
+constexpr int64_t cache_columns(int64_t context) { return round_up<int64_t>(context, 64); }
+
+struct CachedAttentionExtents {
+  int64_t rows;  ///< new tokens, padding included
+  int64_t heads;
+  int64_t head_width;  ///< width = heads * head_width
+  int64_t columns;     ///< cache_columns(context)
+};
+
+/// Bytes of scratch that cached_attention() wants, for `threads` threads.
+int64_t cached_attention_scratch_bytes(const CachedAttentionExtents& extents, int threads);
+
+template <class T>
+struct CachedAttentionArrays {
+  const T* qkv;  ///< [rows, 3 * width]: q, k, v side by side, heads inside each
+  /// Keys [heads, columns / 64, head_width, 64], then values [heads, columns, head_width].
+  T* cache;
+  T* y;  ///< [rows, width], written; zero where a row is padding
+  void* scratch;
+};
+
+/// Stores the keys and values of rows 0 to inputs->rows - 1 at inputs->position and after it, then
+/// attends from each of these rows over all tokens up to its own: softmax(q k^T / sqrt(head_width))
+/// v. fp32 between load and store. A row's bits depend neither on the other rows nor on the
+/// threads. Throws Error(kInternal) where the tokens do not fit the cache. Asynchronous on
+/// `stream`. Source: Vaswani et al. 2017, eq. 1.
+template <class T>
+void cached_attention(Stream& stream, const CachedAttentionExtents& extents,
+                      const DecodeInputs* inputs, const CachedAttentionArrays<T>& arrays);
+
+struct RowProductExtents {
+  int64_t rows;
+  int64_t in;
+  int64_t out;
+};
+
+template <class T>
+struct RowProductArrays {
+  const T* x;       ///< [rows, in]
+  const T* weight;  ///< [in, out], in WeightPanels
+  const T* bias;    ///< [out]
+  T* y;             ///< [rows, out], written
+  float* scratch;   ///< [row_product_scratch_numel(extents)]
+};
+
+/// fp32 elements of scratch that row_product() wants.
+int64_t row_product_scratch_numel(const RowProductExtents& extents);
+
+/// y = x weight + bias for few rows, where reading the weights is what takes the time. Each element
+/// is the bias and one sum over `in` in order, in fp32, rounded once: its bits depend neither on
+/// the other rows nor on the threads, so tokens that are fed one at a time and in chunks give the
+/// same numbers. Asynchronous on `stream`.
+template <class T>
+void row_product(Stream& stream, const RowProductExtents& extents,
+                 const RowProductArrays<T>& arrays);
+
+template <class T>
+struct TableProductArrays {
+  const T* x;      ///< [inputs->rows, width], of which the last row counts
+  const T* table;  ///< [classes, width]
+  float* y;        ///< [classes], written
+};
+
+/// y[j] = the fp32 sum over i of x[last, i] table[j, i]: the scores of all classes for the last
+/// row. The bits do not depend on the threads. `inputs` lie where the stream runs and are read when
+/// the work does. Asynchronous on `stream`.
+template <class T>
+void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeInputs* inputs,
+                   const TableProductArrays<T>& arrays);
+
+/// Where row_product() looks for the elements of a weight [in, out]: in panels of kColumns columns
+/// one behind the other, the last perhaps narrower, each [in, columns] row by row. A thread then
+/// reads its panels from end to end and has the sums of a whole panel in registers.
+struct WeightPanels {
+  static constexpr int64_t kColumns = 64;
+
+  int64_t in;
+  int64_t out;
+
+  int64_t count() const;
+  int64_t columns(int64_t panel) const;
+  /// Place of the panel's first element among all in * out.
+  int64_t begin(int64_t panel) const { return panel * kColumns * in; }
+
+  /// Of elements [first, first + values.size()) of the weight, row by row, those of `panel` go to
+  /// `part`, in the order in which they lie there. Returns the place of the first of them.
+  int64_t take(int64_t panel, int64_t first, std::span<const float> values,
+               std::vector<float>& part) const;
+};
+
+}  // namespace zero::kernels
