@@ -1,0 +1,279 @@
+// Ranks: 1
+
+#include "zero/kernels/decode.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/support/arrays.hpp"
+#include "tests/support/attention_reference.hpp"
+#include "tests/support/matrix_reference.hpp"
+#include "zero/base/error.hpp"
+#include "zero/device/stream.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using testing::doubles;
+using ::testing::ElementsAre;
+using testing::poisoned;
+using testing::relative_error;
+using testing::rounding;
+using testing::same_bits;
+using testing::sixteenths;
+
+constexpr int64_t kHeads = 3;
+
+/// Feeds the tokens of one text to a cache of `context`, chunk by chunk.
+template <class T>
+class Feeder {
+ public:
+  Feeder(int64_t head_width, int64_t context, int threads)
+      : stream_(threads),
+        head_width_(head_width),
+        columns_(cache_columns(context)),
+        cache_(size_t(2 * kHeads * head_width * columns_)) {}
+
+  /// The next `rows` rows of `qkv`, in a chunk of `room`; what lies behind them is NaN.
+  std::vector<T> feed(const std::vector<T>& qkv, int64_t rows, int64_t room) {
+    const CachedAttentionExtents extents{room, kHeads, head_width_, columns_};
+    const int64_t width = kHeads * head_width_;
+    auto chunk = poisoned<T>(room * 3 * width);
+    std::copy_n(qkv.begin() + position_ * 3 * width, rows * 3 * width, chunk.begin());
+    auto y = poisoned<T>(room * width);
+    const int64_t bytes = cached_attention_scratch_bytes(extents, stream_.threads());
+    auto scratch = poisoned<int64_t>(bytes / 8 + 1);
+    const DecodeInputs inputs{.position = position_, .rows = rows};
+    cached_attention<T>(stream_, extents, &inputs,
+                        {chunk.data(), cache_.data(), y.data(), scratch.data()});
+    stream_.wait();
+    EXPECT_EQ(scratch.back(), -1);
+    position_ += rows;
+    return y;
+  }
+
+ private:
+  Stream stream_;
+  int64_t head_width_, columns_, position_ = 0;
+  std::vector<T> cache_;
+};
+
+template <class T>
+class CachedAttention : public ::testing::Test {};
+using Types = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(CachedAttention, Types);
+
+TYPED_TEST(CachedAttention, AgreesWithDoubleLoopsForAnyHeadWidth) {
+  constexpr int64_t kLength = 137;  // more than two panels of keys
+  for (int64_t head_width : {1, 10, 64, 100}) {
+    const testing::AttentionCase shape{
+        .extents = {.samples = 1, .length = kLength, .heads = kHeads, .head_width = head_width}};
+    const auto qkv = sixteenths<TypeParam>(kLength * 3 * shape.width(), 1);
+    const auto expected = testing::attention_reference(
+        shape, testing::doubles(qkv), std::vector<double>(size_t(kLength * shape.width())));
+    Feeder<TypeParam> feeder(head_width, kLength, 2);
+    EXPECT_LT(relative_error(feeder.feed(qkv, kLength, kLength), expected.y),
+              2 * testing::rounding<TypeParam>() + 1e-6)
+        << "head width " << head_width;
+  }
+}
+
+TYPED_TEST(CachedAttention, ARowHasTheSameBitsInAnyChunkOnAnyThreads) {
+  const int64_t width = kHeads * 10;
+  const auto qkv = testing::noise<TypeParam>(87 * 3 * width, 1);
+  const auto all = Feeder<TypeParam>(10, 87, 1).feed(qkv, 87, 87);
+  Feeder<TypeParam> feeder(10, 87, 3);
+  std::vector<TypeParam> joined;
+  for (int64_t rows : {62, 1, 1, 1, 22}) {
+    const auto y = feeder.feed(qkv, rows, 62);
+    joined.insert(joined.end(), y.begin(), y.begin() + rows * width);
+  }
+  EXPECT_TRUE(same_bits(joined, all));
+}
+
+TYPED_TEST(CachedAttention, PaddingGivesZerosAndIsNotStored) {
+  const auto qkv = sixteenths<TypeParam>(3 * 3 * kHeads, 1);
+  Feeder<TypeParam> feeder(1, 3, 1);
+  const auto y = feeder.feed(qkv, 2, 4);
+  for (size_t i = 2 * kHeads; i < y.size(); ++i) EXPECT_EQ(float(y[i]), 0.0f);
+  for (const TypeParam& value : feeder.feed(qkv, 1, 1)) EXPECT_FALSE(std::isnan(float(value)));
+}
+
+TYPED_TEST(CachedAttention, RefusesWhatDoesNotFit) {
+  const int64_t room = cache_columns(1);
+  const auto qkv = sixteenths<TypeParam>((room + 1) * 3 * kHeads, 1);
+  EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, room + 1, room + 1), Error);
+  EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, 0, 1), Error);
+}
+
+TEST(CachedAttentionRoom, HoldsNoMoreTokensThanTheCacheHasColumns) {
+  Stream stream(1);
+  const CachedAttentionExtents extents{4, kHeads, 1, cache_columns(1)};
+  std::vector<float> qkv(size_t(4 * 3 * kHeads)), y(size_t(4 * kHeads));
+  std::vector<float> cache(size_t(2 * kHeads * extents.columns));
+  std::vector<int64_t> scratch(size_t(cached_attention_scratch_bytes(extents, 1) / 8 + 1));
+  const auto feed = [&](int64_t position, int64_t rows) {
+    const DecodeInputs inputs{.position = position, .rows = rows};
+    cached_attention<float>(stream, extents, &inputs,
+                            {qkv.data(), cache.data(), y.data(), scratch.data()});
+    stream.wait();
+  };
+  EXPECT_NO_THROW(feed(extents.columns - 2, 2));
+  EXPECT_THROW(feed(extents.columns - 2, 3), Error);
+  EXPECT_THROW(feed(-1, 1), Error);
+}
+
+template <class T>
+struct Case {
+  RowProductExtents extents;
+  std::vector<T> x, weight, bias;
+
+  explicit Case(const RowProductExtents& sizes)
+      : extents(sizes),
+        x(testing::noise<T>(sizes.rows * sizes.in, 1)),
+        weight(testing::noise<T>(sizes.in * sizes.out, 2)),
+        bias(testing::noise<T>(sizes.out, 3)) {}
+
+  /// The weight as the product reads it.
+  std::vector<T> panels() const {
+    const WeightPanels places{extents.in, extents.out};
+    std::vector<float> values, part;
+    for (const T& value : weight) values.push_back(float(value));
+    std::vector<T> to(weight.size());
+    for (int64_t panel = 0; panel < places.count(); ++panel) {
+      const int64_t at = places.take(panel, 0, values, part);
+      for (size_t i = 0; i < part.size(); ++i) to[size_t(at) + i] = T(part[i]);
+    }
+    return to;
+  }
+
+  /// Rows [first, first + rows) of the product.
+  std::vector<T> run(int64_t first, int64_t rows, int threads) const {
+    Stream stream(threads);
+    const RowProductExtents part{rows, extents.in, extents.out};
+    auto y = poisoned<T>(rows * extents.out);
+    const std::vector<T> panelled = panels();
+    auto scratch = poisoned<int32_t>(row_product_scratch_numel(part) + 1);
+    row_product<T>(stream, part,
+                   {x.data() + first * extents.in, panelled.data(), bias.data(), y.data(),
+                    reinterpret_cast<float*>(scratch.data())});
+    stream.wait();
+    EXPECT_EQ(scratch.back(), -1);
+    return y;
+  }
+
+  std::vector<double> expected() const {
+    auto y = testing::multiply<T>(
+        {extents.rows, extents.out, extents.in, testing::strides(false, extents.in),
+         testing::strides(false, extents.out)},
+        x, weight);
+    for (size_t i = 0; i < y.size(); ++i) y[i] += double(float(bias[i % size_t(extents.out)]));
+    return y;
+  }
+};
+
+template <class T>
+class RowProduct : public ::testing::Test {};
+TYPED_TEST_SUITE(RowProduct, Types);
+
+TYPED_TEST(RowProduct, AgreesWithDoubleLoopsForAnyExtents) {
+  for (const RowProductExtents& extents :
+       {RowProductExtents{1, 1, 1}, RowProductExtents{1, 9, 33}, RowProductExtents{2, 64, 100},
+        RowProductExtents{3, 50, 9000}, RowProductExtents{70, 23, 300}}) {
+    const Case<TypeParam> one(extents);
+    EXPECT_LT(relative_error(one.run(0, extents.rows, 2), one.expected()),
+              rounding<TypeParam>() + 1e-6)
+        << extents.rows << " x " << extents.in << " x " << extents.out;
+  }
+}
+
+TYPED_TEST(RowProduct, ARowHasTheSameBitsAloneAndAmongOthersOnAnyThreads) {
+  // Sums of noise are rounded, so another order of them would be seen.
+  const Case<TypeParam> one({.rows = 67, .in = 77, .out = 301});
+  const std::vector<TypeParam> all = one.run(0, 67, 1);
+  EXPECT_TRUE(same_bits(one.run(0, 67, 3), all));
+  for (int64_t row : {0, 5, 66}) {
+    const auto from = all.begin() + row * 301;
+    EXPECT_TRUE(same_bits(one.run(row, 1, 2), std::vector<TypeParam>(from, from + 301)));
+  }
+}
+
+TYPED_TEST(RowProduct, RefusesAnEmptyExtent) {
+  Stream stream(1);
+  EXPECT_THROW(row_product<TypeParam>(stream, {.rows = 1, .in = 0, .out = 4}, {}), Error);
+}
+
+template <class T>
+class TableProduct : public ::testing::Test {};
+TYPED_TEST_SUITE(TableProduct, Types);
+
+TYPED_TEST(TableProduct, OfTheLastRowThatThereIsAgreesWithDoubleLoopsOnAnyThreads) {
+  for (int64_t width : {1, 31, 64, 100}) {
+    constexpr int64_t kClasses = 519, kRows = 3;
+    const auto table = sixteenths<TypeParam>(519 * width, 2);
+    auto x = sixteenths<TypeParam>((kRows + 1) * width, 1);
+    const auto last = x.begin() + (kRows - 1) * width;
+    const auto expected = testing::multiply<TypeParam>(
+        {1, kClasses, width, testing::strides(false, width), testing::strides(true, width)},
+        {last, last + width}, table);
+    const DecodeInputs inputs{.position = 7, .rows = kRows};
+    auto one = poisoned<float>(kClasses), three = poisoned<float>(kClasses);
+    Stream alone(1), team(3);
+    table_product<TypeParam>(alone, kClasses, width, &inputs, {x.data(), table.data(), one.data()});
+    table_product<TypeParam>(team, kClasses, width, &inputs,
+                             {x.data(), table.data(), three.data()});
+    alone.wait();
+    team.wait();
+    EXPECT_LT(relative_error(one, expected), 1e-6) << "width " << width;
+    EXPECT_TRUE(same_bits(one, three));
+  }
+}
+
+TYPED_TEST(TableProduct, RefusesAnEmptyTable) {
+  Stream stream(1);
+  EXPECT_THROW(table_product<TypeParam>(stream, 0, 4, nullptr, {}), Error);
+}
+
+std::vector<float> count_from(float first, int64_t numel) {
+  std::vector<float> values(static_cast<size_t>(numel));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+TEST(WeightPanels, LieOneBehindTheOtherTheLastNarrower) {
+  const WeightPanels panels{.in = 2, .out = 130};
+  EXPECT_EQ(panels.count(), 3);
+  EXPECT_EQ(panels.columns(1), 64);
+  EXPECT_EQ(panels.columns(2), 2);
+  std::vector<float> part;
+  EXPECT_EQ(panels.take(2, 0, count_from(0, 260), part), 2 * 128);
+  EXPECT_THAT(part, ElementsAre(128, 129, 258, 259)) << "columns 128 and 129 of rows 0 and 1";
+}
+
+TEST(WeightPanels, PiecesOfAnySizeFillThemOnce) {
+  const WeightPanels panels{.in = 5, .out = 100};
+  const auto filled = [&](int64_t piece) {
+    std::vector<float> places(500, -1), part;
+    for (int64_t first = 0; first < 500; first += piece) {
+      const auto values = count_from(float(first), std::min(piece, 500 - first));
+      for (int64_t panel = 0; panel < panels.count(); ++panel) {
+        const int64_t at = panels.take(panel, first, values, part);
+        for (size_t i = 0; i < part.size(); ++i) {
+          EXPECT_EQ(places[size_t(at) + i], -1) << "piece " << piece;
+          places[size_t(at) + i] = part[i];
+        }
+      }
+    }
+    return places;
+  };
+  const std::vector<float> whole = filled(500);
+  EXPECT_EQ(whole[64 + 1], 101) << "row 1, column 1, behind the 64 of row 0";
+  EXPECT_EQ(whole[5 * 64 + 36], 164) << "row 1, column 64, behind the 36 of row 0";
+  for (int64_t piece : {1, 7, 64, 99, 101, 250}) EXPECT_EQ(filled(piece), whole);
+}
+
+}  // namespace
+}  // namespace zero::kernels
