@@ -1,7 +1,7 @@
 #include "kernels/support/gemm_spec.hpp"
 #include "kernels/vendor/fused_gemm.hpp"
 #include "zero/kernels/dropout.hpp"
-#include "zero/kernels/gelu.hpp"
+#include "zero/kernels/elementwise.hpp"
 #include "zero/kernels/gradients.hpp"
 #include "zero/kernels/product.hpp"
 

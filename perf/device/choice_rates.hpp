@@ -8,7 +8,7 @@
 #include "perf/device/rates.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/classifier.hpp"
-#include "zero/kernels/gelu.hpp"
+#include "zero/kernels/elementwise.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::perf {

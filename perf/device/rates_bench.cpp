@@ -21,7 +21,7 @@
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/dropout.hpp"
-#include "zero/kernels/gelu.hpp"
+#include "zero/kernels/elementwise.hpp"
 #include "zero/kernels/gradients.hpp"
 #include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/optimizer.hpp"

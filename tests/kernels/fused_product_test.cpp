@@ -9,7 +9,7 @@
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/dropout.hpp"
-#include "zero/kernels/gelu.hpp"
+#include "zero/kernels/elementwise.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::kernels {

@@ -1,0 +1,79 @@
+#include "src/graph/ops/elementwise.hpp"
+
+#include "zero/graph/differentiate.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/elementwise.hpp"
+
+namespace zero::graph {
+namespace {
+
+template <class Function>
+struct Forward {
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const int64_t numel = (*call.graph)[inputs<Elementwise>(*call.op).x].shape.numel();
+    Function::template forward<T>(stream, numel, inputs<Elementwise>(call).x,
+                                  outputs<Elementwise>(call).y);
+  }
+};
+
+template <class Function>
+struct Backward {
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<ElementwiseGrad>(call);
+    const int64_t numel = (*call.graph)[inputs<ElementwiseGrad>(*call.op).x].shape.numel();
+    Function::template backward<T>(stream, numel, in.x, in.dy, outputs<ElementwiseGrad>(call).dx);
+  }
+};
+
+template <const Operation& kGrad>
+void gradient(GradientTape& tape, const Op& op) {
+  const TensorId x = inputs<Elementwise>(op).x;
+  const TensorId dx = tape.like(x);
+  const TensorId dy = tape.gradient(outputs<Elementwise>(op).y);
+  tape.append(make_op<ElementwiseGrad>(kGrad, {.x = x, .dy = dy}, {.dx = dx}));
+  tape.contribute(x, dx);
+}
+
+TensorId elementwise(GraphBuilder& out, const Operation& kind, TensorId x) {
+  const std::string name = std::string(kind.name) + "(" + out[x].name + ")";
+  const TensorId y = out.activation(name, out.compute(), out[x].shape);
+  out.add(make_op<Elementwise>(kind, {.x = x}, {.y = y}));
+  return y;
+}
+
+struct Gelu {
+  template <class T>
+  static constexpr auto forward = &kernels::gelu<T>;
+  template <class T>
+  static constexpr auto backward = &kernels::gelu_backward<T>;
+};
+
+struct SquaredRelu {
+  template <class T>
+  static constexpr auto forward = &kernels::squared_relu<T>;
+  template <class T>
+  static constexpr auto backward = &kernels::squared_relu_backward<T>;
+};
+
+}  // namespace
+
+const Operation kGeluGrad{.name = "gelu_grad", .call = call_typed<Backward<Gelu>>};
+const Operation kGelu{.name = "gelu",
+                      .gradient = gradient<kGeluGrad>,
+                      .repeated_from = Recompute::selective,
+                      .call = call_typed<Forward<Gelu>>};
+
+TensorId gelu(GraphBuilder& out, TensorId x) { return elementwise(out, kGelu, x); }
+
+const Operation kSquaredReluGrad{.name = "squared_relu_grad",
+                                 .call = call_typed<Backward<SquaredRelu>>};
+const Operation kSquaredRelu{.name = "squared_relu",
+                             .gradient = gradient<kSquaredReluGrad>,
+                             .repeated_from = Recompute::selective,
+                             .call = call_typed<Forward<SquaredRelu>>};
+
+TensorId squared_relu(GraphBuilder& out, TensorId x) { return elementwise(out, kSquaredRelu, x); }
+
+}  // namespace zero::graph

@@ -1,0 +1,143 @@
+// Ranks: 1
+
+#include "zero/kernels/elementwise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/arrays.hpp"
+#include "tests/support/reference.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using testing::noise, testing::rounding, testing::same_bits;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// A function, its gradient, and both in double.
+template <class T>
+struct Function {
+  void (*forward)(Stream&, int64_t, const T*, T*);
+  void (*backward)(Stream&, int64_t, const T*, const T*, T*);
+  double (*value)(double x);
+  double (*slope)(double x);
+
+  std::vector<T> of(const std::vector<T>& x, int threads = 1) const {
+    Stream stream(threads);
+    std::vector<T> y(x.size());
+    forward(stream, int64_t(x.size()), x.data(), y.data());
+    stream.wait();
+    return y;
+  }
+  std::vector<T> gradient_of(const std::vector<T>& x, const std::vector<T>& dy,
+                             int threads = 1) const {
+    Stream stream(threads);
+    std::vector<T> dx(x.size());
+    backward(stream, int64_t(x.size()), x.data(), dy.data(), dx.data());
+    stream.wait();
+    return dx;
+  }
+};
+
+template <class T>
+const Function<T> kGelu = {gelu<T>, gelu_backward<T>, testing::gelu, testing::gelu_slope};
+template <class T>
+const Function<T> kSquaredRelu = {squared_relu<T>, squared_relu_backward<T>,
+                                  [](double x) { return x > 0 ? x * x : 0.0; },
+                                  [](double x) { return x > 0 ? 2 * x : 0.0; }};
+template <class T>
+const Function<T> kFunctions[] = {kGelu<T>, kSquaredRelu<T>};
+
+template <class T>
+class Elementwise : public ::testing::Test {};
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(Elementwise, Elements);
+
+TYPED_TEST(Elementwise, IsTheFunctionOfEachElementRoundedOnce) {
+  const auto x = noise<TypeParam>(5001, 1, 6.0);
+  for (const Function<TypeParam>& function : kFunctions<TypeParam>) {
+    const auto y = function.of(x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = function.value(float(x[i]));
+      EXPECT_NEAR(float(y[i]), expected, 1.01 * rounding<TypeParam>() * std::abs(expected) + 2e-6);
+    }
+  }
+}
+
+TYPED_TEST(Elementwise, GradientIsTheSlopeTimesDy) {
+  const auto x = noise<TypeParam>(5001, 1, 6.0), dy = noise<TypeParam>(5001, 2, 2.0);
+  for (const Function<TypeParam>& function : kFunctions<TypeParam>) {
+    const auto dx = function.gradient_of(x, dy);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = function.slope(float(x[i])) * double(float(dy[i]));
+      EXPECT_NEAR(float(dx[i]), expected, 1.01 * rounding<TypeParam>() * std::abs(expected) + 4e-6);
+    }
+  }
+}
+
+TYPED_TEST(Elementwise, SquaredReluIsExactToTheRounding) {
+  const auto x = noise<TypeParam>(5001, 1, 6.0), dy = noise<TypeParam>(5001, 2, 2.0);
+  const auto& function = kSquaredRelu<TypeParam>;
+  const auto y = function.of(x), dx = function.gradient_of(x, dy);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double value = function.value(float(x[i]));
+    const double slope = function.slope(float(x[i])) * double(float(dy[i]));
+    const double least = 3e-8;  // half of fp16's smallest number
+    EXPECT_NEAR(float(y[i]), value, 1.01 * rounding<TypeParam>() * value + least);
+    EXPECT_NEAR(float(dx[i]), slope, 1.01 * rounding<TypeParam>() * std::abs(slope) + least);
+  }
+}
+
+TYPED_TEST(Elementwise, OneAndTwoThreadsGiveTheSameBits) {
+  const auto x = noise<TypeParam>(10007, 3, 4.0), dy = noise<TypeParam>(10007, 4);
+  for (const Function<TypeParam>& function : kFunctions<TypeParam>) {
+    EXPECT_TRUE(same_bits(function.of(x, 1), function.of(x, 2)));
+    EXPECT_TRUE(same_bits(function.gradient_of(x, dy, 1), function.gradient_of(x, dy, 2)));
+  }
+}
+
+TYPED_TEST(Elementwise, GradientMayOverwriteDy) {
+  const auto x = noise<TypeParam>(3000, 3, 4.0);
+  for (const Function<TypeParam>& function : kFunctions<TypeParam>) {
+    auto dy = noise<TypeParam>(3000, 4);
+    const auto expected = function.gradient_of(x, dy);
+    Stream stream(2);
+    function.backward(stream, 3000, x.data(), dy.data(), dy.data());
+    stream.wait();
+    EXPECT_TRUE(same_bits(dy, expected));
+  }
+}
+
+TEST(ElementwiseValues, TheReferenceSlopeIsThatOfTheReference) {
+  for (double x = -6; x <= 6; x += 0.01) {
+    const double slope = (testing::gelu(x + 1e-5) - testing::gelu(x - 1e-5)) / 2e-5;
+    EXPECT_NEAR(testing::gelu_slope(x), slope, 1e-9) << x;
+  }
+}
+
+TEST(ElementwiseValues, FarOutGeluIsTheLineOrZero) {
+  const std::vector<float> x{20.0f, 1e30f, kInfinity, -20.0f, -1e30f};
+  EXPECT_EQ(kGelu<float>.of(x), (std::vector<float>{20.0f, 1e30f, kInfinity, 0.0f, 0.0f}));
+  const auto slope = kGelu<float>.gradient_of(x, std::vector<float>(5, 1.0f));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(slope[size_t(i)], 1.0f);
+  for (int i = 3; i < 5; ++i) EXPECT_NEAR(slope[size_t(i)], 0.0f, 1e-30f);
+}
+
+TEST(ElementwiseValues, SquaredReluOfWhatIsNotPositiveIsZero) {
+  EXPECT_EQ(kSquaredRelu<float>.of({-1e30f, 0.0f}), (std::vector<float>{0, 0}));
+}
+
+TEST(ElementwiseValues, NaNAndOverflowSpread) {
+  for (const Function<float>& function : kFunctions<float>) {
+    EXPECT_TRUE(std::isnan(function.of({kNaN})[0]));
+    EXPECT_TRUE(std::isnan(function.gradient_of({kNaN}, {1.0f})[0]));
+    EXPECT_TRUE(std::isnan(function.gradient_of({1.0f}, {kNaN})[0]));
+  }
+  EXPECT_EQ(float(kGelu<f16>.gradient_of({f16(2.0f)}, {f16(65504.0f)})[0]), kInfinity);
+  EXPECT_EQ(float(kSquaredRelu<f16>.of({f16(300.0f)})[0]), kInfinity);
+}
+
+}  // namespace
+}  // namespace zero::kernels
