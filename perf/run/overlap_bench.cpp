@@ -18,8 +18,7 @@
 
 #include "src/comm/thread_group.hpp"
 #include "src/model/gpt2.hpp"
-#include "zero/graph/differentiate.hpp"
-#include "zero/graph/recompute.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/staging.hpp"
 #include "zero/state/disk.hpp"

@@ -1,10 +1,9 @@
-#include "zero/graph/differentiate.hpp"
-
 #include <algorithm>
 #include <utility>
 
 #include "src/graph/ops/add.hpp"
 #include "zero/graph/operation.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 

@@ -1,6 +1,5 @@
-#include "zero/graph/fuse.hpp"
-
 #include "zero/graph/operation.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

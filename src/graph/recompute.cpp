@@ -1,8 +1,7 @@
-#include "zero/graph/recompute.hpp"
-
 #include <utility>
 
 #include "zero/graph/operation.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

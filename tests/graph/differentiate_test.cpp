@@ -1,13 +1,12 @@
 // Ranks: 1
 
-#include "zero/graph/differentiate.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "tests/support/tiny_graph.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/graph/fuse.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +7,7 @@
 
 #include "src/model/gpt2.hpp"
 #include "tests/support/tiny_graph.hpp"
-#include "zero/graph/differentiate.hpp"
-#include "zero/graph/recompute.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

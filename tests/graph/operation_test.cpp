@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "tests/support/tiny_graph.hpp"
-#include "zero/graph/differentiate.hpp"
-#include "zero/graph/fuse.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/classifier.hpp"
 #include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/product.hpp"

@@ -15,8 +15,7 @@
 #include "tests/support/signed_square.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
-#include "zero/graph/differentiate.hpp"
-#include "zero/graph/fuse.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/plan.hpp"
 

@@ -1,14 +1,12 @@
 // Ranks: 1
 
-#include "zero/graph/recompute.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "src/model/gpt2.hpp"
 #include "tests/support/tiny_graph.hpp"
-#include "zero/graph/differentiate.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "tests/support/parameter_numel.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::model {
 namespace {

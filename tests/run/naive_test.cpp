@@ -12,10 +12,8 @@
 
 #include "src/model/gpt2.hpp"
 #include "tests/support/golden.hpp"
-#include "zero/graph/differentiate.hpp"
-#include "zero/graph/fuse.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/recompute.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::run {

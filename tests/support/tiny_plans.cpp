@@ -4,9 +4,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
-#include "zero/graph/differentiate.hpp"
-#include "zero/graph/fuse.hpp"
-#include "zero/graph/recompute.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::testing {
 namespace {

@@ -10,11 +10,9 @@
 #include "zero/base/with_type.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/graph/graph.hpp"
-#include "zero/graph/recompute.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
-
-class GradientTape;
 
 /// Where an operand lies; null where an optional one is absent. Goes where a typed pointer is
 /// wanted.

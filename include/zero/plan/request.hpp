@@ -6,7 +6,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/config/optimizer.hpp"
-#include "zero/graph/recompute.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::plan {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "zero/graph/differentiate.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/state/timed_steps.hpp"
 
 namespace zero::commands {

@@ -1,8 +1,8 @@
 #include "src/graph/ops/add.hpp"
 
 #include "src/graph/ops/shapes.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/dropout.hpp"
 
 namespace zero::graph {

@@ -3,8 +3,8 @@
 #include "src/graph/ops/cached_attention.hpp"
 #include "src/graph/ops/dropout_add.hpp"
 #include "src/graph/ops/shapes.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

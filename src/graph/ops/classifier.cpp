@@ -1,8 +1,8 @@
 #include "zero/kernels/classifier.hpp"
 
 #include "src/graph/ops/shapes.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

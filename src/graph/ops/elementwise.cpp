@@ -1,7 +1,7 @@
 #include "src/graph/ops/elementwise.hpp"
 
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/elementwise.hpp"
 
 namespace zero::graph {

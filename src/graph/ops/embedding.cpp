@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "src/graph/ops/shapes.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/gradients.hpp"
 
 namespace zero::graph {

@@ -2,8 +2,8 @@
 
 #include "src/graph/ops/linear.hpp"
 #include "src/graph/ops/shapes.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

@@ -5,8 +5,8 @@
 #include "src/graph/ops/row_linear.hpp"
 #include "src/graph/ops/shapes.hpp"
 #include "zero/base/align.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::graph {

@@ -1,6 +1,6 @@
 #include "src/graph/ops/shapes.hpp"
-#include "zero/graph/differentiate.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/kernels/attention.hpp"
 
 namespace zero::graph {

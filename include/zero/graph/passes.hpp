@@ -1,4 +1,5 @@
 #pragma once
+/// The passes over a graph, in the order in which they run, and the tape of gradient rules.
 
 #include <string>
 #include <vector>
@@ -14,6 +15,34 @@ namespace zero::graph {
 /// the order of the backward pass, whatever units the uses are in. Throws Error(kInternal) if a
 /// parameter is unreachable from the loss.
 Graph differentiate(const Graph& forward);
+
+enum class Recompute : uint8_t {
+  none,
+  selective,  ///< layer norm and GELU outputs are computed again, nothing costly (repeated_from)
+  full        ///< of a block only its input is kept
+};
+
+/// Replaces what the backward pass reads by copies computed again just before it. `policy`
+/// [blocks]: one choice a block; other units keep everything. An op's kind says which choices
+/// repeat it (Operation::repeated_from): copies of weights with wider heads are made again whatever
+/// is chosen, as they would lie beside all weights. Copies run the same kernels on the same bits
+/// (dropout masks come from a counter), so gradients do not change by a bit.
+Graph recompute(const Graph& graph, const std::vector<Recompute>& policy);
+
+/// Puts one op in place of two where a product can do the second on the way out, or a kernel has
+/// what the second would read again. Kinds say what joins them (Operation::fuse, take_in):
+/// - linear and gelu become linear_gelu; linear and the addition of a residual, whose product
+///   nothing else reads, linear_add;
+/// - linear_input_grad and gelu_grad, whose product nothing else reads, linear_input_gelu_grad;
+/// - linear_bias_grad joins the op that writes its gradient, where that is a layernorm_grad or a
+///   linear_input_gelu_grad; elsewhere linear_weight_grad and linear_bias_grad of one gradient
+///   become linear_parameter_grad.
+/// Behind recompute(), so that what is repeated is fused like what it repeats. The order of ops
+/// stays; a tensor that no op names any more stays in the list.
+///
+/// It is a choice of arithmetic: a library may not round between the two. Kernels that do the two
+/// one behind the other give the bits of the graph before.
+Graph fuse(const Graph& graph);
 
 /// What a kind's gradient rule sees.
 class GradientTape {
