@@ -1,8 +1,7 @@
-#include "zero/model/hub_config.hpp"
-
 #include <utility>
 
 #include "zero/base/error.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::model {
 namespace {

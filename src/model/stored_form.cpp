@@ -1,6 +1,5 @@
-#include "zero/model/stored_form.hpp"
-
 #include "zero/base/error.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::model {
 namespace {

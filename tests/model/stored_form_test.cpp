@@ -1,9 +1,8 @@
 // Ranks: 1
-#include "zero/model/stored_form.hpp"
-
 #include <gtest/gtest.h>
 
 #include "tests/support/refusal.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::model {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,7 @@
 #include "zero/graph/builder.hpp"
 #include "zero/graph/graph.hpp"
 #include "zero/io/data/data_sets.hpp"
-#include "zero/model/hub_config.hpp"
-#include "zero/model/stored_form.hpp"
+#include "zero/io/interop/json.hpp"
 
 namespace zero::model {
 
@@ -43,6 +43,61 @@ struct DataForm {
   int64_t vocabulary;  ///< ids of tokens lie below
   int64_t positions;   ///< tokens of one text, at most
 };
+
+/// The scalars of a config.json as Hugging Face writes it, by their keys joined by dots. Of a list
+/// the last one stays, which nobody asks for. What is asked for and is missing or not as it must be
+/// is Error(kInput) with the file, the key, and what would work.
+class HubConfig {
+ public:
+  /// `name` is for messages. Throws Error(kInput) for what is no JSON object.
+  HubConfig(std::string_view content, std::string name);
+
+  /// What messages compare it with: "GPT2LMHeadModel".
+  void compare_with(std::string_view hub_class) { class_ = hub_class; }
+
+  int64_t count(const std::string& key, int64_t most) const;
+  int64_t count_or(const std::string& key, int64_t most, int64_t otherwise) const;
+  std::string word_or(const std::string& key, const std::string& otherwise) const;
+  /// An fp32 number that can be added to a variance.
+  float epsilon_or(const std::string& key, double otherwise) const;
+  float share_or(const std::string& key, double otherwise) const;
+  /// A switch whose other value would be another network.
+  void require(const std::string& key, bool wanted) const;
+  [[noreturn]] void fail(const std::string& key, const std::string& advice) const;
+
+ private:
+  /// Null is as good as absent.
+  bool has(const std::string& key) const;
+  template <class T>
+  const T* find(const std::string& key) const;
+  double real_or(const std::string& key, double otherwise) const;
+
+  std::string name_, class_;
+  std::map<std::string, JsonScalar> values_;
+};
+
+/// How Hugging Face's files hold a parameter of [rows, columns], or a vector, which is one row:
+/// tensors of equal extents, whose columns stand side by side in the parameter.
+struct StoredForm {
+  std::vector<std::string> names;  ///< without the family's prefix, from the first column on
+  bool transposed = false;  ///< a tensor is [its columns, rows], as torch.nn.Linear has its weight
+
+  /// One tensor of the parameter's extents.
+  bool is_plain() const { return names.size() == 1 && !transposed; }
+  bool operator==(const StoredForm&) const = default;
+};
+
+/// Extents of each tensor of a parameter of `shape`.
+std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape);
+
+/// The elements of all tensors, one tensor after the other, from a whole parameter of `shape`.
+/// Both hold as many elements as `shape` says; they do not overlap.
+void to_stored(const StoredForm& form, std::span<const int64_t> shape,
+               std::span<const float> parameter, std::span<float> tensors);
+
+/// The way back.
+void from_stored(const StoredForm& form, std::span<const int64_t> shape,
+                 std::span<const float> tensors, std::span<float> parameter);
 
 /// A small model whose steps show what share of its rates a machine reaches.
 struct Probe {
