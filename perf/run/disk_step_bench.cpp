@@ -19,7 +19,7 @@
 #include "src/model/gpt2.hpp"
 #include "zero/base/error.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/plan/staging.hpp"
+#include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"
 #include "zero/state/timed_steps.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
-#include "zero/plan/staging.hpp"
+#include "zero/plan/forecast.hpp"
 
 namespace zero::advise {
 namespace {

@@ -1,9 +1,8 @@
-#include "zero/plan/staging.hpp"
-
 #include <algorithm>
 #include <array>
 
 #include "src/plan/passes.hpp"
+#include "zero/plan/forecast.hpp"
 
 namespace zero::plan {
 namespace {

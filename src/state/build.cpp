@@ -10,7 +10,7 @@
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/plan/staging.hpp"
+#include "zero/plan/forecast.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 
 namespace zero::state {

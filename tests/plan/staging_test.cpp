@@ -1,9 +1,8 @@
 // Ranks: 1
-#include "zero/plan/staging.hpp"
-
 #include <gtest/gtest.h>
 
 #include "tests/support/tiny_plans.hpp"
+#include "zero/plan/forecast.hpp"
 
 namespace zero::plan {
 namespace {
