@@ -10,7 +10,7 @@
 #include "src/run/bound_op.hpp"
 #include "src/run/crew.hpp"
 #include "src/run/lane_segments.hpp"
-#include "zero/run/phases.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::run {
 

@@ -1,4 +1,4 @@
-#include "zero/run/phases.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::run {
 namespace {

@@ -5,7 +5,7 @@
 #include "zero/base/error.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/plan/rounds.hpp"
-#include "zero/run/phases.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::run {
 namespace {

@@ -1,5 +1,4 @@
 // Ranks: 1
-#include "zero/run/phases.hpp"
 
 #include <gtest/gtest.h>
 

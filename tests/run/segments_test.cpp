@@ -8,7 +8,7 @@
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/error.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/run/phases.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::run {
 namespace {
