@@ -1,7 +1,11 @@
-#include "src/run/disk_sums.hpp"
 #include "src/run/kind_functions.hpp"
+
+#include "src/run/disk_sums.hpp"
+#include "zero/base/align.hpp"
 #include "zero/base/with_type.hpp"
+#include "zero/device/copy.hpp"
 #include "zero/graph/operation.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 #include "zero/kernels/gradients.hpp"
 #include "zero/kernels/step_state.hpp"
 
@@ -49,6 +53,20 @@ graph::OpCall call_of(const BoundOp& op) {
           .sample_offset = op.sample_offset,
           .sums = op.op->sums,
           .add = op.op->add};
+}
+
+comm::Piece piece(const plan::PlanOp& op) {
+  return {.shard_numel = op.shard_numel, .begin = op.piece_begin, .numel = op.piece_numel};
+}
+
+/// A disk moves whole pages: what follows a buffer up to the end of its last one belongs to nobody.
+std::span<std::byte> pages(const BoundOp& op, size_t operand) {
+  const int64_t bytes = round_up(op.operand_bytes(operand), plan::kPageBytes);
+  return {op.operand<std::byte>(operand), size_t(bytes)};
+}
+
+tiers::Sums sums_of(const BoundOp& op) {
+  return op.sums_by_user ? tiers::Sums::by_user : tiers::Sums::here;
 }
 
 }  // namespace
@@ -141,6 +159,40 @@ void run_clear(const BoundOp& op, const LaneTools& tools) {
   for (size_t i = 0; i < op.operands.size(); ++i) {
     kernels::clear_bytes(tools.stream, op.operand_bytes(i), op.operands[i]);
   }
+}
+
+void run_all_gather(const BoundOp& op, const LaneTools& tools) {
+  tools.comm->all_gather(tools.stream, op.op->in, piece(*op.op), op.operands[0], op.operands[1]);
+}
+
+void run_reduce_scatter(const BoundOp& op, const LaneTools& tools) {
+  using Store = comm::Communicator::Store;
+  const comm::Communicator::Reduction reduction{.in = op.op->in,
+                                                .out = op.op->out,
+                                                .store = op.op->add ? Store::add : Store::write,
+                                                .group_sums = static_cast<float*>(op.operands[2])};
+  tools.comm->reduce_scatter(tools.stream, reduction, piece(*op.op), op.operands[0],
+                             op.operands[1]);
+}
+
+void run_all_reduce(const BoundOp& op, const LaneTools& tools) {
+  const size_t words = size_t(op.operand_bytes(0)) / sizeof(int64_t);
+  tools.comm->all_reduce(tools.stream, {op.operand<int64_t>(0), words});
+}
+
+void run_copy(const BoundOp& op, const LaneTools& tools) {
+  copy_bytes(tools.stream, {op.operand<const std::byte>(0), size_t(op.operand_bytes(0))},
+             op.operand<std::byte>(1));
+}
+
+// A disk knows no streams: who calls these has waited for what is queued.
+
+void run_disk_read(const BoundOp& op, const LaneTools& tools) {
+  tools.disk->read(op.disk_offset, pages(op, 1), sums_of(op));
+}
+
+void run_disk_write(const BoundOp& op, const LaneTools& tools) {
+  tools.disk->write(op.disk_offset, pages(op, 0), tools.step, sums_of(op));
 }
 
 }  // namespace zero::run
