@@ -1,9 +1,8 @@
-#include "src/plan/live_buffers.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
 
+#include "src/plan/verify.hpp"
 #include "zero/plan/rounds.hpp"
 
 namespace zero::plan {

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "src/plan/live_buffers.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
