@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/graph/ops/add.hpp"
+#include "src/graph/ops/kinds.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/graph/passes.hpp"
 

@@ -1,7 +1,6 @@
 #include "zero/kernels/attention.hpp"
 
-#include "src/graph/ops/cached_attention.hpp"
-#include "src/graph/ops/dropout_add.hpp"
+#include "src/graph/ops/kinds.hpp"
 #include "src/graph/ops/shapes.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"

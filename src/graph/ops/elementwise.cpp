@@ -1,8 +1,8 @@
-#include "src/graph/ops/elementwise.hpp"
+#include "zero/kernels/elementwise.hpp"
 
+#include "src/graph/ops/kinds.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/kernels/elementwise.hpp"
 
 namespace zero::graph {
 namespace {

@@ -1,8 +1,4 @@
-#include "src/graph/ops/linear.hpp"
-
-#include "src/graph/ops/dropout_add.hpp"
-#include "src/graph/ops/elementwise.hpp"
-#include "src/graph/ops/row_linear.hpp"
+#include "src/graph/ops/kinds.hpp"
 #include "src/graph/ops/shapes.hpp"
 #include "zero/base/align.hpp"
 #include "zero/graph/operations.hpp"

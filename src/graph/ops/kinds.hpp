@@ -1,0 +1,69 @@
+#pragma once
+/// What other files of this folder need of a kind: to join ops, or to make one.
+
+#include "zero/graph/operations.hpp"
+#include "zero/kernels/dropout.hpp"
+
+namespace zero::graph {
+
+// elementwise.cpp
+
+/// Operands of kinds of y = f(x), each element alone.
+struct Elementwise {
+  template <class S>
+  struct In {
+    S x;
+  };
+  template <class S>
+  struct Out {
+    S y;
+  };
+};
+
+/// Those of dx = dy f'(x).
+struct ElementwiseGrad {
+  template <class S>
+  struct In {
+    S x, dy;
+  };
+  template <class S>
+  struct Out {
+    S dx;
+  };
+};
+
+// add.cpp
+
+/// y = a + b, where y may be a.
+Op addition(TensorId a, TensorId b, TensorId y);
+
+// dropout_add.cpp
+
+/// The next use of dropout. Throws Error(kInternal) for what is no probability.
+DropoutAttributes drawn(GraphBuilder& out, float probability);
+kernels::DropoutSite site_of(const OpCall& call, const DropoutAttributes& attributes);
+
+struct Addition {
+  TensorId residual = kNone, y = kNone;
+};
+/// What `op` adds to x, where it is dropout_add() that drops nothing; else kNone. A product may add
+/// it on its way out.
+Addition addition_to(const Op& op, TensorId x);
+
+// linear.cpp
+
+/// The gradient of a bias that `op` makes as the sum over the rows of dy; kNone where it does
+/// something else. What writes dy may give it in passing.
+TensorId sum_over_rows(const Op& op, TensorId dy);
+
+// row_linear.cpp
+
+/// What linear() adds where a text is continued.
+Op row_linear(TensorId x, TensorId weight, TensorId bias, TensorId y);
+
+// cached_attention.cpp
+
+/// What attention() adds where a text is continued, with a cache of its own.
+TensorId cached_attention(GraphBuilder& out, TensorId qkv, int64_t heads);
+
+}  // namespace zero::graph
