@@ -111,7 +111,7 @@ TensorId GraphBuilder::activation(const std::string& name, Dtype dtype, const Sh
 
 void GraphBuilder::add(Op op) {
   ZERO_REQUIRE(unit_ >= 0, "an op before the first unit");
-  op.layer = unit_;
+  op.unit = unit_;
   graph_.ops.push_back(std::move(op));
 }
 

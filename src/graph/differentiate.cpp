@@ -71,7 +71,7 @@ void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
   op.kind->gradient(tape, op);
   tape.add_parts();
   for (size_t i = before; i < graph.ops.size(); ++i) {
-    graph.ops[i].layer = op.layer;
+    graph.ops[i].unit = op.unit;
     graph.ops[i].backward = true;
   }
 }

@@ -17,7 +17,7 @@ std::vector<int> count_readers(const Graph& graph) {
 
 /// Whether both are code of one unit and one pass: what chooses by these sees no difference.
 bool belong_together(const Op& first, const Op& second) {
-  return first.layer == second.layer && first.backward == second.backward &&
+  return first.unit == second.unit && first.backward == second.backward &&
          first.repeated == second.repeated;
 }
 
@@ -27,7 +27,7 @@ std::optional<Op> fuse_pair(const Op& first, const Op& second, const std::vector
   const bool shared = readers[size_t(first.outputs.front())] > 1;
   std::optional<Op> both = first.kind->fuse(first, second, shared);
   if (both) {
-    both->layer = first.layer;
+    both->unit = first.unit;
     both->backward = first.backward;
     both->repeated = first.repeated;
   }

@@ -14,16 +14,16 @@ class Copier {
 
  private:
   bool repeats(const Op& op) const;
-  void repeat_layer(size_t first);
-  TensorId again(TensorId tensor, int32_t layer);
+  void repeat_unit(size_t first);
+  TensorId again(TensorId tensor, int32_t unit);
   void repeat(const Op& op);
 
   const Graph& graph_;
   std::vector<Recompute> policy_;  ///< [units]
   Graph out_;
-  std::vector<int32_t> maker_;        ///< op that a tensor's copy comes from; kNone: it is kept
-  std::vector<TensorId> copy_;        ///< of a tensor, once it was made
-  std::vector<bool> layer_repeated_;  ///< Recompute::full
+  std::vector<int32_t> maker_;       ///< op that a tensor's copy comes from; kNone: it is kept
+  std::vector<TensorId> copy_;       ///< of a tensor, once it was made
+  std::vector<bool> unit_repeated_;  ///< Recompute::full
 };
 
 Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
@@ -32,7 +32,7 @@ Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
       out_(graph),
       maker_(graph.tensors.size(), kNone),
       copy_(graph.tensors.size(), kNone),
-      layer_repeated_(graph.unit_names.size(), false) {
+      unit_repeated_(graph.unit_names.size(), false) {
   for (size_t i = 0; i < policy.size(); ++i) policy_[size_t(graph.blocks[i])] = policy[i];
   out_.ops.clear();
   for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -42,39 +42,39 @@ Copier::Copier(const Graph& graph, const std::vector<Recompute>& policy)
 }
 
 bool Copier::repeats(const Op& op) const {
-  return !op.backward && policy_[size_t(op.layer)] >= op.kind->repeated_from;
+  return !op.backward && policy_[size_t(op.unit)] >= op.kind->repeated_from;
 }
 
 Graph Copier::run() {
   for (size_t i = 0; i < graph_.ops.size(); ++i) {
     Op op = graph_.ops[i];
     if (op.backward) {
-      if (policy_[size_t(op.layer)] == Recompute::full) repeat_layer(i);
-      for (TensorId& input : op.inputs) input = again(input, op.layer);
+      if (policy_[size_t(op.unit)] == Recompute::full) repeat_unit(i);
+      for (TensorId& input : op.inputs) input = again(input, op.unit);
     }
     out_.ops.push_back(std::move(op));
   }
   return std::move(out_);
 }
 
-/// Repeats at once all that the backward ops of a layer will read, `first` being the first of them:
+/// Repeats at once all that the backward ops of a unit will read, `first` being the first of them:
 /// here fewest gradients are alive beside the activations.
-void Copier::repeat_layer(size_t first) {
-  const int32_t layer = graph_.ops[first].layer;
-  if (layer_repeated_[size_t(layer)]) return;
-  layer_repeated_[size_t(layer)] = true;
+void Copier::repeat_unit(size_t first) {
+  const int32_t unit = graph_.ops[first].unit;
+  if (unit_repeated_[size_t(unit)]) return;
+  unit_repeated_[size_t(unit)] = true;
   for (size_t i = first; i < graph_.ops.size(); ++i) {
-    if (graph_.ops[i].layer != layer) continue;
-    for (TensorId input : graph_.ops[i].inputs) again(input, layer);
+    if (graph_.ops[i].unit != unit) continue;
+    for (TensorId input : graph_.ops[i].inputs) again(input, unit);
   }
 }
 
-/// What backward code of `layer` reads in place of `tensor`. What another layer made is kept: it is
-/// this layer's input.
-TensorId Copier::again(TensorId tensor, int32_t layer) {
+/// What backward code of `unit` reads in place of `tensor`. What another unit made is kept: it is
+/// this unit's input.
+TensorId Copier::again(TensorId tensor, int32_t unit) {
   if (tensor == kNone || maker_[size_t(tensor)] == kNone) return tensor;
   const Op& maker = graph_.ops[size_t(maker_[size_t(tensor)])];
-  if (maker.layer != layer) return tensor;
+  if (maker.unit != unit) return tensor;
   if (copy_[size_t(tensor)] == kNone) repeat(maker);
   return copy_[size_t(tensor)];
 }
@@ -82,7 +82,7 @@ TensorId Copier::again(TensorId tensor, int32_t layer) {
 void Copier::repeat(const Op& op) {
   Op copy = op;
   copy.backward = copy.repeated = true;
-  for (TensorId& input : copy.inputs) input = again(input, op.layer);
+  for (TensorId& input : copy.inputs) input = again(input, op.unit);
   for (TensorId& output : copy.outputs) {
     Tensor tensor = graph_[output];
     ZERO_REQUIRE(tensor.role == Role::activation, "an op that writes ", tensor.name,

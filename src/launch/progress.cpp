@@ -8,7 +8,7 @@ std::string describe_op(const plan::Plan& plan, const plan::Body& body, const pl
   const plan::PlanOp& made = body.ops[size_t(turn.op)];
   if (made.kind == plan::Kind::compute) {
     const graph::Op& from = plan.graphs[size_t(body.graph)].ops[size_t(made.graph_op)];
-    return text(from.kind->name, " of layer ", from.layer, ", micro-batch ",
+    return text(from.kind->name, " of layer ", from.unit, ", micro-batch ",
                 plan::micro_of(body, made, turn.round));
   }
   std::string name = plan::name_of(made.kind, plan.request.optimizer);

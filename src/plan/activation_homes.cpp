@@ -5,12 +5,12 @@
 namespace zero::plan {
 namespace {
 
-/// Neighbouring ops of one layer: a block forward, the head both ways, a block backward.
+/// Neighbouring ops of one unit: a block forward, the head both ways, a block backward.
 class Stretches {
  public:
   explicit Stretches(const graph::Graph& graph) {
     for (size_t op = 0; op < graph.ops.size(); ++op) {
-      const bool begins = op == 0 || graph.ops[op].layer != graph.ops[op - 1].layer;
+      const bool begins = op == 0 || graph.ops[op].unit != graph.ops[op - 1].unit;
       if (begins) begins_.push_back(int32_t(op));
       of_.push_back(int32_t(begins_.size()) - 1);
     }

@@ -22,7 +22,7 @@ std::string region_of(const BoundOp& bound) {
   std::string name = others ? text(plan::name_of(op.lane), ": ") : "";
   name += name_of(bound);
   if (op.unit >= 0) name += " " + bound.plan->units.at(size_t(op.unit)).name;
-  if (op.graph_op >= 0) name += text(" layer ", bound.graph->ops[size_t(op.graph_op)].layer);
+  if (op.graph_op >= 0) name += text(" layer ", bound.graph->ops[size_t(op.graph_op)].unit);
   return name;
 }
 

@@ -104,7 +104,7 @@ class Writer {
     if (op.kind == plan::Kind::compute) {
       const auto& from = trace_.plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
       name = from.kind->name;
-      arguments["layer"] = from.layer;
+      arguments["layer"] = from.unit;
       arguments["micro_batch"] = plan::micro_of(body, op, turn.round);
     }
     if (op.unit >= 0) arguments["unit"] = trace_.plan.units[size_t(op.unit)].name;

@@ -59,9 +59,9 @@ TEST(Differentiate, MarksWhatItAppendsAndLeavesTheForwardPassAsItIs) {
     EXPECT_EQ(graph.ops[i].backward, i >= classifier) << "op " << i;
   }
   EXPECT_EQ(graph.ops[classifier].outputs.size(), 3u);
-  EXPECT_EQ(graph.ops[classifier + 1].layer, 0);
-  EXPECT_EQ(graph.ops[classifier + 2].layer, 1);
-  EXPECT_EQ(graph.ops.back().layer, 0);
+  EXPECT_EQ(graph.ops[classifier + 1].unit, 0);
+  EXPECT_EQ(graph.ops[classifier + 2].unit, 1);
+  EXPECT_EQ(graph.ops.back().unit, 0);
 }
 
 TEST(Differentiate, LetsTheNormAddTheGradientOfTheResidualBranch) {
@@ -144,7 +144,7 @@ TEST(Differentiate, AddsTheGradientsOfAParameterThatSeveralUnitsUse) {
     if (op.kind != &kAdd || !contains(op.outputs, whole)) continue;
     EXPECT_EQ(op.inputs.front(), whole) << "in place, into what later uses gave";
     EXPECT_EQ(graph[op.inputs.back()].role, Role::activation);
-    layers.push_back(op.layer);
+    layers.push_back(op.unit);
   }
   EXPECT_THAT(layers, testing::ElementsAre(1, 0)) << "from the last use but one to the first";
 }

@@ -156,7 +156,7 @@ TEST(Fuse, ReadsAndWritesWhatTheTwoOpsDid) {
   EXPECT_EQ(both.inputs,
             (std::vector<TensorId>{product.inputs[0], product.inputs[1], slope.inputs[0]}));
   EXPECT_EQ(both.outputs.front(), slope.outputs.front());
-  EXPECT_EQ(both.layer, 3);
+  EXPECT_EQ(both.unit, 3);
   EXPECT_TRUE(both.backward);
   const Op& up = first(after, &kLinearGelu);
   EXPECT_EQ(up.inputs.size(), 3u);
@@ -229,7 +229,7 @@ TEST(Fuse, LeavesNeighboursOfDifferentUnitsPassesOrTensors) {
     return made(fuse(changed)).gelu;
   };
   EXPECT_EQ(gelus_with([](Op&) {}), 3);
-  EXPECT_EQ(gelus_with([](Op& op) { ++op.layer; }), 2);
+  EXPECT_EQ(gelus_with([](Op& op) { ++op.unit; }), 2);
   EXPECT_EQ(gelus_with([](Op& op) { op.backward = true; }), 2);
   EXPECT_EQ(gelus_with([](Op& op) { op.repeated = true; }), 2);
   EXPECT_EQ(gelus_with([](Op& op) { --op.inputs[0]; }), 2);

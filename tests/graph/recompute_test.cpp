@@ -23,7 +23,7 @@ std::set<std::string> kept(const Graph& graph, int32_t layer) {
   std::set<TensorId> made;
   std::set<std::string> names;
   for (const Op& op : graph.ops) {
-    if (!op.backward && op.layer == layer) made.insert(op.outputs.begin(), op.outputs.end());
+    if (!op.backward && op.unit == layer) made.insert(op.outputs.begin(), op.outputs.end());
     if (!op.backward) continue;
     for (TensorId input : op.inputs) {
       if (made.count(input)) names.insert(graph[input].name);
@@ -126,7 +126,7 @@ TEST(Recompute, RepeatsWithTheSameAttributesAsBackwardCodeOfTheSameLayer) {
   }
   ASSERT_EQ(uses.size(), 2u);
   EXPECT_EQ(uses[1]->attributes, uses[0]->attributes);
-  EXPECT_EQ(uses[1]->layer, 1);
+  EXPECT_EQ(uses[1]->unit, 1);
   EXPECT_TRUE(uses[1]->backward);
   EXPECT_EQ(graph[uses[1]->outputs[0]].name, "attention(h.0.up) again");
   EXPECT_EQ(first(graph, &kAttentionGrad).inputs[1], uses[1]->outputs[0]);

@@ -33,7 +33,7 @@ graph::Graph graph_of(const testing::TinyModel& model) {
 /// Unit 0 is the embedding with the head, so block i is layer i + 1.
 std::vector<int> layers_of(const graph::Graph& graph, const std::vector<Rest>& rests) {
   std::vector<int> layers;
-  for (const Rest& rest : rests) layers.push_back(graph.ops[size_t(rest.back)].layer);
+  for (const Rest& rest : rests) layers.push_back(graph.ops[size_t(rest.back)].unit);
   return layers;
 }
 
@@ -49,12 +49,12 @@ TEST(FindRests, LeavesBehindTheBlockThatReadsAndComesBackSoManyBlocksAhead) {
   const graph::Graph graph = graph_of(model_of(4));
   for (int blocks : {1, 2}) {
     for (const Rest& rest : find_rests(graph, blocks)) {
-      const int layer = graph.ops[size_t(rest.back)].layer;
-      EXPECT_EQ(graph.ops[size_t(rest.away)].layer, layer);
+      const int layer = graph.ops[size_t(rest.back)].unit;
+      EXPECT_EQ(graph.ops[size_t(rest.away)].unit, layer);
       EXPECT_FALSE(graph.ops[size_t(rest.away)].backward);
-      EXPECT_EQ(graph.ops[size_t(rest.gone)].layer, std::min(layer + 1 + blocks, 5) % 5);
+      EXPECT_EQ(graph.ops[size_t(rest.gone)].unit, std::min(layer + 1 + blocks, 5) % 5);
       EXPECT_TRUE(graph.ops[size_t(rest.ahead)].backward);
-      EXPECT_EQ(graph.ops[size_t(rest.ahead)].layer, layer + blocks);
+      EXPECT_EQ(graph.ops[size_t(rest.ahead)].unit, layer + blocks);
     }
   }
 }
@@ -153,11 +153,11 @@ TEST(ActivationHomes, NoBlockWaitsForTheInputThatWasSentLastOrIsFetchedForTheNex
   ASSERT_EQ(in.size(), 2u * 5u);
   for (const Lane lane : {Lane::d2h, Lane::h2d}) {
     for (int32_t place : moves_on(plan, lane)) {
-      const int32_t layer = plan.graphs[0].ops[size_t(ops[size_t(place) + 1].graph_op)].layer;
+      const int32_t layer = plan.graphs[0].ops[size_t(ops[size_t(place) + 1].graph_op)].unit;
       for (size_t i = size_t(place) + 1; i < ops.size(); ++i) {
         const PlanOp& later = ops[i];
         if (later.kind != Kind::compute) continue;
-        if (plan.graphs[0].ops[size_t(later.graph_op)].layer != layer) break;
+        if (plan.graphs[0].ops[size_t(later.graph_op)].unit != layer) break;
         for (const Wait& wait : later.waits) {
           EXPECT_FALSE(wait.lane == lane && wait.count > ops[size_t(place)].index)
               << name_of(lane) << " op " << place << " is waited for at " << i;

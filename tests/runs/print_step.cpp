@@ -67,7 +67,7 @@ Json ops_json(const plan::Plan& plan, const std::vector<Span>& spans) {
       const graph::Op& made = plan.graphs[0].ops[size_t(op.graph_op)];
       name = made.kind->name;
       pass = made.repeated ? "again" : made.backward ? "backward" : "forward";
-      unit = made.layer;
+      unit = made.unit;
     }
     Json waits = Json::array();
     for (const plan::Wait& wait : op.waits) {

@@ -100,7 +100,7 @@ struct Op {
   std::vector<TensorId> inputs;  ///< kNone where an optional input is absent
   std::vector<TensorId> outputs;
   Attributes attributes = {};  ///< of its kind
-  int32_t layer = 0;           ///< the unit whose code it is: recompute policies choose by it
+  int32_t unit = 0;            ///< that whose code it is: recompute policies choose by it
   bool backward = false;       ///< appended by differentiate() or a recomputed copy
   bool repeated = false;       ///< a recomputed copy
 };
