@@ -13,26 +13,26 @@ inline constexpr int kMomentum = 0, kVariance = 1;
 
 /// What does not differ between the elements of a segment, read from the device's state.
 struct AdamStep {
-  float beta1, beta2, rest1, rest2;  ///< rest = 1 - beta, subtracted in double
-  float scale, floor;                ///< unbias1 unbias2_sqrt, epsilon unbias2_sqrt
+  float beta1, beta2, share1, share2;  ///< share = 1 - beta, subtracted in double
+  float scale, floor;                  ///< unbias1 unbias2_sqrt, epsilon unbias2_sqrt
   float grad_multiplier;
   float learning_rate;
 
   ZERO_HOST_DEVICE AdamStep(const OptimizerConfig& settings, const StepState& state)
       : beta1(float(settings.betas[0])),
         beta2(float(settings.betas[1])),
-        rest1(float(1.0 - settings.betas[0])),
-        rest2(float(1.0 - settings.betas[1])),
+        share1(float(1.0 - settings.betas[0])),
+        share2(float(1.0 - settings.betas[1])),
         scale(state.unbias1 * state.unbias2_sqrt),
         floor(float(settings.eps) * state.unbias2_sqrt),
         grad_multiplier(state.grad_multiplier),
         learning_rate(state.learning_rate) {}
 
   ZERO_HOST_DEVICE float momentum(float old, float g) const {
-    return std::fma(beta1, old, rest1 * g);
+    return std::fma(beta1, old, share1 * g);
   }
   ZERO_HOST_DEVICE float variance(float old, float g) const {
-    return std::fma(beta2, old, rest2 * g * g);
+    return std::fma(beta2, old, share2 * g * g);
   }
   /// m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon), multiplied through by unbias2_sqrt: a second
   /// division would make the loop slower than memory.
