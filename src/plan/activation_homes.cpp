@@ -53,10 +53,10 @@ std::vector<Touched> find_touched(const graph::Graph& graph) {
 
 }  // namespace
 
-std::vector<Rest> find_rests(const graph::Graph& graph, int blocks) {
-  std::vector<Rest> rests;
+std::vector<MovedActivation> find_moved(const graph::Graph& graph, int blocks) {
+  std::vector<MovedActivation> moved;
   const int32_t first = graph::first_backward_op(graph);
-  if (first == int32_t(graph.ops.size())) return rests;
+  if (first == int32_t(graph.ops.size())) return moved;
   const Stretches stretches(graph);
   const int32_t turn = stretches.begin(first, 0);
   const std::vector<Touched> touched = find_touched(graph);
@@ -65,16 +65,17 @@ std::vector<Rest> find_rests(const graph::Graph& graph, int blocks) {
     if (!by.begins_recompute || by.last_forward < 0) continue;
     const int32_t ahead = stretches.begin(by.first_backward, -blocks);
     if (ahead <= turn) continue;
-    rests.push_back({.tensor = graph::TensorId(tensor),
+    moved.push_back({.tensor = graph::TensorId(tensor),
                      .away = by.last_forward,
                      .gone = std::min(turn, stretches.begin(by.last_forward, 1 + blocks)),
                      .ahead = ahead,
                      .back = stretches.begin(by.first_backward, 0)});
   }
-  std::stable_sort(rests.begin(), rests.end(), [&](const Rest& a, const Rest& b) {
-    return touched[size_t(a.tensor)].first_backward < touched[size_t(b.tensor)].first_backward;
-  });
-  return rests;
+  std::stable_sort(
+      moved.begin(), moved.end(), [&](const MovedActivation& a, const MovedActivation& b) {
+        return touched[size_t(a.tensor)].first_backward < touched[size_t(b.tensor)].first_backward;
+      });
+  return moved;
 }
 
 ActivationHomes::ActivationHomes(BodyWriter& writer, ComputeWriter& compute, int32_t graph)
@@ -82,42 +83,42 @@ ActivationHomes::ActivationHomes(BodyWriter& writer, ComputeWriter& compute, int
   const Request& request = writer.request();
   const graph::Graph& moved = writer.plan().graphs[size_t(graph)];
   if (request.activation_home != Tier::device) {
-    rests_ = find_rests(moved, request.staged_activations);
+    moved_ = find_moved(moved, request.staged_activations);
   }
-  places_.resize(rests_.size(), -1);
+  places_.resize(moved_.size(), -1);
   positions_.resize(moved.ops.size(), 0);
 }
 
 void ActivationHomes::before(int32_t op) {
   positions_[size_t(op)] = writer_.size();
-  for (size_t rest = 0; rest < rests_.size(); ++rest) {
-    if (rests_[rest].ahead == op) come_back(rest);
+  for (size_t which = 0; which < moved_.size(); ++which) {
+    if (moved_[which].ahead == op) come_back(which);
   }
 }
 
 void ActivationHomes::after(int32_t op) {
-  for (size_t rest = 0; rest < rests_.size(); ++rest) {
-    if (rests_[rest].away == op) leave(rest);
+  for (size_t which = 0; which < moved_.size(); ++which) {
+    if (moved_[which].away == op) leave(which);
   }
 }
 
-void ActivationHomes::leave(size_t rest) {
-  const int32_t here = compute_.activation(rests_[rest].tensor);
+void ActivationHomes::leave(size_t which) {
+  const int32_t here = compute_.activation(moved_[which].tensor);
   const Buffer left = writer_.plan().buffers[size_t(here)];
   const Tier home = writer_.request().activation_home;
-  places_[rest] = writer_.transient(left.name + " at rest", Use::activations, left.bytes, home);
+  places_[which] = writer_.transient(left.name + " at rest", Use::activations, left.bytes, home);
   const int32_t begin = writer_.size();
-  writer_.move(-1, writer_.whole(here, Mode::read), writer_.whole(places_[rest], Mode::write));
-  moves_.push_back({begin, writer_.size(), rests_[rest].gone});
+  writer_.move(-1, writer_.whole(here, Mode::read), writer_.whole(places_[which], Mode::write));
+  moves_.push_back({begin, writer_.size(), moved_[which].gone});
 }
 
-void ActivationHomes::come_back(size_t rest) {
-  const Buffer rested = writer_.plan().buffers[size_t(places_[rest])];
+void ActivationHomes::come_back(size_t which) {
+  const Buffer rested = writer_.plan().buffers[size_t(places_[which])];
   const int32_t here = writer_.transient(rested.name + " and back", Use::activations, rested.bytes);
   const int32_t begin = writer_.size();
-  writer_.move(-1, writer_.whole(places_[rest], Mode::read), writer_.whole(here, Mode::write));
-  moves_.push_back({begin, writer_.size(), rests_[rest].back});
-  compute_.set_activation(rests_[rest].tensor, here);
+  writer_.move(-1, writer_.whole(places_[which], Mode::read), writer_.whole(here, Mode::write));
+  moves_.push_back({begin, writer_.size(), moved_[which].back});
+  compute_.set_activation(moved_[which].tensor, here);
 }
 
 void ActivationHomes::end_micro() {

@@ -8,7 +8,7 @@ namespace zero::plan {
 
 /// An activation that rests beside the device between the passes of a micro-batch. All but the
 /// tensor are ops of the graph.
-struct Rest {
+struct MovedActivation {
   graph::TensorId tensor;
   int32_t away;   ///< behind which it leaves the device
   int32_t gone;   ///< before which its bytes there are wanted
@@ -20,7 +20,7 @@ struct Rest {
 /// makes it, and one that runs again reads it. It comes back `blocks` blocks ahead of its use, and
 /// takes as long to leave. What would come back before the backward pass has left the head of the
 /// model stays: it would save no byte where the most are held. In the order of coming back.
-std::vector<Rest> find_rests(const graph::Graph& graph, int blocks);
+std::vector<MovedActivation> find_moved(const graph::Graph& graph, int blocks);
 
 /// Moves them, in one body.
 class ActivationHomes {
@@ -37,13 +37,13 @@ class ActivationHomes {
   struct Moves {
     int32_t begin, end, until;
   };
-  void leave(size_t rest);
-  void come_back(size_t rest);
+  void leave(size_t which);
+  void come_back(size_t which);
 
   BodyWriter& writer_;
   ComputeWriter& compute_;
-  std::vector<Rest> rests_;
-  std::vector<int32_t> places_;     ///< [rests] the buffer that holds it meanwhile
+  std::vector<MovedActivation> moved_;
+  std::vector<int32_t> places_;     ///< [moved] the buffer that holds it meanwhile
   std::vector<int32_t> positions_;  ///< [ops of the graph] in the body
   std::vector<Moves> moves_;
 };

@@ -31,46 +31,46 @@ graph::Graph graph_of(const testing::TinyModel& model) {
 }
 
 /// Unit 0 is the embedding with the head, so block i is layer i + 1.
-std::vector<int> layers_of(const graph::Graph& graph, const std::vector<Rest>& rests) {
+std::vector<int> layers_of(const graph::Graph& graph, const std::vector<MovedActivation>& moved) {
   std::vector<int> layers;
-  for (const Rest& rest : rests) layers.push_back(graph.ops[size_t(rest.back)].unit);
+  for (const MovedActivation& one : moved) layers.push_back(graph.ops[size_t(one.back)].unit);
   return layers;
 }
 
-TEST(FindRests, TakesTheInputOfEachBlockButThoseThatAreWantedAtOnce) {
+TEST(FindMoved, TakesTheInputOfEachBlockButThoseThatAreWantedAtOnce) {
   const graph::Graph graph = graph_of(model_of(4));
-  EXPECT_EQ(layers_of(graph, find_rests(graph, 1)), (std::vector<int>{3, 2, 1}));
-  EXPECT_EQ(layers_of(graph, find_rests(graph, 2)), (std::vector<int>{2, 1}));
-  EXPECT_TRUE(find_rests(graph, 4).empty());
-  EXPECT_TRUE(find_rests(graph, 1000).empty());
+  EXPECT_EQ(layers_of(graph, find_moved(graph, 1)), (std::vector<int>{3, 2, 1}));
+  EXPECT_EQ(layers_of(graph, find_moved(graph, 2)), (std::vector<int>{2, 1}));
+  EXPECT_TRUE(find_moved(graph, 4).empty());
+  EXPECT_TRUE(find_moved(graph, 1000).empty());
 }
 
-TEST(FindRests, LeavesBehindTheBlockThatReadsAndComesBackSoManyBlocksAhead) {
+TEST(FindMoved, LeavesBehindTheBlockThatReadsAndComesBackSoManyBlocksAhead) {
   const graph::Graph graph = graph_of(model_of(4));
   for (int blocks : {1, 2}) {
-    for (const Rest& rest : find_rests(graph, blocks)) {
-      const int layer = graph.ops[size_t(rest.back)].unit;
-      EXPECT_EQ(graph.ops[size_t(rest.away)].unit, layer);
-      EXPECT_FALSE(graph.ops[size_t(rest.away)].backward);
-      EXPECT_EQ(graph.ops[size_t(rest.gone)].unit, std::min(layer + 1 + blocks, 5) % 5);
-      EXPECT_TRUE(graph.ops[size_t(rest.ahead)].backward);
-      EXPECT_EQ(graph.ops[size_t(rest.ahead)].unit, layer + blocks);
+    for (const MovedActivation& one : find_moved(graph, blocks)) {
+      const int layer = graph.ops[size_t(one.back)].unit;
+      EXPECT_EQ(graph.ops[size_t(one.away)].unit, layer);
+      EXPECT_FALSE(graph.ops[size_t(one.away)].backward);
+      EXPECT_EQ(graph.ops[size_t(one.gone)].unit, std::min(layer + 1 + blocks, 5) % 5);
+      EXPECT_TRUE(graph.ops[size_t(one.ahead)].backward);
+      EXPECT_EQ(graph.ops[size_t(one.ahead)].unit, layer + blocks);
     }
   }
 }
 
-TEST(FindRests, FollowsTheChoiceOfRecompute) {
-  EXPECT_TRUE(find_rests(graph_of(model_of(4, Recompute::none)), 1).empty());
+TEST(FindMoved, FollowsTheChoiceOfRecompute) {
+  EXPECT_TRUE(find_moved(graph_of(model_of(4, Recompute::none)), 1).empty());
   // Both norms and the activation function begin with something.
-  EXPECT_EQ(find_rests(graph_of(model_of(4, Recompute::selective)), 1).size(), 9u);
+  EXPECT_EQ(find_moved(graph_of(model_of(4, Recompute::selective)), 1).size(), 9u);
   testing::TinyModel model = model_of(4, Recompute::none);
   model.blocks = {Recompute::none, Recompute::full};
   const graph::Graph graph = graph_of(model);
-  EXPECT_EQ(layers_of(graph, find_rests(graph, 1)), (std::vector<int>{2}));
+  EXPECT_EQ(layers_of(graph, find_moved(graph, 1)), (std::vector<int>{2}));
 }
 
-TEST(FindRests, FindsNothingWithoutABackwardPass) {
-  EXPECT_TRUE(find_rests(testing::tiny_evaluation_graph(model_of(4), Dtype::f32), 1).empty());
+TEST(FindMoved, FindsNothingWithoutABackwardPass) {
+  EXPECT_TRUE(find_moved(testing::tiny_evaluation_graph(model_of(4), Dtype::f32), 1).empty());
 }
 
 /// Long samples, so that activations are most of what the plan holds.
