@@ -11,7 +11,7 @@ namespace zero::kernels {
 /// Whether arrays of so many states may be read and written in runs.
 template <int kStates, class T, class G>
 bool takes_runs(const OptimizerArrays<T, G>& a) {
-  bool takes = takes_runs(a.weight) && takes_runs(a.rest) && takes_runs(a.grad);
+  bool takes = takes_runs(a.weight) && takes_runs(a.low) && takes_runs(a.grad);
   for (int state = 0; state < kStates; ++state) takes = takes && takes_runs(a.states[state]);
   return takes;
 }
@@ -42,20 +42,20 @@ struct ElementRun {
   }
 
   ZERO_HOST_DEVICE void update_run(int64_t first, float decay) const {
-    using Rest = typename MasterRest<T>::type;
-    constexpr bool kRests = !std::is_same_v<T, float>;
+    using Low = typename MasterLow<T>::type;
+    constexpr bool kHasLow = !std::is_same_v<T, float>;
     if (state->apply == 0) return;
     auto weight = run_at(arrays.weight, first);
-    Run<Rest> rest{};
-    if constexpr (kRests) rest = run_at(arrays.rest, first);
+    Run<Low> low{};
+    if constexpr (kHasLow) low = run_at(arrays.low, first);
     Run<float> states[kMostStates];
     for (int s = 0; s < Formula::kStates; ++s) states[s] = run_at(arrays.states[s], first);
     const Run<G> grad = run_at(arrays.grad, first);
-    OptimizerArrays<T, G> run{.weight = weight.at, .rest = rest.at, .states = {}, .grad = grad.at};
+    OptimizerArrays<T, G> run{.weight = weight.at, .low = low.at, .states = {}, .grad = grad.at};
     for (int s = 0; s < Formula::kStates; ++s) run.states[s] = states[s].at;
     for (int k = 0; k < kRunNumel; ++k) update(run, decay, k);
     set_run(arrays.weight, first, weight);
-    if constexpr (kRests) set_run(arrays.rest, first, rest);
+    if constexpr (kHasLow) set_run(arrays.low, first, low);
     for (int s = 0; s < Formula::kStates; ++s) set_run(arrays.states[s], first, states[s]);
   }
 };

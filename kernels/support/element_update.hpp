@@ -30,7 +30,7 @@ ZERO_INLINE void ask_ahead(const E* array, int64_t i) {
 template <int kStates, class T, class G>
 ZERO_INLINE void ask_ahead_of_all(const OptimizerArrays<T, G>& a, int64_t i) {
   ask_ahead(a.weight, i);
-  ask_ahead(a.rest, i);
+  ask_ahead(a.low, i);
   for (int state = 0; state < kStates; ++state) ask_ahead(a.states[state], i);
   ask_ahead(a.grad, i);
 }
@@ -64,9 +64,9 @@ struct ElementUpdate {
     const OptimizerArrays<T, G> a = arrays;
     const float multiplier = state->grad_multiplier;
     const auto update = [=](int64_t i) {
-      const float w = load_master(a.weight, a.rest, i);
+      const float w = load_master(a.weight, a.low, i);
       const float g = gradient_at<T, kRound>(a.grad, i, multiplier);
-      store_master(formula(w, g, a.states, i), a.weight, a.rest, i);
+      store_master(formula(w, g, a.states, i), a.weight, a.low, i);
     };
     int64_t i = first;
     for (; i + kStripNumel <= last; i += kStripNumel) {

@@ -37,7 +37,7 @@ struct SegmentBlocks {
 template <class T, class G>
 ZERO_HOST_DEVICE OptimizerArrays<T, G> moved(const OptimizerArrays<T, G>& a, int64_t by) {
   return {.weight = a.weight + by,
-          .rest = a.rest == nullptr ? nullptr : a.rest + by,
+          .low = a.low == nullptr ? nullptr : a.low + by,
           .states = {a.states[kMomentum] + by, a.states[kVariance] + by},
           .grad = a.grad + by};
 }
@@ -46,7 +46,7 @@ ZERO_HOST_DEVICE OptimizerArrays<T, G> moved(const OptimizerArrays<T, G>& a, int
 template <class T, class G>
 ZERO_HOST_DEVICE float update_at(const OptimizerArrays<T, G>& a, const AdamStep& step,
                                  float weight_decay, int64_t i) {
-  return std::fma(weight_decay, load_master(a.weight, a.rest, i),
+  return std::fma(weight_decay, load_master(a.weight, a.low, i),
                   step.direction(a.states[kMomentum][i], a.states[kVariance][i]));
 }
 
@@ -74,7 +74,7 @@ struct NormsOfBlock {
     row.barrier();
     const float decay = segment.weight_decay;
     const double weight = row.template sum_as_host<double>(count, [=](int64_t i) {
-      const double w = load_master(a.weight, a.rest, i);
+      const double w = load_master(a.weight, a.low, i);
       return w * w;
     });
     const double update = row.template sum_as_host<double>(count, [=](int64_t i) {
@@ -122,8 +122,8 @@ struct ApplyToBlock {
     const float rate = step.learning_rate * trust_ratio(settings, norms[segment.tensor]);
     const float decay = segment.weight_decay;
     row.for_each(range.end - range.begin, [=](int64_t i) {
-      const float w = load_master(a.weight, a.rest, i);
-      store_master(std::fma(-rate, update_at(a, step, decay, i), w), a.weight, a.rest, i);
+      const float w = load_master(a.weight, a.low, i);
+      store_master(std::fma(-rate, update_at(a, step, decay, i), w), a.weight, a.low, i);
     });
   }
 };

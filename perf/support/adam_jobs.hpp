@@ -77,18 +77,18 @@ inline kernels::StepState third_update() {
 
 template <class T, class G>
 Job adam_job(const char* name, Stream& stream, Arrays& arrays) {
-  using Rest = typename kernels::MasterRest<T>::type;
-  constexpr bool kHasRest = !std::is_same_v<T, float>;
+  using Low = typename kernels::MasterLow<T>::type;
+  constexpr bool kHasLow = !std::is_same_v<T, float>;
   kernels::OptimizerArrays<T, G> a{};
   a.weight = arrays.take<T>();
-  a.rest = kHasRest ? arrays.take<Rest>() : nullptr;
+  a.low = kHasLow ? arrays.take<Low>() : nullptr;
   for (float*& moments : a.states) moments = arrays.take<float>();
   G* const grad = arrays.take<G>();
   a.grad = grad;
   const int64_t numel = arrays.numel();
   for (int64_t i = 0; i < numel; ++i) grad[i] = G(float(i % 17 - 8) / 64.0f);
   const double an_element =
-      2.0 * double(sizeof(T) + (kHasRest ? sizeof(Rest) : 0) + 8) + double(sizeof(G));
+      2.0 * double(sizeof(T) + (kHasLow ? sizeof(Low) : 0) + 8) + double(sizeof(G));
   return {name, an_element * double(numel), [=, &stream] {
             static const kernels::StepState state = third_update();
             const std::array<kernels::OptimizerSegment, 1> segments{{{0, numel, 0.1f}}};

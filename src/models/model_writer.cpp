@@ -38,8 +38,8 @@ void copy_tokenizer(const NewFolder& folder, const std::string& tokenizer) {
 
 /// The weight of a master, as the optimizer made it.
 bf16 weight_of(float master, bf16) {
-  int16_t rest;
-  return kernels::split_master(master, rest);
+  int16_t low;
+  return kernels::split_master(master, low);
 }
 f16 weight_of(float master, f16) { return f16(master); }
 

@@ -19,7 +19,7 @@ int32_t keep(Plan& plan, const std::string& name, Use use, int64_t bytes,
 constexpr int64_t kDiskWindowBytes = int64_t(4) << 20;
 
 /// What completes a weight to its master: bf16 an int16, fp16 an fp32, fp32 nothing.
-int64_t rest_bytes(Dtype compute) {
+int64_t low_bytes(Dtype compute) {
   return compute == Dtype::bf16 ? 2 : compute == Dtype::f16 ? 4 : 0;
 }
 
@@ -34,8 +34,8 @@ void place_optimizer(Plan& plan, Unit& unit) {
     return keep(plan, text(unit.name, ".", name), Use::optimizer, numel * element,
                 unit.optimizer_home);
   };
-  const int64_t rest = rest_bytes(plan.request.compute);
-  if (rest > 0) unit.rest = keep_state("rest", rest);
+  const int64_t low = low_bytes(plan.request.compute);
+  if (low > 0) unit.low = keep_state("low", low);
   for (const OptimizerState& state : plan.request.optimizer.states) {
     unit.states.push_back(keep_state(state.name, int64_t(bytes_of(state.dtype))));
   }

@@ -209,7 +209,7 @@ void Updater::run_with_norms(const PlanOp& update) {
   PlanOp first = update;
   first.kind = Kind::add_norms;
   first.operands[kWeightOperand].mode = Mode::read;
-  first.operands[kRestOperand].mode = Mode::read;
+  first.operands[kLowOperand].mode = Mode::read;
   first.operands.push_back(writer_.whole(norms, Mode::update));
   writer_.emit(first);
   if (unit.optimizer_sharded) writer_.all_reduce(norms);

@@ -143,7 +143,7 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   require_operands(*bound.op, operands);
   const Checker check(*bound.op);
   check.bytes(plan::kWeightOperand, numel * int64_t(bytes_of(request.compute)));
-  check.bytes(plan::kRestOperand, numel * (request.compute == Dtype::bf16 ? 2 : 4));
+  check.bytes(plan::kLowOperand, numel * (request.compute == Dtype::bf16 ? 2 : 4));
   for (size_t i = 0; i < request.optimizer.states.size(); ++i) {
     const Dtype dtype = request.optimizer.states[i].dtype;
     check.bytes(plan::kFirstState + i, numel * int64_t(bytes_of(dtype)));

@@ -23,7 +23,7 @@ kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
   const OptimizerForm& optimizer = op.plan->request.optimizer;
   kernels::OptimizerArrays<T, G> arrays{
       .weight = op.operand<T>(plan::kWeightOperand),
-      .rest = op.operand<typename kernels::MasterRest<T>::type>(plan::kRestOperand),
+      .low = op.operand<typename kernels::MasterLow<T>::type>(plan::kLowOperand),
       .states = {},
       .grad = op.operand<const G>(plan::gradient_operand(optimizer))};
   for (size_t i = 0; i < optimizer.states.size(); ++i) {

@@ -28,7 +28,7 @@ std::span<const std::byte> copied_in_memory(const state::StateView& view,
 void read_copied(const state::StateView& view, const state::SavedSlice& piece,
                  std::span<std::byte> out) {
   if (!state::is_split(*view.plan, piece.part)) return state::copy_piece(view, piece, out);
-  state::read_rests(view, *piece.held.unit, piece.held.range, out);
+  state::read_lows(view, *piece.held.unit, piece.held.range, out);
 }
 
 template <class T>
@@ -70,7 +70,7 @@ void LivePayload::append_to(checkpoint::ShardWriter& file, size_t index) {
 bool LivePayload::is_near(const state::SavedSlice& piece) const {
   const plan::Unit& unit = *piece.held.unit;
   return piece.part == state::SavedPart::master && !view_.is_far(unit.weight) &&
-         !view_.is_far(unit.rest);
+         !view_.is_far(unit.low);
 }
 
 PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts,
@@ -81,7 +81,7 @@ PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPar
   if (state::saved_on_disk(plan, parts).empty()) return;
   room_.reserve(size_t(state::kPieceNumel));
   weight_room_.reserve(size_t(state::kPieceNumel));
-  rest_room_.reserve(size_t(state::kPieceNumel));
+  low_room_.reserve(size_t(state::kPieceNumel));
 }
 
 void PayloadCopy::copy(const LivePayload& live, state::StateView frozen) {
@@ -155,11 +155,11 @@ std::span<const std::byte> PayloadCopy::joined(const Place& place, int64_t first
   const auto weight = copied_or_read(
       elements<bf16>(place.weight), first, numel, weight_room_,
       [&](std::span<std::byte> room) { state::read_weights(frozen_, *unit, asked, room); });
-  const auto rest = copied_or_read(
-      elements<int16_t>(place.bytes), first, numel, rest_room_,
-      [&](std::span<std::byte> room) { state::read_rests(frozen_, *unit, asked, room); });
+  const auto low = copied_or_read(
+      elements<int16_t>(place.bytes), first, numel, low_room_,
+      [&](std::span<std::byte> room) { state::read_lows(frozen_, *unit, asked, room); });
   room_.resize(size_t(numel));
-  state::join_masters(weight, rest, room_);
+  state::join_masters(weight, low, room_);
   return std::as_bytes(std::span(room_));
 }
 

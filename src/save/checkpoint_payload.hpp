@@ -60,7 +60,7 @@ class PayloadCopy final : public Payload {
   struct Place {
     state::SavedSlice slice;
     std::span<std::byte> bytes;
-    std::span<const std::byte> weight;  ///< of a split master, whose rest `bytes` are
+    std::span<const std::byte> weight;  ///< of a split master, whose low bits `bytes` are
     bool is_split;
   };
   void lay_out(const LivePayload& live);
@@ -76,7 +76,7 @@ class PayloadCopy final : public Payload {
   std::vector<Place> places_;
   std::vector<float> room_;
   std::vector<bf16> weight_room_;
-  std::vector<int16_t> rest_room_;
+  std::vector<int16_t> low_room_;
 };
 
 }  // namespace zero::save

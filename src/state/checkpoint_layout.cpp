@@ -158,7 +158,7 @@ int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece) {
 int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
   if (part == SavedPart::weight) return unit.weight;
   if (part != SavedPart::master) return unit.states.at(size_t(part));
-  return plan.request.compute == Dtype::f32 ? unit.weight : unit.rest;
+  return plan.request.compute == Dtype::f32 ? unit.weight : unit.low;
 }
 
 bool is_on_disk(const plan::Plan& plan, int32_t buffer) {

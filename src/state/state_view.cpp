@@ -67,16 +67,16 @@ std::span<const T> loaded(const StateView& view, int32_t buffer, int64_t first, 
 void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
                std::span<float> out) {
   const UnitRange weights = held_range(unit, unit.weight_sharded, view.rank);
-  const UnitRange rests = held_range(unit, unit.optimizer_sharded, view.rank);
+  const UnitRange lows = held_range(unit, unit.optimizer_sharded, view.rank);
   require_held(unit, weights, range);
-  require_held(unit, rests, range);
+  require_held(unit, lows, range);
   std::vector<bf16> weight_room;
-  std::vector<int16_t> rest_room;
+  std::vector<int16_t> low_room;
   const std::span<const bf16> weight =
       loaded(view, unit.weight, range.begin - weights.begin, out.size(), weight_room);
-  const std::span<const int16_t> rest =
-      loaded(view, unit.rest, range.begin - rests.begin, out.size(), rest_room);
-  join_masters(weight, rest, out);
+  const std::span<const int16_t> low =
+      loaded(view, unit.low, range.begin - lows.begin, out.size(), low_room);
+  join_masters(weight, low, out);
 }
 
 /// Elements of a unit as they lie in one of its buffers.
@@ -89,7 +89,7 @@ Lying weights_of(const StateView& view, const plan::Unit& unit) {
   return {unit.weight, unit.weight_sharded, bytes_of(view.plan->request.compute)};
 }
 Lying rests_of(const plan::Unit& unit) {
-  return {unit.rest, unit.optimizer_sharded, sizeof(int16_t)};
+  return {unit.low, unit.optimizer_sharded, sizeof(int16_t)};
 }
 
 /// The first byte of a range that is held.
@@ -112,7 +112,7 @@ void read_master(const StateView& view, const plan::Unit& unit, UnitRange range,
                  std::span<float> out) {
   const Dtype compute = view.plan->request.compute;
   if (compute == Dtype::bf16) return join_bf16(view, unit, range, out);
-  load_floats(view, unit, compute == Dtype::f32 ? unit.weight : unit.rest, range, out);
+  load_floats(view, unit, compute == Dtype::f32 ? unit.weight : unit.low, range, out);
 }
 
 /// The part of [begin, begin + master.size()) in `held`, as (first element of master, elements).
@@ -133,33 +133,32 @@ void store_weight(std::span<T> weight, std::span<const float> master) {
 
 template <>
 void store_weight(std::span<bf16> weight, std::span<const float> master) {
-  int16_t rest;
-  for (size_t i = 0; i < weight.size(); ++i) weight[i] = kernels::split_master(master[i], rest);
+  int16_t low;
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = kernels::split_master(master[i], low);
 }
 
-void store_rest(std::span<float> rest, std::span<const float> master) {
-  std::copy(master.begin(), master.end(), rest.begin());
+void store_low(std::span<float> low, std::span<const float> master) {
+  std::copy(master.begin(), master.end(), low.begin());
 }
 
-void store_rest(std::span<int16_t> rest, std::span<const float> master) {
-  for (size_t i = 0; i < rest.size(); ++i) kernels::split_master(master[i], rest[i]);
+void store_low(std::span<int16_t> low, std::span<const float> master) {
+  for (size_t i = 0; i < low.size(); ++i) kernels::split_master(master[i], low[i]);
 }
 
 template <class T>
 void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master) {
-  using Rest = typename kernels::MasterRest<T>::type;
+  using Low = typename kernels::MasterLow<T>::type;
   const Part weights =
       part_in(held_range(unit, unit.weight_sharded, view.rank), begin, master.size());
   store<T>(view, unit.weight, int64_t(weights.place), weights.numel, [&](std::span<T> to) {
     store_weight(to, master.subspan(weights.first, weights.numel));
   });
-  if (unit.rest < 0) return;
-  const Part rests =
+  if (unit.low < 0) return;
+  const Part lows =
       part_in(held_range(unit, unit.optimizer_sharded, view.rank), begin, master.size());
-  store<Rest>(view, unit.rest, int64_t(rests.place), rests.numel, [&](std::span<Rest> to) {
-    store_rest(to, master.subspan(rests.first, rests.numel));
-  });
+  store<Low>(view, unit.low, int64_t(lows.place), lows.numel,
+             [&](std::span<Low> to) { store_low(to, master.subspan(lows.first, lows.numel)); });
 }
 
 }  // namespace
@@ -211,15 +210,15 @@ void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range
   load(view, lying.buffer, byte_of(view, unit, lying, range), out);
 }
 
-void read_rests(const StateView& view, const plan::Unit& unit, UnitRange range,
-                std::span<std::byte> out) {
+void read_lows(const StateView& view, const plan::Unit& unit, UnitRange range,
+               std::span<std::byte> out) {
   const Lying lying = rests_of(unit);
   load(view, lying.buffer, byte_of(view, unit, lying, range), out);
 }
 
-void join_masters(std::span<const bf16> weight, std::span<const int16_t> rest,
+void join_masters(std::span<const bf16> weight, std::span<const int16_t> low,
                   std::span<float> master) {
-  for (size_t i = 0; i < master.size(); ++i) master[i] = kernels::join_master(weight[i], rest[i]);
+  for (size_t i = 0; i < master.size(); ++i) master[i] = kernels::join_master(weight[i], low[i]);
 }
 
 std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,

@@ -221,29 +221,29 @@ TEST(SplitMaster, JoinsBackToTheSameBits) {
   for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 499) {
     const float master = std::bit_cast<float>(uint32_t(bits));
     if (!std::isfinite(master)) continue;
-    int16_t rest = 0;
-    const bf16 weight = split_master(master, rest);
-    ASSERT_EQ(std::bit_cast<uint32_t>(join_master(weight, rest)), uint32_t(bits));
+    int16_t low = 0;
+    const bf16 weight = split_master(master, low);
+    ASSERT_EQ(std::bit_cast<uint32_t>(join_master(weight, low)), uint32_t(bits));
   }
 }
 
 TEST(SplitMaster, TheWeightIsTheMasterRoundedHalfUp) {
-  int16_t rest = 0;
-  EXPECT_EQ(float(split_master(1.0f, rest)), 1.0f);
-  EXPECT_EQ(rest, 0);
-  EXPECT_EQ(float(split_master(1.0f + 0x1p-8f, rest)), 1.0f + 0x1p-7f);
-  EXPECT_EQ(rest, -32768);
-  EXPECT_EQ(float(split_master(1.0f + 0x1.fp-9f, rest)), 1.0f);
+  int16_t low = 0;
+  EXPECT_EQ(float(split_master(1.0f, low)), 1.0f);
+  EXPECT_EQ(low, 0);
+  EXPECT_EQ(float(split_master(1.0f + 0x1p-8f, low)), 1.0f + 0x1p-7f);
+  EXPECT_EQ(low, -32768);
+  EXPECT_EQ(float(split_master(1.0f + 0x1.fp-9f, low)), 1.0f);
 }
 
 TEST(SplitMaster, NaNAndInfinityStayWhatTheyAre) {
-  int16_t rest = 0;
+  int16_t low = 0;
   for (uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xffffffffu}) {
-    const bf16 weight = split_master(std::bit_cast<float>(bits), rest);
+    const bf16 weight = split_master(std::bit_cast<float>(bits), low);
     EXPECT_TRUE(std::isnan(float(weight)));
-    EXPECT_TRUE(std::isnan(join_master(weight, rest)));
+    EXPECT_TRUE(std::isnan(join_master(weight, low)));
   }
-  EXPECT_EQ(float(split_master(std::numeric_limits<float>::infinity(), rest)),
+  EXPECT_EQ(float(split_master(std::numeric_limits<float>::infinity(), low)),
             std::numeric_limits<float>::infinity());
 }
 

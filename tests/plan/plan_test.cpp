@@ -231,7 +231,7 @@ TEST(ReadAhead, StatesOfTheFirstUnitsAreReadDuringBackwardAndOthersBeforeTheirUp
   for (size_t u = 0; u < plan.units.size(); ++u) {
     const Unit& unit = plan.units[u];
     const std::pair<int, int> expected = u < 4 ? std::pair(0, 1) : std::pair(1, 0);
-    for (int32_t state : {unit.rest, unit.states[0], unit.states[1]}) {
+    for (int32_t state : {unit.low, unit.states[0], unit.states[1]}) {
       EXPECT_EQ(reads_around(plan, state, border), expected) << plan.buffers[size_t(state)].name;
     }
   }

@@ -60,7 +60,7 @@ TEST(Updater, UpdatesAShareOfTheUnitsOnTheDeviceEvenly) {
 TEST(Updater, BringsAndSendsHomeEveryStateThatStreamsOnce) {
   const Plan plan = plan_with(1);
   for (const Unit& unit : plan.units) {
-    for (const int32_t state : {unit.rest, unit.states[0], unit.states[1]}) {
+    for (const int32_t state : {unit.low, unit.states[0], unit.states[1]}) {
       const auto moves = [&](Lane lane, size_t operand) {
         return std::ranges::count_if(step(plan), [&](const PlanOp& op) {
           return op.lane == lane && op.operands[operand].buffer == state;
@@ -82,7 +82,7 @@ TEST(Updater, StatesOfTheNextTwoUnitsAreOnTheirWayBeforeAnUpdate) {
     const Unit& behind = plan.units[size_t(order[i + 2])];
     EXPECT_LT(first_move(plan, Lane::h2d, 0, behind.states[1]), update_of(plan, order[i]));
     EXPECT_LT(first_move(plan, Lane::h2d, 0, behind.states[1]),
-              first_move(plan, Lane::d2h, 1, unit.rest));
+              first_move(plan, Lane::d2h, 1, unit.low));
   }
 }
 

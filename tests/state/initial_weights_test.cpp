@@ -99,7 +99,7 @@ TEST(InitialWeights, WeightAndRestMakeTheFp32Value) {
       const float expected =
           parameter.deviation * kernels::initial_normal(3, uint32_t(place.parameter), 5);
       EXPECT_EQ(kernels::join_master(at<bf16>(buffers, unit.weight, place.begin + 5),
-                                     at<int16_t>(buffers, unit.rest, place.begin + 5)),
+                                     at<int16_t>(buffers, unit.low, place.begin + 5)),
                 expected)
           << graph[parameter.tensor].name;
     }

@@ -26,31 +26,31 @@ using OptimizerTypes = ::testing::Types<WeightAndGrad<float, float>, WeightAndGr
 /// Weights with masters in [-1, 1), zero moments, and a gradient of type G.
 template <class T, class G = T>
 struct OptimizerState {
-  using Rest = typename kernels::MasterRest<T>::type;
+  using Low = typename kernels::MasterLow<T>::type;
   std::vector<T> weight;
-  std::vector<Rest> rest;
+  std::vector<Low> low;
   std::vector<float> momentum, variance;
   std::vector<G> grad;
 
   explicit OptimizerState(size_t numel)
-      : weight(numel), rest(numel), momentum(numel), variance(numel), grad(numel) {
+      : weight(numel), low(numel), momentum(numel), variance(numel), grad(numel) {
     const std::vector<float> masters = noise<float>(int64_t(numel), 1);
     for (size_t i = 0; i < numel; ++i) set_master(i, masters[i]);
   }
 
   void set_master(size_t i, float master) {
     if constexpr (std::is_same_v<T, bf16>) {
-      weight[i] = kernels::split_master(master, rest[i]);
+      weight[i] = kernels::split_master(master, low[i]);
     } else {
       weight[i] = T(master);
-      rest[i] = master;
+      low[i] = master;
     }
   }
   float master(size_t i) const {
     if constexpr (std::is_same_v<T, bf16>) {
-      return kernels::join_master(weight[i], rest[i]);
+      return kernels::join_master(weight[i], low[i]);
     } else if constexpr (std::is_same_v<T, f16>) {
-      return rest[i];
+      return low[i];
     } else {
       return weight[i];
     }
@@ -59,16 +59,16 @@ struct OptimizerState {
 
   /// The arrays from element `begin` on.
   kernels::OptimizerArrays<T, G> from(int64_t begin) {
-    Rest* const rests = std::is_same_v<T, float> ? nullptr : rest.data() + begin;
+    Low* const lows = std::is_same_v<T, float> ? nullptr : low.data() + begin;
     return {weight.data() + begin,
-            rests,
+            lows,
             {momentum.data() + begin, variance.data() + begin},
             grad.data() + begin};
   }
 
   bool same_bits_as(const OptimizerState& other) const {
-    const bool rests = std::is_same_v<T, float> || same_bits(rest, other.rest);
-    return rests && same_bits(weight, other.weight) && same_bits(momentum, other.momentum) &&
+    const bool lows = std::is_same_v<T, float> || same_bits(low, other.low);
+    return lows && same_bits(weight, other.weight) && same_bits(momentum, other.momentum) &&
            same_bits(variance, other.variance);
   }
 };

@@ -30,9 +30,9 @@ float initial_value(const graph::Parameter& parameter, int32_t index, int64_t el
 }
 
 void split(float master, float& weight, float&) { weight = master; }
-void split(float master, f16& weight, float& rest) { weight = f16(master), rest = master; }
-void split(float master, bf16& weight, int16_t& rest) {
-  weight = kernels::split_master(master, rest);
+void split(float master, f16& weight, float& low) { weight = f16(master), low = master; }
+void split(float master, bf16& weight, int16_t& low) {
+  weight = kernels::split_master(master, low);
 }
 
 /// All elements of a buffer, empty where there is none.
@@ -46,21 +46,21 @@ std::vector<T> load(Machine& machine, const plan::Plan& plan, int rank, int32_t 
 
 template <class T>
 void fill_unit(Machine& machine, const plan::Plan& plan, const plan::Unit& unit, int rank) {
-  using Rest = typename kernels::MasterRest<T>::type;
+  using Low = typename kernels::MasterLow<T>::type;
   std::vector<T> weights = load<T>(machine, plan, rank, unit.weight);
-  std::vector<Rest> rests = load<Rest>(machine, plan, rank, unit.rest);
+  std::vector<Low> lows = load<Low>(machine, plan, rank, unit.low);
   for_each_element(unit, [&](const plan::Placement& placement, int64_t i, int64_t at) {
     const graph::Parameter& parameter = plan.graphs[0].parameters[size_t(placement.parameter)];
     T weight;
-    Rest rest{};
-    split(initial_value(parameter, placement.parameter, i), weight, rest);
+    Low low{};
+    split(initial_value(parameter, placement.parameter, i), weight, low);
     const int64_t weight_at = place_in(unit, unit.weight_sharded, rank, at);
-    const int64_t rest_at = place_in(unit, unit.optimizer_sharded, rank, at);
+    const int64_t low_at = place_in(unit, unit.optimizer_sharded, rank, at);
     if (weight_at >= 0) weights[size_t(weight_at)] = weight;
-    if (!rests.empty() && rest_at >= 0) rests[size_t(rest_at)] = rest;
+    if (!lows.empty() && low_at >= 0) lows[size_t(low_at)] = low;
   });
   machine.write(rank, unit.weight, std::as_bytes(std::span(weights)));
-  if (!rests.empty()) machine.write(rank, unit.rest, std::as_bytes(std::span(rests)));
+  if (!lows.empty()) machine.write(rank, unit.low, std::as_bytes(std::span(lows)));
 }
 
 int32_t target(int64_t sample, int64_t t) {
@@ -91,8 +91,8 @@ std::vector<UnitArray> arrays_of(const plan::Plan& plan, const plan::Unit& unit)
   const Dtype compute = plan.request.compute;
   std::vector<UnitArray> arrays = {{unit.weight, unit.weight_sharded, int64_t(bytes_of(compute))}};
   for (const int32_t state : unit.states) arrays.push_back({state, unit.optimizer_sharded, 4});
-  if (unit.rest >= 0) {
-    arrays.push_back({unit.rest, unit.optimizer_sharded, compute == Dtype::bf16 ? 2 : 4});
+  if (unit.low >= 0) {
+    arrays.push_back({unit.low, unit.optimizer_sharded, compute == Dtype::bf16 ? 2 : 4});
   }
   return arrays;
 }

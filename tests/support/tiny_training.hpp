@@ -96,7 +96,7 @@ void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample);
 struct Outcome {
   std::vector<std::byte> sums;     ///< StepSums of every step
   std::vector<std::byte> decided;  ///< StepState of every step
-  std::vector<std::byte> state;    ///< weight, rest, momentum, variance of every parameter
+  std::vector<std::byte> state;    ///< weight, low, momentum, variance of every parameter
   double evaluation = 0;           ///< sum of the losses of the first eight micro-batches
 };
 

@@ -19,34 +19,34 @@
 namespace zero::kernels {
 
 /// What completes a weight of type T to its fp32 master.
-/// float: nothing, the weight is the master. f16: a whole fp32 master. bf16: a signed 16-bit rest
-/// with bits(master) = (bits(weight) << 16) + rest, the weight being the master rounded half up.
+/// float: nothing, the weight is the master. f16: a whole fp32 master. bf16: signed low 16 bits
+/// with bits(master) = (bits(weight) << 16) + low, the weight being the master rounded half up.
 template <class T>
-struct MasterRest;
+struct MasterLow;
 template <>
-struct MasterRest<float> {
+struct MasterLow<float> {
   using type = float;  ///< never stored; the pointer is null
 };
 template <>
-struct MasterRest<bf16> {
+struct MasterLow<bf16> {
   using type = int16_t;
 };
 template <>
-struct MasterRest<f16> {
+struct MasterLow<f16> {
   using type = float;
 };
 
 /// Joins and splits bf16 masters; exactly invertible for every finite pattern, NaN is
 /// canonicalised.
-ZERO_HOST_DEVICE inline float join_master(bf16 weight, int16_t rest) {
-  return std::bit_cast<float>((uint32_t(weight.bits) << 16) + uint32_t(int32_t(rest)));
+ZERO_HOST_DEVICE inline float join_master(bf16 weight, int16_t low) {
+  return std::bit_cast<float>((uint32_t(weight.bits) << 16) + uint32_t(int32_t(low)));
 }
-ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& rest) {
+ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& low) {
   uint32_t bits = std::bit_cast<uint32_t>(master);
   if (master != master) bits = 0x7fc00000u;  // NaN; fewer instructions than from the bits
   bf16 weight;
   weight.bits = uint16_t((bits + 0x8000u) >> 16);
-  rest = int16_t(bits & 0xffffu);
+  low = int16_t(bits & 0xffffu);
   return weight;
 }
 
@@ -54,10 +54,10 @@ ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& rest) {
 /// micro-batches rests in fp32.
 template <class T, class G>
 struct OptimizerArrays {
-  T* weight;                           ///< updated
-  typename MasterRest<T>::type* rest;  ///< updated; null for float
-  float* states[kMostStates];          ///< updated; as many as form_of(settings) lists
-  const G* grad;                       ///< read, still loss-scaled
+  T* weight;                         ///< updated
+  typename MasterLow<T>::type* low;  ///< updated; null for float
+  float* states[kMostStates];        ///< updated; as many as form_of(settings) lists
+  const G* grad;                     ///< read, still loss-scaled
 };
 
 /// Elements [begin, end) of the slice belong to one tensor, or to neighbours that decay alike.

@@ -35,7 +35,7 @@ const char* name_of(Lane lane);
 enum class Use : uint8_t {
   weights,           ///< full, or this rank's shard at stage 3
   gradients,         ///< what the optimizer reads
-  optimizer,         ///< master rest and the optimizer's states
+  optimizer,         ///< masters' low bits and the optimizer's states
   gathered_weights,  ///< stage 3: whole units while they are in use
   gradient_buckets,  ///< whole units of one micro-batch, until they are reduced
   partial_sums,      ///< reproducible mode: fp32 shards of the binary counter
@@ -82,9 +82,9 @@ struct Operand {
 enum class Kind : uint8_t {
   compute,         ///< op `graph_op` of the body's graph, micro-batch `micro`
   decide,          ///< step inputs, sums (update), step state (update)
-  update,          ///< step state, weight (update), rest (update, optional), each state (update),
+  update,          ///< step state, weight (update), low (update, optional), each state (update),
                    ///<   gradient: of an optimizer that needs no norms
-  add_norms,       ///< as update but weight and rest are read; then norms (update)
+  add_norms,       ///< as update but weight and low are read; then norms (update)
   apply_norms,     ///< as update but states are read; then norms (read)
   sum_of_squares,  ///< gradient shard, sums (update)
   accumulate,      ///< gradient, sum (write: first, update: further): fp32 sum += gradient
@@ -120,8 +120,8 @@ struct Wait {
   bool operator==(const Wait&) const = default;
 };
 
-/// Operands of an optimizer's op: states begin behind weight and rest, the gradient follows them.
-inline constexpr size_t kWeightOperand = 1, kRestOperand = 2, kFirstState = 3;
+/// Operands of an optimizer's op: states begin behind weight and low, the gradient follows them.
+inline constexpr size_t kWeightOperand = 1, kLowOperand = 2, kFirstState = 3;
 inline size_t gradient_operand(const OptimizerForm& optimizer) {
   return kFirstState + optimizer.states.size();
 }
@@ -202,7 +202,7 @@ struct Unit {
   int64_t numel = 0;        ///< padded: a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
   // Persistent buffers, -1 where the unit has none.
-  int32_t weight = -1, rest = -1, gradient = -1;
+  int32_t weight = -1, low = -1, gradient = -1;
   std::vector<int32_t> states = {};  ///< of Request::optimizer, in its order
   /// Copies in host memory of updated(), where these are read from a disk ahead of the body that
   /// updates them; empty where none is.
@@ -210,12 +210,12 @@ struct Unit {
   bool weight_sharded = false;         ///< stage 3: `weight` holds this rank's shard only
   bool optimizer_sharded = false;      ///< stages 1 to 3
   Tier weight_home = Tier::device;     ///< where `weight` rests
-  Tier optimizer_home = Tier::device;  ///< where rest and states do
+  Tier optimizer_home = Tier::device;  ///< where `low` and states do
   bool streams = false;                ///< from there through the device, to be updated on it
 
-  /// What an update changes: weight, rest and states.
+  /// What an update changes: weight, low and states.
   std::vector<int32_t> updated() const {
-    std::vector<int32_t> buffers = {weight, rest};
+    std::vector<int32_t> buffers = {weight, low};
     buffers.insert(buffers.end(), states.begin(), states.end());
     return buffers;
   }

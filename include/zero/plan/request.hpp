@@ -48,7 +48,7 @@ struct Request {
   int64_t keep_distance_numel = 0;      ///< stage 3: kept if fewer elements are used in between
   int64_t live_numel = 1'000'000'000;   ///< stage 3: kept only while fewer elements are gathered
 
-  Tier optimizer_home = Tier::device;  ///< stages 1 to 3: master rest and states
+  Tier optimizer_home = Tier::device;  ///< stages 1 to 3: masters' low bits and states
   Tier weight_home = Tier::device;     ///< stage 3: weights
   double optimizer_share = 1;          ///< of the units; the others' states stay on the device
   double streamed_share = 0;           ///< of the units whose states rest elsewhere: updated on the

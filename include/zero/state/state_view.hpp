@@ -49,7 +49,7 @@ struct UnitRange {
 /// What this rank holds of a buffer of `unit` that is sharded over ranks or whole on each of them.
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
 
-/// The master, which weight and rest make, or a state of the optimizer: its place in the list.
+/// The master, which weight and low make, or a state of the optimizer: its place in the list.
 enum class StateKind : int { master = -1 };
 /// Master and states of a plan's optimizer, in the order of hashes and checkpoints.
 std::vector<StateKind> state_kinds(const plan::Plan& plan);
@@ -66,11 +66,11 @@ void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range
 
 /// Of bf16 masters, what is beside their weights, from element range.begin of the unit on.
 ///   out [end - begin] int16_t
-void read_rests(const StateView& view, const plan::Unit& unit, UnitRange range,
-                std::span<std::byte> out);
+void read_lows(const StateView& view, const plan::Unit& unit, UnitRange range,
+               std::span<std::byte> out);
 
-/// master[i] = what weight[i] and rest[i] make; all of one length.
-void join_masters(std::span<const bf16> weight, std::span<const int16_t> rest,
+/// master[i] = what weight[i] and low[i] make; all of one length.
+void join_masters(std::span<const bf16> weight, std::span<const int16_t> low,
                   std::span<float> master);
 
 /// The reverse of read_state: stores one state from element `begin` of the unit on, of which the
@@ -91,7 +91,7 @@ std::span<const std::byte> weights_in_memory(const StateView& view, const plan::
 std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
                                            UnitRange range);
 
-/// Stores fp32 masters as weight and rest, of each what this rank holds, from element `begin` of
+/// Stores fp32 masters as weight and low, of each what this rank holds, from element `begin` of
 /// the unit on.
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master);
