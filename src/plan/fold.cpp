@@ -42,10 +42,10 @@ class Folder {
 
   static bool same_work(const PlanOp& a, const PlanOp& b) {
     return a.kind == b.kind && a.lane == b.lane && a.unit == b.unit && a.graph_op == b.graph_op &&
-           a.in == b.in && a.out == b.out && a.round == b.round && a.add == b.add &&
-           a.sums == b.sums && a.counts == b.counts && a.shard_numel == b.shard_numel &&
-           a.piece_begin == b.piece_begin && a.piece_numel == b.piece_numel &&
-           a.operands.size() == b.operands.size();
+           a.in == b.in && a.out == b.out && a.round_gradient == b.round_gradient &&
+           a.add == b.add && a.sums == b.sums && a.counts == b.counts &&
+           a.shard_numel == b.shard_numel && a.piece_begin == b.piece_begin &&
+           a.piece_numel == b.piece_numel && a.operands.size() == b.operands.size();
   }
 
   bool match(const PlanOp& a, PlanOp& b) {

@@ -18,7 +18,7 @@ GradientLayout gradient_layout(const Request& request) {
   layout.direct = !several && layout.full && layout.element == request.compute;
   layout.local_sum = several && !layout.counter && layout.full;
   layout.in_products = layout.local_sum && request.sums_in_products;
-  layout.round = layout.element != request.compute && !request.gradient_fp32;
+  layout.round_gradient = layout.element != request.compute && !request.gradient_fp32;
   layout.wire_bf16 = layout.local_sum && !alone && request.wire_bf16;
   return layout;
 }
@@ -40,9 +40,10 @@ std::vector<bool> summed_by_their_op(const graph::Graph& graph) {
 
 RestingGradient resting_gradient(const Request& request, Tier site) {
   const GradientLayout layout = gradient_layout(request);
-  if (site == Tier::device) return {layout.element, layout.full, layout.round};
-  return {
-      .element = layout.round ? request.compute : layout.element, .full = false, .round = false};
+  if (site == Tier::device) return {layout.element, layout.full, layout.round_gradient};
+  return {.element = layout.round_gradient ? request.compute : layout.element,
+          .full = false,
+          .round_gradient = false};
 }
 
 }  // namespace zero::plan

@@ -120,7 +120,7 @@ void add(Digest& digest, const Operand& operand) {
 void add(Digest& digest, const PlanOp& op) {
   for (int number :
        {int(op.kind), int(op.lane), int(op.unit), int(op.graph_op), int(op.micro), int(op.in),
-        int(op.out), int(op.round), int(op.add) + 2 * int(op.sums) + 4 * int(op.counts)}) {
+        int(op.out), int(op.round_gradient), int(op.add) + 2 * int(op.sums) + 4 * int(op.counts)}) {
     digest.add(number);
   }
   for (int64_t number : {op.shard_numel, op.piece_begin, op.piece_numel}) digest.add(number);

@@ -289,7 +289,7 @@ void Reducer::finish_step(int32_t u) {
                 .lane = lane(),
                 .unit = u,
                 .in = layout.element,
-                .round = layout.round,
+                .round_gradient = layout.round_gradient,
                 .operands = {writer_.owned(gradient, shard_bytes, Mode::read),
                              writer_.whole(writer_.plan().step_sums(), Mode::update)}});
   if (layout.gather_sums) gather_sum(u);
@@ -334,7 +334,7 @@ void Reducer::send_to_host(int32_t u) {
   Operand from = writer_.owned(sum_[size_t(u)],
                                unit.shard_numel * int64_t(bytes_of(layout.element)), Mode::read);
   const Operand home = writer_.whole(unit.gradient, Mode::write);
-  if (layout.round) {
+  if (layout.round_gradient) {
     const int32_t rounded =
         writer_.transient(unit.name + ".rounded", Use::gradient_buckets, home.bytes);
     writer_.emit({.kind = Kind::round_sum,

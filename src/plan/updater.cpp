@@ -187,7 +187,7 @@ void Updater::run(int32_t u, const States& states) {
                 .unit = u,
                 .in = gradient.element,
                 .out = request.compute,
-                .round = gradient.round,
+                .round_gradient = gradient.round_gradient,
                 .operands = {writer_.whole(state, Mode::read)}};
   for (const Staged& staged : states) update.operands.push_back(staged.here);
   update.operands.push_back(writer_.owned(unit.gradient, gradient_bytes, Mode::read));

@@ -34,7 +34,7 @@ kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
 
 kernels::OptimizerRule rule_of(const BoundOp& op) {
   kernels::OptimizerRule rule = op.rules->optimizer;
-  rule.round_gradient = op.op->round;
+  rule.round_gradient = op.op->round_gradient;
   return rule;
 }
 
@@ -124,8 +124,8 @@ void run_sum_of_squares(const BoundOp& op, const LaneTools& tools) {
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    kernels::sum_of_squares<T, G>(tools.stream, numel, op.operand<const G>(0), op.op->round,
-                                  op.operand<StepSums>(1));
+    kernels::sum_of_squares<T, G>(tools.stream, numel, op.operand<const G>(0),
+                                  op.op->round_gradient, op.operand<StepSums>(1));
   });
 }
 

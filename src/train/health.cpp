@@ -25,7 +25,7 @@ Gradient gradient_of(const state::StateView& view, const plan::PlanOp& update) {
   const int64_t offset = operand.offset + (operand.sharded ? view.rank * operand.bytes : 0);
   Gradient gradient{.unit = &unit,
                     .dtype = update.in,
-                    .rounded_to = update.round ? view.plan->request.compute : update.in,
+                    .rounded_to = update.round_gradient ? view.plan->request.compute : update.in,
                     .data = nullptr,
                     .range = state::held_range(unit, unit.optimizer_sharded, view.rank)};
   if (view.is_far(operand.buffer)) {

@@ -99,9 +99,10 @@ class SameOperands {
 
 bool same_work(const PlanOp& a, const PlanOp& b) {
   return a.kind == b.kind && a.lane == b.lane && a.unit == b.unit && a.graph_op == b.graph_op &&
-         a.micro == b.micro && a.in == b.in && a.out == b.out && a.round == b.round &&
-         a.add == b.add && a.sums == b.sums && a.shard_numel == b.shard_numel &&
-         a.piece_begin == b.piece_begin && a.piece_numel == b.piece_numel && a.index == b.index;
+         a.micro == b.micro && a.in == b.in && a.out == b.out &&
+         a.round_gradient == b.round_gradient && a.add == b.add && a.sums == b.sums &&
+         a.shard_numel == b.shard_numel && a.piece_begin == b.piece_begin &&
+         a.piece_numel == b.piece_numel && a.index == b.index;
 }
 
 /// A body whose carries are the additions that they make, as a step without a loop has them.

@@ -135,7 +135,7 @@ struct PlanOp {
                            ///< it `counts`, the first of its pair
   Dtype in = Dtype::f32;   ///< collectives, sums, optimizer: element type read
   Dtype out = Dtype::f32;  ///< reduce_scatter, round_sum: element type written
-  bool round = false;      ///< an fp32 gradient is rounded to the compute dtype when read
+  bool round_gradient = false;  ///< an fp32 gradient is rounded to the compute dtype when read
   bool add = false;   ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
   bool sums = false;  ///< compute: the first output is written to an fp32 sum, or added (`add`)
   /// In reproducible mode's counter: operand 1, or of a carry the last one, is the slot that the
