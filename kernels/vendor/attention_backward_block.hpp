@@ -16,7 +16,7 @@ struct PairGradient {
 template <class T>
 struct HeadGradient {
   AttentionLaunch launch;
-  AttentionPlace place;
+  AttentionTile tile;
   AttentionMask mask;
   StridedRowsOf<const T> q, k, v, dy, y;
   const float* logsumexp;  ///< [length]
@@ -25,15 +25,15 @@ struct HeadGradient {
 
   ZERO_DEVICE_ONLY HeadGradient(const AttentionLaunch& given, const AttentionGradArrays<T>& arrays,
                                 int64_t block)
-      : launch(given), place(given.extents, block), mask(given, place) {
+      : launch(given), tile(given.extents, block), mask(given, tile) {
     const AttentionExtents& extents = launch.extents;
-    const int64_t width = launch.width(), packed = place.offset(extents, 3 * width);
-    const int64_t first = place.first_of_head(extents);
+    const int64_t width = launch.width(), packed = tile.offset(extents, 3 * width);
+    const int64_t first = tile.first_of_head(extents);
     q = {arrays.qkv + packed, 3 * width, extents.length};
     k = {q.first + width, 3 * width, extents.length};
     v = {q.first + 2 * width, 3 * width, extents.length};
-    dy = {arrays.dy + place.offset(extents, width), width, extents.length};
-    y = {arrays.y + place.offset(extents, width), width, extents.length};
+    dy = {arrays.dy + tile.offset(extents, width), width, extents.length};
+    y = {arrays.y + tile.offset(extents, width), width, extents.length};
     logsumexp = arrays.logsumexp + first;
     y_dot_dy = static_cast<float*>(arrays.scratch) + first;
     dqkv = arrays.dqkv + packed;
@@ -52,7 +52,7 @@ template <class T, int kParts, class Block>
 ZERO_DEVICE_ONLY void attention_query_gradient(const Block& block, const AttentionLaunch& launch,
                                                const AttentionGradArrays<T>& arrays) {
   const HeadGradient<T> head(launch, arrays, block.index());
-  const int64_t d = launch.extents.head_width, first = head.place.first_row;
+  const int64_t d = launch.extents.head_width, first = head.tile.first_row;
   float* const queries = block.shared();
   float* const dys = queries + kTileRows * d;
   float* const keys = dys + kTileRows * d;
@@ -92,7 +92,7 @@ template <class T, int kParts, class Block>
 ZERO_DEVICE_ONLY void attention_key_gradient(const Block& block, const AttentionLaunch& launch,
                                              const AttentionGradArrays<T>& arrays) {
   const HeadGradient<T> head(launch, arrays, block.index());
-  const int64_t d = launch.extents.head_width, first = head.place.first_row;
+  const int64_t d = launch.extents.head_width, first = head.tile.first_row;
   float* const keys = block.shared();
   float* const values = keys + kTileRows * d;
   float* const queries = values + kTileRows * d;

@@ -49,10 +49,10 @@ struct AttentionLaunch {
 };
 
 /// The tile of one block: one head of one sample, and kTileRows rows of it.
-struct AttentionPlace {
+struct AttentionTile {
   int64_t sample, head, first_row;
 
-  ZERO_DEVICE_ONLY AttentionPlace(const AttentionExtents& extents, int64_t block) {
+  ZERO_DEVICE_ONLY AttentionTile(const AttentionExtents& extents, int64_t block) {
     const int64_t tiles = ceil_div<int64_t>(extents.length, kTileRows), item = block / tiles;
     sample = item / extents.heads;
     head = item % extents.heads;
@@ -76,10 +76,10 @@ struct AttentionMask {
   float multiplier;  ///< of kept probabilities
   bool drops;
 
-  ZERO_DEVICE_ONLY AttentionMask(const AttentionLaunch& launch, const AttentionPlace& place)
+  ZERO_DEVICE_ONLY AttentionMask(const AttentionLaunch& launch, const AttentionTile& tile)
       : seed(0),
         sample(0),
-        row0(place.head * launch.extents.length),
+        row0(tile.head * launch.extents.length),
         columns(round_up<int64_t>(launch.extents.length, 4)),
         site(launch.site.site),
         threshold(dropout_threshold(launch.site.probability)),
@@ -87,7 +87,7 @@ struct AttentionMask {
         drops(launch.site.probability > 0.0f) {
     if (!drops) return;
     seed = launch.inputs->seed;
-    sample = launch.inputs->first_sample + launch.site.sample_offset + place.sample;
+    sample = launch.inputs->first_sample + launch.site.sample_offset + tile.sample;
   }
   ZERO_DEVICE_ONLY bool keeps(int64_t query, int64_t key) const {
     if (!drops) return true;
@@ -175,8 +175,8 @@ class AttentionForward {
       : block_(block),
         launch_(launch),
         arrays_(arrays),
-        place_(launch.extents, block.index()),
-        mask_(launch, place_) {
+        tile_(launch.extents, block.index()),
+        mask_(launch, tile_) {
     for (int r = 0; r < kOwnRows; ++r) {
       maximum_[r] = -INFINITY;
       sum_[r] = 0.0f;
@@ -188,12 +188,12 @@ class AttentionForward {
     float* const queries = block_.shared();
     float* const keys = queries + kTileRows * d;
     float* const values = keys + kTileRows * (d + 1);
-    const StridedRowsOf<const T> q{arrays_.qkv + place_.offset(launch_.extents, 3 * width),
+    const StridedRowsOf<const T> q{arrays_.qkv + tile_.offset(launch_.extents, 3 * width),
                                    3 * width, launch_.extents.length};
     const StridedRowsOf<const T> k{q.first + width, q.ld, q.length};
     const StridedRowsOf<const T> v{q.first + 2 * width, q.ld, q.length};
-    load_tile(block_, q, place_.first_row, d, d, queries);
-    for (int64_t key = 0; key <= place_.first_row; key += kTileRows) {
+    load_tile(block_, q, tile_.first_row, d, d, queries);
+    for (int64_t key = 0; key <= tile_.first_row; key += kTileRows) {
       block_.sync();
       load_tile(block_, k, key, d, d + 1, keys);
       load_tile(block_, v, key, d, d, values);
@@ -208,7 +208,7 @@ class AttentionForward {
 
  private:
   ZERO_DEVICE_ONLY int64_t row(int r) const {
-    return place_.first_row + block_.warp() * kOwnRows + r;
+    return tile_.first_row + block_.warp() * kOwnRows + r;
   }
 
   /// The lane's score of the warp's row r becomes its probability, not yet divided by the sum.
@@ -231,10 +231,10 @@ class AttentionForward {
     const int64_t width = launch_.width();
     for (int r = 0; r < kOwnRows; ++r) {
       if (row(r) >= launch_.extents.length) continue;
-      T* const y = arrays_.y + place_.offset(launch_.extents, width) + row(r) * width;
+      T* const y = arrays_.y + tile_.offset(launch_.extents, width) + row(r) * width;
       y_.store(block_.lane(), r, mask_.multiplier / sum_[r], launch_.extents.head_width, y);
       if (block_.lane() == 0)
-        arrays_.logsumexp[place_.first_of_head(launch_.extents) + row(r)] =
+        arrays_.logsumexp[tile_.first_of_head(launch_.extents) + row(r)] =
             maximum_[r] + log_f32(sum_[r]);
     }
   }
@@ -242,7 +242,7 @@ class AttentionForward {
   const Block& block_;
   AttentionLaunch launch_;
   AttentionArrays<T> arrays_;
-  AttentionPlace place_;
+  AttentionTile tile_;
   AttentionMask mask_;
   OwnSums<kParts> y_;
   float maximum_[kOwnRows], sum_[kOwnRows];
