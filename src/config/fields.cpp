@@ -1,88 +1,16 @@
 #include "src/config/fields.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "src/config/fixed_keys.hpp"
+#include "src/config/key_table.hpp"
 #include "src/config/optimizer_rows.hpp"
 #include "zero/config/steps.hpp"
 
 namespace zero {
 namespace {
 
-constexpr Standing kOurs = Standing::ours, kSame = Standing::same, kCap = Standing::cap;
-
-/// Collects fields under a section's name; one is as its section stands to DeepSpeed unless it says
-/// otherwise.
-class Table {
- public:
-  explicit Table(Standing top) : standing_(top) {}
-  void section(const std::string& name, Standing standing) {
-    prefix_ = name + ".";
-    standing_ = standing;
-  }
-  Field& integer(std::string_view key, int64_t& value, Range range) {
-    return add(key, Integer{&value, range});
-  }
-  Field& real(std::string_view key, double& value, Range range) {
-    return add(key, Real{&value, range});
-  }
-  Field& size(std::string_view key, int64_t& value) { return add(key, Size{&value}); }
-  Field& duration(std::string_view key, int64_t& value) { return add(key, Duration{&value}); }
-  Field& word(std::string_view key, std::string& value) { return add(key, &value); }
-  Field& flag(std::string_view key, bool& value) { return add(key, &value); }
-  Field& other(std::string_view key, Slot slot) { return add(key, std::move(slot)); }
-  template <class Enum>
-  Field& choice(std::string_view key, Enum& value, std::vector<std::string_view> names,
-                std::string_view hint = "") {
-    return add(key, Choice{.names = std::move(names),
-                           .get = [&value] { return int(value); },
-                           .set = [&value](int i) { value = Enum(i); },
-                           .hint = hint});
-  }
-  /// Every key, those of a section side by side, the keys without a member behind the others.
-  std::vector<Field> take() {
-    for (const FixedKey& fixed : fixed_keys()) {
-      fields_.push_back({std::string(fixed.key), slot_of(fixed), fixed.standing});
-    }
-    std::vector<Field> joined;
-    joined.reserve(fields_.size());
-    for (const auto& places : places_by_section()) {
-      for (const size_t place : places) joined.push_back(std::move(fields_[place]));
-    }
-    return joined;
-  }
-
- private:
-  static Slot slot_of(const FixedKey& fixed) {
-    if (fixed.standing == Standing::hint) {
-      return Hint{fixed.accepted[0], fixed.range, fixed.reason};
-    }
-    return Fixed{fixed.accepted, fixed.reason, fixed.warns};
-  }
-
-  Field& add(std::string_view key, Slot slot) {
-    fields_.push_back({prefix_ + std::string(key), std::move(slot), standing_});
-    return fields_.back();
-  }
-
-  /// The places in fields_ of each section's keys, the sections in the order of their first one.
-  std::vector<std::vector<size_t>> places_by_section() const {
-    std::map<std::string_view, size_t> order;
-    std::vector<std::vector<size_t>> places;
-    for (size_t i = 0; i < fields_.size(); ++i) {
-      const auto [found, is_new] = order.emplace(section_of(fields_[i].key), places.size());
-      if (is_new) places.emplace_back();
-      places[found->second].push_back(i);
-    }
-    return places;
-  }
-
-  std::string prefix_;
-  Standing standing_;
-  std::vector<Field> fields_;
-};
+constexpr Standing kOurs = Standing::ours, kSame = Standing::same;
 
 void batch_fields(Table& table, RunConfig& c) {
   table.integer("train_batch_size", c.train_batch_size,
@@ -101,6 +29,25 @@ void batch_fields(Table& table, RunConfig& c) {
       "behind it";
   table.flag("wall_clock_breakdown", c.wall_clock_breakdown);
   table.integer("steps_per_print", c.run.log_interval, {.low = 1}).alias_of = "run.log_interval";
+  table.refused("prescale_gradients", false,
+                "sums of gradients are fp32 and cannot overflow where a division first would help");
+  table.refused("gradient_predivide_factor", 1.0,
+                "sums of gradients are fp32 and cannot overflow where a division first would help");
+  table.refused("sparse_gradients", false,
+                "the embedding's gradient shares its buffer with the head's and is dense");
+  table.refused("memory_breakdown", false,
+                "memory is planned: zeroapp plan INPUT prints every byte of it");
+  table.refused("dump_state", false, "effective.toml in the run's folder holds every setting");
+  table.either("zero_allow_untested_optimizer", false,
+               "every optimizer is tested with every stage");
+  table.either("zero_force_ds_cpu_optimizer", true,
+               "the program brings its own optimizer on every device");
+  table
+      .other("zero3_init_flag",
+             Fixed{{true, false}, "at stage 3 weights are born in shards; write true", true})
+      .standing = Standing::always;
+  table.refused("disable_allgather", false,
+                "updated weights are always all-gathered, never broadcast");
 }
 
 /// Keys of the same name in several families are one.
@@ -155,7 +102,7 @@ void run_fields(Table& table, SessionConfig& c) {
   table.word("output", c.output);
   table.integer("seed", c.seed, {});
   table.integer("log_interval", c.log_interval, {.low = 1});
-  table.duration("walltime", c.walltime);
+  table.other("walltime", Duration{&c.walltime});
   table.integer("watchdog", c.watchdog, {.low = 1, .high = 86400, .automatic = true});
   table.integer("threads", c.threads, {.high = 512});
   table.flag("share_device", c.share_device);
@@ -177,6 +124,11 @@ void optimizer_fields(Table& table, OptimizerConfig& c) {
   table.real("momentum", c.momentum, {.high = 1, .below_high = true});
   table.real("dampening", c.dampening, {.high = 1});
   table.flag("nesterov", c.nesterov);
+  table.either("torch_adam", false,
+               "Adam and AdamW are PyTorch's formulas in the program's own kernel");
+  table.refused("bias_correction", true,
+                "momentum and variance are always corrected for their start at zero");
+  table.refused("amsgrad", false, "the variance keeps no maximum over steps");
 }
 
 void scheduler_fields(Table& table, ScheduleConfig& c) {
@@ -210,54 +162,8 @@ void scheduler_fields(Table& table, ScheduleConfig& c) {
       .standing = kOurs;
   table.choice("wsd_decay_type", c.wsd_decay_type, {"linear", "cosine", "sqrt"}).standing = kOurs;
   table.real("wsd_min_ratio", c.wsd_min_ratio, {.high = 1}).standing = kOurs;
-}
-
-void zero_fields(Table& table, ZeroConfig& c) {
-  table.section("zero", kSame);
-  table.integer("stage", c.stage, {.high = 3});
-  table.integer("reduce_bucket_size", c.reduce_bucket_size, {.low = 1}).standing = kCap;
-  table.integer("allgather_bucket_size", c.allgather_bucket_size, {.low = 1}).standing = kCap;
-  table.flag("overlap_comm", c.overlap_comm);
-  table.integer("stage3_prefetch_bucket_size", c.stage3_prefetch_bucket_size, {}).standing = kCap;
-  Field& kept =
-      table.integer("stage3_param_persistence_threshold", c.stage3_param_persistence_threshold, {});
-  kept.standing = kCap;
-  kept.note =
-      "it is compared with whole units, and a run says so where it keeps none of them; there it "
-      "counts single parameters";
-  table.integer("stage3_max_live_parameters", c.stage3_max_live_parameters, {}).standing = kCap;
-  table.integer("stage3_max_reuse_distance", c.stage3_max_reuse_distance, {}).standing = kCap;
-  table.flag("stage3_gather_16bit_weights_on_model_save",
-             c.stage3_gather_16bit_weights_on_model_save);
-}
-
-void tier_fields(Table& table, RunConfig& c) {
-  const std::vector<std::string_view> homes = {"none", "cpu", "nvme", "auto"};
-  table.section("zero.offload_optimizer", kSame);
-  table.choice("device", c.offload_optimizer.device, homes);
-  table.word("nvme_path", c.offload_optimizer.nvme_path);
-  table.integer("buffer_count", c.offload_optimizer.buffer_count,
-                {.low = 1, .high = 1024, .automatic = true});
-  table.real("ratio", c.offload_optimizer.ratio, {.high = 1});
-  table.flag("pin_memory", c.offload_optimizer.pin_memory).note =
-      "of GPUs: false leaves their host memory unpinned; a program for the host warns that it "
-      "changes nothing";
-  table.section("zero.offload_param", kSame);
-  table.choice("device", c.offload_param.device, homes);
-  table.word("nvme_path", c.offload_param.nvme_path);
-  table.flag("pin_memory", c.offload_param.pin_memory).note =
-      "as that of zero.offload_optimizer, with which it shares one block of host memory";
-  table.section("aio", kSame);
-  table.integer("block_size", c.aio.block_size, {.low = 4096, .high = 1 << 30}).note =
-      "several folders take turns after so many bytes, but not below 1 MiB";
-  table.integer("queue_depth", c.aio.queue_depth, {.low = 1, .high = 4096}).note =
-      "for reads and for writes; a unit of fewer blocks keeps no more under way";
-  table.integer("intra_op_parallelism", c.aio.intra_op_parallelism, {.low = 1, .high = 64}).note =
-      "of the threads that take the place of io_uring where the machine has none; beside io_uring "
-      "it does nothing, which a warning says, or an error where require_uring is true";
-  table.flag("single_submit", c.aio.single_submit);
-  table.flag("overlap_events", c.aio.overlap_events);
-  table.flag("require_uring", c.aio.require_uring).standing = kOurs;
+  table.refused("cycle_momentum", false,
+                "a cycle moves the learning rate alone, betas stay as optimizer.betas says");
 }
 
 void precision_fields(Table& table, RunConfig& c) {
@@ -269,8 +175,18 @@ void precision_fields(Table& table, RunConfig& c) {
   table.integer("hysteresis", c.fp16.hysteresis, {.low = 1});
   table.flag("consecutive_hysteresis", c.fp16.consecutive_hysteresis);
   table.real("min_loss_scale", c.fp16.min_loss_scale, {.high = 4294967296.0, .above_low = true});
+  table.refused("auto_cast", false, "the model computes in fp16 throughout");
+  table.refused("fp16_master_weights_and_grads", false,
+                "master weights are fp32, without which fp16 training loses updates");
   table.section("bf16", kSame);
   table.flag("enabled", c.bf16.enabled);
+  table.always("check_grad_overflow", "gradients are always checked");
+  table.refused("immediate_grad_update", false, "gradients are reduced where the plan says");
+  table.refused(
+      "bf16_master_weights_and_grads", false,
+      "master weights are fp32, kept as the bf16 weight and the 16 bits that complete it");
+  table.refused("bf16_optimizer_states", false, "states of optimizers are fp32",
+                ", and zero.stage = 1 to shard them");
   table.section("numerics", kOurs);
   table.flag("reproducible", c.numerics.reproducible);
   table.choice("gradient_dtype", c.numerics.gradient_dtype, {"compute", "fp32"});
@@ -286,12 +202,20 @@ void recompute_fields(Table& table, RunConfig& c) {
   table.flag("cpu_checkpointing", offload.cpu_checkpointing).standing = kSame;
   table.word("nvme_path", offload.nvme_path);
   table.integer("buffer_count", offload.buffer_count, {.low = 1, .high = 1024});
+  table.refused("partition_activations", false,
+                "there are no model-parallel ranks to cut activations over");
+  table.hint("number_checkpoints", "auto",
+             "recompute says how many blocks keep no more than their input", {.automatic = true});
+  table.either("contiguous_memory_optimization", false,
+               "kept activations always lie in the planned arena");
+  table.refused("synchronize_checkpoint_boundary", false, "nothing synchronises inside a step");
+  table.refused("profile", false, "", " and set wall_clock_breakdown = true");
 }
 
 void report_fields(Table& table, RunConfig& c) {
   table.section("memory", kOurs);
-  table.size("device_limit", c.memory.device_limit);
-  table.size("host_limit", c.memory.host_limit);
+  table.other("device_limit", Size{&c.memory.device_limit});
+  table.other("host_limit", Size{&c.memory.host_limit});
   table.section("evaluation", kOurs);
   table.integer("interval", c.evaluation.interval, {});
   table.integer("micro_batch_size", c.evaluation.micro_batch_size,
@@ -322,15 +246,14 @@ void checkpoint_fields(Table& table, CheckpointConfig& c) {
 }  // namespace
 
 std::vector<Field> fields_of(RunConfig& config) {
-  Table table(kSame);
+  Table table;
   batch_fields(table, config);
   model_fields(table, config.model);
   data_fields(table, config.data);
   run_fields(table, config.run);
   optimizer_fields(table, config.optimizer);
   scheduler_fields(table, config.scheduler);
-  zero_fields(table, config.zero);
-  tier_fields(table, config);
+  zero_fields(table, config);
   precision_fields(table, config);
   recompute_fields(table, config);
   report_fields(table, config);

@@ -27,7 +27,7 @@ struct Choice {
 /// default first, and why it does nothing else and what to write.
 struct Fixed {
   std::vector<TomlValue> accepted;
-  std::string_view reason;
+  std::string reason;
   bool warns = false;  ///< an accepted value other than the default does nothing and says so
 };
 

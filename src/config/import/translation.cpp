@@ -39,7 +39,7 @@ std::string nearest_flag(const std::string& flag) {
 
 /// The reason of a Fixed key without the advice behind it.
 std::string reason_of(const Fixed& fixed) {
-  return std::string(fixed.reason.substr(0, fixed.reason.rfind("; ")));
+  return fixed.reason.substr(0, fixed.reason.rfind("; "));
 }
 
 }  // namespace

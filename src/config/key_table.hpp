@@ -1,0 +1,76 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/config/fields.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero {
+
+/// Collects fields under a section's name; one is as its section stands to DeepSpeed unless it says
+/// otherwise. A section's keys without a member follow those with one.
+class Table {
+ public:
+  void section(const std::string& name, Standing standing) {
+    prefix_ = name + ".";
+    standing_ = standing;
+  }
+  Field& integer(std::string_view key, int64_t& value, Range range) {
+    return other(key, Integer{&value, range});
+  }
+  Field& real(std::string_view key, double& value, Range range) {
+    return other(key, Real{&value, range});
+  }
+  Field& word(std::string_view key, std::string& value) { return other(key, &value); }
+  Field& flag(std::string_view key, bool& value) { return other(key, &value); }
+  template <class Enum>
+  Field& choice(std::string_view key, Enum& value, std::vector<std::string_view> names,
+                std::string_view hint = "") {
+    return other(key, Choice{.names = std::move(names),
+                             .get = [&value] { return int(value); },
+                             .set = [&value](int i) { value = Enum(i); },
+                             .hint = hint});
+  }
+  Field& other(std::string_view key, Slot slot) {
+    return fields_.emplace_back(prefix_ + std::string(key), std::move(slot), standing_);
+  }
+
+  /// Keys without a member; `more` follows the value that the reason advises.
+  void refused(std::string_view key, TomlValue only, std::string_view reason,
+               std::string_view more = "") {
+    fixed(key, Standing::refused, {only},
+          text(reason, reason.empty() ? "" : "; ", "write ", to_text(only), more));
+  }
+  /// What is always done, so that false would ask for what is not.
+  void always(std::string_view key, std::string_view reason) {
+    fixed(key, Standing::always, {true}, text(reason, "; write true"));
+  }
+  /// Where neither value changes anything.
+  void either(std::string_view key, bool usual, std::string_view reason,
+              std::string_view more = "") {
+    fixed(key, Standing::always, {usual, !usual}, text(reason, "; write true or false", more));
+  }
+  void hint(std::string_view key, TomlValue fallback, std::string_view reason, Range range = {}) {
+    other(key, Hint{std::move(fallback), range, reason}).standing = Standing::hint;
+  }
+
+  std::vector<Field> take() { return std::move(fields_); }
+
+ private:
+  void fixed(std::string_view key, Standing standing, std::vector<TomlValue> accepted,
+             std::string reason) {
+    other(key, Fixed{std::move(accepted), std::move(reason)}).standing = standing;
+  }
+
+  std::string prefix_;
+  Standing standing_ = Standing::same;
+  std::vector<Field> fields_;
+};
+
+/// [zero] with the sections below it, and [aio].
+void zero_fields(Table& table, RunConfig& config);
+
+}  // namespace zero
