@@ -1,5 +1,9 @@
+#include <algorithm>
+
 #include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/schedule.hpp"
 
 namespace zero {
 namespace {
@@ -9,10 +13,6 @@ bool dynamic_scale(const RunConfig& c) { return c.fp16.enabled && c.fp16.loss_sc
 bool validates(const RunConfig& c) {
   return !c.data.validation.empty() || c.data.validation_fraction > 0;
 }
-
-bool moves_optimizer(const RunConfig& c) { return c.offload_optimizer.device != Home::none; }
-
-bool moves_activations(const RunConfig& c) { return c.offload_activations.home() != Home::none; }
 
 /// Of "auto" only where there is a disk to choose.
 bool may_use_disk(Home home, const std::string& path) {
@@ -25,78 +25,93 @@ bool uses_disk(const RunConfig& c) {
          c.offload_activations.home() == Home::nvme;
 }
 
-bool takes_folder(Home home) { return home == Home::nvme || home == Home::automatic; }
+/// key = "A", "B" or "C".
+std::string any_of(const std::string& key, const std::vector<TomlValue>& values) {
+  std::string words = key + " = ";
+  for (size_t i = 0; i < values.size(); ++i) {
+    words += (i == 0 ? "" : i + 1 == values.size() ? " or " : ", ") + to_text(values[i]);
+  }
+  return words;
+}
 
-std::vector<Condition> tier_conditions() {
+/// Keys that act where another key has one of `values`.
+Condition acts_with(std::vector<std::string> keys, const std::string& because,
+                    std::vector<TomlValue> values, const std::string& wanted = "") {
+  return {.keys = std::move(keys),
+          .because = {because},
+          .wanted = wanted.empty() ? any_of(because, values) : wanted,
+          .values = std::move(values)};
+}
+
+std::vector<Condition> schedule_conditions() {
+  const std::string type = "scheduler.type";
+  const auto cycles = [](const RunConfig& c) { return c.scheduler.type == ScheduleType::OneCycle; };
   return {
-      {.keys = {"zero.offload_optimizer.buffer_count", "zero.offload_optimizer.ratio",
-                "zero.offload_optimizer.pin_memory"},
-       .because = {"zero.offload_optimizer.device"},
-       .wanted = "zero.offload_optimizer.device = \"cpu\", \"nvme\" or \"auto\"",
-       .holds = moves_optimizer,
-       .example = {"zero.offload_optimizer.device = \"none\""}},
-      {.keys = {"zero.offload_param.pin_memory"},
-       .because = {"zero.offload_param.device"},
-       .wanted = "zero.offload_param.device = \"cpu\", \"nvme\" or \"auto\"",
-       .holds = [](const RunConfig& c) { return c.offload_param.device != Home::none; },
-       .example = {"zero.offload_param.device = \"none\""}},
-      {.keys = {"zero.offload_optimizer.nvme_path"},
-       .because = {"zero.offload_optimizer.device"},
-       .wanted = "zero.offload_optimizer.device = \"nvme\" or \"auto\"",
-       .holds = [](const RunConfig& c) { return takes_folder(c.offload_optimizer.device); },
-       .example = {"zero.offload_optimizer.device = \"none\""}},
-      {.keys = {"zero.offload_param.nvme_path"},
-       .because = {"zero.offload_param.device"},
-       .wanted = "zero.offload_param.device = \"nvme\" or \"auto\"",
-       .holds = [](const RunConfig& c) { return takes_folder(c.offload_param.device); },
-       .example = {"zero.offload_param.device = \"none\""}},
-      {.keys = {"aio.block_size", "aio.queue_depth", "aio.intra_op_parallelism",
-                "aio.single_submit", "aio.overlap_events", "aio.require_uring"},
-       .because = {"zero.offload_param.device", "activation_checkpointing.offload",
-                   "zero.offload_optimizer.device"},
-       .wanted = "a device = \"nvme\", or \"auto\" with nvme_path, of zero.offload_optimizer or "
-                 "zero.offload_param, or activation_checkpointing.offload = \"nvme\"",
-       .holds = uses_disk,
-       .example = {"zero.offload_optimizer.device = \"none\""}},
-      {.keys = {"aio.intra_op_parallelism"},
-       .because = {"aio.require_uring"},
-       .wanted = "aio.require_uring = false, where threads may take the place of io_uring",
-       .holds = [](const RunConfig& c) { return !c.aio.require_uring || !uses_disk(c); },
-       .example = {"zero.stage = 1", "zero.offload_optimizer.device = \"nvme\"",
-                   "zero.offload_optimizer.nvme_path = \"disk\"", "aio.require_uring = true"}},
-      {.keys = {"activation_checkpointing.nvme_path"},
-       .because = {"activation_checkpointing.offload"},
-       .wanted = "activation_checkpointing.offload = \"nvme\"",
-       .holds = [](const RunConfig& c) { return c.offload_activations.offload == Home::nvme; },
-       .example = {"activation_checkpointing.offload = \"none\""}},
-      {.keys = {"activation_checkpointing.buffer_count"},
-       .because = {"activation_checkpointing.cpu_checkpointing",
-                   "activation_checkpointing.offload"},
-       .wanted = "activation_checkpointing.offload = \"cpu\" or \"nvme\"",
-       .holds = moves_activations,
-       .example = {"activation_checkpointing.offload = \"none\""}},
+      acts_with({"scheduler.warmup_type", "scheduler.warmup_num_steps"}, type,
+                {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR", "WSD"},
+                "scheduler.type = \"WarmupLR\" and its sisters, or \"WSD\""),
+      acts_with({"scheduler.warmup_min_lr", "scheduler.warmup_max_lr"}, type,
+                {"WarmupLR", "WarmupDecayLR", "WSD"}),
+      acts_with({"scheduler.total_num_steps"}, type, {"WarmupDecayLR", "WarmupCosineLR", "WSD"}),
+      acts_with({"scheduler.warmup_min_ratio", "scheduler.cos_min_ratio"}, type,
+                {"WarmupCosineLR"}),
+      acts_with(
+          {"scheduler.wsd_decay_steps", "scheduler.wsd_decay_type", "scheduler.wsd_min_ratio"},
+          type, {"WSD"}),
+      acts_with({"scheduler.cycle_min_lr", "scheduler.cycle_max_lr",
+                 "scheduler.cycle_first_step_size", "scheduler.cycle_second_step_size",
+                 "scheduler.cycle_first_stair_count", "scheduler.cycle_second_stair_count"},
+                type, {"OneCycle"}),
+      {.keys = {"scheduler.decay_step_size"},
+       .because = {"scheduler.decay_lr_rate", type},
+       .wanted = "scheduler.type = \"OneCycle\" and a scheduler.decay_lr_rate above 0",
+       .holds = [=](const RunConfig& c) { return cycles(c) && c.scheduler.decay_lr_rate > 0; },
+       .example = {"scheduler.type = \"OneCycle\""}},
+      {.keys = {"scheduler.decay_lr_rate"},
+       .because = {"scheduler.decay_step_size", type},
+       .wanted = "scheduler.type = \"OneCycle\" and a scheduler.decay_step_size above 0",
+       .holds = [=](const RunConfig& c) { return cycles(c) && c.scheduler.decay_step_size > 0; },
+       .example = {"scheduler.type = \"OneCycle\""}},
+      acts_with({"scheduler.lr_range_test_min_lr", "scheduler.lr_range_test_step_size",
+                 "scheduler.lr_range_test_step_rate", "scheduler.lr_range_test_staircase"},
+                type, {"LRRangeTest"}),
+      acts_with({"optimizer.lr"}, type,
+                {"constant", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR", "OneCycle", "WSD"},
+                "another scheduler.type than \"LRRangeTest\", whose rates begin with "
+                "scheduler.lr_range_test_min_lr"),
   };
+}
+
+/// A key that only some optimizers have acts with these alone.
+std::vector<Condition> optimizer_conditions() {
+  const auto reads = [](const OptimizerRow& row, std::string_view key) {
+    return std::ranges::find(row.keys, key) != row.keys.end();
+  };
+  std::vector<Condition> conditions;
+  std::vector<std::string_view> seen;
+  for (const OptimizerRow& row : optimizer_rows()) {
+    for (const std::string_view key : row.keys) {
+      if (std::ranges::find(seen, key) != seen.end()) continue;
+      seen.push_back(key);
+      std::vector<TomlValue> types;
+      for (const OptimizerRow& other : optimizer_rows()) {
+        if (reads(other, key)) types.push_back(other.name);
+      }
+      conditions.push_back(acts_with({text("optimizer.", key)}, "optimizer.type", types));
+    }
+  }
+  return conditions;
 }
 
 std::vector<Condition> engine_conditions() {
   return {
-      {.keys = {"zero.allgather_bucket_size"},
-       .because = {"zero.stage"},
-       .wanted = "zero.stage = 1, 2 or 3",
-       .holds = [](const RunConfig& c) { return c.zero.stage >= 1; },
-       .example = {"zero.stage = 0"}},
-      {.keys = {"zero.stage3_prefetch_bucket_size", "zero.stage3_param_persistence_threshold",
-                "zero.stage3_max_live_parameters", "zero.stage3_max_reuse_distance"},
-       .because = {"zero.stage"},
-       .wanted = "zero.stage = 3",
-       .holds = [](const RunConfig& c) { return c.zero.stage == 3; },
-       .example = {"zero.stage = 2"}},
-      {.keys = {"fp16.loss_scale", "fp16.initial_scale_power", "fp16.loss_scale_window",
-                "fp16.hysteresis", "fp16.consecutive_hysteresis", "fp16.min_loss_scale"},
-       .because = {"fp16.enabled"},
-       .wanted = "fp16.enabled = true",
-       .holds = [](const RunConfig& c) { return c.fp16.enabled; },
-       .example = {"fp16.enabled = false"}},
+      acts_with({"zero.allgather_bucket_size"}, "zero.stage", {1, 2, 3}),
+      acts_with({"zero.stage3_prefetch_bucket_size", "zero.stage3_param_persistence_threshold",
+                 "zero.stage3_max_live_parameters", "zero.stage3_max_reuse_distance"},
+                "zero.stage", {3}),
+      acts_with({"fp16.loss_scale", "fp16.initial_scale_power", "fp16.loss_scale_window",
+                 "fp16.hysteresis", "fp16.consecutive_hysteresis", "fp16.min_loss_scale"},
+                "fp16.enabled", {true}),
       {.keys = {"fp16.initial_scale_power", "fp16.loss_scale_window", "fp16.hysteresis",
                 "fp16.consecutive_hysteresis", "fp16.min_loss_scale"},
        .because = {"fp16.loss_scale"},
@@ -114,11 +129,7 @@ std::vector<Condition> engine_conditions() {
        .wanted = "a checkpoint.keep that removes any",
        .holds = [](const RunConfig& c) { return c.checkpoint.keep > 0; },
        .example = {"checkpoint.keep = 0"}},
-      {.keys = {"checkpoint.load_best_at_end"},
-       .because = {"checkpoint.best_metric"},
-       .wanted = "checkpoint.best_metric = \"eval_loss\"",
-       .holds = [](const RunConfig& c) { return c.checkpoint.best_metric != BestMetric::none; },
-       .example = {"checkpoint.best_metric = \"\""}},
+      acts_with({"checkpoint.load_best_at_end"}, "checkpoint.best_metric", {"eval_loss"}),
   };
 }
 
@@ -129,11 +140,7 @@ std::vector<Condition> data_conditions() {
        .wanted = "a file as data.train",
        .holds = [](const RunConfig& c) { return c.data.train != "synthetic"; },
        .example = {"data.train = \"synthetic\""}},
-      {.keys = {"data.changed"},
-       .because = {"checkpoint.resume"},
-       .wanted = "checkpoint.resume = \"auto\" or \"require\"",
-       .holds = [](const RunConfig& c) { return c.checkpoint.resume != Resume::never; },
-       .example = {"checkpoint.resume = \"never\""}},
+      acts_with({"data.changed"}, "checkpoint.resume", {"auto", "require"}),
       {.keys = {"data.max_validation_samples", "evaluation.interval", "evaluation.micro_batch_size",
                 "evaluation.show_samples", "checkpoint.best_metric"},
        .because = {"data.validation", "data.validation_fraction"},
@@ -143,19 +150,49 @@ std::vector<Condition> data_conditions() {
   };
 }
 
-std::vector<Condition> join() {
-  std::vector<Condition> all = schedule_conditions();
-  for (Condition& condition : optimizer_conditions()) all.push_back(std::move(condition));
-  for (Condition& condition : engine_conditions()) all.push_back(std::move(condition));
-  for (Condition& condition : data_conditions()) all.push_back(std::move(condition));
-  for (Condition& condition : tier_conditions()) all.push_back(std::move(condition));
-  return all;
+std::vector<Condition> tier_conditions() {
+  const std::string optimizer = "zero.offload_optimizer.", param = "zero.offload_param.",
+                    activations = "activation_checkpointing.";
+  const std::vector<TomlValue> away = {"cpu", "nvme", "auto"}, disk = {"nvme", "auto"};
+  return {
+      acts_with({optimizer + "buffer_count", optimizer + "ratio", optimizer + "pin_memory"},
+                optimizer + "device", away),
+      acts_with({param + "pin_memory"}, param + "device", away),
+      acts_with({optimizer + "nvme_path"}, optimizer + "device", disk),
+      acts_with({param + "nvme_path"}, param + "device", disk),
+      {.keys = {"aio.block_size", "aio.queue_depth", "aio.intra_op_parallelism",
+                "aio.single_submit", "aio.overlap_events", "aio.require_uring"},
+       .because = {param + "device", activations + "offload", optimizer + "device"},
+       .wanted = "a device = \"nvme\", or \"auto\" with nvme_path, of zero.offload_optimizer or "
+                 "zero.offload_param, or activation_checkpointing.offload = \"nvme\"",
+       .holds = uses_disk,
+       .example = {"zero.offload_optimizer.device = \"none\""}},
+      {.keys = {"aio.intra_op_parallelism"},
+       .because = {"aio.require_uring"},
+       .wanted = "aio.require_uring = false, where threads may take the place of io_uring",
+       .holds = [](const RunConfig& c) { return !c.aio.require_uring || !uses_disk(c); },
+       .example = {"zero.stage = 1", "zero.offload_optimizer.device = \"nvme\"",
+                   "zero.offload_optimizer.nvme_path = \"disk\"", "aio.require_uring = true"}},
+      acts_with({activations + "nvme_path"}, activations + "offload", {"nvme"}),
+      {.keys = {activations + "buffer_count"},
+       .because = {activations + "cpu_checkpointing", activations + "offload"},
+       .wanted = "activation_checkpointing.offload = \"cpu\" or \"nvme\"",
+       .holds = [](const RunConfig& c) { return c.offload_activations.home() != Home::none; },
+       .example = {"activation_checkpointing.offload = \"none\""}},
+  };
 }
 
 }  // namespace
 
 std::span<const Condition> conditions() {
-  static const std::vector<Condition> all = join();
+  static const std::vector<Condition> all = [] {
+    std::vector<Condition> joined = schedule_conditions();
+    for (const auto& some :
+         {optimizer_conditions(), engine_conditions(), data_conditions(), tier_conditions()}) {
+      joined.insert(joined.end(), some.begin(), some.end());
+    }
+    return joined;
+  }();
   return all;
 }
 

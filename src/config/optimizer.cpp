@@ -63,32 +63,6 @@ std::string short_sighted(const RunConfig& c) {
   return "nesterov needs a momentum above 0, and dampening = 0; write both, or nesterov = false";
 }
 
-bool reads(const OptimizerRow& row, std::string_view key) {
-  return std::find(row.keys.begin(), row.keys.end(), key) != row.keys.end();
-}
-
-/// optimizer.type = "A", "B" or "C", of those that read the key.
-std::string types_that_read(std::string_view key) {
-  std::vector<std::string_view> names;
-  for (const OptimizerRow& row : kRows) {
-    if (reads(row, key)) names.push_back(row.name);
-  }
-  std::string words = "optimizer.type = ";
-  for (size_t i = 0; i < names.size(); ++i) {
-    const char* before = i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
-    words += text(before, '"', names[i], '"');
-  }
-  return words;
-}
-
-Condition condition_of(std::string_view key, const OptimizerRow& stranger) {
-  return {.keys = {text("optimizer.", key)},
-          .because = {"optimizer.type"},
-          .wanted = types_that_read(key),
-          .holds = [key](const RunConfig& c) { return reads(row_of(c.optimizer.type), key); },
-          .example = {text("optimizer.type = \"", stranger.name, '"')}};
-}
-
 }  // namespace
 
 std::span<const OptimizerRow> optimizer_rows() { return kRows; }
@@ -111,21 +85,6 @@ bool update_alike(std::string_view one, std::string_view other) {
   };
   const auto ops = ops_of(one);
   return one == other || (ops[0] != nullptr && ops == ops_of(other));
-}
-
-std::vector<Condition> optimizer_conditions() {
-  std::vector<Condition> conditions;
-  std::vector<std::string_view> seen;
-  for (const OptimizerRow& row : kRows) {
-    for (const std::string_view key : row.keys) {
-      if (std::find(seen.begin(), seen.end(), key) != seen.end()) continue;
-      seen.push_back(key);
-      const auto stranger = std::find_if(std::begin(kRows), std::end(kRows),
-                                         [&](const auto& other) { return !reads(other, key); });
-      if (stranger != std::end(kRows)) conditions.push_back(condition_of(key, *stranger));
-    }
-  }
-  return conditions;
 }
 
 std::vector<Rule> optimizer_rules() {

@@ -25,8 +25,6 @@ std::span<const OptimizerRow> optimizer_rows();
 inline const OptimizerRow& row_of(OptimizerType type) { return optimizer_rows()[size_t(type)]; }
 std::vector<std::string_view> optimizer_names();
 
-/// A key that some rows have acts with these alone.
-std::vector<Condition> optimizer_conditions();
 /// Of settings of one optimizer.
 std::vector<Rule> optimizer_rules();
 

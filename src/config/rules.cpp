@@ -17,6 +17,12 @@ const Field& field_named(std::span<const Field> fields, const std::string& key) 
   return *found;
 }
 
+bool acts(const Condition& condition, const RunConfig& config, std::span<const Field> fields) {
+  if (condition.holds) return condition.holds(config);
+  const TomlValue value = value_of(field_named(fields, condition.because.front()));
+  return std::ranges::find(condition.values, value) != condition.values.end();
+}
+
 const TomlValue& default_of(const std::string& key) {
   static const std::map<std::string, TomlValue> defaults = [] {
     RunConfig unset;
@@ -50,7 +56,7 @@ void warn_of_derived_micro_batch(const RunConfig& config, Report& report) {
 std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const Field> fields) {
   std::vector<IdleSetting> idle;
   for (const Condition& condition : conditions()) {
-    if (condition.holds(config)) continue;
+    if (acts(condition, config, fields)) continue;
     for (const std::string& key : condition.keys) {
       const TomlValue value = value_of(field_named(fields, key));
       if (value == default_of(key)) continue;

@@ -17,13 +17,13 @@ struct Condition {
   std::vector<std::string> keys;
   std::vector<std::string> because;  ///< the keys that decide
   std::string wanted;                ///< the settings under which they act, as text
-  std::function<bool(const RunConfig&)> holds;
-  std::vector<std::string> example;  ///< lines under which they do not act
+  std::function<bool(const RunConfig&)> holds = {};
+  std::vector<TomlValue> values = {};     ///< without `holds`: those of the key that decides
+  std::vector<std::string> example = {};  ///< with `holds`: lines under which they do not act
 };
 
 /// Those of the learning rate, parts of the whole below.
 std::vector<Rule> schedule_rules();
-std::vector<Condition> schedule_conditions();
 
 /// Those of [model], whatever its family.
 std::vector<Rule> model_rules(const ModelConfig& model);
