@@ -4,70 +4,84 @@
 #include "src/config/rules.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/schedule.hpp"
 
 namespace zero {
 namespace {
 
+using C = RunConfig;
+using Lines = std::vector<std::string>;
+
 const std::string kFine;  // what a rule says of settings that it has nothing against
 
-std::string no_data(const RunConfig& c) {
-  if (!c.data.train.empty()) return kFine;
-  return "missing; write a text file, or \"synthetic\" to measure speed";
+/// Settings that cannot stand together whatever the numbers beside them.
+Rule clash(Lines keys, bool (*holds)(const C&), const char* what, Lines example) {
+  return {.keys = std::move(keys),
+          .broken = [=](const C& c) { return holds(c) ? std::string(what) : kFine; },
+          .example = std::move(example)};
 }
 
-std::string no_length(const RunConfig& c) {
-  if (c.run.steps > 0 || c.run.epochs > 0) return kFine;
-  return "missing; write how many steps to train, or run.epochs";
-}
+bool is_synthetic(const C& c) { return c.data.train == "synthetic"; }
 
-std::string two_lengths(const RunConfig& c) {
+bool validates(const C& c) { return !c.data.validation.empty() || c.data.validation_fraction > 0; }
+
+std::string two_lengths(const C& c) {
   if (c.run.steps == 0 || c.run.epochs == 0) return kFine;
   return text("the training ends after ", counted(c.run.steps, "step"), " or after ",
               counted(c.run.epochs, "epoch"), "; write run.steps = 0 or run.epochs = 0");
 }
 
-std::string endless_epochs(const RunConfig& c) {
-  if (c.run.epochs == 0 || c.data.train != "synthetic" || c.data.max_train_samples) return kFine;
-  return "synthetic data has no end and so no epochs; write run.steps or data.max_train_samples";
-}
-
 /// Of synthetic data there are as many as are asked for, and their tokens are counted.
-std::string uncountable_samples(const RunConfig& c) {
+std::string uncountable_samples(const C& c) {
   constexpr int64_t kMostTokens = int64_t(1) << 60;
   const int64_t most = kMostTokens / (c.data.sequence_length + 1);
-  if (c.data.train != "synthetic" || c.data.max_train_samples <= most) return kFine;
+  if (!is_synthetic(c) || c.data.max_train_samples <= most) return kFine;
   return text(c.data.max_train_samples, " samples of ", c.data.sequence_length,
               " + 1 tokens are too many to count; write at most ", most);
 }
 
-std::string no_tokenizer(const RunConfig& c) {
-  if (!c.data.tokenizer.empty()) return kFine;
-  return "missing; write \"bytes\", or a folder with vocab.json and merges.txt";
+std::string late_stop(const C& c) {
+  if (c.run.steps == 0 || c.run.stop_at <= c.run.steps) return kFine;
+  return text("the run stops at step ", c.run.stop_at, " of ", c.run.steps, "; write at most ",
+              c.run.steps, ", or 0");
 }
 
-std::string validation_twice(const RunConfig& c) {
-  if (c.data.validation.empty() || c.data.validation_fraction == 0) return kFine;
-  return "validation data comes from one place; remove validation or validation_fraction";
+std::vector<Rule> session_rules() {
+  return {
+      clash({"data.train"}, [](const C& c) { return c.data.train.empty(); },
+            "missing; write a text file, or \"synthetic\" to measure speed", {"data.train = \"\""}),
+      clash({"run.steps", "run.epochs"},
+            [](const C& c) { return c.run.steps == 0 && c.run.epochs == 0; },
+            "missing; write how many steps to train, or run.epochs", {"run.steps = 0"}),
+      {.keys = {"run.steps", "run.epochs"},
+       .broken = two_lengths,
+       .example = {"run.steps = 10", "run.epochs = 2"}},
+      clash({"run.epochs", "data.train", "data.max_train_samples"},
+            [](const C& c) {
+              return c.run.epochs > 0 && is_synthetic(c) && c.data.max_train_samples == 0;
+            },
+            "synthetic data has no end and so no epochs; write run.steps or data.max_train_samples",
+            {"data.train = \"synthetic\"", "run.steps = 0", "run.epochs = 1"}),
+      {.keys = {"data.max_train_samples", "data.sequence_length", "data.train"},
+       .broken = uncountable_samples,
+       .example = {"data.train = \"synthetic\"", "data.max_train_samples = 9000000000000000"}},
+      {.keys = {"run.stop_at", "run.steps"}, .broken = late_stop, .example = {"run.stop_at = 11"}},
+      clash({"data.tokenizer"}, [](const C& c) { return c.data.tokenizer.empty(); },
+            "missing; write \"bytes\", or a folder with vocab.json and merges.txt",
+            {"data.tokenizer = \"\""}),
+      clash(
+          {"data.validation", "data.validation_fraction"},
+          [](const C& c) { return !c.data.validation.empty() && c.data.validation_fraction != 0; },
+          "validation data comes from one place; remove validation or validation_fraction",
+          {"data.validation = \"v.txt\"", "data.validation_fraction = 0.5"}),
+      clash({"data.train", "data.validation", "data.validation_fraction"},
+            [](const C& c) { return validates(c) && is_synthetic(c); },
+            "synthetic data is for measurement and has no validation; remove the validation",
+            {"data.train = \"synthetic\"", "data.validation_fraction = 0.5"}),
+  };
 }
 
-std::string synthetic_validation(const RunConfig& c) {
-  const bool wanted = !c.data.validation.empty() || c.data.validation_fraction > 0;
-  if (!wanted || c.data.train != "synthetic") return kFine;
-  return "synthetic data is for measurement and has no validation; remove the validation";
-}
-
-std::string any_order_of_sums(const RunConfig& c) {
-  if (c.numerics.attention != AttentionOrder::fast || !c.numerics.reproducible) return "";
-  return "gradients of attention that are added in any order have other bytes in each run; write "
-         "numerics.attention = \"deterministic\", or numerics.reproducible = false";
-}
-
-std::string two_halves(const RunConfig& c) {
-  if (!c.fp16.enabled || !c.bf16.enabled) return kFine;
-  return "fp16 and bf16 exclude each other; set one of them to false";
-}
-
-std::string low_first_scale(const RunConfig& c) {
+std::string low_first_scale(const C& c) {
   const double first = std::ldexp(1.0, int(c.fp16.initial_scale_power));
   const bool dynamic = c.fp16.enabled && c.fp16.loss_scale == 0;
   if (!dynamic || c.fp16.min_loss_scale <= first) return kFine;
@@ -75,167 +89,181 @@ std::string low_first_scale(const RunConfig& c) {
               "; write min_loss_scale = ", first, " or less");
 }
 
-std::string late_stop(const RunConfig& c) {
-  if (c.run.steps == 0 || c.run.stop_at <= c.run.steps) return kFine;
-  return text("the run stops at step ", c.run.stop_at, " of ", c.run.steps, "; write at most ",
-              c.run.steps, ", or 0");
-}
-
-std::string lone_checkpoint(const RunConfig& c) {
-  if (c.checkpoint.keep != 1) return kFine;
-  return "a single checkpoint is lost with one damaged block; write 2 or more, or 0 to keep all";
-}
-
-std::string unmeasured_best(const RunConfig& c) {
-  const int64_t saves = c.checkpoint.interval, evaluates = c.evaluation.interval;
-  const bool measured = saves > 0 && evaluates > 0 && saves % evaluates == 0;
-  const bool validates = !c.data.validation.empty() || c.data.validation_fraction > 0;
-  if (c.checkpoint.best_metric == BestMetric::none || !validates || measured) return kFine;
-  return text("the best is chosen among steps that are saved and evaluated; write ",
-              "checkpoint.interval as a multiple of evaluation.interval, not ", saves, " and ",
-              evaluates);
-}
-
-std::string half_a_best(const RunConfig& c) {
-  if (!c.checkpoint.load_best_at_end || !c.checkpoint.weights_only) return kFine;
-  return "the best state is loaded whole; remove weights_only or load_best_at_end";
-}
-
-std::string unwanted_source(const RunConfig& c) {
-  if (c.checkpoint.resume_from.empty() || c.checkpoint.resume != Resume::never) return kFine;
-  return "resume = \"never\" begins anew; remove resume_from or resume";
-}
-
-std::string two_beginnings(const RunConfig& c) {
-  if (c.checkpoint.resume_from.empty() || c.model.init_from.empty()) return kFine;
-  return "resume_from goes on with a whole training, init_from begins one with weights alone; "
-         "remove one of them";
-}
-
-std::vector<Rule> checkpoint_rules() {
+std::vector<Rule> number_rules() {
   return {
-      {.keys = {"checkpoint.keep"}, .broken = lone_checkpoint, .example = {"checkpoint.keep = 1"}},
-      {.keys = {"checkpoint.best_metric", "checkpoint.interval", "evaluation.interval",
-                "data.validation", "data.validation_fraction"},
-       .broken = unmeasured_best,
-       .example = {"data.validation_fraction = 0.5", "checkpoint.best_metric = \"eval_loss\"",
-                   "evaluation.interval = 10", "checkpoint.interval = 15"}},
-      {.keys = {"checkpoint.load_best_at_end", "checkpoint.weights_only", "checkpoint.best_metric"},
-       .broken = half_a_best,
-       .example = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
-                   "checkpoint.interval = 10", "checkpoint.best_metric = \"eval_loss\"",
-                   "checkpoint.weights_only = true", "checkpoint.load_best_at_end = true"}},
-      {.keys = {"checkpoint.resume_from", "checkpoint.resume"},
-       .broken = unwanted_source,
-       .example = {"checkpoint.resume = \"never\"", "checkpoint.resume_from = \"runs/other\""}},
-      {.keys = {"checkpoint.resume_from", "model.init_from"},
-       .broken = two_beginnings,
-       .example = {"checkpoint.resume_from = \"runs/a\"", "model.init_from = \"runs/b\""}},
+      clash({"numerics.attention", "numerics.reproducible"},
+            [](const C& c) {
+              return c.numerics.attention == AttentionOrder::fast && c.numerics.reproducible;
+            },
+            "gradients of attention that are added in any order have other bytes in each run; "
+            "write numerics.attention = \"deterministic\", or numerics.reproducible = false",
+            {"numerics.attention = \"fast\"", "numerics.reproducible = true"}),
+      clash({"fp16.enabled", "bf16.enabled"},
+            [](const C& c) { return c.fp16.enabled && c.bf16.enabled; },
+            "fp16 and bf16 exclude each other; set one of them to false",
+            {"fp16.enabled = true", "bf16.enabled = true"}),
+      {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
+       .broken = low_first_scale,
+       .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},
   };
 }
 
-std::string replicated_optimizer(const RunConfig& c) {
-  if (c.offload_optimizer.device == Home::none || c.zero.stage > 0) return kFine;
-  return "at stage 0 every rank would run the whole optimizer on the host; write zero.stage = 1, 2 "
-         "or 3";
+std::vector<Rule> optimizer_rules() {
+  return {
+      clash({"optimizer.min_coeff", "optimizer.max_coeff"},
+            [](const C& c) { return c.optimizer.min_coeff > c.optimizer.max_coeff; },
+            "min_coeff is above max_coeff; swap them",
+            {"optimizer.type = \"LAMB\"", "optimizer.min_coeff = 11.0"}),
+      clash({"optimizer.dampening", "optimizer.momentum", "optimizer.type"},
+            [](const C& c) {
+              return c.optimizer.type == OptimizerType::SGD && c.optimizer.momentum == 0 &&
+                     c.optimizer.dampening > 0;
+            },
+            "dampening has no effect without momentum; write momentum = 0.9 or dampening = 0",
+            {"optimizer.type = \"SGD\"", "optimizer.dampening = 0.5"}),
+      clash({"optimizer.nesterov", "optimizer.dampening", "optimizer.momentum", "optimizer.type"},
+            [](const C& c) {
+              const bool looks = c.optimizer.type == OptimizerType::SGD && c.optimizer.nesterov;
+              return looks && (c.optimizer.momentum == 0 || c.optimizer.dampening != 0);
+            },
+            "nesterov needs a momentum above 0, and dampening = 0; write both, or nesterov = false",
+            {"optimizer.type = \"SGD\"", "optimizer.nesterov = true"}),
+  };
 }
 
-std::string resident_parameters(const RunConfig& c) {
+bool sends_bf16(const C& c) { return c.communication_data_type == CommunicationDtype::bf16; }
+
+std::string other_type(const C& c) {
+  if (!sends_bf16(c) || c.bf16.enabled) return kFine;
+  return text("gradients travel in ", c.fp16.enabled ? "fp16" : "fp32",
+              " here; write communication_data_type = \"auto\", or bf16.enabled = true");
+}
+
+/// On how gradients travel between ranks.
+std::vector<Rule> wire_rules() {
+  return {
+      {.keys = {"communication_data_type", "bf16.enabled", "fp16.enabled"},
+       .broken = other_type,
+       .example = {"communication_data_type = \"bf16\""}},
+      clash({"communication_data_type", "numerics.reproducible"},
+            [](const C& c) { return sends_bf16(c) && c.numerics.reproducible; },
+            "sums that are rounded for their way depend on the number of ranks; write "
+            "communication_data_type = \"auto\", or numerics.reproducible = false",
+            {"bf16.enabled = true", "communication_data_type = \"bf16\"",
+             "numerics.reproducible = true"}),
+      clash({"communication_data_type", "numerics.gradient_dtype"},
+            [](const C& c) {
+              return sends_bf16(c) && c.numerics.gradient_dtype == GradientDtype::fp32;
+            },
+            "sums of gradients are either rounded for their way or kept in fp32; write "
+            "communication_data_type = \"auto\", or numerics.gradient_dtype = \"compute\"",
+            {"bf16.enabled = true", "communication_data_type = \"bf16\"",
+             "numerics.gradient_dtype = \"fp32\""}),
+  };
+}
+
+std::string falling_warmup(const C& c) {
+  const ScheduleConfig s = schedule_of(c).config;
+  const bool begins_at_a_rate = warms_up(s.type) && s.type != ScheduleType::WarmupCosineLR;
+  if (!begins_at_a_rate || s.warmup_min_lr <= s.warmup_max_lr) return kFine;
+  return text("the warm-up begins at ", s.warmup_min_lr, " and ends at ", s.warmup_max_lr,
+              "; write warmup_min_lr below that");
+}
+
+std::string falling_cycle(const C& c) {
+  const ScheduleConfig s = schedule_of(c).config;
+  if (s.type != ScheduleType::OneCycle || s.cycle_min_lr <= s.cycle_max_lr) return kFine;
+  return text("the cycle begins at ", s.cycle_min_lr, " and rises to ", s.cycle_max_lr,
+              "; write cycle_min_lr below that");
+}
+
+std::string short_schedule(const C& c) {
+  const int64_t total = c.scheduler.total_num_steps;
+  if (!needs_total(c.scheduler.type) || total == 0 || total >= c.run.steps) return kFine;
+  return text("the schedule ends at step ", total, " of ", c.run.steps,
+              "; write \"auto\" or at least ", c.run.steps);
+}
+
+std::vector<Rule> schedule_rules() {
+  return {
+      {.keys = {"scheduler.warmup_min_lr", "scheduler.warmup_max_lr", "optimizer.lr"},
+       .broken = falling_warmup,
+       .example = {"scheduler.type = \"WarmupLR\"", "scheduler.warmup_num_steps = 2",
+                   "scheduler.warmup_min_lr = 1.0"}},
+      {.keys = {"scheduler.cycle_min_lr", "scheduler.cycle_max_lr", "optimizer.lr"},
+       .broken = falling_cycle,
+       .example = {"scheduler.type = \"OneCycle\"", "scheduler.cycle_min_lr = 1.0"}},
+      {.keys = {"scheduler.total_num_steps", "run.steps"},
+       .broken = short_schedule,
+       .example = {"scheduler.type = \"WarmupDecayLR\"", "scheduler.warmup_num_steps = 2",
+                   "scheduler.total_num_steps = 5"}},
+      {.keys = {"scheduler.wsd_decay_steps", "scheduler.total_num_steps", "run.steps"},
+       .broken = long_decay,
+       .example = {"scheduler.type = \"WSD\"", "scheduler.warmup_num_steps = 2",
+                   "scheduler.wsd_decay_steps = 11"}},
+  };
+}
+
+std::string resident_parameters(const C& c) {
   if (c.offload_param.device == Home::none || c.zero.stage == 3) return kFine;
   return text("stage ", c.zero.stage,
               " keeps all parameters on the device, only stage 3 fetches them; write zero.stage = "
               "3");
 }
 
-std::string half_pinned(const RunConfig& c) {
-  const bool both =
-      c.offload_optimizer.device != Home::none && c.offload_param.device != Home::none;
-  if (!both || c.offload_optimizer.pin_memory == c.offload_param.pin_memory) return kFine;
-  return "states and parameters share one block of host memory, which is pinned as a whole; write "
-         "the same in both";
+/// A home on a disk whose folder is not named.
+Rule no_folder(const std::string& section, const char* device, bool (*holds)(const C&),
+               const char* condition) {
+  const std::string key = section + ".nvme_path", home = section + "." + device;
+  return {.keys = {key, home},
+          .broken =
+              [=](const C& c) {
+                return holds(c) ? key + " is missing; write the folder of a local disk" : kFine;
+              },
+          .example = {condition, home + " = \"nvme\"", key + " = \"\""}};
 }
 
-std::string no_folder(const char* key, Home home, const std::string& path) {
-  if (home != Home::nvme || !path.empty()) return kFine;
-  return text(key, " is missing; write the folder of a local disk");
-}
-
-std::string no_optimizer_folder(const RunConfig& c) {
-  return no_folder("zero.offload_optimizer.nvme_path", c.offload_optimizer.device,
-                   c.offload_optimizer.nvme_path);
-}
-
-std::string no_parameter_folder(const RunConfig& c) {
-  return no_folder("zero.offload_param.nvme_path", c.offload_param.device,
-                   c.offload_param.nvme_path);
-}
-
-std::string no_activation_folder(const RunConfig& c) {
-  return no_folder("activation_checkpointing.nvme_path", c.offload_activations.offload,
-                   c.offload_activations.nvme_path);
-}
-
-std::string whole_activations(const RunConfig& c) {
-  const bool recomputes = c.recompute.mode != Recompute::Mode::none;
-  if (c.offload_activations.home() == Home::none || recomputes) return kFine;
-  return "what recomputation begins with may leave the device, and nothing is computed again; "
-         "write recompute = \"full\", \"selective\" or a list of blocks";
-}
-
-std::string two_activation_homes(const RunConfig& c) {
-  const OffloadActivationsConfig& offload = c.offload_activations;
-  if (!offload.cpu_checkpointing || offload.offload != Home::nvme) return kFine;
-  return "cpu_checkpointing = true is offload = \"cpu\", and offload says \"nvme\"; remove one";
-}
-
-std::string uneven_block(const RunConfig& c) {
+std::string uneven_block(const C& c) {
   if (c.aio.block_size % 4096 == 0) return kFine;
   return text("disks move whole blocks, and ", c.aio.block_size,
               " bytes are none; write a multiple of 4096");
 }
 
-std::vector<Rule> activation_rules() {
-  return {
-      {.keys = {"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing",
-                "activation_checkpointing.recompute"},
-       .broken = whole_activations,
-       .example = {"activation_checkpointing.recompute = \"none\"",
-                   "activation_checkpointing.offload = \"cpu\""}},
-      {.keys = {"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing"},
-       .broken = two_activation_homes,
-       .example = {"activation_checkpointing.recompute = \"full\"",
-                   "activation_checkpointing.nvme_path = \"disk\"",
-                   "activation_checkpointing.offload = \"nvme\"",
-                   "activation_checkpointing.cpu_checkpointing = true"}},
-      {.keys = {"activation_checkpointing.nvme_path", "activation_checkpointing.offload"},
-       .broken = no_activation_folder,
-       .example = {"activation_checkpointing.recompute = \"full\"",
-                   "activation_checkpointing.offload = \"nvme\"",
-                   "activation_checkpointing.nvme_path = \"\""}},
-  };
-}
-
 std::vector<Rule> tier_rules() {
   return {
-      {.keys = {"zero.offload_optimizer.device", "zero.stage"},
-       .broken = replicated_optimizer,
-       .example = {"zero.stage = 0", "zero.offload_optimizer.device = \"cpu\""}},
+      clash(
+          {"zero.offload_optimizer.device", "zero.stage"},
+          [](const C& c) { return c.offload_optimizer.device != Home::none && c.zero.stage == 0; },
+          "at stage 0 every rank would run the whole optimizer on the host; write zero.stage = "
+          "1, 2 or 3",
+          {"zero.stage = 0", "zero.offload_optimizer.device = \"cpu\""}),
       {.keys = {"zero.offload_param.device", "zero.stage"},
        .broken = resident_parameters,
        .example = {"zero.stage = 2", "zero.offload_param.device = \"cpu\""}},
-      {.keys = {"zero.offload_optimizer.pin_memory", "zero.offload_param.pin_memory",
-                "zero.offload_optimizer.device", "zero.offload_param.device"},
-       .broken = half_pinned,
-       .example = {"zero.stage = 3", "zero.offload_optimizer.device = \"cpu\"",
-                   "zero.offload_param.device = \"cpu\"", "zero.offload_param.pin_memory = false"}},
-      {.keys = {"zero.offload_optimizer.nvme_path", "zero.offload_optimizer.device"},
-       .broken = no_optimizer_folder,
-       .example = {"zero.stage = 1", "zero.offload_optimizer.device = \"nvme\"",
-                   "zero.offload_optimizer.nvme_path = \"\""}},
-      {.keys = {"zero.offload_param.nvme_path", "zero.offload_param.device"},
-       .broken = no_parameter_folder,
-       .example = {"zero.stage = 3", "zero.offload_param.device = \"nvme\"",
-                   "zero.offload_param.nvme_path = \"\""}},
+      clash({"zero.offload_optimizer.pin_memory", "zero.offload_param.pin_memory",
+             "zero.offload_optimizer.device", "zero.offload_param.device"},
+            [](const C& c) {
+              return c.offload_optimizer.device != Home::none &&
+                     c.offload_param.device != Home::none &&
+                     c.offload_optimizer.pin_memory != c.offload_param.pin_memory;
+            },
+            "states and parameters share one block of host memory, which is pinned as a whole; "
+            "write the same in both",
+            {"zero.stage = 3", "zero.offload_optimizer.device = \"cpu\"",
+             "zero.offload_param.device = \"cpu\"", "zero.offload_param.pin_memory = false"}),
+      no_folder(
+          "zero.offload_optimizer", "device",
+          [](const C& c) {
+            return c.offload_optimizer.device == Home::nvme &&
+                   c.offload_optimizer.nvme_path.empty();
+          },
+          "zero.stage = 1"),
+      no_folder(
+          "zero.offload_param", "device",
+          [](const C& c) {
+            return c.offload_param.device == Home::nvme && c.offload_param.nvme_path.empty();
+          },
+          "zero.stage = 3"),
       {.keys = {"aio.block_size"},
        .broken = uneven_block,
        .example = {"zero.stage = 1", "zero.offload_optimizer.device = \"nvme\"",
@@ -243,41 +271,76 @@ std::vector<Rule> tier_rules() {
   };
 }
 
-std::vector<Rule> session_rules() {
+std::vector<Rule> activation_rules() {
   return {
-      {.keys = {"data.train"}, .broken = no_data, .example = {"data.train = \"\""}},
-      {.keys = {"run.steps", "run.epochs"}, .broken = no_length, .example = {"run.steps = 0"}},
-      {.keys = {"run.steps", "run.epochs"},
-       .broken = two_lengths,
-       .example = {"run.steps = 10", "run.epochs = 2"}},
-      {.keys = {"run.epochs", "data.train", "data.max_train_samples"},
-       .broken = endless_epochs,
-       .example = {"data.train = \"synthetic\"", "run.steps = 0", "run.epochs = 1"}},
-      {.keys = {"data.max_train_samples", "data.sequence_length", "data.train"},
-       .broken = uncountable_samples,
-       .example = {"data.train = \"synthetic\"", "data.max_train_samples = 9000000000000000"}},
-      {.keys = {"run.stop_at", "run.steps"}, .broken = late_stop, .example = {"run.stop_at = 11"}},
-      {.keys = {"data.tokenizer"}, .broken = no_tokenizer, .example = {"data.tokenizer = \"\""}},
-      {.keys = {"data.validation", "data.validation_fraction"},
-       .broken = validation_twice,
-       .example = {"data.validation = \"v.txt\"", "data.validation_fraction = 0.5"}},
-      {.keys = {"data.train", "data.validation", "data.validation_fraction"},
-       .broken = synthetic_validation,
-       .example = {"data.train = \"synthetic\"", "data.validation_fraction = 0.5"}},
+      clash({"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing",
+             "activation_checkpointing.recompute"},
+            [](const C& c) {
+              return c.offload_activations.home() != Home::none &&
+                     c.recompute.mode == Recompute::Mode::none;
+            },
+            "what recomputation begins with may leave the device, and nothing is computed again; "
+            "write recompute = \"full\", \"selective\" or a list of blocks",
+            {"activation_checkpointing.recompute = \"none\"",
+             "activation_checkpointing.offload = \"cpu\""}),
+      clash({"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing"},
+            [](const C& c) {
+              return c.offload_activations.cpu_checkpointing &&
+                     c.offload_activations.offload == Home::nvme;
+            },
+            "cpu_checkpointing = true is offload = \"cpu\", and offload says \"nvme\"; remove one",
+            {"activation_checkpointing.recompute = \"full\"",
+             "activation_checkpointing.nvme_path = \"disk\"",
+             "activation_checkpointing.offload = \"nvme\"",
+             "activation_checkpointing.cpu_checkpointing = true"}),
+      no_folder(
+          "activation_checkpointing", "offload",
+          [](const C& c) {
+            return c.offload_activations.offload == Home::nvme &&
+                   c.offload_activations.nvme_path.empty();
+          },
+          "activation_checkpointing.recompute = \"full\""),
   };
 }
 
-std::vector<Rule> number_rules() {
+std::string unmeasured_best(const C& c) {
+  const int64_t saves = c.checkpoint.interval, evaluates = c.evaluation.interval;
+  const bool measured = saves > 0 && evaluates > 0 && saves % evaluates == 0;
+  if (c.checkpoint.best_metric == BestMetric::none || !validates(c) || measured) return kFine;
+  return text("the best is chosen among steps that are saved and evaluated; write ",
+              "checkpoint.interval as a multiple of evaluation.interval, not ", saves, " and ",
+              evaluates);
+}
+
+std::vector<Rule> checkpoint_rules() {
   return {
-      {.keys = {"numerics.attention", "numerics.reproducible"},
-       .broken = any_order_of_sums,
-       .example = {"numerics.attention = \"fast\"", "numerics.reproducible = true"}},
-      {.keys = {"fp16.enabled", "bf16.enabled"},
-       .broken = two_halves,
-       .example = {"fp16.enabled = true", "bf16.enabled = true"}},
-      {.keys = {"fp16.min_loss_scale", "fp16.initial_scale_power"},
-       .broken = low_first_scale,
-       .example = {"fp16.enabled = true", "fp16.min_loss_scale = 1e6"}},
+      clash({"checkpoint.keep"}, [](const C& c) { return c.checkpoint.keep == 1; },
+            "a single checkpoint is lost with one damaged block; write 2 or more, or 0 to keep all",
+            {"checkpoint.keep = 1"}),
+      {.keys = {"checkpoint.best_metric", "checkpoint.interval", "evaluation.interval",
+                "data.validation", "data.validation_fraction"},
+       .broken = unmeasured_best,
+       .example = {"data.validation_fraction = 0.5", "checkpoint.best_metric = \"eval_loss\"",
+                   "evaluation.interval = 10", "checkpoint.interval = 15"}},
+      clash({"checkpoint.load_best_at_end", "checkpoint.weights_only", "checkpoint.best_metric"},
+            [](const C& c) { return c.checkpoint.load_best_at_end && c.checkpoint.weights_only; },
+            "the best state is loaded whole; remove weights_only or load_best_at_end",
+            {"data.validation_fraction = 0.5", "evaluation.interval = 10",
+             "checkpoint.interval = 10", "checkpoint.best_metric = \"eval_loss\"",
+             "checkpoint.weights_only = true", "checkpoint.load_best_at_end = true"}),
+      clash({"checkpoint.resume_from", "checkpoint.resume"},
+            [](const C& c) {
+              return !c.checkpoint.resume_from.empty() && c.checkpoint.resume == Resume::never;
+            },
+            "resume = \"never\" begins anew; remove resume_from or resume",
+            {"checkpoint.resume = \"never\"", "checkpoint.resume_from = \"runs/other\""}),
+      clash({"checkpoint.resume_from", "model.init_from"},
+            [](const C& c) {
+              return !c.checkpoint.resume_from.empty() && !c.model.init_from.empty();
+            },
+            "resume_from goes on with a whole training, init_from begins one with weights alone; "
+            "remove one of them",
+            {"checkpoint.resume_from = \"runs/a\"", "model.init_from = \"runs/b\""}),
   };
 }
 

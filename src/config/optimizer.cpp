@@ -44,25 +44,6 @@ constexpr OptimizerRow kRows[] = {
      .transformers = "sgd"},
 };
 
-std::string crossed_bounds(const RunConfig& c) {
-  if (c.optimizer.min_coeff <= c.optimizer.max_coeff) return "";
-  return "min_coeff is above max_coeff; swap them";
-}
-
-std::string vain_dampening(const RunConfig& c) {
-  const bool vain = c.optimizer.type == OptimizerType::SGD && c.optimizer.momentum == 0 &&
-                    c.optimizer.dampening > 0;
-  return vain ? "dampening has no effect without momentum; write momentum = 0.9 or dampening = 0"
-              : "";
-}
-
-std::string short_sighted(const RunConfig& c) {
-  const OptimizerConfig& sgd = c.optimizer;
-  const bool looks = sgd.type == OptimizerType::SGD && sgd.nesterov;
-  if (!looks || (sgd.momentum > 0 && sgd.dampening == 0)) return "";
-  return "nesterov needs a momentum above 0, and dampening = 0; write both, or nesterov = false";
-}
-
 }  // namespace
 
 std::span<const OptimizerRow> optimizer_rows() { return kRows; }
@@ -85,21 +66,6 @@ bool update_alike(std::string_view one, std::string_view other) {
   };
   const auto ops = ops_of(one);
   return one == other || (ops[0] != nullptr && ops == ops_of(other));
-}
-
-std::vector<Rule> optimizer_rules() {
-  return {
-      {.keys = {"optimizer.min_coeff", "optimizer.max_coeff"},
-       .broken = crossed_bounds,
-       .example = {"optimizer.type = \"LAMB\"", "optimizer.min_coeff = 11.0"}},
-      {.keys = {"optimizer.dampening", "optimizer.momentum", "optimizer.type"},
-       .broken = vain_dampening,
-       .example = {"optimizer.type = \"SGD\"", "optimizer.dampening = 0.5"}},
-      {.keys = {"optimizer.nesterov", "optimizer.dampening", "optimizer.momentum",
-                "optimizer.type"},
-       .broken = short_sighted,
-       .example = {"optimizer.type = \"SGD\"", "optimizer.nesterov = true"}},
-  };
 }
 
 }  // namespace zero

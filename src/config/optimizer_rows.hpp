@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "src/config/rules.hpp"
 #include "zero/config/optimizer.hpp"
 
 namespace zero {
@@ -24,8 +23,5 @@ struct OptimizerRow {
 std::span<const OptimizerRow> optimizer_rows();
 inline const OptimizerRow& row_of(OptimizerType type) { return optimizer_rows()[size_t(type)]; }
 std::vector<std::string_view> optimizer_names();
-
-/// Of settings of one optimizer.
-std::vector<Rule> optimizer_rules();
 
 }  // namespace zero

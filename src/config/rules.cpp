@@ -51,6 +51,17 @@ void warn_of_derived_micro_batch(const RunConfig& config, Report& report) {
                            "only with the same micro-batch size; write it as a number"));
 }
 
+/// A gradient of one micro-batch is a 16-bit number already.
+void warn_of_the_wire(const RunConfig& config, Report& report) {
+  const bool halves = config.bf16.enabled || config.fp16.enabled;
+  if (config.communication_data_type != CommunicationDtype::fp32 || !halves) return;
+  report.warning("communication_data_type",
+                 text("\"fp32\" is done as \"auto\": gradients of one micro-batch travel in ",
+                      config.bf16.enabled ? "bf16" : "fp16",
+                      ", as they are, and sums of several in fp32, so that nothing is lost; "
+                      "write \"auto\""));
+}
+
 }  // namespace
 
 std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const Field> fields) {

@@ -22,16 +22,11 @@ struct Condition {
   std::vector<std::string> example = {};  ///< with `holds`: lines under which they do not act
 };
 
-/// Those of the learning rate, parts of the whole below.
-std::vector<Rule> schedule_rules();
-
 /// Those of [model], whatever its family.
 std::vector<Rule> model_rules(const ModelConfig& model);
 
 /// With those of the model's family.
 std::vector<Rule> rules_for(const ModelConfig& model);
-/// Those of rules_for() on how gradients travel between ranks.
-std::vector<Rule> wire_rules();
 std::span<const Condition> conditions();
 
 /// A setting that does nothing because of another key's value.
@@ -49,8 +44,5 @@ std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const 
 /// values are legal, `fields` being fields_of(config). A setting without effect that is only a
 /// warning goes back to its default.
 void check_rules(const RunConfig& config, std::span<const Field> fields, Report& report);
-
-/// Warns of a communication_data_type that is done as another.
-void warn_of_the_wire(const RunConfig& config, Report& report);
 
 }  // namespace zero
