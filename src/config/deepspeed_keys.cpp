@@ -32,12 +32,14 @@ constexpr DeepSpeedKeys kTop[] = {
     {"", "seq_parallel_comm_data_type seq_parallel_communication_data_type", kHint,
      "sequences are not cut over ranks"},
     {"", "gradient_allreduce_op", kRefused,
-     "gradients are averaged over all tokens of a batch; write \"mean\""},
+     "gradients are averaged over all tokens of a batch; write \"mean\"", false, "\"mean\""},
     {"", "managed_gradient_accumulation", kRefused,
-     "gradient_accumulation_steps says how many micro-batches a step has; write true"},
+     "gradient_accumulation_steps says how many micro-batches a step has; write true", false,
+     "true"},
     {"", "use_data_before_expert_parallelism", kRefused, kOneModel},
-    {"", "sequence_parallel_size", kRefused, "sequences are not cut; write 1"},
-    {"", "data_parallel_size", kRefused, "the launcher says how many ranks run; remove it"},
+    {"", "sequence_parallel_size", kRefused, "sequences are not cut; write 1", false, "1"},
+    {"", "data_parallel_size", kRefused, "the launcher says how many ranks run; remove it", false,
+     kNoValue},
     {"", "fp32_allreduce", kHint, "sums of gradients are fp32"},
 };
 
@@ -203,8 +205,7 @@ bool is_about(const DeepSpeedKeys& keys, std::string_view key) {
 /// The name here of a key that an input file has under another name.
 std::string name_here(std::string_view key) {
   const ImportRule* rule = find_rule(deepspeed_rules(), key);
-  if (rule && !rule->to.empty()) return std::string(rule->to);
-  return "";
+  return rule && rule->values.empty() && !rule->convert ? rule->target(key) : "";
 }
 
 }  // namespace

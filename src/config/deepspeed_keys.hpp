@@ -15,6 +15,7 @@ struct DeepSpeedKeys {
   Standing standing;         ///< hint: nothing has to be set; refused: it asks for what is not done
   std::string_view why;      ///< what is done instead, or what to do
   bool partly = false;       ///< other keys of the section have twins here, so these are all
+  std::string_view only = "";  ///< a value of a refused key that asks for what is done, as in TOML
 };
 
 /// In the order of the table in inputs/keys.md.

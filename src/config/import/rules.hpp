@@ -16,17 +16,30 @@ struct Target {
   TomlValue value;
 };
 
-/// What becomes of one key of a source, or of one flag of a launch line. Without `to` and `convert`
+/// The words of `names`, with blanks between them.
+std::vector<std::string> words_of(std::string_view names);
+
+/// What becomes of some keys of a source, or of flags of a launch line. Without `to` and `convert`
 /// nothing has to be set.
 struct ImportRule {
-  std::string_view from;     ///< a key, or "section.*"
-  std::string_view to = "";  ///< key of an input file
-  std::string_view why =
-      "";  ///< why nothing has to be set, or what to do instead of a refused value
+  std::string_view in = "";  ///< what stands before each name: "deepspeed_config."
+  std::string_view from;     ///< names with blanks between them; "name.*" is all below a section
+  std::string_view to = "";  ///< key of an input file; its * is the name
+  /// Why nothing has to be set, or what to do instead of a refused value.
+  std::string_view why = "";
   std::string_view only = "";  ///< as in TOML, without `to`: every other value is refused
-  /// Instead of `to`; nothing if the value is refused, a Target without a key if it sets nothing.
-  std::optional<Target> (*convert)(const TomlValue& value) = nullptr;
+  /// Values there and here: "true=cpu|false=none". Others are refused, or with "|*" taken as they
+  /// are.
+  std::string_view values = "";
+  /// Instead of `values`; nothing if the value is refused, a Target without a key if it sets
+  /// nothing.
+  std::optional<Target> (*convert)(const TomlValue& value, std::string_view to) = nullptr;
   bool names_size = false;  ///< `to` is set by what is the name of a model, and by nothing else
+
+  /// The keys or flags, with `in`.
+  std::vector<std::string> keys() const;
+  /// `to` for `key`, which is one of them.
+  std::string target(std::string_view key) const;
 };
 
 /// ImportRule::only of a key that asks for what is not done, whatever its value.
@@ -46,6 +59,10 @@ std::span<const ImportRule> launch_rules();
 
 /// The rule for `key`, by name or by section; nullptr if there is none.
 const ImportRule* find_rule(std::span<const ImportRule> rules, std::string_view key);
+
+/// What the rule makes of a value: see ImportRule::convert.
+std::optional<Target> follow_rule(const ImportRule& rule, std::string_view key,
+                                  const TomlValue& value);
 
 /// The key of an input file that has DeepSpeed's name and meaning: zero_optimization.stage is
 /// zero.stage and optimizer.params.lr is optimizer.lr. "" where sections do not correspond. The

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "src/config/deepspeed_keys.hpp"
 #include "src/config/habits.hpp"
@@ -29,10 +30,11 @@ std::optional<bool> quoted_boolean(const TomlValue& value) {
 /// The flag that was meant where one or two letters are wrong; a script's own flags are near none.
 std::string nearest_flag(const std::string& flag) {
   constexpr size_t kMostEdits = 2, kShortest = 8;
+  if (flag.size() < kShortest || flag.size() > kSourceMaxName) return "";
   for (const ImportRule& rule : launch_rules()) {
-    const bool near = flag.size() >= kShortest && flag.size() <= kSourceMaxName &&
-                      edit_distance(flag, rule.from, kMostEdits) <= kMostEdits;
-    if (near) return std::string(rule.from);
+    for (const std::string& known : rule.keys()) {
+      if (edit_distance(flag, known, kMostEdits) <= kMostEdits) return known;
+    }
   }
   return "";
 }
@@ -112,8 +114,8 @@ void Translation::translate_entry(const SourceEntry& entry, const ImportRule* ru
     set(entry, {key, *entry.value}, "");
   } else if (is_off(entry.key)) {
     tell(entry, "", "switched off");
-  } else if (known && known->standing == Standing::hint) {
-    tell(entry, "", text("nothing to set: ", known->why));
+  } else if (known && (known->standing == Standing::hint || !known->only.empty())) {
+    follow_fixed(entry, known->only, known->why);
   } else {
     unsupported(entry, known ? std::string(known->why) : unknown(entry.key));
   }
@@ -135,25 +137,26 @@ bool Translation::is_off(const std::string& key) const {
 }
 
 void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
-  const std::string why(rule.why);
-  if (rule.convert) {
-    const std::optional<Target> target = rule.convert(*entry.value);
-    if (!target) return unsupported(entry, why);
-    if (target->key.empty()) return tell(entry, "", "nothing to set");
-    return set(entry, *target, rule.why);
-  }
   const auto* word = std::get_if<std::string>(&*entry.value);
   if (rule.names_size && !(word && find_model_size(config_.model.table, *word))) {
-    return unsupported(entry, why);
+    return unsupported(entry, std::string(rule.why));
   }
-  if (!rule.to.empty()) return set(entry, {std::string(rule.to), *entry.value}, rule.why);
-  TomlValue only;
+  if (rule.to.empty() && !rule.convert) return follow_fixed(entry, rule.only, rule.why);
+  const std::optional<Target> target = follow_rule(rule, entry.key, *entry.value);
+  if (!target) return unsupported(entry, std::string(rule.why));
+  if (target->key.empty()) return tell(entry, "", "nothing to set");
+  set(entry, *target, rule.why);
+}
+
+/// Of a key that sets nothing, and may have to have one value.
+void Translation::follow_fixed(const SourceEntry& entry, std::string_view only,
+                               std::string_view why) {
+  if (only.empty()) return tell(entry, "", text("nothing to set: ", why));
+  TomlValue wanted;
   std::string ignored;
-  const bool fits = rule.only.empty() ||
-                    (parse_toml_value(rule.only, only, ignored) && same_value(only, *entry.value));
-  if (fits && rule.only.empty()) return tell(entry, "", "nothing to set: " + why);
+  const bool fits = parse_toml_value(only, wanted, ignored) && same_value(wanted, *entry.value);
   if (fits || is_auto(*entry.value)) return tell(entry, "", "nothing to set");
-  unsupported(entry, why);
+  unsupported(entry, std::string(why));
 }
 
 void Translation::set(const SourceEntry& entry, const Target& target, std::string_view instead) {
@@ -245,8 +248,12 @@ std::string Translation::unknown(const std::string& key) const {
   const std::string_view advice = habit_advice(ours.empty() ? key : ours);
   if (!advice.empty()) return std::string(advice);
   std::vector<std::string> known;
-  for (const ImportRule& rule : deepspeed_rules()) known.emplace_back(rule.from);
-  for (const ImportRule& rule : accelerate_rules()) known.emplace_back(rule.from);
+  for (const auto rules : {deepspeed_rules(), accelerate_rules()}) {
+    for (const ImportRule& rule : rules) std::ranges::copy(rule.keys(), std::back_inserter(known));
+  }
+  for (const DeepSpeedKeys& keys : deepspeed_keys()) {
+    if (keys.section.empty()) std::ranges::copy(words_of(keys.names), std::back_inserter(known));
+  }
   for (const Field& field : fields_) known.push_back(deepspeed_key(field.key));
   const std::string near = nearest_key(key, known);
   return "no such key" + (near.empty() ? "" : "; did you mean " + near + "?");

@@ -53,6 +53,7 @@ class Translation {
 
   void translate_entry(const SourceEntry& entry, const ImportRule* rule, bool same_names);
   void follow(const SourceEntry& entry, const ImportRule& rule);
+  void follow_fixed(const SourceEntry& entry, std::string_view only, std::string_view why);
   void set(const SourceEntry& entry, const Target& target, std::string_view instead);
   void assign_value(const SourceEntry& entry, const Field& field, const TomlValue& value,
                     std::string_view instead);
