@@ -14,20 +14,12 @@
 namespace zero::commands {
 namespace {
 
-/// What may stand behind an option's name: nothing, one number of a range, or any word.
-struct Flag {
-  bool CommandLine::*place;
-};
+/// What may stand behind an option's name: nothing (bool), a size (int64_t), any word, or one of
+/// these.
 struct Count {
   int64_t CommandLine::*place;
   int64_t low, high;
   const char* what;  ///< "number of ranks"
-};
-struct Word {
-  std::string CommandLine::*place;
-};
-struct MaybeWord {
-  std::optional<std::string> CommandLine::*place;
 };
 struct Real {
   double CommandLine::*place;
@@ -37,12 +29,11 @@ struct OneOf {
   std::string CommandLine::*place;
   std::vector<std::string_view> words;
 };
-struct Size {
-  int64_t CommandLine::*place;
-};
 struct Option {
   std::string_view name;
-  std::variant<Flag, Count, Word, MaybeWord, Real, OneOf, Size> kind;
+  std::variant<bool CommandLine::*, int64_t CommandLine::*, std::string CommandLine::*,
+               std::optional<std::string> CommandLine::*, Count, Real, OneOf>
+      kind;
 };
 
 /// What else than an input a command takes as a word without a name.
@@ -64,20 +55,15 @@ std::vector<Syntax> commands_on_checkpoints() {
       {"ls",
        Command::ls,
        "DIR",
-       {{"--quick", Flag{&CommandLine::quick}}, {"--json", Flag{&CommandLine::json}}}},
-      {"fsck", Command::fsck, "DIR", {{"--json", Flag{&CommandLine::json}}}},
-      {"inspect",
-       Command::inspect,
-       "A",
-       {{"--json", Flag{&CommandLine::json}}},
-       Second::optional,
-       "B"},
+       {{"--quick", &CommandLine::quick}, {"--json", &CommandLine::json}}},
+      {"fsck", Command::fsck, "DIR", {{"--json", &CommandLine::json}}},
+      {"inspect", Command::inspect, "A", {{"--json", &CommandLine::json}}, Second::optional, "B"},
       {"export",
        Command::export_model,
        "DIR",
        {{"--format", OneOf{&CommandLine::format, {"safetensors", "hdf5"}}},
         {"--dtype", OneOf{&CommandLine::dtype, {"fp32", "bf16", "fp16"}}},
-        {"--max-shard-size", Size{&CommandLine::shard_bytes}}},
+        {"--max-shard-size", &CommandLine::shard_bytes}},
        Second::required,
        "OUT"},
       {"import-weights", Command::import_weights, "MODEL_DIR", {}, Second::required, "OUT"},
@@ -86,41 +72,41 @@ std::vector<Syntax> commands_on_checkpoints() {
 
 std::vector<Syntax> commands_on_runs() {
   return {
-      {"", Command::train, "INPUT.toml", {{"--dry-run", Flag{&CommandLine::dry_run}}}},
+      {"", Command::train, "INPUT.toml", {{"--dry-run", &CommandLine::dry_run}}},
       {"plan",
        Command::plan,
        "INPUT.toml",
        {{"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
         {"--ranks-per-node",
          Count{&CommandLine::ranks_per_node, 1, comm::kMostRanks, "number of ranks"}},
-        {"--machine", Word{&CommandLine::machine}},
-        {"--max-batch", Flag{&CommandLine::max_batch}},
-        {"--json", Flag{&CommandLine::json}}}},
+        {"--machine", &CommandLine::machine},
+        {"--max-batch", &CommandLine::max_batch},
+        {"--json", &CommandLine::json}}},
       {"data",
        Command::data,
        "INPUT.toml",
-       {{"--steps", Word{&CommandLine::steps}},
-        {"--from", Word{&CommandLine::from}},
+       {{"--steps", &CommandLine::steps},
+        {"--from", &CommandLine::from},
         {"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
-        {"--decode", Flag{&CommandLine::decode}},
-        {"--json", Flag{&CommandLine::json}}}},
+        {"--decode", &CommandLine::decode},
+        {"--json", &CommandLine::json}}},
       {"doctor",
        Command::doctor,
        "",
-       {{"--scratch", Word{&CommandLine::scratch}},
-        {"--card", Flag{&CommandLine::card}},
-        {"--nvme", MaybeWord{&CommandLine::nvme}},
-        {"--json", Flag{&CommandLine::json}}}},
+       {{"--scratch", &CommandLine::scratch},
+        {"--card", &CommandLine::card},
+        {"--nvme", &CommandLine::nvme},
+        {"--json", &CommandLine::json}}},
       {"calibrate",
        Command::calibrate,
        "",
-       {{"--nvme", MaybeWord{&CommandLine::nvme}}, {"--out", Word{&CommandLine::output}}}},
-      {"eval", Command::eval, "DIR", {{"--json", Flag{&CommandLine::json}}}},
+       {{"--nvme", &CommandLine::nvme}, {"--out", &CommandLine::output}}},
+      {"eval", Command::eval, "DIR", {{"--json", &CommandLine::json}}},
       {"generate",
        Command::generate,
        "DIR",
-       {{"--prompt", Word{&CommandLine::prompt}},
-        {"--prompt-file", Word{&CommandLine::prompt_file}},
+       {{"--prompt", &CommandLine::prompt},
+        {"--prompt-file", &CommandLine::prompt_file},
         {"--tokens", Count{&CommandLine::tokens, 1, 1'000'000'000, "number of tokens"}},
         {"--temperature", Real{&CommandLine::temperature, 0, 100}},
         {"--top-k", Count{&CommandLine::top_k, 1, 1'000'000'000, "number of tokens"}},
@@ -128,10 +114,10 @@ std::vector<Syntax> commands_on_runs() {
       {"import-deepspeed",
        Command::import_deepspeed,
        "FILE",
-       {{"-o", Word{&CommandLine::output}},
-        {"--output", Word{&CommandLine::output}},
-        {"--hf-defaults", Flag{&CommandLine::hf_defaults}},
-        {"--leave-out-unsupported", Flag{&CommandLine::leave_out_unsupported}}},
+       {{"-o", &CommandLine::output},
+        {"--output", &CommandLine::output},
+        {"--hf-defaults", &CommandLine::hf_defaults},
+        {"--leave-out-unsupported", &CommandLine::leave_out_unsupported}},
        Second::settings,
        "",
        &CommandLine::launch_line},
@@ -258,52 +244,44 @@ class Reader {
     }
   }
 
-  void take(const std::string&, const Flag& flag) { line_.*flag.place = true; }
-  void take(const std::string& name, const Word& word) { line_.*word.place = value(name); }
-  void take(const std::string& name, const MaybeWord& word) { line_.*word.place = value(name); }
+  void take(const std::string&, bool CommandLine::*place) { line_.*place = true; }
+  template <class Text>
+  void take(const std::string& name, Text CommandLine::*place) {
+    line_.*place = value(name);
+  }
+  void take(const std::string& name, int64_t CommandLine::*place) {
+    const std::string& word = value(name);
+    if (as_bytes(word, line_.*place) || as_decimal_bytes(word, line_.*place)) return;
+    refuse_value(name, "is no size; write one as 5GB (10^9) or 5GiB (2^30)");
+  }
   void take(const std::string& name, const Count& count) {
-    const std::string& word = value(name);
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || number < count.low ||
-        number > count.high) {
-      refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is no ", count.what,
-             "; write ", count.low, " to ", count.high);
-    }
-    line_.*count.place = number;
+    if (reads(value(name), count.low, count.high, line_.*count.place)) return;
+    refuse_value(name, text("is no ", count.what, "; write ", count.low, " to ", count.high));
   }
-
   void take(const std::string& name, const Real& real) {
-    const std::string& word = value(name);
-    double number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    const bool whole = error == std::errc() && end == word.data() + word.size();
-    if (!whole || !(number >= real.low && number <= real.high)) {
-      refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is no number from ", real.low,
-             " to ", real.high);
-    }
-    line_.*real.place = number;
+    if (reads(value(name), real.low, real.high, line_.*real.place)) return;
+    refuse_value(name, text("is no number from ", real.low, " to ", real.high));
   }
-
   void take(const std::string& name, const OneOf& choice) {
     const std::string& word = value(name);
     std::string known;
     for (const std::string_view each : choice.words) {
-      if (each == word) {
-        line_.*choice.place = word;
-        return;
-      }
+      if (each == word) return void(line_.*choice.place = word);
       known += text(known.empty() ? "" : ", ", each);
     }
-    refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is not known; write one of ",
-           known);
+    refuse_value(name, "is not known; write one of " + known);
   }
 
-  void take(const std::string& name, const Size& size) {
-    const std::string& word = value(name);
-    if (as_bytes(word, line_.*size.place) || as_decimal_bytes(word, line_.*size.place)) return;
-    refuse(Exit::kUsage, "command line: ", name, ": \"", word, "\" is no size; write one as 5GB ",
-           "(10^9) or 5GiB (2^30)");
+  /// Whether the whole word is a number from `low` to `high`.
+  template <class Number>
+  static bool reads(const std::string& word, Number low, Number high, Number& number) {
+    const char* last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(word.data(), last, number);
+    return error == std::errc() && end == last && number >= low && number <= high;
+  }
+
+  [[noreturn]] void refuse_value(const std::string& name, const std::string& why) const {
+    refuse(Exit::kUsage, "command line: ", name, ": \"", words_[next_], "\" ", why);
   }
 
   const std::string& value(const std::string& option) {
