@@ -1,12 +1,10 @@
-#include "src/commands/calibrate.hpp"
-
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 
 #include "src/commands/calibrate/measurements.hpp"
-#include "src/commands/version.hpp"
+#include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/device/device.hpp"

@@ -1,10 +1,9 @@
-#include "src/commands/data.hpp"
-
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "src/commands/commands.hpp"
 #include "src/commands/escaped_text.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/config/read_config.hpp"

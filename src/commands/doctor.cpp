@@ -1,10 +1,8 @@
-#include "src/commands/doctor.hpp"
-
 #include <cstdio>
 
+#include "src/commands/commands.hpp"
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/doctor/report.hpp"
-#include "src/commands/version.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/session.hpp"
 

@@ -1,11 +1,10 @@
-#include "src/commands/eval.hpp"
-
 #include <bit>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <vector>
 
+#include "src/commands/commands.hpp"
 #include "zero/io/data/data_sets.hpp"
 #include "zero/launch/agreement.hpp"
 #include "zero/models/stored_run.hpp"

@@ -1,8 +1,7 @@
-#include "src/commands/export.hpp"
-
 #include <cmath>
 #include <cstdio>
 
+#include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/models/checkpoint_model.hpp"

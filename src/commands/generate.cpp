@@ -1,5 +1,3 @@
-#include "src/commands/generate.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/commands/commands.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/launch/session.hpp"

@@ -1,4 +1,4 @@
-#include "src/commands/import_deepspeed.hpp"
+#include "zero/config/import_deepspeed.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 
+#include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/import_deepspeed.hpp"
 
 namespace zero::commands {
 namespace {

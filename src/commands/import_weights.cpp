@@ -1,8 +1,6 @@
-#include "src/commands/import_weights.hpp"
-
 #include <cstdio>
 
-#include "src/commands/version.hpp"
+#include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/launch/files.hpp"

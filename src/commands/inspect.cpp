@@ -1,11 +1,10 @@
-#include "src/commands/inspect.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "src/commands/commands.hpp"
 #include "src/commands/escaped_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/safetensors.hpp"

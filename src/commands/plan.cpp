@@ -1,8 +1,8 @@
-#include "src/commands/plan.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
+#include "src/commands/commands.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"

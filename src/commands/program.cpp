@@ -3,21 +3,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "src/commands/calibrate.hpp"
-#include "src/commands/command_line.hpp"
-#include "src/commands/data.hpp"
-#include "src/commands/doctor.hpp"
-#include "src/commands/eval.hpp"
-#include "src/commands/export.hpp"
-#include "src/commands/fsck.hpp"
-#include "src/commands/generate.hpp"
-#include "src/commands/import_deepspeed.hpp"
-#include "src/commands/import_weights.hpp"
-#include "src/commands/inspect.hpp"
-#include "src/commands/ls.hpp"
-#include "src/commands/plan.hpp"
-#include "src/commands/train.hpp"
-#include "src/commands/version.hpp"
+#include "src/commands/commands.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/launch/session.hpp"

@@ -1,9 +1,7 @@
-#include "src/commands/train.hpp"
-
 #include <algorithm>
 #include <csignal>
 
-#include "src/commands/plan.hpp"
+#include "src/commands/commands.hpp"
 #include "src/commands/version.hpp"
 #include "zero/launch/process_start.hpp"
 #include "zero/launch/stop_signal.hpp"

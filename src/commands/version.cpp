@@ -1,4 +1,4 @@
-#include "src/commands/version.hpp"
+#include "src/commands/commands.hpp"
 
 namespace zero::commands {
 

@@ -45,7 +45,7 @@ CASES = (
     (layers.edges, {"src/base/a.cpp": '#include "src/device/space.hpp"\n'}, "src/base/a.cpp:1"),
     (layers.edges, {"src/run/a.cpp": '#include "bound.hpp"\n'}, "src/run/a.cpp:1"),
     (layers.edges, {"src/attic/a.cpp": "int x;\n"}, "src/attic/a.cpp:1"),
-    (layers.edges, {"src/main.cpp": '#include "src/commands/train.hpp"\n'}, None),
+    (layers.edges, {"src/main.cpp": '#include "src/commands/commands.hpp"\n'}, None),
     (layers.vendor_headers, {"include/zero/run/a.hpp": ONCE + KOKKOS}, "include/zero/run/a.hpp:2"),
     (layers.vendor_headers, {"src/run/a.cpp": KOKKOS, "src/run/a.hpp": KOKKOS}, None),
     (layers.vendor_headers, {"src/plan/a.cpp": "#include <mpi.h>\n"}, "src/plan/a.cpp:1"),

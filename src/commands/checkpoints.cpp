@@ -1,8 +1,7 @@
-#include "src/commands/fsck.hpp"
-
 #include <algorithm>
 #include <cstdio>
 
+#include "src/commands/commands.hpp"
 #include "src/commands/survey_text.hpp"
 #include "zero/base/error.hpp"
 
@@ -26,6 +25,19 @@ void require_verified(const save::Survey& survey) {
 }
 
 }  // namespace
+
+int ls(const CommandLine& line) {
+  const auto depth = line.quick ? save::SurveyDepth::manifests : save::SurveyDepth::blocks;
+  bool begun = line.json;
+  const auto on_step = [&](const save::StepSurvey& step) {
+    if (!begun) std::fputs(step_header().c_str(), stdout);
+    begun = true;
+    if (!line.json) std::fputs(step_row(step, depth).c_str(), stdout);
+  };
+  const save::Survey survey = save::survey_checkpoints(line.input, depth, on_step);
+  std::fputs((line.json ? survey_json(survey) : survey_end(survey)).c_str(), stdout);
+  return 0;
+}
 
 int fsck(const CommandLine& line) {
   const auto on_step = [&](const save::StepSurvey& step) {
