@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "zero/config/model_table.hpp"
-#include "zero/config/range.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/config/toml.hpp"
 

@@ -19,6 +19,13 @@ Number written(const std::map<std::string, Number, std::less<>>& numbers, std::s
   return found == numbers.end() ? otherwise : found->second;
 }
 
+template <class Number>
+Number number(const std::map<std::string, Number, std::less<>>& numbers, std::string_view name) {
+  const auto found = numbers.find(name);
+  ZERO_REQUIRE(found != numbers.end(), "the model has no number \"", name, "\"");
+  return found->second;
+}
+
 Named find(const ModelTable* table, std::string_view name) {
   if (!table) return {};
   for (const ModelFamily& family : *table) {
@@ -30,6 +37,10 @@ Named find(const ModelTable* table, std::string_view name) {
 }
 
 }  // namespace
+
+int64_t ModelNumbers::count(std::string_view name) const { return number(counts, name); }
+
+double ModelNumbers::rate(std::string_view name) const { return number(rates, name); }
 
 const ModelFamily& family_of(const ModelConfig& model) {
   ZERO_REQUIRE(model.table && !model.table->empty(), "no family of models");

@@ -7,7 +7,6 @@
 
 #include "src/config/fields.hpp"
 #include "src/config/report.hpp"
-#include "zero/config/rule.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero {

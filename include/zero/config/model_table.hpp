@@ -3,11 +3,11 @@
 /// read_config(); this room knows none.
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "zero/config/range.hpp"
-#include "zero/config/rule.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero {
@@ -16,6 +16,25 @@ struct DataKind;
 namespace model {
 struct Family;
 }
+
+/// Legal values of a number. `automatic` says that "auto" is one too, kept as 0.
+struct Range {
+  double low = 0;
+  double high = 9e15;       ///< integers stay exact in a double
+  bool above_low = false;   ///< low itself is refused
+  bool below_high = false;  ///< high itself is refused
+  bool automatic = false;
+  bool maximum = false;        ///< "max" is legal too, kept as kMicroBatchMax
+  std::string_view hint = {};  ///< added to every refusal
+};
+
+/// Settings that are legal one by one and cannot stand together, or of which one is missing.
+struct Rule {
+  std::vector<std::string> keys;                        ///< all that the rule looks at
+  std::function<std::string(const RunConfig&)> broken;  ///< what is wrong; "" if nothing is
+  /// Lines of an input file that break it, the one that is reported last. Tests run them.
+  std::vector<std::string> example;
+};
 
 /// A key with a whole number that a model is built by. It is "auto" in a model with a name.
 struct ModelCount {

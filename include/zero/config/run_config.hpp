@@ -6,12 +6,12 @@
 /// whose only legal value is what this program does by construction (contiguous_gradients,
 /// reduce_scatter ...) are checked by that table and have no member.
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "zero/config/model_numbers.hpp"
 #include "zero/config/optimizer.hpp"
 
 namespace zero {
@@ -19,6 +19,18 @@ namespace zero {
 struct ModelFamily;
 /// Every family that there is, the default first: see model_table.hpp.
 using ModelTable = std::vector<ModelFamily>;
+
+/// The numbers of a model by the names that its family gives them: those of its keys of [model].
+struct ModelNumbers {
+  std::map<std::string, int64_t, std::less<>> counts = {};
+  std::map<std::string, double, std::less<>> rates = {};
+
+  /// Throws Error(kInternal) for a name that the family has not.
+  int64_t count(std::string_view name) const;
+  double rate(std::string_view name) const;
+
+  bool operator==(const ModelNumbers&) const = default;
+};
 
 /// [model]: the name of a size, or a family and its numbers. Not both.
 struct ModelConfig {
