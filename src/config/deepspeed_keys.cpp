@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "src/config/habits.hpp"
 #include "src/config/import/rules.hpp"
 #include "zero/base/error.hpp"
 
@@ -185,10 +184,6 @@ std::vector<DeepSpeedKeys> join() {
   return all;
 }
 
-bool lies_in(std::string_view key, std::string_view section) {
-  return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
-}
-
 bool names_one(std::string_view names, std::string_view name) {
   return text(" ", names, " ").find(text(" ", name, " ")) != std::string::npos;
 }
@@ -201,6 +196,31 @@ bool is_about(const DeepSpeedKeys& keys, std::string_view key) {
   const std::string_view below = key.substr(keys.section.size() + 1);
   return names_one(keys.names, below.substr(0, below.find('.')));
 }
+
+/// What others are used to write, beside the flags of launch_rules().
+struct Habit {
+  std::string_view key, advice;
+};
+
+const Habit kHabits[] = {
+    {"batch_size", "write train_batch_size, or train_micro_batch_size_per_gpu for one rank's"},
+    {"micro_batch_size", "write train_micro_batch_size_per_gpu"},
+    {"block_size", "write data.sequence_length, or aio.block_size for requests to a disk"},
+    {"seq_length", "write data.sequence_length"},
+    {"max_iters", "write run.steps"},
+    {"n_layer", "write model.layers"},
+    {"n_head", "write model.heads"},
+    {"n_embd", "write model.width"},
+    {"model.n_layer", "write model.layers"},
+    {"model.n_head", "write model.heads"},
+    {"model.n_embd", "write model.width"},
+    {"gradient_checkpointing", "write activation_checkpointing.recompute = \"full\""},
+    {"mixed_precision", "write bf16.enabled = true or fp16.enabled = true"},
+    {"zero_stage", "write zero.stage"},
+    {"offload_optimizer_device", "write zero.offload_optimizer.device"},
+    {"offload_param_device", "write zero.offload_param.device"},
+    {"num_processes", "mpirun or srun says how many ranks run; remove it"},
+};
 
 /// The name here of a key that an input file has under another name.
 std::string name_here(std::string_view key) {
@@ -227,6 +247,15 @@ std::string_view hint_section(std::string_view key) {
     if (lies_in(key, section)) return section;
   }
   return "";
+}
+
+std::string habit_advice(std::string_view key) {
+  for (const Habit& habit : kHabits) {
+    if (lies_in(key, habit.key)) return std::string(habit.advice);
+  }
+  const std::string name = text("--", key.substr(0, key.find('.')));
+  const ImportRule* flag = find_rule(launch_rules(), name);
+  return flag && !flag->to.empty() ? "write " + flag->target(name) : "";
 }
 
 std::string deepspeed_advice(std::string_view key) {

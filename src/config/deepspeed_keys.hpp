@@ -34,4 +34,8 @@ std::string_view hint_section(std::string_view key);
 /// that its section gives it here, zero_optimization.zenflow.offload or zero.zenflow.offload.
 std::string deepspeed_advice(std::string_view key);
 
+/// What a key from Transformers or Accelerate that is none here is called here, or what does its
+/// work: for `key` or a section that it lies in. "" if the key is nobody's habit.
+std::string habit_advice(std::string_view key);
+
 }  // namespace zero

@@ -1,13 +1,11 @@
 #include "zero/config/effective.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/model_table.hpp"
 #include "zero/config/schedule.hpp"
-#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {
@@ -42,36 +40,20 @@ std::map<std::string, std::string> derived_values(const RunConfig& c) {
   return values;
 }
 
-/// A file's name may hold what no comment can.
-std::string comment(std::string words) {
-  if (!is_line_of_text(words)) {
-    const auto unfit = [](char c) { return c < ' ' || c > '~'; };
-    std::replace_if(words.begin(), words.end(), unfit, '?');
-  }
-  return "  # " + words + "\n";
-}
-
 }  // namespace
 
 std::string effective_toml(const ConfigInput& input) {
   RunConfig config = input.config;
   const std::map<std::string, std::string> derived = derived_values(config);
   if (config.run.epochs > 0) config.run.steps = 0;
-  std::string out =
-      "# Every setting of a run and where it comes from. An input file like any other.\n";
-  std::string_view section;
   const std::vector<Field> fields = fields_of(config);
-  for (const Field& field : fields) {
-    const std::string_view here = section_of(field.key);
-    if (here != section) out += text("\n[", here, "]\n");
-    section = here;
-    const auto value = derived.find(field.key);
-    out +=
-        text(field.key.substr(here.empty() ? 0 : here.size() + 1), " = ", to_text(value_of(field)),
-             comment(input.origins.at(field.key) +
-                     (value == derived.end() ? std::string() : value->second)));
-  }
-  return out;
+  return "# Every setting of a run and where it comes from. An input file like any other.\n" +
+         by_section(fields, [&](const Field& field, std::string_view name) {
+           const auto value = derived.find(field.key);
+           const bool follows = value != derived.end();
+           return text(name, " = ", to_text(value_of(field)),
+                       comment(input.origins.at(field.key) + (follows ? value->second : "")));
+         });
 }
 
 }  // namespace zero

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {
@@ -86,6 +88,31 @@ std::string to_text(const Choice& choice) {
 std::string_view section_of(std::string_view key) {
   const size_t dot = key.rfind('.');
   return dot == key.npos ? std::string_view() : key.substr(0, dot);
+}
+
+std::string by_section(
+    std::span<const Field> fields,
+    const std::function<std::string(const Field& field, std::string_view name)>& line) {
+  std::string out;
+  std::string_view section;
+  for (const Field& field : fields) {
+    const std::string_view here = section_of(field.key);
+    const std::string words =
+        line(field, std::string_view(field.key).substr(here.empty() ? 0 : here.size() + 1));
+    if (words.empty()) continue;
+    if (here != section) out += text("\n[", here, "]\n");
+    section = here;
+    out += words;
+  }
+  return out;
+}
+
+std::string comment(std::string words) {
+  if (!is_line_of_text(words)) {
+    const auto unfit = [](char c) { return c < ' ' || c > '~'; };
+    std::replace_if(words.begin(), words.end(), unfit, '?');
+  }
+  return "  # " + words + "\n";
 }
 
 }  // namespace zero

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -106,5 +107,14 @@ inline constexpr std::string_view kRecomputes =
 
 /// The section of a key, "" at the top: "zero.offload_param" of "zero.offload_param.device".
 std::string_view section_of(std::string_view key);
+
+/// An input file's lines, those of `line(field, name in its section)` below the names of their
+/// sections; "" leaves a field out.
+std::string by_section(
+    std::span<const Field> fields,
+    const std::function<std::string(const Field& field, std::string_view name)>& line);
+
+/// `words` behind a value; a file's name may hold what no comment can.
+std::string comment(std::string words);
 
 }  // namespace zero

@@ -3,9 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "src/config/import/json.hpp"
 #include "src/config/import/translation.hpp"
-#include "src/config/import/yaml.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/read_config.hpp"

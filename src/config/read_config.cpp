@@ -8,7 +8,7 @@
 
 #include "src/config/deepspeed_keys.hpp"
 #include "src/config/fields.hpp"
-#include "src/config/habits.hpp"
+#include "src/config/import/rules.hpp"
 #include "src/config/kept_activations.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/optimizer_rows.hpp"
@@ -200,7 +200,7 @@ class Reader {
     if (++searches_ > kMostSearches) return what;
     const std::string deepspeeds = deepspeed_advice(key);
     if (!deepspeeds.empty()) return deepspeeds;
-    const std::string_view advice = habit_advice(key);
+    const std::string advice = habit_advice(key);
     if (!advice.empty()) return text(what, "; ", advice);
     const std::string here = key_here(key), near = nearest_key(here, names);
     const std::string first = here == key ? what : "DeepSpeed's name";

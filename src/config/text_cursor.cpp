@@ -44,6 +44,8 @@ std::string_view take_word(TextCursor& cursor) {
   return cursor.text.substr(first, cursor.at - first);
 }
 
+namespace {
+
 uint32_t take_hexadecimal(TextCursor& cursor, size_t digits) {
   const std::string_view hex = cursor.text.substr(cursor.at, digits);
   uint32_t point = 0;
@@ -67,6 +69,63 @@ void append_utf8(std::string& out, uint32_t point) {
     out += {char(0xF0 | (point >> 18)), char(0x80 | ((point >> 12) & 0x3F)),
             char(0x80 | ((point >> 6) & 0x3F)), char(0x80 | (point & 0x3F))};
   }
+}
+
+bool is_surrogate(uint32_t point) { return point >= 0xD800 && point < 0xE000; }
+
+/// Behind \u or \U. In JSON two \u make a character above U+FFFF.
+uint32_t read_code_point(TextCursor& cursor, Escapes escapes, size_t digits) {
+  uint32_t point = take_hexadecimal(cursor, digits);
+  const bool json = escapes == Escapes::json;
+  if (json && point >= 0xD800 && point < 0xDC00 &&
+      cursor.text.substr(cursor.at).starts_with("\\u")) {
+    cursor.at += 2;
+    const uint32_t low = take_hexadecimal(cursor, 4);
+    if (low < 0xDC00 || low >= 0xE000) syntax("\\u of half a character");
+    return 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00);
+  }
+  if (point == 0 || point > 0x10FFFF || is_surrogate(point)) {
+    syntax(json ? "\\u of no character"
+                : "\\u wants 4 and \\U wants 8 hexadecimal digits of a character");
+  }
+  return point;
+}
+
+/// Behind a backslash.
+void read_escape(TextCursor& cursor, Escapes escapes, std::string& out) {
+  const std::string_view names = "btnfr\"\\/", values = "\b\t\n\f\r\"\\/";
+  const bool json = escapes == Escapes::json;
+  const char name = cursor.peek();
+  const size_t plain = names.find(name);
+  if (name == 'u' || (name == 'U' && !json)) {
+    cursor.take();
+    append_utf8(out, read_code_point(cursor, escapes, name == 'u' ? 4 : 8));
+  } else if (plain != names.npos && (json || name != '/')) {
+    cursor.take();
+    out += values[plain];
+  } else if (json) {
+    syntax("\\", quoted(name), " is no escape");
+  } else {
+    syntax("\\", name, " is no escape; write \\\\ for a backslash, or 'single quotes'");
+  }
+}
+
+}  // namespace
+
+std::string read_quoted(TextCursor& cursor, Escapes escapes) {
+  const char quote = cursor.take();
+  std::string out;
+  while (cursor.peek() != quote) {
+    if (cursor.done() || cursor.peek() == '\n') syntax("the string is not closed on its line");
+    const char c = cursor.take();
+    if (c == '\\' && quote == '"') {
+      read_escape(cursor, escapes, out);
+    } else {
+      out += c;
+    }
+  }
+  cursor.take();
+  return out;
 }
 
 }  // namespace zero

@@ -59,10 +59,11 @@ TomlScalar read_toml_number(std::string_view word);
 /// A word of digits, letters, signs, points, colons and underscores; may be empty.
 std::string_view take_word(TextCursor& cursor);
 
-/// Takes `digits` hexadecimal digits. Throws SyntaxError.
-uint32_t take_hexadecimal(TextCursor& cursor, size_t digits);
+/// Which escapes a string in double quotes may have; in single quotes there are none.
+enum class Escapes { toml, json };
 
-void append_utf8(std::string& out, uint32_t point);
+/// A string in the quotes that the cursor stands at, on one line. Throws SyntaxError.
+std::string read_quoted(TextCursor& cursor, Escapes escapes);
 
 /// Below the blank, or 127: what no line of text holds.
 inline bool is_control(char c) { return uint8_t(c) < ' ' || c == 127; }

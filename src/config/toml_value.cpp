@@ -9,48 +9,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The code point of \uXXXX or \UXXXXXXXX.
-uint32_t read_code_point(TextCursor& cursor, size_t digits) {
-  const uint32_t point = take_hexadecimal(cursor, digits);
-  if (point == 0 || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
-    syntax("\\u wants 4 and \\U wants 8 hexadecimal digits of a character");
-  }
-  return point;
-}
-
-void read_escape(TextCursor& cursor, std::string& out) {
-  const std::string_view names = "btnfr\"\\", values = "\b\t\n\f\r\"\\";
-  const char name = cursor.peek();
-  if (name == 'u' || name == 'U') {
-    cursor.take();
-    append_utf8(out, read_code_point(cursor, name == 'u' ? 4 : 8));
-  } else if (const size_t i = names.find(name); i != names.npos) {
-    cursor.take();
-    out += values[i];
-  } else {
-    syntax("\\", name, " is no escape; write \\\\ for a backslash, or 'single quotes'");
-  }
-}
-
-std::string read_string(TextCursor& cursor) {
-  const char quote = cursor.take();
-  if (cursor.peek() == quote && cursor.peek(1) == quote) {
-    syntax("strings of several lines are not read; write one line");
-  }
-  std::string out;
-  while (cursor.peek() != quote) {
-    if (cursor.done() || cursor.peek() == '\n') syntax("the string is not closed on its line");
-    const char c = cursor.take();
-    if (c == '\\' && quote == '"') {
-      read_escape(cursor, out);
-    } else {
-      out += c;
-    }
-  }
-  cursor.take();
-  return out;
-}
-
 /// Takes digits and single underscores between them; false if there is no digit at the front.
 bool take_digits(std::string_view& word, std::string& digits) {
   if (word.empty() || !is_digit(word[0])) return false;
@@ -102,7 +60,12 @@ TomlScalar number_of(const std::string& digits, std::string_view word) {
 
 TomlScalar read_scalar(TextCursor& cursor) {
   const char c = cursor.peek();
-  if (c == '"' || c == '\'') return read_string(cursor);
+  if (c == '"' || c == '\'') {
+    if (cursor.peek(1) == c && cursor.peek(2) == c) {
+      syntax("strings of several lines are not read; write one line");
+    }
+    return read_quoted(cursor, Escapes::toml);
+  }
   const std::string_view word = take_word(cursor);
   if (word == "true" || word == "false") return word == "true";
   if (word == "True") syntax("True is no value; write true");

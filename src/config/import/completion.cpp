@@ -1,7 +1,5 @@
 #include <algorithm>
 
-#include "src/config/import/derive.hpp"
-#include "src/config/import/launch_line.hpp"
 #include "src/config/import/translation.hpp"
 #include "src/config/kept_activations.hpp"
 #include "src/config/optimizer_rows.hpp"
@@ -11,6 +9,14 @@
 #include "zero/config/schedule.hpp"
 
 namespace zero {
+namespace {
+
+/// read_config() says what belongs there if these are missing.
+bool is_required(std::string_view key) {
+  return key == "model.name" || key == "data.train" || key == "run.steps";
+}
+
+}  // namespace
 
 void Translation::complete(Engine engine) {
   settle_precision();
@@ -200,6 +206,21 @@ void Translation::drop_idle() {
   }
 }
 
+/// An open setting is written such that read_config() refuses it: as a word where a number belongs,
+/// or not at all where it misses the key.
+std::string Translation::input_file() const {
+  return "# Translated by zeroapp import-deepspeed; behind each value where it is from.\n" +
+         by_section(fields_, [&](const Field& field, std::string_view name) -> std::string {
+           const auto found = settings_.find(field.key);
+           if (found == settings_.end()) return "";
+           const Setting& setting = found->second;
+           const std::string from = comment(setting.origin.substr(setting.origin.rfind('/') + 1));
+           if (setting.open && is_required(field.key)) return text("# ", name, " = ...", from);
+           if (setting.open) return text(name, " = \"needs a value\"", from);
+           return text(name, " = ", to_text(setting.value), from);
+         });
+}
+
 DeepSpeedImport Translation::take() {
   DeepSpeedImport result;
   for (const Line& line : lines_) result.report.push_back(line.subject + line.fate);
@@ -209,7 +230,7 @@ DeepSpeedImport Translation::take() {
     if (open && !depends_on_width(field.key)) result.needs.push_back(field.key + "=...");
   }
   result.refused = std::move(refused_);
-  if (result.refused.empty()) result.toml = input_file(fields_, settings_);
+  if (result.refused.empty()) result.toml = input_file();
   return result;
 }
 

@@ -1,5 +1,4 @@
-#include "src/config/import/derive.hpp"
-
+#include "src/config/import/translation.hpp"
 #include "zero/config/model_table.hpp"
 
 namespace zero {

@@ -1,37 +1,7 @@
-#include "src/config/import/json.hpp"
-
-#include "src/config/import/source_builder.hpp"
+#include "src/config/import/source.hpp"
 
 namespace zero {
 namespace {
-
-/// The 16-bit unit of \uXXXX; two of them make a character above U+FFFF.
-uint32_t read_code_point(TextCursor& cursor) {
-  const uint32_t high = take_hexadecimal(cursor, 4);
-  const bool leads = high >= 0xD800 && high < 0xDC00;
-  uint32_t point = high;
-  if (leads && cursor.peek() == '\\' && cursor.peek(1) == 'u') {
-    cursor.at += 2;
-    const uint32_t low = take_hexadecimal(cursor, 4);
-    const bool pair = low >= 0xDC00 && low < 0xE000;
-    point = pair ? 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00) : low;
-    if (!pair) syntax("\\u of half a character");
-  }
-  if (point == 0 || (point >= 0xD800 && point < 0xE000)) syntax("\\u of no character");
-  return point;
-}
-
-void read_escape(TextCursor& cursor, std::string& out) {
-  const std::string_view names = "btnfr\"\\/", values = "\b\t\n\f\r\"\\/";
-  const char name = cursor.take();
-  if (name == 'u') {
-    append_utf8(out, read_code_point(cursor));
-  } else if (const size_t i = names.find(name); i != names.npos) {
-    out += values[i];
-  } else {
-    syntax("\\", quoted(name), " is no escape");
-  }
-}
 
 /// What stands for a list that holds lists or objects.
 constexpr const char* kNestedList = "[...]";
@@ -118,7 +88,7 @@ class JsonReader {
   void read_member(const std::string& path, int depth) {
     const int line = cursor_.line;
     if (cursor_.peek() != '"') syntax("a key stands in \"double quotes\"");
-    const std::string key = builder_.member(path, read_json_string(cursor_), line);
+    const std::string key = builder_.member(path, read_quoted(cursor_, Escapes::json), line);
     skip_space();
     if (cursor_.peek() != ':') syntax(key, " wants : and a value");
     cursor_.take();
@@ -171,7 +141,7 @@ class JsonReader {
 
   void skip_name() {
     if (cursor_.peek() != '"') syntax("a key stands in \"double quotes\"");
-    read_json_string(cursor_);
+    read_quoted(cursor_, Escapes::json);
     skip_space();
     if (cursor_.peek() != ':') syntax("a key wants : and a value");
     cursor_.take();
@@ -190,7 +160,7 @@ class JsonReader {
   }
 
   TomlScalar read_scalar() {
-    if (cursor_.peek() == '"') return read_json_string(cursor_);
+    if (cursor_.peek() == '"') return read_quoted(cursor_, Escapes::json);
     const std::string_view word = take_word(cursor_);
     if (word == "true" || word == "false") return word == "true";
     if (word == "True" || word == "False") syntax(word, " is Python; write true or false");
@@ -204,22 +174,6 @@ class JsonReader {
 };
 
 }  // namespace
-
-std::string read_json_string(TextCursor& cursor) {
-  std::string out;
-  cursor.take();
-  while (cursor.peek() != '"') {
-    if (cursor.done() || cursor.peek() == '\n') syntax("the string is not closed on its line");
-    const char c = cursor.take();
-    if (c == '\\') {
-      read_escape(cursor, out);
-    } else {
-      out += c;
-    }
-  }
-  cursor.take();
-  return out;
-}
 
 Source read_json(std::string_view text, const std::string& file) {
   return JsonReader(text, file).read();

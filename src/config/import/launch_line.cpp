@@ -1,8 +1,7 @@
-#include "src/config/import/launch_line.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include "src/config/import/source.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

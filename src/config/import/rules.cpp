@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "src/config/optimizer_rows.hpp"
+#include "zero/base/error.hpp"
 
 namespace zero {
 namespace {
@@ -230,19 +231,29 @@ std::optional<TomlValue> mapped(std::string_view values, const TomlValue& value)
   return std::nullopt;
 }
 
-struct Sections {
+struct Section {
   std::string_view deepspeed, ours;
 };
-constexpr Sections kSections[] = {
-    {"zero_optimization.", "zero."},
-    {"optimizer.params.", "optimizer."},
-    {"scheduler.params.", "scheduler."},
-    {"fp16.", "fp16."},
-    {"bf16.", "bf16."},
-    {"bfloat16.", "bf16."},
-    {"activation_checkpointing.", "activation_checkpointing."},
-    {"aio.", "aio."},
+constexpr Section kSections[] = {
+    {"zero_optimization", "zero"},
+    {"optimizer.params", "optimizer"},
+    {"scheduler.params", "scheduler"},
+    {"fp16", "fp16"},
+    {"bf16", "bf16"},
+    {"bfloat16", "bf16"},
+    {"activation_checkpointing", "activation_checkpointing"},
+    {"aio", "aio"},
 };
+
+/// `key` with section `to` in place of one of `from` that it lies in; nothing if it lies in none.
+std::optional<std::string> moved(std::string_view key, std::string_view Section::*from,
+                                 std::string_view Section::*to) {
+  for (const Section& section : kSections) {
+    const std::string_view name = section.*from;
+    if (lies_in(key, name)) return text(section.*to, key.substr(name.size()));
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -286,24 +297,22 @@ std::optional<Target> follow_rule(const ImportRule& rule, std::string_view key,
   return here ? std::optional(Target{to, *here}) : std::nullopt;
 }
 
+bool lies_in(std::string_view key, std::string_view section) {
+  return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
+}
+
+std::string key_here(std::string_view key) {
+  return moved(key, &Section::deepspeed, &Section::ours).value_or(std::string(key));
+}
+
 std::string same_key(std::string_view key) {
   if (key.find('.') == key.npos) return std::string(key);
-  for (const auto& [deepspeed, ours] : kSections) {
-    if (key.starts_with(deepspeed)) {
-      return std::string(ours) + std::string(key.substr(deepspeed.size()));
-    }
-  }
-  return "";
+  return moved(key, &Section::deepspeed, &Section::ours).value_or("");
 }
 
 std::string deepspeed_key(std::string_view key) {
   if (key.find('.') == key.npos) return std::string(key);
-  for (const auto& [deepspeed, ours] : kSections) {
-    if (key.starts_with(ours)) {
-      return std::string(deepspeed) + std::string(key.substr(ours.size()));
-    }
-  }
-  return "";
+  return moved(key, &Section::ours, &Section::deepspeed).value_or("");
 }
 
 }  // namespace zero

@@ -64,6 +64,12 @@ const ImportRule* find_rule(std::span<const ImportRule> rules, std::string_view 
 std::optional<Target> follow_rule(const ImportRule& rule, std::string_view key,
                                   const TomlValue& value);
 
+/// Whether `key` is the section or stands below it.
+bool lies_in(std::string_view key, std::string_view section);
+
+/// `key` with the name that its section has here: "zero.stage" for "zero_optimization.stage".
+std::string key_here(std::string_view key);
+
 /// The key of an input file that has DeepSpeed's name and meaning: zero_optimization.stage is
 /// zero.stage and optimizer.params.lr is optimizer.lr. "" where sections do not correspond. The
 /// input file need not have such a key.

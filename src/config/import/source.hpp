@@ -1,11 +1,13 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "zero/config/toml.hpp"
+#include "src/config/text_cursor.hpp"
 
 namespace zero {
 
@@ -23,5 +25,57 @@ inline constexpr size_t kSourceMaxBytes = 1024 * 1024;
 inline constexpr size_t kSourceMaxKeys = 2000;
 inline constexpr size_t kSourceMaxName = 200;  ///< bytes of one part of a key
 inline constexpr int kSourceMaxDepth = 8;      ///< objects inside objects
+
+/// Reads an object of JSON as DeepSpeed's users write it: with // # and /* */ comments and commas
+/// behind the last member. An array that holds more than plain values is the text "[...]". Throws
+/// Error(kUsage), "file:line: what", on anything else; `file` is for messages.
+Source read_json(std::string_view text, const std::string& file);
+
+/// Reads the part of YAML that `accelerate config` writes: objects by indentation, plain and quoted
+/// values on one line, {} and [], comments. Words mean what PyYAML makes of them: yes, no, on and
+/// off are booleans. Throws Error(kUsage), "file:line: what", on anything else.
+Source read_yaml(std::string_view text, const std::string& file);
+
+inline constexpr const char* kLaunchLine = "launch line";  ///< the place of its entries
+
+/// The flags among the words of a command as argparse reads them: "--name value", "--name=value",
+/// or "--name" alone, which is true. Names are written with underscores. A word that belongs to no
+/// flag, such as the name of a script, is an entry without a value and with itself as its key.
+/// Flags that make one value are one: the betas under --adam_beta1, a share of --max_steps under
+/// --warmup_ratio as a number of updates, where --max_steps is there. Throws Error(kUsage) if a
+/// flag stands twice or there are too many.
+Source read_launch_line(std::span<const std::string> words);
+
+/// Collects the entries of a file while its reader walks through it, and keeps the limits.
+class SourceBuilder {
+ public:
+  explicit SourceBuilder(std::string file) : file_(std::move(file)) {}
+
+  std::string place(int line) const { return text(file_, ":", line); }
+
+  /// Begins the member `name` of object `path` ("" at the top) and returns its key. Throws
+  /// SyntaxError if the name is none or stood before.
+  std::string member(const std::string& path, const std::string& name, int line) {
+    if (!is_toml_key(name) || name.find('.') != name.npos || name.size() > kSourceMaxName) {
+      syntax("a key is made of A-Z a-z 0-9 _ -, at most ", kSourceMaxName, " of them");
+    }
+    std::string key = path.empty() ? name : path + "." + name;
+    const auto [twice, first] = lines_.emplace(key, line);
+    if (!first) syntax(key, " stands twice, first in line ", twice->second, "; keep one");
+    if (lines_.size() > kSourceMaxKeys) syntax("more than ", kSourceMaxKeys, " keys");
+    return key;
+  }
+
+  void add(std::string key, std::optional<TomlValue> value, int line) {
+    entries_.push_back({std::move(key), std::move(value), place(line)});
+  }
+
+  Source take() { return std::move(entries_); }
+
+ private:
+  std::string file_;
+  std::map<std::string, int> lines_;  // of every key so far
+  Source entries_;
+};
 
 }  // namespace zero

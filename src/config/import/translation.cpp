@@ -5,9 +5,6 @@
 #include <iterator>
 
 #include "src/config/deepspeed_keys.hpp"
-#include "src/config/habits.hpp"
-#include "src/config/import/derive.hpp"
-#include "src/config/import/launch_line.hpp"
 #include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/model_table.hpp"
@@ -245,8 +242,8 @@ const Field* Translation::find(std::string_view key) const {
 
 std::string Translation::unknown(const std::string& key) const {
   const std::string ours = same_key(key);
-  const std::string_view advice = habit_advice(ours.empty() ? key : ours);
-  if (!advice.empty()) return std::string(advice);
+  const std::string advice = habit_advice(ours.empty() ? key : ours);
+  if (!advice.empty()) return advice;
   std::vector<std::string> known;
   for (const auto rules : {deepspeed_rules(), accelerate_rules()}) {
     for (const ImportRule& rule : rules) std::ranges::copy(rule.keys(), std::back_inserter(known));

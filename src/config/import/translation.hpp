@@ -1,17 +1,44 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "src/config/fields.hpp"
-#include "src/config/import/input_file.hpp"
 #include "src/config/import/rules.hpp"
 #include "src/config/import/source.hpp"
 #include "zero/config/import_deepspeed.hpp"
 
 namespace zero {
+
+struct Derived {
+  TomlValue value;
+  std::string how;  ///< "width^2"
+};
+
+/// What Transformers makes of "auto" at a key of an input file. Nothing where its training script
+/// decides, or where the width of the model must be known and is not.
+std::optional<Derived> derive_auto(std::string_view key, const RunConfig& config);
+
+inline constexpr const char* kHfDefault = "Transformers' default";
+
+/// What TrainingArguments of Transformers has where nobody says anything; nothing for a key that is
+/// not theirs.
+std::optional<TomlValue> hf_default(std::string_view key);
+
+/// Whether derive_auto() needs the width of the model for `key`.
+bool depends_on_width(std::string_view key);
+
+/// One line of the input file to be.
+struct Setting {
+  TomlValue value;
+  std::string origin;  ///< stands behind it as a comment
+  bool open = false;   ///< somebody has to give its value
+  bool given = false;  ///< on the command line, so that it wins
+};
 
 /// The input file that grows out of a source, key by key, with a line of report for each.
 class Translation {
@@ -61,6 +88,7 @@ class Translation {
   bool is_overridden(const SourceEntry& entry) const;
   bool is_off(const std::string& key) const;
   void default_to(const std::string& key, const TomlValue& value, const std::string& why);
+  std::string input_file() const;
   void settle_precision();
   void settle_schedule();
   void settle_betas();
@@ -87,9 +115,9 @@ class Translation {
   bool hf_defaults_;
   RunConfig config_;
   std::vector<Field> fields_;
-  Settings settings_;
-  std::set<std::string> seen_;  // keys of the sources
-  std::set<std::string> off_;   // sections of the sources with enabled = false
+  std::map<std::string, Setting> settings_;  // by key
+  std::set<std::string> seen_;               // keys of the sources
+  std::set<std::string> off_;                // sections of the sources with enabled = false
   std::vector<Line> lines_;
   std::vector<std::string> refused_;
 };

@@ -1,9 +1,6 @@
-#include "src/config/import/yaml.hpp"
-
 #include <algorithm>
 
-#include "src/config/import/json.hpp"
-#include "src/config/import/source_builder.hpp"
+#include "src/config/import/source.hpp"
 
 namespace zero {
 namespace {
@@ -130,7 +127,7 @@ class YamlReader {
 
   std::optional<TomlValue> read_value() {
     const char first = cursor_.peek();
-    if (first == '"') return read_json_string(cursor_);
+    if (first == '"') return read_quoted(cursor_, Escapes::json);
     if (first == '\'') return read_single_quoted();
     if (std::string_view("[]{}&*!|>%@`?,").find(first) != std::string_view::npos) {
       syntax("a value cannot begin with ", quoted(first), " here; quote it");
