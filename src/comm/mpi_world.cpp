@@ -2,10 +2,10 @@
 
 #include <mpi.h>
 
-#include <cstdio>
 #include <string>
 
 #include "zero/base/error.hpp"
+#include "zero/base/warning.hpp"
 
 namespace zero::comm {
 namespace {
@@ -43,7 +43,7 @@ void check_mpi(int status, std::string_view what) {
 
 void warn_mpi(int status, std::string_view what) noexcept {
   if (status == MPI_SUCCESS) return;
-  std::fprintf(stderr, "zeroapp: warning: %s\n", failure_text(status, what).c_str());
+  warn(failure_text(status, what));
 }
 
 World::World(int part) {

@@ -6,6 +6,7 @@
 #include "src/commands/commands.hpp"
 #include "src/commands/escaped_text.hpp"
 #include "zero/base/counted.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/io/data/tokenizer.hpp"
@@ -82,9 +83,7 @@ class View {
 
 ConfigInput read_input(const CommandLine& line) {
   ConfigInput input = read_config_file(line.catalogue->models, line.input, line.overrides);
-  for (const std::string& warning : input.warnings) {
-    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
-  }
+  for (const std::string& warning : input.warnings) warn(warning);
   return input;
 }
 
@@ -122,7 +121,7 @@ View::View(const CommandLine& line) : line_(line) {
     data_ = state::open_data(config_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });
-  if (!warning.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
+  if (!warning.empty()) warn(warning);
   fingerprint_ = data_.fingerprint();
   if (line.decode) tokenizer_ = tokenizer_of(config_, *data_.train_source);
 }

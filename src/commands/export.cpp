@@ -4,6 +4,7 @@
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/models/checkpoint_model.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/models/model_writer.hpp"
@@ -31,11 +32,8 @@ ModelWriter::Options options_of(const CommandLine& line, const CheckpointModel& 
 
 void warn_of_lost_tokenizer(const std::string& tokenizer) {
   if (tokenizer.empty() || tokenizer == "bytes" || is_there(tokenizer)) return;
-  std::fprintf(
-      stderr,
-      "zeroapp: warning: %s: the tokenizer of the training is not there any more; copy its "
-      "vocab.json and merges.txt to the new folder\n",
-      tokenizer.c_str());
+  warn(tokenizer, ": the tokenizer of the training is not there any more; copy its vocab.json and ",
+       "merges.txt to the new folder");
 }
 
 /// What becomes infinite was finite before.

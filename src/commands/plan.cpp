@@ -8,6 +8,7 @@
 #include "zero/advise/placement.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/session.hpp"
@@ -50,10 +51,6 @@ struct Target {
   int64_t threads = 1;  ///< of a rank, where the configuration does not say
 };
 
-void warn(const std::string& words) {
-  std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
-}
-
 /// A run on this host, where nothing else is asked for, goes by the rates of run.machine.
 advise::MachineRates rates_of(const CommandLine& line, const RunConfig& config) {
   if (!line.machine.empty()) return advise::rates_of_option(line.machine, config, line.ranks);
@@ -65,9 +62,9 @@ advise::MachineRates rates_of(const CommandLine& line, const RunConfig& config) 
 void take_typed_gpus(const CommandLine& line, plan::Machine& machine) {
   const bool is_profile = !is_host(line);
   if (!is_profile || line.ranks_per_node <= machine.gpus_per_node) return;
-  warn(text("--ranks-per-node: a node of ", machine.name, " has ",
-            counted(machine.gpus_per_node, "GPU"), "; planned for nodes of ", line.ranks_per_node,
-            " as typed, each with the host memory and links of that one"));
+  warn("--ranks-per-node: a node of ", machine.name, " has ", counted(machine.gpus_per_node, "GPU"),
+       "; planned for nodes of ", line.ranks_per_node,
+       " as typed, each with the host memory and links of that one");
   machine.gpus_per_node = line.ranks_per_node;
 }
 

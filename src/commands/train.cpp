@@ -2,7 +2,6 @@
 #include <csignal>
 
 #include "src/commands/commands.hpp"
-#include "src/commands/version.hpp"
 #include "zero/launch/process_start.hpp"
 #include "zero/launch/stop_signal.hpp"
 #include "zero/train/run.hpp"

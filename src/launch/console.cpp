@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "zero/base/warning.hpp"
+
 namespace zero::launch {
 
 void Console::say(const std::string& text) {
@@ -12,8 +14,7 @@ void Console::say(const std::string& text) {
   std::clearerr(stdout);
   if (warned_) return;
   warned_ = true;
-  std::fprintf(stderr, "zeroapp: warning: standard output: %s; training goes on\n",
-               std::strerror(errno));
+  warn("standard output: ", std::strerror(errno), "; training goes on");
 }
 
 }  // namespace zero::launch

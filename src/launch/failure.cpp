@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "zero/base/format.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/launch/files.hpp"
 
 namespace zero::launch {
@@ -81,8 +82,7 @@ bool claim_error_record(const std::string& folder, const Failure& failure) {
   if (!file && errno == EEXIST) return false;
   // A record that cannot be written must not keep the line on stderr from being printed.
   if (const int reason = file ? write_all(file, record(failure)) : errno) {
-    std::fprintf(stderr, "zeroapp: warning: %s: could not be written: %s\n", path.c_str(),
-                 std::strerror(reason));
+    warn(path, ": could not be written: ", std::strerror(reason));
   }
   return true;
 }

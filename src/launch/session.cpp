@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "zero/base/counted.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/comm/mpi_world.hpp"
 #include "zero/device/device.hpp"
 #include "zero/device/device_choice.hpp"
@@ -187,7 +188,7 @@ bool Session::report(const Failure& failure) const {
   std::string how = "error " + error_id(failure);
   if (failure.step > 0) how += text(" in step ", failure.step);
   if (!end_launch(folder, how)) {
-    std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
+    warn("launches.jsonl could not be written");
   }
   return true;
 }

@@ -1,8 +1,10 @@
 #include "src/launch/sign_of_life.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 #include <utility>
+
+#include "zero/base/warning.hpp"
 
 namespace zero::launch {
 namespace {
@@ -69,8 +71,8 @@ int64_t SignOfLife::wait_a_little() {
   const double seconds = quiet_seconds();
   if (!ended_ && !warned_ && seconds > patience) {
     warned_ = true;
-    std::fprintf(stderr, "zeroapp: warning: rank %d has been at %s for %.0f s: %s\n", peers_.rank(),
-                 work_.name, seconds, work_.slow);
+    warn("rank ", peers_.rank(), " has been at ", work_.name, " for ", std::round(seconds),
+         " s: ", work_.slow);
   }
   if (seconds > most) wait_for_movement(lock, most);
   return word();

@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 
 #include "zero/base/error.hpp"
+#include "zero/base/warning.hpp"
 
 namespace zero::launch {
 namespace {
@@ -68,8 +68,7 @@ StopSignal::StopSignal() {
 
 StopSignal::~StopSignal() {
   if (install(SIG_DFL)) return;
-  std::fprintf(stderr, "zeroapp: warning: signals stay caught: sigaction: %s\n",
-               std::strerror(errno));
+  warn("signals stay caught: sigaction: ", std::strerror(errno));
 }
 
 int StopSignal::received() { return received_signal; }

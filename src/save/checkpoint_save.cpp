@@ -1,11 +1,11 @@
 #include "src/save/checkpoint_save.hpp"
 
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "src/save/checkpoint_agreement.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/open_file.hpp"
 
@@ -180,10 +180,8 @@ class Save {
 
   void warn_of_page_cache(const std::string& file) const {
     if (std::exchange(order_.kept.has_warned, true)) return;
-    std::fprintf(stderr,
-                 "zeroapp: warning: %s: %s goes through the page cache, which its file system will "
-                 "not have passed by: saves are slower and take memory from others\n",
-                 order_.store.root().c_str(), file.c_str());
+    warn(order_.store.root(), ": ", file, " goes through the page cache, which its file system ",
+         "will not have passed by: saves are slower and take memory from others");
   }
 
   /// What cannot be removed costs room, not the run.
@@ -192,9 +190,7 @@ class Save {
     try {
       order_.store.retain(order_.retention);
     } catch (const Error& error) {
-      std::fprintf(stderr,
-                   "zeroapp: warning: old checkpoints stay: %s; the next save tries again\n",
-                   error.what());
+      warn("old checkpoints stay: ", error.what(), "; the next save tries again");
     }
     warn_of_leftovers(order_.store);
   }
@@ -223,9 +219,7 @@ class Save {
 }  // namespace
 
 void warn_of_leftovers(checkpoint::Store& store) {
-  for (const std::string& warning : store.take_warnings()) {
-    std::fprintf(stderr, "zeroapp: warning: %s\n", warning.c_str());
-  }
+  for (const std::string& warning : store.take_warnings()) warn(warning);
 }
 
 std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,

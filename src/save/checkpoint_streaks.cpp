@@ -1,13 +1,13 @@
 /// The part of Checkpointer that knows of streaks: which checkpoint leads out of one, and which
 /// must stay so that one does.
 
-#include <cstdio>
 #include <filesystem>
 
 #include "src/save/checkpoint_facts.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/save/checkpointer.hpp"
 
@@ -89,9 +89,7 @@ std::vector<StreakMark> Checkpointer::marks_before(int64_t step) const {
   try {
     return marks_of(*store_, store_->steps(), step - 1);
   } catch (const Error& error) {
-    std::fprintf(stderr,
-                 "zeroapp: warning: none of the checkpoints before is kept as healthy: %s\n",
-                 error.what());
+    warn("none of the checkpoints before is kept as healthy: ", error.what());
     return {};
   }
 }
@@ -122,7 +120,7 @@ void Checkpointer::set_newer_aside(const Start& start) {
     }
     fs::rename(from, to, error);
     if (error) refuse(Exit::kIo, from, ": to ", to, ": ", error.message());
-    std::fprintf(stderr, "zeroapp: warning: %s is now %s\n", from.c_str(), to.c_str());
+    warn(from, " is now ", to);
   }
 }
 

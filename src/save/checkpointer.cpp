@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "src/save/checkpoint_background.hpp"
 #include "src/save/checkpoint_facts.hpp"
 #include "src/save/checkpoint_save.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/format.hpp"
+#include "zero/base/warning.hpp"
 
 namespace zero::save {
 namespace {
@@ -111,11 +111,8 @@ void Checkpointer::warn_of_little_room() {
       bytes_of_checkpoint(plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
   const int64_t room = store_->free_bytes();
   if (room >= needed) return;
-  std::fprintf(stderr,
-               "zeroapp: warning: %s: %s are free, checkpoints will take %s more - make room, or "
-               "write a smaller checkpoint.keep\n",
-               store_->root().c_str(), bytes_text(double(room)).c_str(),
-               bytes_text(double(needed)).c_str());
+  warn(store_->root(), ": ", bytes_text(double(room)), " are free, checkpoints will take ",
+       bytes_text(double(needed)), " more - make room, or write a smaller checkpoint.keep");
 }
 
 void Checkpointer::note(const state::Evaluation& evaluation) {
@@ -181,8 +178,7 @@ void Checkpointer::give_up() {
     });
   }
   if (!session_.is_first()) return;
-  std::fprintf(stderr, "zeroapp: warning: %s; checkpoint.max_failures lets the run go on\n",
-               problem_.c_str());
+  warn(problem_, "; checkpoint.max_failures lets the run go on");
 }
 
 }  // namespace zero::save

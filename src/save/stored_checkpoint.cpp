@@ -1,10 +1,10 @@
 #include "zero/save/stored_checkpoint.hpp"
 
-#include <cstdio>
 #include <vector>
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/save/checkpointer.hpp"
 
@@ -16,8 +16,7 @@ using checkpoint::Store;
 }  // namespace
 
 void warn_passed_over(int64_t step, const std::string& problem) {
-  std::fprintf(stderr, "zeroapp: warning: step %lld does not verify and is passed over: %s\n",
-               (long long)step, problem.c_str());
+  warn("step ", step, " does not verify and is passed over: ", problem);
 }
 
 bool holds_checkpoints(const std::string& folder) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 
 #include "src/launch/sign_of_life.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/comm/host_staged.hpp"
 #include "zero/comm/mpi.hpp"
 #include "zero/comm/nccl.hpp"
@@ -125,9 +125,7 @@ void Engine::register_staging() {
   const plan::Stretch staging = plan::disk_staging(build_.plan);
   std::byte* const host = executor_->arena(plan::Tier::host).data();
   disk_->register_memory({host + staging.begin, size_t(staging.end - staging.begin)});
-  if (session_.is_first() && !disk_->warning().empty()) {
-    std::fprintf(stderr, "zeroapp: warning: %s\n", disk_->warning().c_str());
-  }
+  if (session_.is_first() && !disk_->warning().empty()) warn(disk_->warning());
 }
 
 int64_t Engine::allocated_bytes(plan::Tier tier) const {
@@ -179,7 +177,7 @@ void Engine::look_at_disk() {
   if (!pace_ || !session_.leads_node()) return;
   const std::chrono::duration<double> now = Clock::now().time_since_epoch();
   const std::string slow = pace_->look(now.count(), disk_->is_moving(), moved_by_lanes());
-  if (!slow.empty()) std::fprintf(stderr, "zeroapp: warning: %s\n", slow.c_str());
+  if (!slow.empty()) warn(slow);
 }
 
 void Engine::together_at_disk(const std::string& name, int64_t bytes,

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "src/train/chain.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
 #include "zero/launch/agreement.hpp"
@@ -64,10 +65,7 @@ void Data::require_same(Ranks& ranks, const RunConfig& config, state::Engine& en
              "the new data by data.changed = true");
     }
     if (std::exchange(has_warned_, true)) return;
-    std::fprintf(stderr,
-                 "zeroapp: warning: %s: was touched or replaced while the run reads from it; it "
-                 "holds what it held\n",
-                 changed.c_str());
+    warn(changed, ": was touched or replaced while the run reads from it; it holds what it held");
   });
 }
 

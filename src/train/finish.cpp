@@ -1,6 +1,5 @@
-#include <cstdio>
-
 #include "src/train/chain.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/launch/launches.hpp"
 #include "zero/models/model_export.hpp"
@@ -121,7 +120,7 @@ std::string ending(const RunConfig& config, int64_t done, const Outcome& outcome
 
 void tell_launch(const RunFolder& folder, const std::string& ending) {
   if (launch::end_launch(folder.path(), ending)) return;
-  std::fputs("zeroapp: warning: launches.jsonl could not be written\n", stderr);
+  warn("launches.jsonl could not be written");
 }
 
 void finish(Ranks& ranks, const Planned& planned, const Data& data, Opened& opened, Live& live,

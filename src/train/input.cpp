@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 
 #include "src/train/chain.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/agreement.hpp"
@@ -32,7 +32,7 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
 }  // namespace
 
 void Ranks::warn(const std::string& words) const {
-  if (session.is_first()) std::fprintf(stderr, "zeroapp: warning: %s\n", words.c_str());
+  if (session.is_first()) zero::warn(words);
 }
 
 Input::Input(Ranks& ranks) {

@@ -7,12 +7,12 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "zero/base/format.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/io/files/own_file.hpp"
 
 namespace zero::train {
@@ -202,8 +202,8 @@ void RunLog::write_metrics() {
   const bool cut = cut_metrics();
   if (warned_) return;
   warned_ = true;
-  std::fprintf(stderr, "zeroapp: warning: metrics.jsonl lacks steps: %s%s; training goes on\n",
-               std::strerror(reason), cut ? "" : ", and its last line may be cut");
+  warn("metrics.jsonl lacks steps: ", std::strerror(reason),
+       cut ? "" : ", and its last line may be cut", "; training goes on");
 }
 
 }  // namespace zero::train
