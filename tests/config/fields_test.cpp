@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "src/config/deepspeed_keys.hpp"
 #include "src/config/import/rules.hpp"
@@ -217,6 +219,40 @@ TEST(KeysMd, HoldsTheTableOfKeysAsItIs) {
   if (std::getenv("ZERO_WRITE_KEYS")) std::ofstream(path) << words << table;
   EXPECT_EQ(content(path).substr(words.size()), table)
       << "write it anew: ZERO_WRITE_KEYS=1 config_test --gtest_filter=KeysMd.*";
+}
+
+/// What reference.toml says of each key: the lines above it, behind its value, and below that.
+std::map<std::string, std::string> reference_texts() {
+  std::istringstream lines(
+      content((testing_support::tree_folder() / "inputs/reference.toml").string()));
+  std::map<std::string, std::string> texts;
+  std::string section, above, key;
+  const std::regex named(R"((\w+) = ([^#]*)(#.*)?)"), header(R"(\[([\w.]+)\].*)");
+  std::smatch found;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, found, named)) {
+      key = section + found.str(1);
+      texts[key] = std::exchange(above, "") + found.str(3);
+    } else if (std::regex_match(line, found, header)) {
+      section = found.str(1) + ".";
+    } else if (line.starts_with("#")) {
+      above += line;
+    } else if (!line.empty()) {
+      texts[key] += line;
+    }
+  }
+  return texts;
+}
+
+TEST(Reference, SaysOfEveryKeyThatActsWhenOneWouldChangeIt) {
+  const std::map<std::string, std::string> texts = reference_texts();
+  const std::regex when("\\b(when|where|if)\\b");
+  for_each_key([&](const Field& field) {
+    const bool acts =
+        !std::holds_alternative<Fixed>(field.slot) && !std::holds_alternative<Hint>(field.slot);
+    ASSERT_TRUE(texts.contains(field.key)) << field.key;
+    EXPECT_TRUE(!acts || std::regex_search(texts.at(field.key), when)) << field.key;
+  });
 }
 
 /// Blank lines, the points of lists and the bars of tables part what is said.
