@@ -103,8 +103,14 @@ Hdf5Handle Hdf5File::access() const {
   return access;
 }
 
+Hdf5Handle Hdf5File::creation_of(hid_t kind) const {
+  Hdf5Handle creation = checked(H5Pcreate(kind), H5Pclose, "a list of properties");
+  require(H5Pset_obj_track_times(creation.id(), false), "no times of objects");
+  return creation;
+}
+
 Hdf5Handle Hdf5File::creation() const {
-  Hdf5Handle creation = checked(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file creation");
+  Hdf5Handle creation = creation_of(H5P_FILE_CREATE);
   // No free space is filled later: what is allocated later lies further back.
   require(H5Pset_file_space_strategy(creation.id(), H5F_FSPACE_STRATEGY_AGGR, false, 1),
           "file space");
@@ -115,8 +121,6 @@ Hdf5File::Hdf5File(int descriptor, const std::string& name, Begin begin) : name_
   const Hdf5Handle how = access(), layout = creation();
   // The default driver asks for the real path of a link, which a file in memory has none of.
   require(H5Pset_fapl_stdio(how.id()), "the driver");
-  links_ = checked(H5Pcreate(H5P_LINK_CREATE), H5Pclose, "link creation");
-  require(H5Pset_create_intermediate_group(links_.id(), 1), "groups on the way");
   const std::string path = text("/proc/self/fd/", descriptor);
   const hid_t file = begin == Begin::empty
                          ? H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout.id(), how.id())
@@ -124,18 +128,30 @@ Hdf5File::Hdf5File(int descriptor, const std::string& name, Begin begin) : name_
   file_ = checked(file, H5Fclose, "making the structure");
 }
 
+/// Groups that HDF5 made on the way by itself would keep the time.
+void Hdf5File::make_groups_of(const std::string& path) const {
+  for (size_t end = path.find('/'); end != path.npos; end = path.find('/', end + 1)) {
+    const std::string group = path.substr(0, end);
+    const htri_t is_there = H5Lexists(file_.id(), group.c_str(), H5P_DEFAULT);
+    require(is_there, "looking for group " + group);
+    if (is_there == 0) make_group(group);
+  }
+}
+
 Hdf5Handle Hdf5File::make_dataset(const std::string& path, const Dataset& dataset) const {
+  make_groups_of(path);
   const std::vector<hsize_t> extents = hdf5_extents(dataset.shape);
   const Hdf5Handle space = checked(H5Screate_simple(int(extents.size()), extents.data(), nullptr),
                                    H5Sclose, "shape of " + path);
   const Hdf5Handle type = checked(type_of(dataset.dtype), H5Tclose, "type of " + path);
-  return checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links_.id(),
-                            dataset.creation, H5P_DEFAULT),
+  return checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(),
+                            H5P_DEFAULT, dataset.creation, H5P_DEFAULT),
                  H5Dclose, "making dataset " + path);
 }
 
 Hdf5Handle Hdf5File::make_group(const std::string& path) const {
-  return checked(H5Gcreate2(file_.id(), path.c_str(), links_.id(), H5P_DEFAULT, H5P_DEFAULT),
+  const Hdf5Handle creation = creation_of(H5P_GROUP_CREATE);
+  return checked(H5Gcreate2(file_.id(), path.c_str(), H5P_DEFAULT, creation.id(), H5P_DEFAULT),
                  H5Gclose, "making group " + path);
 }
 
@@ -146,8 +162,9 @@ Hdf5Handle Hdf5File::root() const {
 void Hdf5File::write_text(const std::string& path, const std::string& content) const {
   const Hdf5Handle space = checked(H5Screate(H5S_SCALAR), H5Sclose, "shape of " + path);
   const Hdf5Handle type = checked(text_type(content), H5Tclose, "type of " + path);
+  const Hdf5Handle creation = creation_of(H5P_DATASET_CREATE);
   const Hdf5Handle dataset = checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(),
-                                                links_.id(), H5P_DEFAULT, H5P_DEFAULT),
+                                                H5P_DEFAULT, creation.id(), H5P_DEFAULT),
                                      H5Dclose, "making dataset " + path);
   require(H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, content.c_str()),
           "writing " + path);

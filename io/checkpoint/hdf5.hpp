@@ -41,8 +41,16 @@ class Hdf5Handle {
   Close close_ = nullptr;
 };
 
-/// A file being made. Everything in it is known by its path from the root; groups on the way are
-/// made.
+/// Where HDF5 keeps the time in the extension of the superblock, whatever it is asked, and the
+/// extension's checksum.
+struct Hdf5Times {
+  int64_t begin, end;
+};
+inline constexpr Hdf5Times kTimes[] = {{54, 70}, {104, 108}};
+
+/// A file being made. Everything in it is known by its path from the root; groups on the way to a
+/// dataset are made. No object keeps the time of its making: only kTimes of a file differ from one
+/// of the same content.
 class Hdf5File {
  public:
   enum class Begin : uint8_t {
@@ -55,8 +63,10 @@ class Hdf5File {
   struct Dataset {
     Dtype dtype = Dtype::f32;
     std::span<const int64_t> shape;
-    hid_t creation = H5P_DEFAULT;
+    hid_t creation;  ///< made by creation_of(H5P_DATASET_CREATE)
   };
+  /// Properties of objects of this kind, to which more can be added.
+  Hdf5Handle creation_of(hid_t kind) const;
   Hdf5Handle make_dataset(const std::string& path, const Dataset& dataset) const;
   Hdf5Handle make_group(const std::string& path) const;
   Hdf5Handle root() const;
@@ -79,9 +89,10 @@ class Hdf5File {
  private:
   Hdf5Handle access() const;
   Hdf5Handle creation() const;
+  void make_groups_of(const std::string& path) const;
 
   std::string name_;
-  Hdf5Handle file_, links_;
+  Hdf5Handle file_;
 };
 
 /// The extents as HDF5 wants them.

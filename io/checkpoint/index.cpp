@@ -46,8 +46,7 @@ class Index {
 
  private:
   void write_tensor(const Tensor& tensor, const std::vector<const Slice*>& slices) const {
-    const Hdf5Handle layout =
-        file_.checked(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+    const Hdf5Handle layout = file_.creation_of(H5P_DATASET_CREATE);
     const float missing = std::numeric_limits<float>::quiet_NaN();
     file_.require(H5Pset_fill_value(layout.id(), H5T_NATIVE_FLOAT, &missing), "NaN as fill value");
     for (const Slice* slice : slices) map_slice(tensor, *slice, layout);

@@ -7,7 +7,7 @@
 namespace zero::checkpoint {
 
 Hdf5Handle payload_layout(const Hdf5File& file) {
-  Hdf5Handle layout = file.checked(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+  Hdf5Handle layout = file.creation_of(H5P_DATASET_CREATE);
   file.require(H5Pset_layout(layout.id(), H5D_CONTIGUOUS), "contiguous layout");
   file.require(H5Pset_alloc_time(layout.id(), H5D_ALLOC_TIME_EARLY), "early allocation");
   file.require(H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER), "no fill");
