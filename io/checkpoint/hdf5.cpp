@@ -144,8 +144,8 @@ Hdf5Handle Hdf5File::make_dataset(const std::string& path, const Dataset& datase
   const Hdf5Handle space = checked(H5Screate_simple(int(extents.size()), extents.data(), nullptr),
                                    H5Sclose, "shape of " + path);
   const Hdf5Handle type = checked(type_of(dataset.dtype), H5Tclose, "type of " + path);
-  return checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(),
-                            H5P_DEFAULT, dataset.creation, H5P_DEFAULT),
+  return checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), H5P_DEFAULT,
+                            dataset.creation, H5P_DEFAULT),
                  H5Dclose, "making dataset " + path);
 }
 

@@ -41,16 +41,8 @@ class Hdf5Handle {
   Close close_ = nullptr;
 };
 
-/// Where HDF5 keeps the time in the extension of the superblock, whatever it is asked, and the
-/// extension's checksum.
-struct Hdf5Times {
-  int64_t begin, end;
-};
-inline constexpr Hdf5Times kTimes[] = {{54, 70}, {104, 108}};
-
 /// A file being made. Everything in it is known by its path from the root; groups on the way to a
-/// dataset are made. No object keeps the time of its making: only kTimes of a file differ from one
-/// of the same content.
+/// dataset are made. No dataset or group keeps the time of its making: see compare_structure().
 class Hdf5File {
  public:
   enum class Begin : uint8_t {

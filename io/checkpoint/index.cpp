@@ -101,17 +101,21 @@ IndexStructure::IndexStructure(const Manifest& manifest) {
   without_state_ = memory.read(0, memory.bytes());
 }
 
-File IndexStructure::write(int folder, const Manifest& manifest) const {
+FileStructure IndexStructure::structure(const Manifest& manifest) const {
   const StructureMemory memory(kIndexName);
   memory.write(without_state_);
   Hdf5File hdf5(memory.descriptor(), memory.name(), Hdf5File::Begin::as_it_is);
   Index(manifest, hdf5).write_state();
   hdf5.close();
-  const std::vector<std::byte> content = memory.read(0, memory.bytes());
+  return {memory, {}};
+}
+
+File IndexStructure::write(int folder, const Manifest& manifest) const {
+  const FileStructure whole = structure(manifest);
   PayloadFile file(folder, kIndexName);
-  file.write(content);
+  file.write(whole.before(0));
   file.sync();
-  return entry_of(content, digest_form(manifest));
+  return entry_of(whole.before(0), digest_form(manifest));
 }
 
 }  // namespace zero::checkpoint

@@ -3,7 +3,6 @@
 
 #include "io/checkpoint/file_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
-#include "io/checkpoint/structure_rules.hpp"
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
@@ -101,10 +100,6 @@ void ShardReader::verify(std::atomic<int64_t>* checked) {
     if (checked) ++*checked;
   }
   require_same_digest(digest.result(file.name), file, parts_->input.path());
-}
-
-void ShardReader::require_structure(const Manifest& manifest) const {
-  zero::checkpoint::require_structure(parts_->input, manifest, parts_->file);
 }
 
 }  // namespace zero::checkpoint

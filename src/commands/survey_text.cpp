@@ -50,6 +50,7 @@ Json step_json(const save::StepSurvey& step) {
           {"weights_only", step.weights_only},
           {"deterministic", !step.in_any_order},
           {"healthy", step.skipped == 0},
+          {"structure_not_compared", step.not_compared},
           {"problems", step.problems}};
 }
 
@@ -76,7 +77,9 @@ std::string survey_end(const save::Survey& survey) {
 std::string step_verdict(const save::StepSurvey& step) {
   if (step.verifies()) {
     return text(step.folder, ": ", counted(int64_t(step.files), "file"), ", ",
-                bytes_text(double(step.bytes)), ": verified\n");
+                bytes_text(double(step.bytes)), ": verified",
+                step.not_compared.empty() ? "" : ", structure not compared: " + step.not_compared,
+                "\n");
   }
   std::string lines;
   for (const std::string& problem : step.problems) lines += text("DAMAGED: ", problem, "\n");

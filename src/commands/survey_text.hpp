@@ -13,7 +13,8 @@ std::string step_row(const save::StepSurvey& step, save::SurveyDepth depth);
 /// Where `latest` points, and what a resume would take and why.
 std::string survey_end(const save::Survey& survey);
 
-/// "step00001200: 3 files, 1.2 GiB: verified", or a line for each damaged file.
+/// "step00001200: 3 files, 1.2 GiB: verified", with "structure not compared" and why where that is
+/// so; or a line for each damaged file.
 std::string step_verdict(const save::StepSurvey& step);
 
 /// A line for everything there that is no checkpoint, and what becomes of it.

@@ -31,6 +31,7 @@ save::Facts facts_of(const StoredModel& model, const std::string& program) {
           {save::kDescriptionFact, description_json(description)},
           {save::kWeightsOnlyFact, "true"},
           {"imported_from", model.path()},
+          {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
           {"build", program}};
 }
 

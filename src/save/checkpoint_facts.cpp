@@ -8,6 +8,7 @@
 #include "zero/base/format.hpp"
 #include "zero/config/batch.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/launch/agreement.hpp"
@@ -224,6 +225,7 @@ Facts launch_facts(const FactParts& parts) {
           {kDataFact, parts.data},
           {kArithmeticFact, arithmetic_text(parts)},
           {kConfigurationFact, parts.configuration},
+          {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
           {"build", parts.program}};
 }
 

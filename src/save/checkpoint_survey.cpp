@@ -81,9 +81,13 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
       }
       note_problem(step, [&] {
         checkpoint::ShardReader reader(folder.descriptor(), step.folder, file, digests);
-        if (depth != SurveyDepth::blocks) return;
+        if (depth != SurveyDepth::blocks) {
+          step.not_compared = "its blocks were not read";
+          return;
+        }
         reader.verify();
-        reader.require_structure(manifest);
+        const std::string why = compare_structure(folder.descriptor(), step.folder, manifest, file);
+        if (!why.empty()) step.not_compared = why;
       });
     }
   });

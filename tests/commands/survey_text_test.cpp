@@ -21,5 +21,15 @@ TEST(SurveyText, TellsThatNoOtherRunHasTheBytesOfFastAttention) {
   EXPECT_THAT(survey_json(survey), HasSubstr("\"deterministic\": false"));
 }
 
+TEST(SurveyText, TellsWhereTheStructureWasNotCompared) {
+  train::StepSurvey step{.folder = "runs/x/checkpoints/step00000004", .files = 3};
+  EXPECT_THAT(step_verdict(step), EndsWith(": verified\n"));
+  step.not_compared = "its format is 2";
+  EXPECT_THAT(step_verdict(step),
+              EndsWith(": verified, structure not compared: its format is 2\n"));
+  EXPECT_THAT(survey_json({.root = "runs/x", .steps = {step}}),
+              HasSubstr("\"structure_not_compared\": \"its format is 2\""));
+}
+
 }  // namespace
 }  // namespace zero::commands

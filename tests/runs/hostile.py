@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checkpoints and models that an enemy wrote, with digests that hold: ls, fsck, inspect, export, a
 resume and import-weights refuse each in one line that names the file and what is wrong, within a
-second and 64 MiB more than a good one takes."""
+second and 64 MiB more than a good one takes. What is forged in HDF5's structure alone only fsck
+refuses, and the others read the payloads beside it."""
 import concurrent.futures
 import hashlib
 import json
@@ -86,6 +87,13 @@ class Hostile(Program):
             self.refuses_one(f"{case}: {command}", status, words,
                              self.measured(line, f"cases/{case}", name), line[0])
 
+    def takes(self, case):
+        for command in ("ls", "inspect", "export", "resume"):
+            words = COMMANDS[command][0]
+            name = "taken-" + "".join(letter if letter.isalnum() else "-" for letter in case)
+            self.refuses_one(f"{case}: {command}", 0, [],
+                             self.measured(words, f"cases/{case}", name), words[0])
+
     def refuses_one(self, what, status, words, measured, command):
         result, taken, seconds = measured
         check(result.status == status, f"{what}: status {result.status}, not {status}", result)
@@ -98,28 +106,25 @@ class Hostile(Program):
         check(more < BYTES, f"{what}: takes {more} bytes more than a good one", result)
 
 
-def structures_are_refused(program, python):
-    """Whatever HDF5's library would follow, join, unpack or allocate."""
-    for case in forge.OPENED:
-        program.copy(case)
-    subprocess.run([python, forge.__file__, str(program.folder / "cases")], check=True)
-    program.reseal(forge.OPENED)
-    for case, (file, words, _) in forge.OPENED.items():
-        # Of an index nothing is read, so that only what checks all of a checkpoint minds it.
-        commands = ("ls", "fsck", "resume") if file == forge.INDEX else tuple(COMMANDS)
-        yield case, [f"{STEP}/{file}: HDF5 object /", words], commands
-
-
-def bytes_are_refused(program):
-    """Lengths and addresses that no library would write."""
-    for case, (_, forge_bytes) in forge.PATCHED.items():
+def structures_are_forged(program, python):
+    """What HDF5's library would follow, join, unpack or allocate. Nothing here reads it, so only
+    fsck minds, which knows what this program writes."""
+    for case, forge_bytes in forge.PATCHED.items():
         path = program.copy(case) / STEP / forge.RANK
         raw = bytearray(path.read_bytes())
         forge_bytes(raw)
         path.write_bytes(raw)
-    program.reseal(forge.PATCHED)
-    for case, (words, _) in forge.PATCHED.items():
-        yield case, [f"{STEP}/{forge.RANK}: HDF5 object /", words], tuple(COMMANDS)
+    cases = {case: forge.RANK for case in forge.PATCHED}
+    if python:
+        for case, (file, _) in forge.OPENED.items():
+            program.copy(case)
+            cases[case] = file
+        subprocess.run([python, forge.__file__, str(program.folder / "cases")], check=True)
+    else:
+        print("SKIP what h5py forges: it is not installed (Debian: python3-h5py)")
+    program.reseal(cases)
+    for case, file in cases.items():
+        yield case, [f"{STEP}/{file}: ", "may see what is not in the checkpoint"], ("fsck",)
 
 
 def sealed(manifest):
@@ -175,18 +180,16 @@ def models_are_refused(program):
 
 def main():
     program = Hostile()
-    python = python_with_h5py()
-    cases = [*bytes_are_refused(program), *manifests_are_refused(program),
-             *files_are_refused(program), *models_are_refused(program)]
-    if python:
-        cases += structures_are_refused(program, python)
-    else:
-        print("SKIP what h5py forges: it is not installed (Debian: python3-h5py)")
+    forged = [*structures_are_forged(program, python_with_h5py())]
+    cases = [*forged, *manifests_are_refused(program), *files_are_refused(program),
+             *models_are_refused(program)]
     # Each is one process that mostly starts.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for _ in pool.map(lambda case: program.refuses(*case), cases):
             pass
-    print(f"{len(cases)} hostile checkpoints and models, none is taken")
+        for _ in pool.map(program.takes, [case for case, *_ in forged]):
+            pass
+    print(f"{len(cases)} hostile checkpoints and models, none is taken for good")
 
 
 if __name__ == "__main__":

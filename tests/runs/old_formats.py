@@ -62,7 +62,8 @@ def loads(program, sample):
     was = json.loads((folder / "summary.json").read_text())
     program.write("sample.toml", INPUT)
     result = program.alone("fsck", "runs/sample")
-    check(result.status == 0 and "verified" in result.out, f"{sample.name}: verifies", result)
+    check(result.status == 0 and "verified, structure not compared: " in result.out,
+          f"{sample.name}: verifies", result)
     counted = program.alone("data", "sample.toml", "train_batch_size=8", "--json", "--steps", "4",
                             "--from", "runs/sample")
     position = json.loads(counted.out.splitlines()[0])["position"]

@@ -89,7 +89,6 @@ TEST_F(CheckpointChecks, ReadEachByteOnceOnAllRanksTogether) {
   const Problem problem = check();
   const double read = peers.sum(double(bytes_read() - before));
   EXPECT_EQ(problem.what, "");
-  // Structures of a few KiB are looked at beside their blocks.
   EXPECT_GE(read, double(files));
   EXPECT_LE(read, 1.1 * double(files));
 }
@@ -165,12 +164,16 @@ TEST_F(CheckpointChecks, TakeTheDigestsOfOlderFormats) {
   }
 }
 
-TEST_F(CheckpointChecks, LookAtStructuresBehindDigestsThatHold) {
-  // As whoever forges a file would, who takes its digests again.
-  manifest.tensors[0].name = "model/h.0.bias";
-  const Problem problem = check();
-  EXPECT_EQ(problem.exit, Exit::kInput);
-  EXPECT_THAT(problem.what, HasSubstr(".h5"));
+TEST_F(CheckpointChecks, LeaveStructuresToFsck) {
+  // HDF5 would not open these files, and their digests hold.
+  for (File& file : manifest.files) {
+    flip(file, 0);
+    const std::string content = read_whole(path(file), file.bytes);
+    checkpoint::FileDigest digest(digest_form(manifest));
+    digest.add(std::as_bytes(std::span(content)));
+    file = digest.result(file.name);
+  }
+  EXPECT_EQ(check().what, "");
 }
 
 }  // namespace

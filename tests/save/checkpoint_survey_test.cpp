@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
@@ -54,6 +55,27 @@ TEST_F(Surveys, TellWhatIsThere) {
   EXPECT_EQ(step.files, 3u);
   EXPECT_GT(step.bytes, 601 * 1003 * 4);
   EXPECT_EQ(step.written.size(), std::string("2000-01-01 00:00:00").size());
+}
+
+TEST_F(Surveys, CompareStructuresWhereThisProgramHasWrittenThem) {
+  checkpoint::Store store({.root = place_.path(), .writes = true});
+  const auto save = [&](int64_t step, const std::function<void(checkpoint::Manifest&)>& change) {
+    const std::string temporary = store.begin(step);
+    const OpenFile folder(store.open_folder(temporary));
+    checkpoint::Manifest manifest = write_small_files(folder.descriptor(), step);
+    change(manifest);
+    store.write_manifest(temporary, manifest);
+    store.publish(temporary, step);
+  };
+  save(10, [](checkpoint::Manifest& manifest) { manifest.facts["hdf5"] = "1.8.0"; });
+  save(11, [](checkpoint::Manifest& manifest) { manifest.facts["seed"] = "43"; });
+  const Survey found = survey();
+  ASSERT_EQ(found.steps.size(), 5u);
+  EXPECT_EQ(found.steps[2].not_compared, "");
+  EXPECT_TRUE(found.steps[3].verifies());
+  EXPECT_THAT(found.steps[3].not_compared, StartsWith("HDF5 1.8.0 has written it"));
+  EXPECT_THAT(found.steps[4].problems, ElementsAre(HasSubstr("checkpoint.h5: byte ")));
+  EXPECT_EQ(survey(SurveyDepth::manifests).steps[2].not_compared, "its blocks were not read");
 }
 
 TEST_F(Surveys, TellWhereGradientsOfAttentionWereAddedInAnyOrder) {

@@ -93,7 +93,9 @@ inline checkpoint::Manifest write_small_files(int folder, int64_t step, float ad
   checkpoint::Manifest manifest;
   manifest.step = step;
   manifest.ranks = 2;
-  manifest.facts = {{"seed", "42"}, {"configuration", "[run]\nsteps = 3 # \"quoted\" \xc3\xa4\n"}};
+  manifest.facts = {{"seed", "42"},
+                    {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
+                    {"configuration", "[run]\nsteps = 3 # \"quoted\" \xc3\xa4\n"}};
   manifest.tensors = {kHalf, kMatrix, kVector};
   for (int rank = 0; rank < 2; ++rank) {
     const std::vector<checkpoint::SlicePlan> slices = small_slices(rank);

@@ -22,6 +22,8 @@ struct StepSurvey {
   int64_t skipped = 0;                ///< steps of a streak that it lies in; 0: it is healthy
   bool newer_format = false;          ///< this release cannot read it
   std::vector<std::string> problems;  ///< one of each damaged file; none: it verifies
+  /// Why HDF5's structure of its files was not compared with the manifest; "" if it was.
+  std::string not_compared;
 
   bool verifies() const { return problems.empty(); }
 };

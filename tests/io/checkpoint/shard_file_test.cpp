@@ -5,11 +5,16 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <thread>
 
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
 
@@ -189,6 +194,124 @@ TEST_F(ShardFiles, DoNotTakeMoreOrFewerBytesThanTheirSlices) {
   EXPECT_THROW(writer.append(std::vector<std::byte>(13)), Error);
 }
 
+class ShardStructures : public ShardFiles {
+ protected:
+  static const File& entry(const Manifest& manifest, const std::string& name) {
+    return *std::ranges::find(manifest.files, name, &File::name);
+  }
+  std::string compare(const Manifest& manifest, const std::string& name) const {
+    return compare_structure(folder_.descriptor(), temp_.path(), manifest, entry(manifest, name));
+  }
+  std::string compare_refusal(const Manifest& manifest, const std::string& name) const {
+    return testing_support::refusal_of(Exit::kInput, [&] { compare(manifest, name); });
+  }
+
+  Manifest manifest_ = testing_support::write_small_files(folder_.descriptor(), 12);
+};
+
+TEST_F(ShardStructures, OfOurOwnFilesAreTheSameAtAnyTime) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 keeps seconds
+  for (const char* name : {"rank00000.h5", "rank00001.h5", "checkpoint.h5"}) {
+    EXPECT_EQ(compare(manifest_, name), "") << name;
+  }
+}
+
+/// Thousands of links in a group make a deep tree of names and a heap of many blocks.
+TEST_F(ShardStructures, OfLargeGroupsAreTheSame) {
+  Manifest manifest;
+  manifest.facts = manifest_.facts;
+  std::vector<SlicePlan> slices;
+  for (int64_t i = 0; i < 4000; ++i) {
+    const Tensor tensor{.name = text("model/transformer.h.", i, ".weight"), .shape = {3}};
+    manifest.tensors.push_back(tensor);
+    slices.push_back({.tensor = tensor, .begin = 0, .numel = 3});
+  }
+  fs::remove(path("rank00000.h5"));
+  const auto written = write_shard(folder_.descriptor(), "rank00000.h5", slices);
+  for (int32_t i = 0; i < 4000; ++i) {
+    manifest.slices.push_back({.tensor = i, .numel = 3, .offset = written.offsets[size_t(i)]});
+  }
+  manifest.files = {written.file};
+  EXPECT_EQ(compare(manifest, "rank00000.h5"), "");
+}
+
+TEST_F(ShardStructures, ShowAFlippedByteButInTheTime) {
+  const int64_t end = manifest_.slices[0].offset;
+  ASSERT_GT(end, 108);
+  for (int64_t at = 0; at < end; at += at < 128 ? 1 : 211) {
+    flip(at);
+    if ((at >= 54 && at < 70) || (at >= 104 && at < 108)) {
+      EXPECT_EQ(compare(manifest_, "rank00000.h5"), "");
+    } else {
+      EXPECT_THAT(compare_refusal(manifest_, "rank00000.h5"),
+                  HasSubstr(text("rank00000.h5: byte ", at, " is not what HDF5 writes")));
+    }
+    flip(at);
+  }
+  flip(end);
+  EXPECT_EQ(compare(manifest_, "rank00000.h5"), "") << "digests tell of payloads";
+}
+
+TEST_F(ShardStructures, ThatSayOtherThanTheManifestAreRefused) {
+  const struct {
+    std::function<void(Manifest&)> change;
+    std::string in_shard, in_index;
+  } wrong[] = {
+      {[](Manifest& m) { m.slices[3].offset -= 2; }, "model/h.0.weight lies at byte ", ""},
+      {[](Manifest& m) { m.slices[3].numel -= 1; }, "HDF5", "HDF5"},
+      {[](Manifest& m) { m.slices[3].begin += 1, m.slices[3].numel -= 1; }, "HDF5", "HDF5"},
+      {[](Manifest& m) { m.tensors[0].dtype = Dtype::f16; }, "byte ", "byte "},
+      {[](Manifest& m) { std::swap(m.tensors[0].shape[0], m.tensors[0].shape[1]); }, "byte ",
+       "HDF5"},
+      {[](Manifest& m) { m.tensors[0].name[6] = 'x'; }, "byte ", "byte "},
+      {[](Manifest& m) { m.slices.pop_back(); }, "HDF5", "HDF5"},
+      {[](Manifest& m) { m.step = 13; }, "", "byte "},
+      {[](Manifest& m) { m.facts["seed"] = "43"; }, "", "byte "},
+  };
+  for (const auto& [change, in_shard, in_index] : wrong) {
+    Manifest other = manifest_;
+    change(other);
+    for (const auto& [name, said] : {std::pair("rank00001.h5", in_shard), {kIndexName, in_index}}) {
+      if (said.empty()) {
+        EXPECT_EQ(compare(other, name), "");
+      } else {
+        EXPECT_THAT(compare_refusal(other, name), HasSubstr(said)) << name;
+      }
+    }
+  }
+}
+
+TEST_F(ShardStructures, OfOtherProgramsAreNotCompared) {
+  flip(100);
+  Manifest other = manifest_;
+  other.format_version = 1;
+  EXPECT_THAT(compare(other, "rank00000.h5"), HasSubstr("its format is 1, this program writes "));
+  other = manifest_;
+  other.facts[kHdf5Fact] = "1.8.0\n";
+  EXPECT_EQ(compare(other, "rank00000.h5"),
+            "HDF5 1.8.0? has written it, this program has " + hdf5_version());
+  other.facts.erase(kHdf5Fact);
+  EXPECT_EQ(compare(other, "rank00000.h5"), "it does not say which HDF5 has written it");
+  // A dataset cannot be a group.
+  other = manifest_;
+  other.tensors[2].name = "model/h.0.weight/b";
+  EXPECT_THAT(compare(other, "rank00000.h5"), HasSubstr("HDF5 says: "));
+}
+
+TEST_F(ShardStructures, OfFilesLargerThanMemoryTakeNone) {
+  constexpr int64_t kNumel = int64_t(1) << 38;
+  Manifest manifest = {.facts = manifest_.facts,
+                       .tensors = {{.name = "model/a", .shape = {kNumel}}},
+                       .slices = {{.numel = kNumel, .offset = 4096}},
+                       .files = {manifest_.files[0]}};
+  const std::string said = compare_refusal(manifest, "rank00000.h5"), words = "HDF5 writes ";
+  ASSERT_THAT(said, HasSubstr(words));
+  const int64_t bytes = std::stoll(said.substr(said.find(words) + words.size()));
+  EXPECT_GT(bytes, 4 * kNumel);
+  fs::resize_file(path("rank00000.h5"), uintmax_t(bytes));
+  EXPECT_THAT(compare_refusal(manifest, "rank00000.h5"), HasSubstr("byte "));
+}
+
 /// What a Python program with h5py prints; none where there is no h5py.
 class H5py : public ShardFiles {
  protected:
@@ -228,7 +351,7 @@ TEST_F(H5py, SeesWholeTensorsThroughTheIndex) {
             "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n");
   EXPECT_EQ(printed("a = f['state'].attrs\n"
                     "print(a['step'][0], a['ranks'][0], a['seed'], sorted(a))\n"),
-            "1200 2 b'42' ['format_version', 'ranks', 'seed', 'step']\n");
+            "1200 2 b'42' ['format_version', 'hdf5', 'ranks', 'seed', 'step']\n");
   EXPECT_EQ(printed("print(f['config'][()].decode())\n"),
             "[run]\nsteps = 3 # \"quoted\" \xc3\xa4\n\n");
 }

@@ -34,6 +34,7 @@ class ShardStructure {
 
  private:
   friend class ShardWriter;
+  friend std::string compare_structure(int, const std::string&, const Manifest&, const File&);
   std::shared_ptr<const FileStructure> structure_;
 };
 
@@ -96,10 +97,6 @@ class ShardReader {
   /// Checks every block, and then the file's own digest; `checked` rises by one with each block.
   /// Throws as read().
   void verify(std::atomic<int64_t>* checked = nullptr);
-  /// Requires that HDF5 would see in the file what the manifest says, and nothing else: no links
-  /// but hard ones, no storage elsewhere, no other shapes, types or attributes. Few KiB are read.
-  /// Throws Error(kInput) naming file and object; Error(kIo).
-  void require_structure(const Manifest& manifest) const;
 
  private:
   struct Parts;
@@ -120,10 +117,21 @@ class IndexStructure {
   File write(int folder, const Manifest& manifest) const;
 
  private:
+  friend std::string compare_structure(int, const std::string&, const Manifest&, const File&);
+  FileStructure structure(const Manifest& manifest) const;
   std::vector<std::byte> without_state_;  ///< the file
 };
 
-/// "1.10.8": of the library that writes the structure.
+/// "1.10.8": of the library that writes the structure. A checkpoint has it as the fact kHdf5Fact.
 std::string hdf5_version();
+inline constexpr const char* kHdf5Fact = "hdf5";
+
+/// Compares what a file of a checkpoint holds beside its payloads, which nothing in this program
+/// reads, with what this program makes of the same manifest. Returns why it does not: another
+/// format or another HDF5 has written it, or HDF5 makes nothing of this manifest; "" if all is the
+/// same. Few KiB are read, and no memory is taken for payloads. Throws Error(kInput) naming the
+/// file and the first byte that is another; Error(kIo). Not safe to use by two threads.
+std::string compare_structure(int folder, const std::string& folder_name, const Manifest& manifest,
+                              const File& file);
 
 }  // namespace zero::checkpoint

@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/open_plain.hpp"
+#include "io/checkpoint/structure_memory.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/interop/json.hpp"
+
+namespace zero::checkpoint {
+namespace {
+
+/// HDF5 keeps the time in the extension of the superblock, whatever it is asked, and a checksum
+/// over it: bytes that are not compared.
+constexpr FileStructure::Extent kTimes[] = {{.offset = 54, .bytes = 16},
+                                            {.offset = 104, .bytes = 4}};
+
+std::string why_of_another_writer(const Manifest& manifest) {
+  if (manifest.format_version != kFormatVersion) {
+    return text("its format is ", manifest.format_version, ", this program writes ",
+                kFormatVersion);
+  }
+  const auto fact = manifest.facts.find(kHdf5Fact);
+  if (fact == manifest.facts.end()) return "it does not say which HDF5 has written it";
+  if (fact->second == hdf5_version()) return "";
+  return text("HDF5 ", shown(fact->second), " has written it, this program has ", hdf5_version());
+}
+
+std::vector<Slice> slices_in(const Manifest& manifest, const File& file) {
+  std::vector<Slice> slices;
+  for (const Slice& slice : manifest.slices) {
+    if (manifest.files[size_t(slice.file)].name == file.name) slices.push_back(slice);
+  }
+  return slices;
+}
+
+std::vector<SlicePlan> plans_of(const Manifest& manifest, const std::vector<Slice>& slices) {
+  std::vector<SlicePlan> plans;
+  for (const Slice& slice : slices) {
+    plans.push_back({.tensor = manifest.tensors[size_t(slice.tensor)],
+                     .begin = slice.begin,
+                     .numel = slice.numel});
+  }
+  return plans;
+}
+
+template <class... Parts>
+[[noreturn]] void fail(const InputFile& file, const Parts&... parts) {
+  refuse(Exit::kInput, file.path(), ": ", parts...,
+         ": who opens it by HDF5 may see what is not in the checkpoint");
+}
+
+void require_same(const InputFile& file, int64_t begin, std::span<const std::byte> expected) {
+  std::vector<std::byte> found(expected.size());
+  file.read(begin, found);
+  for (const auto& [from, bytes] : kTimes) {
+    if (begin == 0) std::copy_n(expected.data() + from, bytes, found.data() + from);
+  }
+  const auto other = std::ranges::mismatch(found, expected).in1;
+  if (other == found.end()) return;
+  fail(file, "byte ", begin + (other - found.begin()), " is not what HDF5 writes for the manifest");
+}
+
+void require_same(const InputFile& file, const FileStructure& expected, const Manifest& manifest,
+                  const std::vector<Slice>& slices) {
+  if (file.bytes() != expected.file_bytes()) {
+    fail(file, "has ", file.bytes(), " bytes, HDF5 writes ", expected.file_bytes(),
+         " for the manifest");
+  }
+  int64_t begin = 0;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const auto& [offset, bytes] = expected.extents()[i];
+    if (slices[i].offset != offset) {
+      fail(file, manifest.tensors[size_t(slices[i].tensor)].name, " lies at byte ",
+           slices[i].offset, " by the manifest, where HDF5 puts it at ", offset);
+    }
+    require_same(file, begin, expected.before(i));
+    begin = offset + bytes;
+  }
+  require_same(file, begin, expected.before(slices.size()));
+}
+
+}  // namespace
+
+std::string compare_structure(int folder, const std::string& folder_name, const Manifest& manifest,
+                              const File& file) {
+  if (std::string why = why_of_another_writer(manifest); !why.empty()) return why;
+  const std::vector<Slice> slices = slices_in(manifest, file);
+  std::shared_ptr<const FileStructure> expected;
+  try {
+    expected =
+        file.name == kIndexName
+            ? std::make_shared<const FileStructure>(IndexStructure(manifest).structure(manifest))
+            : ShardStructure(plans_of(manifest, slices)).structure_;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  require_same(open_plain(folder, folder_name, file.name), *expected, manifest, slices);
+  return "";
+}
+
+}  // namespace zero::checkpoint
