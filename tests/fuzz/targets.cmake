@@ -7,10 +7,7 @@ zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors_*.
                  SEEDS tests/fuzz/seeds/safetensors)
 zero_fuzz_target(manifest FILES io/checkpoint/manifest_*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)
-set(structure io/checkpoint/structure_[hlr]*.cpp io/checkpoint/row_major.cpp)
 zero_fuzz_target(shard FILES io/checkpoint/manifest_*.cpp io/checkpoint/shard_reader.cpp
                        io/checkpoint/block_ledger.cpp io/checkpoint/file_digest.cpp
-                       io/checkpoint/open_plain.cpp io/interop/json.cpp ${structure}
+                       io/checkpoint/open_plain.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/shard)
-zero_fuzz_target(structure FILES io/checkpoint/manifest_*.cpp io/interop/json.cpp ${structure}
-                 LINKS zero_io SEEDS tests/fuzz/seeds/structure)
