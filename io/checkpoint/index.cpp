@@ -7,7 +7,6 @@
 #include "io/checkpoint/file_digest.hpp"
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/payload_file.hpp"
-#include "io/checkpoint/row_major.hpp"
 #include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
@@ -16,6 +15,48 @@ namespace zero::checkpoint {
 namespace {
 
 constexpr const char* kConfiguration = "configuration";
+
+/// A box of a tensor whose elements are neighbours in row-major order.
+struct Box {
+  std::vector<int64_t> start, count;  ///< an entry for each extent
+  int64_t first = 0, numel = 0;       ///< of the elements of the slice
+};
+
+/// Elements of one step along extent `axis`.
+int64_t stride_of(std::span<const int64_t> shape, size_t axis) {
+  int64_t stride = 1;
+  for (size_t i = axis + 1; i < shape.size(); ++i) stride *= shape[i];
+  return stride;
+}
+
+/// The largest box that begins at element `begin` and holds at most `numel`.
+Box box_at(std::span<const int64_t> shape, int64_t begin, int64_t numel) {
+  size_t axis = 0;
+  // The outermost axis along which `begin` is at a step's first element and a whole step fits.
+  while (begin % stride_of(shape, axis) != 0 || stride_of(shape, axis) > numel) ++axis;
+  Box box;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    box.start.push_back(begin / stride_of(shape, i) % shape[i]);
+    box.count.push_back(i <= axis ? 1 : shape[i]);
+  }
+  const int64_t stride = stride_of(shape, axis);
+  box.count[axis] = std::min(numel / stride, shape[axis] - box.start[axis]);
+  box.numel = box.count[axis] * stride;
+  return box;
+}
+
+/// Elements [begin, begin + numel) of a tensor as boxes, in order: the end of a row, whole rows,
+/// the beginning of a row. At most 2 d - 1 of them in d dimensions, three in a matrix.
+std::vector<Box> boxes_of(std::span<const int64_t> shape, int64_t begin, int64_t numel) {
+  ZERO_REQUIRE(begin >= 0 && numel > 0 && begin + numel <= shape[0] * stride_of(shape, 0),
+               "elements [", begin, ", +", numel, ") leave their tensor");
+  std::vector<Box> boxes;
+  for (int64_t done = 0; done < numel; done += boxes.back().numel) {
+    boxes.push_back(box_at(shape, begin + done, numel - done));
+    boxes.back().first = done;
+  }
+  return boxes;
+}
 
 class Index {
  public:
