@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/file_structure.hpp"
 #include "io/checkpoint/open_plain.hpp"
-#include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/interop/json.hpp"

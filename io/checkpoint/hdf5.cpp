@@ -1,6 +1,10 @@
 #include "io/checkpoint/hdf5.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
@@ -99,6 +103,7 @@ Hdf5Handle Hdf5File::access() const {
   require(H5Pset_alignment(access.id(), kAlignBytes, kAlignBytes), "alignment");
   require(H5Pset_meta_block_size(access.id(), kMetadataBlockBytes), "blocks of structure");
   require(H5Pset_small_data_block_size(access.id(), 0), "small data in its place");
+  require(H5Pset_fclose_degree(access.id(), H5F_CLOSE_SEMI), "closing while something is open");
   require(H5Pset_file_locking(access.id(), false, true), "file locking off");
   return access;
 }
@@ -117,14 +122,18 @@ Hdf5Handle Hdf5File::creation() const {
   return creation;
 }
 
-Hdf5File::Hdf5File(int descriptor, const std::string& name, Begin begin) : name_(name) {
+Hdf5File::Hdf5File(const std::string& name, std::span<const std::byte> content)
+    : name_(name), memory_(memfd_create("hdf5", MFD_CLOEXEC)) {
+  if (!memory_) refuse(Exit::kIo, name_, ": ", std::strerror(errno), " taking memory");
+  const int reason =
+      write_all(memory_, {reinterpret_cast<const char*>(content.data()), content.size()});
+  if (reason != 0) refuse(Exit::kIo, name_, ": ", std::strerror(reason), " copying it");
   const Hdf5Handle how = access(), layout = creation();
   // The default driver asks for the real path of a link, which a file in memory has none of.
   require(H5Pset_fapl_stdio(how.id()), "the driver");
-  const std::string path = text("/proc/self/fd/", descriptor);
-  const hid_t file = begin == Begin::empty
-                         ? H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout.id(), how.id())
-                         : H5Fopen(path.c_str(), H5F_ACC_RDWR, how.id());
+  const std::string path = text("/proc/self/fd/", memory_.descriptor());
+  const hid_t file = content.empty() ? H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout.id(), how.id())
+                                     : H5Fopen(path.c_str(), H5F_ACC_RDWR, how.id());
   file_ = checked(file, H5Fclose, "making the structure");
 }
 
@@ -147,6 +156,21 @@ Hdf5Handle Hdf5File::make_dataset(const std::string& path, const Dataset& datase
   return checked(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), H5P_DEFAULT,
                             dataset.creation, H5P_DEFAULT),
                  H5Dclose, "making dataset " + path);
+}
+
+Hdf5Handle Hdf5File::make_payload(const std::string& path, Dtype dtype,
+                                  std::span<const int64_t> shape) {
+  const Hdf5Handle layout = creation_of(H5P_DATASET_CREATE);
+  require(H5Pset_layout(layout.id(), H5D_CONTIGUOUS), "contiguous layout");
+  require(H5Pset_alloc_time(layout.id(), H5D_ALLOC_TIME_EARLY), "early allocation");
+  require(H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER), "no fill");
+  Hdf5Handle dataset =
+      make_dataset(path, {.dtype = dtype, .shape = shape, .creation = layout.id()});
+  const haddr_t offset = H5Dget_offset(dataset.id());
+  require(offset == HADDR_UNDEF ? -1 : 0, "offset of " + path);
+  payloads_.push_back(
+      {.offset = int64_t(offset), .bytes = int64_t(H5Dget_storage_size(dataset.id()))});
+  return dataset;
 }
 
 Hdf5Handle Hdf5File::make_group(const std::string& path) const {
@@ -190,7 +214,10 @@ void Hdf5File::set_attribute(const Hdf5Handle& object, const std::string& name,
   require(H5Awrite(attribute.id(), type.id(), content.c_str()), name);
 }
 
-void Hdf5File::close() { require(file_.close(), "closing the structure"); }
+FileStructure Hdf5File::finish() {
+  require(file_.close(), "closing the structure");
+  return {InputFile(std::move(memory_), name_), std::move(payloads_)};
+}
 
 std::string hdf5_version() {
   leave_open_at_exit();  // the first call decides

@@ -3,13 +3,16 @@
 
 #include <hdf5.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "io/checkpoint/file_structure.hpp"
 #include "zero/base/dtype.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 
@@ -41,16 +44,13 @@ class Hdf5Handle {
   Close close_ = nullptr;
 };
 
-/// A file being made. Everything in it is known by its path from the root; groups on the way to a
-/// dataset are made. No dataset or group keeps the time of its making: see compare_structure().
+/// A file being made in memory, of which payloads that nobody writes take none. Everything in it is
+/// known by its path from the root; groups on the way to a dataset are made. No dataset or group
+/// keeps the time of its making: see compare_structure(). Every function throws Error(kIo).
 class Hdf5File {
  public:
-  enum class Begin : uint8_t {
-    empty,     ///< what the descriptor holds goes
-    as_it_is,  ///< what it holds, a file that was closed, is added to
-  };
-  /// Through an open descriptor. `name` is for messages.
-  Hdf5File(int descriptor, const std::string& name, Begin begin = Begin::empty);
+  /// `name` is for messages. `content`, of a file that was finished, is added to.
+  explicit Hdf5File(const std::string& name, std::span<const std::byte> content = {});
 
   struct Dataset {
     Dtype dtype = Dtype::f32;
@@ -60,6 +60,9 @@ class Hdf5File {
   /// Properties of objects of this kind, to which more can be added.
   Hdf5Handle creation_of(hid_t kind) const;
   Hdf5Handle make_dataset(const std::string& path, const Dataset& dataset) const;
+  /// A dataset whose elements others write: contiguous, there from the start, behind those that
+  /// were made before it.
+  Hdf5Handle make_payload(const std::string& path, Dtype dtype, std::span<const int64_t> shape);
   Hdf5Handle make_group(const std::string& path) const;
   Hdf5Handle root() const;
   void write_text(const std::string& path, const std::string& content) const;
@@ -69,8 +72,8 @@ class Hdf5File {
   void set_attribute(const Hdf5Handle& object, const std::string& name,
                      const std::string& content) const;
 
-  /// Whatever is still open in it is closed before.
-  void close();
+  /// What it holds beside the payloads. Requires that every handle of it is closed.
+  FileStructure finish();
 
   /// The handle, or Error(kIo) where there is none.
   Hdf5Handle checked(hid_t id, Hdf5Handle::Close closer, const std::string& doing) const;
@@ -84,7 +87,9 @@ class Hdf5File {
   void make_groups_of(const std::string& path) const;
 
   std::string name_;
+  OpenFile memory_;
   Hdf5Handle file_;
+  std::vector<FileStructure::Extent> payloads_;
 };
 
 /// The extents as HDF5 wants them.

@@ -7,7 +7,6 @@
 #include "io/checkpoint/file_digest.hpp"
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/payload_file.hpp"
-#include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 
@@ -135,20 +134,16 @@ File entry_of(std::span<const std::byte> content, const DigestForm& digests) {
 }  // namespace
 
 IndexStructure::IndexStructure(const Manifest& manifest) {
-  const StructureMemory memory(kIndexName);
-  Hdf5File file(memory.descriptor(), memory.name());
+  Hdf5File file(kIndexName);
   Index(manifest, file).write_tensors();
-  file.close();
-  without_state_ = memory.read(0, memory.bytes());
+  const FileStructure whole = file.finish();
+  without_state_.assign(whole.before(0).begin(), whole.before(0).end());
 }
 
 FileStructure IndexStructure::structure(const Manifest& manifest) const {
-  const StructureMemory memory(kIndexName);
-  memory.write(without_state_);
-  Hdf5File hdf5(memory.descriptor(), memory.name(), Hdf5File::Begin::as_it_is);
-  Index(manifest, hdf5).write_state();
-  hdf5.close();
-  return {memory, {}};
+  Hdf5File file(kIndexName, without_state_);
+  Index(manifest, file).write_state();
+  return file.finish();
 }
 
 File IndexStructure::write(int folder, const Manifest& manifest) const {

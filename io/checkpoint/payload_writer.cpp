@@ -6,20 +6,6 @@
 
 namespace zero::checkpoint {
 
-Hdf5Handle payload_layout(const Hdf5File& file) {
-  Hdf5Handle layout = file.creation_of(H5P_DATASET_CREATE);
-  file.require(H5Pset_layout(layout.id(), H5D_CONTIGUOUS), "contiguous layout");
-  file.require(H5Pset_alloc_time(layout.id(), H5D_ALLOC_TIME_EARLY), "early allocation");
-  file.require(H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER), "no fill");
-  return layout;
-}
-
-int64_t payload_offset(const Hdf5File& file, const Hdf5Handle& dataset, const std::string& path) {
-  const haddr_t offset = H5Dget_offset(dataset.id());
-  file.require(offset == HADDR_UNDEF ? -1 : 0, "offset of " + path);
-  return int64_t(offset);
-}
-
 PayloadWriter::PayloadWriter(PayloadFile& file, std::shared_ptr<const FileStructure> structure,
                              std::span<std::byte> staging, const DigestForm& digests)
     : file_(file), structure_(std::move(structure)), writer_(file, staging, digests) {

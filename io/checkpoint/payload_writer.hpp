@@ -7,17 +7,10 @@
 #include <string>
 
 #include "io/checkpoint/block_writer.hpp"
-#include "io/checkpoint/hdf5.hpp"
+#include "io/checkpoint/file_structure.hpp"
 #include "io/checkpoint/payload_file.hpp"
-#include "io/checkpoint/structure_memory.hpp"
 
 namespace zero::checkpoint {
-
-/// How a dataset is made that PayloadWriter fills: contiguous, there from the start, filled by
-/// nobody else.
-Hdf5Handle payload_layout(const Hdf5File& file);
-/// Where HDF5 has put such a dataset. `path` is for messages.
-int64_t payload_offset(const Hdf5File& file, const Hdf5Handle& dataset, const std::string& path);
 
 /// Writes a file from front to back: payloads, and between them what HDF5 has put there.
 class PayloadWriter {

@@ -1,36 +1,22 @@
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/payload_writer.hpp"
-#include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 
 namespace zero::checkpoint {
 namespace {
 
-using Extent = FileStructure::Extent;
-
-Extent make_slice(const Hdf5File& file, const SlicePlan& slice, const Hdf5Handle& layout) {
-  ZERO_REQUIRE(slice.numel > 0 && slice.begin >= 0, slice.tensor.name, ": a slice [", slice.begin,
-               ", +", slice.numel, ")");
-  const std::string path = dataset_name(slice.tensor.name, slice.begin);
-  const Hdf5Handle dataset = file.make_dataset(
-      path, {.dtype = slice.tensor.dtype, .shape = {&slice.numel, 1}, .creation = layout.id()});
-  file.set_attribute(dataset, "begin", {&slice.begin, 1});
-  file.set_attribute(dataset, "shape", slice.tensor.shape);
-  return {.offset = payload_offset(file, dataset, path),
-          .bytes = slice.numel * int64_t(bytes_of(slice.tensor.dtype))};
-}
-
 FileStructure structure_of(std::span<const SlicePlan> slices) {
-  const StructureMemory memory("the structure of a rank's file");
-  Hdf5File hdf5(memory.descriptor(), memory.name());
-  std::vector<Extent> extents;
-  {
-    const Hdf5Handle layout = payload_layout(hdf5);
-    for (const SlicePlan& slice : slices) extents.push_back(make_slice(hdf5, slice, layout));
+  Hdf5File file("the structure of a rank's file");
+  for (const SlicePlan& slice : slices) {
+    ZERO_REQUIRE(slice.numel > 0 && slice.begin >= 0, slice.tensor.name, ": a slice [", slice.begin,
+                 ", +", slice.numel, ")");
+    const Hdf5Handle dataset = file.make_payload(dataset_name(slice.tensor.name, slice.begin),
+                                                 slice.tensor.dtype, {&slice.numel, 1});
+    file.set_attribute(dataset, "begin", {&slice.begin, 1});
+    file.set_attribute(dataset, "shape", slice.tensor.shape);
   }
-  hdf5.close();
-  return {memory, std::move(extents)};
+  return file.finish();
 }
 
 }  // namespace
@@ -70,7 +56,7 @@ ShardWriter::Written ShardWriter::finish() {
   Written written{.file = parts_->payload.finish(parts_->name),
                   .offsets = {},
                   .refuses_direct = parts_->file.refuses_direct()};
-  for (const Extent& extent : parts_->structure->extents()) {
+  for (const FileStructure::Extent& extent : parts_->structure->extents()) {
     written.offsets.push_back(extent.offset);
   }
   return written;

@@ -7,7 +7,6 @@
 
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/payload_writer.hpp"
-#include "io/checkpoint/structure_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/hdf5.hpp"
 
@@ -17,10 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::FileStructure;
 using checkpoint::Hdf5File;
-using checkpoint::Hdf5Handle;
 using checkpoint::PayloadFile;
 using checkpoint::PayloadWriter;
-using checkpoint::StructureMemory;
 
 OpenFile folder_of(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
@@ -32,29 +29,13 @@ OpenFile folder_of(const std::string& path) {
 
 using Content = SafetensorsWriter::Content;
 
-FileStructure::Extent make_tensor(const Hdf5File& file, const SafetensorsWriter::Tensor& tensor,
-                                  Dtype dtype, const Hdf5Handle& layout) {
-  const Hdf5Handle dataset = file.make_dataset(
-      tensor.name, {.dtype = dtype, .shape = tensor.shape, .creation = layout.id()});
-  int64_t bytes = int64_t(bytes_of(dtype));
-  for (const int64_t extent : tensor.shape) bytes *= extent;
-  return {.offset = payload_offset(file, dataset, tensor.name), .bytes = bytes};
-}
-
 std::shared_ptr<const FileStructure> structure_of(const std::string& path, const Content& content) {
-  const StructureMemory memory(path);
-  Hdf5File hdf5(memory.descriptor(), memory.name());
-  std::vector<FileStructure::Extent> extents;
-  {
-    const Hdf5Handle layout = payload_layout(hdf5);
-    for (const SafetensorsWriter::Tensor& tensor : content.tensors) {
-      extents.push_back(make_tensor(hdf5, tensor, content.dtype, layout));
-    }
-    const Hdf5Handle root = hdf5.root();
-    for (const auto& [name, value] : content.metadata) hdf5.set_attribute(root, name, value);
+  Hdf5File file(path);
+  for (const SafetensorsWriter::Tensor& tensor : content.tensors) {
+    file.make_payload(tensor.name, content.dtype, tensor.shape);
   }
-  hdf5.close();
-  return std::make_shared<const FileStructure>(memory, std::move(extents));
+  for (const auto& [name, value] : content.metadata) file.set_attribute(file.root(), name, value);
+  return std::make_shared<const FileStructure>(file.finish());
 }
 
 }  // namespace
