@@ -2,11 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-
-#include "zero/io/files/open_file.hpp"
+#include <filesystem>
+#include <system_error>
 
 namespace zero::checkpoint {
 
@@ -34,6 +35,30 @@ InputFile open_plain(int folder, const std::string& folder_name, const std::stri
     refuse(Exit::kInput, path, ": has ", status.st_nlink, " links, a checkpoint's file has one");
   }
   return InputFile(std::move(file), path);
+}
+
+std::string path_in(int folder, const std::string& name) {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink(text("/proc/self/fd/", folder), error);
+  return error ? name : (path / name).string();
+}
+
+OpenFile open_new(int folder, const std::string& path, int mode) {
+  const std::string name = std::filesystem::path(path).filename();
+  OpenFile file(
+      openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!file) refuse(Exit::kIo, path, ": ", strerror(errno), " making the file");
+  return file;
+}
+
+void write_new(int folder, const std::string& path, std::string_view content) {
+  const OpenFile file = open_new(folder, path);
+  if (const int reason = write_all(file, content)) {
+    refuse(Exit::kIo, path, ": ", strerror(reason), " writing it");
+  }
+  if (fsync(file.descriptor()) != 0) {
+    refuse(Exit::kIo, path, ": ", strerror(errno), " syncing the file");
+  }
 }
 
 }  // namespace zero::checkpoint

@@ -34,18 +34,6 @@ constexpr size_t kTrialBytes = 4096;
   refuse(Exit::kIo, path, ": ", std::strerror(errno), " ", doing);
 }
 
-/// A file of the open folder that it says it is in, on the disk when this returns.
-void write_new(const OpenFile& folder, const std::string& path, const std::string& content) {
-  const std::string name = fs::path(path).filename();
-  const OpenFile file(openat(folder.descriptor(), name.c_str(),
-                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) refuse_path(path, "making the file");
-  if (const int reason = write_all(file, content)) {
-    refuse(Exit::kIo, path, ": ", std::strerror(reason), " writing it");
-  }
-  if (fsync(file.descriptor()) != 0) refuse_path(path, "syncing the file");
-}
-
 /// A folder outlives a loss of power when its name in the one above is on the disk, and so on. What
 /// may not be opened was there before; EINVAL: there is no disk behind it.
 void sync_above(const std::string& root) {
@@ -172,7 +160,7 @@ std::string Store::begin_trial() { return make_temporary(folder_of(0)); }
 void Store::try_folder(const std::string& trial, int rank) const {
   const OpenFile folder(open_folder(trial));
   const std::string name = rank_file_name(rank);
-  write_new(folder, path(trial) + "/" + name, std::string(kTrialBytes, '\0'));
+  write_new(folder.descriptor(), path(trial) + "/" + name, std::string(kTrialBytes, '\0'));
   if (unlinkat(folder.descriptor(), name.c_str(), 0) != 0) {
     refuse_path(path(trial) + "/" + name, "removing the file");
   }
@@ -210,7 +198,7 @@ void Store::write_manifest(const std::string& temporary, const Manifest& manifes
            kManifestBytesMax, " could be read again");
   }
   require_rules(manifest, name);
-  write_new(folder, name, content);
+  write_new(folder.descriptor(), name, content);
 }
 
 /// Files are made for their owner alone; who may read the root may read them in the end.
