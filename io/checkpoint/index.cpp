@@ -6,7 +6,7 @@
 
 #include "io/checkpoint/file_digest.hpp"
 #include "io/checkpoint/hdf5.hpp"
-#include "io/checkpoint/payload_file.hpp"
+#include "io/checkpoint/open_plain.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 
@@ -125,12 +125,6 @@ class Index {
   Hdf5File& file_;
 };
 
-File entry_of(std::span<const std::byte> content, const DigestForm& digests) {
-  FileDigest digest(digests);
-  digest.add(content);
-  return digest.result(kIndexName);
-}
-
 }  // namespace
 
 IndexStructure::IndexStructure(const Manifest& manifest) {
@@ -148,10 +142,12 @@ FileStructure IndexStructure::structure(const Manifest& manifest) const {
 
 File IndexStructure::write(int folder, const Manifest& manifest) const {
   const FileStructure whole = structure(manifest);
-  PayloadFile file(folder, kIndexName);
-  file.write(whole.before(0));
-  file.sync();
-  return entry_of(whole.before(0), digest_form(manifest));
+  const std::span<const std::byte> content = whole.before(0);
+  write_new(folder, path_in(folder, kIndexName),
+            {reinterpret_cast<const char*>(content.data()), content.size()});
+  FileDigest digest(digest_form(manifest));
+  digest.add(content);
+  return digest.result(kIndexName);
 }
 
 }  // namespace zero::checkpoint

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "io/checkpoint/hdf5.hpp"
-#include "io/checkpoint/payload_writer.hpp"
+#include "io/checkpoint/shard_stream.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/hdf5.hpp"
 
@@ -16,8 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::FileStructure;
 using checkpoint::Hdf5File;
-using checkpoint::PayloadFile;
-using checkpoint::PayloadWriter;
 
 OpenFile folder_of(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
@@ -42,13 +40,13 @@ std::shared_ptr<const FileStructure> structure_of(const std::string& path, const
 
 struct Hdf5Writer::Parts {
   Parts(const std::string& path, const Content& content)
-      : file(folder_of(path).descriptor(), fs::path(path).filename().string(), 0644),
-        staging(checkpoint::kStagingBytes),
-        payload(file, structure_of(path, content), {staging.data(), size_t(staging.bytes())}, {}) {}
+      : stream({.folder = folder_of(path).descriptor(),
+                .name = fs::path(path).filename().string(),
+                .mode = 0644},
+               structure_of(path, content), {staging.data(), size_t(staging.bytes())}, {}) {}
 
-  PayloadFile file;
-  Arena staging;
-  PayloadWriter payload;
+  Arena staging{checkpoint::kStagingBytes};
+  checkpoint::ShardStream stream;
 };
 
 Hdf5Writer::Hdf5Writer(const std::string& path, const Content& content)
@@ -56,8 +54,8 @@ Hdf5Writer::Hdf5Writer(const std::string& path, const Content& content)
 
 Hdf5Writer::~Hdf5Writer() = default;
 
-void Hdf5Writer::write(std::span<const std::byte> bytes) { parts_->payload.append(bytes); }
+void Hdf5Writer::write(std::span<const std::byte> bytes) { parts_->stream.append(bytes); }
 
-void Hdf5Writer::publish() { parts_->payload.finish(parts_->file.path()); }
+void Hdf5Writer::publish() { parts_->stream.finish(); }
 
 }  // namespace zero

@@ -21,6 +21,7 @@ struct SlicePlan {
 };
 
 class FileStructure;
+class ShardStream;
 
 /// What a rank's HDF5 file holds beside its payload: a contiguous, early allocated dataset of
 /// `numel` elements for each slice, named by dataset_name(), with attributes "begin" and "shape";
@@ -70,8 +71,7 @@ class ShardWriter {
   Written finish();
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<ShardStream> stream_;
 };
 
 /// Reads slices of published files. The bytes are checked against the manifest's digests before

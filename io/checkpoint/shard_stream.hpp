@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "io/checkpoint/digest_thread.hpp"
+#include "io/checkpoint/file_structure.hpp"
+#include "zero/io/aio/queue.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
+#include "zero/io/files/open_file.hpp"
+
+namespace zero::checkpoint {
+
+/// Writes a new HDF5 file from its first byte to its last: payloads, and between them what HDF5 has
+/// put there. It goes in blocks of kBlockBytes: while one is filled, the disk takes those before
+/// it, and a thread their digests from memory. Where the file system can, it goes past the page
+/// cache, so that saving takes no memory from training and leaves the disk little to do in fsync.
+/// Every function throws Error(kIo) naming file and reason.
+class ShardStream {
+ public:
+  struct Place {
+    int folder;  ///< open
+    std::string name;
+    int mode = 0600;
+  };
+  /// Makes the file (O_EXCL) and sets its room aside. `staging`, of kStagingBytes, outlives it.
+  ShardStream(const Place& place, std::shared_ptr<const FileStructure> structure,
+              std::span<std::byte> staging, const DigestForm& digests);
+  ShardStream(const ShardStream&) = delete;
+  ShardStream& operator=(const ShardStream&) = delete;
+
+  /// The next bytes of the next payload, which may be changed when it returns. Those that `rest`
+  /// stay as they are until finish() has returned or this is gone: where a whole block of the file
+  /// lies in them, at an address that the disk can read from, it is not copied.
+  void append(std::span<const std::byte> bytes, bool rest = false);
+  /// Everything is on the disk when it returns. Requires that all was appended.
+  ShardWriter::Written finish();
+
+  /// Bytes of whose multiples the address of a write's memory must be one; 0 through the page
+  /// cache, which takes any.
+  size_t alignment() const { return alignment_; }
+  /// Blocks that were not copied.
+  int64_t blocks_in_place() const { return blocks_in_place_; }
+
+ private:
+  /// As long as a disk wants them.
+  static constexpr int64_t kBlockBytes = int64_t(1) << 20;
+  static_assert(kBlockBytes % kShortBlockBytes == 0 && kBlockBytes % kLongBlockBytes == 0);
+  /// More than the disk has at a time, so that it has its next ones while one is filled.
+  static constexpr int kBlocks = int(kStagingBytes / kBlockBytes);
+  static constexpr int kUnderWay = 8;
+
+  int64_t left() const;
+  void put(std::span<const std::byte> bytes, bool rest);
+  void add(std::span<const std::byte> bytes, bool rest);
+  bool goes_on_in_place(std::span<const std::byte> bytes, size_t filled) const;
+  void copy(std::span<const std::byte> bytes, size_t filled);
+  std::span<std::byte> staged() const;
+  std::span<const std::byte> block(size_t bytes) const;
+  void begin_block();
+  void send(int64_t offset, std::span<const std::byte> bytes);
+  void send_block();
+  void send_end(size_t bytes);
+  void wait(int slot);
+  void wait_for_all();
+
+  const std::string name_, path_;
+  const std::shared_ptr<const FileStructure> structure_;
+  const OpenFile file_;
+  const size_t alignment_;
+  const aio::File target_;
+  std::span<std::byte> staging_;  // [kBlocks][kBlockBytes]
+  DigestThread digest_;           // ends before the memory does
+  aio::Queue queue_;              // and so does this
+  std::optional<aio::Ticket> tickets_[kBlocks];
+  size_t payload_ = 0;                   ///< that is appended to
+  const std::byte* in_place_ = nullptr;  ///< the block that is filled, where it is not copied
+  int64_t block_ = 0;                    ///< its number
+  int64_t bytes_ = 0;                    ///< so far
+  int64_t blocks_in_place_ = 0;
+};
+
+}  // namespace zero::checkpoint
