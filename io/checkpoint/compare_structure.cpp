@@ -51,7 +51,7 @@ std::vector<SlicePlan> plans_of(const Manifest& manifest, const std::vector<Slic
 template <class... Parts>
 [[noreturn]] void fail(const InputFile& file, const Parts&... parts) {
   refuse(Exit::kInput, file.path(), ": ", parts...,
-         ": who opens it by HDF5 may see what is not in the checkpoint");
+         "; whoever opens it with HDF5 may see what is not in the checkpoint");
 }
 
 void require_same(const InputFile& file, int64_t begin, std::span<const std::byte> expected) {
