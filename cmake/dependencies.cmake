@@ -1,5 +1,5 @@
-# What must be there (MPI, Kokkos, threads, HDF5, xxHash), what may be (oneDNN, liburing, hwloc). A
-# missing optional part costs one line here and a plain twin file, never the build.
+# What must be there (MPI, Kokkos, threads, HDF5, xxHash, OpenSSL), what may be (oneDNN, liburing,
+# hwloc). A missing optional part costs one line here and a plain twin file, never the build.
 
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -38,6 +38,14 @@ find_path(ZERO_XXHASH_INCLUDE xxhash.h)
 if(NOT ZERO_HDF5_INCLUDE OR NOT ZERO_HDF5_LIBRARY OR NOT ZERO_XXHASH_INCLUDE)
   message(FATAL_ERROR "HDF5 or xxHash not found (Debian: libhdf5-dev libxxhash-dev): "
                       "run tools/setup.sh")
+endif()
+
+# SHA-256. Of the static library a program takes the few objects it needs, 20 KB, and nothing else
+# need be there where it runs; not every system has that library.
+find_path(ZERO_CRYPTO_INCLUDE openssl/sha.h)
+find_library(ZERO_CRYPTO_LIBRARY NAMES libcrypto.a crypto)
+if(NOT ZERO_CRYPTO_INCLUDE OR NOT ZERO_CRYPTO_LIBRARY)
+  message(FATAL_ERROR "OpenSSL not found (Debian: libssl-dev): run tools/setup.sh")
 endif()
 
 # Debian's CMake file for oneDNN asks for OpenCL development files; the library alone does not.

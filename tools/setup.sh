@@ -38,6 +38,7 @@ has_gtest() { header gtest/gtest.h && header gmock/gmock.h; }
 has_json() { header nlohmann/json.hpp; }
 has_hdf5() { header hdf5.h || header hdf5/serial/hdf5.h; }
 has_xxhash() { header xxhash.h; }
+has_openssl() { header openssl/sha.h; }
 has_h5py() {
   local python
   for python in python3 /usr/bin/python3; do
@@ -82,6 +83,7 @@ parts=(
   "json|required|1|nlohmann-json3-dev|JSON"
   "hdf5|required|5|libhdf5-dev|HDF5, the format of checkpoints"
   "xxhash|required|1|libxxhash-dev|xxHash: digests of checkpoints"
+  "openssl|required|5|libssl-dev|OpenSSL: SHA-256"
   "python|required|10|python3|Python 3"
   "onednn|optional|7|libdnnl-dev|oneDNN: without it products are many times slower"
   "uring|optional|1|liburing-dev|liburing: without it disks are read and written by threads"

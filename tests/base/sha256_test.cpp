@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
-
-#include "src/base/sha256_blocks.hpp"
 
 namespace zero {
 namespace {
@@ -38,15 +35,6 @@ TEST(Sha256, DoesNotDependOnHowTheBytesAreCut) {
     hash.add(bytes_of_text(text.substr(cut)));
     EXPECT_EQ(hash.digest(), sha256(text)) << "cut at " << cut;
   }
-}
-
-TEST(Sha256, InstructionsOfTheProcessorAndPlainLoopsAgree) {
-  std::vector<std::byte> blocks(64 * 7);
-  for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = std::byte(i * 37 % 251);
-  uint32_t fast[8] = {1, 2, 3, 4, 5, 6, 7, 8}, plain[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-  add_sha256_blocks(fast, blocks.data(), 7);
-  add_sha256_blocks_plain(plain, blocks.data(), 7);
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(fast[i], plain[i]) << "word " << i;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ BASE_ONLY = ("config",)
 PLAIN_ROOMS = ("graph", "model", "plan")
 VENDOR = re.compile(
     r"^(Kokkos_|KokkosExp|mpi|cuda|cublas|cudnn|cufile|nccl|nvtx|oneapi/|dnnl|mkl|cblas|openblas"
-    r"|hdf5|H5|liburing|hwloc)")
+    r"|hdf5|H5|liburing|hwloc|openssl/|xxhash)")
 
 
 def allowed(room):
