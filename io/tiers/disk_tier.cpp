@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "zero/base/align.hpp"
-#include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::tiers {
@@ -35,7 +34,7 @@ BlockTable::BlockTable(int64_t bytes) : entries_(size_t(ceil_div(bytes, kDiskBlo
 
 void BlockTable::note(int64_t offset, std::span<const std::byte> memory, int64_t step) {
   for_each_block(offset, memory, [&](size_t block, std::span<const std::byte> bytes) {
-    entries_[block] = {.crc = crc32c(bytes), .bytes = uint32_t(bytes.size()), .step = step};
+    entries_[block] = {.xxh3 = xxh3_of(bytes), .bytes = uint32_t(bytes.size()), .step = step};
   });
 }
 
@@ -45,7 +44,7 @@ void BlockTable::check(int64_t offset, std::span<const std::byte> memory,
     const Entry& entry = entries_[block];
     ZERO_REQUIRE(entry.bytes == bytes.size(), "block ", block, " on disk is read with ",
                  bytes.size(), " bytes and was written with ", entry.bytes);
-    if (crc32c(bytes) == entry.crc) return;
+    if (xxh3_of(bytes) == entry.xxh3) return;
     const DiskFiles::Piece place = files.piece_at(int64_t(block) * kDiskBlockBytes, 1);
     refuse(Exit::kIo, place.file->name, ": the block at offset ", place.offset,
            ", written in step ", entry.step,

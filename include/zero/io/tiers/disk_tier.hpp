@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "zero/base/xxh3.hpp"
 #include "zero/io/aio/queue.hpp"
 #include "zero/io/tiers/disk_files.hpp"
 #include "zero/io/tiers/slot_table.hpp"
@@ -15,7 +16,7 @@
 namespace zero::tiers {
 
 /// What was last written to each block of the disk tier, of both slots where it has two: its
-/// CRC-32C and the step that wrote it. Held in memory, so no disk can answer with an old block,
+/// XXH3-128 and the step that wrote it. Held in memory, so no disk can answer with an old block,
 /// another's, or half a one. Two lanes may use it at a time if they never meet in a block, as the
 /// plan proves.
 class BlockTable {
@@ -37,7 +38,7 @@ class BlockTable {
 
  private:
   struct Entry {
-    uint32_t crc = 0;
+    Xxh3Digest xxh3 = {};
     uint32_t bytes = 0;  ///< 0: never written
     int64_t step = 0;
   };
