@@ -361,6 +361,7 @@ TEST(Fold, RefusesStretchesThatDifferAndBuffersThatAreStillInUse) {
   EXPECT_FALSE(folds({op(0, Mode::write), op(1, Mode::write), op(0, Mode::read)})) << "0 again";
   EXPECT_TRUE(folds({op(0, Mode::write), op(1, Mode::write), op(1, Mode::read)}));
   EXPECT_EQ(body.ops[2].operands[0].buffer, 0);
+  for (const int i : {0, 1}) EXPECT_EQ(body.ops[size_t(i)].anew, std::vector<int32_t>{0}) << i;
   EXPECT_EQ(body.loop.rounds, 3);
 }
 

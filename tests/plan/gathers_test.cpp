@@ -94,5 +94,18 @@ TEST(FindGathers, KeepsNoUnitBeyondTheElementsThatMayBeGathered) {
   EXPECT_EQ(stretches(request), kAgain);
 }
 
+// The first unit stays over the next two, so that the second one does not fit beside the third.
+TEST(FindGathers, CountsWhatIsKeptAlreadyInEveryRunBetween) {
+  const std::vector<Unit> units = {{.name = "a", .numel = 10}, {.numel = 7}, {.numel = 7}};
+  UnitUses uses;
+  uses.reads = {{0}, {1}, {2}, {0}, {1}};
+  Request request;
+  request.keep_distance_numel = 100;
+  request.live_numel = 20;
+  EXPECT_EQ(find_gathers(request, units, uses, 1).size(), 4u);
+  request.live_numel = 24;
+  EXPECT_EQ(find_gathers(request, units, uses, 1).size(), 3u);
+}
+
 }  // namespace
 }  // namespace zero::plan
