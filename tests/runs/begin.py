@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A training begins with the weights, or goes on with the state, of another one, or is refused."""
-import shutil
 import json
+import re
+import shutil
 import struct
 
 from program import Program, check, state_of
@@ -69,6 +70,7 @@ def refused(program, status, words, *settings):
     check(result.status == status and len(lines) == 1, f"{settings}: status {status}", result)
     for word in words:
         check(word in result.err, f"{settings}: {word!r} in {result.err}", result)
+    return result
 
 
 def what_does_not_fit_is_refused(program):
@@ -98,9 +100,10 @@ def state_of_another_run_goes_on(program):
 def other_data_must_be_allowed(program):
     (program.folder / "other.txt").write_text("".join(f"{i} and {i + 1}.\n" for i in range(2000)))
     settings = ("run.steps=8", "checkpoint.resume_from=runs/half", "data.train=other.txt")
-    refused(program, 3, ["data is", "data.changed = true"], *settings)
+    result = refused(program, 3, ["data is", "data.changed = true"], *settings)
+    was, now = re.search(r"data is (\S+) there and (\S+) now", result.err).groups()
     result, _ = began(program, 1, "changed", *settings, "data.changed=true")
-    check("changed since: data: fingerprint" in result.out
+    check(f"changed since: data: fingerprint {was}, now {now}" in result.out
           and "changed since: data.train" in result.out, "both are listed", result)
 
 
