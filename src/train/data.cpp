@@ -1,9 +1,9 @@
 #include <utility>
 
 #include "src/train/chain.hpp"
-#include "zero/base/warning.hpp"
 #include "zero/base/counted.hpp"
 #include "zero/base/format.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/launch/agreement.hpp"
 #include "zero/state/build.hpp"
 
