@@ -1,5 +1,5 @@
 #include "zero/base/error.hpp"
-#include "zero/io/aio/engine.hpp"
+#include "zero/io/aio/queue.hpp"
 
 namespace zero::aio {
 

@@ -1,9 +1,8 @@
-#include "zero/io/aio/sweep.hpp"
-
 #include <algorithm>
 #include <chrono>
 
 #include "zero/base/error.hpp"
+#include "zero/io/aio/queue.hpp"
 
 namespace zero::aio {
 namespace {

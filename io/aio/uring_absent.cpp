@@ -1,4 +1,4 @@
-#include "zero/io/aio/engine.hpp"
+#include "zero/io/aio/queue.hpp"
 
 namespace zero::aio {
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "zero/base/error.hpp"
-#include "zero/io/aio/engine.hpp"
+#include "zero/io/aio/queue.hpp"
 
 namespace zero::aio {
 namespace {

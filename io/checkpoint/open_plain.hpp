@@ -4,8 +4,7 @@
 #include <string_view>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/input_file.hpp"
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 

@@ -5,7 +5,7 @@
 #include "io/checkpoint/step_names.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/io/files/output_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 

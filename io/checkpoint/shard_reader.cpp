@@ -6,7 +6,7 @@
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 

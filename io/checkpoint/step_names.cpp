@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "zero/base/error.hpp"
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 #include "zero/io/checkpoint/store.hpp"
 
 namespace zero::checkpoint {

@@ -21,7 +21,7 @@
 #include "io/files/permissions.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/output_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 namespace {

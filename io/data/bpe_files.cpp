@@ -8,7 +8,7 @@
 #include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "zero/base/error.hpp"
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

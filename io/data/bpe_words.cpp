@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "io/data/unicode_classes.hpp"
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 

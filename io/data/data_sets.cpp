@@ -1,9 +1,8 @@
-#include "zero/io/data/data_sets.hpp"
-
 #include <cmath>
 
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/data/dataset.hpp"
 
 namespace zero {
 

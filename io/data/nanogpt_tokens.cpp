@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "io/data/formats.hpp"
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

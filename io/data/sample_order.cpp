@@ -1,7 +1,6 @@
-#include "zero/io/data/sample_order.hpp"
-
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
+#include "zero/io/data/dataset.hpp"
 
 namespace zero {
 namespace {

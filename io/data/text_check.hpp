@@ -1,7 +1,7 @@
 #pragma once
 
 #include "io/data/data_file.hpp"
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 

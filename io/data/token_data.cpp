@@ -5,9 +5,9 @@
 #include "io/data/open_tokens.hpp"
 #include "io/data/synthetic_tokens.hpp"
 #include "io/data/token_windows.hpp"
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/data/data_sets.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/data/dataset.hpp"
 
 namespace zero {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "zero/io/data/data_source.hpp"
+#include "zero/io/data/dataset.hpp"
 
 namespace zero {
 

@@ -1,5 +1,3 @@
-#include "zero/io/files/lock_file.hpp"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -12,6 +10,7 @@
 
 #include "io/files/permissions.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

@@ -1,5 +1,3 @@
-#include "zero/io/files/new_folder.hpp"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,7 +11,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/output_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

@@ -1,8 +1,8 @@
-#include "zero/io/files/open_file.hpp"
-
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 

@@ -1,5 +1,3 @@
-#include "zero/io/files/output_file.hpp"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

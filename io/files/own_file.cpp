@@ -1,5 +1,3 @@
-#include "zero/io/files/own_file.hpp"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <cstring>
 
 #include "zero/base/error.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

@@ -1,5 +1,3 @@
-#include "zero/io/tiers/disk_files.hpp"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -13,6 +11,7 @@
 
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 
 namespace zero::tiers {
 namespace {

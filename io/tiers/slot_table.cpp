@@ -1,9 +1,7 @@
-#include "zero/io/tiers/slot_table.hpp"
-
 #include <algorithm>
 
 #include "zero/base/error.hpp"
-#include "zero/io/tiers/disk_files.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 
 namespace zero::tiers {
 

@@ -15,7 +15,7 @@
 
 #include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::kernels::vendor {
 namespace {

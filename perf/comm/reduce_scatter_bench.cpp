@@ -13,7 +13,7 @@
 #include <functional>
 #include <vector>
 
-#include "zero/comm/shm.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/stream.hpp"
 

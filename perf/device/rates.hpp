@@ -14,8 +14,6 @@
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
-#include "zero/device/event.hpp"
-#include "zero/device/moment.hpp"
 #include "zero/device/stream.hpp"
 
 namespace zero::perf {

@@ -10,7 +10,7 @@
 #include "perf/support/timing.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/data/tokenizer.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::perf {
 namespace {

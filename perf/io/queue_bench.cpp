@@ -11,8 +11,8 @@
 
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
-#include "zero/io/aio/sweep.hpp"
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/aio/queue.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::perf {
 namespace {

@@ -18,7 +18,7 @@
 #include "src/model/gpt2.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/decoder.hpp"
+#include "zero/models/generator.hpp"
 
 namespace zero::perf {
 namespace {

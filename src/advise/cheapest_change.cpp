@@ -8,8 +8,8 @@
 #include "src/advise/change_levels.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
-#include "zero/base/format.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::advise {
 namespace {

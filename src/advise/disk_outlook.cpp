@@ -3,7 +3,7 @@
 #include "zero/advise/memory_limit.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::advise {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::advise {
 namespace {

@@ -1,6 +1,6 @@
 #include "zero/advise/machine_file.hpp"
-#include "zero/base/counted.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/state/build.hpp"
 
 namespace zero::advise {

@@ -10,13 +10,12 @@
 #include <utility>
 
 #include "zero/advise/placement.hpp"
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/format.hpp"
-#include "zero/base/process_limit.hpp"
+#include "zero/base/process.hpp"
+#include "zero/base/text.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/device.hpp"
-#include "zero/io/tiers/disk_files.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 #include "zero/state/disk.hpp"
 
 namespace zero::advise {

@@ -5,8 +5,7 @@
 #include <optional>
 
 #include "src/advise/zero_formula.hpp"
-#include "zero/base/counted.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 #include "zero/state/disk.hpp"
 
 namespace zero::advise {

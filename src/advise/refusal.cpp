@@ -1,7 +1,7 @@
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::advise {
 namespace {

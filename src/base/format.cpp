@@ -1,4 +1,4 @@
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 

@@ -1,4 +1,4 @@
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 

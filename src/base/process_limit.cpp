@@ -1,8 +1,8 @@
-#include "zero/base/process_limit.hpp"
-
 #include <sys/resource.h>
 
 #include <algorithm>
+
+#include "zero/base/process.hpp"
 
 namespace zero {
 

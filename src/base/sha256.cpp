@@ -8,7 +8,7 @@
 #include <array>
 
 #include "zero/base/error.hpp"
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 

@@ -1,9 +1,9 @@
-#include "zero/base/team.hpp"
-
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "zero/base/process.hpp"
 
 namespace zero {
 

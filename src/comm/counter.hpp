@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "zero/comm/shm.hpp"
+#include "zero/comm/backends.hpp"
 
 namespace zero::comm {
 

@@ -1,10 +1,9 @@
-#include "zero/comm/host_staged.hpp"
-
 #include <algorithm>
 #include <string>
 
 #include "src/comm/host_communicator.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/kernels/tree_sum.hpp"

@@ -1,5 +1,3 @@
-#include "zero/comm/mpi.hpp"
-
 #include <mpi.h>
 #include <sched.h>
 
@@ -12,6 +10,7 @@
 #include "src/comm/host_communicator.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/comm/mpi_world.hpp"
 
 namespace zero::comm {

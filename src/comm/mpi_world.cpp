@@ -5,7 +5,6 @@
 #include <string>
 
 #include "zero/base/error.hpp"
-#include "zero/base/warning.hpp"
 
 namespace zero::comm {
 namespace {

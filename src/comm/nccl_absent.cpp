@@ -1,5 +1,5 @@
 #include "zero/base/error.hpp"
-#include "zero/comm/nccl.hpp"
+#include "zero/comm/backends.hpp"
 
 namespace zero::comm {
 

@@ -1,9 +1,8 @@
-#include "zero/comm/node_memory.hpp"
-
 #include <sys/mman.h>
 
 #include "src/comm/shm_peers.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/mpi_world.hpp"
 
 namespace zero::comm {
 namespace {

@@ -1,5 +1,3 @@
-#include "zero/comm/shm.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -9,8 +7,9 @@
 #include "src/comm/shm_segment.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/comm/mpi_world.hpp"
-#include "zero/device/stage_copy.hpp"
+#include "zero/device/copy.hpp"
 
 namespace zero::comm {
 namespace {

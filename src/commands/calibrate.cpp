@@ -8,8 +8,8 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/device/device.hpp"
-#include "zero/io/files/output_file.hpp"
-#include "zero/io/tiers/disk_files.hpp"
+#include "zero/io/files/files.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 
 namespace zero::commands {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::commands {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
-#include "zero/io/data/data_sets.hpp"
-#include "zero/launch/agreement.hpp"
-#include "zero/models/stored_run.hpp"
+#include "zero/io/data/dataset.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/models/stored_model.hpp"
 #include "zero/state/build.hpp"
 #include "zero/train/evaluator.hpp"
 

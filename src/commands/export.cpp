@@ -4,10 +4,8 @@
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/base/warning.hpp"
-#include "zero/models/checkpoint_model.hpp"
 #include "zero/models/model_folder.hpp"
-#include "zero/models/model_writer.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::commands {
 namespace {

@@ -8,10 +8,9 @@
 
 #include "src/commands/commands.hpp"
 #include "zero/io/data/tokenizer.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
-#include "zero/models/decoder.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/stored_model.hpp"
 

@@ -5,7 +5,6 @@
 #include "zero/base/path.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/models/model_folder.hpp"
-#include "zero/models/model_import.hpp"
 #include "zero/save/stored_checkpoint.hpp"
 
 namespace zero::commands {

@@ -8,7 +8,7 @@
 #include "src/commands/escaped_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/safetensors.hpp"
-#include "zero/launch/agreement.hpp"
+#include "zero/launch/session.hpp"
 #include "zero/models/tensor_source.hpp"
 
 namespace zero::commands {

@@ -5,9 +5,8 @@
 
 #include "src/commands/escaped_text.hpp"
 #include "zero/advise/memory_limit.hpp"
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::commands {
 namespace {

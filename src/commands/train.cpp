@@ -2,8 +2,8 @@
 #include <csignal>
 
 #include "src/commands/commands.hpp"
-#include "zero/launch/process_start.hpp"
-#include "zero/launch/stop_signal.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/launch/stop.hpp"
 #include "zero/train/run.hpp"
 
 namespace zero::commands {

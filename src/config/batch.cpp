@@ -1,8 +1,7 @@
 #include "zero/config/batch.hpp"
 
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

@@ -1,7 +1,7 @@
 #include "src/config/kept_activations.hpp"
 
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
 
 namespace zero {

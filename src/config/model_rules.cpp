@@ -2,8 +2,8 @@
 
 #include "src/config/nearest.hpp"
 #include "src/config/rules.hpp"
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
 
 namespace zero {

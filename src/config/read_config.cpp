@@ -16,7 +16,6 @@
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/base/settings_error.hpp"
 #include "zero/config/model_table.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/config/units.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "src/config/text_cursor.hpp"
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

@@ -1,10 +1,9 @@
-#include "zero/device/device_choice.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "zero/base/error.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero {
 namespace {

@@ -5,9 +5,8 @@
 
 #include "src/device/chosen_device.hpp"
 #include "src/device/cuda_status.hpp"
-#include "zero/base/process_limit.hpp"
+#include "zero/base/process.hpp"
 #include "zero/device/device.hpp"
-#include "zero/device/device_choice.hpp"
 
 namespace zero {
 namespace {

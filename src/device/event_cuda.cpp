@@ -2,7 +2,7 @@
 #include "src/device/cuda_event.hpp"
 #include "src/device/cuda_status.hpp"
 #include "src/device/native_stream.hpp"
-#include "zero/device/event.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 

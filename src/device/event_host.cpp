@@ -1,4 +1,4 @@
-#include "zero/device/event.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 

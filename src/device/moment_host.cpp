@@ -1,6 +1,6 @@
 #include <chrono>
 
-#include "zero/device/moment.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 

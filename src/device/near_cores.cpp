@@ -1,9 +1,8 @@
-#include "zero/device/near_cores.hpp"
-
 #include <algorithm>
 #include <iterator>
 
-#include "zero/base/counted.hpp"
+#include "zero/base/text.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero {
 

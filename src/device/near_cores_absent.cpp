@@ -1,4 +1,4 @@
-#include "zero/device/near_cores.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero {
 

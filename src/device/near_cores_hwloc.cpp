@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "zero/device/near_cores.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero {
 namespace {

@@ -1,6 +1,6 @@
 #include "src/device/cuda_status.hpp"
 #include "src/device/native_stream.hpp"
-#include "zero/device/recording.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 

@@ -1,5 +1,5 @@
 #include "zero/base/error.hpp"
-#include "zero/device/recording.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 namespace {

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "zero/device/stage_copy.hpp"
+#include "zero/device/copy.hpp"
 
 namespace zero {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "zero/device/stage_copy.hpp"
+#include "zero/device/copy.hpp"
 
 namespace zero {
 namespace {

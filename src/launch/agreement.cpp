@@ -1,9 +1,8 @@
-#include "zero/launch/agreement.hpp"
-
 #include <algorithm>
 #include <map>
 
 #include "zero/config/toml.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::launch {
 namespace {

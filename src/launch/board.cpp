@@ -1,5 +1,3 @@
-#include "zero/launch/board.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +7,8 @@
 #include <memory>
 
 #include "src/launch/life_lock.hpp"
-#include "zero/comm/node_memory.hpp"
-#include "zero/launch/progress.hpp"
+#include "zero/comm/mpi_world.hpp"
+#include "zero/launch/watchdog.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,10 +1,9 @@
-#include "zero/launch/console.hpp"
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
+#include "zero/launch/files.hpp"
 
 namespace zero::launch {
 

@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "zero/base/format.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/launch/files.hpp"
 
 namespace zero::launch {

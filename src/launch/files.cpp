@@ -12,7 +12,7 @@
 #include <set>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/own_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,5 +1,3 @@
-#include "zero/launch/job_end.hpp"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,7 +10,8 @@
 #include <charconv>
 #include <ctime>
 
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/files.hpp"
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,12 +1,10 @@
-#include "zero/launch/kernel_threads.hpp"
-
 #include <omp.h>
 
 #include <Kokkos_Core.hpp>
 #include <cstdlib>
 
 #include "zero/device/device.hpp"
-#include "zero/device/device_choice.hpp"
+#include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::launch {

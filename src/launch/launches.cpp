@@ -1,5 +1,3 @@
-#include "zero/launch/launches.hpp"
-
 #include <fcntl.h>
 
 #include <cerrno>
@@ -9,7 +7,7 @@
 #include <optional>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/own_file.hpp"
+#include "zero/io/files/files.hpp"
 #include "zero/launch/files.hpp"
 
 namespace zero::launch {

@@ -1,5 +1,3 @@
-#include "zero/launch/lookout.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "src/launch/moved_bytes.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::launch {
 namespace {

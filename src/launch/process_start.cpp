@@ -1,11 +1,11 @@
-#include "zero/launch/process_start.hpp"
-
 #include <unistd.h>
 
 #include <ctime>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "zero/launch/session.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,6 +1,5 @@
-#include "zero/launch/progress.hpp"
-
 #include "zero/graph/operation.hpp"
+#include "zero/launch/watchdog.hpp"
 
 namespace zero::launch {
 

@@ -1,6 +1,6 @@
-#include "zero/launch/requests.hpp"
-
 #include <unistd.h>
+
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {

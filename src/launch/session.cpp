@@ -11,13 +11,11 @@
 #include <sstream>
 #include <thread>
 
-#include "zero/base/counted.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/comm/mpi_world.hpp"
 #include "zero/device/device.hpp"
-#include "zero/device/device_choice.hpp"
-#include "zero/device/near_cores.hpp"
-#include "zero/launch/launches.hpp"
+#include "zero/launch/files.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::launch {

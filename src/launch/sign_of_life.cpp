@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,5 +1,3 @@
-#include "zero/launch/stop_signal.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -9,7 +7,7 @@
 #include <ctime>
 
 #include "zero/base/error.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {

@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process_limit.hpp"
+#include "zero/base/process.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::launch {
 namespace {

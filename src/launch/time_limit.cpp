@@ -1,6 +1,6 @@
-#include "zero/launch/time_limit.hpp"
-
 #include <algorithm>
+
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 

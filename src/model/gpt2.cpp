@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "zero/base/align.hpp"
-#include "zero/base/counted.hpp"
+#include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"
 
 namespace zero::model {

@@ -1,8 +1,7 @@
-#include "zero/models/checkpoint_model.hpp"
-
 #include "src/save/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
 #include "zero/models/model_folder.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::models {
 namespace {

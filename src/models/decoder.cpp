@@ -1,11 +1,10 @@
-#include "zero/models/decoder.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "zero/graph/operation.hpp"
 #include "zero/kernels/decode.hpp"
+#include "zero/models/generator.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/state_view.hpp"

@@ -1,10 +1,9 @@
-#include "zero/models/model_description.hpp"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "zero/base/path.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::models {
 namespace {

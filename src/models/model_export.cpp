@@ -1,9 +1,7 @@
-#include "zero/models/model_export.hpp"
-
 #include <optional>
 
-#include "zero/models/model_writer.hpp"
-#include "zero/state/state_reader.hpp"
+#include "zero/models/model_folder.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 

@@ -1,5 +1,3 @@
-#include "zero/models/model_import.hpp"
-
 #include <filesystem>
 #include <vector>
 
@@ -9,7 +7,7 @@
 #include "zero/config/units.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/io/files/new_folder.hpp"
+#include "zero/io/files/files.hpp"
 #include "zero/models/model_folder.hpp"
 
 namespace zero::models {

@@ -1,15 +1,11 @@
-#include "zero/models/model_writer.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <vector>
 
 #include "zero/base/error.hpp"
-#include "zero/base/format.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/input_file.hpp"
-#include "zero/io/files/new_folder.hpp"
-#include "zero/io/files/output_file.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/files/files.hpp"
 #include "zero/io/interop/hdf5.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/models/model_folder.hpp"

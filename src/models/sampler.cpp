@@ -1,15 +1,12 @@
-#include "zero/models/sampler.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <optional>
 
 #include "src/launch/sign_of_life.hpp"
-#include "zero/base/format.hpp"
-#include "zero/base/settings_error.hpp"
-#include "zero/models/decoder.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/models/generator.hpp"
-#include "zero/state/state_reader.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 namespace {

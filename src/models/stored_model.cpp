@@ -6,9 +6,8 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/launch/files.hpp"
-#include "zero/models/checkpoint_model.hpp"
 #include "zero/models/model_folder.hpp"
-#include "zero/state/initial_weights.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 namespace {

@@ -1,11 +1,10 @@
-#include "zero/models/stored_run.hpp"
-
 #include <algorithm>
 #include <vector>
 
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/models/stored_model.hpp"
 #include "zero/state/build.hpp"
 
 namespace zero::models {

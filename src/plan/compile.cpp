@@ -2,8 +2,8 @@
 
 #include "src/plan/passes.hpp"
 #include "src/plan/verify.hpp"
-#include "zero/base/counted.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::plan {

@@ -8,8 +8,7 @@
 #include <functional>
 #include <mutex>
 
-#include "zero/device/event.hpp"
-#include "zero/device/moment.hpp"
+#include "zero/device/stream.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::run {

@@ -2,7 +2,7 @@
 
 #include "src/run/disk_sums.hpp"
 #include "zero/base/align.hpp"
-#include "zero/base/with_type.hpp"
+#include "zero/base/dtype.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/io/tiers/disk_tier.hpp"

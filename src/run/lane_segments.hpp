@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "src/run/segments.hpp"
-#include "zero/device/event.hpp"
-#include "zero/device/moment.hpp"
-#include "zero/device/recording.hpp"
+#include "zero/device/stream.hpp"
 #include "zero/plan/rounds.hpp"
 
 namespace zero::run {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "src/save/checkpoint_reader.hpp"
-#include "zero/base/team.hpp"
+#include "zero/base/process.hpp"
 #include "zero/io/checkpoint/block_ledger.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/batch.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/launch/agreement.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::save {
 namespace {

@@ -8,8 +8,8 @@
 #include "src/save/frozen_disk.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/team.hpp"
-#include "zero/device/stage_copy.hpp"
+#include "zero/base/process.hpp"
+#include "zero/device/copy.hpp"
 
 namespace zero::save {
 namespace {

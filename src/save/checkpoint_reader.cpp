@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "zero/base/team.hpp"
+#include "zero/base/process.hpp"
 
 namespace zero::save {
 namespace {

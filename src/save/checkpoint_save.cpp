@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "src/save/checkpoint_agreement.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::save {
 namespace {

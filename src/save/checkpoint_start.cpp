@@ -12,7 +12,7 @@
 #include "zero/base/path.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoint.hpp"

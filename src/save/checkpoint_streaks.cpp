@@ -5,9 +5,9 @@
 
 #include "src/save/checkpoint_facts.hpp"
 #include "src/save/streaks.hpp"
-#include "zero/base/counted.hpp"
+#include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/save/checkpointer.hpp"
 

@@ -7,8 +7,8 @@
 #include "src/save/checkpoint_facts.hpp"
 #include "src/save/checkpoint_save.hpp"
 #include "src/save/streaks.hpp"
-#include "zero/base/format.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::save {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/base/warning.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/save/checkpointer.hpp"
 

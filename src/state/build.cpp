@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "zero/base/counted.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/graph/passes.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "zero/base/align.hpp"
-#include "zero/base/counted.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::state {
 namespace {

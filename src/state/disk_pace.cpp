@@ -1,9 +1,8 @@
-#include "zero/state/disk_pace.hpp"
-
 #include <algorithm>
 #include <utility>
 
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
+#include "zero/state/disk.hpp"
 
 namespace zero::state {
 namespace {

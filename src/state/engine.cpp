@@ -5,16 +5,13 @@
 #include <cstdlib>
 
 #include "src/launch/sign_of_life.hpp"
-#include "zero/base/warning.hpp"
-#include "zero/comm/host_staged.hpp"
-#include "zero/comm/mpi.hpp"
-#include "zero/comm/nccl.hpp"
-#include "zero/comm/shm.hpp"
+#include "zero/base/error.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/launch/progress.hpp"
-#include "zero/state/initial_weights.hpp"
+#include "zero/launch/watchdog.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::state {
 namespace {

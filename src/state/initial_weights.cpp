@@ -1,12 +1,11 @@
-#include "zero/state/initial_weights.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <span>
 #include <vector>
 
-#include "zero/base/team.hpp"
+#include "zero/base/process.hpp"
 #include "zero/kernels/initialise.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::state {
 namespace {

@@ -1,9 +1,8 @@
-#include "zero/state/lane_report.hpp"
-
 #include <algorithm>
 
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 #include "zero/plan/rounds.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::state {
 

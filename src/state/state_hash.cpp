@@ -1,15 +1,13 @@
-#include "zero/state/state_hash.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <iterator>
 #include <vector>
 
-#include "zero/base/hex.hpp"
+#include "zero/base/process.hpp"
 #include "zero/base/sha256.hpp"
-#include "zero/base/team.hpp"
+#include "zero/base/text.hpp"
 #include "zero/base/xxh3.hpp"
-#include "zero/state/state_reader.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::state {
 namespace {

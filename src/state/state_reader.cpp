@@ -1,7 +1,7 @@
-#include "zero/state/state_reader.hpp"
-
 #include <algorithm>
 #include <numeric>
+
+#include "zero/state/state_view.hpp"
 
 namespace zero::state {
 namespace {

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "zero/io/data/dataset.hpp"
-#include "zero/state/initial_weights.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {

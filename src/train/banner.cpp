@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "zero/base/counted.hpp"
+#include "zero/base/text.hpp"
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"

@@ -9,20 +9,20 @@
 #include <string>
 #include <vector>
 
+#include "src/train/data_watch.hpp"
+#include "src/train/run_folder.hpp"
+#include "src/train/run_log.hpp"
+#include "src/train/trainer.hpp"
 #include "zero/advise/disk_outlook.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/launch/console.hpp"
-#include "zero/launch/job_end.hpp"
-#include "zero/models/sampler.hpp"
+#include "zero/launch/files.hpp"
+#include "zero/launch/stop.hpp"
+#include "zero/models/generator.hpp"
 #include "zero/models/stored_model.hpp"
 #include "zero/save/checkpointer.hpp"
-#include "zero/train/data_watch.hpp"
 #include "zero/train/run.hpp"
-#include "zero/train/run_folder.hpp"
-#include "zero/train/run_log.hpp"
-#include "zero/train/trainer.hpp"
 
 namespace zero::train {
 

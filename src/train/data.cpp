@@ -1,10 +1,9 @@
 #include <utility>
 
 #include "src/train/chain.hpp"
-#include "zero/base/counted.hpp"
-#include "zero/base/format.hpp"
-#include "zero/base/warning.hpp"
-#include "zero/launch/agreement.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/launch/session.hpp"
 #include "zero/state/build.hpp"
 
 namespace zero::train {

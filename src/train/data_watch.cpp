@@ -1,4 +1,4 @@
-#include "zero/train/data_watch.hpp"
+#include "src/train/data_watch.hpp"
 
 #include <sys/stat.h>
 

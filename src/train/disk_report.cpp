@@ -1,10 +1,10 @@
-#include "zero/train/disk_report.hpp"
+#include "src/train/disk_report.hpp"
 
 #include <cmath>
 
 #include "zero/advise/memory_limit.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::train {
 namespace {

@@ -1,13 +1,13 @@
 #include "src/train/chain.hpp"
-#include "zero/base/warning.hpp"
+#include "src/train/disk_report.hpp"
+#include "src/train/region_table.hpp"
+#include "src/train/summary.hpp"
+#include "src/train/trace.hpp"
+#include "zero/base/error.hpp"
 #include "zero/config/steps.hpp"
-#include "zero/launch/launches.hpp"
-#include "zero/models/model_export.hpp"
-#include "zero/state/lane_report.hpp"
-#include "zero/train/disk_report.hpp"
-#include "zero/train/region_table.hpp"
-#include "zero/train/summary.hpp"
-#include "zero/train/trace.hpp"
+#include "zero/launch/files.hpp"
+#include "zero/models/model_folder.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::train {
 namespace {

@@ -1,9 +1,9 @@
-#include "zero/train/health.hpp"
+#include "src/train/health.hpp"
 
 #include <cmath>
 
 #include "src/save/streaks.hpp"
-#include "zero/base/counted.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::train {
 namespace {

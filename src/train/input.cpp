@@ -2,10 +2,10 @@
 #include <iterator>
 
 #include "src/train/chain.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/device/device.hpp"
-#include "zero/launch/agreement.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::train {
 namespace {

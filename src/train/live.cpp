@@ -1,13 +1,13 @@
 #include <algorithm>
 
 #include "src/train/chain.hpp"
-#include "zero/base/counted.hpp"
+#include "src/train/trace.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/device/device.hpp"
-#include "zero/launch/launches.hpp"
+#include "zero/launch/files.hpp"
 #include "zero/train/batch_loader.hpp"
-#include "zero/train/trace.hpp"
 
 namespace zero::train {
 namespace {

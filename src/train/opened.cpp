@@ -4,7 +4,7 @@
 #include "zero/base/path.hpp"
 #include "zero/config/effective.hpp"
 #include "zero/config/steps.hpp"
-#include "zero/models/model_export.hpp"
+#include "zero/models/model_folder.hpp"
 
 namespace zero::train {
 namespace {

@@ -6,7 +6,7 @@
 #include "zero/config/steps.hpp"
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
-#include "zero/launch/agreement.hpp"
+#include "zero/launch/session.hpp"
 
 namespace zero::train {
 namespace {

@@ -1,9 +1,9 @@
-#include "zero/train/region_table.hpp"
+#include "src/train/region_table.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::train {
 

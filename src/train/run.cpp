@@ -1,7 +1,7 @@
 #include "zero/train/run.hpp"
 
 #include "src/train/chain.hpp"
-#include "zero/launch/stop_signal.hpp"
+#include "zero/launch/stop.hpp"
 
 namespace zero::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/train/run_folder.hpp"
+#include "src/train/run_folder.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/own_file.hpp"
-#include "zero/launch/launches.hpp"
+#include "zero/io/files/files.hpp"
+#include "zero/launch/files.hpp"
 
 namespace zero::train {
 namespace {

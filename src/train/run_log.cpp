@@ -1,4 +1,4 @@
-#include "zero/train/run_log.hpp"
+#include "src/train/run_log.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,9 +11,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "zero/base/format.hpp"
-#include "zero/base/warning.hpp"
-#include "zero/io/files/own_file.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::train {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "src/train/chain.hpp"
+#include "src/train/summary.hpp"
 #include "zero/advise/product_peak.hpp"
 #include "zero/train/banner.hpp"
-#include "zero/train/summary.hpp"
 
 namespace zero::train {
 namespace {

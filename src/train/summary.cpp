@@ -1,4 +1,4 @@
-#include "zero/train/summary.hpp"
+#include "src/train/summary.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/train/disk_report.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/state/state_hash.hpp"
-#include "zero/train/disk_report.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/train/trace.hpp"
+#include "src/train/trace.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 #include "zero/base/align.hpp"
 #include "zero/graph/operation.hpp"
-#include "zero/io/files/own_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::train {
 namespace {

@@ -1,11 +1,11 @@
-#include "zero/train/trainer.hpp"
+#include "src/train/trainer.hpp"
 
 #include <algorithm>
 #include <csignal>
 
+#include "src/train/health.hpp"
 #include "zero/device/device.hpp"
-#include "zero/launch/stop_signal.hpp"
-#include "zero/train/health.hpp"
+#include "zero/launch/stop.hpp"
 
 namespace zero::train {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "zero/base/error.hpp"
-#include "zero/base/format.hpp"
-#include "zero/io/tiers/disk_files.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 
 namespace zero::advise {
 namespace {

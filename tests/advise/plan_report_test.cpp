@@ -6,7 +6,7 @@
 
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::advise {
 namespace {

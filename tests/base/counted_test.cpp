@@ -1,8 +1,8 @@
 // Ranks: 1
 
-#include "zero/base/counted.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "zero/base/hex.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

@@ -1,10 +1,10 @@
 // Ranks: 1
-#include "zero/base/process_limit.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <cstdlib>
+
+#include "zero/base/process.hpp"
 
 namespace zero {
 namespace {

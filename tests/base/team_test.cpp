@@ -1,11 +1,11 @@
 // Ranks: 1
-#include "zero/base/team.hpp"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+
+#include "zero/base/process.hpp"
 
 namespace zero {
 namespace {

@@ -1,11 +1,11 @@
 // Ranks: 1
 
-#include "zero/base/utf8.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

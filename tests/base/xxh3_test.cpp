@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {

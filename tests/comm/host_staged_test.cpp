@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/comm/host_staged.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 
 #include "tests/support/rank_teams.hpp"
 #include "tests/support/refusal.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 

@@ -1,7 +1,5 @@
 // Ranks: 1 2 3 4
 
-#include "zero/comm/mpi.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -13,6 +11,7 @@
 #include "tests/support/balanced_tree.hpp"
 #include "tests/support/pmpi_count.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/comm/mpi_world.hpp"
 #include "zero/kernels/tree_sum.hpp"
 

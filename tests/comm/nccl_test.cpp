@@ -1,7 +1,5 @@
 // Ranks: 1 2
 
-#include "zero/comm/nccl.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/refusal.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
 

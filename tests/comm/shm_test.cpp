@@ -1,7 +1,5 @@
 // Ranks: 1 2 3 4
 
-#include "zero/comm/shm.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +14,7 @@
 
 #include "src/comm/shm_peers.hpp"
 #include "zero/base/error.hpp"
+#include "zero/comm/backends.hpp"
 
 namespace zero::comm {
 namespace {

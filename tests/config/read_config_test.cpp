@@ -15,7 +15,6 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/settings_error.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {

@@ -1,11 +1,10 @@
 // Ranks: 1
 
-#include "zero/device/device_choice.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/refusal.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero {
 namespace {

@@ -1,12 +1,11 @@
 // Ranks: 1
 
-#include "zero/device/event.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "zero/device/copy.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/device/moment.hpp"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "zero/device/copy.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 namespace {

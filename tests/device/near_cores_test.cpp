@@ -1,12 +1,11 @@
 // Ranks: 1
-#include "zero/device/near_cores.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "tests/support/tree_folder.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero {
 namespace {

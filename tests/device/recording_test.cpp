@@ -1,11 +1,10 @@
 // Ranks: 1
-#include "zero/device/recording.hpp"
-
 #include <gtest/gtest.h>
 
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 namespace {

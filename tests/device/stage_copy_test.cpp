@@ -1,13 +1,12 @@
 // Ranks: 1
 
-#include "zero/device/stage_copy.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
 
 #include "tests/support/arrays.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/device/copy.hpp"
 
 namespace zero {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "zero/io/data/data_sets.hpp"
+#include "zero/io/data/dataset.hpp"
 
 namespace zero {
 

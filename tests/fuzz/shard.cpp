@@ -15,7 +15,7 @@
 #include "io/checkpoint/manifest_seal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 namespace {

@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "zero/launch/agreement.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/launch/session.hpp"
 
 namespace zero::launch {
 namespace {

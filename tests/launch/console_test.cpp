@@ -1,9 +1,9 @@
 // Ranks: 1
-#include "zero/launch/console.hpp"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include "zero/launch/files.hpp"
 
 namespace zero::launch {
 namespace {

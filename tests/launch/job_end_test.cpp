@@ -1,10 +1,10 @@
 // Ranks: 1
-#include "zero/launch/job_end.hpp"
-
 #include <gtest/gtest.h>
 
 #include <ctime>
 #include <map>
+
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/launch/launches.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

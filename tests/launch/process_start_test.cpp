@@ -1,11 +1,11 @@
 // Ranks: 1
-#include "zero/launch/process_start.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
+
+#include "zero/launch/session.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/launch/requests.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 
 #include "tests/support/small_checkpoint.hpp"
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,11 +1,11 @@
 // Ranks: 1
-#include "zero/launch/stop_signal.hpp"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
 #include <thread>
+
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {

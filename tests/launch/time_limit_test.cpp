@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "zero/launch/time_limit.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,12 +1,11 @@
 // Ranks: 1
-#include "zero/models/checkpoint_model.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::models {
 namespace {

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/models/decoder.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
+#include "zero/models/generator.hpp"
 
 namespace zero::models {
 namespace {

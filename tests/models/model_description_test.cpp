@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/models/model_description.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::models {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1 2
-#include "zero/models/model_export.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,8 +9,8 @@
 #include "tests/support/models.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/models/model_folder.hpp"
-#include "zero/models/stored_run.hpp"
-#include "zero/state/initial_weights.hpp"
+#include "zero/models/stored_model.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 namespace {

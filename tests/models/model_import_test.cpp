@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/models/model_import.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +8,9 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
-#include "zero/models/checkpoint_model.hpp"
-#include "zero/models/decoder.hpp"
+#include "zero/models/generator.hpp"
+#include "zero/models/model_folder.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::models {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/models/model_writer.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
+#include "zero/models/model_folder.hpp"
 
 namespace zero::models {
 namespace {

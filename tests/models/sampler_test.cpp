@@ -1,6 +1,4 @@
 // Ranks: 1 2
-#include "zero/models/sampler.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +11,8 @@
 #include "tests/support/held_state.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
-#include "zero/models/decoder.hpp"
-#include "zero/state/initial_weights.hpp"
+#include "zero/models/generator.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
-#include "zero/models/model_import.hpp"
+#include "zero/models/model_folder.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 
 namespace zero::models {

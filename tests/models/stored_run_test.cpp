@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/models/stored_run.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/base/error.hpp"
 #include "zero/models/model_folder.hpp"
+#include "zero/models/stored_model.hpp"
 
 namespace zero::models {
 namespace {

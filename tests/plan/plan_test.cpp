@@ -12,7 +12,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/error.hpp"
 
 namespace zero::plan {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "io/checkpoint/file_digest.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 namespace {

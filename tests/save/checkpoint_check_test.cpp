@@ -12,7 +12,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/rank_states.hpp"
 #include "tests/support/small_checkpoint.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 #include "zero/state/build.hpp"
 
 namespace zero::save {

@@ -12,7 +12,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
-#include "zero/models/model_import.hpp"
+#include "zero/models/model_folder.hpp"
 
 namespace zero::save {
 namespace {

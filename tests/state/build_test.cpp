@@ -7,7 +7,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
-#include "zero/base/settings_error.hpp"
+#include "zero/base/error.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/product.hpp"
 

@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "zero/state/disk_pace.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/state/disk.hpp"
 
 namespace zero::state {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/state/initial_weights.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -9,6 +7,7 @@
 #include "zero/kernels/initialise.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/state/build.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::state {
 namespace {

@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "zero/state/lane_report.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/state/engine.hpp"
 
 namespace zero::state {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1 2 4
-#include "zero/state/state_hash.hpp"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -8,13 +6,12 @@
 #include <vector>
 
 #include "tests/support/held_state.hpp"
-#include "zero/base/hex.hpp"
 #include "zero/base/sha256.hpp"
+#include "zero/base/text.hpp"
 #include "zero/base/xxh3.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/state/build.hpp"
-#include "zero/state/initial_weights.hpp"
-#include "zero/state/state_reader.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::state {
 namespace {

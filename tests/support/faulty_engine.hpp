@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "zero/io/aio/engine.hpp"
+#include "zero/io/aio/queue.hpp"
 
 namespace zero::testing {
 

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "src/comm/thread_group.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/comm/communicator.hpp"
-#include "zero/comm/mpi.hpp"
-#include "zero/comm/shm.hpp"
 
 namespace zero::testing {
 

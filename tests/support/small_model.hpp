@@ -9,7 +9,6 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/models/model_folder.hpp"
-#include "zero/models/model_writer.hpp"
 
 namespace zero::testing_support {
 

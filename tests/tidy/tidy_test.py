@@ -38,7 +38,7 @@ def nested(depth):
 CASES = (
     (layers.edges, {"src/graph/a.cpp": '\n#include "zero/plan/plan.hpp"\n'}, "src/graph/a.cpp:2"),
     (layers.edges, {"src/plan/a.cpp": '\n#include "zero/graph/graph.hpp"\n'}, None),
-    (layers.edges, {"io/a.cpp": '#include "zero/comm/shm.hpp"\n'}, "io/a.cpp:1"),
+    (layers.edges, {"io/a.cpp": '#include "zero/comm/backends.hpp"\n'}, "io/a.cpp:1"),
     (layers.edges, {"src/config/a.cpp": '#include "zero/device/stream.hpp"\n'},
      "src/config/a.cpp:1"),
     (layers.edges, {"kernels/a.cpp": '#include "src/device/space.hpp"\n'}, None),

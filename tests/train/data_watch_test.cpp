@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/data_watch.hpp"
+#include "src/train/data_watch.hpp"
 
 #include <gtest/gtest.h>
 

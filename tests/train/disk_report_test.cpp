@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/disk_report.hpp"
+#include "src/train/disk_report.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/health.hpp"
+#include "src/train/health.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/region_table.hpp"
+#include "src/train/region_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/run_folder.hpp"
+#include "src/train/run_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
-#include "zero/launch/launches.hpp"
+#include "zero/launch/files.hpp"
 
 namespace zero::train {
 namespace {

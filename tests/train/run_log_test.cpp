@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/run_log.hpp"
+#include "src/train/run_log.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

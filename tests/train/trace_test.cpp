@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/trace.hpp"
+#include "src/train/trace.hpp"
 
 #include <gtest/gtest.h>
 

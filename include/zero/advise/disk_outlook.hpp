@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "zero/plan/forecast.hpp"
-#include "zero/state/disk_pace.hpp"
+#include "zero/state/disk.hpp"
 
 namespace zero::advise {
 

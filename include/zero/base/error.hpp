@@ -2,9 +2,11 @@
 /// One exception type and one always-on check. A message says what is wrong, with the values,
 /// and what to change; ZERO_REQUIRE adds where it was found.
 
+#include <cstdio>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace zero {
 
@@ -65,3 +67,33 @@ template <class... Parts>
                    ::zero::text(__VA_ARGS__));                              \
     }                                                                       \
   } while (false)
+
+/// Settings that cannot work together, or not on these ranks or data, by their keys: what() begins
+/// with the first of them. Who has read the input puts the place of the one written last in front.
+class SettingsError : public Error {
+ public:
+  SettingsError(const std::vector<std::string>& keys, const std::string& problem)
+      : Error(Exit::kUsage, keys.at(0) + ": " + problem), keys_(keys), problem_(problem) {}
+  const std::vector<std::string>& keys() const { return keys_; }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::vector<std::string> keys_;
+  std::string problem_;
+};
+
+/// Throws SettingsError{keys, text(parts...)}.
+template <class... Parts>
+[[noreturn]] void refuse_settings(const std::vector<std::string>& keys, const Parts&... parts) {
+  throw SettingsError(keys, text(parts...));
+}
+
+/// Prints what does not end the program as one line, "zeroapp: warning: ...", on standard error.
+/// Says what is the matter and what to do about it, or what is done without asking.
+template <class... Parts>
+void warn(const Parts&... parts) {
+  const std::string line = text("zeroapp: warning: ", parts..., "\n");
+  std::fputs(line.c_str(), stderr);
+}
+
+}  // namespace zero

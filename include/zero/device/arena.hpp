@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "zero/device/place.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero {
 

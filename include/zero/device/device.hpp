@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,49 @@ std::string device_text();
 /// a host build.
 int64_t free_device_bytes();
 int64_t used_device_bytes();
+
+/// What the ranks of a node see of its devices.
+struct NodeDevices {
+  std::string host;
+  /// The devices that each rank of the node may use, by their own names, in its order; in rank
+  /// order.
+  std::vector<std::vector<std::string>> of_rank;
+  std::string trouble;  ///< why the asking rank sees none
+  bool share = false;   ///< run.share_device: several ranks may drive one device
+};
+
+/// The place in of_rank[node_rank] of the device that this rank drives: the first that no rank
+/// before it has taken, so rank r gets device r, and a rank that a launcher shows one device gets
+/// that one. With `share`, and none left, the one that the fewest have taken.
+///
+/// Throws Error(kUsage) where the rank sees no device, or where the node has fewer devices than
+/// ranks and `share` is off; the text names what would work.
+int choose_device(const NodeDevices& node, int node_rank);
+
+/// Whether any two ranks drive the same device.
+bool shares_devices(const NodeDevices& node);
+
+/// What to tell behind CUDA's own words where it does not start under a limit of address space,
+/// process_limit(RLIMIT_AS): it reserves as much as host and devices have memory, and then says
+/// that memory has run out. "" where there is no limit.
+std::string address_space_hint(int64_t limit);
+
+/// The cores whose memory is nearest to a device: those of the NUMA node that its bus belongs to.
+/// By the kernel's numbers, ascending; empty where the machine does not say, and in a build without
+/// hwloc.
+///   bus_id   where the device is, "0000:3b:00.0": the first word of DeviceInfo::id
+///   machine  a file in hwloc's XML to look at; "": this host
+std::vector<int> cores_near(const std::string& bus_id, const std::string& machine = "");
+/// Whether this build asks hwloc.
+bool knows_machines();
+
+/// Which cores a rank takes beside its device.
+struct CoreChoice {
+  std::vector<int> cores;  ///< ascending
+  std::string words;       ///< for people: "12 cores near it"
+};
+/// Of the cores that a launcher allows those that are near the device; all of them where none is,
+/// since a launcher's word counts, or where it is not known which are.
+CoreChoice choose_cores(const std::vector<int>& allowed, const std::vector<int>& near);
 
 }  // namespace zero

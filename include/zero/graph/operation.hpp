@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "zero/base/with_type.hpp"
+#include "zero/base/dtype.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/graph/graph.hpp"
 #include "zero/graph/passes.hpp"

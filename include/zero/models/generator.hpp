@@ -2,14 +2,61 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
+#include "zero/config/run_config.hpp"
+#include "zero/graph/graph.hpp"
+#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/tokenizer.hpp"
+#include "zero/launch/peers.hpp"
+#include "zero/model/family.hpp"
+#include "zero/state/build.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::models {
+
+/// A trained model that continues a text token by token: a compiled decode plan on this process
+/// alone, with a cache of keys and values. No MPI.
+class Decoder {
+ public:
+  struct Options {
+    Dtype compute = Dtype::f32;  ///< f32 or bf16
+    int64_t context = 0;         ///< tokens the cache holds; at most the model's positions; 0 = all
+    int threads = 1;
+  };
+  /// What a decoder of this kind takes of a device's memory, or of the host's where they are one.
+  static int64_t bytes(const model::Architecture& model, const Options& options);
+
+  Decoder(const model::Architecture& model, const Options& options);
+  ~Decoder();
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  /// Names and shapes of the parameters, in the order that set_parameter counts them.
+  const graph::Graph& graph() const;
+
+  /// Stores fp32 values, rounded to the compute type, from element `first` of parameter `index` on.
+  /// Padding rows of the table stay zero.
+  void set_parameter(int32_t index, int64_t first, std::span<const float> values);
+
+  /// Appends tokens to the context and returns the logits [vocabulary] that follow the last one,
+  /// valid until the next call. Throws Error(kUsage) when the context is full.
+  std::span<const float> feed(std::span<const int32_t> tokens);
+
+  /// Tokens in the context.
+  int64_t position() const;
+  /// Forgets all of them.
+  void clear();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 /// How the next token is chosen from logits.
 struct Choice {
@@ -53,5 +100,32 @@ class CharacterStream {
   Utf8Checker checker_;
   std::string held_;
 };
+
+struct SampleOptions {
+  int64_t samples = 1;
+  int64_t tokens = 200;  ///< of each
+  double temperature = 0.8;
+  uint64_t seed = 0;
+  int threads = 1;
+};
+
+/// The tokenizer that decodes what a model of these data says. Throws SettingsError where
+/// data.tokenizer does not know the tokens, or knows more of them than the model.
+std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
+                                                 const model::Architecture& model);
+
+/// The bytes that sample_text() takes on rank 0 beside those of the training's plan: fp32 weights
+/// of the whole model, and caches.
+int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
+                     const SampleOptions& options);
+
+/// Text drawn token by token from the model's fp32 master weights behind a newline, samples apart
+/// by a blank line: sample i is what `zeroapp generate` draws with seed + i. Rank 0 joins the
+/// weights and runs a Decoder alone, over at most as many tokens as a training sample has, while
+/// the others, on other nodes too, hear that it lives. Nothing else may use `peers` meanwhile.
+/// Collective; the text is on rank 0, "" elsewhere.
+std::string sample_text(const state::StateView& view, const launch::Peers& peers,
+                        const model::Architecture& model, const Tokenizer& tokenizer,
+                        const SampleOptions& options);
 
 }  // namespace zero::models

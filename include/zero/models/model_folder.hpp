@@ -8,8 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/io/data/dataset.hpp"
 #include "zero/io/interop/safetensors.hpp"
+#include "zero/launch/peers.hpp"
 #include "zero/models/stored_model.hpp"
+#include "zero/state/build.hpp"
+#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 
@@ -71,5 +75,57 @@ class ModelFolder : public StoredModel {
   mutable std::string whole_name_;
   mutable std::vector<float> whole_;
 };
+
+/// As Hugging Face's: larger models are cut into several files.
+inline constexpr int64_t kModelFileBytesMax = 5'000'000'000;
+
+/// Writes a new model folder, tensor by tensor: config.json, the files of the tokenizer, and
+/// model.safetensors as ModelFolder reads it - or the files behind model.safetensors.index.json -
+/// or model.h5, which h5py reads. Tied weights and rows of padding are not in it. The folder
+/// appears when it is whole.
+class ModelWriter {
+ public:
+  enum class Format { safetensors, hdf5 };
+  struct Options {
+    std::string folder;
+    ModelDescription description;  ///< `compute` is the type of the weights in the files
+    Format format = Format::safetensors;
+    /// Of a file of weights; a tensor that is larger has one to itself. HDF5 is always one file.
+    int64_t file_bytes = kModelFileBytesMax;
+  };
+  /// Throws Error(kIo) if something has the name already, or the disk is full.
+  explicit ModelWriter(const Options& options);
+  ~ModelWriter();
+  ModelWriter(const ModelWriter&) = delete;
+  ModelWriter& operator=(const ModelWriter&) = delete;
+
+  /// The next fp32 masters: all parameters in the order of model::forward(), each from its first
+  /// element on, in pieces of any length. They are rounded as training rounds them. Throws
+  /// Error(kIo).
+  void add(std::span<const float> masters);
+  /// Everything has come. Throws Error(kIo).
+  void publish();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// The description of what a run trains.
+ModelDescription describe_model(const RunConfig& config, const state::Build& build,
+                                const DataSets& data);
+
+/// Writes the weights as training multiplied with them, bit for bit, to a new model folder as
+/// ModelWriter makes it. Rank 0 writes, in pieces of 4 MiB. `description.compute` is the plan's.
+/// Throws Error(kIo) on rank 0 alone, in the middle of communication, if something has the name
+/// already, or the disk is full. Collective.
+void export_model(const state::StateView& view, const launch::Peers& peers,
+                  const std::string& folder, const ModelDescription& description);
+
+/// Writes a model as the checkpoint of step 0 in a new folder of checkpoints, by the commit
+/// protocol and in pieces of 4 MiB: weights alone, each parameter in the type that it is stored in.
+/// `program` is what the checkpoint says it was built by. Throws Error(kIo) where something has the
+/// name already; after any error nothing stays.
+void import_model(const StoredModel& model, const std::string& root, const std::string& program);
 
 }  // namespace zero::models

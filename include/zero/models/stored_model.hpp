@@ -7,11 +7,35 @@
 #include <string>
 #include <string_view>
 
+#include "zero/config/run_config.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/model_description.hpp"
+#include "zero/model/family.hpp"
+#include "zero/save/stored_checkpoint.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::models {
+
+/// What config.json of a model folder says: Hugging Face's keys of a model of its family, and an
+/// object "zeroapp" of our own, without which a folder is read as well.
+struct ModelDescription {
+  model::Architecture model = {};
+  Dtype compute = Dtype::f32;    ///< that it was trained in; torch_dtype
+  std::string tokenizer = {};    ///< "bytes", a folder as open_tokenizer() takes, or "": not known
+  int64_t sequence_length = 0;   ///< of its training data
+  int64_t evaluation_micro = 0;  ///< samples a rank evaluated at a time; 0 = not known
+};
+
+/// Reads the text of a config.json, `name` being for messages. Throws Error(kInput) with it, the
+/// key, and what would work, for a model that no family builds so.
+ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
+                                   const std::string& name);
+
+/// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if vocab.json
+/// and merges.txt lie there.
+ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
+
+/// The text of such a config.json.
+std::string description_json(const ModelDescription& description);
 
 /// A trained model, wherever it lies: a folder as Hugging Face has it, or a checkpoint.
 class StoredModel {
@@ -64,5 +88,37 @@ void begin_with_weights(const StoredModel& model, const state::StateView& view);
 /// Throws Error(kInput) naming both unless the model has the numbers of `wanted`. The rate of
 /// dropout is none of them.
 void require_same_model(const StoredModel& model, const model::Architecture& wanted);
+
+/// The model in a checkpoint, of any rank count and stage: the fp32 masters, or the weights where
+/// only they were saved.
+class CheckpointModel : public StoredModel {
+ public:
+  /// `folder` as StoredCheckpoint takes it. Throws Error(kInput) as that does, and where the
+  /// tensors are not those of the model that the checkpoint says it is of.
+  CheckpointModel(const model::Catalogue& catalogue, const std::string& folder);
+
+  const std::string& path() const override { return checkpoint_.folder(); }
+  const ModelDescription& description() const override { return description_; }
+  Settings settings() const override;
+  Dtype dtype_of(std::string_view parameter) const override;
+  void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
+
+  const save::StoredCheckpoint& checkpoint() const { return checkpoint_; }
+
+ private:
+  const checkpoint::Tensor& tensor_of(std::string_view parameter) const;
+  void match() const;
+
+  save::StoredCheckpoint checkpoint_;
+  ModelDescription description_;
+};
+
+/// The settings that a trained model is evaluated under: those of the run that trained it where
+/// they are known, else what the model's description says, and then `overrides` as on a command
+/// line. The batch is one sample a rank, and the evaluation's micro-batch the run's: training on it
+/// costs nothing, and the loss has the digits of the run's. Throws Error(kUsage) as read_config(),
+/// or where no validation data are named; Error(kInput) where settings and model disagree.
+RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
+                            std::span<const std::string> overrides);
 
 }  // namespace zero::models

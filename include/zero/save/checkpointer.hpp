@@ -12,7 +12,6 @@
 #include "zero/config/steps.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/state/engine.hpp"
-#include "zero/state/evaluation.hpp"
 
 namespace zero::save {
 

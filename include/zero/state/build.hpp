@@ -6,8 +6,8 @@
 
 #include "zero/config/batch.hpp"
 #include "zero/config/run_config.hpp"
-#include "zero/io/data/data_sets.hpp"
-#include "zero/io/tiers/slot_table.hpp"
+#include "zero/io/data/dataset.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 #include "zero/model/family.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/run/executor.hpp"

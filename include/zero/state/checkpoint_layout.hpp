@@ -9,7 +9,6 @@
 #include "zero/io/checkpoint/manifest.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
-#include "zero/io/tiers/slot_table.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {

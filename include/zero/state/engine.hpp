@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,17 +9,33 @@
 #include <vector>
 
 #include "zero/comm/communicator.hpp"
-#include "zero/launch/board.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/watchdog.hpp"
+#include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/build.hpp"
 #include "zero/state/disk.hpp"
-#include "zero/state/disk_pace.hpp"
-#include "zero/state/lane_report.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {
+
+/// What a lane of this rank has done in all bodies so far.
+struct LaneUse {
+  double busy_seconds = 0;    ///< of a lane that ranks meet on also while it waits for a peer
+  double waited_seconds = 0;  ///< for other lanes; of compute also for their ends
+  int64_t bytes = 0;          ///< copied, read, written, or sent to other ranks
+
+  /// Bytes a second of busy time; 0 of a lane that moves none.
+  double rate() const { return busy_seconds > 0 ? double(bytes) / busy_seconds : 0; }
+};
+using LaneUses = std::array<LaneUse, plan::kLanes>;
+
+/// Bytes that each lane of a body copies between device and host.
+std::array<int64_t, plan::kLanes> copied_bytes(const plan::Body& body);
+
+/// For people: a line for each lane that has moved bytes, and of compute how long it waited; ""
+/// where none has.
+std::string lane_table(const LaneUses& lanes);
 
 /// One communicator for each lane that communicates. On the host: of the rank alone, in shared
 /// memory where all ranks share a node, else MPI; ZERO_COMM=mpi in the environment forces the last,
@@ -124,6 +141,14 @@ class Engine {
   double last_seconds_ = 0;
   double watchdog_seconds_;
   std::unique_ptr<launch::Watchdog> watchdog_;
+};
+
+/// What a validation set says of the weights.
+struct Evaluation {
+  int64_t step = 0;  ///< the weights are those after this step's update
+  double loss = 0;   ///< nats a counted token; NaN if any is not finite
+  int64_t tokens = 0;
+  double seconds = 0;
 };
 
 }  // namespace zero::state

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "zero/launch/peers.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::run {
+
 class Executor;
 }
 
@@ -95,5 +99,54 @@ std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Un
 /// the unit on.
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master);
+
+}  // namespace zero::state
+
+}  // namespace zero::run
+
+namespace zero::state {
+
+/// Fills the weights that a run starts from, and what completes them to fp32 masters. Element e of
+/// parameter p is deviation * initial_normal(seed, p, e) rounded to fp32, 0 or 1 by its Init; rows
+/// that pad the vocabulary and the gaps of a unit stay as they are (zero in a new arena). Each rank
+/// fills the shard whose optimizer state it holds; the first gather completes whole weights.
+/// The optimizer's states as fill_initial_states() has them. With `threads` threads.
+void fill_initial_weights(const StateView& view, uint64_t seed, int threads);
+
+/// Fills the states of the optimizer that begin with another number than zero, as a new arena has
+/// it, in what the rank holds of them. Gaps stay as they are.
+void fill_initial_states(const StateView& view);
+
+/// Parameter indices in the order of their names.
+std::vector<int32_t> parameters_by_name(const graph::Graph& graph);
+
+/// Where a parameter lies, without padding.
+struct Located {
+  const plan::Unit* unit;
+  UnitRange range;
+};
+Located locate(const plan::Plan& plan, int32_t parameter);
+
+/// Joins one state of one parameter, without padding, on rank 0 from the ranks that hold it, in
+/// pieces of at most 4 MiB in the order of its elements: `visit` sees each piece there and nothing
+/// elsewhere. Collective: all ranks ask for the same parameters in the same order.
+void join_state(const StateView& view, const launch::Peers& peers, StateKind kind,
+                int32_t parameter, const std::function<void(std::span<const float>)>& visit);
+
+/// SHA-256 of the state of training as one stream of little-endian fp32: for each parameter in the
+/// order of names its master and the optimizer's states, without padding. The same at every stage,
+/// rank count and precision that computes the same numbers. One thread of rank 0 hashes, 1 to 2
+/// GB/s. Collective; the digest is on rank 0, "" elsewhere.
+std::string state_sha256(const StateView& view, const launch::Peers& peers);
+
+/// The same numbers in the same order, hashed by `threads` threads of each rank, as fast as memory
+/// or the way from a device gives them. Each parameter's master and states are cut from their first
+/// element on into blocks of 4 MiB of fp32, the last of which may be shorter. The digest is
+/// XXH3-128 of the blocks' XXH3-128, one behind the other; it depends neither on threads nor on
+/// ranks, stage or homes. 32 hexadecimal digits on rank 0, "" elsewhere. Collective.
+///
+/// Where ranks hold copies of one state, they share its blocks out, so that a copy that differs
+/// from the others shows.
+std::string state_xxh3(const StateView& view, const launch::Peers& peers, int threads);
 
 }  // namespace zero::state

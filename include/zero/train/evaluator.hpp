@@ -4,7 +4,6 @@
 
 #include "zero/io/data/dataset.hpp"
 #include "zero/state/engine.hpp"
-#include "zero/state/evaluation.hpp"
 
 namespace zero::train {
 

@@ -5,7 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/launch/time_limit.hpp"
+#include "zero/launch/stop.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::train {

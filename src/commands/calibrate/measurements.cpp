@@ -11,7 +11,7 @@
 #include "src/commands/memory_rates.hpp"
 #include "zero/advise/memory_limit.hpp"
 #include "zero/advise/product_peak.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "zero/comm/host_staged.hpp"
-#include "zero/comm/mpi.hpp"
-#include "zero/comm/nccl.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/device/device.hpp"
 
 namespace zero::commands {

@@ -3,7 +3,7 @@
 
 #include "src/commands/doctor/probes.hpp"
 #include "zero/advise/product_peak.hpp"
-#include "zero/base/counted.hpp"
+#include "zero/base/text.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/train/banner.hpp"
 

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "src/commands/doctor/probes.hpp"
-#include "zero/base/counted.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/text.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::commands {

@@ -1,7 +1,6 @@
 #include "src/commands/doctor/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
-#include "zero/base/counted.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::commands {

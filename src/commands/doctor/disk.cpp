@@ -12,10 +12,10 @@
 
 #include "src/commands/doctor/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
-#include "zero/base/format.hpp"
-#include "zero/io/aio/engine.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/aio/queue.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::commands {
 namespace {

@@ -7,8 +7,7 @@
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/memory_rates.hpp"
 #include "zero/advise/memory_limit.hpp"
-#include "zero/base/counted.hpp"
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::commands {
 namespace {

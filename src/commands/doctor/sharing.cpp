@@ -2,8 +2,8 @@
 
 #include "src/commands/doctor/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
-#include "zero/base/format.hpp"
-#include "zero/comm/shm.hpp"
+#include "zero/base/text.hpp"
+#include "zero/comm/backends.hpp"
 
 namespace zero::commands {
 namespace {

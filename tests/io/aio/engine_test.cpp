@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/io/aio/engine.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/io/aio/sweep.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
+#include "zero/io/aio/queue.hpp"
 
 namespace zero::aio {
 namespace {

@@ -7,7 +7,7 @@
 #include "io/checkpoint/file_digest.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
-#include "zero/base/team.hpp"
+#include "zero/base/process.hpp"
 
 namespace zero::checkpoint {
 namespace {

@@ -16,7 +16,7 @@
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 namespace {

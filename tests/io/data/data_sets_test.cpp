@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/io/data/data_sets.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/data/dataset.hpp"
 
 namespace zero {
 namespace {

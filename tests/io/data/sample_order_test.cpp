@@ -1,13 +1,12 @@
 // Ranks: 1
 
-#include "zero/io/data/sample_order.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
 
 #include "zero/base/error.hpp"
+#include "zero/io/data/dataset.hpp"
 
 namespace zero {
 namespace {

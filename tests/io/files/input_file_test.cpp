@@ -1,10 +1,9 @@
 // Ranks: 1
-#include "zero/io/files/input_file.hpp"
-
 #include <gtest/gtest.h>
 
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

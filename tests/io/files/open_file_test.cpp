@@ -1,10 +1,10 @@
 // Ranks: 1
-#include "zero/io/files/open_file.hpp"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
+
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/io/files/output_file.hpp"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -12,7 +10,7 @@
 
 #include "tests/support/file_calls.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

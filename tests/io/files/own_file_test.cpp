@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/io/files/own_file.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

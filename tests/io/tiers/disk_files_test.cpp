@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/io/tiers/disk_files.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "zero/io/tiers/slot_table.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/support/arrays.hpp"
-#include "zero/device/recording.hpp"
+#include "zero/device/stream.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
-#include "zero/io/files/lock_file.hpp"
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
 

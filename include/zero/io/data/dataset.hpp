@@ -2,15 +2,58 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zero/base/dtype.hpp"
-#include "zero/io/data/sample_order.hpp"
 
 namespace zero {
+
+/// What samples are read from: a file, or what stands for one. Reading is safe from several threads
+/// at once.
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+
+  /// In a few words for people: "UTF-8 text, a token a byte".
+  virtual std::string format() const = 0;
+
+  /// What it is counted in, one of them: "token". And how many it has.
+  virtual std::string_view item() const = 0;
+  virtual int64_t items() const = 0;
+
+  /// Every id is below this; 0 where it has none.
+  virtual int64_t vocab_size() const = 0;
+
+  /// Reads everything once, checks it, and returns a number that changes with any byte: ranks and
+  /// resumed runs compare it. Throws Error(kInput) naming file, offset and value of what is wrong.
+  virtual uint64_t fingerprint() const = 0;
+};
+
+/// The order in which samples are visited: in each epoch another permutation of 0 .. samples - 1,
+/// computed and never stored, so that any rank finds any sample of any step, and a resumed run
+/// needs to know only how many samples were consumed. Six Feistel rounds keyed by Philox on (seed,
+/// epoch), on the least domain of 4^k >= samples; what falls outside is permuted again (Black and
+/// Rogaway 2002, "Ciphers with arbitrary finite domains").
+class SampleOrder {
+ public:
+  SampleOrder(uint64_t seed, int64_t samples);
+
+  /// The sample that comes after `consumed` others: epoch consumed / samples.
+  int64_t sample(int64_t consumed) const;
+
+ private:
+  uint64_t permute(uint64_t value, uint64_t epoch) const;
+
+  uint64_t key_;
+  int64_t samples_;
+  int half_bits_ = 1;
+};
 
 /// A part of every sample: what the input of this name takes of it.
 struct DataColumn {
@@ -80,5 +123,56 @@ class Dataset {
   int64_t samples_;
   std::optional<SampleOrder> order_;
 };
+
+/// What a run trains and evaluates on. Owns the sources that the sets view.
+struct DataSets {
+  std::unique_ptr<DataSource> train_source, validation_source;
+  std::unique_ptr<Dataset> train;       ///< shuffled
+  std::unique_ptr<Dataset> validation;  ///< in order, with its tail; none if not asked for
+  bool synthetic = false;
+
+  /// Reads all sources once and combines their fingerprints. Throws as DataSource::fingerprint.
+  uint64_t fingerprint() const;
+};
+
+struct DataOptions {
+  std::string train = {};           ///< a path, or "synthetic"
+  std::string validation = {};      ///< a path, of any format; "" = none
+  double validation_fraction = 0;   ///< the last share of train's samples
+  std::string tokenizer = "bytes";  ///< of texts
+  int64_t sequence_length = 0;
+  int64_t max_train_samples = 0;       ///< 0 = all
+  int64_t max_validation_samples = 0;  ///< 0 = all
+  int64_t vocab_size = 0;              ///< of the model
+  uint64_t seed = 0;
+  /// All counts of the model by their keys, for samples whose form depends on them.
+  std::map<std::string, int64_t, std::less<>> model = {};
+};
+
+/// A kind of data: what the samples of such a run hold and how its files are opened.
+struct DataKind {
+  std::string_view name;
+
+  /// Of every sample: one for each input of the model's graphs that data fill. Opens no file.
+  std::vector<DataColumn> (*columns)(const DataOptions&);
+
+  /// All files that open() may read, also those that need not be there.
+  std::vector<std::string> (*files)(const DataOptions&);
+
+  /// Opens the files and splits train at a border of samples: what comes before it is trained on,
+  /// the rest is validation. Throws Error(kInput) if a file is damaged, too short for one sample,
+  /// or has ids that the model has no row for.
+  DataSets (*open)(const DataOptions&);
+};
+
+/// Texts and files of tokens, open_tokens.hpp, in windows, token_windows.hpp.
+const DataKind& token_data();
+
+/// Every kind: the list.
+std::vector<const DataKind*> data_kinds();
+
+/// How many of the samples in data.train are trained on; validation_fraction holds out the others.
+/// At least one sample is left on either side, else throws Error(kInput).
+int64_t trained_samples(const DataOptions& options, int64_t samples);
 
 }  // namespace zero

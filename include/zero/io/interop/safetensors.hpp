@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "zero/base/dtype.hpp"
-#include "zero/io/files/input_file.hpp"
-#include "zero/io/files/output_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 

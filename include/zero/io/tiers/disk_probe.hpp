@@ -4,8 +4,8 @@
 #include <string>
 
 #include "zero/device/arena.hpp"
-#include "zero/io/aio/sweep.hpp"
-#include "zero/io/tiers/disk_files.hpp"
+#include "zero/io/aio/queue.hpp"
+#include "zero/io/tiers/disk_tier.hpp"
 
 namespace zero::tiers {
 

@@ -6,14 +6,128 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "zero/base/xxh3.hpp"
 #include "zero/io/aio/queue.hpp"
-#include "zero/io/tiers/disk_files.hpp"
-#include "zero/io/tiers/slot_table.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::tiers {
+
+/// Bytes of a disk; both numbers are multiples of kDiskBlockBytes.
+struct DiskExtent {
+  int64_t offset = 0, bytes = 0;
+};
+
+/// Which of its two slots each block of some extents of a disk is in: its own place, and one behind
+/// all other bytes. While a save reads what a freeze() has found, the first write to a block goes
+/// to its other slot, which nobody copies anything to: so two slots and no memory are all that a
+/// save beside training takes. Blocks outside of the extents have one slot, their place.
+///
+/// freeze() and thaw() are called while nobody writes. Two lanes may use the rest at a time if they
+/// never meet in a block, and frozen() beside them any other thread.
+class SlotTable {
+ public:
+  /// Of a disk on which nothing has two slots.
+  SlotTable() = default;
+  /// The extents ascend and do not meet; their second slots lie one behind the other from `second`
+  /// on, a multiple of kDiskBlockBytes.
+  SlotTable(std::span<const DiskExtent> extents, int64_t second);
+
+  /// What the second slots take.
+  static int64_t bytes_for(std::span<const DiskExtent> extents);
+
+  bool empty() const { return ranges_.empty(); }
+
+  /// What every block holds now stays on the disk until thaw().
+  void freeze();
+  void thaw() { is_frozen_ = false; }
+
+  /// Bytes are about to be written, all of each block: each has its place from now on where that
+  /// may be.
+  void claim(int64_t offset, int64_t bytes);
+
+  /// Where bytes from `offset` on lie, and how many of them in a row, at most `bytes`: those that
+  /// were written last; those that the last freeze() found.
+  DiskExtent current(int64_t offset, int64_t bytes) const { return find(offset, bytes, is_second); }
+  DiskExtent frozen(int64_t offset, int64_t bytes) const { return find(offset, bytes, was_second); }
+
+ private:
+  struct Range {
+    int64_t begin, end;
+    int64_t second;  ///< the second slot of its first byte
+  };
+  /// Of a block: in the second slot, and gone there or back since the last freeze.
+  static constexpr uint8_t kSecond = 1, kMoved = 2;
+  static bool is_second(uint8_t state) { return (state & kSecond) != 0; }
+  static bool was_second(uint8_t state) { return state == kSecond || state == kMoved; }
+
+  /// The range that ends behind `offset`, or the end.
+  std::vector<Range>::const_iterator range_at(int64_t offset) const;
+  DiskExtent find(int64_t offset, int64_t bytes, bool (*in_second)(uint8_t)) const;
+  std::atomic<uint8_t>& state_at(int64_t offset) const;
+
+  std::vector<Range> ranges_;
+  std::unique_ptr<std::atomic<uint8_t>[]> states_;  ///< [blocks up to the end of the last range]
+  bool is_frozen_ = false;
+};
+
+/// Buffers on disk begin at multiples of this, and their bytes are checked in blocks of it.
+inline constexpr int64_t kDiskBlockBytes = int64_t(64) << 10;
+/// With several folders, neighbouring stretches of this length at least lie in different ones.
+inline constexpr int64_t kStripeBytes = int64_t(1) << 20;
+
+struct DiskOptions {
+  std::vector<std::string> folders = {};  ///< nvme_path; each must exist
+  int64_t bytes = 0;                      ///< of this rank
+  /// aio.block_size: with several folders, a longer one than kStripeBytes makes stripes as long.
+  int64_t block_bytes = kStripeBytes;
+};
+
+/// What files striped over these folders can take in all.
+int64_t free_bytes(const std::vector<std::string>& folders);
+
+/// A rank's bytes on disk: in each folder one file without a name, which no other job can see,
+/// plant or meet and which is gone when the process is, however it ends. All bytes are allocated at
+/// once, so a disk that is too small is found at the start. The page cache is passed by where the
+/// file system can.
+class DiskFiles {
+ public:
+  /// Throws Error(kUsage) for a folder that is "" or missing, Error(kIo) with the bytes needed and
+  /// free, or with folder and reason.
+  explicit DiskFiles(const DiskOptions& options);
+  DiskFiles(const DiskFiles&) = delete;
+  DiskFiles& operator=(const DiskFiles&) = delete;
+
+  int64_t bytes() const { return bytes_; }
+  /// Memory that is moved must begin at, and be a multiple of, so many bytes: what the strictest
+  /// folder wants, since stripes of all of them follow each other.
+  int64_t align_bytes() const { return direct_files_ > 0 ? 4096 : 1; }
+  /// Whether every byte has its room; else, where a file system gives none ahead, it is taken by
+  /// writing.
+  bool is_reserved() const { return is_reserved_; }
+  /// Whether the page cache is passed by in every folder.
+  bool direct() const { return direct_files_ == files_.size(); }
+
+  struct Piece {
+    const aio::File* file;
+    int64_t offset;  ///< in the file
+    int64_t bytes;
+  };
+  /// The longest stretch of one file that bytes from `offset` on lie in, at most `bytes` of them.
+  Piece piece_at(int64_t offset, int64_t bytes) const;
+
+ private:
+  void open_in(const std::string& folder, int64_t bytes);
+
+  int64_t bytes_;
+  int64_t stripe_bytes_;
+  size_t direct_files_ = 0;
+  bool is_reserved_ = true;
+  std::vector<OpenFile> open_;
+  std::vector<aio::File> files_;  ///< the same, with their folders for names
+};
 
 /// What was last written to each block of the disk tier, of both slots where it has two: its
 /// XXH3-128 and the step that wrote it. Held in memory, so no disk can answer with an old block,

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "src/train/trainer.hpp"
 #include "zero/advise/plan_report.hpp"
-#include "zero/train/trainer.hpp"
 
 namespace zero::train {
 

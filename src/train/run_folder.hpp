@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/io/files/lock_file.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero::train {
 

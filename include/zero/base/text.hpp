@@ -1,8 +1,41 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "zero/base/error.hpp"
 
 namespace zero {
+
+/// "1 rank", "2 ranks": `number` of what `word` names in the singular, whose plural takes an s.
+inline std::string counted(int64_t number, std::string_view word) {
+  return text(number, " ", word, number == 1 ? "" : "s");
+}
+
+/// Adds what printf would say, at most 255 characters. Allocates nothing where `out` has room.
+template <class... Values>
+void append(std::string& out, const char* pattern, Values... values) {
+  char part[256];
+  std::snprintf(part, sizeof part, pattern, values...);
+  out += part;
+}
+
+/// The same as a text of its own.
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  std::string out;
+  append(out, pattern, values...);
+  return out;
+}
+
+/// "1.25 GiB"
+std::string bytes_text(double bytes);
+
+/// Two lower-case digits a byte.
+std::string hex_of(std::span<const uint8_t> bytes);
 
 /// Checks UTF-8 byte by byte, so that a text may come in pieces of any length. Refuses what
 /// RFC 3629 refuses: overlong forms, surrogates, code points above U+10FFFF.

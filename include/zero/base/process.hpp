@@ -1,8 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 namespace zero {
+
+/// What the system lets this process have of a resource (RLIMIT_AS, RLIMIT_DATA, ...), in its unit;
+/// -1: no limit.
+int64_t process_limit(int resource);
 
 /// Calls work(0) to work(threads - 1) at one time, the first of them on the calling thread, and
 /// returns when all have ended. Throws what the first to do so has thrown.

@@ -2,9 +2,8 @@
 
 #include <string>
 
-#include "zero/launch/console.hpp"
+#include "src/train/trainer.hpp"
 #include "zero/launch/files.hpp"
-#include "zero/train/trainer.hpp"
 
 namespace zero::train {
 

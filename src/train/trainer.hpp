@@ -7,9 +7,8 @@
 #include <string>
 
 #include "zero/config/run_config.hpp"
-#include "zero/io/data/data_sets.hpp"
-#include "zero/launch/requests.hpp"
-#include "zero/launch/time_limit.hpp"
+#include "zero/io/data/dataset.hpp"
+#include "zero/launch/stop.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/train/batch_loader.hpp"
 #include "zero/train/evaluator.hpp"

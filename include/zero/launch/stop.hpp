@@ -1,0 +1,101 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero::launch {
+
+/// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary, or, before the first
+/// step, between two stages of its start. A second one ends this process at once, as if nobody had
+/// listened, unless it is the same one within 200 ms: a launcher and a scheduler may both pass one
+/// on. SIGCONT asks for nothing: Open MPI's mpirun sends one ahead of the SIGTERM after Ctrl-C, and
+/// one where a job that was suspended goes on. Installed as long as it lives, one at a time. Throws
+/// Error(kInternal) where the system does not let it.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  /// The signal that has come, or 0.
+  static int received();
+  /// "SIGTERM"
+  static std::string name_of(int signal);
+};
+
+/// What a user asks of a live run by making an empty file in its folder.
+enum class Request { none, save, stop };
+
+/// "checkpoint_now" or "stop_now"; "" for none.
+std::string name_of(Request request);
+
+/// Looks for such files and removes what it has seen: each asks once.
+class Requests {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Nothing is ever asked.
+  Requests() = default;
+  explicit Requests(const std::string& folder);
+
+  /// What is asked for; stop where both are. Looks at the folder twice a second at most, since it
+  /// may be far away.
+  Request take(Clock::time_point now);
+  /// Removes what was asked of a launch that has ended, and names it.
+  std::vector<std::string> forget() const;
+
+ private:
+  bool remove(Request request) const;
+
+  /// By request; made here because take() runs in steps, which allocate nothing.
+  std::array<std::string, 3> paths_;
+  Clock::time_point looked_{};
+};
+
+/// When a run must stop taking steps to be over before its time limit.
+class TimeLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Everything is to be over `seconds` after `start`; 0: no limit.
+  TimeLimit(double seconds, Clock::time_point start);
+
+  /// Told as each step begins: whether it must be the last one. Behind its end twice the longest
+  /// step so far is to be left, evaluations between steps included.
+  bool is_last_step(Clock::time_point now);
+
+ private:
+  double seconds_;
+  Clock::time_point start_;
+  Clock::time_point begun_{};  ///< the step before; its epoch: there was none
+  Clock::duration longest_{};
+};
+
+/// When Slurm ends the job that this process belongs to.
+struct JobEnd {
+  double seconds = 0;  ///< after `asked`
+  TimeLimit::Clock::time_point asked{};
+  std::string source = {};  ///< who told: "SLURM_JOB_END_TIME", "squeue"
+};
+
+/// As squeue's TimeLeft has it, "[days-][hours:]minutes:seconds" with hours where there are days.
+/// None of "UNLIMITED" and of all that is no such time.
+std::optional<int64_t> seconds_of_time_left(std::string_view words);
+
+/// The first line that a program prints, found in PATH and started without a shell; "" where it
+/// cannot be started or has printed none after `patience`, when it is killed.
+std::string first_line_of(const std::vector<std::string>& command,
+                          std::chrono::milliseconds patience);
+
+/// From SLURM_JOB_END_TIME where that is to come, else of SLURM_JOB_ID from squeue, which has 2 s.
+/// None outside of a job, of one without an end, and where nobody tells. `variable` is getenv.
+std::optional<JobEnd> job_end(const std::function<const char*(const char*)>& variable);
+
+}  // namespace zero::launch
