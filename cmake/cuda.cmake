@@ -74,7 +74,7 @@ set_target_properties(Kokkos::kokkoscore PROPERTIES INTERFACE_COMPILE_OPTIONS ""
                       INTERFACE_LINK_OPTIONS "" INTERFACE_COMPILE_DEFINITIONS "")
 
 # It links the driver's library, which a machine without a GPU lacks; ours finds it when it is used.
-add_library(zero_driver STATIC src/device/driver_cuda.cpp)
+add_library(zero_driver STATIC src/device/gpu/driver.cpp)
 target_link_libraries(zero_driver PRIVATE CUDA::toolkit ${CMAKE_DL_LIBS})
 set_target_properties(Kokkos::CUDA PROPERTIES INTERFACE_LINK_LIBRARIES "zero_driver;CUDA::cudart")
 

@@ -7,7 +7,7 @@ find_package(MPI REQUIRED COMPONENTS CXX)
 
 # Twins: x_host.cpp or x_cuda.cpp, one header and one of them in a build.
 if(ZERO_DEVICE STREQUAL "host")
-  set(ZERO_OTHER_DEVICE cuda)
+  set(ZERO_OTHER_DEVICE "(gpu|cuda)")
 elseif(ZERO_DEVICE STREQUAL "cuda")
   set(ZERO_OTHER_DEVICE host)
   include(cuda)

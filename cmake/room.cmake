@@ -18,12 +18,12 @@ endfunction()
 
 # zero_room(<name> SOURCES <glob> [LINKS <targets...>] [PRIVATE_LINKS <targets...>])
 # One room is one static library zero_<name>, made of every .cpp under the calling folder that
-# matches; files that only a test or another configuration wants are named in EXCLUDE, and twins for
-# another device are left out.
+# matches; files that only a test or another configuration wants are named in EXCLUDE, and folders
+# of another device are left out.
 function(zero_room name)
   cmake_parse_arguments(ARG "" "FOLDER" "LINKS;PRIVATE_LINKS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
-  foreach(pattern ${ARG_EXCLUDE} "_${ZERO_OTHER_DEVICE}\\.cpp$")
+  foreach(pattern ${ARG_EXCLUDE} "/(device|comm|vendor)/${ZERO_OTHER_DEVICE}/[^/]*\\.cpp$")
     list(FILTER sources EXCLUDE REGEX ${pattern})
   endforeach()
   zero_use_nvcc(${sources})

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles what a build with CUDA has of its own: kernels/ but for its twins of the host, and the
-# twins *_cuda.cpp of all rooms, for sm_90 with nvcc what has kernels, as plain C++ what only calls
+# folders gpu/ of all rooms, for sm_90 with nvcc what has kernels, as plain C++ what only calls
 # CUDA's libraries. Kokkos is that of .deps/kokkos-cuda, built at the first call, about two minutes
 # on two cores. Links nothing and needs no GPU. Prints SKIP with its reason where there is no nvcc,
 # and for the twins of NCCL and of cuDNN where their headers are not there. Objects stay in
@@ -25,15 +25,16 @@ has_cudnn() {
 }
 
 sources=()
-for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/src/*/*_cuda.cpp; do
+for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/kernels/vendor/cuda/*.cpp \
+  "$root"/src/*/gpu/*.cpp; do
   [ -e "$source" ] || continue
-  [[ $source =~ _(host|onednn|plain|absent_cuda)\.cpp$ ]] && continue
-  if [[ $source == */nccl_cuda.cpp ]] && ! has_nccl; then
-    say "cuda check: SKIP src/comm/nccl_cuda.cpp: no nccl.h"
+  [[ $source =~ _absent\.cpp$ ]] && continue
+  if [[ $source == */gpu/nccl.cpp ]] && ! has_nccl; then
+    say "cuda check: SKIP src/comm/gpu/nccl.cpp: no nccl.h"
     continue
   fi
-  if [[ $source == */cudnn_attention_cuda.cpp ]] && ! has_cudnn; then
-    say "cuda check: SKIP kernels/vendor/cudnn_attention_cuda.cpp: no cudnn.h or cudnn_frontend.h"
+  if [[ $source == */cudnn_attention.cpp ]] && ! has_cudnn; then
+    say "cuda check: SKIP kernels/vendor/cuda/cudnn_attention.cpp: no cudnn.h or cudnn_frontend.h"
     continue
   fi
   sources+=("${source#"$root"/}")

@@ -25,7 +25,7 @@ MANY_TOKENS, FEW_TOKENS = 262144, 16384
 # (model, tokens a step) -> least share of the speed without offload
 RATIOS = {(TEN_BILLION, MANY_TOKENS): 0.95, (ITS_WIDTH, MANY_TOKENS): 0.95,
           (ITS_WIDTH, FEW_TOKENS): 0.55}
-# What is known to lie beside the plan's arenas: kernels/vendor/lt_algorithms_cuda.hpp.
+# What is known to lie beside the plan's arenas: kernels/vendor/cuda/lt_algorithms.hpp.
 WORKSPACE = 32 * MIB
 TOKENS = 524288
 # (model, with its optimizer's states on the host, tokens a step) -> least share of the peak

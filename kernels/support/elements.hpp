@@ -12,9 +12,9 @@
 #include <type_traits>
 
 #include "kernels/support/row_chunks.hpp"
-#include "src/device/space.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/device/space.hpp"
 
 namespace zero::kernels {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <variant>
 
-#include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/text.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/units.hpp"
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "src/config/nearest.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

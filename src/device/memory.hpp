@@ -14,9 +14,6 @@ bool has_device_memory();
 /// A block of device memory, filled with zeros. Throws Error(kDoesNotFit) with the bytes asked for
 /// and the bytes free.
 std::byte* take_device_memory(int64_t bytes);
-/// Throws the Error(kDoesNotFit) of a block that could not be taken, with the bytes free now
-/// and what else is known of it.
-[[noreturn]] void refuse_device_memory(int64_t bytes, const std::string& more);
 void give_device_memory(std::byte* block) noexcept;
 /// Returns when the block is zeros.
 void clear_device_memory(std::byte* block, int64_t bytes);

@@ -1,10 +1,9 @@
-#include "src/launch/sign_of_life.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "zero/base/error.hpp"
+#include "zero/launch/peers.hpp"
 
 namespace zero::launch {
 namespace {

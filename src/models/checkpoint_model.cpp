@@ -1,7 +1,7 @@
-#include "src/save/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/models/stored_model.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::models {
 namespace {

@@ -1,7 +1,6 @@
 #include <filesystem>
 #include <vector>
 
-#include "src/save/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/units.hpp"
@@ -9,6 +8,7 @@
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/models/model_folder.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::models {
 namespace {

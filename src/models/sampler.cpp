@@ -2,9 +2,9 @@
 #include <atomic>
 #include <optional>
 
-#include "src/launch/sign_of_life.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/launch/peers.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/state/state_view.hpp"
 

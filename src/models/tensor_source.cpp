@@ -6,10 +6,10 @@
 #include <functional>
 #include <limits>
 
-#include "src/save/checkpoint_facts.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/models/model_folder.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/stored_checkpoint.hpp"
 
 namespace zero::models {

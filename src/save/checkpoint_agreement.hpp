@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
-#include "src/launch/sign_of_life.hpp"
 #include "zero/base/error.hpp"
+#include "zero/launch/peers.hpp"
 
 namespace zero::save {
 

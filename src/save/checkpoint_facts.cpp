@@ -1,4 +1,4 @@
-#include "src/save/checkpoint_facts.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -8,12 +8,12 @@
 #include <sstream>
 
 #include "src/save/checkpoint_check.hpp"
-#include "src/save/checkpoint_facts.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/launch/files.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoint.hpp"
 #include "zero/state/checkpoint_layout.hpp"

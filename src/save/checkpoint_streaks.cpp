@@ -3,12 +3,12 @@
 
 #include <filesystem>
 
-#include "src/save/checkpoint_facts.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/steps.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
 
 namespace zero::save {

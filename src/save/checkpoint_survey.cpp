@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <ctime>
 
-#include "src/save/checkpoint_facts.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/launch/files.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
 
 namespace zero::save {

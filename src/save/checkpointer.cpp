@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "src/save/checkpoint_background.hpp"
-#include "src/save/checkpoint_facts.hpp"
 #include "src/save/checkpoint_save.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::save {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/save/checkpoint_facts.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::save {
 namespace {

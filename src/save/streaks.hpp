@@ -16,10 +16,6 @@
 
 namespace zero::save {
 
-/// Whether skipped attempts count towards numerics.max_bad_steps. A dynamic loss scale skips some
-/// by design; it counts only when it is at its minimum.
-bool counts_streaks(const RunConfig& config);
-
 /// What one checkpoint says of the streak that it lies in.
 struct StreakMark {
   int64_t step = 0;

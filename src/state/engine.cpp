@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "src/launch/sign_of_life.hpp"
 #include "zero/base/error.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/launch/peers.hpp"
 #include "zero/launch/watchdog.hpp"
 #include "zero/state/state_view.hpp"
 

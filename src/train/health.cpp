@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "src/save/streaks.hpp"
 #include "zero/base/text.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::train {
 namespace {

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/device/space.hpp"
 #include "zero/base/error.hpp"
+#include "zero/device/space.hpp"
 
 namespace zero {
 namespace {

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <vector>
 
-#include "kernels/vendor/cudnn_attention_cuda.hpp"
+#include "kernels/vendor/cuda/cudnn_attention.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels::vendor {

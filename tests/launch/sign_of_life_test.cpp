@@ -1,11 +1,11 @@
 // Ranks: 1
-#include "src/launch/sign_of_life.hpp"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <string>
 #include <thread>
+
+#include "zero/launch/peers.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/save/checkpoint_facts.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

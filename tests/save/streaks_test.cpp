@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/save/checkpoint_facts.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::save {
 namespace {

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <thread>
 
-#include "src/device/space.hpp"
 #include "zero/base/error.hpp"
+#include "zero/device/space.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/plan/rounds.hpp"
 

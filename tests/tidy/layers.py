@@ -7,6 +7,8 @@ from source import PRODUCT, room_of
 GROUPS = (("base",), ("device", "config"), ("kernels",), ("io", "comm"), ("graph",), ("model",),
           ("plan",), ("run",), ("launch",), ("state",), ("advise", "save"), ("models",), ("train",),
           ("commands",), ("main",))
+# The two headers that are the wrapping: what a stream is to Kokkos and to a GPU's runtime.
+WRAPPERS = ("include/zero/device/space.hpp", "include/zero/device/gpu_runtime.hpp")
 BASE_ONLY = ("config",)
 PLAIN_ROOMS = ("graph", "model", "plan")
 VENDOR = re.compile(
@@ -45,7 +47,7 @@ def vendor_headers(sources):
     """Kokkos, MPI and vendor headers stay in .cpp files and private headers of rooms that run."""
     by_name = {s.path: s for s in sources if s.is_cpp}
     for source in by_name.values():
-        if source.top not in PRODUCT:
+        if source.top not in PRODUCT or source.path in WRAPPERS:
             continue
         plain = room_of(source.path) in PLAIN_ROOMS
         if source.top != "include" and not plain:
@@ -96,4 +98,23 @@ def reached(sources):
             yield source.path, 1, "nothing includes this header"
 
 
-RULES = (edges, vendor_headers, own_header_first, reached)
+def contracts(sources):
+    """A header of include/zero is read by product code of another room; no private one is."""
+    readers = {}
+    for source in sources:
+        if not source.is_cpp or source.top not in PRODUCT:
+            continue
+        room = room_of(source.path)
+        for line, quote, file in source.includes():
+            readers.setdefault(file, set()).add(room)
+            private = quote == '"' and not file.startswith("zero/")
+            if private and room_of(file) not in (room, None):
+                yield source.path, line, f"'{file}' is private to room {room_of(file)}"
+    for source in sources:
+        if source.top != "include" or source.suffix != ".hpp":
+            continue
+        if not readers.get(source.path[len("include/"):], set()) - {room_of(source.path)}:
+            yield source.path, 1, "no other room reads it: a header of one room lies in its sources"
+
+
+RULES = (edges, vendor_headers, own_header_first, reached, contracts)

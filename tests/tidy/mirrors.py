@@ -21,15 +21,18 @@ MEMBER = re.compile(
 
 
 def tests_have_sources(sources):
-    """A test has the name of a header or, where one header serves several files, of one of them."""
+    """A test has the name of a header or, where one header serves several files, of one of them,
+    or of its twins: x_a.cpp and x_b.cpp, host/x.cpp and gpu/x.cpp."""
     paths = {s.path for s in sources}
+    twins = {re.sub(r"(?:/(?:host|gpu|cuda))?(/[^/]*?)(?:_(?:plain|x86|absent|engine))?\.cpp$",
+                    r"\1.cpp", path) for path in paths}
     for source in sources:
         parts = source.path.split("/")
         if parts[0] != "tests" or not source.name.endswith("_test.cpp") or parts[1] in FREE_TESTS:
             continue
         stem = source.path[len("tests/"):-len("_test.cpp")]
         public, own = f"include/zero/{stem}.hpp", (f"{stem}.hpp", f"{stem}.cpp")
-        if paths.isdisjoint((public, *own, *(f"src/{path}" for path in own))):
+        if (paths | twins).isdisjoint((public, *own, *(f"src/{path}" for path in own))):
             yield source.path, 1, f"mirrors no source: there is no {public} and no {stem}.cpp"
 
 

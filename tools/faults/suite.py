@@ -166,7 +166,7 @@ def add_line(path, *words):
 
 
 def room_and_stem(path):
-    """src/plan/gathers.cpp: plan, gathers; kernels/vendor/gemm_host.cpp: kernels, vendor/gemm."""
+    """src/plan/gathers.cpp: plan, gathers; kernels/vendor/host/gemm.cpp: kernels, vendor/gemm."""
     room, _, rest = path.removeprefix("src/").partition("/")
     return room, OF_A_PLACE.sub("", rest.rpartition(".")[0])
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "zero/base/error.hpp"
 
@@ -72,5 +73,13 @@ class Utf8Checker {
   uint8_t first_ = 0;
   uint8_t low_ = 0x80, high_ = 0xBF;  // what the next continuation byte may be
 };
+
+/// The fewest insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`;
+/// `most` + 1 for all that are more. `b` has at most 100 characters.
+size_t edit_distance(std::string_view a, std::string_view b, size_t most = SIZE_MAX - 1);
+
+/// The dotted key that somebody who wrote `key` most likely meant, by its spelling or by its last
+/// part under another section; "" if none is near.
+std::string nearest_key(std::string_view key, const std::vector<std::string>& keys);
 
 }  // namespace zero

@@ -38,7 +38,7 @@ class Stream {
   /// Returns when all work queued so far is done.
   void wait();
 
-  /// The back end's own handle; defined in src/device/space.hpp, which kernels include.
+  /// The back end's own handle; defined in include/zero/device/space.hpp, which kernels include.
   struct Handle;
   Handle& handle() const { return *handle_; }
 

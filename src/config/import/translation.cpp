@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include "src/config/deepspeed_keys.hpp"
-#include "src/config/nearest.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
 #include "zero/config/units.hpp"
 

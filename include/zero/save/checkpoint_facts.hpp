@@ -1,0 +1,64 @@
+#pragma once
+/// What a checkpoint says in words: what a resume restores beside its tensors, and what it
+/// compares.
+
+#include <string>
+#include <vector>
+
+#include "zero/kernels/step_state.hpp"
+#include "zero/save/checkpointer.hpp"
+
+namespace zero::save {
+
+/// Facts that others than a resume ask for.
+inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFact = "tokenizer",
+                            *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only",
+                            *kSamplesFact = "samples_consumed", *kHealthyFact = "healthy";
+
+/// Whether a checkpoint holds weights alone, from which no training goes on.
+bool is_weights_only(const Facts& facts);
+
+/// What a checkpoint's record of arithmetic says of attention whose gradients a GPU adds as they
+/// come, numerics.attention = "fast": no other run gives the same bytes.
+inline constexpr const char* kAnyOrder = "with sums in any order";
+bool adds_in_any_order(const Facts& facts);
+/// What a resume says where that holds of the checkpoint or of what goes on from it; else "".
+std::string any_order_note(const Facts& saved, const Facts& now);
+/// Of that record what names the library of attention, up to its comma; "" where there is none.
+std::string attention_text(const std::string& library, const RunConfig& config);
+
+/// Of that record the order in which kernels add, up to its comma; "" for the first one.
+std::string order_text(int order_of_sums);
+
+/// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.
+void add_state(const kernels::StepState& state, Facts& facts);
+
+/// The reverse. Throws Error(kInput) naming the fact that is missing or no number.
+kernels::StepState state_in(const Facts& facts);
+
+/// Whether skipped attempts count towards numerics.max_bad_steps. A dynamic loss scale skips some
+/// by design; it counts only when it is at its minimum.
+bool counts_streaks(const RunConfig& config);
+
+/// Attempts in a row that were skipped up to a checkpoint; 0 where it does not say.
+int64_t skipped_in_row(const Facts& facts);
+
+/// Adds the evaluation of the best checkpoint so far.
+void add_best(const state::Evaluation& best, Facts& facts);
+
+/// The reverse; none where there is none.
+std::optional<state::Evaluation> best_in(const Facts& facts);
+
+struct FactChanges {
+  std::string refused;              ///< what forbids to go on, as a sentence; "" if nothing does
+  std::vector<std::string> listed;  ///< "optimizer.lr = 0.01, now 0.02"
+  bool other_precision = false;
+  /// Whether the learning rate, clipping or the data are others: what a streak may end by.
+  bool may_end_streak = false;
+};
+/// What is different from when a checkpoint was written. Architecture, tokenizer and, unless
+/// `other_data`, the data may not be; ranks, stage, buckets, recompute, intervals and output need
+/// no word.
+FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data);
+
+}  // namespace zero::save

@@ -1,0 +1,135 @@
+// Which way attention is computed on a GPU, and what the library's way wants around it.
+
+#include "zero/kernels/attention.hpp"
+
+#include "kernels/vendor/attention_dropout.hpp"
+#include "kernels/vendor/cuda/cudnn_attention.hpp"
+#include "kernels/vendor/cuda/own_attention.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace vendor {
+namespace {
+
+/// Of the process, set before its first attention.
+AttentionRules rules_of_attention;
+
+void check(const AttentionExtents& extents, const DropoutSite& site) {
+  ZERO_REQUIRE(
+      extents.samples > 0 && extents.length > 0 && extents.heads > 0 && extents.head_width > 0,
+      "attention over ", extents.samples, " samples of ", extents.length, " tokens with ",
+      extents.heads, " heads of ", extents.head_width, ": all must be at least 1");
+  ZERO_REQUIRE(site.probability >= 0.0f && site.probability < 1.0f, "dropout probability ",
+               site.probability, ": choose one in [0, 1)");
+  if (extents.head_width > kHeadWidthMost) {
+    refuse(Exit::kUsage, "heads of ", extents.head_width, ": attention on a GPU takes at most ",
+           kHeadWidthMost, " - choose more heads");
+  }
+}
+
+template <class T>
+AttentionProblem problem_of(const AttentionExtents& extents, const DropoutSite& site) {
+  return {.extents = extents,
+          .dtype = dtype_of<T>(),
+          .dropout = site.probability,
+          .deterministic = rules_of_attention.deterministic};
+}
+
+/// The pieces of a call's scratch.
+class LibraryScratch {
+ public:
+  LibraryScratch(const AttentionProblem& problem, void* scratch)
+      : base_(static_cast<std::byte*>(scratch)), at_(library_scratch(problem.extents)) {}
+
+  void* workspace() const { return base_ + at_.workspace; }
+  const AttentionDropout* dropout(Stream& stream, const DropoutSite& site,
+                                  const StepInputs* inputs) const {
+    if (site.probability == 0.0f) return nullptr;
+    auto* const drawn = reinterpret_cast<AttentionDropout*>(base_ + at_.dropout);
+    write_dropout(stream, site, inputs, drawn);
+    return drawn;
+  }
+
+ private:
+  std::byte* base_;
+  AttentionScratch at_;
+};
+
+template <class T>
+void library_attention(Stream& stream, const AttentionProblem& problem, const DropoutSite& site,
+                       const StepInputs* inputs, const AttentionArrays<T>& arrays) {
+  const LibraryScratch scratch(problem, arrays.scratch);
+  cudnn_attention(stream, problem,
+                  {.qkv = arrays.qkv,
+                   .y = arrays.y,
+                   .logsumexp = arrays.logsumexp,
+                   .dropout = scratch.dropout(stream, site, inputs),
+                   .workspace = scratch.workspace()});
+}
+
+template <class T>
+void library_attention_backward(Stream& stream, const AttentionProblem& problem,
+                                const DropoutSite& site, const StepInputs* inputs,
+                                const AttentionGradArrays<T>& arrays) {
+  const LibraryScratch scratch(problem, arrays.scratch);
+  cudnn_attention_backward(stream, problem,
+                           {.qkv = arrays.qkv,
+                            .y = arrays.y,
+                            .logsumexp = arrays.logsumexp,
+                            .dy = arrays.dy,
+                            .dqkv = arrays.dqkv,
+                            .dropout = scratch.dropout(stream, site, inputs),
+                            .workspace = scratch.workspace()});
+}
+
+}  // namespace
+}  // namespace vendor
+
+void prepare_attention(const AttentionExtents&, Dtype, bool) {}
+
+int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int) {
+  return vendor::either_scratch_bytes(extents, dtype);
+}
+
+void set_attention_rules(const AttentionRules& rules) { vendor::rules_of_attention = rules; }
+
+const char* attention_library() { return vendor::cudnn_name().c_str(); }
+
+template <class T>
+void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
+               const StepInputs* inputs, const AttentionArrays<T>& arrays) {
+  vendor::check(extents, site);
+  if constexpr (sizeof(T) == 2) {
+    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
+    if (vendor::cudnn_takes(problem))
+      return vendor::library_attention<T>(stream, problem, site, inputs, arrays);
+  }
+  vendor::own_attention<T>(stream, {extents, site, inputs}, arrays);
+}
+
+template <class T>
+void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
+                        const StepInputs* inputs, const AttentionGradArrays<T>& arrays) {
+  vendor::check(extents, site);
+  if constexpr (sizeof(T) == 2) {
+    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
+    if (vendor::cudnn_takes(problem))
+      return vendor::library_attention_backward<T>(stream, problem, site, inputs, arrays);
+  }
+  vendor::own_attention_backward<T>(stream, {extents, site, inputs}, arrays);
+}
+
+template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,
+                        const AttentionArrays<float>&);
+template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,
+                        const AttentionArrays<bf16>&);
+template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,
+                        const AttentionArrays<f16>&);
+template void attention_backward(Stream&, const AttentionExtents&, const DropoutSite&,
+                                 const StepInputs*, const AttentionGradArrays<float>&);
+template void attention_backward(Stream&, const AttentionExtents&, const DropoutSite&,
+                                 const StepInputs*, const AttentionGradArrays<bf16>&);
+template void attention_backward(Stream&, const AttentionExtents&, const DropoutSite&,
+                                 const StepInputs*, const AttentionGradArrays<f16>&);
+
+}  // namespace zero::kernels

@@ -1,0 +1,232 @@
+// cuBLASLt: products, and products with an epilogue.
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/vendor/add_bias.hpp"
+#include "kernels/vendor/cuda/lt_algorithms.hpp"
+#include "kernels/vendor/epilogue_rules.hpp"
+#include "kernels/vendor/fastest_way.hpp"
+#include "kernels/vendor/fused_gemm.hpp"
+#include "zero/device/device.hpp"
+#include "zero/device/gpu_runtime.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+/// More distinct products than any model here has; beyond it a thread starts its cache afresh.
+constexpr size_t kPreparedMax = 1024;
+
+/// What measured times hold for: the GPU, the library and what of it is asked.
+std::string machine_name(int candidates) {
+  int number = 0;
+  cudaDeviceProp properties{};
+  check_gpu(cudaGetDevice(&number), "asking for the device");
+  check_gpu(cudaGetDeviceProperties(&properties, number), "asking what a device is");
+  return text(properties.name, " sm", properties.major, properties.minor, " x ",
+              properties.multiProcessorCount, ", ", lt_library_name(),
+              ", parts summed in fp32, best of ", candidates);
+}
+
+struct Chooser {
+  GemmRules rules;
+  std::unique_ptr<AlgorithmCache> measured;
+};
+
+// Set before lanes start; the cache locks itself.
+Chooser& chooser() {
+  static Chooser one;
+  return one;
+}
+
+AlgorithmCache& measured() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  Chooser& own = chooser();
+  if (!own.measured)
+    own.measured =
+        std::make_unique<AlgorithmCache>(own.rules.cache, machine_name(chooser().rules.candidates));
+  return *own.measured;
+}
+
+/// What was chosen for a product.
+struct Prepared {
+  LtProduct product;
+  cublasLtMatmulAlgo_t algorithm;
+  bool apart = false;  ///< done by kernels of their own; run_faster(): the first way
+};
+
+/// What belongs to one thread and one of its streams.
+struct StreamState {
+  LtQueue queue;
+  std::vector<std::unique_ptr<Prepared>> prepared = {};
+};
+
+cublasLtMatmulAlgo_t algorithm_of(const Algorithm& kept) {
+  cublasLtMatmulAlgo_t algorithm{};
+  std::memcpy(&algorithm, kept.description.data(), sizeof algorithm);
+  return algorithm;
+}
+
+cublasLtMatmulAlgo_t first_named(const LtProduct& product) {
+  const std::vector<cublasLtMatmulAlgo_t> named =
+      named_algorithms(product, chooser().rules.candidates);
+  ZERO_REQUIRE(!named.empty(), "cuBLASLt has no algorithm for a product of ", product.name());
+  return named.front();
+}
+
+cublasLtMatmulAlgo_t choose(const StreamState& state, const LtProduct& product,
+                            const GemmOperands& operands) {
+  product.set_epilogue_operands(operands);
+  if (!chooser().rules.measure) return first_named(product);
+  const GemmSpec& spec = product.spec;
+  // A sum must stay as it is while it is measured; for a second one memory may be short.
+  const int64_t bytes = spec.accumulate ? spec.m * spec.ldc * int64_t(bytes_of(spec.out)) : 0;
+  if (bytes > 0 && free_device_bytes() < 2 * bytes && !measured().find(product.name()))
+    return first_named(product);
+  const Way ways[] = {
+      {.name = product.name(),
+       .takes = [&](const Algorithm& kept) { return recall_lt(product, kept).has_value(); },
+       .measure =
+           [&] {
+             const Arena c = spec.accumulate ? Arena(bytes, Place::device) : Arena();
+             GemmOperands trial = operands;
+             if (spec.accumulate) trial.c = c.data();
+             return measure_lt(state.queue, product, trial, chooser().rules.candidates);
+           }}};
+  return algorithm_of(fastest_way(measured(), ways).algorithm);
+}
+
+StreamState& state_of(cudaStream_t stream) {
+  thread_local std::vector<std::unique_ptr<StreamState>> states;
+  for (const auto& known : states)
+    if (known->queue.stream == stream) return *known;
+  states.push_back(std::make_unique<StreamState>(StreamState{.queue = {.stream = stream}}));
+  return *states.back();
+}
+
+const Prepared* find(const StreamState& state, const GemmSpec& spec, int alignment) {
+  for (const auto& known : state.prepared)
+    if (known->product.alignment == alignment && known->product.spec == spec) return known.get();
+  return nullptr;
+}
+
+const Prepared& keep(StreamState& state, Prepared prepared) {
+  if (state.prepared.size() == kPreparedMax) state.prepared.clear();
+  state.prepared.push_back(std::make_unique<Prepared>(std::move(prepared)));
+  return *state.prepared.back();
+}
+
+const Prepared& prepare(StreamState& state, const GemmSpec& spec, const GemmOperands& operands) {
+  const int alignment = alignment_of(operands);
+  if (const Prepared* const known = find(state, spec, alignment)) return *known;
+  LtProduct product(spec, alignment);
+  const cublasLtMatmulAlgo_t algorithm = choose(state, product, operands);
+  return keep(state, {std::move(product), algorithm});
+}
+
+/// What a way that is no call of the library is measured by.
+Way way_of(const std::string& name, cudaStream_t stream, const Apart& apart) {
+  return {.name = name,
+          .takes = [](const Algorithm&) { return true; },
+          .measure =
+              [stream, &apart] {
+                const float least = least_microseconds(stream, [&] { apart.run(); });
+                return std::optional(Algorithm{.description = {}, .microseconds = least});
+              }};
+}
+
+/// What a fused product writes it writes whole, and nothing of it was there before: so both ways
+/// are measured on the operands themselves, and no memory is needed.
+const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
+                              const GemmOperands& operands, const Apart& apart) {
+  const int alignment = alignment_of(operands);
+  if (const Prepared* const known = find(state, spec, alignment)) return *known;
+  // Its own product is chosen first: who measures has the file's turn, and there is only one.
+  apart.run();
+  LtProduct product(spec, alignment);
+  product.set_epilogue_operands(operands);
+  const Way ways[] = {
+      {.name = product.name(),
+       .takes = [&](const Algorithm& kept) { return recall_lt(product, kept).has_value(); },
+       .measure =
+           [&] { return measure_lt(state.queue, product, operands, chooser().rules.candidates); }},
+      way_of(product.name() + " apart", state.queue.stream, apart)};
+  const FastestWay best = fastest_way(measured(), ways);
+  return keep(state, {std::move(product), algorithm_of(best.algorithm), best.way == 1});
+}
+
+/// A sum must stay as it is, so that both write to a second one; where memory is short for it the
+/// first is taken, and asked again at the next start.
+bool first_is_faster(const StreamState& state, const std::string& name, const GemmSpec& spec,
+                     float*& c, const Apart& first, const Apart& second) {
+  const int64_t bytes = spec.m * spec.ldc * int64_t(sizeof(float));
+  if (free_device_bytes() < 2 * bytes) return true;
+  const Arena trial(bytes, Place::device);
+  float* const own = std::exchange(c, reinterpret_cast<float*>(trial.data()));
+  // Their own products are chosen first: who measures has the file's turn, and there is only one.
+  first.run();
+  second.run();
+  const Way ways[] = {way_of(name + " inside", state.queue.stream, first),
+                      way_of(name + " beside", state.queue.stream, second)};
+  const bool faster = fastest_way(measured(), ways).way == 0;
+  c = own;
+  return faster;
+}
+
+}  // namespace
+
+void set_gemm_rules(const GemmRules& rules) {
+  chooser().rules = rules;
+  chooser().measured.reset();
+}
+
+void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands) {
+  StreamState& state = state_of(native_stream(stream));
+  const Prepared& ready = prepare(state, spec, operands);
+  check_lt(run_lt(state.queue, ready.product, ready.algorithm, operands), "a product");
+  if (spec.bias && !ready.product.fuses_bias) add_bias(stream, spec, operands);
+}
+
+bool has_epilogues() { return true; }
+
+void fused_gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands,
+                const Apart& apart) {
+  if (!chooser().rules.measure || !may_fuse(spec, operands)) return apart.run();
+  StreamState& state = state_of(native_stream(stream));
+  const Prepared& ready = prepare_fused(state, spec, operands, apart);
+  if (ready.apart) return apart.run();
+  check_lt(run_lt(state.queue, ready.product, ready.algorithm, operands),
+           "a product with an epilogue");
+}
+
+void run_faster(Stream& stream, const GemmSpec& spec, const GemmOperands& operands, float*& c,
+                const Apart& first, const Apart& second) {
+  if (!chooser().rules.measure) return first.run();
+  StreamState& state = state_of(native_stream(stream));
+  const int alignment = alignment_of(operands);
+  const Prepared* ready = find(state, spec, alignment);
+  if (ready == nullptr) {
+    LtProduct product(spec, alignment);
+    const bool faster = first_is_faster(state, product.name(), spec, c, first, second);
+    ready = &keep(state, {std::move(product), {}, faster});
+  }
+  return ready->apart ? first.run() : second.run();
+}
+
+const char* gemm_library() {
+  static const std::string name = lt_library_name();
+  return name.c_str();
+}
+
+void prepare_gemm(Stream&, const GemmSpec&) {}
+
+int64_t gemms_made() { return 0; }
+
+const char* gemm_isa() { return "sm_90"; }
+
+}  // namespace zero::kernels::vendor

@@ -1,0 +1,225 @@
+#include "kernels/vendor/host/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/support/host_team.hpp"
+#include "kernels/support/math.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace vendor {
+namespace {
+
+/// Keys of a tile: a tile of scores in fp32 and one of probabilities share a 1 MiB cache.
+constexpr int64_t kKeys = 512;
+
+template <class C>
+struct ForwardScratch {
+  C *q, *k, *v;      ///< [length, head_width]
+  float* scores;     ///< [kQueries, kKeys]
+  C* probabilities;  ///< [kQueries, kKeys], not yet divided by the row's sum
+  float* y;          ///< [kQueries, head_width]
+
+  ForwardScratch(const AttentionExtents& extents, Slice& slice) {
+    const int64_t numel = extents.length * extents.head_width;
+    q = slice.take<C>(numel);
+    k = slice.take<C>(numel);
+    v = slice.take<C>(numel);
+    scores = slice.take<float>(kQueries * kKeys);
+    probabilities = slice.take<C>(kQueries * kKeys);
+    y = slice.take<float>(kQueries * extents.head_width);
+  }
+};
+
+/// The online softmax of one query.
+struct RowSoftmax {
+  float maximum = kMinusInfinity;
+  float sum = 0.0f;
+};
+
+template <class T, class C>
+struct ForwardHead {
+  Head head;
+  AttentionArrays<T> arrays;
+  ForwardScratch<C> scratch;
+  HeadMask mask;
+  bool dropout;
+  float log2_scale;  ///< log2(e) / sqrt(head_width)
+  RowSoftmax rows[kQueries];
+};
+
+/// Zeroes the dropped elements of a row of whole lanes of four keys.
+void drop_row(const HeadMask& mask, int64_t query, int64_t key, int64_t keys, float* row) {
+  constexpr int64_t kKeysAtOnce = 4 * WordLanes::kLanes;
+  for (int64_t first = 0; first < keys; first += kKeysAtOnce) {
+    const WordLanes words = mask.words_of_keys(query, (key + first) / 4);
+    const int64_t quads = ceil_div<int64_t>(std::min(kKeysAtOnce, keys - first), 4);
+    float* part = row + first;
+    for (int64_t l = 0; l < quads; ++l)
+      for (int i = 0; i < 4; ++i)
+        part[4 * l + i] = words.word[i][l] >= mask.threshold ? part[4 * l + i] : 0.0f;
+  }
+}
+
+/// Turns one row of scores into exponentials; returns the factor that brings what was summed for
+/// this query before to the new maximum.
+template <class T, class C>
+float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
+  alignas(64) float row[kKeys];
+  alignas(64) C probabilities[kKeys];
+  const float* scores = work.scratch.scores + i * tile.keys;
+  const int64_t visible = std::min(tile.keys, tile.query + i - tile.key + 1);
+  const int64_t padded = round_up(visible, kRowLanes);
+  std::copy(scores, scores + visible, row);
+  std::fill(row + visible, row + padded, kMinusInfinity);
+
+  RowSoftmax& state = work.rows[i];
+  const float maximum = std::max(state.maximum, maximum_of(row, padded));
+  const float shift = work.log2_scale * maximum;
+  const float rescale = exp2_f32(std::fma(work.log2_scale, state.maximum, -shift));
+  float sum;
+  if (work.dropout) {
+    sum = exponentials(row, padded, work.log2_scale, shift, row);
+    drop_row(work.mask, tile.query + i, tile.key, visible, row);
+    for (int64_t j = 0; j < padded; ++j) assign(probabilities[j], row[j]);
+  } else {
+    sum = exponentials(row, padded, work.log2_scale, shift, probabilities);
+  }
+  state = {maximum, state.sum * rescale + sum};
+  C* out = work.scratch.probabilities + i * tile.keys;
+  std::copy(probabilities, probabilities + visible, out);
+  std::fill(out + visible, out + tile.keys, C(0.0f));
+  return rescale;
+}
+
+ProductSpec scores_spec(const Tile& tile, int64_t d) {
+  return {.m = tile.queries, .n = tile.keys, .k = d, .transpose_b = true};
+}
+
+ProductSpec values_spec(const Tile& tile, int64_t d) {
+  return {.m = tile.queries, .n = d, .k = tile.keys, .accumulate = tile.key > 0};
+}
+
+/// Calls visit(tile) with the tiles of these queries.
+template <class Visit>
+void for_tiles(int64_t query, int64_t length, const Visit& visit) {
+  const int64_t queries = std::min(kQueries, length - query);
+  for (int64_t key = 0; key < query + queries; key += kKeys)
+    visit(Tile{query, queries, key, std::min(kKeys, query + queries - key)});
+}
+
+void prepare_forward(const AttentionExtents& extents, Dtype compute) {
+  const int64_t d = extents.head_width;
+  for (int64_t query = 0; query < extents.length; query += kQueries) {
+    for_tiles(query, extents.length, [&](const Tile& tile) {
+      prepare_host_gemm(tile_spec(scores_spec(tile, d), compute), 1);
+      prepare_host_gemm(tile_spec(values_spec(tile, d), compute), 1);
+    });
+  }
+}
+
+template <class T, class C>
+void attend_tile(ForwardHead<T, C>& work, const Tile& tile) {
+  const ForwardScratch<C>& s = work.scratch;
+  const int64_t d = work.head.head_width;
+  multiply(scores_spec(tile, d), s.q + tile.query * d, s.k + tile.key * d, s.scores);
+  for (int64_t i = 0; i < tile.queries; ++i) {
+    const float rescale = softmax_row(work, tile, i);
+    if (tile.key == 0) continue;
+    for (int64_t j = 0; j < d; ++j) s.y[i * d + j] *= rescale;
+  }
+  multiply(values_spec(tile, d), s.probabilities, s.v + tile.key * d, s.y);
+}
+
+template <class T, class C>
+void attend_queries(ForwardHead<T, C>& work, int64_t query) {
+  const Head& head = work.head;
+  const int64_t d = head.head_width, queries = std::min(kQueries, head.length - query);
+  std::fill(work.rows, work.rows + queries, RowSoftmax{});
+  for_tiles(query, head.length, [&](const Tile& tile) { attend_tile(work, tile); });
+  T* y = work.arrays.y + head.offset(head.width) + query * head.width;
+  float* logsumexp = work.arrays.logsumexp + head.first_row() + query;
+  for (int64_t i = 0; i < queries; ++i) {
+    const float factor = work.mask.multiplier / work.rows[i].sum;
+    scatter_rows({1, d, head.width}, factor, work.scratch.y + i * d, y + i * head.width);
+    logsumexp[i] = work.log2_scale * kLn2 * work.rows[i].maximum + log_f32(work.rows[i].sum);
+  }
+}
+
+template <class T, class C>
+void attend_head(ForwardHead<T, C>& work) {
+  const Head& head = work.head;
+  const StridedRows rows{head.length, head.head_width, 3 * head.width};
+  const T* qkv = work.arrays.qkv + head.offset(rows.ld);
+  gather_rows(rows, qkv, work.scratch.q);
+  gather_rows(rows, qkv + head.width, work.scratch.k);
+  gather_rows(rows, qkv + 2 * head.width, work.scratch.v);
+  for (int64_t query = 0; query < head.length; query += kQueries) attend_queries(work, query);
+}
+
+template <class T, class C>
+void attend(int threads, const AttentionExtents& extents, const DropoutSite& site,
+            const StepInputs& inputs, const AttentionArrays<T>& arrays) {
+  const int64_t slice_bytes = forward_slice_bytes(extents, dtype_of<C>());
+  on_threads(threads, extents.samples * extents.heads, [&](int thread, int64_t item) {
+    Slice slice(static_cast<std::byte*>(arrays.scratch) + thread * slice_bytes);
+    const Head head(extents, item);
+    ForwardHead<T, C> work{.head = head,
+                           .arrays = arrays,
+                           .scratch = ForwardScratch<C>(extents, slice),
+                           .mask = HeadMask(head, site, inputs),
+                           .dropout = site.probability > 0.0f,
+                           .log2_scale = kLog2E / extents.divisor(),
+                           .rows = {}};
+    attend_head(work);
+  });
+}
+
+}  // namespace
+
+int64_t forward_slice_bytes(const AttentionExtents& extents, Dtype compute) {
+  Slice slice(nullptr);
+  if (compute == Dtype::bf16)
+    ForwardScratch<bf16>(extents, slice);
+  else
+    ForwardScratch<float>(extents, slice);
+  return slice.bytes();
+}
+
+}  // namespace vendor
+
+int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int threads) {
+  const Dtype compute = vendor::compute_dtype(dtype);
+  return threads * std::max(vendor::forward_slice_bytes(extents, compute),
+                            vendor::backward_slice_bytes(extents, compute));
+}
+
+void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backward) {
+  const Dtype compute = vendor::compute_dtype(dtype);
+  backward ? vendor::prepare_backward(extents, compute) : vendor::prepare_forward(extents, compute);
+}
+
+void set_attention_rules(const AttentionRules&) {}
+
+const char* attention_library() { return ""; }
+
+template <class T>
+void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
+               const StepInputs* inputs, const AttentionArrays<T>& arrays) {
+  vendor::check(extents, site);
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (vendor::multiplies(Dtype::bf16))
+      return vendor::attend<T, bf16>(stream.threads(), extents, site, *inputs, arrays);
+  }
+  vendor::attend<T, float>(stream.threads(), extents, site, *inputs, arrays);
+}
+
+template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,
+                        const AttentionArrays<float>&);
+template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,
+                        const AttentionArrays<bf16>&);
+template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,
+                        const AttentionArrays<f16>&);
+
+}  // namespace zero::kernels

@@ -1,0 +1,262 @@
+// oneDNN 2.x (its operation descriptors went away in 3.0).
+
+#include <omp.h>
+
+#include <cstddef>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/support/host_buffer.hpp"
+#include "kernels/vendor/host/gemm.hpp"
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+using dnnl::memory;
+
+/// More distinct products than any model here has; beyond it a thread starts its cache afresh.
+constexpr size_t kPreparedMax = 1024;
+/// Of the memory that one product may want beside its operands, which no plan knows of: where an
+/// implementation wants a copy of all of c in fp32, the product goes in blocks of rows.
+constexpr size_t kScratchBytesMost = size_t(16) << 20;
+/// From here on the packing implementation ("gemm") beats the batch-reduce one ("brg"), which reads
+/// all of k for one block of c at a time.
+constexpr int64_t kLongK = 4096;
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+memory::data_type type_of(Dtype dtype) {
+  return dtype == Dtype::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+memory::desc matrix(int64_t rows, int64_t columns, int64_t ld, bool transposed, Dtype dtype) {
+  const memory::dims strides = transposed ? memory::dims{1, ld} : memory::dims{ld, 1};
+  return memory::desc({rows, columns}, type_of(dtype), strides);
+}
+
+dnnl::matmul::primitive_desc describe(const GemmSpec& spec) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (spec.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attr.set_post_ops(sum);
+  }
+  const memory::desc a = matrix(spec.m, spec.k, spec.lda, spec.transpose_a, spec.in);
+  const memory::desc b = matrix(spec.k, spec.n, spec.ldb, spec.transpose_b, spec.in);
+  const memory::desc c = matrix(spec.m, spec.n, spec.ldc, false, spec.out);
+  const memory::desc bias = matrix(1, spec.n, spec.n, false, spec.in);
+  const auto operation =
+      spec.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
+  dnnl::matmul::primitive_desc best(operation, attr, engine());
+  if (spec.k <= kLongK) return best;
+  dnnl::matmul::primitive_desc other = best;
+  do {
+    if (std::string_view(other.impl_info_str()).starts_with("gemm")) return other;
+  } while (other.next_impl());
+  return best;
+}
+
+/// The most rows of c, as one block of equal ones, whose product wants little scratch.
+dnnl::matmul::primitive_desc describe_block(GemmSpec spec) {
+  constexpr int64_t kRows = 64;
+  dnnl::matmul::primitive_desc block = describe(spec);
+  while (spec.m > kRows && block.scratchpad_desc().get_size() > kScratchBytesMost) {
+    spec.m = round_up(ceil_div<int64_t>(spec.m, 2), kRows);
+    block = describe(spec);
+  }
+  return block;
+}
+
+/// A primitive with memory objects whose addresses are set before each call.
+struct Prepared {
+  GemmSpec spec;  ///< the product asked for
+  int threads;
+  dnnl::matmul::primitive_desc description;  ///< of a block of its rows, often of all
+  int64_t rows;                              ///< of such a block
+  dnnl::matmul primitive;
+  memory a, b, c, bias, scratch;
+
+  Prepared(const GemmSpec& wanted, int wanted_threads)
+      : spec(wanted),
+        threads(wanted_threads),
+        description(describe_block(wanted)),
+        rows(description.dst_desc().dims()[0]),
+        primitive(description),
+        a(description.src_desc(), engine(), nullptr),
+        b(description.weights_desc(), engine(), nullptr),
+        c(description.dst_desc(), engine(), nullptr),
+        scratch(description.scratchpad_desc(), engine(), nullptr) {
+    if (spec.bias) bias = memory(description.bias_desc(), engine(), nullptr);
+  }
+};
+
+struct ThreadState {
+  dnnl::stream stream{engine()};
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  HostBuffer scratch;
+  int64_t made = 0;
+};
+
+ThreadState& thread_state() {
+  thread_local ThreadState state;
+  return state;
+}
+
+Prepared& prepare(ThreadState& state, const GemmSpec& spec, int threads) {
+  for (const auto& known : state.prepared)
+    if (known->threads == threads && known->spec == spec) return *known;
+  if (state.prepared.size() == kPreparedMax) state.prepared.clear();
+  state.prepared.push_back(std::make_unique<Prepared>(spec, threads));
+  ++state.made;
+  return *state.prepared.back();
+}
+
+/// The product of the rows that are left behind whole blocks.
+GemmSpec rest_of(const GemmSpec& spec, int64_t rows) {
+  GemmSpec rest = spec;
+  rest.m = spec.m % rows;
+  return rest;
+}
+
+/// oneDNN takes its team from the calling thread's OpenMP setting, when a primitive is made and
+/// again when it runs.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads) : before_(omp_get_max_threads()) {
+    if (before_ != threads) omp_set_num_threads(threads);
+  }
+  ~TeamSize() { omp_set_num_threads(before_); }
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+
+ private:
+  int before_;
+};
+
+void execute(ThreadState& state, Prepared& ready, const GemmOperands& operands) {
+  // oneDNN's interface has one pointer type for what it reads and what it writes.
+  ready.a.set_data_handle(const_cast<void*>(operands.a));
+  ready.b.set_data_handle(const_cast<void*>(operands.b));
+  ready.c.set_data_handle(operands.c);
+  ready.scratch.set_data_handle(state.scratch.reserve(ready.scratch.get_desc().get_size()));
+  // The C call: the C++ one builds a map of arguments first.
+  dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, ready.a.get()},
+                             {DNNL_ARG_WEIGHTS, ready.b.get()},
+                             {DNNL_ARG_DST, ready.c.get()},
+                             {DNNL_ARG_SCRATCHPAD, ready.scratch.get()},
+                             {}};
+  if (ready.spec.bias) {
+    ready.bias.set_data_handle(const_cast<void*>(operands.bias));
+    args[4] = {DNNL_ARG_BIAS, ready.bias.get()};
+  }
+  const dnnl_status_t status = dnnl_primitive_execute(ready.primitive.get(), state.stream.get(),
+                                                      ready.spec.bias ? 5 : 4, args);
+  ZERO_REQUIRE(status == dnnl_success, "oneDNN ended a product with status ", int(status));
+}
+
+const void* advanced(const void* array, int64_t elements, Dtype dtype) {
+  return static_cast<const std::byte*>(array) + elements * int64_t(bytes_of(dtype));
+}
+
+/// The operands of the rows from `row` on.
+GemmOperands from_row(const GemmSpec& spec, const GemmOperands& all, int64_t row) {
+  GemmOperands block = all;
+  block.a = advanced(all.a, spec.transpose_a ? row : row * spec.lda, spec.in);
+  block.c = const_cast<void*>(advanced(all.c, row * spec.ldc, spec.out));
+  return block;
+}
+
+void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& operands, int threads) {
+  Prepared& ready = prepare(state, spec, threads);
+  const int64_t rows = ready.rows;
+  const int64_t whole = spec.m / rows * rows;
+  for (int64_t row = 0; row < whole; row += rows) {
+    execute(state, ready, from_row(spec, operands, row));
+  }
+  if (whole == spec.m) return;
+  execute(state, prepare(state, rest_of(spec, rows), threads), from_row(spec, operands, whole));
+}
+
+/// All that multiply() makes.
+void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
+  const auto with_scratch = [&](const Prepared& ready) {
+    state.scratch.reserve(ready.scratch.get_desc().get_size());
+    return ready.rows;
+  };
+  const GemmSpec rest = rest_of(spec, with_scratch(prepare(state, spec, threads)));
+  if (rest.m > 0) with_scratch(prepare(state, rest, threads));
+}
+
+/// Code for a kernel is made in memory of its own, which may be refused.
+[[noreturn]] void refuse_product(const GemmSpec& spec, const dnnl::error& error) {
+  const bool refused = error.status == dnnl_out_of_memory || error.status == dnnl_runtime_error;
+  refuse(refused ? Exit::kDoesNotFit : Exit::kInternal, "oneDNN refused a product of ", spec.m,
+         " x ", spec.n, " x ", spec.k, " in ", name_of(spec.in), ": ", error.what(),
+         refused ? " - it wants memory for its code: raise the limits of this process (ulimit -v, "
+                   "ulimit -d), or take a smaller train_micro_batch_size_per_gpu"
+                 : "");
+}
+
+}  // namespace
+
+bool multiplies(Dtype in) {
+  static const bool bf16_units = (int(dnnl_get_effective_cpu_isa()) &
+                                  dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+  return in == Dtype::f32 || (in == Dtype::bf16 && bf16_units);
+}
+
+void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) {
+  const TeamSize team(threads);
+  try {
+    multiply(thread_state(), spec, operands, threads);
+  } catch (const dnnl::error& error) {
+    refuse_product(spec, error);
+  }
+}
+
+void prepare_host_gemm(const GemmSpec& spec, int threads) {
+  const TeamSize team(threads);
+  try {
+    make_ready(thread_state(), spec, threads);
+  } catch (const dnnl::error& error) {
+    refuse_product(spec, error);
+  }
+}
+
+int64_t gemms_made() { return thread_state().made; }
+
+const char* gemm_library() {
+  static const std::string name = text("oneDNN ", dnnl_version()->major, ".", dnnl_version()->minor,
+                                       ".", dnnl_version()->patch);
+  return name.c_str();
+}
+
+const char* gemm_isa() {
+  switch (dnnl_get_effective_cpu_isa()) {
+    case dnnl_cpu_isa_avx512_core_amx:
+      return "avx512_core_amx";
+    case dnnl_cpu_isa_avx512_core_bf16:
+      return "avx512_core_bf16";
+    case dnnl_cpu_isa_avx512_core_vnni:
+      return "avx512_core_vnni";
+    case dnnl_cpu_isa_avx512_core:
+      return "avx512_core";
+    case dnnl_cpu_isa_avx2_vnni:
+      return "avx2_vnni";
+    case dnnl_cpu_isa_avx2:
+      return "avx2";
+    default:
+      return "less than avx2";
+  }
+}
+
+}  // namespace zero::kernels::vendor

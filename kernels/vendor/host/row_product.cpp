@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "kernels/support/host_team.hpp"
+#include "kernels/vendor/host/panel.hpp"
+#include "zero/base/align.hpp"
+#include "zero/base/error.hpp"
+#include "zero/kernels/decode.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using vendor::kPanelColumns;
+using vendor::kPanelRows;
+
+static_assert(WeightPanels::kColumns == kPanelColumns);
+
+template <class T>
+struct Work {
+  RowProductExtents extents;
+  RowProductArrays<T> arrays;
+  WeightPanels panels{extents.in, extents.out};
+};
+
+/// Rows kRows * tile and behind it, in fp32 and turned: [in, kRows], zero where there is no row.
+template <int64_t kRows, class T>
+void widen_tile(const Work<T>& work, int64_t tile) {
+  const int64_t in = work.extents.in;
+  float* const to = work.arrays.scratch + tile * in * kRows;
+  for (int64_t r = 0; r < kRows; ++r) {
+    const int64_t row = tile * kRows + r;
+    const bool exists = row < work.extents.rows;
+    for (int64_t i = 0; i < in; ++i)
+      to[i * kRows + r] = exists ? float(work.arrays.x[row * in + i]) : 0.0f;
+  }
+}
+
+template <int64_t kRows, class T>
+void multiply_tile(const Work<T>& work, int64_t tile, int64_t panel) {
+  const int64_t in = work.extents.in, columns = work.panels.columns(panel);
+  float sums[kRows * kPanelColumns];
+  vendor::multiply_panel<kRows, T>(
+      {work.arrays.weight + work.panels.begin(panel), in, columns, columns},
+      work.arrays.scratch + tile * in * kRows, sums);
+  const int64_t rows = std::min(kRows, work.extents.rows - tile * kRows);
+  const T* const bias = work.arrays.bias + panel * kPanelColumns;
+  for (int64_t r = 0; r < rows; ++r) {
+    T* const y = work.arrays.y + (tile * kRows + r) * work.extents.out + panel * kPanelColumns;
+    for (int64_t j = 0; j < columns; ++j) y[j] = T(float(bias[j]) + sums[r * kPanelColumns + j]);
+  }
+}
+
+template <int64_t kRows, class T>
+void multiply(Stream& stream, const Work<T>& work) {
+  const int64_t tiles = ceil_div(work.extents.rows, kRows);
+  on_threads(stream.threads(), tiles, [&](int, int64_t tile) { widen_tile<kRows>(work, tile); });
+  on_threads(stream.threads(), work.panels.count(), [&](int, int64_t panel) {
+    for (int64_t tile = 0; tile < tiles; ++tile) multiply_tile<kRows>(work, tile, panel);
+  });
+}
+
+/// Classes that a thread takes at a time: 192 KiB of a table of 768 columns in bf16.
+constexpr int64_t kClasses = 128;
+
+}  // namespace
+
+int64_t row_product_scratch_numel(const RowProductExtents& extents) {
+  return extents.in * (extents.rows == 1 ? 1 : round_up(extents.rows, kPanelRows));
+}
+
+template <class T>
+void row_product(Stream& stream, const RowProductExtents& extents,
+                 const RowProductArrays<T>& arrays) {
+  ZERO_REQUIRE(extents.rows > 0 && extents.in > 0 && extents.out > 0, "product of ", extents.rows,
+               " rows with ", extents.in, " x ", extents.out, ": every extent must be at least 1");
+  const Work<T> work{extents, arrays};
+  if (extents.rows == 1)
+    multiply<1>(stream, work);
+  else
+    multiply<kPanelRows>(stream, work);
+}
+
+template <class T>
+void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeInputs* inputs,
+                   const TableProductArrays<T>& arrays) {
+  ZERO_REQUIRE(classes > 0 && width > 0, "product with a table of ", classes, " x ", width,
+               ": both must be at least 1");
+  const T* const last = arrays.x + (inputs->rows - 1) * width;
+  on_threads(stream.threads(), ceil_div(classes, kClasses), [&](int, int64_t block) {
+    const int64_t begin = block * kClasses, end = std::min(classes, begin + kClasses);
+    for (int64_t c = begin; c < end; ++c)
+      arrays.y[c] = vendor::dot(width, last, arrays.table + c * width);
+  });
+}
+
+template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<float>&);
+template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<bf16>&);
+template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<f16>&);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<float>&);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<bf16>&);
+template void table_product(Stream&, int64_t, int64_t, const DecodeInputs*,
+                            const TableProductArrays<f16>&);
+
+}  // namespace zero::kernels

@@ -1,0 +1,141 @@
+#include "zero/device/device.hpp"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "src/device/chosen_device.hpp"
+#include "zero/base/process.hpp"
+#include "zero/device/gpu_runtime.hpp"
+
+namespace zero {
+namespace {
+
+/// The least architecture that the build has code for: 90 is Hopper.
+constexpr int kLeastMajor = 9;
+
+// One device a process; written once, before lanes start.
+std::atomic<int> chosen{-1};
+
+/// Parts of one GPU share its place on the bus, but not this.
+std::string name_of(const gpuUUID_t& uuid) {
+  std::string name;
+  for (const char byte : uuid.bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", unsigned(uint8_t(byte)));
+    name += digits;
+  }
+  return name;
+}
+
+DeviceInfo describe(int index) {
+  gpuDeviceProp properties{};
+  check_gpu(gpuGetDeviceProperties(&properties, index), "asking what a device is");
+  char id[32] = "";
+  check_gpu(gpuDeviceGetPCIBusId(id, int(sizeof id), index), "asking where a device is");
+  return {.name = properties.name,
+          .id = text(id, " ", name_of(properties.uuid)),
+          .bytes = int64_t(properties.totalGlobalMem),
+          .processors = properties.multiProcessorCount,
+          .major = properties.major,
+          .minor = properties.minor};
+}
+
+/// CUDA's numbers of the devices with an architecture that we have code for.
+std::vector<int> usable_numbers() {
+  int count = 0;
+  if (gpuGetDeviceCount(&count) != gpuSuccess) {
+    static_cast<void>(gpuGetLastError());
+    return {};
+  }
+  std::vector<int> numbers;
+  for (int number = 0; number < count; ++number) {
+    int major = 0;
+    check_gpu(gpuDeviceGetAttribute(&major, gpuDevAttrComputeCapabilityMajor, number),
+              "asking for a device's architecture");
+    if (major >= kLeastMajor) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+struct Memory {
+  size_t free = 0, total = 0;
+};
+
+Memory memory_in_use() {
+  Memory memory;
+  check_gpu(gpuMemGetInfo(&memory.free, &memory.total), "asking for the device's free memory");
+  return memory;
+}
+
+}  // namespace
+
+void warn_gpu(gpuError_t status, std::string_view what) noexcept {
+  // The driver may go before the last object does; then there is nothing to give back to.
+  if (status == gpuSuccess || status == gpuErrorCudartUnloading) return;
+  std::fprintf(stderr, "zeroapp: warning: %.*s failed in CUDA: %s\n", int(what.size()), what.data(),
+               gpuGetErrorString(status));
+}
+
+bool drives_devices() { return true; }
+const char* device_kind() { return "cuda"; }
+
+std::vector<DeviceInfo> usable_devices() {
+  std::vector<DeviceInfo> devices;
+  for (const int number : usable_numbers()) devices.push_back(describe(number));
+  return devices;
+}
+
+std::string device_trouble() {
+  // Without a driver CUDA only says that its version is too low.
+  int driver = 0;
+  if (gpuDriverGetVersion(&driver) == gpuSuccess && driver == 0)
+    return "no NVIDIA driver is installed";
+  int count = 0;
+  const gpuError_t status = gpuGetDeviceCount(&count);
+  if (status != gpuSuccess) {
+    static_cast<void>(gpuGetLastError());
+    return gpuGetErrorString(status) + address_space_hint(process_limit(RLIMIT_AS));
+  }
+  if (count == 0) return "the driver shows no device";
+  return text("none of ", count, " devices is of architecture ", kLeastMajor, ".0 or later");
+}
+
+void use_device(int index) {
+  const std::vector<int> numbers = usable_numbers();
+  ZERO_REQUIRE(index >= 0 && index < int(numbers.size()), "device ", index, " of ", numbers.size());
+  chosen = numbers[size_t(index)];
+  use_chosen_device();
+}
+
+int device_in_use() { return chosen; }
+
+void use_chosen_device() {
+  if (chosen < 0) return;
+  const gpuError_t status = gpuSetDevice(chosen);
+  if (status == gpuErrorMemoryAllocation) {
+    refuse(Exit::kDoesNotFit,
+           "CUDA does not start on the chosen device: ", gpuGetErrorString(status),
+           address_space_hint(process_limit(RLIMIT_AS)));
+  }
+  check_gpu(status, "choosing a device");
+}
+
+std::string device_text() {
+  constexpr double kGiB = 1 << 30;
+  const Memory memory = memory_in_use();
+  char words[64];
+  std::snprintf(words, sizeof words, ", %.2f GiB used, %.2f GiB free",
+                double(memory.total - memory.free) / kGiB, double(memory.free) / kGiB);
+  return describe(chosen).name + words;
+}
+
+int64_t free_device_bytes() { return int64_t(memory_in_use().free); }
+
+int64_t used_device_bytes() {
+  const Memory memory = memory_in_use();
+  return int64_t(memory.total - memory.free);
+}
+
+}  // namespace zero
