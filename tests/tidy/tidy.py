@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""The house rules as a test: prints file:line: rule: what, and fails if there is any.
+"""The house rules as a test: prints file:line: rule: what, and fails if there is any; then how large
+the house is.
 
 usage: tidy.py [ROOT]
 """
 import pathlib
 import sys
 
+import figures
 import layers
 import mirrors
 import shape
 import words
 from source import read_tree
 
-RULES = layers.RULES + shape.RULES + words.RULES + mirrors.RULES
+RULES = layers.RULES + figures.RULES + shape.RULES + words.RULES + mirrors.RULES
 
 
 def violations(sources, rules=RULES):
@@ -36,6 +38,8 @@ def main():
         print("SKIP layout: clang-format 14 is not installed (Debian: clang-format-14)")
     for path, line, rule, what in sorted(found):
         print(f"{path}:{line}: {rule}: {what}")
+    for line in figures.table(sources):
+        print(line)
     print(f"tidy: {len(sources)} files, {len(found)} violations")
     return 1 if found else 0
 

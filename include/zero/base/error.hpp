@@ -56,18 +56,6 @@ template <class... Parts>
   throw Error(exit, text(parts...));
 }
 
-}  // namespace zero
-
-/// An invariant of the program, never compiled out; ends with Exit::kInternal.
-/// ZERO_REQUIRE(n > 0, "shard of ", n, " elements: need at least 1");
-#define ZERO_REQUIRE(condition, ...)                                        \
-  do {                                                                      \
-    if (!(condition)) {                                                     \
-      ::zero::fail(::zero::Exit::kInternal, __FILE__, __LINE__, #condition, \
-                   ::zero::text(__VA_ARGS__));                              \
-    }                                                                       \
-  } while (false)
-
 /// Settings that cannot work together, or not on these ranks or data, by their keys: what() begins
 /// with the first of them. Who has read the input puts the place of the one written last in front.
 class SettingsError : public Error {
@@ -97,3 +85,13 @@ void warn(const Parts&... parts) {
 }
 
 }  // namespace zero
+
+/// An invariant of the program, never compiled out; ends with Exit::kInternal.
+/// ZERO_REQUIRE(n > 0, "shard of ", n, " elements: need at least 1");
+#define ZERO_REQUIRE(condition, ...)                                        \
+  do {                                                                      \
+    if (!(condition)) {                                                     \
+      ::zero::fail(::zero::Exit::kInternal, __FILE__, __LINE__, #condition, \
+                   ::zero::text(__VA_ARGS__));                              \
+    }                                                                       \
+  } while (false)
