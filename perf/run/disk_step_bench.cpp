@@ -18,6 +18,7 @@
 
 #include "src/model/gpt2.hpp"
 #include "zero/base/error.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"

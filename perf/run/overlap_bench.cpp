@@ -18,6 +18,7 @@
 
 #include "src/comm/thread_group.hpp"
 #include "src/model/gpt2.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/forecast.hpp"

@@ -2,6 +2,7 @@
 
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::advise {

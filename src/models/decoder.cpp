@@ -2,6 +2,7 @@
 #include <optional>
 #include <vector>
 
+#include "zero/compile/compile.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/kernels/decode.hpp"
 #include "zero/models/generator.hpp"

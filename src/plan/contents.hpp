@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "src/plan/extents.hpp"
+#include "zero/plan/lifetimes.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::plan {

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "src/plan/collective_time.hpp"
-#include "src/plan/extents.hpp"
-#include "src/plan/lifetimes.hpp"
 #include "zero/graph/operation.hpp"
+#include "zero/plan/lifetimes.hpp"
 #include "zero/plan/rounds.hpp"
 
 namespace zero::plan {

@@ -1,4 +1,4 @@
-#include "src/plan/lifetimes.hpp"
+#include "zero/plan/lifetimes.hpp"
 
 #include <algorithm>
 

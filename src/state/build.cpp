@@ -5,6 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/graph/passes.hpp"

@@ -5,6 +5,7 @@
 
 #include "tests/support/models.hpp"
 #include "zero/advise/plan_report.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::advise {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/compile/passes.hpp"
 #include "src/plan/collective_time.hpp"
-#include "src/plan/passes.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {

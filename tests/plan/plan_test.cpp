@@ -13,6 +13,7 @@
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/compile/compile.hpp"
 
 namespace zero::plan {
 namespace {

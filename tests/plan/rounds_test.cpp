@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
 
 namespace zero::plan {
 namespace {

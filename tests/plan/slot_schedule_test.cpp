@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
 #include "src/plan/verify.hpp"
 #include "tests/support/tiny_plans.hpp"
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
 #include "tests/support/redundant_waits.hpp"
 #include "tests/support/tiny_plans.hpp"
 

@@ -9,13 +9,14 @@
 #include <cstring>
 #include <set>
 
+#include "src/compile/passes.hpp"
 #include "src/model/gpt2.hpp"
-#include "src/plan/passes.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/base/error.hpp"
+#include "zero/compile/compile.hpp"
 
 namespace zero::run {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
 
 namespace zero::testing {

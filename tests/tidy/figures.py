@@ -47,8 +47,9 @@ def table(sources):
     lengths = sorted(f.length() for s in product for f in s.functions())
     rooms = lines_by_room(sources)
     sizes = ", ".join(f"{room} {lines}" for room, lines in rooms.most_common())
+    longest = max(len(s.lines) for s in product)
     yield f"product: {sum(rooms.values())} lines of code in {len(product)} files, the longest " \
-          f"{max(len(s.lines) for s in product)} lines; {len(public_headers(sources))} public headers"
+          f"{longest} lines; {len(public_headers(sources))} public headers"
     yield f"functions: {len(lengths)}, median {statistics.median(lengths):.0f}, " \
           f"p90 {lengths[int(len(lengths) * 0.9)]}, longest {lengths[-1]}"
     yield f"rooms: {sizes}"

@@ -5,12 +5,12 @@ from source import PRODUCT, room_of
 
 # From the bottom of the house up; rooms of one group are neighbours and do not know each other.
 GROUPS = (("base",), ("device", "config"), ("kernels",), ("io", "comm"), ("graph",), ("model",),
-          ("plan",), ("run",), ("launch",), ("state",), ("advise", "save"), ("models",), ("train",),
-          ("commands",), ("main",))
+          ("plan",), ("compile",), ("run",), ("launch",), ("state",), ("advise", "save"),
+          ("models",), ("train",), ("commands",), ("main",))
 # The two headers that are the wrapping: what a stream is to Kokkos and to a GPU's runtime.
 WRAPPERS = ("include/zero/device/space.hpp", "include/zero/device/gpu_runtime.hpp")
 BASE_ONLY = ("config",)
-PLAIN_ROOMS = ("graph", "model", "plan")
+PLAIN_ROOMS = ("graph", "model", "plan", "compile")
 VENDOR = re.compile(
     r"^(Kokkos_|KokkosExp|mpi|cuda|cublas|cudnn|cufile|nccl|nvtx|oneapi/|dnnl|mkl|cblas|openblas"
     r"|hdf5|H5|liburing|hwloc|openssl/|xxhash)")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The house rules as a test: prints file:line: rule: what, and fails if there is any; then how large
-the house is.
+"""The house rules as a test: prints file:line: rule: what, and fails if there is any; and how
+large the house is.
 
 usage: tidy.py [ROOT]
 """

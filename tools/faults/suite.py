@@ -14,7 +14,7 @@ import tempfile
 import time
 
 JUDGES_TEXT = re.compile(r"^tidy")  # the tree's rules see that code was changed, not what it does
-OF_A_PLACE = re.compile(r"_(host|plain|x86|other|onednn|cuda|absent)$")
+OF_A_PLACE = re.compile(r"_(plain|x86|other|onednn|absent)$|(?:host|gpu|cuda)/(?=\w+$)")
 UNKNOWN_SECONDS = 30  # of a script that was never timed; a file of a room's program takes far less
 LONG_SECONDS = 10  # what takes longer is not joined with others
 FILTER = "--gtest_filter="
@@ -166,7 +166,7 @@ def add_line(path, *words):
 
 
 def room_and_stem(path):
-    """src/plan/gathers.cpp: plan, gathers; kernels/vendor/host/gemm.cpp: kernels, vendor/gemm."""
+    """Of src/plan/rounds.cpp plan, rounds; of kernels/vendor/host/gemm.cpp kernels, vendor/gemm."""
     room, _, rest = path.removeprefix("src/").partition("/")
     return room, OF_A_PLACE.sub("", rest.rpartition(".")[0])
 

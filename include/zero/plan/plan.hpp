@@ -281,14 +281,18 @@ struct UpdateSites {
 };
 UpdateSites update_sites(const Plan& plan);
 
-/// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
-/// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.
-Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation);
-
-/// Compiles and verifies a plan that continues one text on one rank: weights alone, as compile()
-/// lays them out, and caches that both bodies share. The graphs are of one token and of a chunk,
-/// with the same parameters and the same context. Throws Error(kInternal) where they differ, and as
-/// compile().
-Plan compile_decode(const Request& request, const graph::Graph& token, const graph::Graph& chunk);
+/// Proves a plan safe, from its waits and extents alone (nothing the passes remembered):
+///  - no two live buffers overlap; every operand lies in its buffer, every buffer in its arena
+///  - every read sees the bytes of the op or the persistent buffer it names, and every conflicting
+///    pair of accesses is ordered by lanes and waits (vector clocks), so every order that the
+///    executor can take computes what the total order computes
+///  - an op of the graph computes with the activations of its micro-batch that it names, wherever
+///    these have been moved in between
+///  - an op touches the tiers that its lane reaches
+///  - waits point backwards in the total order, hence are acyclic
+///  - persistent buffers still hold their own bytes at the end of each body
+/// Returns what is wrong, first `limit` findings, each with the ops' and buffers' names; empty:
+/// safe.
+std::vector<std::string> verify(const Plan& plan, int limit = 10);
 
 }  // namespace zero::plan

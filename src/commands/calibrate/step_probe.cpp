@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/state/timed_steps.hpp"
 

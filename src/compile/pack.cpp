@@ -3,9 +3,8 @@
 #include <span>
 #include <utility>
 
-#include "src/plan/extents.hpp"
-#include "src/plan/lifetimes.hpp"
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
+#include "zero/plan/lifetimes.hpp"
 
 namespace zero::plan {
 namespace {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/tiny_plans.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::plan {

@@ -2,9 +2,9 @@
 #include <functional>
 #include <map>
 
-#include "src/plan/extents.hpp"
-#include "src/plan/lane_clock.hpp"
-#include "src/plan/passes.hpp"
+#include "src/compile/lane_clock.hpp"
+#include "src/compile/passes.hpp"
+#include "zero/plan/lifetimes.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/plan/gradient_layout.hpp"
+#include "src/compile/gradient_layout.hpp"
 
 #include "zero/graph/operation.hpp"
 

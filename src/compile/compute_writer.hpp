@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "src/plan/body_writer.hpp"
-#include "src/plan/gathers.hpp"
-#include "src/plan/gradient_layout.hpp"
+#include "src/compile/body_writer.hpp"
+#include "src/compile/gathers.hpp"
+#include "src/compile/gradient_layout.hpp"
 
 namespace zero::plan {
 

@@ -1,9 +1,9 @@
-#include "src/plan/updater.hpp"
+#include "src/compile/updater.hpp"
 
 #include <algorithm>
 
-#include "src/plan/gathers.hpp"
-#include "src/plan/passes.hpp"
+#include "src/compile/gathers.hpp"
+#include "src/compile/passes.hpp"
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::plan {

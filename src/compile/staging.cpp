@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::plan {

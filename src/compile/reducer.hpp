@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "src/plan/body_writer.hpp"
-#include "src/plan/slack.hpp"
+#include "src/compile/body_writer.hpp"
+#include "src/compile/slack.hpp"
 
 namespace zero::plan {
 

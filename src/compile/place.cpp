@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "src/plan/gradient_layout.hpp"
-#include "src/plan/passes.hpp"
+#include "src/compile/gradient_layout.hpp"
+#include "src/compile/passes.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/step_state.hpp"

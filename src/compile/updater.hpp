@@ -1,7 +1,7 @@
 #pragma once
 
-#include "src/plan/body_writer.hpp"
-#include "src/plan/slack.hpp"
+#include "src/compile/body_writer.hpp"
+#include "src/compile/slack.hpp"
 
 namespace zero::plan {
 

@@ -1,4 +1,4 @@
-#include "src/plan/activation_homes.hpp"
+#include "src/compile/activation_homes.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "src/plan/reducer.hpp"
+#include "src/compile/reducer.hpp"
 
 #include <bit>
 #include <span>

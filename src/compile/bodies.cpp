@@ -1,12 +1,12 @@
 #include <algorithm>
 
-#include "src/plan/activation_homes.hpp"
-#include "src/plan/compute_writer.hpp"
-#include "src/plan/fold.hpp"
-#include "src/plan/gathers.hpp"
-#include "src/plan/passes.hpp"
-#include "src/plan/reducer.hpp"
-#include "src/plan/updater.hpp"
+#include "src/compile/activation_homes.hpp"
+#include "src/compile/compute_writer.hpp"
+#include "src/compile/fold.hpp"
+#include "src/compile/gathers.hpp"
+#include "src/compile/passes.hpp"
+#include "src/compile/reducer.hpp"
+#include "src/compile/updater.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/plan/updater.hpp"
+#include "src/compile/updater.hpp"
 
 #include <gtest/gtest.h>
 

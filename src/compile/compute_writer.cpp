@@ -1,4 +1,4 @@
-#include "src/plan/compute_writer.hpp"
+#include "src/compile/compute_writer.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "src/plan/gradient_layout.hpp"
+#include "src/compile/gradient_layout.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::plan {

@@ -1,13 +1,13 @@
 // Ranks: 1
 
-#include "src/plan/activation_homes.hpp"
+#include "src/compile/activation_homes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
 #include "src/plan/verify.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/plan/forecast.hpp"

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/plan/gathers.hpp"
+#include "src/compile/gathers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
+#include "zero/compile/compile.hpp"
+
 #include <bit>
 
-#include "src/plan/passes.hpp"
-#include "src/plan/verify.hpp"
+#include "src/compile/passes.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/plan/plan.hpp"

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/plan/fold.hpp"
+#include "src/compile/fold.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
 #include "src/plan/verify.hpp"
 #include "tests/support/sums.hpp"
 #include "tests/support/tiny_plans.hpp"

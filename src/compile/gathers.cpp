@@ -1,4 +1,4 @@
-#include "src/plan/gathers.hpp"
+#include "src/compile/gathers.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "src/plan/body_writer.hpp"
+#include "src/compile/body_writer.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "src/plan/compute_writer.hpp"
+#include "src/compile/compute_writer.hpp"
 
 namespace zero::plan {
 

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/plan/passes.hpp"
+#include "src/compile/passes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,8 @@
 #include <limits>
 #include <map>
 
-#include "src/plan/extents.hpp"
-#include "src/plan/lifetimes.hpp"
 #include "tests/support/tiny_plans.hpp"
+#include "zero/plan/lifetimes.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/plan/fold.hpp"
+#include "src/compile/fold.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "zero/graph/graph.hpp"
+#include "zero/plan/forecast.hpp"
+#include "zero/plan/plan.hpp"
+#include "zero/plan/request.hpp"
+
+namespace zero::plan {
+
+/// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
+/// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.
+Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation);
+
+/// Compiles and verifies a plan that continues one text on one rank: weights alone, as compile()
+/// lays them out, and caches that both bodies share. The graphs are of one token and of a chunk,
+/// with the same parameters and the same context. Throws Error(kInternal) where they differ, and as
+/// compile().
+Plan compile_decode(const Request& request, const graph::Graph& token, const graph::Graph& chunk);
+
+/// At least so many units have their states on their way, where memory holds them.
+inline constexpr int kLeastStagedUnits = 4;
+
+/// The fewest Request::staged_units, of nine tried from kLeastStagedUnits to three quarters of all,
+/// with which a step takes by forecast at most 5 % longer than with the best of them: with too
+/// many, reads crowd into backward. Of a disk that nobody has measured it is assumed that it takes
+/// as long as compute, where depth matters most.
+int staged_units_for(const Request& request, const graph::Graph& training, const Machine& machine);
+
+/// The least share (Request::streamed_share), of kStreamedParts + 1 tried from none to all, with
+/// which a step takes by forecast at most 2 % longer than with the best of them. The host's Adam
+/// has two bytes of gradient and two of weight cross and reads its memory; an update on the device
+/// has all states cross, and the host's memory idle. None where no states rest beside the device,
+/// and where the device is the host, whose cores would do both.
+double streamed_share_for(const Request& request, const graph::Graph& training,
+                          const Machine& machine);
+inline constexpr int kStreamedParts = 8;
+
+}  // namespace zero::plan
