@@ -56,17 +56,24 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
     const launch::Session& session) {
   const bool one_node = session.ranks() > 1 && !wants_mpi() && comm::all_ranks_share_a_node();
   const auto of_host = [&] { return one_node ? comm::make_shm({}) : comm::make_mpi({}); };
+  const comm::Backend backend = comm::backend_for({.count = session.ranks(),
+                                                   .drive_devices = drives_devices(),
+                                                   .share_a_device = session.shares_devices(),
+                                                   .have_nccl = comm::has_nccl()});
   std::vector<std::unique_ptr<comm::Communicator>> comms;
   for (size_t channel = 0; channel < std::size(plan::kCollectiveLanes); ++channel) {
-    if (session.ranks() == 1) {
-      // The plan of one rank has no collective, and NCCL's staging would take 64 MiB a lane.
-      comms.push_back(comm::make_self());
-    } else if (!drives_devices()) {
-      comms.push_back(of_host());
-    } else if (session.shares_devices() || !comm::has_nccl()) {
-      comms.push_back(comm::make_host_staged(of_host(), {}));
-    } else {
-      comms.push_back(comm::make_nccl({}));
+    switch (backend) {
+      case comm::Backend::self:
+        comms.push_back(comm::make_self());
+        break;
+      case comm::Backend::host:
+        comms.push_back(of_host());
+        break;
+      case comm::Backend::staged:
+        comms.push_back(comm::make_host_staged(of_host(), {}));
+        break;
+      case comm::Backend::nccl:
+        comms.push_back(comm::make_nccl({}));
     }
   }
   return comms;

@@ -14,6 +14,8 @@ SCRIPT = re.compile(r"(?<![\w/.-])((?:perf|tests|tools)/[\w/]+\.(?:py|sh))\b")
 BENCHMARK = re.compile(r"\bperf/perf_(\w+)")
 FUZZER = re.compile(r"--target fuzz_(\w+)")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)")
+NAMED = re.compile(r"`((?:[\w-]+/)*)(\w+\.(?:hpp|cpp))`"
+                   r"|(?<![\w./-])((?:include/zero|src|kernels|io)/[\w/]+\.[ch]pp)")
 STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.S | re.M)
 MEMBER = re.compile(
     r"^  (?P<kind>[\w:<>, ]+?) (?P<name>\w+)(?: = [^;]*)?;"
@@ -155,6 +157,21 @@ def links_lead_somewhere(sources):
             yield path, 1, "no page links to it"
 
 
+def guides_name_files(sources):
+    """A source that a guide names is there; x.cpp stands for any."""
+    paths = {s.path for s in sources if s.is_cpp}
+    names = {posixpath.basename(path) for path in paths}
+    for source in sources:
+        if source.suffix != ".md" or source.name == "CHANGELOG.md":
+            continue
+        for number, line in enumerate(source.lines, 1):
+            for folder, name, path in NAMED.findall(line):
+                stem = posixpath.basename(name or path).rpartition(".")[0]
+                is_there = path in paths or name in names
+                if not is_there and not re.fullmatch(r"x(_\w+)?", stem):
+                    yield source.path, number, f"names {folder}{name or path}, which does not exist"
+
+
 def clang_format():
     """The clang-format whose layout is the house's (14), or None."""
     for name in ("clang-format-14", "clang-format"):
@@ -183,4 +200,4 @@ def layout(sources, root):
 
 
 RULES = (tests_have_sources, keys_have_lines, campaigns_have_programs, promises_are_shown,
-         links_lead_somewhere)
+         links_lead_somewhere, guides_name_files)

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
+import figures
 import layers
 import mirrors
 import shape
@@ -81,6 +82,14 @@ CASES = (
     (shape.guides, {"io/aio/a.cpp": "", "io/README.md": "\n" * 40}, None),
     (shape.guide_columns, {"doc/a.md": "x" * 101}, "doc/a.md:1"),
     (shape.guide_columns, {"doc/a.md": "|" + "x" * 100 + "\n```\n" + "x" * 101 + "\n```\n"}, None),
+    (mirrors.guides_name_files, {"doc/a.md": "see `gone.cpp`"}, "doc/a.md:1"),
+    (mirrors.guides_name_files, {"doc/a.md": "src/run/gone.hpp"}, "doc/a.md:1"),
+    (mirrors.guides_name_files, {"doc/a.md": "`run/b.cpp`, a `x_a.cpp`",
+                                 "src/run/b.cpp": ""}, None),
+    (figures.rooms_are_small, {"src/run/a.cpp": "int x;\n" * 3301}, "src/run:1"),
+    (figures.rooms_are_small, {"src/run/a.cpp": "int x;\n// why\n" * 3300}, None),
+    (figures.contracts_are_few, {f"include/zero/run/a{i}.hpp": ONCE for i in range(111)},
+     "include/zero:1"),
     (mirrors.links_lead_somewhere, {"README.md": "[a](doc/a.md)\n[b](doc/b.md)",
                                     "doc/a.md": ""}, "README.md:2"),
     (mirrors.links_lead_somewhere, {"doc/a.md": "[up](../README.md#x)", "README.md": "x"},

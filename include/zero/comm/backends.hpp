@@ -7,6 +7,22 @@
 
 namespace zero::comm {
 
+/// Through what ranks exchange arrays: with nobody, through the host's memory or MPI, through
+/// pinned memory of the host (make_host_staged()), or through NCCL.
+enum class Backend { self, host, staged, nccl };
+
+/// What decides it, the same on all ranks.
+struct Ranks {
+  int count = 1;
+  bool drive_devices = false;
+  bool share_a_device = false;  ///< which NCCL refuses
+  bool have_nccl = false;
+};
+
+/// One rank has no collective to run, so it makes no communicator of NCCL's, whose staging would
+/// take 64 MiB a lane.
+Backend backend_for(const Ranks& ranks);
+
 struct MpiOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< receive buffers of reduce_scatter; pieces stream
   int group = 64;  ///< a reduce_scatter receives from so many ranks at a time, a power of two
@@ -33,7 +49,7 @@ struct ShmOptions {
 /// Error(kUsage) where they do not, or where a peer's file cannot be opened.
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options);
 
-/// Tries whether this process may make such a file of so many bytes. Throws Error(kEnvironment)
+/// Tries whether this process may make such a file of so many bytes. Throws Error(kDoesNotFit)
 /// with the reason where make_shm() would.
 void require_memory_files(int64_t bytes);
 

@@ -11,7 +11,6 @@
 #include "zero/plan/plan.hpp"
 
 namespace zero::run {
-
 class Executor;
 }
 
@@ -99,12 +98,6 @@ std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Un
 /// the unit on.
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master);
-
-}  // namespace zero::state
-
-}  // namespace zero::run
-
-namespace zero::state {
 
 /// Fills the weights that a run starts from, and what completes them to fp32 masters. Element e of
 /// parameter p is deviation * initial_normal(seed, p, e) rounded to fp32, 0 or 1 by its Init; rows
