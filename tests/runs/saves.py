@@ -172,6 +172,42 @@ def best_is_kept_and_loaded(faults):
     check(10 in saved_steps(faults), "and they are", result)
 
 
+def synced_and_named(calls):
+    """The paths that a rank renames: each, with all that is in it, must be on the disk by then, and
+    so must a folder of checkpoints before it gets its next name."""
+    made, unsynced, named = set(), set(), []
+    for call, path in calls:
+        folder = path.rpartition("/")[0]
+        if call == "mkdir" and ".tmp" in path:
+            made.add(path)
+        elif call in ("write", "pwrite", "ftruncate", "fallocate"):
+            unsynced |= {path, folder} if folder in made else {path}
+        elif call == "fsync":
+            unsynced.discard(path)
+        elif call == "rename":
+            left = [p for p in unsynced if f"{p}/".startswith(f"{path}/")
+                    or p == folder and p.endswith("/checkpoints")]
+            check(not left, f"{path} gets its name before an fsync of {left}")
+            named.append(path)
+            unsynced.add(folder)
+    left = [path for path in unsynced if "/.tmp-step00000006" in path]
+    check(not left, f"another rank names what waits for an fsync of {left}")
+    return named
+
+
+def names_are_of_what_is_on_the_disk(faults):
+    """Of every file and folder of a run that another one may find: with the models, the samples and
+    the records."""
+    settings = ("export.at_end=true", "evaluation.show_samples=1", "checkpoint.permissions=0750")
+    named = [synced_and_named(faults.calls(rank, *settings, UNDER="/runs/", FROM=""))
+             for rank in range(2)]
+    kinds = {path.rpartition("/")[2].split(".tmp")[0] for path in named[0]}
+    check(kinds >= {"effective.toml", "summary.json", "sample.txt", "launches.jsonl", "model",
+                    "model.safetensors", "config.json"}, f"these are named: {kinds}")
+    commits = [path for path in named[0] if "/.tmp-step00000006" in path]
+    check(len(commits) == 1 and not named[1], f"and by the first rank alone: {named[1]}")
+
+
 def main():
     faults = Faults()
     requests_are_met(faults)
@@ -183,6 +219,7 @@ def main():
     nothing_is_abandoned_that_was_not_begun(faults)
     copy_is_planned(faults)
     best_is_kept_and_loaded(faults)
+    names_are_of_what_is_on_the_disk(faults)
     print("all saves act")
 
 
