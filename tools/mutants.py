@@ -12,9 +12,9 @@ Results are lines of build/mutants/results_K.jsonl: the same command goes on the
 them to one file, and --known begins with such a file. What lived at an earlier commit is tried with
 the tests of this one: the line then says at which commit it is noticed `since`.
 
-Status 0: all were drawn, and at least --at-least percent were noticed of those that change code and
-are not in tests/harmless_faults.txt, which says why no test can notice them. A fault that is "cut",
-because it did not meet all tests, counts as one that lived.
+Status 0: all were drawn, and at least --at-least percent were noticed, at once or since, of those
+that change code and are not in tests/harmless_faults.txt, which says why no test can notice them. A
+fault that is "cut", because it did not meet all tests, counts as one that lived.
 """
 import argparse
 import json
@@ -173,13 +173,14 @@ def report(results, count, at_least, harmless):
         tell(line["number"], line)
     unnoticed = of["lived"] + of["cut"]
     judged = len(of["noticed"]) + len(unnoticed)
-    percent = 100 * len(of["noticed"]) / max(1, judged)
     since = sum("since" in line for line in unnoticed)
+    at_once, by_now = (100 * (len(of["noticed"]) + later) / max(1, judged) for later in (0, since))
     left = sum("since" not in line for line in of["cut"])
     words = ", ".join(f"{len(lines)} {verdict}" for verdict, lines in of.items())
     print(f"mutants: seed {results.seed}, {len(final)} of {count} drawn: {words}; noticed "
-          f"{percent:.1f} % of {judged}, and {since} of the other {len(unnoticed)} since")
-    return 0 if len(final) - left == count and percent >= at_least else 1
+          f"{at_once:.1f} % of {judged}, and {since} of the other {len(unnoticed)} since: "
+          f"{by_now:.1f} %")
+    return 0 if len(final) - left == count and by_now >= at_least else 1
 
 
 def options():

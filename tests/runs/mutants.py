@@ -201,8 +201,9 @@ def a_campaign_goes_on(root):
 def a_new_test_is_told(root, draw, lived):
     (root / "tests/plan_test.cpp").write_text(STRICT_TEST)
     git(root, "commit", "-qam", "a test")
-    told = run_tool(root, *draw, "--at-least", "0")
-    check(f"and {lived} of the other {lived} since" in told[1][-1], f"a later test: {told}")
+    told = run_tool(root, *draw, "--at-least", "100")
+    check(told[0] == 0 and f"and {lived} of the other {lived} since: 100.0 %" in told[1][-1],
+          f"a later test: {told}")
     check(sum("lived, noticed since by plan/" in line for line in told[1]) == 2 * lived,
           f"told behind its trial and at the end: {told}")
 
