@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/file_digest.hpp"
+#include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "zero/base/error.hpp"
@@ -145,9 +145,9 @@ File IndexStructure::write(int folder, const Manifest& manifest) const {
   const std::span<const std::byte> content = whole.before(0);
   write_new(folder, path_in(folder, kIndexName),
             {reinterpret_cast<const char*>(content.data()), content.size()});
-  FileDigest digest(digest_form(manifest));
-  digest.add(content);
-  return digest.result(kIndexName);
+  File entry{.name = kIndexName, .digests = "", .xxh3 = ""};
+  add_blocks(content, digest_form(manifest), entry);
+  return entry;
 }
 
 }  // namespace zero::checkpoint

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -16,15 +15,16 @@ namespace {
 
 constexpr size_t kDimensionsMax = 8;
 constexpr JsonLimits kLimits = {.depth = 4};  // the object, a list, an entry, a shape
-constexpr size_t kDigits = 8;                 // of a block's CRC32C
 
-/// Lists, and how many fields each of their entries has.
+/// Lists, and how many fields each of their entries has; files with CRC-32C have one more.
 struct ListKind {
   std::string_view name;
   int fields;
 };
-constexpr std::array<ListKind, 3> kLists = {{{"tensors", 3}, {"slices", 5}, {"files", 4}}};
+constexpr std::array<ListKind, 3> kLists = {{{"tensors", 3}, {"slices", 5}, {"files", 3}}};
 constexpr int kMembers = 8;
+/// It comes first: a newer version is named before what it has new, and files are read by theirs.
+constexpr const char* kBeforeVersion = "stands in front of \"format_version\"";
 
 constexpr std::array<Dtype, 4> kDtypes = {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64};
 
@@ -37,6 +37,7 @@ class ManifestSink : public JsonSink {
 
   void open(Path path, bool is_array) override {
     if (path.empty()) return;
+    if (members_ == 0) fail(path, kBeforeVersion);
     if (path.size() == 2 && list_ == "tensors" && path[1] == "shape" && is_array) {
       in_shape_ = true;
       ++fields_;
@@ -86,7 +87,7 @@ class ManifestSink : public JsonSink {
     if (kind == kLists.end()) fail(path, "a list is not expected");
     list_ = path[0];
     fields_ = wanted_fields_ = 0;
-    next_fields_ = kind->fields;
+    next_fields_ = kind->fields + (list_ == "files" && has_crc32c());
     entries_ = 0;
     ++members_;
   }
@@ -112,6 +113,8 @@ class ManifestSink : public JsonSink {
     if (path[0] == "format_version") {
       manifest_.format_version = number(path, value);
       require_known_version();
+    } else if (members_ == 1) {
+      fail(path, kBeforeVersion);
     } else if (path[0] == "step") {
       manifest_.step = number(path, value);
     } else if (path[0] == "ranks") {
@@ -123,7 +126,8 @@ class ManifestSink : public JsonSink {
     }
   }
 
-  /// The version comes first, so that a newer one is named before what it has new.
+  bool has_crc32c() const { return manifest_.format_version <= kCrc32cVersion; }
+
   void require_known_version() const {
     if (manifest_.format_version >= 1 && manifest_.format_version <= kFormatVersion) return;
     refuse(Exit::kNoCheckpoint, name_, ": is of format version ", manifest_.format_version,
@@ -181,8 +185,8 @@ class ManifestSink : public JsonSink {
       file.name = word(path, value);
     } else if (path[1] == "bytes") {
       file.bytes = number(path, value);
-    } else if (path[1] == "crc32c") {
-      file.crc32c = digests(path, word(path, value));
+    } else if (path[1] == (has_crc32c() ? "crc32c" : "xxh3")) {
+      file.digests = word(path, value);
     } else if (path[1] == "xxh3") {
       file.xxh3 = word(path, value);
     } else {
@@ -204,15 +208,6 @@ class ManifestSink : public JsonSink {
     const int64_t content = number(path, value);
     if (content > std::numeric_limits<int32_t>::max()) fail(path, "is too large");
     return int32_t(content);
-  }
-  std::vector<uint32_t> digests(Path path, const std::string& digits) const {
-    if (digits.size() % kDigits != 0) fail(path, "is no row of eight digits each");
-    std::vector<uint32_t> out(digits.size() / kDigits);
-    for (size_t i = 0; i < out.size(); ++i) {
-      const char *begin = digits.data() + i * kDigits, *end = begin + kDigits;
-      if (std::from_chars(begin, end, out[i], 16).ptr != end) fail(path, "is not hexadecimal");
-    }
-    return out;
   }
 
   const std::string& name_;

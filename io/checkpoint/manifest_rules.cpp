@@ -13,7 +13,7 @@ namespace zero::checkpoint {
 namespace {
 
 constexpr size_t kNameBytesMax = 1024;
-constexpr size_t kXxh3Digits = 32;
+constexpr int64_t kXxh3Digits = 32;
 constexpr int32_t kRanksMax = 1 << 20;
 constexpr size_t kFactNameBytesMax = 128;
 
@@ -85,22 +85,25 @@ class Rules {
 
   void require_files() const {
     std::unordered_set<std::string_view> names;
-    const int64_t block = digest_form(manifest_).block_bytes;
+    const DigestForm form = digest_form(manifest_);
     for (const File& file : manifest_.files) {
       if (!is_file_name(file.name)) {
         fail("files: \"", shown(file.name), "\" is no rank%05d.h5 of ", manifest_.ranks,
              " ranks and not ", kIndexName);
       }
       if (!names.insert(file.name).second) fail("files: ", file.name, " stands twice");
-      const int64_t blocks = file.bytes / block + (file.bytes % block > 0);
-      if (int64_t(file.crc32c.size()) != blocks) {
-        fail("files: ", file.name, ": ", file.crc32c.size(), " digests of ", blocks, " blocks");
-      }
-      const bool hex = file.xxh3.find_first_not_of("0123456789abcdef") == file.xxh3.npos;
-      if (file.xxh3.size() != kXxh3Digits || !hex) {
-        fail("files: ", file.name, ": xxh3 is not of 32 hexadecimal digits");
-      }
+      const int64_t blocks = form.blocks_of(file);
+      require_digits(file.digests, form.digits() * blocks,
+                     text(form.is_crc32c ? "crc32c of " : "xxh3 of ", blocks, " blocks"), file);
+      require_digits(file.xxh3, form.is_crc32c ? kXxh3Digits : 0, "xxh3", file);
     }
+  }
+
+  void require_digits(const std::string& digits, int64_t expected, const std::string& what,
+                      const File& file) const {
+    const bool hex = digits.find_first_not_of("0123456789abcdef") == digits.npos;
+    if (int64_t(digits.size()) == expected && hex) return;
+    fail("files: ", file.name, ": ", what, " is not of ", expected, " hexadecimal digits");
   }
 
   void require_tensors() {

@@ -11,17 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Eight digits a block: shorter than a list of numbers.
-std::string hex_of(const std::vector<uint32_t>& digests) {
-  std::string out;
-  char word[9];
-  for (const uint32_t digest : digests) {
-    std::snprintf(word, sizeof word, "%08x", digest);
-    out += word;
-  }
-  return out;
-}
-
 std::string list_of(const std::vector<int64_t>& numbers) {
   std::string out = "[";
   for (const int64_t number : numbers) {
@@ -44,11 +33,10 @@ std::string entry_of(const Slice& slice) {
 }
 
 std::string entry_of(const File& file) {
-  return Json{{"name", file.name},
-              {"bytes", file.bytes},
-              {"crc32c", hex_of(file.crc32c)},
-              {"xxh3", file.xxh3}}
-      .dump();
+  Json entry{{"name", file.name}, {"bytes", file.bytes}};
+  if (!file.xxh3.empty()) entry["crc32c"] = file.digests;
+  entry["xxh3"] = file.xxh3.empty() ? file.digests : file.xxh3;
+  return entry.dump();
 }
 
 /// Each entry on a line of its own, for people who look.
@@ -63,12 +51,11 @@ std::string member_of(const char* name, const List& list) {
   return out + "]";
 }
 
-constexpr int64_t kDigestDigits = 8;
 /// What HDF5 puts around a slice and around all of them, amply.
 constexpr int64_t kStructureOfSlice = 8 << 10, kStructureOfFile = 1 << 20;
 
-int64_t bytes_of_digests(int64_t file_bytes, int64_t block_bytes) {
-  return kDigestDigits * (file_bytes / block_bytes + 1);
+int64_t bytes_of_digests(int64_t file_bytes, const DigestForm& form) {
+  return form.digits() * (file_bytes / form.block_bytes + 1);
 }
 
 }  // namespace
@@ -94,6 +81,7 @@ DigestForm digest_form(const Manifest& manifest) {
   const bool are_long =
       manifest.format_version <= kLongBlocksVersion || bytes > double(kShortBlocksMost);
   return {.block_bytes = are_long ? kLongBlockBytes : kShortBlockBytes,
+          .is_crc32c = manifest.format_version <= kCrc32cVersion,
           .file_is_of_bytes = manifest.format_version <= kDigestsOfBytesVersion};
 }
 
@@ -128,14 +116,13 @@ int64_t text_bytes_most(const Manifest& described) {
     const Dtype dtype = described.tensors[size_t(slice.tensor)].dtype;
     files[slice.file] += slice.numel * int64_t(bytes_of(dtype)) + kStructureOfSlice;
   }
-  const int64_t block = digest_form(described).block_bytes;
+  const DigestForm form = digest_form(described);
   const auto structures = int64_t(described.tensors.size() + described.slices.size());
-  bytes += bytes_of_digests(structures * kStructureOfSlice + kStructureOfFile, block);
+  bytes += bytes_of_digests(structures * kStructureOfSlice + kStructureOfFile, form);
   for (const auto& [rank, length] : files) {
-    bytes += bytes_of_digests(length + kStructureOfFile, block);
+    bytes += bytes_of_digests(length + kStructureOfFile, form);
   }
-  const File entry = {
-      .name = kIndexName, .bytes = kMost, .crc32c = {}, .xxh3 = std::string(32, '0')};
+  const File entry = {.name = kIndexName, .bytes = kMost, .digests = "", .xxh3 = ""};
   return bytes + int64_t(files.size() + 1) * (int64_t(entry_of(entry).size()) + kSeparator);
 }
 

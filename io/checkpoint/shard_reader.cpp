@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "io/checkpoint/file_digest.hpp"
+#include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
-#include "zero/base/crc32c.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/hex.hpp"
+#include "zero/base/xxh3.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"
 
@@ -31,12 +32,13 @@ struct ShardReader::Parts {
   void read_block(int64_t block, std::span<std::byte> out) const {
     const int64_t begin = block * form.block_bytes;
     input.read(begin, out);
-    if (crc32c(out) != file.crc32c[size_t(block)]) {
+    const auto digits = size_t(form.digits());
+    if (file.digests.compare(size_t(block) * digits, digits, digest_of(out, form)) != 0) {
       refuse(Exit::kInput, input.path(), ": block ", block, " (bytes ", begin, " to ",
-             begin + int64_t(out.size()),
-             "): its CRC32C is not the manifest's: the file is damaged");
+             begin + int64_t(out.size()), "): its ", form.is_crc32c ? "CRC32C" : "XXH3",
+             " is not the manifest's: the file is damaged");
     }
-    if (ledger && !ledger->has(index, block)) ledger->note(index, block, xxh3_of(out));
+    if (ledger) ledger->note(index, block);
   }
 
   /// A block of which only a part is wanted; kept, because its neighbour is often wanted next.
@@ -93,13 +95,22 @@ void ShardReader::note_in(BlockLedger& ledger, int32_t file) {
 void ShardReader::check(int64_t block) { parts_->kept_block(block); }
 
 void ShardReader::verify(std::atomic<int64_t>* checked) {
-  const File& file = parts_->file;
-  FileDigest digest(parts_->form);
-  for (int64_t block = 0; block < int64_t(file.crc32c.size()); ++block) {
-    digest.add_block(parts_->kept_block(block), file.crc32c[size_t(block)]);
+  const Parts& parts = *parts_;
+  Xxh3 whole;  // up to format 3
+  for (int64_t block = 0; block < parts.form.blocks_of(parts.file); ++block) {
+    const std::span<const std::byte> content = parts_->kept_block(block);
     if (checked) ++*checked;
+    if (!parts.form.is_crc32c) continue;
+    if (parts.form.file_is_of_bytes) {
+      whole.add(content);
+    } else {
+      const Xxh3Digest digest = xxh3_of(content);
+      whole.add(std::as_bytes(std::span(digest)));
+    }
   }
-  require_same_digest(digest.result(file.name), file, parts_->input.path());
+  if (!parts.form.is_crc32c || hex_of(whole.digest()) == parts.file.xxh3) return;
+  refuse(Exit::kInput, parts.input.path(),
+         ": its XXH3 is not the manifest's, though each block's CRC32C is: the file is damaged");
 }
 
 }  // namespace zero::checkpoint

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "zero/base/error.hpp"
 
@@ -86,7 +87,7 @@ ShardStream::ShardStream(const Place& place, std::shared_ptr<const FileStructure
       alignment_(pass_page_cache(file_, path_, structure_->file_bytes())),
       target_{.descriptor = file_.descriptor(), .name = path_},
       staging_(staging),
-      digest_(digests),
+      form_(digests),
       // Which engine it is changes no byte, and the run has said it of its own queue.
       queue_(aio::make_engine({.depth = kUnderWay, .memory = staging_}).engine,
              {.block_bytes = kBlockBytes, .transfers = kBlocks}) {
@@ -156,10 +157,9 @@ std::span<const std::byte> ShardStream::block(size_t bytes) const {
   return {in_place_ ? in_place_ : staged().data(), bytes};
 }
 
-/// Where a block was kBlocks ago, which is written and digested then.
+/// Where a block was kBlocks ago, which is written then.
 void ShardStream::begin_block() {
   wait(int(block_ % kBlocks));
-  digest_.wait_for(block_ - kBlocks + 1);
   in_place_ = nullptr;
 }
 
@@ -172,9 +172,9 @@ void ShardStream::send(int64_t offset, std::span<const std::byte> bytes) {
 
 void ShardStream::send_block() {
   const std::span<const std::byte> whole = block(size_t(kBlockBytes));
-  // Both only read.
+  // Both only read; the disk begins first.
   send(block_ * kBlockBytes, whole);
-  digest_.add(whole);
+  add_blocks(whole, form_, entry_);
   if (in_place_) ++blocks_in_place_;
   ++block_;
 }
@@ -182,7 +182,7 @@ void ShardStream::send_block() {
 /// Past the page cache go whole pages; what is left of the last one goes through it.
 void ShardStream::send_end(size_t bytes) {
   const std::span<const std::byte> end = block(bytes);
-  digest_.add(end);
+  add_blocks(end, form_, entry_);
   const size_t pages = alignment_ > 0 ? bytes / kPageBytes * kPageBytes : 0;
   const int64_t offset = block_ * kBlockBytes;
   if (pages > 0) send(offset, end.first(pages));
@@ -211,7 +211,8 @@ ShardWriter::Written ShardStream::finish() {
   wait_for_all();
   // Once: what a failed fsync has lost no second one brings back.
   if (fsync(file_.descriptor()) != 0) refuse_call(path_, "syncing the file");
-  ShardWriter::Written written{.file = digest_.result(name_),
+  entry_.name = name_;
+  ShardWriter::Written written{.file = std::move(entry_),
                                .offsets = {},
                                .refuses_direct = alignment_ == 0 && bytes_ >= kDirectBytesMin};
   for (const auto& [offset, bytes] : extents) written.offsets.push_back(offset);

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 
-#include "io/checkpoint/digest_thread.hpp"
 #include "io/checkpoint/file_structure.hpp"
 #include "zero/io/aio/queue.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
@@ -16,8 +15,8 @@
 namespace zero::checkpoint {
 
 /// Writes a new HDF5 file from its first byte to its last: payloads, and between them what HDF5 has
-/// put there. It goes in blocks of kBlockBytes: while one is filled, the disk takes those before
-/// it, and a thread their digests from memory. Where the file system can, it goes past the page
+/// put there. It goes in blocks of kBlockBytes: while one is filled and its digests are taken from
+/// memory, the disk takes those before it. Where the file system can, it goes past the page
 /// cache, so that saving takes no memory from training and leaves the disk little to do in fsync.
 /// Every function throws Error(kIo) naming file and reason.
 class ShardStream {
@@ -74,8 +73,9 @@ class ShardStream {
   const size_t alignment_;
   const aio::File target_;
   std::span<std::byte> staging_;  // [kBlocks][kBlockBytes]
-  DigestThread digest_;           // ends before the memory does
-  aio::Queue queue_;              // and so does this
+  const DigestForm form_;
+  File entry_;
+  aio::Queue queue_;  // ends before the memory does
   std::optional<aio::Ticket> tickets_[kBlocks];
   size_t payload_ = 0;                   ///< that is appended to
   const std::byte* in_place_ = nullptr;  ///< the block that is filled, where it is not copied

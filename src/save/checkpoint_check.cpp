@@ -32,21 +32,15 @@ class Check {
 
   Problem run(const state::StateView* view) {
     disk_.name = view ? "the loading of a checkpoint" : "the check of a checkpoint";
-    Problem problem = together([&] {
+    const Problem problem = together([&] {
       folder_.emplace(store_.open_step(manifest_.step));
-      if (!is_told_by_blocks()) check_whole_files();
+      if (digests_.is_crc32c) check_whole_files();
       if (view) load_state(store_, manifest_, *view, threads_, ledger_);
     });
-    if (problem || !is_told_by_blocks()) return problem;
-    problem = check_rest();
-    return problem ? problem : together([&] { check_files(); });
-    return problem;
+    return problem || digests_.is_crc32c ? problem : check_rest();
   }
 
  private:
-  /// Else each file has to be read by one rank from its first byte to its last.
-  bool is_told_by_blocks() const { return !digests_.file_is_of_bytes; }
-
   int32_t files() const { return int32_t(manifest_.files.size()); }
 
   template <class Work>
@@ -54,7 +48,8 @@ class Check {
     return first_problem(peers_, disk_, work);
   }
 
-  /// Those that are this rank's to look at.
+  /// For the files' own digests, up to format 3: one rank reads a file from its first byte to its
+  /// last.
   void check_whole_files() {
     for (int32_t file = peers_.rank(); file < files(); file += peers_.ranks()) {
       ShardReader(folder_->descriptor(), name_, manifest_.files[size_t(file)], digests_)
@@ -68,25 +63,7 @@ class Check {
     std::vector<int32_t> claims = ledger_.claims(rank);
     peers_.smallest(claims);
     const std::vector<int32_t> owners = BlockLedger::owners(std::move(claims), peers_.ranks());
-    const Problem problem = together([&] { read_all(ledger_.missing(owners, rank)); });
-    if (!problem) exchange_digests(owners);
-    return problem;
-  }
-
-  /// Each rank hears of the files that are its to look at.
-  void exchange_digests(const std::vector<int32_t>& owners) {
-    const auto rank = int32_t(peers_.rank()), ranks = int32_t(peers_.ranks());
-    std::vector<std::string> told(size_t(ranks), "");
-    for (int32_t file = 0; file < files(); ++file) {
-      told[size_t(file % ranks)] += ledger_.digests(owners, rank, file);
-    }
-    const std::vector<std::string> heard = peers_.exchange(told);
-    for (int32_t from = 0; from < ranks; ++from) {
-      std::string_view rest = heard[size_t(from)];
-      for (int32_t file = rank; file < files(); file += ranks) {
-        rest.remove_prefix(ledger_.take(owners, from, file, rest));
-      }
-    }
+    return together([&] { read_all(ledger_.missing(owners, rank)); });
   }
 
   void read_all(const std::vector<BlockLedger::Block>& blocks) {
@@ -104,12 +81,6 @@ class Check {
         reader->check(blocks[i].number);
       }
     });
-  }
-
-  void check_files() {
-    for (int32_t file = peers_.rank(); file < files(); file += peers_.ranks()) {
-      ledger_.require_digest(file, name_);
-    }
   }
 
   const launch::Peers& peers_;

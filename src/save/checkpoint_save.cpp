@@ -23,9 +23,11 @@ struct SaveFailed {
 
 /// What a rank tells of its file; the manifest is written by the first.
 std::string to_text(const checkpoint::ShardWriter::Written& written) {
-  return Json{{"name", written.file.name},     {"bytes", written.file.bytes},
-              {"crc32c", written.file.crc32c}, {"xxh3", written.file.xxh3},
-              {"offsets", written.offsets},    {"refuses_direct", written.refuses_direct}}
+  return Json{{"name", written.file.name},
+              {"bytes", written.file.bytes},
+              {"digests", written.file.digests},
+              {"offsets", written.offsets},
+              {"refuses_direct", written.refuses_direct}}
       .dump();
 }
 
@@ -33,8 +35,8 @@ checkpoint::ShardWriter::Written written_of(const std::string& words) {
   const Json json = Json::parse(words);
   return {.file = {.name = json["name"],
                    .bytes = json["bytes"],
-                   .crc32c = json["crc32c"],
-                   .xxh3 = json["xxh3"]},
+                   .digests = json["digests"],
+                   .xxh3 = ""},
           .offsets = json["offsets"],
           .refuses_direct = json["refuses_direct"]};
 }

@@ -120,7 +120,7 @@ def much_of_all(manifest, count=20000):
     manifest["ranks"] = count
     # In front of the index.
     manifest["files"][1:1] = [{"name": f"rank{i:05d}.h5", "bytes": 4 * count if i == 1 else 0,
-                               "crc32c": "00000001" if i == 1 else "", "xxh3": "0" * 32}
+                               "xxh3": "0" * 32 if i == 1 else ""}
                               for i in range(1, count)]
     manifest["tensors"] += [{"name": f"model/{i}", "dtype": "fp32", "shape": [1]}
                             for i in range(count)]
@@ -139,9 +139,9 @@ MANIFESTS = {
     "no such file": ("no such file", slice_with(file=2**31 - 1)),
     "an overflow": ("too large", tensor_with(shape=[2**62, 4])),
     "many slices": ("slices: ", many_slices),
-    "a long file": ("digests of 35184372088832 blocks",
+    "a long file": ("xxh3 of 35184372088832 blocks",
                     lambda manifest: manifest["files"][0].update(bytes=2**63 - 1)),
-    "other digests": ("eight digits", lambda manifest: manifest["files"][0].update(crc32c="1")),
+    "other digests": ("hexadecimal digits", lambda manifest: manifest["files"][0].update(xxh3="1")),
 }
 
 

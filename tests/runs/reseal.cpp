@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "io/checkpoint/file_digest.hpp"
+#include "io/checkpoint/block_digest.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/files.hpp"
 
@@ -19,10 +19,10 @@ constexpr int64_t kManifestBytesMax = int64_t(1) << 20;
 
 File entry_of(const DigestForm& form, const std::string& folder, const std::string& name) {
   const InputFile file(folder + "/" + name);
-  FileDigest digest(form);
   const std::string content = read_whole(file, file.bytes());
-  digest.add(std::as_bytes(std::span(content)));
-  return digest.result(name);
+  File entry{.name = name, .digests = "", .xxh3 = ""};
+  add_blocks(std::as_bytes(std::span(content)), form, entry);
+  return entry;
 }
 
 void reseal(const std::string& folder) {

@@ -8,8 +8,9 @@
 #include <fstream>
 #include <optional>
 
-#include "io/checkpoint/file_digest.hpp"
+#include "io/checkpoint/block_digest.hpp"
 #include "tests/support/models.hpp"
+#include "tests/support/older_digests.hpp"
 #include "tests/support/rank_states.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/io/files/files.hpp"
@@ -133,34 +134,28 @@ TEST_F(CheckpointChecks, FindAFlippedBitInEachBlockAndTellAll) {
   EXPECT_EQ(check().what, "");
 }
 
-TEST_F(CheckpointChecks, HoldAFileAgainstItsOwnDigestToo) {
-  for (File& file : manifest.files) {
-    const std::string good = std::exchange(file.xxh3, std::string(32, '0'));
-    const Problem problem = check();
-    EXPECT_EQ(problem.exit, Exit::kInput);
-    EXPECT_THAT(problem.what, HasSubstr(file.name + ": its XXH3 is not the manifest's"));
-    file.xxh3 = good;
-  }
-}
-
+/// With a digest of each file besides: of its bytes, since the second of its blocks' digests.
 TEST_F(CheckpointChecks, TakeTheDigestsOfOlderFormats) {
-  for (const int64_t version : {1, 2}) {
+  for (const int64_t version : {1, 2, 3}) {
     manifest.format_version = version;
     for (File& file : manifest.files) {
-      checkpoint::FileDigest digest(digest_form(manifest));
       const std::string content = read_whole(path(file), file.bytes);
-      digest.add(std::as_bytes(std::span(content)));
-      file = digest.result(file.name);
+      file = testing_support::older_entry(file.name, content, digest_form(manifest));
     }
     EXPECT_EQ(check().what, "");
-    const File& file = *std::ranges::max_element(manifest.files, {}, &File::bytes);
-    ASSERT_GT(file.crc32c.size(), 1u);
-    flip(file, file.bytes - 1);
+    const int64_t blocks = digest_form(manifest).blocks_of(manifest.files[0]);
+    ASSERT_GT(blocks, 1);
+    flip(manifest.files[0], manifest.files[0].bytes - 1);
     EXPECT_THAT(check().what,
-                HasSubstr(text(file.name, ": block ", file.crc32c.size() - 1, " (bytes ")));
-    flip(file, file.bytes - 1);
-    manifest.format_version = 3 - version;
-    EXPECT_THAT(check().what, HasSubstr("its XXH3 is not the manifest's")) << "of blocks, of bytes";
+                HasSubstr(text(manifest.files[0].name, ": block ", blocks - 1, " (bytes ")));
+    flip(manifest.files[0], manifest.files[0].bytes - 1);
+    for (File& file : manifest.files) {
+      const std::string good = std::exchange(file.xxh3, std::string(32, '0'));
+      const Problem problem = check();
+      EXPECT_EQ(problem.exit, Exit::kInput);
+      EXPECT_THAT(problem.what, HasSubstr(file.name + ": its XXH3 is not the manifest's"));
+      file.xxh3 = good;
+    }
   }
 }
 
@@ -169,9 +164,9 @@ TEST_F(CheckpointChecks, LeaveStructuresToFsck) {
   for (File& file : manifest.files) {
     flip(file, 0);
     const std::string content = read_whole(path(file), file.bytes);
-    checkpoint::FileDigest digest(digest_form(manifest));
-    digest.add(std::as_bytes(std::span(content)));
-    file = digest.result(file.name);
+    File entry{.name = file.name, .digests = "", .xxh3 = ""};
+    checkpoint::add_blocks(std::as_bytes(std::span(content)), digest_form(manifest), entry);
+    file = entry;
   }
   EXPECT_EQ(check().what, "");
 }

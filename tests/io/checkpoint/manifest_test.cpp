@@ -30,13 +30,22 @@ Manifest good() {
   manifest.slices = {{.tensor = 0, .file = 0, .begin = 0, .numel = 4, .offset = 2048},
                      {.tensor = 0, .file = 1, .begin = 4, .numel = 2, .offset = 100},
                      {.tensor = 1, .file = 1, .begin = 0, .numel = 5, .offset = 108}};
-  const std::string xxh3(32, 'a');
-  manifest.files = {{.name = "rank00000.h5", .bytes = 4096, .crc32c = {1}, .xxh3 = xxh3},
-                    {.name = "rank00001.h5",
-                     .bytes = kShortBlockBytes + 1,
-                     .crc32c = {0xffffffff, 0x12345678},
-                     .xxh3 = xxh3},
-                    {.name = "checkpoint.h5", .bytes = 10, .crc32c = {7}, .xxh3 = xxh3}};
+  const std::string one(32, '1'), two(64, '2');
+  manifest.files = {
+      {.name = "rank00000.h5", .bytes = 4096, .digests = one, .xxh3 = ""},
+      {.name = "rank00001.h5", .bytes = kShortBlockBytes + 1, .digests = two, .xxh3 = ""},
+      {.name = "checkpoint.h5", .bytes = 10, .digests = one, .xxh3 = ""}};
+  return manifest;
+}
+
+/// The same of an older version.
+Manifest older(int64_t version) {
+  Manifest manifest = good();
+  manifest.format_version = version;
+  for (File& file : manifest.files) {
+    file.digests = std::string(8 * size_t(digest_form(manifest).blocks_of(file)), 'c');
+    file.xxh3 = std::string(32, 'a');
+  }
   return manifest;
 }
 
@@ -71,6 +80,9 @@ TEST(Manifest, IsTheSameAfterItsText) {
   EXPECT_EQ(parse_manifest(to_text(good()), "m"), good());
   Manifest empty;
   EXPECT_EQ(parse_manifest(to_text(empty), "m"), empty);
+  for (const int64_t version : {1, 2, 3}) {
+    EXPECT_EQ(parse_manifest(to_text(older(version)), "m"), older(version));
+  }
 }
 
 /// Without what a save fills in.
@@ -83,13 +95,13 @@ Manifest described(Manifest manifest) {
 TEST(Manifest, IsNeverLongerThanWasToldBefore) {
   Manifest manifest = good();
   EXPECT_GE(text_bytes_most(described(manifest)), int64_t(to_text(manifest).size()));
-  // 9 TiB in one tensor: 8 digits of each MiB are nearly all of it.
+  // 9 TiB in one tensor: 32 digits of each MiB are nearly all of it.
   constexpr int64_t kBlocks = int64_t(9) << 20;
   manifest.tensors = {{.name = "model/a", .dtype = Dtype::f32, .shape = {kBlocks << 18}}};
   manifest.slices = {{.tensor = 0, .file = 0, .begin = 0, .numel = kBlocks << 18}};
   const int64_t bytes = text_bytes_most(described(manifest));
-  EXPECT_GT(bytes, 8 * kBlocks);
-  EXPECT_LT(bytes, 8 * kBlocks + 10'000);
+  EXPECT_GT(bytes, 32 * kBlocks);
+  EXPECT_LT(bytes, 32 * kBlocks + 10'000);
   EXPECT_GT(bytes, kManifestBytesMax);
 }
 
@@ -102,7 +114,7 @@ TEST(Manifest, ThatNobodyReadsIsNotWritten) {
   manifest.facts["long"] = std::string(size_t(kManifestBytesMax), 'x');
   const std::string refused =
       testing_support::refusal_of(Exit::kIo, [&] { store.write_manifest(temporary, manifest); });
-  EXPECT_THAT(refused, HasSubstr("of which at most 67108864 could be read again"));
+  EXPECT_THAT(refused, HasSubstr("of which at most 268435456 could be read again"));
   manifest.facts["long"].resize(size_t(kManifestBytesMax) - 1000);
   store.write_manifest(temporary, manifest);
   store.publish(temporary, 5);
@@ -133,9 +145,12 @@ TEST(Manifest, TellsWhatDigestsAreOf) {
     return digest_form(manifest).block_bytes;
   };
   const int64_t most = (kShortBlocksMost - (2 << 10)) / 4;
-  EXPECT_EQ(block_bytes(3, {most}), kShortBlockBytes);
-  EXPECT_EQ(block_bytes(3, {most + 1}), kLongBlockBytes);
-  EXPECT_EQ(block_bytes(3, {INT64_MAX, INT64_MAX, INT64_MAX}), kLongBlockBytes);
+  for (const int64_t version : {3, 4}) {
+    EXPECT_EQ(block_bytes(version, {most}), kShortBlockBytes);
+    EXPECT_EQ(digest_form(manifest).is_crc32c, version == 3);
+    EXPECT_EQ(block_bytes(version, {most + 1}), kLongBlockBytes);
+    EXPECT_EQ(block_bytes(version, {INT64_MAX, INT64_MAX, INT64_MAX}), kLongBlockBytes);
+  }
   EXPECT_EQ(block_bytes(2, {1}), kLongBlockBytes);
   EXPECT_FALSE(digest_form(manifest).file_is_of_bytes);
   EXPECT_EQ(block_bytes(1, {1}), kLongBlockBytes);
@@ -144,20 +159,33 @@ TEST(Manifest, TellsWhatDigestsAreOf) {
 
 TEST(Manifest, OfOlderVersionsHasDigestsOfLongBlocks) {
   for (const int64_t version : {1, 2, 3}) {
-    Manifest manifest = good();
-    manifest.format_version = version;
+    Manifest manifest = older(version);
     manifest.files[1].bytes = (256 << 10) + 1;
-    manifest.files[1].crc32c.resize(1);
+    manifest.files[1].digests.resize(8);
     const std::string said = refusal_of_text(to_text(manifest));
-    EXPECT_THAT(said, version == 3 ? HasSubstr("1 digests of 2 blocks") : HasSubstr(""));
+    EXPECT_THAT(said,
+                version == 3 ? HasSubstr("crc32c of 2 blocks is not of 16 hexa") : HasSubstr(""));
     EXPECT_EQ(said.empty(), version < 3) << said;
+  }
+}
+
+TEST(Manifest, OfOlderVersionsHasADigestOfEachFile) {
+  for (const int64_t version : {1, 2, 3}) {
+    Manifest manifest = older(version);
+    manifest.files[0].xxh3.back() = 'A';
+    EXPECT_THAT(refusal_of_text(to_text(manifest)), HasSubstr("xxh3 is not of 32 hexadecimal"));
+    manifest.files[0].xxh3 = "aa";
+    EXPECT_THAT(refusal_of_text(to_text(manifest)), HasSubstr("xxh3 is not of 32 hexadecimal"));
+    manifest.files[0].xxh3 = "";
+    EXPECT_THAT(refusal_of_text(to_text(manifest)),
+                HasSubstr("entry 0 of \"files\" has 3 fields, not 4"));
   }
 }
 
 TEST(Manifest, ANewerVersionIsNamedWithOurs) {
   const std::string said =
-      refusal("\"format_version\": 3,", "\"format_version\": 4, \"new\": {},", Exit::kNoCheckpoint);
-  EXPECT_THAT(said, HasSubstr("format version 4; this program reads versions 1 to 3"));
+      refusal("\"format_version\": 4,", "\"format_version\": 5, \"new\": {},", Exit::kNoCheckpoint);
+  EXPECT_THAT(said, HasSubstr("format version 5; this program reads versions 1 to 4"));
 }
 
 struct Replacement {
@@ -198,9 +226,13 @@ TEST(Manifest, HostileTextsAreRefusedWithTheirPlace) {
       {"\"tensor\":0", "\"tensor\":null", "is no whole number"},
       {"\"tensor\":0", "\"tensor\":true", "is no whole number"},
       {"\"numel\":4", "\"numel\":4,\"more\":4", "\"slices.more\" of entry 0: is not known"},
-      {"\"crc32c\":\"00000001\"", "\"crc32c\":\"0000001\"", "eight digits"},
-      {"\"crc32c\":\"00000001\"", "\"crc32c\":\"0000000g\"", "not hexadecimal"},
-      {"\"crc32c\":\"00000001\"", "\"crc32c\":\"-0000001\"", "not hexadecimal"},
+      {"\"format_version\": 4,", "", "\"step\": stands in front of \"format_version\""},
+      {"\"format_version\": 4,", "\"files\": [], \"format_version\": 4,",
+       "\"files\": stands in front of \"format_version\""},
+      {"\"xxh3\":\"1", "\"xxh3\":\"", "xxh3 of 1 blocks is not of 32 hexadecimal digits"},
+      {"\"xxh3\":\"1", "\"xxh3\":\"g", "xxh3 of 1 blocks is not of 32 hexadecimal digits"},
+      {"\"xxh3\":\"1", "\"xxh3\":\"-", "xxh3 of 1 blocks is not of 32 hexadecimal digits"},
+      {"\"xxh3\":", "\"crc32c\":", "\"files.crc32c\" of entry 0: is not known"},
       {"\"facts\": {", "\"facts\": [{", "\"facts\""},
       {"\"seed\": \"42\"", "\"seed\": \"\xff\"", "is no JSON"},
   };
@@ -233,10 +265,9 @@ TEST(Manifest, PartsThatDoNotFitTogetherAreRefused) {
   } wrong[] = {
       {[](Manifest& m) { m.files[1].name = "rank00000.h5"; }, "stands twice"},
       {[](Manifest& m) { m.tensors[1].name = "model/a"; }, "stands twice"},
-      {[](Manifest& m) { m.files[1].crc32c.pop_back(); }, "1 digests of 2 blocks"},
-      {[](Manifest& m) { m.files[0].bytes = INT64_MAX; }, "digests of 35184372088832 blocks"},
-      {[](Manifest& m) { m.files[0].xxh3 = "aa"; }, "32 hexadecimal digits"},
-      {[](Manifest& m) { m.files[0].xxh3[3] = 'A'; }, "32 hexadecimal digits"},
+      {[](Manifest& m) { m.files[1].digests.resize(32); }, "xxh3 of 2 blocks is not of 64"},
+      {[](Manifest& m) { m.files[0].bytes = INT64_MAX; }, "xxh3 of 35184372088832 blocks"},
+      {[](Manifest& m) { m.files[0].digests[3] = 'A'; }, "32 hexadecimal digits"},
       {[](Manifest& m) { m.tensors[0].shape = {}; }, "its shape is empty"},
       {[](Manifest& m) {
          m.tensors[0].shape = {0, 3};
@@ -268,12 +299,14 @@ TEST(Manifest, PartsThatDoNotFitTogetherAreRefused) {
 
 TEST(Manifest, LargeHostileTextsCostLittle) {
   const auto start = std::chrono::steady_clock::now();
-  const std::string deep = "{\"facts\": " + std::string(1 << 20, '[');
+  const std::string begin = "{\"format_version\": 4, ";
+  const std::string deep = begin + "\"facts\": " + std::string(1 << 20, '[');
   EXPECT_THAT(refusal_of_text(sealed(deep)), HasSubstr("a list"));
-  std::string many = "{\"slices\": [";
+  std::string many = begin + "\"slices\": [";
   for (int i = 0; i < (1 << 20); ++i) many += "{},";
   EXPECT_THAT(refusal_of_text(sealed(many)), HasSubstr("entry 0 of \"slices\" has 0 fields"));
-  EXPECT_THAT(refusal_of_text(std::string((size_t(64) << 20) + 1, ' ')), HasSubstr("at most"));
+  EXPECT_THAT(refusal_of_text(std::string(size_t(kManifestBytesMax) + 1, ' ')),
+              HasSubstr("at most"));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   EXPECT_LT(taken.count(), 5) << "seconds";
 }

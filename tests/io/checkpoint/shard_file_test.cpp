@@ -107,7 +107,8 @@ TEST_F(ShardFiles, HaveLongBlocksWhereThatIsSaid) {
   ShardWriter writer(folder_.descriptor(), "rank00000.h5", ShardStructure(slices), staging, kLong);
   writer.append(bytes_of_slice(slices[0]));
   const ShardWriter::Written written = writer.finish();
-  EXPECT_EQ(int64_t(written.file.crc32c.size()), written.file.bytes / kLongBlockBytes + 1);
+  EXPECT_EQ(kLong.blocks_of(written.file), written.file.bytes / kLongBlockBytes + 1);
+  EXPECT_EQ(int64_t(written.file.digests.size()), 32 * kLong.blocks_of(written.file));
   ShardReader shard(folder_.descriptor(), "step", written.file, kLong);
   shard.verify();
   std::vector<std::byte> found(size_t(kLongBlockBytes) * 4);
@@ -120,8 +121,9 @@ TEST_F(ShardFiles, CountTheBlocksThatAreChecked) {
   const ShardWriter::Written file = written();
   std::atomic<int64_t> checked{5};
   reader(file.file).verify(&checked);
-  ASSERT_GT(file.file.crc32c.size(), 1u);
-  EXPECT_EQ(checked, 5 + int64_t(file.file.crc32c.size()));
+  const int64_t blocks = DigestForm().blocks_of(file.file);
+  ASSERT_GT(blocks, 1);
+  EXPECT_EQ(checked, 5 + blocks);
 }
 
 TEST_F(ShardFiles, WithoutSlicesAreStillChecked) {

@@ -12,18 +12,20 @@
 namespace zero::checkpoint {
 
 /// Written into every checkpoint. Older versions load; newer ones are refused naming both.
-inline constexpr int64_t kFormatVersion = 3;
-/// The last version in which the digest of a file is of its bytes, from the first to the last.
-inline constexpr int64_t kDigestsOfBytesVersion = 1;
+inline constexpr int64_t kFormatVersion = 4;
+/// The last version with a CRC-32C of each block, and a digest of each file besides.
+inline constexpr int64_t kCrc32cVersion = 3;
 /// The last version in which all blocks are long.
 inline constexpr int64_t kLongBlocksVersion = 2;
+/// The last version in which the digest of a file is of its bytes, from the first to the last.
+inline constexpr int64_t kDigestsOfBytesVersion = 1;
 /// Digests are kept for each block of a file. Short ones, as ranks whose slices share a block both
-/// read it, and as it stays in a core's cache between its digests; long ones where tensors are more
+/// read it, and as it stays in a core's cache until it is used; long ones where tensors are more
 /// than kShortBlocksMost bytes, whose manifest would be too long.
 inline constexpr int64_t kShortBlockBytes = int64_t(256) << 10, kLongBlockBytes = int64_t(1) << 20;
 inline constexpr int64_t kShortBlocksMost = int64_t(1) << 40;
 /// Of its text: a longer one is neither written nor read. Digests of about 8 TiB.
-inline constexpr int64_t kManifestBytesMax = int64_t(64) << 20;
+inline constexpr int64_t kManifestBytesMax = int64_t(256) << 20;
 inline constexpr const char* kManifestName = "MANIFEST.json";
 /// The file that only people read.
 inline constexpr const char* kIndexName = "checkpoint.h5";
@@ -55,9 +57,11 @@ struct Slice {
 struct File {
   std::string name;  ///< "rank00000.h5", or "checkpoint.h5", which only people read
   int64_t bytes = 0;
-  std::vector<uint32_t> crc32c;  ///< of each of its blocks
-  /// XXH3-128, 32 hexadecimal digits: of those of each block, one behind the other, or of its
-  /// bytes.
+  /// Hexadecimal digits of its blocks, one behind the other: 32 for the XXH3-128 of each, or 8 for
+  /// its CRC-32C.
+  std::string digests;
+  /// With CRC-32C alone: 32 digits for the XXH3-128 of those of each block, one behind the other,
+  /// or of the file's bytes.
   std::string xxh3;
 
   bool operator==(const File&) const = default;
@@ -84,7 +88,13 @@ struct Manifest {
 /// What the digests of a checkpoint's files are of.
 struct DigestForm {
   int64_t block_bytes = kShortBlockBytes;
-  bool file_is_of_bytes = false;  ///< its XXH3, else of its blocks' digests
+  bool is_crc32c = false;         ///< of blocks, and files have an XXH3-128 besides
+  bool file_is_of_bytes = false;  ///< that one, else of its blocks' XXH3-128
+
+  int64_t digits() const { return is_crc32c ? 8 : 32; }  ///< of a block
+  int64_t blocks_of(const File& file) const {
+    return file.bytes / block_bytes + (file.bytes % block_bytes > 0);
+  }
 };
 /// By format version and tensors.
 DigestForm digest_form(const Manifest& manifest);

@@ -94,8 +94,8 @@ class ShardReader {
   void read(int64_t offset, std::span<std::byte> out);
   /// Reads a block for its digest alone. Throws as read().
   void check(int64_t block);
-  /// Checks every block, and then the file's own digest; `checked` rises by one with each block.
-  /// Throws as read().
+  /// Checks every block, and the file's own digest if it has one; `checked` rises by one with each
+  /// block. Throws as read().
   void verify(std::atomic<int64_t>* checked = nullptr);
 
  private:
