@@ -145,25 +145,6 @@ std::vector<std::string> Peers::share(const std::string& text) const {
   return all.texts();
 }
 
-std::vector<std::string> Peers::exchange(const std::vector<std::string>& texts) const {
-  Texts sent(ranks()), received(ranks());
-  for (size_t r = 0; r < texts.size(); ++r) sent.lengths[r] = int(texts[r].size());
-  sent.lay_out();
-  for (size_t r = 0; r < texts.size(); ++r)
-    texts[r].copy(sent.bytes.data() + sent.begins[r], texts[r].size());
-  channel_->wait("MPI_Alltoall of all ranks", [&](MPI_Request* r) {
-    return MPI_Ialltoall(sent.lengths.data(), 1, MPI_INT, received.lengths.data(), 1, MPI_INT,
-                         channel_->comm, r);
-  });
-  received.lay_out();
-  channel_->wait("MPI_Alltoallv of all ranks", [&](MPI_Request* r) {
-    return MPI_Ialltoallv(sent.bytes.data(), sent.lengths.data(), sent.begins.data(), MPI_CHAR,
-                          received.bytes.data(), received.lengths.data(), received.begins.data(),
-                          MPI_CHAR, channel_->comm, r);
-  });
-  return received.texts();
-}
-
 std::vector<std::string> Peers::gather(const std::string& text) const {
   std::vector<std::string> texts = share(text);
   if (rank() != 0) texts.clear();

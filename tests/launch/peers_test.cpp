@@ -40,19 +40,6 @@ TEST(Peers, AgreeOnTheSmallestOfEachValue) {
   EXPECT_EQ(values, (std::vector<int32_t>{0, 8 - peers.ranks(), INT32_MAX}));
 }
 
-TEST(Peers, ExchangeTextsOfDifferentLengths) {
-  const Peers peers;
-  std::vector<std::string> texts;
-  for (int to = 0; to < peers.ranks(); ++to) {
-    texts.push_back(std::string(size_t(to), char('a' + peers.rank())));
-  }
-  const std::vector<std::string> received = peers.exchange(texts);
-  ASSERT_EQ(received.size(), texts.size());
-  for (size_t from = 0; from < received.size(); ++from) {
-    EXPECT_EQ(received[from], std::string(size_t(peers.rank()), char('a' + from)));
-  }
-}
-
 TEST(Peers, OneVoteIsHeardByAll) {
   Peers peers;
   peers.cast_vote(peers.rank() == peers.ranks() - 1 ? 15 : 0);
@@ -113,9 +100,6 @@ TEST(Peers, DoTheSameAsleep) {
   peers.cast_vote(rank == last ? 3 : 0);
   be_late();
   EXPECT_EQ(peers.share(text(rank)).back(), text(last));
-  be_late();
-  const std::vector<std::string> texts(size_t(peers.ranks()), text("of ", rank));
-  EXPECT_EQ(peers.exchange(texts).back(), text("of ", last));
   be_late();
   EXPECT_EQ(peers.count_vote(), 3);
   if (last == 0) return;

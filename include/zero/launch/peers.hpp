@@ -60,8 +60,6 @@ class Peers {
   std::vector<std::string> gather(const std::string& text) const;
   /// The same, on every rank.
   std::vector<std::string> share(const std::string& text) const;
-  /// texts[r] goes to rank r; returns what each rank has sent to this one. At most 2 GiB each way.
-  std::vector<std::string> exchange(const std::vector<std::string>& texts) const;
 
   /// Ends when the receiver has come.
   void send(std::span<const float> values, int to) const;
