@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "zero/base/crc32c.hpp"
+#include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/hex.hpp"
 #include "zero/base/xxh3.hpp"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "zero/base/crc32c.hpp"
+#include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 
