@@ -33,10 +33,9 @@ std::string entry_of(const Slice& slice) {
 }
 
 std::string entry_of(const File& file) {
-  Json entry{{"name", file.name}, {"bytes", file.bytes}};
-  if (!file.xxh3.empty()) entry["crc32c"] = file.digests;
-  entry["xxh3"] = file.xxh3.empty() ? file.digests : file.xxh3;
-  return entry.dump();
+  const std::string crc32c = file.xxh3.empty() ? "" : ",\"crc32c\":\"" + file.digests + "\"";
+  return "{\"name\":" + Json(file.name).dump() + ",\"bytes\":" + std::to_string(file.bytes) +
+         crc32c + ",\"xxh3\":\"" + (file.xxh3.empty() ? file.digests : file.xxh3) + "\"}";
 }
 
 /// Each entry on a line of its own, for people who look.

@@ -116,9 +116,7 @@ TEST(Manifest, ThatNobodyReadsIsNotWritten) {
       testing_support::refusal_of(Exit::kIo, [&] { store.write_manifest(temporary, manifest); });
   EXPECT_THAT(refused, HasSubstr("of which at most 268435456 could be read again"));
   manifest.facts["long"].resize(size_t(kManifestBytesMax) - 1000);
-  store.write_manifest(temporary, manifest);
-  store.publish(temporary, 5);
-  EXPECT_EQ(store.verify(5, true), manifest);
+  EXPECT_EQ(parse_manifest(to_text(manifest), "m"), manifest);
 }
 
 TEST(Manifest, NamesTheFilesOfRanks) {
