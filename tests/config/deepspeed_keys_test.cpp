@@ -74,6 +74,12 @@ TEST(DeepSpeedKeys, AreNeverCalledUnknownWhereTheyAreImported) {
   });
 }
 
+TEST(DeepSpeedKeys, AreNamedWhereOneWasMisspelt) {
+  const testing_support::TempFile file("ds.json", R"({"log_levle": 1})");
+  EXPECT_THAT(import_deepspeed(file.path(), {}).refused,
+              testing::ElementsAre(HasSubstr("no such key; did you mean log_level?")));
+}
+
 TEST(DeepSpeedKeys, AreNeverCalledUnknownInAnInputFile) {
   const auto said_of = [](const std::string& key) { return error_of(complete({key + " = 1"})); };
   for_each_key([&](const std::string& key, const DeepSpeedKeys& row) {
