@@ -1,7 +1,5 @@
 #include "src/config/deepspeed_keys.hpp"
 
-#include <vector>
-
 #include "src/config/import/rules.hpp"
 #include "zero/base/error.hpp"
 
@@ -23,7 +21,7 @@ constexpr std::string_view kDataOrder =
     "samples come in one order that run.seed draws, each as long as data.sequence_length; remove "
     "it";
 
-constexpr DeepSpeedKeys kTop[] = {
+constexpr DeepSpeedKeys kKeys[] = {
     {"", "dataloader_drop_last", kHint, "every step has a whole batch"},
     {"", "vocabulary_size", kHint, "model.vocab_size or the tokenizer says it"},
     {"", "log_level", kHint, "messages have one level, and run.log_interval their distance"},
@@ -40,9 +38,6 @@ constexpr DeepSpeedKeys kTop[] = {
     {"", "data_parallel_size", kRefused, "the launcher says how many ranks run; remove it", false,
      kNoValue},
     {"", "fp32_allreduce", kHint, "sums of gradients are fp32"},
-};
-
-constexpr DeepSpeedKeys kOptimizer[] = {
     {"optimizer", "legacy_fusion", kHint, "the update of a unit is always one operation", true},
     {"optimizer.params", "set_grad_none fp32_optimizer_states", kHint,
      "gradients are overwritten by the next step, and states are fp32", true},
@@ -60,9 +55,6 @@ constexpr DeepSpeedKeys kOptimizer[] = {
      "it is read only with cycle_momentum = true, which is not done", true},
     {"scheduler.params", "edge_value mid_value", kRefused,
      "a cycle goes from scheduler.cycle_min_lr to scheduler.cycle_max_lr; remove it", true},
-};
-
-constexpr DeepSpeedKeys kZero[] = {
     {"zero_optimization.leaf_module", "classes names name_suffixes", kHint,
      "a unit of the plan is a block, whatever modules it has"},
     {"zero_optimization.zeropp_loco_param", "err_beta reset_T", kRefused,
@@ -75,9 +67,6 @@ constexpr DeepSpeedKeys kZero[] = {
     {"zero_optimization", "save_muon_momentum_buffer_in_memory", kRefused, kMuon, true},
     {"aio", "thread_count", kHint,
      "DeepSpeed's code does not read it; aio.intra_op_parallelism is what acts", true},
-};
-
-constexpr DeepSpeedKeys kPrecision[] = {
     {"bf16", "check_overflow accumulate_grads_via_hooks", kHint,
      "gradients are always checked, and summed as they come", true},
     {"amp", "enabled opt_level *", kRefused,
@@ -87,9 +76,6 @@ constexpr DeepSpeedKeys kPrecision[] = {
     {"data_types", "grad_accum_dtype", kHint, "micro-batches are accumulated in fp32", true},
     {"data_types", "param_dtype buffer_dtype", kRefused,
      "bf16.enabled or fp16.enabled says the type of weights; remove it", true},
-};
-
-constexpr DeepSpeedKeys kReports[] = {
     {"flops_profiler",
      "enabled recompute_fwd_factor profile_step module_depth top_modules detailed output_file",
      kHint, "wall_clock_breakdown and summary.json have its figures"},
@@ -105,9 +91,6 @@ constexpr DeepSpeedKeys kReports[] = {
      kHint, kMetrics},
     {"csv_monitor", "enabled output_path job_name", kHint, kMetrics},
     {"timers", "throughput", kHint, "tokens per second are in metrics.jsonl and cost nothing"},
-};
-
-constexpr DeepSpeedKeys kEngine[] = {
     {"compile",
      "deepcompile free_activation free_activation_threshold offload_activation "
      "offload_activation_pin_memory offload_opt_states double_buffer symmetric_memory debug_log "
@@ -135,9 +118,6 @@ constexpr DeepSpeedKeys kEngine[] = {
      "model_parallel_size min_time prefer_larger_batch ignore_non_elastic_batch_info version",
      kRefused,
      "write train_batch_size, and \"auto\" for the other batch sizes: they follow the ranks"},
-};
-
-constexpr DeepSpeedKeys kModel[] = {
     {"sparse_attention",
      "mode block different_layout_per_head num_local_blocks num_global_blocks attention "
      "horizontal_global_attention num_different_global_patterns num_random_blocks "
@@ -175,14 +155,6 @@ constexpr DeepSpeedKeys kModel[] = {
      kRefused, kDataOrder},
     {"data_efficiency", "enabled seed data_sampling data_routing *", kRefused, kDataOrder},
 };
-
-std::vector<DeepSpeedKeys> join() {
-  std::vector<DeepSpeedKeys> all;
-  const std::span<const DeepSpeedKeys> parts[] = {kTop,     kOptimizer, kZero, kPrecision,
-                                                  kReports, kEngine,    kModel};
-  for (const auto part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
 
 bool names_one(std::string_view names, std::string_view name) {
   return text(" ", names, " ").find(text(" ", name, " ")) != std::string::npos;
@@ -230,10 +202,7 @@ std::string name_here(std::string_view key) {
 
 }  // namespace
 
-std::span<const DeepSpeedKeys> deepspeed_keys() {
-  static const std::vector<DeepSpeedKeys> all = join();
-  return all;
-}
+std::span<const DeepSpeedKeys> deepspeed_keys() { return kKeys; }
 
 const DeepSpeedKeys* find_deepspeed_key(std::string_view key) {
   for (const DeepSpeedKeys& keys : deepspeed_keys()) {

@@ -8,23 +8,9 @@ constexpr const char* kNestedList = "[...]";
 
 class JsonReader {
  public:
-  JsonReader(std::string_view text, const std::string& file) : cursor_{text}, builder_(file) {}
+  JsonReader(TextCursor& cursor, SourceBuilder& builder) : cursor_(cursor), builder_(builder) {}
 
-  Source read() {
-    try {
-      if (const auto unfit = unfit_text(cursor_.text, kSourceMaxBytes, kSourceMaxBytes)) {
-        cursor_.line = unfit->line;
-        throw SyntaxError{unfit->what};
-      }
-      read_document();
-    } catch (const SyntaxError& error) {
-      refuse(Exit::kUsage, builder_.place(cursor_.line), ": ", error.what);
-    }
-    return builder_.take();
-  }
-
- private:
-  void read_document() {
+  void read() {
     skip_space();
     if (cursor_.peek() != '{')
       syntax("the file is no { object } of JSON; a YAML file's name ends in .yaml");
@@ -33,6 +19,7 @@ class JsonReader {
     if (!cursor_.done()) syntax("unexpected ", quoted(cursor_.peek()), " behind the last }");
   }
 
+ private:
   void skip_space() {
     for (;; cursor_.take()) {
       skip_comments();
@@ -169,14 +156,14 @@ class JsonReader {
     return read_toml_number(word);
   }
 
-  TextCursor cursor_;
-  SourceBuilder builder_;
+  TextCursor& cursor_;
+  SourceBuilder& builder_;
 };
 
 }  // namespace
 
 Source read_json(std::string_view text, const std::string& file) {
-  return JsonReader(text, file).read();
+  return read_with<JsonReader>(text, file);
 }
 
 }  // namespace zero

@@ -78,4 +78,21 @@ class SourceBuilder {
   Source entries_;
 };
 
+/// What Reader(cursor, builder).read() makes of a whole text. Throws Error(kUsage) with the line.
+template <class Reader>
+Source read_with(std::string_view text, const std::string& file) {
+  TextCursor cursor{text};
+  SourceBuilder builder(file);
+  try {
+    if (const auto unfit = unfit_text(text, kSourceMaxBytes, kSourceMaxBytes)) {
+      cursor.line = unfit->line;
+      syntax(unfit->what);
+    }
+    Reader(cursor, builder).read();
+  } catch (const SyntaxError& error) {
+    refuse(Exit::kUsage, builder.place(cursor.line), ": ", error.what);
+  }
+  return builder.take();
+}
+
 }  // namespace zero

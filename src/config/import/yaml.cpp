@@ -1,26 +1,19 @@
 #include <algorithm>
 
+#include "src/config/import/rules.hpp"
 #include "src/config/import/source.hpp"
 
 namespace zero {
 namespace {
 
-/// Whether `word` is one of `words` as YAML writes them: yes, Yes or YES.
-bool is_word(std::string_view word, std::initializer_list<std::string_view> words) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; };
-  std::string small(word);
-  std::transform(small.begin(), small.end(), small.begin(), lower);
-  std::string title = small, large = small;
-  if (!title.empty() && title[0] >= 'a' && title[0] <= 'z') title[0] = char(title[0] - 32);
-  for (char& c : large) c = c >= 'a' && c <= 'z' ? char(c - 32) : c;
-  const bool usual = word == small || word == title || word == large;
-  return usual && std::find(words.begin(), words.end(), small) != words.end();
+bool is_one_of(std::string_view words, const std::string& word) {
+  return std::ranges::count(words_of(words), word) > 0;
 }
 
 std::optional<TomlValue> plain_value(const std::string& word) {
-  if (word.empty() || word == "~" || is_word(word, {"null"})) return std::nullopt;
-  if (is_word(word, {"true", "yes", "on"})) return true;
-  if (is_word(word, {"false", "no", "off"})) return false;
+  if (word.empty() || word == "~" || is_one_of("null Null NULL", word)) return std::nullopt;
+  if (is_one_of("true True TRUE yes Yes YES on On ON", word)) return true;
+  if (is_one_of("false False FALSE no No NO off Off OFF", word)) return false;
   TomlValue number;
   std::string ignored;
   const bool digit = std::string_view("+-0123456789").find(word[0]) != std::string_view::npos;
@@ -30,20 +23,11 @@ std::optional<TomlValue> plain_value(const std::string& word) {
 
 class YamlReader {
  public:
-  YamlReader(std::string_view text, const std::string& file) : cursor_{text}, builder_(file) {}
+  YamlReader(TextCursor& cursor, SourceBuilder& builder) : cursor_(cursor), builder_(builder) {}
 
-  Source read() {
-    try {
-      if (const auto unfit = unfit_text(cursor_.text, kSourceMaxBytes, kSourceMaxBytes)) {
-        cursor_.line = unfit->line;
-        throw SyntaxError{unfit->what};
-      }
-      for (; !cursor_.done(); cursor_.take()) read_line();
-      close_pending();
-    } catch (const SyntaxError& error) {
-      refuse(Exit::kUsage, builder_.place(cursor_.line), ": ", error.what);
-    }
-    return builder_.take();
+  void read() {
+    for (; !cursor_.done(); cursor_.take()) read_line();
+    close_pending();
   }
 
  private:
@@ -158,8 +142,8 @@ class YamlReader {
     return std::string(plain);
   }
 
-  TextCursor cursor_;
-  SourceBuilder builder_;
+  TextCursor& cursor_;
+  SourceBuilder& builder_;
   std::vector<Level> levels_ = {{0, ""}};
   std::optional<Pending> pending_;
 };
@@ -167,7 +151,7 @@ class YamlReader {
 }  // namespace
 
 Source read_yaml(std::string_view text, const std::string& file) {
-  return YamlReader(text, file).read();
+  return read_with<YamlReader>(text, file);
 }
 
 }  // namespace zero
