@@ -5,8 +5,9 @@
 
 #include "src/commands/commands.hpp"
 #include "src/commands/escaped_text.hpp"
-#include "zero/base/error.hpp"
-#include "zero/base/text.hpp"
+#include "zero/base/counted.hpp"
+#include "zero/base/format.hpp"
+#include "zero/base/warning.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/io/data/tokenizer.hpp"
@@ -131,9 +132,7 @@ std::string source_text(const std::string& path, const DataSource& source) {
 }
 
 std::string fingerprint_text(uint64_t fingerprint) {
-  char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", (unsigned long long)fingerprint);
-  return hex;
+  return format("%016llx", (unsigned long long)fingerprint);
 }
 
 std::string View::summary() const {

@@ -1,9 +1,9 @@
 #include "src/commands/escaped_text.hpp"
 
 #include <cstdint>
-#include <cstdio>
 
-#include "zero/base/text.hpp"
+#include "zero/base/format.hpp"
+#include "zero/base/utf8.hpp"
 
 namespace zero::commands {
 namespace {
@@ -31,9 +31,7 @@ std::string escaped_byte(char byte) {
     case '\\':
       return "\\\\";
     default:
-      char hex[8];
-      std::snprintf(hex, sizeof hex, "\\x%02x", uint8_t(byte));
-      return hex;
+      return format("\\x%02x", uint8_t(byte));
   }
 }
 

@@ -1,6 +1,5 @@
 #include "src/commands/survey_text.hpp"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "src/commands/escaped_text.hpp"
@@ -14,14 +13,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kPathWidth = 400;
-constexpr const char* kRow = "%12s  %-19s  %12s  %5s  %5s  %-5s  ";
 
 std::string row(const std::string& step, const std::string& written, const std::string& bytes,
                 const std::string& ranks, const std::string& stage, const std::string& compute) {
-  char words[160];
-  std::snprintf(words, sizeof words, kRow, step.c_str(), written.c_str(), bytes.c_str(),
+  return format("%12s  %-19s  %12s  %5s  %5s  %-5s  ", step.c_str(), written.c_str(), bytes.c_str(),
                 ranks.c_str(), stage.c_str(), compute.c_str());
-  return words;
 }
 
 std::string state_of(const save::StepSurvey& step, save::SurveyDepth depth) {

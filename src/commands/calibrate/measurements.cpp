@@ -32,11 +32,7 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-std::string number(double value) {
-  char out[32];
-  std::snprintf(out, sizeof out, value < 100 ? "%.2f" : "%.0f", value);
-  return out;
-}
+std::string number(double value) { return format(value < 100 ? "%.2f" : "%.0f", value); }
 
 /// A shard of each rank, and what its verbs read and write.
 class Collective {
@@ -117,9 +113,8 @@ Measurements::Measurements(launch::Session& session, model::Probe probe)
 }
 
 void Measurements::add_row(const Row& row, const std::string& words) {
-  char head[64];
-  std::snprintf(head, sizeof head, "  %-28s ", row.what);
-  table_ += head + words + "\n";
+  append(table_, "  %-28s ", row.what);
+  table_ += words + "\n";
 }
 
 double Measurements::measure(const Row& row, const std::function<double()>& rate) {

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "src/commands/doctor/probes.hpp"
@@ -12,15 +11,6 @@
 
 namespace zero::commands {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 /// Cores' worth of time that the control group may take; 0: no limit.
 double quota_of(const std::string& cpu_max) {
@@ -76,6 +66,13 @@ bool is_word(const char* value, std::initializer_list<const char*> words) {
 }
 
 }  // namespace
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
 
 Finding binding_finding(const Binding& binding) {
   const auto& [online, allowed, node_ranks, threads] = binding;

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "src/commands/doctor/probes.hpp"
 #include "src/commands/memory_rates.hpp"
@@ -14,13 +13,6 @@ namespace {
 
 constexpr int64_t kMiB = int64_t(1) << 20;
 constexpr double kSeconds = 0.6;  // of the triad
-
-std::string file_text(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 /// "madvise" of "always [madvise] never".
 std::string chosen(const std::string& choices) {
@@ -91,8 +83,8 @@ Findings memory_findings(const launch::Session& session) {
     MemoryRates rates(session.threads());
     findings.push_back(bandwidth_finding(rates, session.threads()));
     findings.push_back(
-        huge_page_finding({.enabled = file_text("/sys/kernel/mm/transparent_hugepage/enabled"),
-                           .defrag = file_text("/sys/kernel/mm/transparent_hugepage/defrag"),
+        huge_page_finding({.enabled = first_line("/sys/kernel/mm/transparent_hugepage/enabled"),
+                           .defrag = first_line("/sys/kernel/mm/transparent_hugepage/defrag"),
                            .arena_bytes = rates.arena().bytes(),
                            .huge_bytes = rates.arena().huge_bytes()}));
   } catch (const Error& error) {

@@ -15,11 +15,7 @@ constexpr int kRounds = 2;
 /// Disks scatter: less is no reason to leave a default.
 constexpr double kWorthwhile = 1.05;
 
-std::string gigabytes(double bytes_per_second) {
-  char out[32];
-  std::snprintf(out, sizeof out, "%.2f", bytes_per_second / 1e9);
-  return out;
-}
+std::string gigabytes(double bytes_per_second) { return format("%.2f", bytes_per_second / 1e9); }
 
 std::string setting_text(const DiskSetting& setting) {
   return text(setting.block_bytes >> 10, " KiB x ", setting.depth, " by ",
@@ -85,15 +81,14 @@ const DiskTrial& best_trial(const std::vector<DiskTrial>& trials) {
 Finding nvme_choice(const std::string& folder, const DiskTrial& best) {
   // AdamW with split masters reads and writes 10 bytes a parameter.
   constexpr double kStateBytes = 20e9;
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.1f", kStateBytes / best.mixed);
   std::string table = text("for the input file:\n[aio]\nblock_size = ", best.setting.block_bytes,
                            "\nqueue_depth = ", best.setting.depth);
   if (!best.setting.uring) table += text("\nintra_op_parallelism = ", best.setting.threads);
-  return {.subject = "nvme choice",
-          .found = text(folder, ": ", setting_text(best.setting), "; the optimizer state of 10^9 ",
-                        "parameters passes in ", seconds, " s a step"),
-          .advice = table};
+  return {
+      .subject = "nvme choice",
+      .found = text(folder, ": ", setting_text(best.setting), "; the optimizer state of 10^9 ",
+                    "parameters passes in ", format("%.1f", kStateBytes / best.mixed), " s a step"),
+      .advice = table};
 }
 
 Findings nvme_findings(const std::string& folder) {

@@ -14,6 +14,9 @@
 
 namespace zero::commands {
 
+/// Of a small file of the kernel; "" of one that cannot be read.
+std::string first_line(const std::string& path);
+
 /// The environment: the value of a variable, or null.
 using Variable = std::function<const char*(const char*)>;
 
