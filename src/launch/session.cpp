@@ -108,20 +108,26 @@ void Session::require_whole_launch() {
   // Where every task became a job of its own, the first one speaks for all.
   if (launch.tasks > ranks() && launch.task > 0 && ranks() == 1) throw Ended{Exit::kUsage};
   together([&] {
-    if (launch.tasks > ranks()) {
-      refuse(Exit::kUsage, "started as ", launch.tasks, " tasks, but MPI sees ", ranks(), ": ",
-             launch.hint);
-    }
-    if (!threaded_) {
-      refuse(Exit::kUsage,
-             "this MPI lacks MPI_THREAD_MULTIPLE, which lanes need to communicate - "
-             "use one that was built with it");
-    }
+    require_all_tasks();
+    require_threads();
   });
 }
 
-void Session::take_device(bool share) {
-  if (!drives_devices()) return;
+void Session::require_all_tasks() const {
+  const Launch launch = current_launch();
+  if (launch.tasks <= ranks()) return;
+  refuse(Exit::kUsage, "started as ", launch.tasks, " tasks, but MPI sees ",
+         counted(ranks(), "rank"), " - ", launch.hint);
+}
+
+void Session::require_threads() const {
+  if (threaded_) return;
+  refuse(Exit::kUsage,
+         "this MPI lacks MPI_THREAD_MULTIPLE, which lanes need to communicate - "
+         "use one that was built with it, as Debian's libopenmpi-dev");
+}
+
+std::pair<NodeDevices, int> Session::node_devices(bool share) {
   std::string mine = host_;
   for (const DeviceInfo& device : usable_devices()) mine += "\t" + device.id;
   NodeDevices node{.host = host_, .of_rank = {}, .trouble = device_trouble(), .share = share};
@@ -134,6 +140,14 @@ void Session::take_device(bool share) {
     words.erase(words.begin());
     node.of_rank.push_back(std::move(words));
   }
+  return {std::move(node), node_rank};
+}
+
+void Session::take_device(bool share) {
+  if (!drives_devices()) return;
+  const std::pair<NodeDevices, int> seen = node_devices(share);
+  const NodeDevices& node = seen.first;
+  const int node_rank = seen.second;
   together([&] {
     const int device = choose_device(node, node_rank);
     use_device(device);

@@ -9,8 +9,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "zero/device/device_choice.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/watchdog.hpp"
@@ -161,8 +163,16 @@ class Session {
   bool leads_node() const { return leads_node_; }  ///< the lowest of them
   const std::string& host() const { return host_; }
 
-  /// Throws Ended, kUsage, if the launcher started more tasks than MPI sees. Collective.
+  /// Throws Ended, kUsage, if one of the next two refuses on any rank. Collective.
   void require_whole_launch();
+  /// Throws Error(kUsage) if the launcher started more tasks than MPI sees.
+  void require_all_tasks() const;
+  /// Throws Error(kUsage) if MPI lets no two threads communicate at the same time.
+  void require_threads() const;
+
+  /// What the ranks of this node see of its devices, and the place of this one among them.
+  /// Collective.
+  std::pair<NodeDevices, int> node_devices(bool share);
 
   /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
   /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos. On a

@@ -15,25 +15,12 @@ std::string words_of(const DeviceInfo& device) {
 
 }  // namespace
 
-Finding device_finding(const std::vector<DeviceInfo>& devices, const std::string& trouble,
-                       int node_ranks) {
-  Finding finding{.subject = "GPU", .found = text(devices.size(), " x ")};
-  if (devices.empty()) {
-    finding.verdict = Verdict::missing;
-    finding.found = text("none that this build can use: ", trouble);
-    finding.advice =
-        "this build trains on one GPU a rank: run it where there is one, or build for the host "
-        "(cmake --preset host-release); zeroapp plan works here too";
-    finding.stops = Exit::kUsage;
-    return finding;
-  }
-  finding.found += words_of(devices.front());
-  if (int(devices.size()) < node_ranks) {
-    finding.verdict = Verdict::warning;
-    finding.advice = text("fewer than the ", counted(node_ranks, "rank"),
-                          " of this node: start as many, or set run.share_device = true");
-  }
-  return finding;
+Finding device_finding(const NodeDevices& node, int node_rank,
+                       const std::vector<DeviceInfo>& devices) {
+  return asked("GPU", [&] {
+    choose_device(node, node_rank);
+    return text(devices.size(), " x ", words_of(devices.front()));
+  });
 }
 
 std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
@@ -56,9 +43,10 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
   return name;
 }
 
-Findings device_findings(const launch::Session& session) {
+Findings device_findings(launch::Session& session) {
   if (!drives_devices()) return {};
-  return {device_finding(usable_devices(), device_trouble(), session.node_ranks())};
+  const auto [node, node_rank] = session.node_devices(false);
+  return {device_finding(node, node_rank, usable_devices())};
 }
 
 }  // namespace zero::commands

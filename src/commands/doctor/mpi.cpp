@@ -3,8 +3,7 @@
 #include <cstdlib>
 
 #include "src/commands/doctor/probes.hpp"
-#include "zero/base/text.hpp"
-#include "zero/comm/mpi_world.hpp"
+#include "zero/base/counted.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::commands {
@@ -20,40 +19,25 @@ Finding library_finding() {
           .found = text(train::mpi_text(), ", MPI ", MPI_VERSION, ".", MPI_SUBVERSION)};
 }
 
-Finding thread_finding() {
-  int provided = 0;
-  comm::check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
-  if (provided >= MPI_THREAD_MULTIPLE) {
-    return {.subject = "MPI threads", .found = "MPI_THREAD_MULTIPLE"};
-  }
-  return {.subject = "MPI threads",
-          .verdict = Verdict::missing,
-          .found = "no MPI_THREAD_MULTIPLE, which lanes need to communicate",
-          .advice = "build with an MPI that has it, as Debian's libopenmpi-dev",
-          .stops = Exit::kUsage};
+Finding launch_finding(const launch::Session& session) {
+  return asked("launcher", [&]() -> std::string {
+    session.require_all_tasks();
+    if (launch::current_launch().tasks == 0) {
+      return "none: one rank (mpirun -n 2 zeroapp doctor looks as two ranks would)";
+    }
+    const char* name = std::getenv("OMPI_COMM_WORLD_SIZE") ? "mpirun"
+                       : std::getenv("SLURM_STEP_ID")      ? "srun"
+                                                           : "a PMI launcher";
+    return text(name, ": ", counted(session.ranks(), "rank"), ", ", session.node_ranks(),
+                " on rank 0's node");
+  });
 }
 
-Finding launch_finding(const launch::Session& session) {
-  const launch::Launch launch = launch::current_launch();
-  const std::string ranks = counted(session.ranks(), "rank");
-  if (launch.tasks > session.ranks()) {
-    return {.subject = "launcher",
-            .verdict = Verdict::missing,
-            .found = text("started as ", launch.tasks, " tasks, but MPI sees ", ranks),
-            .advice = launch.hint,
-            .stops = Exit::kUsage};
-  }
-  if (launch.tasks == 0) {
-    return {.subject = "launcher",
-            .found =
-                "none: one rank (mpirun -n 2 zeroapp doctor looks as "
-                "two ranks would)"};
-  }
-  const char* name = std::getenv("OMPI_COMM_WORLD_SIZE") ? "mpirun"
-                     : std::getenv("SLURM_STEP_ID")      ? "srun"
-                                                         : "a PMI launcher";
-  return {.subject = "launcher",
-          .found = text(name, ": ", ranks, ", ", session.node_ranks(), " on rank 0's node")};
+Finding thread_finding(const launch::Session& session) {
+  return asked("MPI threads", [&]() -> std::string {
+    session.require_threads();
+    return "MPI_THREAD_MULTIPLE";
+  });
 }
 
 }  // namespace
@@ -78,7 +62,7 @@ Finding kill_delay_finding(const Variable& variable) {
 }
 
 Findings mpi_findings(launch::Session& session) {
-  return {library_finding(), thread_finding(), launch_finding(session),
+  return {library_finding(), thread_finding(session), launch_finding(session),
           kill_delay_finding([](const char* name) { return std::getenv(name); })};
 }
 

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "src/commands/doctor/finding.hpp"
+#include "src/commands/doctor/report.hpp"
 #include "zero/device/device.hpp"
+#include "zero/device/device_choice.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/launch/session.hpp"
 
@@ -39,10 +40,10 @@ Findings openmp_findings(const Variable& variable);
 
 // device.cpp
 /// None on a build that computes on the host.
-Findings device_findings(const launch::Session& session);
-/// `devices` are those that a rank may use, and `trouble` says why there are none.
-Finding device_finding(const std::vector<DeviceInfo>& devices, const std::string& trouble,
-                       int node_ranks);
+Findings device_findings(launch::Session& session);
+/// What a run without run.share_device would say of its devices; `devices` are those of this rank.
+Finding device_finding(const NodeDevices& node, int node_rank,
+                       const std::vector<DeviceInfo>& devices);
 
 /// By which name `plan --machine` knows the devices of this node; "host" of a build for the host.
 /// Throws Error(kUsage) where there is none, and of devices that no profile describes, with less

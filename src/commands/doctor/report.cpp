@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "zero/base/format.hpp"
+
 namespace zero::commands {
 namespace {
 
@@ -46,11 +48,7 @@ Line& line_of(std::vector<Line>& lines, const Finding& finding) {
   return *lines.insert(place, Line{.finding = finding, .ranks = {}});
 }
 
-std::string number(double value) {
-  char out[32];
-  std::snprintf(out, sizeof out, value < 100 ? "%.1f" : "%.0f", value);
-  return out;
-}
+std::string number(double value) { return format(value < 100 ? "%.1f" : "%.0f", value); }
 
 /// "12.0 to 13.5 GB/s a rank, 25.5 in all".
 std::string figures_text(const std::vector<double>& figures, const std::string& unit) {
@@ -94,6 +92,21 @@ bool is_common(const std::vector<Line>& lines, const Line& line) {
 const char* name_of(Verdict verdict) {
   static constexpr const char* kNames[] = {"good", "warning", "missing"};
   return kNames[size_t(verdict)];
+}
+
+Finding asked(const std::string& subject, const std::function<std::string()>& rule,
+              const std::string& advice) {
+  try {
+    return {.subject = subject, .found = rule()};
+  } catch (const Error& error) {
+    const std::string words = error.what();
+    const size_t dash = advice.empty() ? words.find(" - ") : words.npos;
+    return {.subject = subject,
+            .verdict = Verdict::missing,
+            .found = words.substr(0, dash),
+            .advice = dash == words.npos ? advice : words.substr(dash + 3),
+            .stops = error.exit()};
+  }
 }
 
 std::string pack_findings(const Findings& findings) {
@@ -146,11 +159,9 @@ std::string doctor_table(const std::vector<Line>& lines, int ranks) {
   for (const Line& line : lines) {
     const Finding& finding = line.finding;
     ++counts[size_t(finding.verdict)];
-    char head[64];
-    std::snprintf(head, sizeof head, "%-8s %-16s ", name_of(finding.verdict),
-                  finding.subject.c_str());
+    append(out, "%-8s %-16s ", name_of(finding.verdict), finding.subject.c_str());
     const bool named = ranks > 1 && !is_common(lines, line);
-    out += head + (named ? ranks_text(line.ranks) + ": " : "") + finding.found + "\n";
+    out += (named ? ranks_text(line.ranks) + ": " : "") + finding.found + "\n";
     if (!finding.advice.empty()) out += indented("-> " + finding.advice);
   }
   out += text(counts[0], " good, ", counts[1], counts[1] == 1 ? " warning, " : " warnings, ",

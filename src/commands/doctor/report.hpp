@@ -1,11 +1,35 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "src/commands/doctor/finding.hpp"
+#include "zero/base/error.hpp"
 
 namespace zero::commands {
+
+enum class Verdict { good, warning, missing };
+const char* name_of(Verdict verdict);
+
+/// What one probe has found out on one rank.
+struct Finding {
+  std::string subject;  ///< "huge pages": the same on every rank
+  Verdict verdict = Verdict::good;
+  std::string found;        ///< in words and numbers
+  std::string advice = "";  ///< what to do; "" where nothing is to be done
+  /// A measured number, which differs from rank to rank and is summed up over them; 0: none.
+  double figure = 0;
+  std::string unit = "";
+  /// The status that training ends with because of it; kFinished: it goes on.
+  Exit stops = Exit::kFinished;
+};
+
+using Findings = std::vector<Finding>;
+
+/// What a rule of a run finds: its words where it passes; else what it refuses, `advice` or its
+/// own, which it writes behind " - ", and the status that training would end with.
+Finding asked(const std::string& subject, const std::function<std::string()>& rule,
+              const std::string& advice = "");
 
 /// The findings of one rank as text for rank 0, and back.
 std::string pack_findings(const Findings& findings);

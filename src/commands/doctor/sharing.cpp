@@ -20,19 +20,13 @@ int64_t free_shared_bytes() {
 
 /// Collectives of a node go through such files, which no mount limits.
 Finding memory_file_finding() {
-  try {
-    comm::require_memory_files(kMiB);
-    return {.subject = "memory files",
-            .found =
-                "memfd_create works: collectives of a node do not "
-                "need /dev/shm"};
-  } catch (const Error& error) {
-    return {.subject = "memory files",
-            .verdict = Verdict::missing,
-            .found = error.what(),
-            .advice = "ranks of one node need them: allow memfd_create, or start one rank a node",
-            .stops = error.exit()};
-  }
+  return asked(
+      "memory files",
+      [] {
+        comm::require_memory_files(kMiB);
+        return "memfd_create works: collectives of a node do not need /dev/shm";
+      },
+      "ranks of one node need them: allow memfd_create, or start one rank a node");
 }
 
 Finding peer_copy_finding() {

@@ -69,18 +69,24 @@ TEST(Devices, AreNamedAndTheirAbsenceEndsTraining) {
                         .processors = 132,
                         .major = 9,
                         .minor = 0};
-  const Finding none = device_finding({}, "no NVIDIA driver is installed", 1);
+  const auto node_of = [](std::vector<std::vector<std::string>> of_rank) {
+    return NodeDevices{.host = "n1", .of_rank = std::move(of_rank), .trouble = "no NVIDIA driver"};
+  };
+  const Finding none = device_finding(node_of({{}}), 0, {});
   EXPECT_EQ(none.verdict, Verdict::missing);
   EXPECT_EQ(none.stops, Exit::kUsage);
-  EXPECT_THAT(none.found, HasSubstr("no NVIDIA driver is installed"));
+  EXPECT_THAT(none.found, HasSubstr("no NVIDIA driver"));
   EXPECT_THAT(none.advice, HasSubstr("host-release"));
-  const Finding both = device_finding({h200, h200}, "", 2);
+  const Finding both = device_finding(node_of({{"a", "b"}, {"a", "b"}}), 1, {h200, h200});
   EXPECT_EQ(both.verdict, Verdict::good);
   EXPECT_EQ(both.found, "2 x NVIDIA H200, 140.00 GiB, 132 multiprocessors, architecture 9.0");
-  const Finding few = device_finding({h200}, "", 4);
-  EXPECT_EQ(few.verdict, Verdict::warning);
+  const Finding few = device_finding(node_of({{"a"}, {"a"}, {"a"}, {"a"}}), 0, {h200});
+  EXPECT_EQ(few.verdict, Verdict::missing) << "a run would be refused as well";
+  EXPECT_THAT(few.found, HasSubstr("4 ranks on n1, which shows them 1 GPU"));
   EXPECT_THAT(few.advice, HasSubstr("run.share_device = true"));
-  EXPECT_EQ(few.stops, Exit::kFinished);
+  EXPECT_EQ(few.stops, Exit::kUsage);
+  const Finding own = device_finding(node_of({{"a"}, {"b"}}), 1, {h200});
+  EXPECT_EQ(own.verdict, Verdict::good) << "a launcher may show each rank its own";
 }
 
 DeviceInfo device_of(const std::string& name, double gib) {
