@@ -35,7 +35,8 @@ class Table {
                              .hint = hint});
   }
   Field& other(std::string_view key, Slot slot) {
-    return fields_.emplace_back(prefix_ + std::string(key), std::move(slot), standing_);
+    fields_.push_back({prefix_ + std::string(key), std::move(slot), standing_});
+    return fields_.back();
   }
 
   /// Keys without a member; `more` follows the value that the reason advises.
