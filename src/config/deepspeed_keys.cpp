@@ -222,9 +222,11 @@ std::string habit_advice(std::string_view key) {
   for (const Habit& habit : kHabits) {
     if (lies_in(key, habit.key)) return std::string(habit.advice);
   }
-  const std::string name = text("--", key.substr(0, key.find('.')));
-  const ImportRule* flag = find_rule(launch_rules(), name);
-  return flag && !flag->to.empty() ? "write " + flag->target(name) : "";
+  const std::string word(key.substr(0, key.find('.')));
+  const ImportRule* flag = find_rule(launch_rules(), "--" + word);
+  const std::string to = flag ? flag->target("--" + word) : "";
+  // fp16 is a section here, whose keys have names.
+  return to.empty() || lies_in(to, word) ? "" : "write " + to;
 }
 
 std::string deepspeed_advice(std::string_view key) {
