@@ -5,7 +5,7 @@
 
 #include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 #include "zero/base/xxh3.hpp"
 
 namespace zero::checkpoint {

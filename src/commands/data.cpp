@@ -5,9 +5,8 @@
 
 #include "src/commands/commands.hpp"
 #include "src/commands/escaped_text.hpp"
-#include "zero/base/counted.hpp"
-#include "zero/base/format.hpp"
-#include "zero/base/warning.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/io/data/tokenizer.hpp"

@@ -2,8 +2,7 @@
 
 #include <cstdint>
 
-#include "zero/base/format.hpp"
-#include "zero/base/utf8.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::commands {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "io/checkpoint/block_digest.hpp"
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 #include "zero/base/xxh3.hpp"
 
 namespace zero::testing_support {

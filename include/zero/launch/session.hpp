@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "zero/device/device_choice.hpp"
+#include "zero/device/device.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/watchdog.hpp"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "src/commands/doctor/probes.hpp"
-#include "zero/base/counted.hpp"
+#include "zero/base/text.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::commands {

@@ -9,7 +9,6 @@
 
 #include "src/commands/doctor/report.hpp"
 #include "zero/device/device.hpp"
-#include "zero/device/device_choice.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/launch/session.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "zero/base/format.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::commands {
 namespace {

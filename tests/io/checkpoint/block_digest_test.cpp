@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
-#include "zero/base/hex.hpp"
+#include "zero/base/text.hpp"
 #include "zero/base/xxh3.hpp"
 
 namespace zero::checkpoint {
