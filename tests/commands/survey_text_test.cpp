@@ -22,7 +22,7 @@ TEST(SurveyText, TellsThatNoOtherRunHasTheBytesOfFastAttention) {
 }
 
 TEST(SurveyText, TellsWhereTheStructureWasNotCompared) {
-  train::StepSurvey step{.folder = "runs/x/checkpoints/step00000004", .files = 3};
+  save::StepSurvey step{.folder = "runs/x/checkpoints/step00000004", .files = 3};
   EXPECT_THAT(step_verdict(step), EndsWith(": verified\n"));
   step.not_compared = "its format is 2";
   EXPECT_THAT(step_verdict(step),

@@ -11,19 +11,19 @@ namespace zero::save {
 /// What is known of one step of a folder of checkpoints.
 struct StepSurvey {
   int64_t step = 0;
-  std::string folder;   ///< "runs/x/checkpoints/step00001200"
-  std::string written;  ///< "YYYY-MM-DD hh:mm:ss", UTC: when it was complete
-  int64_t bytes = 0;    ///< of its files
+  std::string folder = {};   ///< "runs/x/checkpoints/step00001200"
+  std::string written = {};  ///< "YYYY-MM-DD hh:mm:ss", UTC: when it was complete
+  int64_t bytes = 0;         ///< of its files
   size_t files = 0;
   int ranks = 0;               ///< that wrote it
   std::string stage, compute;  ///< "" where it says nothing of them
   bool weights_only = false;
-  bool in_any_order = false;          ///< a GPU added gradients of attention as they came
-  int64_t skipped = 0;                ///< steps of a streak that it lies in; 0: it is healthy
-  bool newer_format = false;          ///< this release cannot read it
-  std::vector<std::string> problems;  ///< one of each damaged file; none: it verifies
+  bool in_any_order = false;               ///< a GPU added gradients of attention as they came
+  int64_t skipped = 0;                     ///< steps of a streak that it lies in; 0: it is healthy
+  bool newer_format = false;               ///< this release cannot read it
+  std::vector<std::string> problems = {};  ///< one of each damaged file; none: it verifies
   /// Why HDF5's structure of its files was not compared with the manifest; "" if it was.
-  std::string not_compared;
+  std::string not_compared = {};
 
   bool verifies() const { return problems.empty(); }
 };
@@ -35,11 +35,11 @@ struct Leftover {
 };
 
 struct Survey {
-  std::string root;
-  std::vector<StepSurvey> steps;  ///< ascending
-  std::optional<int64_t> latest;  ///< what the link of this name points at
-  std::optional<int64_t> resume;  ///< the step from which a run would go on
-  std::string why;                ///< that one, or none
+  std::string root = {};
+  std::vector<StepSurvey> steps = {};  ///< ascending
+  std::optional<int64_t> latest = {};  ///< what the link of this name points at
+  std::optional<int64_t> resume = {};  ///< the step from which a run would go on
+  std::string why = {};                ///< that one, or none
   std::vector<Leftover> leftovers = {};
 };
 
