@@ -51,7 +51,7 @@ void BodyWriter::all_reduce(int32_t buffer) {
 void BodyWriter::transfer(int32_t u, const Operand& from, const Operand& to) {
   const Tier source = tier_of(from), target = tier_of(to);
   PlanOp op{.kind = Kind::copy, .unit = u, .operands = {from, to}};
-  op.operands[0].mode = Mode::read;
+  op.operands[kSource].mode = Mode::read;
   if (source == Tier::nvme) {
     op.kind = Kind::disk_read;
     op.lane = Lane::disk_read;

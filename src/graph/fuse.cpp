@@ -24,7 +24,7 @@ bool belong_together(const Op& first, const Op& second) {
 /// The op that does what two neighbours do; none where no kernel does.
 std::optional<Op> fuse_pair(const Op& first, const Op& second, const std::vector<int>& readers) {
   if (first.kind->fuse == nullptr || !belong_together(first, second)) return std::nullopt;
-  const bool shared = readers[size_t(first.outputs.front())] > 1;
+  const bool shared = readers[size_t(main_output(first))] > 1;
   std::optional<Op> both = first.kind->fuse(first, second, shared);
   if (both) {
     both->unit = first.unit;

@@ -48,7 +48,7 @@ void count_bytes(const Plan& plan, Forecast& forecast) {
 
 int64_t sent_elements(const Plan& plan, const PlanOp& op) {
   const int64_t peers = plan.request.ranks - 1;
-  if (op.kind == Kind::all_reduce) return peers * op.operands[0].bytes / 8;
+  if (op.kind == Kind::all_reduce) return peers * op.operands[kSource].bytes / 8;
   return peers * op.piece_numel;
 }
 
@@ -83,8 +83,8 @@ void count_disk(const Plan& plan, Forecast& forecast) {
   for (size_t b = 0; b < plan.bodies.size(); ++b) {
     DiskForecast& disk = forecast.disk[b];
     visit_ops(plan.bodies[b], [&](const PlanOp& op, int64_t times) {
-      if (op.kind == Kind::disk_read) disk.bytes_read += op.operands[0].bytes * times;
-      if (op.kind == Kind::disk_write) disk.bytes_written += op.operands[0].bytes * times;
+      if (op.kind == Kind::disk_read) disk.bytes_read += op.operands[kSource].bytes * times;
+      if (op.kind == Kind::disk_write) disk.bytes_written += op.operands[kSource].bytes * times;
     });
   }
 }
@@ -119,13 +119,14 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
                     double(made.kind->traffic_bytes(graph, made)) / machine.memory_bandwidth);
   }
   if (is_transfer(op.kind)) {
-    return double(op.operands[0].bytes) / bandwidth_of(op.lane, machine);
+    return double(op.operands[kSource].bytes) / bandwidth_of(op.lane, machine);
   }
   double bytes = 0;
   for (const Operand& operand : op.operands) {
     bytes += double(operand.bytes) * (operand.mode == Mode::update ? 2 : 1);
   }
-  if (op.kind == Kind::carry) bytes = 3.0 * double(carries - 1) * double(op.operands[0].bytes);
+  if (op.kind == Kind::carry)
+    bytes = 3.0 * double(carries - 1) * double(op.operands[kSource].bytes);
   return bytes / bandwidth_of(op.lane, machine);
 }
 

@@ -39,7 +39,7 @@ std::vector<Operand> operands_in(const Plan& plan, const PlanOp& op, int carries
   std::vector<Operand> operands = op.operands;
   if (!op.counts) return operands;
   if (op.kind != Kind::carry) {
-    operands[1].buffer = plan.counters[size_t(op.unit)][size_t(carries) - 1];
+    operands[kTarget].buffer = plan.counters[size_t(op.unit)][size_t(carries) - 1];
     return operands;
   }
   operands.resize(size_t(carries));
@@ -54,8 +54,8 @@ void settle_slots(const Plan& plan, const Body& body, int64_t round, PlanOp& op)
   op.operands = operands_in(plan, op, carries_of(body, op, round));
   op.counts = false;
   op.micro = 0;
-  if (op.kind == Kind::carry || op.operands[1].mode != Mode::write) return;
-  const int32_t slot = op.operands[1].buffer;
+  if (op.kind == Kind::carry || op.operands[kTarget].mode != Mode::write) return;
+  const int32_t slot = op.operands[kTarget].buffer;
   if (!plan.buffers[size_t(slot)].persistent) op.anew.push_back(slot);
 }
 

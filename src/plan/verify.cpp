@@ -154,7 +154,7 @@ class BodyCheck {
     if (!transfers) check_versions(i);
     if (!transfers) check_computed(i);
     // What arrives of a transfer is what was sent.
-    const Content sent = transfers ? content_at(extent(operands[0])) : Content{};
+    const Content sent = transfers ? content_at(extent(operands[kSource])) : Content{};
     for (size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
       if (operand.buffer < 0 || operand.mode == Mode::read) continue;

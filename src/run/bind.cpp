@@ -108,7 +108,7 @@ void bind_slots(const BindTarget& target, BoundOp& bound) {
   const plan::PlanOp& op = *bound.op;
   bound.carries = int(op.operands.size());
   if (!op.counts) return;
-  plan::Operand slot = op.operands[op.kind == Kind::carry ? 0 : 1];
+  plan::Operand slot = op.operands[op.kind == Kind::carry ? plan::kSource : plan::kTarget];
   for (const int32_t buffer : target.plan.counters.at(size_t(op.unit))) {
     slot.buffer = buffer;
     bound.slots.push_back(address(target.plan, target.memory, slot));
@@ -179,12 +179,14 @@ void check_collective(const BindTarget& target, const plan::PlanOp& op) {
 void bind_sums(const plan::PlanOp& op) {
   const Checker check(op);
   if (op.kind == Kind::carry) {
-    for (size_t i = 0; i < op.operands.size(); ++i) check.bytes(i, op.operands[0].bytes);
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      check.bytes(i, op.operands[plan::kSource].bytes);
     return;
   }
   const bool rounds = op.kind == Kind::round_sum;
-  const int64_t numel = op.operands[rounds ? 0 : 1].bytes / 4;
-  check.bytes(rounds ? 1 : 0, numel * int64_t(bytes_of(rounds ? op.out : op.in)));
+  const int64_t numel = op.operands[rounds ? plan::kSource : plan::kTarget].bytes / 4;
+  check.bytes(rounds ? plan::kTarget : plan::kSource,
+              numel * int64_t(bytes_of(rounds ? op.out : op.in)));
 }
 
 /// Whether an operand has an offset in a file and no address.
@@ -206,7 +208,7 @@ void require_pages(const BindTarget& target, const plan::PlanOp& op) {
 
 void bind_transfer(const BindTarget& target, BoundOp& bound) {
   const std::vector<plan::Operand>& operands = bound.op->operands;
-  Checker(*bound.op).bytes(1, operands[0].bytes);
+  Checker(*bound.op).bytes(plan::kTarget, operands[plan::kSource].bytes);
   for (const plan::Operand& operand : operands) {
     if (!is_on_disk(target, operand)) continue;
     require_pages(target, *bound.op);

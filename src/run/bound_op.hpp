@@ -77,7 +77,7 @@ struct BoundOp {
   }
   void choose_slot() {
     carries = std::countr_one(unsigned(op->micro + round * micro_a_round) | 1u);
-    if (op->kind != plan::Kind::carry) operands[1] = slots[size_t(carries) - 1];
+    if (op->kind != plan::Kind::carry) operands[plan::kTarget] = slots[size_t(carries) - 1];
   }
   int64_t operand_bytes(size_t i) const { return op->operands[i].bytes; }
 };

@@ -78,8 +78,8 @@ void run_compute(const BoundOp& op, const LaneTools& tools) {
 void prepare_compute(const BoundOp& op, Stream& stream) { graph::prepare(stream, call_of(op)); }
 
 void run_decide(const BoundOp& op, const LaneTools& tools) {
-  kernels::decide(tools.stream, op.rules->decide, op.operand<const StepInputs>(0),
-                  op.operand<StepSums>(1), op.operand<StepState>(2));
+  kernels::decide(tools.stream, op.rules->decide, op.operand<const StepInputs>(plan::kStepInputs),
+                  op.operand<StepSums>(plan::kStepSums), op.operand<StepState>(plan::kStepState));
 }
 
 void run_update(const BoundOp& op, const LaneTools& tools) {
@@ -87,7 +87,7 @@ void run_update(const BoundOp& op, const LaneTools& tools) {
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    const auto* state = op.operand<const StepState>(0);
+    const auto* state = op.operand<const StepState>(plan::kDecision);
     const auto arrays = optimizer_arrays<T, G>(op);
     if (op.images.empty()) {
       kernels::update<T, G>(tools.stream, rule, op.segments, state, arrays);
@@ -104,8 +104,8 @@ void run_add_norms(const BoundOp& op, const LaneTools& tools) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
     kernels::lamb_norms<T, G>(tools.stream, rule_of(op), op.tensor_segments,
-                              op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
-                              op.unit_begin, norms_of(op));
+                              op.operand<const StepState>(plan::kDecision),
+                              optimizer_arrays<T, G>(op), op.unit_begin, norms_of(op));
   });
 }
 
@@ -114,32 +114,32 @@ void run_apply_norms(const BoundOp& op, const LaneTools& tools) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
     kernels::lamb_apply<T, G>(tools.stream, rule_of(op), op.tensor_segments,
-                              op.operand<const StepState>(0), optimizer_arrays<T, G>(op),
-                              norms_of(op));
+                              op.operand<const StepState>(plan::kDecision),
+                              optimizer_arrays<T, G>(op), norms_of(op));
   });
 }
 
 void run_sum_of_squares(const BoundOp& op, const LaneTools& tools) {
-  const int64_t numel = op.operand_bytes(0) / int64_t(bytes_of(op.op->in));
+  const int64_t numel = op.operand_bytes(plan::kSource) / int64_t(bytes_of(op.op->in));
   with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
     using T = typename decltype(t)::type;
     using G = typename decltype(g)::type;
-    kernels::sum_of_squares<T, G>(tools.stream, numel, op.operand<const G>(0),
-                                  op.op->round_gradient, op.operand<StepSums>(1));
+    kernels::sum_of_squares<T, G>(tools.stream, numel, op.operand<const G>(plan::kSource),
+                                  op.op->round_gradient, op.operand<StepSums>(plan::kStepSums));
   });
 }
 
 void run_accumulate(const BoundOp& op, const LaneTools& tools) {
-  const int64_t numel = op.operand_bytes(1) / int64_t(sizeof(float));
+  const int64_t numel = op.operand_bytes(plan::kTarget) / int64_t(sizeof(float));
   with_type(op.op->in, [&](auto t) {
     using T = typename decltype(t)::type;
-    kernels::accumulate<T>(tools.stream, numel, op.operand<const T>(0), op.operand<float>(1),
-                           !op.op->add);
+    kernels::accumulate<T>(tools.stream, numel, op.operand<const T>(plan::kSource),
+                           op.operand<float>(plan::kTarget), !op.op->add);
   });
 }
 
 void run_carry(const BoundOp& op, const LaneTools& tools) {
-  const int64_t numel = op.operand_bytes(0) / int64_t(sizeof(float));
+  const int64_t numel = op.operand_bytes(plan::kSource) / int64_t(sizeof(float));
   const size_t last = size_t(op.carries) - 1;
   for (size_t slot = 0; slot < last; ++slot) {
     kernels::accumulate<float>(tools.stream, numel, op.operand<const float>(slot),
@@ -148,10 +148,11 @@ void run_carry(const BoundOp& op, const LaneTools& tools) {
 }
 
 void run_round_sum(const BoundOp& op, const LaneTools& tools) {
-  const int64_t numel = op.operand_bytes(0) / int64_t(sizeof(float));
+  const int64_t numel = op.operand_bytes(plan::kSource) / int64_t(sizeof(float));
   with_type(op.op->out, [&](auto t) {
     using T = typename decltype(t)::type;
-    kernels::round_sum<T>(tools.stream, numel, op.operand<const float>(0), op.operand<T>(1));
+    kernels::round_sum<T>(tools.stream, numel, op.operand<const float>(plan::kSource),
+                          op.operand<T>(plan::kTarget));
   });
 }
 
@@ -162,37 +163,40 @@ void run_clear(const BoundOp& op, const LaneTools& tools) {
 }
 
 void run_all_gather(const BoundOp& op, const LaneTools& tools) {
-  tools.comm->all_gather(tools.stream, op.op->in, piece(*op.op), op.operands[0], op.operands[1]);
+  tools.comm->all_gather(tools.stream, op.op->in, piece(*op.op), op.operands[plan::kSource],
+                         op.operands[plan::kTarget]);
 }
 
 void run_reduce_scatter(const BoundOp& op, const LaneTools& tools) {
   using Store = comm::Communicator::Store;
-  const comm::Communicator::Reduction reduction{.in = op.op->in,
-                                                .out = op.op->out,
-                                                .store = op.op->add ? Store::add : Store::write,
-                                                .group_sums = static_cast<float*>(op.operands[2])};
-  tools.comm->reduce_scatter(tools.stream, reduction, piece(*op.op), op.operands[0],
-                             op.operands[1]);
+  const comm::Communicator::Reduction reduction{
+      .in = op.op->in,
+      .out = op.op->out,
+      .store = op.op->add ? Store::add : Store::write,
+      .group_sums = static_cast<float*>(op.operands[plan::kGroupSums])};
+  tools.comm->reduce_scatter(tools.stream, reduction, piece(*op.op), op.operands[plan::kSource],
+                             op.operands[plan::kTarget]);
 }
 
 void run_all_reduce(const BoundOp& op, const LaneTools& tools) {
-  const size_t words = size_t(op.operand_bytes(0)) / sizeof(int64_t);
-  tools.comm->all_reduce(tools.stream, {op.operand<int64_t>(0), words});
+  const size_t words = size_t(op.operand_bytes(plan::kSource)) / sizeof(int64_t);
+  tools.comm->all_reduce(tools.stream, {op.operand<int64_t>(plan::kSource), words});
 }
 
 void run_copy(const BoundOp& op, const LaneTools& tools) {
-  copy_bytes(tools.stream, {op.operand<const std::byte>(0), size_t(op.operand_bytes(0))},
-             op.operand<std::byte>(1));
+  copy_bytes(tools.stream,
+             {op.operand<const std::byte>(plan::kSource), size_t(op.operand_bytes(plan::kSource))},
+             op.operand<std::byte>(plan::kTarget));
 }
 
 // A disk knows no streams: who calls these has waited for what is queued.
 
 void run_disk_read(const BoundOp& op, const LaneTools& tools) {
-  tools.disk->read(op.disk_offset, pages(op, 1), sums_of(op));
+  tools.disk->read(op.disk_offset, pages(op, plan::kTarget), sums_of(op));
 }
 
 void run_disk_write(const BoundOp& op, const LaneTools& tools) {
-  tools.disk->write(op.disk_offset, pages(op, 0), tools.step, sums_of(op));
+  tools.disk->write(op.disk_offset, pages(op, plan::kSource), tools.step, sums_of(op));
 }
 
 }  // namespace zero::run

@@ -7,7 +7,7 @@ using plan::Kind;
 
 /// At stage 0 whole gradients are put together by the same verb as weights.
 bool moves_weights(const plan::Plan& plan, const plan::PlanOp& gather) {
-  const plan::Use use = plan.buffers[size_t(gather.operands[1].buffer)].use;
+  const plan::Use use = plan.buffers[size_t(gather.operands[plan::kTarget].buffer)].use;
   return use == plan::Use::weights || use == plan::Use::gathered_weights;
 }
 

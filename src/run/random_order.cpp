@@ -61,11 +61,11 @@ void reduce_scatter(const plan::PlanOp& op, Operands operands) {
 }
 
 void all_reduce(const plan::PlanOp& op, Operands operands) {
-  const int64_t words = op.operands[0].bytes / int64_t(sizeof(int64_t));
+  const int64_t words = op.operands[plan::kSource].bytes / int64_t(sizeof(int64_t));
   for (int64_t i = 0; i < words; ++i) {
     int64_t sum = 0;
-    for (const std::vector<void*>& rank : operands) sum += *at<int64_t>(rank[0], i);
-    for (const std::vector<void*>& rank : operands) *at<int64_t>(rank[0], i) = sum;
+    for (const std::vector<void*>& rank : operands) sum += *at<int64_t>(rank[plan::kSource], i);
+    for (const std::vector<void*>& rank : operands) *at<int64_t>(rank[plan::kSource], i) = sum;
   }
 }
 
@@ -257,7 +257,8 @@ class RandomOrderExecutor::Impl {
 
   /// Here a disk is memory like all the rest.
   static void transfer(const BoundOp& bound, const std::vector<void*>& operands) {
-    std::memcpy(operands[1], operands[0], size_t(bound.operand_bytes(0)));
+    std::memcpy(operands[plan::kTarget], operands[plan::kSource],
+                size_t(bound.operand_bytes(plan::kSource)));
   }
 
   const plan::Plan plan_;

@@ -12,7 +12,7 @@ std::array<int64_t, plan::kLanes> copied_bytes(const plan::Body& body) {
     const plan::PlanOp& op = body.ops[size_t(i)];
     const bool copies = op.lane == plan::Lane::h2d || op.lane == plan::Lane::d2h;
     if (copies && plan::is_transfer(op.kind)) {
-      bytes[size_t(op.lane)] += op.operands[0].bytes * plan::times_of(body, i);
+      bytes[size_t(op.lane)] += op.operands[plan::kSource].bytes * plan::times_of(body, i);
     }
   }
   return bytes;

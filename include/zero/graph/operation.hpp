@@ -76,8 +76,10 @@ struct Operation {
   void (*prepare)(Stream& stream, const OpCall& call) = nullptr;
 };
 
-/// The output that Operation::sums speaks of; kNone where the kind has none.
-inline TensorId sum_output(const Op& op) { return op.kind->sums ? op.outputs.front() : kNone; }
+/// The output that Operation::sums and Operation::fuse speak of: the first that the kind lists.
+inline TensorId main_output(const Op& op) { return op.outputs.front(); }
+/// kNone where the kind sums none.
+inline TensorId sum_output(const Op& op) { return op.kind->sums ? main_output(op) : kNone; }
 
 /// Calls the kernel of op's kind: the one place where graph meets arithmetic. Asynchronous on
 /// `stream`; allocates nothing. Throws Error(kInternal) where operands are missing.

@@ -126,6 +126,17 @@ inline size_t gradient_operand(const OptimizerForm& optimizer) {
   return kFirstState + optimizer.states.size();
 }
 
+/// Places in PlanOp::operands of the kinds that are no op of the graph; an op's own file names its.
+enum Place : size_t {
+  kSource = 0,     ///< what is read; what an all_reduce or a clear has alone
+  kTarget = 1,     ///< what is written
+  kGroupSums = 2,  ///< of a reduce_scatter over many ranks
+  kDecision = 0,   ///< of the optimizer's kinds: StepState
+  kStepInputs = 0,
+  kStepSums = 1,
+  kStepState = 2,  ///< of decide, like the two before
+};
+
 struct PlanOp {
   Kind kind;
   Lane lane = Lane::compute;
@@ -138,7 +149,7 @@ struct PlanOp {
   bool round_gradient = false;  ///< an fp32 gradient is rounded to the compute dtype when read
   bool add = false;   ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
   bool sums = false;  ///< compute: the first output is written to an fp32 sum, or added (`add`)
-  /// In reproducible mode's counter: operand 1, or of a carry the last one, is the slot that the
+  /// In reproducible mode's counter: kTarget, or of a carry the last one, is the slot that the
   /// op's micro-batch asks for (zero/plan/rounds.hpp). Listed is that of level 1, or all slots.
   bool counts = false;
   int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)

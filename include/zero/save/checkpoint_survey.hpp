@@ -15,8 +15,8 @@ struct StepSurvey {
   std::string written = {};  ///< "YYYY-MM-DD hh:mm:ss", UTC: when it was complete
   int64_t bytes = 0;         ///< of its files
   size_t files = 0;
-  int ranks = 0;               ///< that wrote it
-  std::string stage, compute;  ///< "" where it says nothing of them
+  int ranks = 0;                         ///< that wrote it
+  std::string stage = {}, compute = {};  ///< "" where it says nothing of them
   bool weights_only = false;
   bool in_any_order = false;               ///< a GPU added gradients of attention as they came
   int64_t skipped = 0;                     ///< steps of a streak that it lies in; 0: it is healthy
