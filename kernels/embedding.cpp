@@ -27,30 +27,9 @@ Chains chains_of(const EmbeddingExtents& extents, int32_t* scratch) {
 }
 
 template <class T>
-KOKKOS_INLINE_FUNCTION void add_rows(const Row& row, int64_t width, const T* token,
-                                     const T* position, T* to) {
-  row.write(width, to, [=](int64_t j) { return float(token[j]) + float(position[j]); });
-}
-
-template <class T>
 struct Forward {
   EmbeddingExtents extents;
-  const int32_t* tokens;
-  const T* token_table;
-  const T* position_table;
-  T* x;
-
-  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
-    const int64_t width = extents.width;
-    add_rows(row, width, token_table + tokens[r] * width,
-             position_table + r % extents.length * width, x + r * width);
-  }
-};
-
-template <class T>
-struct ForwardAt {
-  EmbeddingExtents extents;
-  const DecodeInputs* inputs;
+  const DecodeInputs* inputs;  ///< of a text that is continued; null: of samples from their start
   const int32_t* tokens;
   const T* token_table;
   const T* position_table;
@@ -59,9 +38,13 @@ struct ForwardAt {
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
     const int64_t width = extents.width;
     T* const to = x + r * width;
-    if (r >= inputs->rows) return row.for_each(width, [=](int64_t j) { to[j] = T(0.0f); });
-    add_rows(row, width, token_table + tokens[r] * width,
-             position_table + (inputs->position + r) * width, to);
+    if (inputs != nullptr && r >= inputs->rows) {
+      return row.for_each(width, [=](int64_t j) { to[j] = T(0.0f); });
+    }
+    const int64_t at = inputs != nullptr ? inputs->position + r : r % extents.length;
+    const T *const token = token_table + tokens[r] * width, *const position =
+                                                                position_table + at * width;
+    row.write(width, to, [=](int64_t j) { return float(token[j]) + float(position[j]); });
   }
 };
 
@@ -181,14 +164,14 @@ template <class T>
 void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
                const T* token_table, const T* position_table, T* x) {
   for_each_row(stream, kForward, extents.samples * extents.length,
-               Forward<T>{extents, tokens, token_table, position_table, x});
+               Forward<T>{extents, nullptr, tokens, token_table, position_table, x});
 }
 
 template <class T>
 void embedding_at(Stream& stream, const EmbeddingExtents& extents, const DecodeInputs* inputs,
                   const int32_t* tokens, const T* token_table, const T* position_table, T* x) {
   for_each_row(stream, kForwardAt, extents.length,
-               ForwardAt<T>{extents, inputs, tokens, token_table, position_table, x});
+               Forward<T>{extents, inputs, tokens, token_table, position_table, x});
 }
 
 int64_t embedding_scratch_numel(const EmbeddingExtents& extents) {
