@@ -131,7 +131,7 @@ check_kernels_of_memory() {
   check_memory "optimizer, gradients and decisions" 120 \
     'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*'
   check_memory "elementwise kernels" 120 \
-    'Elementwise*:LayerNorm*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
+    'LayerNorm*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*'
   check_memory "the loops that kernels share" 120 \
     'MapEl*:Rows.*:ColumnTree*:ColumnChunksOf*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
