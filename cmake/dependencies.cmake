@@ -5,7 +5,7 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS CXX)
 
-# Twins: x_host.cpp or x_cuda.cpp, one header and one of them in a build.
+# Twins: host/x.cpp, or gpu/x.cpp or cuda/x.cpp: one header and one of them in a build.
 if(ZERO_DEVICE STREQUAL "host")
   set(ZERO_OTHER_DEVICE "(gpu|cuda)")
 elseif(ZERO_DEVICE STREQUAL "cuda")
