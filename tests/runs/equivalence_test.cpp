@@ -1,5 +1,5 @@
 // Ranks: 1
-// The promise of architecture.md 7, as one matrix: which choices change no bit of a training.
+// The promise of equal bits, as one matrix: which choices change no bit of a training.
 
 #include <gtest/gtest.h>
 
