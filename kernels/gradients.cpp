@@ -1,6 +1,5 @@
 #include "zero/kernels/gradients.hpp"
 
-#include <cmath>
 #include <cstring>
 
 #include "kernels/support/map.hpp"

@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 import pathlib
+import posixpath
 import signal
 import subprocess
 import sys
@@ -31,8 +32,8 @@ from sites import Lot  # noqa: E402 (found by the line above)
 from suite import REACHES, add_line, adopt_orphans, end_all_children  # noqa: E402
 from trial import Tree, Trials  # noqa: E402
 
-FOLDERS = ("src/plan", "src/run", "src/graph", "kernels", "src/comm", "io", "src/launch",
-           "src/state", "src/save", "src/advise", "src/models", "src/train")
+FOLDERS = ("src/plan", "src/compile", "src/run", "src/graph", "kernels", "src/comm", "io",
+           "src/launch", "src/state", "src/save", "src/advise", "src/models", "src/train")
 HARMLESS = "tests/harmless_faults.txt"
 PASSING = ("passed", "same", "limit", "case")  # is of use in the folder of a campaign alone
 DRAWS = 20  # for one number, until one of them compiles
@@ -46,9 +47,11 @@ def facts_of(fault, text):
 
 
 def place_of(line):
-    """File and faulty line, by which tests/harmless_faults.txt names a fault."""
+    """Name of the file and faulty line, by which tests/harmless_faults.txt names a fault: a file
+    that moves to another folder keeps its faults."""
     left_out = " ".join(line["before"].split())
-    return line["file"], f"without {left_out}" if line["kind"] == "left out" else line["faulty"]
+    faulty = f"without {left_out}" if line["kind"] == "left out" else line["faulty"]
+    return posixpath.basename(line["file"]), faulty
 
 
 def read_harmless(path):
@@ -58,7 +61,7 @@ def read_harmless(path):
     for line in (line for line in lines if line and not line.startswith("#")):
         file, _, rest = line.partition(" | ")
         faulty, _, reason = rest.rpartition(" | ")
-        found[file, faulty] = reason
+        found[posixpath.basename(file), faulty] = reason
     return found
 
 

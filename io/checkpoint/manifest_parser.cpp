@@ -76,7 +76,8 @@ class ManifestSink : public JsonSink {
   [[noreturn]] void fail(Path path, const std::string& what) const {
     std::string place;
     for (const std::string& key : path) place += (place.empty() ? "" : ".") + shown(key);
-    const std::string entry = list_ == path[0] ? text(" of entry ", entries_ - 1) : "";
+    const std::string entry =
+        list_ == path[0] && entries_ > 0 ? text(" of entry ", entries_ - 1) : "";
     refuse(Exit::kInput, name_, ": \"", place, "\"", entry, ": ", what);
   }
 
@@ -130,6 +131,10 @@ class ManifestSink : public JsonSink {
 
   void require_known_version() const {
     if (manifest_.format_version >= 1 && manifest_.format_version <= kFormatVersion) return;
+    if (manifest_.format_version < 1) {
+      refuse(Exit::kInput, name_, ": format_version ", manifest_.format_version,
+             " is no version of a format");
+    }
     refuse(Exit::kNoCheckpoint, name_, ": is of format version ", manifest_.format_version,
            "; this program reads versions 1 to ", kFormatVersion, " - use a newer program");
   }

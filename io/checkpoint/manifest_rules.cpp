@@ -5,7 +5,6 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/json.hpp"
 
@@ -21,19 +20,23 @@ bool is_printable(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
+/// A tensor's name has a few; HDF5 looks up each of them.
+constexpr int kNamePartsMost = 16;
+
 /// A dataset's path that leads nowhere but into its own group.
 bool is_tensor_name(std::string_view name) {
   if (name.size() > kNameBytesMax || !is_printable(name) || name.find('@') != name.npos) {
     return false;
   }
   if (!name.starts_with("model/") && !name.starts_with("optimizer/")) return false;
-  while (true) {
+  for (int parts = 1; parts <= kNamePartsMost; ++parts) {
     const size_t slash = name.find('/');
     const std::string_view part = name.substr(0, slash);
     if (part.empty() || part == "." || part == "..") return false;
     if (slash == name.npos) return true;
     name.remove_prefix(slash + 1);
   }
+  return false;
 }
 
 /// Elements of a tensor; none if they are no positive number or their bytes no int64.
@@ -54,7 +57,8 @@ class Rules {
   void require_all() {
     if (manifest_.ranks < 1 || manifest_.ranks > kRanksMax) fail("ranks: ", manifest_.ranks);
     for (const auto& [name, value] : manifest_.facts) {
-      if (name.empty() || name.size() > kFactNameBytesMax || !is_printable(name)) {
+      const bool taken = name == "format_version" || name == "step" || name == "ranks";
+      if (name.empty() || name.size() > kFactNameBytesMax || !is_printable(name) || taken) {
         fail("facts: \"", shown(name), "\" is no name");
       }
     }
@@ -115,6 +119,13 @@ class Rules {
       const std::optional<int64_t> numel = numel_of(tensor);
       if (!numel) fail("tensors: ", name, ": its shape is empty, has a 0 or is too large");
       numel_.push_back(*numel);
+    }
+    // HDF5 has one thing of a name: a group, or a dataset.
+    for (const std::string_view name : names) {
+      for (size_t end = name.find('/'); end != name.npos; end = name.find('/', end + 1)) {
+        if (!names.contains(name.substr(0, end))) continue;
+        fail("tensors: ", shown(name), " lies in another tensor");
+      }
     }
   }
 

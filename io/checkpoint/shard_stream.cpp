@@ -70,20 +70,20 @@ size_t pass_page_cache(const OpenFile& file, const std::string& path, int64_t by
   return 0;
 }
 
-OpenFile make_file(const ShardStream::Place& place, const std::string& path, int64_t bytes) {
-  OpenFile file = open_new(place.folder, path, place.mode);
+OpenFile make_file(const ShardStream::Target& target, const std::string& path, int64_t bytes) {
+  OpenFile file = open_new(target.folder, path, target.mode);
   allocate(file, path, bytes);
   return file;
 }
 
 }  // namespace
 
-ShardStream::ShardStream(const Place& place, std::shared_ptr<const FileStructure> structure,
+ShardStream::ShardStream(const Target& target, std::shared_ptr<const FileStructure> structure,
                          std::span<std::byte> staging, const DigestForm& digests)
-    : name_(place.name),
-      path_(path_in(place.folder, place.name)),
+    : name_(target.name),
+      path_(path_in(target.folder, target.name)),
       structure_(std::move(structure)),
-      file_(make_file(place, path_, structure_->file_bytes())),
+      file_(make_file(target, path_, structure_->file_bytes())),
       alignment_(pass_page_cache(file_, path_, structure_->file_bytes())),
       target_{.descriptor = file_.descriptor(), .name = path_},
       staging_(staging),

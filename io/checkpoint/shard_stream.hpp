@@ -21,13 +21,13 @@ namespace zero::checkpoint {
 /// Every function throws Error(kIo) naming file and reason.
 class ShardStream {
  public:
-  struct Place {
+  struct Target {
     int folder;  ///< open
     std::string name;
     int mode = 0600;
   };
   /// Makes the file (O_EXCL) and sets its room aside. `staging`, of kStagingBytes, outlives it.
-  ShardStream(const Place& place, std::shared_ptr<const FileStructure> structure,
+  ShardStream(const Target& target, std::shared_ptr<const FileStructure> structure,
               std::span<std::byte> staging, const DigestForm& digests);
   ShardStream(const ShardStream&) = delete;
   ShardStream& operator=(const ShardStream&) = delete;

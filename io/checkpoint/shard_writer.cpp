@@ -27,7 +27,7 @@ ShardStructure::ShardStructure(std::span<const SlicePlan> slices)
 ShardWriter::ShardWriter(int folder, const std::string& name, const ShardStructure& structure,
                          const Arena& staging, const DigestForm& digests)
     : stream_(std::make_unique<ShardStream>(
-          ShardStream::Place{.folder = folder, .name = name}, structure.structure_,
+          ShardStream::Target{.folder = folder, .name = name}, structure.structure_,
           std::span(staging.data(), size_t(staging.bytes())), digests)) {}
 
 ShardWriter::~ShardWriter() = default;

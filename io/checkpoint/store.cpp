@@ -333,10 +333,23 @@ bool Store::verifies(int64_t step, bool whole) const try {
   return false;
 }
 
+/// What a manifest of this step may have of bytes, by what lies beside it.
+int64_t Store::manifest_bytes_most(int64_t step) const {
+  int64_t files = 0;
+  std::error_code error;
+  fs::directory_iterator entry(path(folder_of(step)), error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code unknown;
+    const uintmax_t bytes = entry->file_size(unknown);
+    if (!unknown && entry->path().filename() != kManifestName) files += int64_t(bytes);
+  }
+  return std::min(kManifestBytesMax, kManifestBytesOfAny + files / kFileBytesOfManifestByte);
+}
+
 Manifest Store::read_manifest(int folder, int64_t step) const {
   const std::string name = folder_of(step);
   const std::string content =
-      read_whole(open_plain(folder, path(name), kManifestName), kManifestBytesMax);
+      read_whole(open_plain(folder, path(name), kManifestName), manifest_bytes_most(step));
   Manifest manifest = parse_manifest(content, path(name) + "/" + kManifestName);
   if (manifest.step != step) {
     refuse(Exit::kInput, path(name), ": its manifest is of step ", manifest.step);

@@ -1,7 +1,6 @@
 #include "io/data/token_windows.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "zero/base/error.hpp"
 

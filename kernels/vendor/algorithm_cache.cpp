@@ -63,8 +63,7 @@ void append(const std::string& path, const std::string& line) {
   const ssize_t written = write(file, line.data(), line.size());
   const bool whole = written == ssize_t(line.size());
   if (close(file) != 0 || !whole) {
-    std::fprintf(stderr, "zeroapp: warning: %s keeps no more algorithms: the disk refuses them\n",
-                 path.c_str());
+    warn(path, " keeps no more algorithms: the disk refuses them");
   }
 }
 

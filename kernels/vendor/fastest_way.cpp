@@ -1,6 +1,5 @@
 #include "kernels/vendor/fastest_way.hpp"
 
-#include <cmath>
 #include <limits>
 
 #include "zero/base/error.hpp"

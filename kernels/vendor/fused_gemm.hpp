@@ -1,5 +1,5 @@
 #pragma once
-/// A product with an epilogue: twins, fused_gemm_host.cpp and gemm_cuda.cpp.
+/// A product with an epilogue: twins, host/fused_gemm.cpp and cuda/gemm.cpp.
 
 #include "kernels/vendor/gemm.hpp"
 

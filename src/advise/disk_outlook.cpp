@@ -1,6 +1,5 @@
 #include "zero/advise/disk_outlook.hpp"
 
-#include "zero/advise/memory_limit.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

@@ -1,7 +1,6 @@
 #include "src/comm/call.hpp"
 
 #include <cstring>
-#include <type_traits>
 
 #include "zero/base/error.hpp"
 

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::comm {

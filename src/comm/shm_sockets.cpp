@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 
 #include "src/comm/shm_peers.hpp"
 

@@ -17,11 +17,22 @@ void require_verified(const save::Survey& survey) {
   if (size_t(count) == survey.steps.size()) {
     refuse(Exit::kNoCheckpoint, survey.root,
            ": none of its checkpoints verifies: ", first->problems[0],
-           " - restore one from a copy");
+           first->newer_format ? "" : " - restore one from a copy");
   }
   refuse(Exit::kInput, survey.root, ": ", count, " of ", survey.steps.size(),
          " checkpoints do not verify: ", first->problems[0], " - restore or remove ", first->folder,
          "; a run goes on from another one");
+}
+
+/// Of checkpoints that verify: a run goes on from them, and HDF5 may show something else.
+void require_structures(const save::Survey& survey) {
+  const auto is_other = [](const save::StepSurvey& step) { return !step.other_structures.empty(); };
+  const auto first = std::find_if(survey.steps.begin(), survey.steps.end(), is_other);
+  if (first == survey.steps.end()) return;
+  refuse(
+      Exit::kInput, first->other_structures[0],
+      " - zeroapp reads its tensors by the manifest, rightly; do not open it by other programs, ",
+      "and export it to share it");
 }
 
 }  // namespace
@@ -44,10 +55,11 @@ int fsck(const CommandLine& line) {
     if (!line.json) std::fputs(step_verdict(step).c_str(), stdout);
   };
   const save::Survey survey =
-      save::survey_checkpoints(line.input, save::SurveyDepth::blocks, on_step);
+      save::survey_checkpoints(line.input, save::SurveyDepth::structures, on_step);
   std::fputs((line.json ? survey_json(survey) : leftover_lines(survey)).c_str(), stdout);
   std::fflush(stdout);
   require_verified(survey);
+  require_structures(survey);
   return 0;
 }
 

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "src/commands/escaped_text.hpp"
-#include "zero/advise/memory_limit.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/interop/json.hpp"
 
 namespace zero::commands {
 namespace {
@@ -22,7 +22,7 @@ std::string row(const std::string& step, const std::string& written, const std::
 
 std::string state_of(const save::StepSurvey& step, save::SurveyDepth depth) {
   if (!step.verifies()) return "DAMAGED: " + step.problems[0];
-  const bool read = depth == save::SurveyDepth::blocks;
+  const bool read = depth != save::SurveyDepth::manifests;
   const std::string streak =
       step.skipped > 0 ? text(", in a streak of ", counted(step.skipped, "skipped step")) : "";
   return text(read ? "verifies" : "complete, blocks not read",
@@ -46,6 +46,7 @@ Json step_json(const save::StepSurvey& step) {
           {"deterministic", !step.in_any_order},
           {"healthy", step.skipped == 0},
           {"structure_not_compared", step.not_compared},
+          {"other_structures", step.other_structures},
           {"problems", step.problems}};
 }
 
@@ -57,7 +58,7 @@ std::string step_header() {
 
 std::string step_row(const save::StepSurvey& step, save::SurveyDepth depth) {
   return row(std::to_string(step.step), step.written, bytes_text(double(step.bytes)),
-             std::to_string(step.ranks), step.stage, step.compute) +
+             std::to_string(step.ranks), shown(step.stage), shown(step.compute)) +
          state_of(step, depth) + "\n";
 }
 
@@ -70,13 +71,16 @@ std::string survey_end(const save::Survey& survey) {
 }
 
 std::string step_verdict(const save::StepSurvey& step) {
+  std::string lines;
+  for (const std::string& other : step.other_structures)
+    lines += "OTHER STRUCTURE: " + other + "\n";
   if (step.verifies()) {
-    return text(step.folder, ": ", counted(int64_t(step.files), "file"), ", ",
+    return lines +
+           text(step.folder, ": ", counted(int64_t(step.files), "file"), ", ",
                 bytes_text(double(step.bytes)), ": verified",
                 step.not_compared.empty() ? "" : ", structure not compared: " + step.not_compared,
                 "\n");
   }
-  std::string lines;
   for (const std::string& problem : step.problems) lines += text("DAMAGED: ", problem, "\n");
   return lines;
 }

@@ -3,7 +3,6 @@
 #include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/schedule.hpp"
 
 namespace zero {
 namespace {

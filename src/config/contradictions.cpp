@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

@@ -1,5 +1,4 @@
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 
 #include "src/config/text_cursor.hpp"

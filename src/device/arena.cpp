@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cinttypes>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>

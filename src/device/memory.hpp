@@ -1,5 +1,5 @@
 #pragma once
-/// What an Arena asks of the device: twins, memory_host.cpp and memory_cuda.cpp.
+/// What an Arena asks of the device: twins, host/memory.cpp and gpu/memory.cpp.
 
 #include <cstddef>
 #include <cstdint>

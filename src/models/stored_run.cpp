@@ -5,7 +5,6 @@
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/models/stored_model.hpp"
-#include "zero/state/build.hpp"
 
 namespace zero::models {
 namespace {

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
 
-#include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/save/checkpoint_facts.hpp"

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <ctime>
 
 #include "src/save/streaks.hpp"
@@ -64,6 +63,17 @@ void note_problem(StepSurvey& step, const Work& work) {
   }
 }
 
+/// Of a file whose digests hold.
+void compare(int folder, const Manifest& manifest, const checkpoint::File& file, StepSurvey& step) {
+  try {
+    const std::string why = compare_structure(folder, step.folder, manifest, file);
+    if (!why.empty()) step.not_compared = why;
+  } catch (const Error& error) {
+    if (error.exit() != Exit::kInput) throw;
+    step.other_structures.push_back(error.what());
+  }
+}
+
 StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
   StepSurvey step;
   step.step = number;
@@ -73,6 +83,7 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
     const OpenFile folder = store.open_step(number);
     const Manifest manifest = store.read_manifest(folder.descriptor(), number);
     describe(manifest, step);
+    if (depth != SurveyDepth::structures) step.not_compared = "only fsck does";
     const checkpoint::DigestForm digests = digest_form(manifest);
     for (const checkpoint::File& file : manifest.files) {
       if (step.problems.size() == kProblemsMost) {
@@ -81,14 +92,11 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
       }
       note_problem(step, [&] {
         checkpoint::ShardReader reader(folder.descriptor(), step.folder, file, digests);
-        if (depth != SurveyDepth::blocks) {
-          step.not_compared = "its blocks were not read";
-          return;
-        }
-        reader.verify();
-        const std::string why = compare_structure(folder.descriptor(), step.folder, manifest, file);
-        if (!why.empty()) step.not_compared = why;
+        if (depth != SurveyDepth::manifests) reader.verify();
       });
+      if (depth == SurveyDepth::structures && step.verifies()) {
+        compare(folder.descriptor(), manifest, file, step);
+      }
     }
   });
   return step;

@@ -1,9 +1,6 @@
 #include "src/save/frozen_disk.hpp"
 
 #include <algorithm>
-#include <set>
-
-#include "zero/base/align.hpp"
 
 namespace zero::save {
 

@@ -74,6 +74,7 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
         break;
       case comm::Backend::nccl:
         comms.push_back(comm::make_nccl({}));
+        break;
     }
   }
   return comms;

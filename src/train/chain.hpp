@@ -1,7 +1,9 @@
 #pragma once
 /// A run is a chain of values: Input, Planned, Data, Opened, Live, Outcome. Each is made from those
-/// before it, and none is changed by one behind it but for the length of the run, which the data
-/// and the checkpoint that it goes on from decide. Constructors and functions are collective.
+/// before it. One behind changes one before it only in what it alone can know: the length of the
+/// run, which the data and the checkpoint decide; the rates of the disk, once it is filled; the
+/// start that is taken where a newer one does not verify. Constructors and functions are
+/// collective.
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +29,7 @@
 namespace zero::train {
 
 /// Who runs, by whose order; what is said is said by the first rank.
-struct Ranks {
+struct Context {
   launch::Session& session;
   const Order& order;
   launch::Console console;
@@ -38,21 +40,21 @@ struct Ranks {
   void warn(const std::string& words) const;
 };
 
-/// 1. What is wanted, read alike by every rank.
+/// 2. What is wanted, read alike by every rank.
 struct Input {
-  explicit Input(Ranks& ranks);
+  explicit Input(Context& context);
 
   ConfigInput settings;
 };
 
-/// 2. The plan, which every rank compiles to the same bytes, and which fits.
+/// 3. The plan, which every rank compiles to the same bytes, and which fits.
 struct Planned {
-  Planned(Ranks& ranks, Input input);
+  Planned(Context& context, Input input);
   Planned(const Planned&) = delete;
   Planned& operator=(const Planned&) = delete;
 
   /// How many steps there are to be behind `done`, and at which rates.
-  void resolve_length(Ranks& ranks, const DataSets& data, const DataCursor& done);
+  void resolve_length(Context& context, const DataSets& data, const DataCursor& done);
   bool is_saved() const { return state::is_saved(config); }
   bool exports_model() const;
   models::SampleOptions sample_options(int threads) const;
@@ -69,21 +71,21 @@ struct Planned {
   std::string choices;       ///< for people: what was left open, and what it has come to
 
  private:
-  plan::Machine machine(Ranks& ranks);
+  plan::Machine machine(Context& context);
   void place(const state::Team& team, const plan::Machine& machine);
 };
 
-/// 3. The samples, and whether they are those of every rank.
+/// 4. The samples, and whether they are those of every rank.
 struct Data {
-  Data(Ranks& ranks, Planned& planned);
+  Data(Context& context, Planned& planned);
 
   /// Throws Ended, kInput, where the files were written to or replaced since: a checkpoint says of
   /// which data it has consumed so many samples.
-  void require_same(Ranks& ranks, const RunConfig& config, state::Engine& engine);
+  void require_same(Context& context, const RunConfig& config, state::Engine& engine);
 
   DataSets sets;
-  std::string fingerprint;  ///< on the first rank of each node
-  DataWatch watch;
+  std::string fingerprint;  ///< on the first rank of each node; on all where the run is saved
+  std::optional<DataWatch> watch;
   std::unique_ptr<Tokenizer> sample_tokenizer = {};  ///< of evaluation.show_samples
   std::string samples_text = {};
 
@@ -93,16 +95,16 @@ struct Data {
 
 /// 4. The folder of the run, and what it goes on from.
 struct Opened {
-  Opened(Ranks& ranks, Planned& planned, Data& data);
+  Opened(Context& context, Planned& planned, Data& data);
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
   /// The newest checkpoint that is of use; of a run with no step to come one that verifies.
-  void find_start(Ranks& ranks, Planned& planned, const Data& data);
+  void find_start(Context& context, Planned& planned, const Data& data);
   /// Whether an earlier launch has reached the last step and left what it was ordered to.
-  bool has_ended(Ranks& ranks, const Planned& planned) const;
+  bool has_ended(Context& context, const Planned& planned) const;
   /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
-  void open_initial_weights(Ranks& ranks, const Planned& planned);
+  void open_initial_weights(Context& context, const Planned& planned);
   int64_t done() const { return cursor.steps; }
 
   std::optional<RunFolder> folder;  ///< on the first rank
@@ -112,7 +114,7 @@ struct Opened {
   std::unique_ptr<models::StoredModel> initial;  ///< of model.init_from, until they are loaded
 
  private:
-  void count_from_start(Ranks& ranks, Planned& planned, const Data& data);
+  void count_from_start(Context& context, Planned& planned, const Data& data);
 
   bool other_batches_ = false;  ///< were in a checkpoint that was looked at
 };
@@ -120,7 +122,7 @@ struct Opened {
 /// 5. Memory, communicators, and the state that the steps begin with.
 struct Live {
   /// Throws as what it is made of; what there is of it then stays until its owner lets it go.
-  void begin(Ranks& ranks, Planned& planned, Data& data, Opened& opened);
+  void begin(Context& context, Planned& planned, Data& data, Opened& opened);
 
   launch::Requests requests;
   std::optional<state::Engine> engine;
@@ -131,26 +133,28 @@ struct Live {
   double start_seconds = 0, evaluation_seconds = 0;
 
  private:
-  void begin_launch(Ranks& ranks, const Planned& planned, Opened& opened);
-  void load_start(Ranks& ranks, Planned& planned, Data& data, Opened& opened);
-  void load_newest_whole(Ranks& ranks, Planned& planned, Data& data, Opened& opened);
-  void take_older_start(Ranks& ranks, Planned& planned, Data& data, Opened& opened,
+  void begin_launch(Context& context, const Planned& planned, Opened& opened);
+  void load_start(Context& context, Planned& planned, Data& data, Opened& opened);
+  void load_newest_whole(Context& context, Planned& planned, Data& data, Opened& opened);
+  void take_older_start(Context& context, Planned& planned, Data& data, Opened& opened,
                         const std::string& why);
-  bool is_stuck(const Ranks& ranks, const Planned& planned, const Data& data, const Opened& opened);
-  void make_engine(Ranks& ranks, const Planned& planned, const Opened& opened);
+  bool is_stuck(const Context& context, const Planned& planned, const Data& data,
+                const Opened& opened);
+  void make_engine(Context& context, const Planned& planned, const Opened& opened);
   void load_initial_weights(const Planned& planned, Opened& opened);
 };
 
 /// What is said before the first step: the banner, the plan's memory, the peak of products.
-void introduce(Ranks& ranks, Planned& planned, const Data& data, const Opened& opened, Live& live);
+void introduce(Context& context, Planned& planned, const Data& data, const Opened& opened,
+               Live& live);
 
 /// 6. The steps.
-Outcome train_steps(Ranks& ranks, Planned& planned, Data& data, Opened& opened, Live& live);
+Outcome train_steps(Context& context, Planned& planned, Data& data, Opened& opened, Live& live);
 
 /// 7. What came of them: summary, samples, trace; the model of a finished training. Throws Ended,
 /// kIo, where the last step is not saved: checkpoint.max_failures lets a run go on, not its work be
 /// lost without a word.
-void finish(Ranks& ranks, const Planned& planned, const Data& data, Opened& opened, Live& live,
+void finish(Context& context, const Planned& planned, const Data& data, Opened& opened, Live& live,
             const Outcome& outcome);
 
 /// "finished step 600 of 600"

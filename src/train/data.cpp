@@ -21,12 +21,13 @@ std::string fingerprint_now(const RunConfig& config) {
 
 }  // namespace
 
-Data::Data(Ranks& ranks, Planned& planned) : watch(state::data_files(planned.config)) {
-  ranks.enter(launch::Stage::data);
-  launch::Session& session = ranks.session;
+Data::Data(Context& context, Planned& planned) {
+  context.enter(launch::Stage::data);
+  watch.emplace(state::data_files(planned.config));
+  launch::Session& session = context.session;
   const RunConfig& config = planned.config;
   session.together([&] { sets = state::open_data(config); });
-  planned.resolve_length(ranks, sets, {});
+  planned.resolve_length(context, sets, {});
   session.together([&] {
     // It reads everything, which ranks of one node would find to be the same.
     if (session.leads_node()) fingerprint = text(sets.fingerprint());
@@ -50,12 +51,12 @@ Data::Data(Ranks& ranks, Planned& planned) : watch(state::data_files(planned.con
 
 /// What was trained since files were written to or replaced may be of either, so no checkpoint may
 /// say which; that files have other times alone changes nothing.
-void Data::require_same(Ranks& ranks, const RunConfig& config, state::Engine& engine) {
-  const std::string changed = ranks.session.leads_node() ? watch.changed() : "";
-  if (ranks.session.peers().largest(!changed.empty()) == 0) return;
-  engine.together_at_disk("the data, which have changed", watch.bytes(), [&] {
+void Data::require_same(Context& context, const RunConfig& config, state::Engine& engine) {
+  const std::string changed = context.session.leads_node() ? watch->changed() : "";
+  if (context.session.peers().largest(!changed.empty()) == 0) return;
+  engine.together_at_disk("the data, which have changed", watch->bytes(), [&] {
     if (changed.empty()) return;
-    watch.renew();
+    watch->renew();
     const std::string now = fingerprint_now(config);
     if (now != fingerprint) {
       refuse(Exit::kInput, changed, ": was replaced or written to while the run read from it: the ",

@@ -1,8 +1,5 @@
 #include "src/train/disk_report.hpp"
 
-#include <cmath>
-
-#include "zero/advise/memory_limit.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 

@@ -4,7 +4,6 @@
 #include "src/train/summary.hpp"
 #include "src/train/trace.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/steps.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/state/engine.hpp"
@@ -12,14 +11,14 @@
 namespace zero::train {
 namespace {
 
-void write_summary(Ranks& ranks, const Planned& planned, const Opened& opened, Live& live,
+void write_summary(Context& context, const Planned& planned, const Opened& opened, Live& live,
                    const Outcome& outcome) {
   const std::string summary =
-      summary_json({.session = ranks.session,
+      summary_json({.session = context.session,
                     .engine = *live.engine,
                     .plan = planned.report,
                     .outcome = outcome,
-                    .version = ranks.order.version,
+                    .version = context.order.version,
                     .peak_pss_bytes = live.peak_pss,
                     .start_seconds = live.start_seconds,
                     .train_seconds = live.log ? live.log->seconds() : 0,
@@ -30,59 +29,59 @@ void write_summary(Ranks& ranks, const Planned& planned, const Opened& opened, L
   if (opened.folder) launch::write_file(opened.folder->path() + "/summary.json", summary);
 }
 
-void write_samples(Ranks& ranks, const Planned& planned, const Data& data, const Opened& opened,
+void write_samples(Context& context, const Planned& planned, const Data& data, const Opened& opened,
                    Live& live) {
-  const launch::Lookout::Busy sampling(ranks.session.lookout());
-  const std::string samples =
-      models::sample_text(live.engine->view(), ranks.session.peers(), planned.build.model,
-                          *data.sample_tokenizer, planned.sample_options(ranks.session.threads()));
+  const launch::Lookout::Busy sampling(context.session.lookout());
+  const std::string samples = models::sample_text(
+      live.engine->view(), context.session.peers(), planned.build.model, *data.sample_tokenizer,
+      planned.sample_options(context.session.threads()));
   if (opened.folder) launch::write_file(opened.folder->path() + "/sample.txt", samples + "\n");
 }
 
-void report(Ranks& ranks, const Planned& planned, const Data& data, const Opened& opened,
+void report(Context& context, const Planned& planned, const Data& data, const Opened& opened,
             Live& live, const Outcome& outcome) {
-  ranks.enter(launch::Stage::report);
+  context.enter(launch::Stage::report);
   const RunConfig& config = planned.config;
   state::Engine& engine = *live.engine;
-  write_summary(ranks, planned, opened, live, outcome);
-  ranks.say(state::lane_table(engine.lanes()));
-  ranks.say(disk_text(disk_report(ranks.session.peers(), engine, planned.report.forecast),
-                      live.log ? live.log->seconds() : 0));
+  write_summary(context, planned, opened, live, outcome);
+  context.say(state::lane_table(engine.lanes()));
+  context.say(disk_text(disk_report(context.session.peers(), engine, planned.report.forecast),
+                        live.log ? live.log->seconds() : 0));
   if (config.evaluation.show_samples > 0 && outcome.stopped_by.empty()) {
-    write_samples(ranks, planned, data, opened, live);
+    write_samples(context, planned, data, opened, live);
   }
   if (config.wall_clock_breakdown) {
-    ranks.say(region_table(engine.executor().profile(), outcome.steps));
+    context.say(region_table(engine.executor().profile(), outcome.steps));
   }
   if (config.profile.trace) {
-    write_trace(config.run.output + "/trace.json", ranks.session, planned.build.plan,
+    write_trace(config.run.output + "/trace.json", context.session, planned.build.plan,
                 engine.executor().trace());
   }
 }
 
 /// Of a finished training: a run that goes on later has not its last weights yet.
-void export_model(Ranks& ranks, const Planned& planned, const Data& data, Live& live,
+void export_model(Context& context, const Planned& planned, const Data& data, Live& live,
                   const Outcome& outcome) {
   const RunConfig& config = planned.config;
   const std::string folder = config.run.output + "/model";
   if (!outcome.stopped_by.empty() || outcome.steps < config.run.steps) return;
   if (!planned.exports_model()) {
     if (outcome.saved != outcome.steps) return;
-    ranks.say(text("for its model: ", ranks.order.program, " export ", config.run.output, " ",
-                   folder, "\n"));
+    context.say(text("for its model: ", context.order.program, " export ", config.run.output, " ",
+                     folder, "\n"));
     return;
   }
-  models::export_model(live.engine->view(), ranks.session.peers(), folder,
+  models::export_model(live.engine->view(), context.session.peers(), folder,
                        models::describe_model(config, planned.build, data.sets));
-  ranks.say(text("model in ", folder, "; try: ", ranks.order.program, " generate ",
-                 config.run.output, " --prompt \"In the beginning\"\n"));
+  context.say(text("model in ", folder, "; try: ", context.order.program, " generate ",
+                   config.run.output, " --prompt \"In the beginning\"\n"));
 }
 
-void require_saved(Ranks& ranks, const Planned& planned, const Opened& opened,
+void require_saved(Context& context, const Planned& planned, const Opened& opened,
                    const Outcome& outcome) {
-  ranks.session.together([&] {
+  context.session.together([&] {
     const int64_t last = outcome.saved;
-    if (!ranks.session.is_first() || !opened.checkpointer || last == outcome.steps) return;
+    if (!context.session.is_first() || !opened.checkpointer || last == outcome.steps) return;
     refuse(Exit::kIo, ending(planned.config, opened.done(), outcome), ", but ",
            opened.checkpointer->last_failure(), "; ",
            last > 0 ? text("step ", last, " was saved last") : "no step is saved",
@@ -123,16 +122,16 @@ void tell_launch(const RunFolder& folder, const std::string& ending) {
   warn("launches.jsonl could not be written");
 }
 
-void finish(Ranks& ranks, const Planned& planned, const Data& data, Opened& opened, Live& live,
+void finish(Context& context, const Planned& planned, const Data& data, Opened& opened, Live& live,
             const Outcome& outcome) {
-  report(ranks, planned, data, opened, live, outcome);
-  export_model(ranks, planned, data, live, outcome);
-  require_saved(ranks, planned, opened, outcome);
-  ranks.enter(launch::Stage::end);
+  report(context, planned, data, opened, live, outcome);
+  export_model(context, planned, data, live, outcome);
+  require_saved(context, planned, opened, outcome);
+  context.enter(launch::Stage::end);
   const std::string words = ending(planned.config, opened.done(), outcome);
   if (opened.folder) tell_launch(*opened.folder, words);
-  ranks.say(text(words, "; ", planned.config.run.output, "/summary.json\n"));
-  ranks.say(how_to_go_on(planned, outcome));
+  context.say(text(words, "; ", planned.config.run.output, "/summary.json\n"));
+  context.say(how_to_go_on(planned, outcome));
 }
 
 }  // namespace zero::train

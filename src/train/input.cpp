@@ -31,14 +31,14 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
 
 }  // namespace
 
-void Ranks::warn(const std::string& words) const {
+void Context::warn(const std::string& words) const {
   if (session.is_first()) zero::warn(words);
 }
 
-Input::Input(Ranks& ranks) {
-  ranks.enter(launch::Stage::input);
-  launch::Session& session = ranks.session;
-  const Order& order = ranks.order;
+Input::Input(Context& context) {
+  context.enter(launch::Stage::input);
+  launch::Session& session = context.session;
+  const Order& order = context.order;
   session.together([&] {
     settings = read_config_file(order.catalogue.models, order.input, order.overrides);
     const int64_t patience = settings.config.run.watchdog;  // of the wait behind this work too
@@ -48,7 +48,7 @@ Input::Input(Ranks& ranks) {
   if (!drives_devices()) std::ranges::copy(idle_keys_of_devices(settings), back_inserter(warnings));
   const std::string unpinned = advise::vain_pin_memory(settings, drives_devices());
   if (!unpinned.empty()) warnings.push_back(unpinned);
-  for (const std::string& words : warnings) ranks.warn(words);
+  for (const std::string& words : warnings) context.warn(words);
   launch::require_same(session, "the program", order.version);
   launch::require_same_settings(session, effective_toml(settings));
   session.start_threads(settings.config.run.threads, settings.config.run.share_device);

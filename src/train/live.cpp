@@ -12,14 +12,14 @@
 namespace zero::train {
 namespace {
 
-void record_launch(const Ranks& ranks, const Opened& opened) {
-  const launch::Session& session = ranks.session;
-  std::vector<std::string> command = {"zeroapp", ranks.order.input};
-  command.insert(command.end(), ranks.order.overrides.begin(), ranks.order.overrides.end());
+void record_launch(const Context& context, const Opened& opened) {
+  const launch::Session& session = context.session;
+  std::vector<std::string> command = {"zeroapp", context.order.input};
+  command.insert(command.end(), context.order.overrides.begin(), context.order.overrides.end());
   launch::begin_launch(opened.folder->path(), {.host = session.host(),
                                                .ranks = session.ranks(),
                                                .threads = session.threads(),
-                                               .version = ranks.order.version,
+                                               .version = context.order.version,
                                                .command = command,
                                                .resumed_from = opened.done()});
 }
@@ -55,23 +55,23 @@ std::string start_text(const Planned& planned, const Opened& opened) {
                       "; its files moved to ", moved_to, "\n");
 }
 
-void introduce_start(Ranks& ranks, const Planned& planned, Opened& opened) {
-  ranks.session.together([&] {
+void introduce_start(Context& context, const Planned& planned, Opened& opened) {
+  context.session.together([&] {
     if (!opened.folder) return;
     if (opened.start) opened.folder->go_on();
-    ranks.say(start_text(planned, opened));
+    context.say(start_text(planned, opened));
     launch::write_file(opened.folder->path() + "/effective.toml", effective_toml(planned.settings));
   });
 }
 
 }  // namespace
 
-void Live::begin(Ranks& ranks, Planned& planned, Data& data, Opened& opened) {
-  ranks.enter(launch::Stage::memory);
-  begin_launch(ranks, planned, opened);
-  if (!opened.start) introduce_start(ranks, planned, opened);
-  make_engine(ranks, planned, opened);
-  if (opened.start) load_start(ranks, planned, data, opened);
+void Live::begin(Context& context, Planned& planned, Data& data, Opened& opened) {
+  context.enter(launch::Stage::memory);
+  begin_launch(context, planned, opened);
+  if (!opened.start) introduce_start(context, planned, opened);
+  make_engine(context, planned, opened);
+  if (opened.start) load_start(context, planned, data, opened);
   load_initial_weights(planned, opened);
   planned.outlook.rates = engine->begin_disk();
   if (!planned.config.run.record) engine->executor().queue_one_by_one();
@@ -82,9 +82,9 @@ void Live::begin(Ranks& ranks, Planned& planned, Data& data, Opened& opened) {
 
 /// Of what an earlier launch has left in the folder only its error goes before a checkpoint is
 /// found to verify.
-void Live::begin_launch(Ranks& ranks, const Planned& planned, Opened& opened) {
+void Live::begin_launch(Context& context, const Planned& planned, Opened& opened) {
   std::optional<RunFolder>& folder = opened.folder;
-  ranks.session.together([&] {
+  context.session.together([&] {
     if (!folder) return;
     if (opened.start) {
       folder->forget_error();
@@ -92,49 +92,49 @@ void Live::begin_launch(Ranks& ranks, const Planned& planned, Opened& opened) {
       folder->make_way(false);
     }
   });
-  ranks.session.record_failures_in(planned.config.run.output);
-  ranks.session.together([&] {
+  context.session.record_failures_in(planned.config.run.output);
+  context.session.together([&] {
     if (!folder) return;
     requests = launch::Requests(folder->path());
     for (const std::string& name : requests.forget()) {
-      ranks.say(text(name, " was for an earlier launch and is removed\n"));
+      context.say(text(name, " was for an earlier launch and is removed\n"));
     }
-    record_launch(ranks, opened);
+    record_launch(context, opened);
   });
 }
 
-void Live::load_start(Ranks& ranks, Planned& planned, Data& data, Opened& opened) {
-  load_newest_whole(ranks, planned, data, opened);
+void Live::load_start(Context& context, Planned& planned, Data& data, Opened& opened) {
+  load_newest_whole(context, planned, data, opened);
   if (opened.start->on_trial) {
     planned.outlook.rates = engine->begin_disk();
-    if (is_stuck(ranks, planned, data, opened)) {
+    if (is_stuck(context, planned, data, opened)) {
       opened.checkpointer->give_up(*opened.start);
-      take_older_start(ranks, planned, data, opened,
+      take_older_start(context, planned, data, opened,
                        text("step ", opened.done(), " lies in a streak that does not end"));
     } else {
-      make_engine(ranks, planned, opened);
+      make_engine(context, planned, opened);
     }
-    load_newest_whole(ranks, planned, data, opened);
+    load_newest_whole(context, planned, data, opened);
   }
-  introduce_start(ranks, planned, opened);
+  introduce_start(context, planned, opened);
 }
 
-void Live::load_newest_whole(Ranks& ranks, Planned& planned, Data& data, Opened& opened) {
+void Live::load_newest_whole(Context& context, Planned& planned, Data& data, Opened& opened) {
   while (!opened.checkpointer->load(*opened.start, *engine)) {
-    take_older_start(ranks, planned, data, opened,
+    take_older_start(context, planned, data, opened,
                      text("step ", opened.done(), " does not verify"));
   }
 }
 
 /// Whether the first attempt is skipped. What it makes of the state is for nobody.
-bool Live::is_stuck(const Ranks& ranks, const Planned& planned, const Data& data,
+bool Live::is_stuck(const Context& context, const Planned& planned, const Data& data,
                     const Opened& opened) {
   const BatchLoader loader{.data = *data.sets.train,
                            .batch = planned.build.batch,
                            .seed = uint64_t(planned.config.run.seed),
                            .done = opened.cursor};
   const int64_t step = opened.done() + 1;
-  loader.load(*engine, ranks.session.rank(), step);
+  loader.load(*engine, context.session.rank(), step);
   kernels::StepInputs inputs = loader.inputs(step);
   engine->run(plan::kStep, inputs);
   inputs.pending = 1;
@@ -144,18 +144,18 @@ bool Live::is_stuck(const Ranks& ranks, const Planned& planned, const Data& data
   return engine->state().report.skipped != 0;
 }
 
-void Live::take_older_start(Ranks& ranks, Planned& planned, Data& data, Opened& opened,
+void Live::take_older_start(Context& context, Planned& planned, Data& data, Opened& opened,
                             const std::string& why) {
-  opened.find_start(ranks, planned, data);
-  ranks.session.together([&] {
+  opened.find_start(context, planned, data);
+  context.session.together([&] {
     if (!opened.folder) return;
     tell_launch(*opened.folder, why);
-    record_launch(ranks, opened);
+    record_launch(context, opened);
   });
-  make_engine(ranks, planned, opened);
+  make_engine(context, planned, opened);
 }
 
-void Live::make_engine(Ranks& ranks, const Planned& planned, const Opened& opened) {
+void Live::make_engine(Context& context, const Planned& planned, const Opened& opened) {
   const RunConfig& config = planned.config;
   // A plan of large products is slow long before it hangs, and the first step on a device measures
   // what the others use.
@@ -163,7 +163,7 @@ void Live::make_engine(Ranks& ranks, const Planned& planned, const Opened& opene
   const double patience = std::max(least, 20 * planned.report.forecast.step_seconds);
   const double seconds = config.run.watchdog ? double(config.run.watchdog) : patience;
   engine.emplace(
-      ranks.session, planned.build, state::rules_of(config, planned.rates),
+      context.session, planned.build, state::rules_of(config, planned.rates),
       state::Engine::Options{.seed = uint64_t(config.run.seed),
                              .watchdog_seconds = seconds,
                              .disk = planned.disk,

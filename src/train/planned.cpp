@@ -34,16 +34,16 @@ advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& confi
 
 }  // namespace
 
-Planned::Planned(Ranks& ranks, Input input)
+Planned::Planned(Context& context, Input input)
     : settings(std::move(input.settings)), config(settings.config) {
-  ranks.enter(launch::Stage::plan);
-  launch::Session& session = ranks.session;
+  context.enter(launch::Stage::plan);
+  launch::Session& session = context.session;
   const state::Team team{
       .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
   limit = least_limit(session, config, nodes_most);
   RunConfig asked;
-  plan::Machine machine = this->machine(ranks);
+  plan::Machine machine = this->machine(context);
   machine.node_ranks = nodes_most;
   session.together([&] {
     settings.locate([&] {
@@ -57,7 +57,7 @@ Planned::Planned(Ranks& ranks, Input input)
                .rates = expected_rates(machine, session.node_ranks()),
                .step = report.forecast.disk[plan::kStep]};
   });
-  for (const std::string& words : advise::plan_warnings(settings, build.plan)) ranks.warn(words);
+  for (const std::string& words : advise::plan_warnings(settings, build.plan)) context.warn(words);
   session.together([&] { advise::refuse_unless_fits(report, asked, team, {.most = team.ranks}); });
   launch::require_same(session, "the plan", text(build.plan.hash()));
   if (!drives_devices()) return;
@@ -67,8 +67,8 @@ Planned::Planned(Ranks& ranks, Input input)
 }
 
 /// All ranks must choose alike: by one file, or by the profile of the first rank's device.
-plan::Machine Planned::machine(Ranks& ranks) {
-  launch::Session& session = ranks.session;
+plan::Machine Planned::machine(Context& context) {
+  launch::Session& session = context.session;
   if (config.run.machine.empty()) {
     const std::string profile = plan::profile_of(session.peers().share(device_text())[0]);
     return plan::machine_profile(profile, state::compute_dtype(config));
@@ -77,7 +77,7 @@ plan::Machine Planned::machine(Ranks& ranks) {
   session.together(
       [&] { settings.locate([&] { found = advise::rates_of_key(config, session.ranks()); }); });
   launch::require_same(session, text("run.machine: ", config.run.machine), found.file);
-  if (!found.warning.empty()) ranks.warn(found.warning);
+  if (!found.warning.empty()) context.warn(found.warning);
   rates_text = text("rates       of ", found.machine.name, ", by which the plan is chosen\n");
   return found.machine;
 }
@@ -92,15 +92,15 @@ void Planned::place(const state::Team& team, const plan::Machine& machine) {
   build = std::move(placement.build);
 }
 
-void Planned::resolve_length(Ranks& ranks, const DataSets& data, const DataCursor& done) {
+void Planned::resolve_length(Context& context, const DataSets& data, const DataCursor& done) {
   std::string warning;
-  ranks.session.together([&] {
+  context.session.together([&] {
     settings.locate([&] {
       warning = resolve_steps(config, data.train->samples(), build.batch.train, done);
       rates = state::learning_rates(config);
     });
   });
-  if (!warning.empty()) ranks.warn(warning);
+  if (!warning.empty()) context.warn(warning);
   // From here on a key says what it has come to. Homes may be others for the next launch.
   settings.config = advise::with_asked_homes(config, settings.config);
 }

@@ -8,9 +8,9 @@ namespace {
 
 /// What a signal to any rank before the first step makes of a run. All is as it was, or as a
 /// checkpoint has it: neither a summary nor a save would say more.
-std::optional<Outcome> stopped(Ranks& ranks, const RunConfig& config,
+std::optional<Outcome> stopped(Context& context, const RunConfig& config,
                                const Opened* opened = nullptr) {
-  const int64_t signal = ranks.session.peers().largest(launch::StopSignal::received());
+  const int64_t signal = context.session.peers().largest(launch::StopSignal::received());
   if (signal == 0) return {};
   const int64_t done = opened ? opened->done() : 0;
   Outcome outcome{.steps = done,
@@ -19,19 +19,19 @@ std::optional<Outcome> stopped(Ranks& ranks, const RunConfig& config,
                   .evaluation = {}};
   const std::string words = ending(config, done, outcome);
   if (opened && opened->folder) tell_launch(*opened->folder, words);
-  ranks.say(words + "\nto go on: the same command\n");
+  context.say(words + "\nto go on: the same command\n");
   return outcome;
 }
 
 /// An earlier launch has reached the last step, and all is there: its error says nothing that is
 /// still so.
-void tell_of_end(Ranks& ranks, const RunConfig& config, Opened& opened) {
-  ranks.session.together([&] {
+void tell_of_end(Context& context, const RunConfig& config, Opened& opened) {
+  context.session.together([&] {
     if (opened.folder) opened.folder->forget_error();
   });
   const int64_t done = opened.done();
   const bool stops = config.run.stop_at > 0 && config.run.stop_at < config.run.steps;
-  ranks.say(
+  context.say(
       text(opened.start->folder(), ": step ", done, " of ", config.run.steps, " is reached: ",
            stops ? "go on with run.stop_at=0" : text("train further with run.steps=", 2 * done),
            ", or begin anew with ", save::to_begin_anew(config), "\n"));
@@ -57,31 +57,32 @@ struct Values {
 };
 
 /// Returns sooner where there is nothing to do, or a signal has come before the first step.
-Exit make(Ranks ranks, Values& values) {
-  Input input(ranks);
-  if (const auto end = stopped(ranks, input.settings.config)) {
+Exit make(Context& context, Values& values) {
+  Input input(context);
+  if (const auto end = stopped(context, input.settings.config)) {
     return status_of(input.settings.config, 0, *end);
   }
-  Planned& planned = values.planned.emplace(ranks, std::move(input));
+  Planned& planned = values.planned.emplace(context, std::move(input));
   const RunConfig& config = planned.config;
-  if (const auto end = stopped(ranks, config)) return status_of(config, 0, *end);
-  Data& data = values.data.emplace(ranks, planned);
-  if (const auto end = stopped(ranks, config)) return status_of(config, 0, *end);
-  Opened& opened = values.opened.emplace(ranks, planned, data);
-  if (opened.has_ended(ranks, planned)) {
-    tell_of_end(ranks, config, opened);
+  if (const auto end = stopped(context, config)) return status_of(config, 0, *end);
+  Data& data = values.data.emplace(context, planned);
+  if (const auto end = stopped(context, config)) return status_of(config, 0, *end);
+  Opened& opened = values.opened.emplace(context, planned, data);
+  opened.find_start(context, planned, data);
+  if (opened.has_ended(context, planned)) {
+    tell_of_end(context, config, opened);
     return Exit::kFinished;
   }
-  opened.open_initial_weights(ranks, planned);
-  const auto stopped_here = [&] { return stopped(ranks, config, &opened); };
+  opened.open_initial_weights(context, planned);
+  const auto stopped_here = [&] { return stopped(context, config, &opened); };
   if (const auto end = stopped_here()) return status_of(config, opened.done(), *end);
   Live& live = values.live;
-  live.begin(ranks, planned, data, opened);
+  live.begin(context, planned, data, opened);
   if (const auto end = stopped_here()) return status_of(config, opened.done(), *end);
-  introduce(ranks, planned, data, opened, live);
+  introduce(context, planned, data, opened, live);
   if (const auto end = stopped_here()) return status_of(config, opened.done(), *end);
-  const Outcome outcome = train_steps(ranks, planned, data, opened, live);
-  finish(ranks, planned, data, opened, live, outcome);
+  const Outcome outcome = train_steps(context, planned, data, opened, live);
+  finish(context, planned, data, opened, live, outcome);
   return status_of(config, opened.done(), outcome);
 }
 
@@ -91,10 +92,9 @@ Exit run(launch::Session& session, const Order& order) {
   Exit status = Exit::kFinished;
   // An error that only this rank has seen must not leave its peers waiting, nor an engine be taken
   // apart before they have heard of it: its lanes may wait for them.
+  Context context{session, order, launch::Console(session.is_first())};
   Values values;
-  session.alone([&] {
-    status = make({session, order, launch::Console(session.is_first())}, values);
-  });
+  session.alone([&] { status = make(context, values); });
   return status;
 }
 

@@ -26,14 +26,14 @@ LogContext log_context(const Planned& planned, const Data& data, int64_t done, d
       .interval = config.run.log_interval};
 }
 
-void tell_of_disk(Ranks& ranks, advise::DiskOutlook& outlook, double compute_seconds) {
+void tell_of_disk(Context& context, advise::DiskOutlook& outlook, double compute_seconds) {
   if (outlook.places.empty()) return;
   for (double* rate : {&outlook.rates.read, &outlook.rates.write}) {
-    *rate = double(ranks.session.peers().smallest(int64_t(*rate)));
+    *rate = double(context.session.peers().smallest(int64_t(*rate)));
   }
-  ranks.say(advise::outlook_text(outlook));
+  context.say(advise::outlook_text(outlook));
   const std::string warning = advise::outlook_warning(outlook, compute_seconds);
-  if (!warning.empty()) ranks.warn(warning);
+  if (!warning.empty()) context.warn(warning);
 }
 
 /// A line of the banner, where there is a limit.
@@ -47,24 +47,24 @@ std::string limit_text(const RunConfig& config, const std::optional<launch::JobE
               job_end->source, ")\n");
 }
 
-Trainer::Parts::Saves saves(Ranks& ranks, Planned& planned, Data& data, Opened& opened,
+Trainer::Parts::Saves saves(Context& context, Planned& planned, Data& data, Opened& opened,
                             Live& live) {
   save::Checkpointer& checkpointer = *opened.checkpointer;
   const auto committed = [&](bool waits) {
     const int64_t step = checkpointer.committed(waits);
-    if (step > live.said_committed) ranks.say(text("saved step ", step, "\n"));
+    if (step > live.said_committed) context.say(text("saved step ", step, "\n"));
     live.said_committed = step;
     return step;
   };
   const auto save = [&, committed](const DataCursor& done) {
-    data.require_same(ranks, planned.config, *live.engine);
+    data.require_same(context, planned.config, *live.engine);
     checkpointer.save(done, *live.engine);
     committed(false);
   };
   const auto load_best = [&](int64_t last_step) {
     const auto best = checkpointer.load_best(last_step, *live.engine);
     if (best) {
-      ranks.say(
+      context.say(
           text("the best weights are loaded: step ", best->step, ", loss ", best->loss, "\n"));
     }
     return best;
@@ -74,37 +74,38 @@ Trainer::Parts::Saves saves(Ranks& ranks, Planned& planned, Data& data, Opened& 
 
 }  // namespace
 
-void introduce(Ranks& ranks, Planned& planned, const Data& data, const Opened& opened, Live& live) {
-  launch::Session& session = ranks.session;
+void introduce(Context& context, Planned& planned, const Data& data, const Opened& opened,
+               Live& live) {
+  launch::Session& session = context.session;
   const RunConfig& config = planned.config;
-  ranks.say(banner(ranks.order.version, session, planned.build, live.engine->backend()));
-  ranks.say(planned.rates_text);
+  context.say(banner(context.order.version, session, planned.build, live.engine->backend()));
+  context.say(planned.rates_text);
   if (session.is_first() && config.run.walltime == 0) live.job_end = launch::job_end(std::getenv);
-  ranks.say(limit_text(config, live.job_end));
-  ranks.say(planned.choices);
-  ranks.say(data.samples_text);
-  ranks.say(advise::memory_table(planned.report));
+  context.say(limit_text(config, live.job_end));
+  context.say(planned.choices);
+  context.say(data.samples_text);
+  context.say(advise::memory_table(planned.report));
   const double own = [&] {
     const launch::Lookout::Busy measuring(session.lookout());
     return advise::measure_product_peak(session.threads(), planned.build.plan.request.compute);
   }();
   const double peak = session.peers().sum(own);
-  if (peak > 0) ranks.say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
+  if (peak > 0) context.say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
   const plan::Forecast& forecast = planned.report.forecast;
-  tell_of_disk(ranks, planned.outlook,
+  tell_of_disk(context, planned.outlook,
                own > 0 ? forecast.flops / own : forecast.lane_seconds[size_t(plan::Lane::compute)]);
   session.together([&] {
     if (!opened.folder) return;
-    live.log.emplace(ranks.console, opened.folder->path(),
+    live.log.emplace(context.console, opened.folder->path(),
                      log_context(planned, data, opened.done(), peak));
   });
 }
 
-Outcome train_steps(Ranks& ranks, Planned& planned, Data& data, Opened& opened, Live& live) {
+Outcome train_steps(Context& context, Planned& planned, Data& data, Opened& opened, Live& live) {
   using Clock = launch::TimeLimit::Clock;
-  ranks.enter(launch::Stage::steps);
+  context.enter(launch::Stage::steps);
   const RunConfig& config = planned.config;
-  live.start_seconds = std::chrono::duration<double>(Clock::now() - ranks.order.start).count();
+  live.start_seconds = std::chrono::duration<double>(Clock::now() - context.order.start).count();
   const auto on_step = [&](const StepRecord& record) {
     if (live.log) live.log->step(record);
     // The second step has touched all that a step touches.
@@ -118,8 +119,8 @@ Outcome train_steps(Ranks& ranks, Planned& planned, Data& data, Opened& opened, 
   // The ranks vote on the time, so that one may know for all.
   const launch::TimeLimit limit =
       live.job_end ? launch::TimeLimit{live.job_end->seconds, live.job_end->asked}
-                   : launch::TimeLimit{double(config.run.walltime), ranks.order.start};
-  Trainer::Parts parts{.session = ranks.session,
+                   : launch::TimeLimit{double(config.run.walltime), context.order.start};
+  Trainer::Parts parts{.session = context.session,
                        .config = config,
                        .build = planned.build,
                        .data = data.sets,
@@ -129,7 +130,7 @@ Outcome train_steps(Ranks& ranks, Planned& planned, Data& data, Opened& opened, 
                        .on_evaluation = on_evaluation,
                        .done = opened.cursor,
                        .requests = live.requests};
-  if (opened.checkpointer) parts.saves = saves(ranks, planned, data, opened, live);
+  if (opened.checkpointer) parts.saves = saves(context, planned, data, opened, live);
   Outcome outcome = Trainer(std::move(parts)).run();
   live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());
   return outcome;

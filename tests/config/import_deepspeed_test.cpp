@@ -232,10 +232,12 @@ TEST(ImportDeepSpeed, RefusesWhatIsNotDoneOrLeavesItOut) {
                          "sparse_attention": {"mode": "fixed"}})";
   EXPECT_THAT(import_json(json).refused,
               ElementsAre(AllOf(HasSubstr("optimizer.type: unsupported: "), HasSubstr("\"LAMB\""),
-                                HasSubstr("write one of these")),
+                                HasSubstr("write AdamW, Adam, LAMB, Lion or SGD")),
                           HasSubstr("freeze_step: unsupported: "),
                           HasSubstr("zero_quantized_weights: unsupported: "),
                           HasSubstr("sparse_attention.mode: unsupported: ")));
+  EXPECT_THAT(import_json(R"({"optimizer": {"type": 5}})").refused,
+              ElementsAre(HasSubstr("write AdamW, Adam, LAMB, Lion or SGD")));
   const DeepSpeedImport import = import_json(json, kRun, Unsupported::leave_out);
   EXPECT_EQ(config_of(import).zero.stage, 1);
   EXPECT_THAT(import.report, Contains(HasSubstr("left out, unsupported: ")));

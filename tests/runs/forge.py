@@ -137,6 +137,12 @@ MANIFESTS = {
     "a slice beyond": ("bytes [", slice_with(offset=2**63 - 1)),
     "a slice of much": ("elements [", slice_with(numel=2**63 - 1)),
     "no such file": ("no such file", slice_with(file=2**31 - 1)),
+    "a name of many parts": ("is no name of a tensor",
+                             tensor_with(name="model/" + "a/" * 40 + "a")),
+    "a tensor in a tensor": ("lies in another tensor",
+                             lambda manifest: manifest["tensors"][1].update(
+                                 name=manifest["tensors"][0]["name"] + "/b")),
+    "a fact of the file": ("is no name", lambda manifest: manifest["facts"].update(step="1")),
     "an overflow": ("too large", tensor_with(shape=[2**62, 4])),
     "many slices": ("slices: ", many_slices),
     "a long file": ("xxh3 of 35184372088832 blocks",

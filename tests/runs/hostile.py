@@ -26,11 +26,13 @@ SETTINGS = ("model.layers=1", "model.width=16", "model.heads=1", "run.steps=2",
 COMMANDS = {
     "ls": (("ls", "{place}"), 0),
     "fsck": (("fsck", "{place}"), 4),
+    "fsck of structure": (("fsck", "{place}"), 3),
     "inspect": (("inspect", "{place}"), 3),
     "export": (("export", "{place}", "out-{name}"), 3),
     "resume": (("tiny.toml", *SETTINGS, "checkpoint.resume_from={place}",
                 "run.output=runs/{name}"), 4),
 }
+ALL = tuple(command for command in COMMANDS if command != "fsck of structure")
 IMPORT = (("import-weights", "{place}", "in-{name}"), 3)
 
 
@@ -124,7 +126,8 @@ def structures_are_forged(program, python):
         print("SKIP what h5py forges: it is not installed (Debian: python3-h5py)")
     program.reseal(cases)
     for case, file in cases.items():
-        yield case, [f"{STEP}/{file}: ", "may see what is not in the checkpoint"], ("fsck",)
+        words = [f"{STEP}/{file}: ", "may see what is not in the checkpoint"]
+        yield case, words, ("fsck of structure",)
 
 
 def sealed(manifest):
@@ -148,9 +151,12 @@ def manifests_are_refused(program):
     sparse = program.copy("sparse manifest") / STEP / "MANIFEST.json"
     os.truncate(sparse, 1 << 40)
     for case, (words, _) in forge.MANIFESTS.items():
-        yield case, [f"{STEP}/MANIFEST.json: ", words], tuple(COMMANDS)
-    yield "much of all", [f"{STEP}/rank00001.h5: ", "No such file"], tuple(COMMANDS)
-    yield "sparse manifest", ["has 1099511627776 bytes"], tuple(COMMANDS)
+        yield case, [f"{STEP}/MANIFEST.json: ", words], ALL
+    yield "much of all", [f"{STEP}/rank00001.h5: ", "No such file"], ALL
+    long = program.copy("manifest of 200 MiB") / STEP / "MANIFEST.json"
+    os.truncate(long, 200 << 20)
+    yield "manifest of 200 MiB", ["has 209715200 bytes, at most 671"], ALL
+    yield "sparse manifest", ["has 1099511627776 bytes"], ALL
 
 
 def files_are_refused(program):
@@ -166,7 +172,7 @@ def files_are_refused(program):
             path = program.copy(f"{words}, {file}") / STEP / file
             path.unlink()
             make(path)
-            yield f"{words}, {file}", [f"{STEP}/{file}: ", words], tuple(COMMANDS)
+            yield f"{words}, {file}", [f"{STEP}/{file}: ", words], ALL
 
 
 def models_are_refused(program):

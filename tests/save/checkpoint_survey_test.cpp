@@ -69,13 +69,17 @@ TEST_F(Surveys, CompareStructuresWhereThisProgramHasWrittenThem) {
   };
   save(10, [](checkpoint::Manifest& manifest) { manifest.facts["hdf5"] = "1.8.0"; });
   save(11, [](checkpoint::Manifest& manifest) { manifest.facts["seed"] = "43"; });
-  const Survey found = survey();
+  const Survey found = survey(SurveyDepth::structures);
   ASSERT_EQ(found.steps.size(), 5u);
   EXPECT_EQ(found.steps[2].not_compared, "");
   EXPECT_TRUE(found.steps[3].verifies());
   EXPECT_THAT(found.steps[3].not_compared, StartsWith("HDF5 1.8.0 has written it"));
-  EXPECT_THAT(found.steps[4].problems, ElementsAre(HasSubstr("checkpoint.h5: byte ")));
-  EXPECT_EQ(survey(SurveyDepth::manifests).steps[2].not_compared, "its blocks were not read");
+  EXPECT_THAT(found.steps[4].other_structures, ElementsAre(HasSubstr("checkpoint.h5: byte ")));
+  EXPECT_TRUE(found.steps[4].verifies()) << "a run goes on from it";
+  EXPECT_EQ(found.resume, 11);
+  const StepSurvey listed = survey(SurveyDepth::blocks).steps[4];
+  EXPECT_THAT(listed.other_structures, IsEmpty());
+  EXPECT_EQ(listed.not_compared, "only fsck does");
 }
 
 TEST_F(Surveys, TellWhereGradientsOfAttentionWereAddedInAnyOrder) {

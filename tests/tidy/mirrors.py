@@ -167,7 +167,8 @@ def guides_name_files(sources):
         for number, line in enumerate(source.lines, 1):
             for folder, name, path in NAMED.findall(line):
                 stem = posixpath.basename(name or path).rpartition(".")[0]
-                is_there = path in paths or name in names
+                is_there = path in paths if path else name in names and any(
+                    f"/{other}".endswith(f"/{folder}{name}") for other in paths)
                 if not is_there and not re.fullmatch(r"x(_\w+)?", stem):
                     yield source.path, number, f"names {folder}{name or path}, which does not exist"
 

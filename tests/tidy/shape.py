@@ -3,7 +3,7 @@ import re
 
 from source import PRODUCT, room_of
 
-FILE_LINES, FUNCTION_LINES, COLUMNS, NESTING = 520, 60, 100, 3
+FILE_LINES, FUNCTION_LINES, COLUMNS, NESTING = 400, 60, 100, 3
 GUIDE_LINES, CONDITIONS = 40, 12
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 

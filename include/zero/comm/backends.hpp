@@ -12,7 +12,7 @@ namespace zero::comm {
 enum class Backend { self, host, staged, nccl };
 
 /// What decides it, the same on all ranks.
-struct Ranks {
+struct BackendFacts {
   int count = 1;
   bool drive_devices = false;
   bool share_a_device = false;  ///< which NCCL refuses
@@ -21,7 +21,7 @@ struct Ranks {
 
 /// One rank has no collective to run, so it makes no communicator of NCCL's, whose staging would
 /// take 64 MiB a lane.
-Backend backend_for(const Ranks& ranks);
+Backend backend_for(const BackendFacts& facts);
 
 struct MpiOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< receive buffers of reduce_scatter; pieces stream

@@ -152,7 +152,8 @@ struct ZeroConfig {
 /// in the fastest of them that it fits in.
 enum class Home { none, cpu, nvme, automatic };
 
-/// [zero.offload_optimizer]: master rest and what the optimizer keeps; at stages 1 to 3.
+/// [zero.offload_optimizer]: what completes weights to masters and what the optimizer keeps; at
+/// stages 1 to 3.
 struct OffloadOptimizerConfig {
   /// none | cpu | nvme, and the optimizer then runs on the host; auto = the fastest that fits
   Home device = Home::none;

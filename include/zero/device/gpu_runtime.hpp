@@ -76,7 +76,7 @@ inline void check_gpu(gpuError_t status, std::string_view what) {
          " failed in CUDA: ", gpuGetErrorString(status), " (", gpuGetErrorName(status), ")");
 }
 
-/// Where nothing can be thrown: a warning on stderr instead.
+/// Where nothing can be thrown: a warning on stderr instead, not by warn(), which may throw.
 void warn_gpu(gpuError_t status, std::string_view what) noexcept;
 
 /// The runtime's stream behind a Stream.

@@ -127,7 +127,7 @@ inline size_t gradient_operand(const OptimizerForm& optimizer) {
 }
 
 /// Places in PlanOp::operands of the kinds that are no op of the graph; an op's own file names its.
-enum Place : size_t {
+enum : size_t {
   kSource = 0,     ///< what is read; what an all_reduce or a clear has alone
   kTarget = 1,     ///< what is written
   kGroupSums = 2,  ///< of a reduce_scatter over many ranks

@@ -24,6 +24,9 @@ struct StepSurvey {
   std::vector<std::string> problems = {};  ///< one of each damaged file; none: it verifies
   /// Why HDF5's structure of its files was not compared with the manifest; "" if it was.
   std::string not_compared = {};
+  /// Of files whose digests hold: what HDF5 would show otherwise than the manifest. A run reads
+  /// them rightly all the same.
+  std::vector<std::string> other_structures = {};
 
   bool verifies() const { return problems.empty(); }
 };
@@ -45,7 +48,8 @@ struct Survey {
 
 enum class SurveyDepth {
   manifests,  ///< manifests, and whether all files are there and as long as they say
-  blocks      ///< every digest, as a resume checks it
+  blocks,     ///< every digest, as a resume checks it
+  structures  ///< and what HDF5 would show of files that this program has written
 };
 
 /// Looks at the checkpoints of a run or a folder of them, or at the one that `folder` is; `on_step`

@@ -88,8 +88,7 @@ void warn_once(const std::string& reason) {
   static std::set<std::string> said;
   const std::lock_guard lock(mutex);
   if (!said.insert(reason).second) return;
-  std::fprintf(stderr, "zeroapp: warning: attention is computed by our own, slower kernels: %s\n",
-               reason.c_str());
+  warn("attention is computed by our own, slower kernels: ", reason);
 }
 
 /// The GPU that plans are made for: one that there is, or one that is only described.

@@ -1,6 +1,6 @@
 #pragma once
-/// Attention by cuDNN. Twins: cudnn_attention_cuda.cpp where the headers of cudnn-frontend are,
-/// cudnn_attention_absent_cuda.cpp where they are not, which takes no problem.
+/// Attention by cuDNN. Twins: cudnn_attention.cpp where the headers of cudnn-frontend are,
+/// cudnn_attention_absent.cpp where they are not, which takes no problem.
 
 #include <string>
 

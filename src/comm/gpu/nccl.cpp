@@ -66,7 +66,7 @@ void require_own_devices(const World& world) {
   }
 }
 
-/// Where nothing can be thrown.
+/// Where nothing can be thrown, so that it does not go through warn(), which may.
 void warn_nccl(ncclResult_t status, const char* what) noexcept {
   if (status == ncclSuccess) return;
   std::fprintf(stderr, "zeroapp: warning: %s failed in NCCL: %s\n", what,
@@ -92,10 +92,8 @@ void warn_of_no_window(ncclResult_t status) {
   static bool said = false;
   if (said) return;
   said = true;
-  std::fprintf(stderr,
-               "zeroapp: warning: NCCL opens no windows (rank 0: %s): exchanges take copies of "
-               "their own\n",
-               ncclGetErrorString(status));
+  warn("NCCL opens no windows (rank 0: ", ncclGetErrorString(status),
+       "): exchanges take copies of their own");
 }
 
 class NcclWindow final : public Window {

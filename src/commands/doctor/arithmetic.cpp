@@ -1,5 +1,4 @@
 #include <Kokkos_Core.hpp>
-#include <string_view>
 
 #include "src/commands/doctor/probes.hpp"
 #include "zero/advise/product_peak.hpp"

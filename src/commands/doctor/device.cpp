@@ -1,5 +1,4 @@
 #include "src/commands/doctor/probes.hpp"
-#include "zero/advise/memory_limit.hpp"
 #include "zero/base/text.hpp"
 #include "zero/plan/forecast.hpp"
 

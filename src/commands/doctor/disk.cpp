@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "src/commands/doctor/probes.hpp"
-#include "zero/advise/memory_limit.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/aio/queue.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"

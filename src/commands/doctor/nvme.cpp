@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "src/commands/doctor/probes.hpp"
-#include "zero/advise/memory_limit.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/aio/queue.hpp"
 

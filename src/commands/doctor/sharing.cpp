@@ -1,7 +1,6 @@
 #include <sys/statvfs.h>
 
 #include "src/commands/doctor/probes.hpp"
-#include "zero/advise/memory_limit.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
 

@@ -53,7 +53,7 @@ constexpr std::string_view kZero = "zero_optimization.";
 
 constexpr ImportRule kDeepSpeed[] = {
     {.from = "optimizer.type",
-     .why = "write one of these: 1-bit and other optimizers are not built",
+     .why = "1-bit and other optimizers are not built: write AdamW, Adam, LAMB, Lion or SGD",
      .convert = optimizer_type},
     {.from = "optimizer.params.max_grad_norm",
      .why = "write gradient_clipping at the top level",

@@ -41,7 +41,7 @@ class ShardStreams : public ::testing::Test {
   }
   std::unique_ptr<ShardStream> stream(const std::string& name, int64_t bytes) const {
     return std::make_unique<ShardStream>(
-        ShardStream::Place{.folder = folder_.descriptor(), .name = name}, one_payload(bytes),
+        ShardStream::Target{.folder = folder_.descriptor(), .name = name}, one_payload(bytes),
         std::span(staging_.data(), size_t(staging_.bytes())), DigestForm{});
   }
   struct stat status_of(const std::string& name) const {

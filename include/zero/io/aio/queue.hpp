@@ -1,6 +1,6 @@
 #pragma once
 /// What moves blocks between memory and files in the background. An engine reports what the kernel
-/// said and judges nothing; AioQueue is what the rest of the program uses.
+/// said and judges nothing; Queue is what the rest of the program uses.
 
 #include <atomic>
 #include <cstddef>

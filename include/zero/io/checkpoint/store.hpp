@@ -13,7 +13,7 @@ namespace zero::checkpoint {
 
 /// A folder of checkpoints: step%08d folders, `latest` (a relative link to one), LOCK, and what is
 /// under way or being removed. The functions are one process's part of the protocol; who calls what
-/// when is train/checkpointer's. Every file system result is looked at; a failed fsync is never
+/// when is save/checkpointer's. Every file system result is looked at; a failed fsync is never
 /// repeated.
 class Store {
  public:
@@ -88,6 +88,7 @@ class Store {
   /// The folder of a step. Throws Error(kInput) where there is no such folder, else Error(kIo).
   OpenFile open_step(int64_t step) const;
   /// The manifest alone, out of the open folder of a step. Throws as verify().
+  int64_t manifest_bytes_most(int64_t step) const;
   Manifest read_manifest(int folder, int64_t step) const;
 
   /// What lies here and is no checkpoint, by name: what a save or a removal left that did not end
