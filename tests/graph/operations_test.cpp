@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/run/naive.hpp"
+#include "tests/support/naive.hpp"
 #include "tests/support/signed_square.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"

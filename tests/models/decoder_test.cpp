@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "src/model/gpt2.hpp"
-#include "src/run/naive.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/count_allocations.hpp"
+#include "tests/support/naive.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/models/generator.hpp"

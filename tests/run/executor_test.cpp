@@ -12,9 +12,9 @@
 #include <optional>
 #include <thread>
 
-#include "src/run/naive.hpp"
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/hand_plan.hpp"
+#include "tests/support/naive.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/base/error.hpp"

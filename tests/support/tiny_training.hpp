@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/comm/thread_group.hpp"
-#include "src/run/random_order.hpp"
+#include "tests/support/random_order.hpp"
 #include "tests/support/rank_disk.hpp"
 #include "zero/run/executor.hpp"
 

@@ -1,12 +1,12 @@
-#include "src/run/random_order.hpp"
+#include "tests/support/random_order.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "src/run/bound_op.hpp"
-#include "src/run/exact_copies.hpp"
-#include "src/run/poison.hpp"
+#include "tests/support/exact_copies.hpp"
+#include "tests/support/poison.hpp"
 #include "zero/base/dtype.hpp"
 #include "zero/base/philox.hpp"
 #include "zero/device/arena.hpp"

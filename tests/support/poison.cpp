@@ -1,4 +1,4 @@
-#include "src/run/poison.hpp"
+#include "tests/support/poison.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/run/naive.hpp"
+#include "tests/support/naive.hpp"
 
 #include <gtest/gtest.h>
 

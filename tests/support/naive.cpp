@@ -1,4 +1,4 @@
-#include "src/run/naive.hpp"
+#include "tests/support/naive.hpp"
 
 #include <algorithm>
 

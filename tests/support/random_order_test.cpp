@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/run/random_order.hpp"
+#include "tests/support/random_order.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/run/exact_copies.hpp"
+#include "tests/support/exact_copies.hpp"
 
 #include <algorithm>
 #include <cstring>
