@@ -7,17 +7,19 @@
 #include <vector>
 
 #include "src/commands/calibrate/nodes.hpp"
-#include "src/commands/calibrate/step_probe.hpp"
 #include "src/commands/memory_rates.hpp"
 #include "zero/advise/memory_limit.hpp"
 #include "zero/advise/product_peak.hpp"
 #include "zero/base/text.hpp"
+#include "zero/compile/compile.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
+#include "zero/graph/passes.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/kernels/tree_sum.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/state/timed_steps.hpp"
 
 namespace zero::commands {
 namespace {
@@ -92,6 +94,34 @@ class Collective {
   Stream stream_;
   Arena full_, shard_, sums_, words_;
 };
+
+plan::Plan plan_of(const model::Probe& probe, int threads, Dtype compute) {
+  const graph::Graph forward =
+      model::forward(probe.model, {.micro = probe.micro, .compute = compute, .training = true});
+  return plan::compile({.compute = compute, .threads = threads}, graph::differentiate(forward), {});
+}
+
+/// The share of a machine's rates that a training step reaches: what its forecast would take by
+/// them, over what some steps of `probe` take on this rank alone, with `threads`. Peaks are
+/// those of large products and long streams; steps also hold attention, small products and
+/// functions that memory does not wait for. 0 where a step would take longer than a second.
+double measure_step_share(const model::Probe& probe, const plan::Machine& machine, int threads,
+                          Dtype compute) {
+  constexpr int kSteps = 4;
+  constexpr double kMostSeconds = 1;
+  const plan::Plan plan = plan_of(probe, threads, compute);
+  const double expected = plan::forecast(plan, machine).step_seconds;
+  if (expected > kMostSeconds) return 0;
+  const std::unique_ptr<comm::Communicator> comm = comm::make_self();
+  run::LaneComms lanes{};
+  for (const plan::Lane lane : plan::kCollectiveLanes) lanes[size_t(lane)] = comm.get();
+  state::TimedSteps training(plan, 0, lanes);
+  training.step();  // the first one makes libraries ready for its shapes
+  std::vector<double> seconds;
+  for (int step = 0; step < kSteps; ++step) seconds.push_back(training.step());
+  std::sort(seconds.begin(), seconds.end());
+  return expected / seconds[seconds.size() / 2];
+}
 
 }  // namespace
 
