@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "io/data/bpe_alphabet.hpp"
 #include "io/data/bpe_vocabulary.hpp"
 #include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
