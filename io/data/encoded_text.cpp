@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "io/data/text_check.hpp"
 #include "zero/base/crc32.hpp"
 
 namespace zero {

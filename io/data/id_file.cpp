@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "io/data/text_check.hpp"
 #include "zero/base/crc32.hpp"
 
 namespace zero {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "io/data/formats.hpp"
-#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {
