@@ -9,7 +9,7 @@
 
 #include "src/run/bound_op.hpp"
 #include "src/run/crew.hpp"
-#include "src/run/lane_segments.hpp"
+#include "src/run/segments.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::run {
