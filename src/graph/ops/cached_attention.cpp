@@ -1,5 +1,4 @@
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/operations.hpp"
 #include "zero/kernels/decode.hpp"
 
 namespace zero::graph {

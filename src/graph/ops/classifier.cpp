@@ -1,7 +1,6 @@
 #include "zero/kernels/classifier.hpp"
 
-#include "src/graph/ops/shapes.hpp"
-#include "zero/graph/operations.hpp"
+#include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
 
 namespace zero::graph {

@@ -1,8 +1,5 @@
 #include "src/graph/ops/kinds.hpp"
-#include "src/graph/ops/shapes.hpp"
-#include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/kernels/dropout.hpp"
 
 namespace zero::graph {
 namespace {

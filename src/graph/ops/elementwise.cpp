@@ -1,7 +1,6 @@
 #include "zero/kernels/elementwise.hpp"
 
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
 
 namespace zero::graph {

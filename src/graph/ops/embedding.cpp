@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "src/graph/ops/shapes.hpp"
-#include "zero/graph/operations.hpp"
+#include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/gradients.hpp"
 

@@ -1,8 +1,6 @@
 #include "zero/kernels/layernorm.hpp"
 
 #include "src/graph/ops/kinds.hpp"
-#include "src/graph/ops/shapes.hpp"
-#include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
 
 namespace zero::graph {
