@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "src/comm/thread_group.hpp"
 #include "src/model/gpt2.hpp"
+#include "tests/support/thread_group.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/step_state.hpp"

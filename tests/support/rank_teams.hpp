@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/comm/thread_group.hpp"
+#include "tests/support/thread_group.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/comm/communicator.hpp"
 

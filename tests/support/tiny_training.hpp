@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "src/comm/thread_group.hpp"
 #include "tests/support/random_order.hpp"
 #include "tests/support/rank_disk.hpp"
+#include "tests/support/thread_group.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::testing {

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/comm/thread_group.hpp"
+#include "tests/support/thread_group.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/comm/thread_group.hpp"
+#include "tests/support/thread_group.hpp"
 
 #include <algorithm>
 #include <atomic>

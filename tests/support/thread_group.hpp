@@ -6,8 +6,7 @@
 
 namespace zero::comm {
 
-/// Ranks that are threads of one process: peers read each other's buffers directly. For tests, and
-/// for one process that drives several devices.
+/// Ranks that are threads of one process: peers read each other's buffers directly.
 class ThreadGroup {
  public:
   explicit ThreadGroup(int ranks);
