@@ -6,7 +6,7 @@ set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-tests='^(device/near_cores|kernels/(product|attention|classifier)|run/(naive|executor)'
+tests='^(device/near_cores|kernels/(product|attention|classifier)|run/executor|support/naive'
 tests+='|io/(aio|tiers)/.*)\.np'
 
 # build_and_test FOLDER CMAKE-ARGUMENTS...
@@ -15,7 +15,7 @@ build_and_test() {
   shift
   mkdir -p "$folder"
   cmake -S "$root" -B "$folder" -DZERO_PERF=OFF "$@" > "$folder/configure.log" 2>&1
-  cmake --build "$folder" -j "$jobs" --target device_test kernels_test run_test io_test
+  cmake --build "$folder" -j "$jobs" --target device_test kernels_test run_test support_test io_test
   ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" -R "$tests"
 }
 
