@@ -15,8 +15,6 @@ bool has_device_memory();
 /// and the bytes free.
 std::byte* take_device_memory(int64_t bytes);
 void give_device_memory(std::byte* block) noexcept;
-/// Returns when the block is zeros.
-void clear_device_memory(std::byte* block, int64_t bytes);
 
 /// Fixes host memory to its place, so that the device reaches it and copies need no detour. Throws
 /// Error(kDoesNotFit) where the system gives no more of it.

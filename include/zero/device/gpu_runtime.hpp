@@ -1,10 +1,11 @@
 #pragma once
-/// The names of the GPU's runtime, CUDA's here: the files under gpu/ of device and comm say these,
-/// and another vendor's back end gives them its own. Only those files and the vendor's kernels
-/// include it.
+/// The names of the GPU's runtime, CUDA's here, and what checks its statuses: the files under gpu/
+/// of device and comm say these, and another vendor's back end gives the names its own. Only those
+/// files and the vendor's kernels include it.
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -85,6 +86,8 @@ gpuStream_t native_stream(const Stream& stream);
 /// Throws the Error(kDoesNotFit) of a block that could not be taken, with the bytes free now
 /// and what else is known of it.
 [[noreturn]] void refuse_device_memory(int64_t bytes, const std::string& more);
+/// Returns when the block is zeros.
+void clear_device_memory(std::byte* block, int64_t bytes);
 
 /// An event of the device that the thread uses; throws Error(kInternal) where there is none.
 class GpuEvent {

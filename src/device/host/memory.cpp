@@ -15,7 +15,6 @@ bool has_device_memory() { return false; }
 
 std::byte* take_device_memory(int64_t) { no_device(); }
 void give_device_memory(std::byte*) noexcept {}
-void clear_device_memory(std::byte*, int64_t) { no_device(); }
 void pin_memory(std::byte*, int64_t) { no_device(); }
 void unpin_memory(std::byte*) noexcept {}
 
