@@ -84,7 +84,8 @@ class Training {
   }
 
   double loss() {
-    const auto& sums = ranks_[0]->executor().values<kernels::StepSums>(plan_.step_sums())[0];
+    const auto& sums =
+        ranks_[0]->executor().buffers().values<kernels::StepSums>(plan_.step_sums())[0];
     return sums.loss.value();
   }
 
@@ -108,7 +109,7 @@ class Training {
 
   std::vector<std::byte> bytes(size_t rank, int32_t buffer) const {
     std::vector<std::byte> all(size_t(plan_.buffers[size_t(buffer)].bytes));
-    ranks_[rank]->executor().read(buffer, 0, all);
+    ranks_[rank]->executor().buffers().read(buffer, 0, all);
     return all;
   }
 

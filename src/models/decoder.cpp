@@ -83,7 +83,7 @@ struct Decoder::Parts {
         places(find_places(plan)),
         executor(plan, {}, {}),
         logits_buffer(plan.output(0, graph::kLogitsOutput)) {
-    if (!executor.on_host(logits_buffer)) fetched.resize(size_t(vocabulary));
+    if (!executor.buffers().on_host(logits_buffer)) fetched.resize(size_t(vocabulary));
   }
 
   void require_room(std::span<const int32_t> tokens) const {
@@ -101,7 +101,7 @@ struct Decoder::Parts {
   /// One body; what is behind the last token of a chunk is not looked at.
   void run(plan::BodyId body, std::span<const int32_t> tokens) {
     const int32_t graph = plan.bodies[body].graph;
-    executor.fill<int32_t>(
+    executor.buffers().fill<int32_t>(
         plan.input(graph, graph::FilledBy::generation).buffer, int64_t(tokens.size()),
         [&](std::span<int32_t> place) { std::ranges::copy(tokens, place.begin()); });
     executor.run_chunk(body,
@@ -110,8 +110,8 @@ struct Decoder::Parts {
   }
 
   std::span<const float> logits() {
-    if (fetched.empty()) return executor.values<float>(logits_buffer);
-    executor.read(logits_buffer, 0, std::as_writable_bytes(std::span(fetched)));
+    if (fetched.empty()) return executor.buffers().values<float>(logits_buffer);
+    executor.buffers().read(logits_buffer, 0, std::as_writable_bytes(std::span(fetched)));
     return fetched;
   }
 
@@ -142,8 +142,8 @@ void Decoder::set_parameter(int32_t index, int64_t first, std::span<const float>
   ZERO_REQUIRE(first >= 0 && first + int64_t(values.size()) <= parameter.real_numel, "elements ",
                first, " + ", values.size(), " of parameter ", graph()[parameter.tensor].name,
                ", which has ", parameter.real_numel);
-  store(state::view_of(parts_->plan, 0, parts_->executor), parts_->places[size_t(index)], first,
-        values);
+  store(state::view_of(parts_->plan, 0, parts_->executor.buffers()), parts_->places[size_t(index)],
+        first, values);
 }
 
 std::span<const float> Decoder::feed(std::span<const int32_t> tokens) {

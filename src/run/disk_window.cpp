@@ -13,6 +13,7 @@ static_assert(plan::kDiskExtentAlignBytes == tiers::kDiskBlockBytes,
               "the plan places buffers where blocks begin");
 
 void DiskWindow::fill() {
+  if (filled_) return;
   const std::lock_guard lock(mutex_);
   std::memset(window_.data(), 0, window_.size());
   for (const plan::Buffer& buffer : plan_.buffers) {
@@ -26,6 +27,7 @@ void DiskWindow::fill() {
       at += int64_t(stretch.bytes);
     }
   }
+  filled_ = true;
 }
 
 void DiskWindow::rewrite() {

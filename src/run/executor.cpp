@@ -1,19 +1,14 @@
 #include "zero/run/executor.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <optional>
 
 #include "src/run/disk_sums.hpp"
-#include "src/run/host_mail.hpp"
 #include "src/run/lane_runner.hpp"
 #include "src/run/profile_rows.hpp"
-#include "src/run/tier_arenas.hpp"
+#include "src/run/rank_buffers.hpp"
 #include "src/run/trace_ring.hpp"
-#include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
 #include "zero/run/disk_window.hpp"
 
@@ -38,8 +33,6 @@ int rank_of(const plan::Plan& plan, const LaneComms& comms) {
                " ranks needs communicators");
   return rank;
 }
-
-bool uses_disk(const plan::Plan& plan) { return plan.arena_bytes[size_t(plan::Tier::nvme)] > 0; }
 
 using LaneSetups = std::array<LaneSetup, kLanes>;
 
@@ -78,27 +71,15 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes, ProfileRo
 class Executor::Impl {
  public:
   Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks)
-      : plan_(plan), rules_(rules), arenas_(plan, comms), host_stream_(1) {
+      : buffers(plan, rank_of(plan, comms), comms, disks), plan_(plan), rules_(rules) {
     lend_rates_to_device();
-    memory_.rank = rank_of(plan, comms);
-    for (int tier = 0; tier < plan::kTiers; ++tier) {
-      memory_.base[size_t(tier)] = arena(plan::Tier(tier)).data();
-    }
-    if (uses_disk(plan)) open_window(disks);
     make_lanes(comms, disks);
     crew.inputs_there = &inputs_there_;
-    if (!arena(plan::Tier::device).on_host()) open_mail();
-  }
-
-  void open_windows() { arenas_.open_windows(); }
-
-  void fill_disk() {
-    if (window && !filled_) window->fill();
-    filled_ = true;
+    if (buffers.has_mail()) crew.at_end = [this](Stream& stream) { buffers.fetch_state(stream); };
   }
 
   void run(BodyId body, const kernels::StepInputs& inputs) {
-    fill_disk();
+    if (buffers.disk()) buffers.disk()->fill();
     set_inputs(body, inputs);
     crew.times = {};  // those of a read ahead are its run's
     crew.step = inputs.step;
@@ -112,57 +93,6 @@ class Executor::Impl {
     set_inputs(body, inputs);
     crew.times = {};
     run_lanes(body);
-  }
-
-  std::span<std::byte> mail_slot(int32_t buffer) {
-    const std::lock_guard lock(copying_);
-    return mail_.slot(buffer, host_stream_);
-  }
-  void send_mail(int32_t buffer, int64_t bytes) {
-    const std::lock_guard lock(copying_);
-    mail_.send(buffer, 0, bytes, host_stream_);
-  }
-
-  bool on_host(int32_t buffer) const {
-    return !is_on_disk(buffer) && arena(plan_.buffers[size_t(buffer)].tier).on_host();
-  }
-
-  std::span<std::byte> bytes(int32_t buffer) {
-    ZERO_REQUIRE(is_on_disk(buffer) || on_host(buffer), "buffer ",
-                 plan_.buffers.at(size_t(buffer)).name, " lies in device memory");
-    return buffer_bytes(plan_, memory_, buffer);
-  }
-  const Arena& arena(plan::Tier tier) const { return arenas_.of(tier); }
-
-  void read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
-    if (is_on_disk(buffer)) return window->read(buffer, offset, out);
-    if (state_is_up_ && buffer == plan_.step_state) {
-      const auto state = mail_.state().subspan(size_t(offset), out.size());
-      std::copy(state.begin(), state.end(), out.begin());
-      return;
-    }
-    const std::span<std::byte> from =
-        buffer_bytes(plan_, memory_, buffer).subspan(size_t(offset), out.size());
-    if (on_host(buffer)) {
-      std::copy(from.begin(), from.end(), out.begin());
-    } else {
-      copy(from, out.data());
-    }
-  }
-
-  void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) {
-    if (is_on_disk(buffer)) {
-      copies_are_true_ = false;
-      return window->write(buffer, offset, in);
-    }
-    if (buffer == plan_.step_state) state_is_up_ = false;
-    std::byte* const to =
-        buffer_bytes(plan_, memory_, buffer).subspan(size_t(offset), in.size()).data();
-    if (on_host(buffer)) {
-      std::copy(in.begin(), in.end(), to);
-    } else {
-      copy(in, to);
-    }
   }
 
   std::vector<Profile> profile() const {
@@ -212,21 +142,10 @@ class Executor::Impl {
   }
 
   Crew crew;
-  std::optional<DiskWindow> window;  ///< where the plan keeps something on disk
+  RankBuffers buffers;
   int64_t reads_ahead = 0;
 
  private:
-  bool is_on_disk(int32_t buffer) const {
-    return plan_.buffers.at(size_t(buffer)).tier == plan::Tier::nvme;
-  }
-
-  /// To or from a device, between bodies only; several threads take turns.
-  void copy(std::span<const std::byte> from, std::byte* to) {
-    const std::lock_guard lock(copying_);
-    copy_bytes(host_stream_, from, to);
-    host_stream_.wait();
-  }
-
   /// Kernels read the table of learning rates.
   void lend_rates_to_device() {
     kernels::DecideRule& rule = rules_.decide;
@@ -237,50 +156,33 @@ class Executor::Impl {
     rule.learning_rates = reinterpret_cast<const float*>(rates_.data());
   }
 
-  void open_window(const LaneDisks& disks) {
-    ZERO_REQUIRE(disks.read != nullptr && disks.write != nullptr && plan_.disk_window >= 0,
-                 "a plan with ", plan_.arena_bytes[size_t(plan::Tier::nvme)],
-                 " bytes on disk needs one");
-    window.emplace(plan_, disks, bytes(plan_.disk_window));
-  }
-
   template <class Inputs>
   void set_inputs(BodyId body, const Inputs& inputs) {
     ZERO_REQUIRE(!crew.failure.raised(), "this executor has failed before: make a new one");
     const int32_t place = inputs_buffer(plan_, body, sizeof(inputs));
-    const std::span<std::byte> slot = mail_slot(place);
-    if (slot.empty()) return write(place, 0, std::as_bytes(std::span(&inputs, 1)));
-    std::memcpy(slot.data(), &inputs, sizeof(inputs));
-    send_mail(place, sizeof(inputs));
+    buffers.fill<Inputs>(place, 1, [&](std::span<Inputs> there) { there[0] = inputs; });
   }
 
-  void open_mail() {
-    mail_ = HostMail(plan_, memory_);
-    crew.at_end = [this](Stream& stream) { mail_.fetch_state(stream); };
-  }
-
-  /// Every body leaves copies true; the host does not.
   void read_ahead() {
-    if (copies_are_true_) return;
+    if (buffers.copies_are_true) return;
     crew.op_times = {};
     run_lanes(plan::kReadAhead);
     ++reads_ahead;
-    copies_are_true_ = true;
+    buffers.copies_are_true = true;
   }
 
   void run_lanes(BodyId body) {
     crew.begin(body);
-    crew.origin.mark(host_stream_);
+    crew.origin.mark(buffers.host_stream());
     crew.origin_time = OpTime::Clock::now();
-    inputs_there_.record(host_stream_);
+    inputs_there_.record(buffers.host_stream());
     for (size_t lane = 1; lane < kLanes; ++lane) {
       if (busy(lane, body)) lanes_[lane]->begin(body);
     }
     lanes_[0]->run(body);
     await_other_lanes(body);
     crew.failure.rethrow();
-    mail_.arrived();
-    state_is_up_ = bool(crew.at_end);
+    buffers.settle();
   }
 
   bool busy(size_t lane, BodyId body) const {
@@ -308,9 +210,9 @@ class Executor::Impl {
     setups[size_t(plan::Lane::disk_read)].disk = disks.read;
     setups[size_t(plan::Lane::disk_write)].disk = disks.write;
     setups[size_t(plan::Lane::host_optimizer)].disk = disks.write;
-    const BindTarget target{plan_, rules_, memory_};
+    const BindTarget target{plan_, rules_, buffers.memory()};
     for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups, rows_);
-    if (uses_disk(plan_)) hand_sums_over(all_ops(setups));
+    if (buffers.disk()) hand_sums_over(all_ops(setups));
     auto segments = make_segments(plan_, Recording::is_possible() ? kRecordedOps : 1);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       setups[lane].segments = std::move(segments[lane]);
@@ -326,19 +228,11 @@ class Executor::Impl {
 
   const plan::Plan& plan_;
   Rules rules_;
-  TierArenas arenas_;
   Arena rates_;
-  Stream host_stream_;
   Event inputs_there_;
-  HostMail mail_;
-  bool state_is_up_ = false;  ///< the mail has what is in device memory
-  std::mutex copying_;
-  RankMemory memory_;
-  bool filled_ = false;
   std::optional<TraceRing> trace_;
   ProfileRows rows_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
-  std::atomic<bool> copies_are_true_{false};
 };
 
 Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
@@ -346,29 +240,13 @@ Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& 
     : impl_(std::make_unique<Impl>(plan, rules, comms, disks)) {}
 Executor::~Executor() = default;
 
-void Executor::open_windows() { impl_->open_windows(); }
-void Executor::fill_disk() { impl_->fill_disk(); }
-void Executor::rewrite_disk() {
-  if (impl_->window) impl_->window->rewrite();
-}
-DiskTrial Executor::try_disk(double most, bool writes) {
-  return impl_->window ? impl_->window->try_out(most, writes) : DiskTrial{};
-}
+void Executor::open_windows() { impl_->buffers.open_windows(); }
+Buffers& Executor::buffers() { return impl_->buffers; }
+DiskWindow* Executor::disk() { return impl_->buffers.disk(); }
 void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
 void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);
 }
-bool Executor::on_host(int32_t buffer) const { return impl_->on_host(buffer); }
-std::span<std::byte> Executor::mail_slot(int32_t buffer) { return impl_->mail_slot(buffer); }
-void Executor::send_mail(int32_t buffer, int64_t bytes) { impl_->send_mail(buffer, bytes); }
-std::span<std::byte> Executor::bytes(int32_t buffer) { return impl_->bytes(buffer); }
-void Executor::read(int32_t buffer, int64_t offset, std::span<std::byte> out) {
-  impl_->read(buffer, offset, out);
-}
-void Executor::write(int32_t buffer, int64_t offset, std::span<const std::byte> in) {
-  impl_->write(buffer, offset, in);
-}
-const Arena& Executor::arena(plan::Tier tier) const { return impl_->arena(tier); }
 std::span<const LaneTimes> Executor::times() const { return impl_->crew.times; }
 std::span<const LaneProgress> Executor::progress() const { return impl_->crew.progress; }
 int64_t Executor::reads_ahead() const { return impl_->reads_ahead; }

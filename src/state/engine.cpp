@@ -11,6 +11,7 @@
 #include "zero/kernels/product.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/watchdog.hpp"
+#include "zero/run/disk_window.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {
@@ -48,6 +49,27 @@ bool works(std::span<const run::LaneProgress> progress) {
     if (!meets && progress[lane].running.load() >= 0) return true;
   }
   return false;
+}
+
+/// A disk that is too small is found now and not by a step: what has two slots is written to the
+/// other one, too.
+void take_second_slots(Disk& disk, run::DiskWindow& window) {
+  if (!disk.has_unreserved_slots()) return;
+  disk.freeze();
+  window.rewrite();
+  disk.thaw();
+}
+
+/// What a fill has written says enough, and spares the disk.
+DiskRates measured_rates(run::DiskWindow& window, const run::DiskTrial::Way& filled,
+                         const DiskRates& expected) {
+  constexpr int64_t kEnoughBytes = int64_t(16) << 20;
+  constexpr double kTrialSeconds = 0.25;
+  const bool writes = filled.bytes < kEnoughBytes;
+  const run::DiskTrial trial = window.try_out(kTrialSeconds, writes);
+  const run::DiskTrial::Way& written = writes ? trial.write : filled;
+  if (trial.read.bytes == 0 || written.bytes == 0) return expected;
+  return {.read = trial.read.rate(), .write = written.rate(), .source = "measured at the start"};
 }
 
 }  // namespace
@@ -128,14 +150,14 @@ run::LaneDisks Engine::open_disk(const Options& options) {
 void Engine::register_staging() {
   if (!disk_) return;
   const plan::Stretch staging = plan::disk_staging(build_.plan);
-  std::byte* const host = executor_->arena(plan::Tier::host).data();
+  std::byte* const host = executor_->buffers().arena(plan::Tier::host).data();
   disk_->register_memory({host + staging.begin, size_t(staging.end - staging.begin)});
   if (session_.is_first() && !disk_->warning().empty()) warn(disk_->warning());
 }
 
 int64_t Engine::allocated_bytes(plan::Tier tier) const {
   if (tier == plan::Tier::nvme) return disk_ ? disk_->bytes() : 0;
-  return executor_->arena(tier).bytes();
+  return executor_->buffers().arena(tier).bytes();
 }
 
 DiskBytes Engine::disk_moved() const {
@@ -199,39 +221,20 @@ void Engine::together_at_disk(const std::string& name, int64_t bytes,
 
 DiskRates Engine::begin_disk() {
   if (!disk_) return {};
+  run::DiskWindow& window = *executor_->disk();
   run::DiskTrial::Way filled;
   together_at_disk("the zeros that its disk begins with", disk_->bytes(), [&] {
     const Clock::time_point start = Clock::now();
     const int64_t before = disk_->moved().written;
-    executor_->fill_disk();
+    window.fill();
     filled = {.bytes = disk_->moved().written - before, .seconds = seconds_since(start)};
-    take_second_slots();
+    take_second_slots(*disk_, window);
   });
-  together_at_disk("a trial of its disk", disk_->bytes(),
-                   [&] { disk_rates_ = measured_rates(filled); });
+  together_at_disk("a trial of its disk", disk_->bytes(), [&] {
+    if (disk_->is_direct()) disk_rates_ = measured_rates(window, filled, disk_rates_);
+  });
   pace_->expect(disk_rates_);
   return disk_rates_;
-}
-
-/// A disk that is too small is found now and not by a step: what has two slots is written to the
-/// other one, too.
-void Engine::take_second_slots() {
-  if (!disk_->has_unreserved_slots()) return;
-  disk_->freeze();
-  executor_->rewrite_disk();
-  disk_->thaw();
-}
-
-/// What a fill has written says enough, and spares the disk.
-DiskRates Engine::measured_rates(const run::DiskTrial::Way& filled) {
-  constexpr int64_t kEnoughBytes = int64_t(16) << 20;
-  constexpr double kTrialSeconds = 0.25;
-  if (!disk_->is_direct()) return disk_rates_;
-  const bool writes = filled.bytes < kEnoughBytes;
-  const run::DiskTrial trial = executor_->try_disk(kTrialSeconds, writes);
-  const run::DiskTrial::Way& written = writes ? trial.write : filled;
-  if (trial.read.bytes == 0 || written.bytes == 0) return disk_rates_;
-  return {.read = trial.read.rate(), .write = written.rate(), .source = "measured at the start"};
 }
 
 std::unique_ptr<launch::Watchdog> Engine::make_watchdog(
@@ -290,15 +293,16 @@ LaneUses Engine::lanes() const {
 
 kernels::StepState Engine::state() const {
   kernels::StepState state;
-  executor_->read(build_.plan.step_state, 0, std::as_writable_bytes(std::span(&state, 1)));
+  executor_->buffers().read(build_.plan.step_state, 0,
+                            std::as_writable_bytes(std::span(&state, 1)));
   return state;
 }
 
 void Engine::set_state(const kernels::StepState& state) {
-  executor_->write(build_.plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
+  executor_->buffers().write(build_.plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
 }
 
-StateView Engine::view() { return view_of(build_.plan, session_.rank(), *executor_); }
+StateView Engine::view() { return view_of(build_.plan, session_.rank(), executor_->buffers()); }
 
 double Engine::exposed_seconds() const {
   return executor_->times()[size_t(plan::Lane::compute)].wait_seconds;

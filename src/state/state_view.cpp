@@ -169,16 +169,16 @@ std::vector<StateKind> state_kinds(const plan::Plan& plan) {
   return kinds;
 }
 
-StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor) {
-  run::Executor* const from = &executor;
+StateView view_of(const plan::Plan& plan, int rank, run::Buffers& buffers) {
   return {.plan = &plan,
           .rank = rank,
-          .bytes = [from](int32_t buffer) { return from->bytes(buffer); },
+          .bytes = [&buffers](int32_t buffer) { return buffers.bytes(buffer); },
           .device_apart = drives_devices(),
-          .read_far = [from](int32_t buffer, int64_t offset,
-                             std::span<std::byte> out) { from->read(buffer, offset, out); },
-          .write_far = [from](int32_t buffer, int64_t offset,
-                              std::span<const std::byte> in) { from->write(buffer, offset, in); }};
+          .read_far = [&buffers](int32_t buffer, int64_t offset,
+                                 std::span<std::byte> out) { buffers.read(buffer, offset, out); },
+          .write_far = [&buffers](
+                           int32_t buffer, int64_t offset,
+                           std::span<const std::byte> in) { buffers.write(buffer, offset, in); }};
 }
 
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {

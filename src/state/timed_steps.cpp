@@ -18,10 +18,10 @@ run::Rules rules_of(const float& rate) {
 }
 
 /// Counts up from `first`, within the ids of an input; what has no ids is zeros.
-void fill_input(run::Executor& executor, const plan::Plan& plan, const plan::InputBuffer& input,
+void fill_input(run::Buffers& buffers, const plan::Plan& plan, const plan::InputBuffer& input,
                 int64_t first) {
   const int64_t bytes = plan.buffers[size_t(input.buffer)].bytes;
-  executor.fill<std::byte>(input.buffer, bytes, [&](std::span<std::byte> all) {
+  buffers.fill<std::byte>(input.buffer, bytes, [&](std::span<std::byte> all) {
     std::ranges::fill(all, std::byte{0});
     if (input.ids == 0) return;
     for (int32_t& id : values_in<int32_t>(all)) id = int32_t(first++ % input.ids);
@@ -33,13 +33,13 @@ void fill_input(run::Executor& executor, const plan::Plan& plan, const plan::Inp
 TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
                        const run::LaneDisks& disks)
     : plan_(plan), rules_(rules_of(rate_)), executor_(plan, rules_, comms, disks) {
-  fill_initial_weights(view_of(plan, rank, executor_), 1, plan.request.threads);
+  fill_initial_weights(view_of(plan, rank, executor_.buffers()), 1, plan.request.threads);
   const kernels::StepState state = kernels::initial_step_state(rules_.decide);
-  executor_.write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
+  executor_.buffers().write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
   int64_t first = 0;
   for (const plan::InputBuffer& input : plan.inputs) {
     const bool is_data = input.graph == 0 && input.filled_by == graph::FilledBy::data;
-    if (is_data) fill_input(executor_, plan, input, first++);
+    if (is_data) fill_input(executor_.buffers(), plan, input, first++);
   }
 }
 

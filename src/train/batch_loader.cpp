@@ -26,7 +26,7 @@ class Columns {
     if (column == data_.columns().size()) return fill_all();
     const int32_t buffer = inputs_[column]->buffer;
     const int64_t bytes = engine_.plan().buffers[size_t(buffer)].bytes;
-    engine_.executor().fill<std::byte>(buffer, bytes, [&](std::span<std::byte> all) {
+    engine_.executor().buffers().fill<std::byte>(buffer, bytes, [&](std::span<std::byte> all) {
       buffers_[column] = all;
       fill(fill_all, column + 1);
     });

@@ -21,7 +21,7 @@ state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int
     engine.run(plan::kEvaluate, inputs);
     result.seconds += engine.last_seconds();
     kernels::StepSums sums;
-    engine.executor().read(loss, 0, std::as_writable_bytes(std::span(&sums, 1)));
+    engine.executor().buffers().read(loss, 0, std::as_writable_bytes(std::span(&sums, 1)));
     total.add(sums.loss);
     nonfinite += sums.nonfinite_loss;
   }

@@ -43,7 +43,7 @@ Json disk_json(const state::DiskBytes& bytes) {
 std::string own_report(const SummaryParts& parts) {
   Json json = {{"pss", parts.peak_pss_bytes}, {"used_before", parts.engine.device_bytes_before()}};
   for (size_t tier = 0; tier < plan::kTiers; ++tier) {
-    const Arena& arena = parts.engine.executor().arena(plan::Tier(tier));
+    const Arena& arena = parts.engine.executor().buffers().arena(plan::Tier(tier));
     json["resident"][kTiers[tier]] = arena.bytes() > 0 ? arena.resident_bytes() : 0;
   }
   for (const run::Executor::Profile& line : parts.engine.executor().profile()) {

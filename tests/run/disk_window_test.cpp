@@ -32,7 +32,7 @@ struct OnDisk {
 
 std::vector<std::byte> all_of(Executor& executor, int32_t buffer) {
   std::vector<std::byte> bytes(size_t(OnDisk::kBytes));
-  executor.read(buffer, 0, bytes);
+  executor.buffers().read(buffer, 0, bytes);
   return bytes;
 }
 
@@ -46,7 +46,7 @@ TEST(DiskWindow, BuffersBeginWithZerosAndKeepWhatIsWrittenWhereverItBegins) {
   for (const int64_t begin : {int64_t(5), OnDisk::kBlock - 3, 2 * OnDisk::kBlock - 1}) {
     const std::vector<std::byte> part(size_t(OnDisk::kBytes - 2 * OnDisk::kBlock),
                                       std::byte(uint8_t(begin % 100 + 1)));
-    executor.write(place.state, begin, part);
+    executor.buffers().write(place.state, begin, part);
     std::copy(part.begin(), part.end(), expected.begin() + begin);
     EXPECT_EQ(all_of(executor, place.state), expected);
   }
@@ -58,11 +58,11 @@ TEST(DiskWindow, ABlockIsWrittenOnceBeforeTheFirstBodyAndNotReadForIt) {
   testing::RankDisk disk(place.hand.plan);
   Executor executor(place.hand.plan, {}, {}, disk.lanes());
   const std::vector<std::byte> whole(size_t(2 * OnDisk::kBlock), std::byte(7));
-  executor.write(place.state, OnDisk::kBlock, whole);
-  executor.fill_disk();
+  executor.buffers().write(place.state, OnDisk::kBlock, whole);
+  executor.disk()->fill();
   EXPECT_EQ(disk.lanes().write->traffic().bytes_written, 2 * OnDisk::kBytes);
   EXPECT_EQ(disk.lanes().read->traffic().bytes_read, 0);
-  executor.fill_disk();
+  executor.disk()->fill();
   EXPECT_EQ(disk.lanes().write->traffic().bytes_written, 2 * OnDisk::kBytes) << "and not again";
   std::vector<std::byte> expected(size_t(OnDisk::kBytes));
   std::copy(whole.begin(), whole.end(), expected.begin() + OnDisk::kBlock);
@@ -74,28 +74,28 @@ TEST(DiskWindow, ATrialReadsEverythingAndWritesOnlyWhereItIsTold) {
   testing::RankDisk disk(place.hand.plan);
   Executor executor(place.hand.plan, {}, {}, disk.lanes());
   const std::vector<std::byte> part(100, std::byte(7));
-  executor.write(place.state, 5, part);
-  executor.fill_disk();
+  executor.buffers().write(place.state, 5, part);
+  executor.disk()->fill();
   const std::vector<std::byte> before = all_of(executor, place.state);
-  DiskTrial trial = executor.try_disk(60, false);
+  DiskTrial trial = executor.disk()->try_out(60, false);
   EXPECT_EQ(trial.read.bytes, 2 * OnDisk::kBytes);
   EXPECT_EQ(trial.write.bytes, 0);
   EXPECT_GT(trial.read.rate(), 0);
-  trial = executor.try_disk(60, true);
+  trial = executor.disk()->try_out(60, true);
   EXPECT_EQ(trial.write.bytes, 2 * OnDisk::kBytes);
   EXPECT_EQ(all_of(executor, place.state), before) << "the same bytes";
-  EXPECT_EQ(executor.try_disk(0, true).read.bytes, 0) << "no time";
+  EXPECT_EQ(executor.disk()->try_out(0, true).read.bytes, 0) << "no time";
 }
 
 TEST(DiskWindow, IsWrittenOnceMoreAsItIs) {
   OnDisk place;
   testing::RankDisk disk(place.hand.plan);
   Executor executor(place.hand.plan, {}, {}, disk.lanes());
-  executor.write(place.state, 5, std::vector<std::byte>(100, std::byte(7)));
-  executor.fill_disk();
+  executor.buffers().write(place.state, 5, std::vector<std::byte>(100, std::byte(7)));
+  executor.disk()->fill();
   const std::vector<std::byte> before = all_of(executor, place.state);
   const int64_t written = disk.lanes().write->traffic().bytes_written;
-  executor.rewrite_disk();
+  executor.disk()->rewrite();
   EXPECT_EQ(disk.lanes().write->traffic().bytes_written, written + 2 * OnDisk::kBytes);
   EXPECT_EQ(all_of(executor, place.state), before);
 }
@@ -104,7 +104,7 @@ TEST(DiskWindow, ATrialWritesFirstWhatNobodyHasWritten) {
   OnDisk place;
   testing::RankDisk disk(place.hand.plan);
   Executor executor(place.hand.plan, {}, {}, disk.lanes());
-  const DiskTrial trial = executor.try_disk(60, false);
+  const DiskTrial trial = executor.disk()->try_out(60, false);
   EXPECT_EQ(trial.write.bytes, 2 * OnDisk::kBytes);
   EXPECT_EQ(trial.read.bytes, 2 * OnDisk::kBytes);
 }
@@ -114,12 +114,12 @@ TEST(DiskWindow, APartOfABlockKeepsTheRestOfIt) {
   testing::RankDisk disk(place.hand.plan);
   Executor executor(place.hand.plan, {}, {}, disk.lanes());
   std::vector<std::byte> expected(size_t(OnDisk::kBytes), std::byte(1));
-  executor.write(place.state, 0, expected);
+  executor.buffers().write(place.state, 0, expected);
   // The first part of a block, the last one, one in between, and the short block at the end.
   for (const int64_t begin :
        {int64_t(0), OnDisk::kBlock - 8, OnDisk::kBlock + 100, OnDisk::kBytes - 8}) {
     const std::vector<std::byte> part(8, std::byte(2));
-    executor.write(place.state, begin, part);
+    executor.buffers().write(place.state, begin, part);
     std::copy(part.begin(), part.end(), expected.begin() + begin);
     EXPECT_EQ(all_of(executor, place.state), expected) << "from byte " << begin << " on";
   }

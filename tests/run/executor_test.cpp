@@ -53,10 +53,10 @@ TEST(Executor, accumulates_then_clears_in_the_order_of_the_plan) {
   hand.accumulate(from, sum, true);
   hand.clear(from);
   Executor executor(hand.plan, {}, {});
-  testing::fill(executor.values<float>(from), {1, 2});
+  testing::fill(executor.buffers().values<float>(from), {1, 2});
   executor.run(kStep, {});
-  EXPECT_THAT(executor.values<float>(sum), ElementsAre(2, 4));
-  EXPECT_THAT(executor.values<float>(from), ElementsAre(0, 0));
+  EXPECT_THAT(executor.buffers().values<float>(sum), ElementsAre(2, 4));
+  EXPECT_THAT(executor.buffers().values<float>(from), ElementsAre(0, 0));
 }
 
 TEST(Executor, copies_the_step_inputs_to_their_buffer) {
@@ -65,7 +65,7 @@ TEST(Executor, copies_the_step_inputs_to_their_buffer) {
   kernels::StepInputs inputs{};
   inputs.step = 7;
   executor.run(kStep, inputs);
-  EXPECT_EQ(executor.values<kernels::StepInputs>(hand.step_inputs())[0].step, 7);
+  EXPECT_EQ(executor.buffers().values<kernels::StepInputs>(hand.step_inputs())[0].step, 7);
 }
 
 TEST(Executor, what_other_lanes_do_after_the_last_op_of_compute_counts_as_its_wait) {
@@ -88,10 +88,10 @@ TEST(Executor, a_lane_waits_for_the_op_it_names_on_another_lane) {
     if (lane == Lane::reduce) std::this_thread::sleep_for(50ms);
   });
   for (int repeat = 0; repeat < 3; ++repeat) {
-    testing::fill(executor.values<float>(lanes.from), {5, 5});
-    testing::fill(executor.values<float>(lanes.to), {9, 9});
+    testing::fill(executor.buffers().values<float>(lanes.from), {5, 5});
+    testing::fill(executor.buffers().values<float>(lanes.to), {9, 9});
     executor.run(kStep, {});
-    EXPECT_THAT(executor.values<float>(lanes.to), ElementsAre(0, 0));
+    EXPECT_THAT(executor.buffers().values<float>(lanes.to), ElementsAre(0, 0));
     EXPECT_GT(executor.times()[size_t(Lane::compute)].wait_seconds, 0.02);
     EXPECT_GT(executor.times()[size_t(Lane::reduce)].busy_seconds, 0.04);
   }
@@ -136,10 +136,10 @@ TEST(Executor, rethrows_an_error_of_another_lane_and_lets_nobody_wait_for_it) {
   executor.set_op_hook([](Lane lane, const plan::PlanOp&) {
     if (lane == Lane::reduce) refuse(Exit::kIo, "no such peer");
   });
-  testing::fill(executor.values<float>(lanes.to), {9, 9});
+  testing::fill(executor.buffers().values<float>(lanes.to), {9, 9});
   EXPECT_THAT([&] { executor.run(kStep, {}); }, ThrowsMessage<Error>(HasSubstr("no such peer")));
   EXPECT_EQ(reports, 1);
-  EXPECT_THAT(executor.values<float>(lanes.to), ElementsAre(9, 9));
+  EXPECT_THAT(executor.buffers().values<float>(lanes.to), ElementsAre(9, 9));
   EXPECT_THAT([&] { executor.run(kStep, {}); }, ThrowsMessage<Error>(HasSubstr("failed before")));
 }
 
@@ -153,9 +153,9 @@ TEST(Executor, an_error_of_the_compute_lane_ends_a_chain_of_waiting_lanes) {
   executor.set_op_hook([](Lane lane, const plan::PlanOp&) {
     if (lane == Lane::compute) refuse(Exit::kNumerics, "lost");
   });
-  testing::fill(executor.values<float>(c), {9, 9});
+  testing::fill(executor.buffers().values<float>(c), {9, 9});
   EXPECT_THAT([&] { executor.run(kStep, {}); }, ThrowsMessage<Error>(HasSubstr("lost")));
-  EXPECT_THAT(executor.values<float>(c), ElementsAre(9, 9));
+  EXPECT_THAT(executor.buffers().values<float>(c), ElementsAre(9, 9));
 }
 
 TEST(Executor, tells_how_far_each_lane_is_and_how_long_each_kind_took) {
@@ -183,9 +183,9 @@ TEST(Executor, clears_the_ranges_that_it_names_and_nothing_else) {
   hand.op(Kind::clear, Lane::compute,
           {hand.part(bucket, 8, 4, Mode::write), hand.part(bucket, 16, 8, Mode::write)});
   Executor executor(hand.plan, {}, {});
-  testing::fill(executor.values<float>(bucket), {1, 2, 3, 4, 5, 6});
+  testing::fill(executor.buffers().values<float>(bucket), {1, 2, 3, 4, 5, 6});
   executor.run(kStep, {});
-  EXPECT_THAT(executor.values<float>(bucket), ElementsAre(1, 2, 0, 4, 0, 0));
+  EXPECT_THAT(executor.buffers().values<float>(bucket), ElementsAre(1, 2, 0, 4, 0, 0));
 }
 
 // A step with gradient 1, from zero momentum, with betas 0: every weight falls by the rate, 1;
@@ -211,14 +211,14 @@ TEST(Executor, adam_decays_the_parameters_that_decay_and_leaves_the_gaps_alone) 
   Rules rules;
   rules.optimizer.settings = {.betas = {0, 0}, .eps = 0};
   Executor executor(hand.plan, rules, {});
-  kernels::StepState& decided = executor.values<kernels::StepState>(state)[0];
+  kernels::StepState& decided = executor.buffers().values<kernels::StepState>(state)[0];
   decided.apply = 1;
   decided.grad_multiplier = decided.learning_rate = 1;
   decided.unbias1 = decided.unbias2_sqrt = 1;
-  testing::fill(executor.values<float>(weight), {4, 6, 7, 8});
-  testing::fill(executor.values<float>(gradient), {1, 1, 1, 1});
+  testing::fill(executor.buffers().values<float>(weight), {4, 6, 7, 8});
+  testing::fill(executor.buffers().values<float>(gradient), {1, 1, 1, 1});
   executor.run(kStep, {});
-  EXPECT_THAT(executor.values<float>(weight), ElementsAre(1, 2, 7, 7));
+  EXPECT_THAT(executor.buffers().values<float>(weight), ElementsAre(1, 2, 7, 7));
 }
 
 TEST(Executor, refuses_operands_that_leave_their_buffer_and_buffers_that_leave_the_arena) {

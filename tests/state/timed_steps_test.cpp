@@ -26,10 +26,11 @@ std::vector<double> losses(const plan::Request& request) {
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) {
     EXPECT_GT(steps.step(), 0);
-    losses.push_back(steps.executor().values<kernels::StepSums>(plan.step_sums())[0].loss.value());
+    losses.push_back(
+        steps.executor().buffers().values<kernels::StepSums>(plan.step_sums())[0].loss.value());
   }
   EXPECT_GT(steps.finish(), 0);
-  EXPECT_EQ(steps.executor().values<kernels::StepState>(plan.step_state)[0].updates, 4);
+  EXPECT_EQ(steps.executor().buffers().values<kernels::StepState>(plan.step_state)[0].updates, 4);
   return losses;
 }
 

@@ -306,8 +306,8 @@ TEST(RandomOrder, a_plan_that_continues_a_text_touches_only_what_it_declares) {
   };
   const plan::Plan plan = plan::compile_decode({}, graph_of(1), graph_of(7));
   Executor executor(plan, {}, {});
-  const auto expected =
-      continue_text(executor, plan, [&](int32_t buffer) { return executor.bytes(buffer); });
+  const auto expected = continue_text(
+      executor, plan, [&](int32_t buffer) { return executor.buffers().bytes(buffer); });
   EXPECT_FALSE(std::isnan(expected.front()));
   for (bool exact : {false, true}) {
     RandomOrderExecutor random(plan, {}, {.seed = 1, .exact_copies = exact});

@@ -43,13 +43,13 @@ class ThreadRanks final : public Machine {
   ThreadRanks(const plan::Plan& plan, const run::Rules& rules);
   void run(plan::BodyId body, const kernels::StepInputs& inputs) override;
   std::span<std::byte> bytes(int rank, int32_t buffer) override {
-    return executors_[size_t(rank)]->bytes(buffer);
+    return executors_[size_t(rank)]->buffers().bytes(buffer);
   }
   void read(int rank, int32_t buffer, std::span<std::byte> out) override {
-    executors_[size_t(rank)]->read(buffer, 0, out);
+    executors_[size_t(rank)]->buffers().read(buffer, 0, out);
   }
   void write(int rank, int32_t buffer, std::span<const std::byte> in) override {
-    executors_[size_t(rank)]->write(buffer, 0, in);
+    executors_[size_t(rank)]->buffers().write(buffer, 0, in);
   }
   run::Executor& executor(int rank) { return *executors_[size_t(rank)]; }
 

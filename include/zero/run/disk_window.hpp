@@ -10,6 +10,17 @@
 
 namespace zero::run {
 
+/// What a disk has moved in some time, by way.
+struct DiskTrial {
+  struct Way {
+    int64_t bytes = 0;
+    double seconds = 0;
+    /// Bytes a second; 0 where nothing moved.
+    double rate() const { return seconds > 0 ? double(bytes) / seconds : 0; }
+  };
+  Way read, write;
+};
+
 /// How the host sees bytes on disk between bodies: any stretch of a buffer, through a window of
 /// memory that the disk can use in place. Thread-safe.
 class DiskWindow {
@@ -19,7 +30,7 @@ class DiskWindow {
       : plan_(plan), disks_(disks), window_(window) {}
 
   /// Writes zeros to all that lasts on disk and nobody has written, as an arena begins: blocks are
-  /// written once, and an op can read any of them.
+  /// written once, and an op can read any of them. A second call does nothing.
   void fill();
   /// Moves bytes of buffers for about `most_seconds`, to see how fast that goes; they stay what
   /// they are. Reads all that it comes to; writes back what it has read where `writes`, and what
@@ -52,6 +63,7 @@ class DiskWindow {
   const plan::Plan& plan_;
   LaneDisks disks_;
   std::span<std::byte> window_;
+  bool filled_ = false;
   std::mutex mutex_;
 };
 

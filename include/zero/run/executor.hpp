@@ -23,6 +23,8 @@ class DiskTier;
 
 namespace zero::run {
 
+class DiskWindow;
+
 /// What kernels need beside the plan: constants of the optimizer.
 struct Rules {
   kernels::DecideRule decide;
@@ -56,17 +58,6 @@ using PhaseSeconds = std::array<double, kPhases>;
 
 /// The phase of an op of that body.
 Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op);
-
-/// What a disk has moved in some time, by way.
-struct DiskTrial {
-  struct Way {
-    int64_t bytes = 0;
-    double seconds = 0;
-    /// Bytes a second; 0 where nothing moved.
-    double rate() const { return seconds > 0 ? double(bytes) / seconds : 0; }
-  };
-  Way read, write;
-};
 
 /// On a device these are the device's times, from marks in the lanes' queues.
 struct LaneTimes {
@@ -104,6 +95,41 @@ struct TracedBody {
   std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< in the order of the lane's turns
 };
 
+/// The bytes of one rank's buffers, for the host between runs.
+class Buffers {
+ public:
+  /// Whether the host may touch a buffer: not on disk, nor in the memory of a device.
+  virtual bool on_host(int32_t buffer) const = 0;
+  /// This rank's bytes of such a buffer. Throws Error of any other.
+  virtual std::span<std::byte> bytes(int32_t buffer) = 0;
+  template <class T>
+  std::span<T> values(int32_t buffer) {
+    const std::span<std::byte> raw = bytes(buffer);
+    return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
+  }
+  /// A stretch of a buffer on any tier, from `offset` on; complete on return. Thread-safe for
+  /// stretches that do not overlap. Throws Error(kIo) where a disk fails. A body brings the step
+  /// state up with it, so that reading it waits for nothing.
+  virtual void read(int32_t buffer, int64_t offset, std::span<std::byte> out) = 0;
+  virtual void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) = 0;
+  /// Calls fill_all(elements) with the `numel` elements of a buffer wherever it lies, to be written
+  /// all. The next run sees them.
+  template <class T, class Fill>
+  void fill(int32_t buffer, int64_t numel, const Fill& fill_all) {
+    fill_bytes(buffer, numel * int64_t(sizeof(T)), [&](std::span<std::byte> raw) {
+      fill_all(std::span(reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)));
+    });
+  }
+  virtual const Arena& arena(plan::Tier tier) const = 0;
+
+ protected:
+  ~Buffers() = default;
+
+ private:
+  virtual void fill_bytes(int32_t buffer, int64_t bytes,
+                          const std::function<void(std::span<std::byte>)>& fill_all) = 0;
+};
+
 /// Replays a plan on one rank. Each lane that has ops is a thread with its own Stream and an atomic
 /// count of finished ops; a wait is a comparison with that count. Nothing is allocated after
 /// construction, and a body's ops run exactly as verified.
@@ -120,55 +146,21 @@ class Executor {
   /// they can (comm::Communicator::open_window). Collective; before the first run.
   void open_windows();
 
-  /// Writes zeros, as arenas begin with, to what nobody has written on disk. The first run() does
-  /// so too; ahead of it, it costs no step.
-  void fill_disk();
-
-  /// Reads what lies on disk for about `most_seconds`, to see how fast that goes, and writes back
-  /// the same bytes where `writes`. Behind fill_disk() and between runs; nothing changes.
-  DiskTrial try_disk(double most_seconds, bool writes);
-
-  /// Writes what lasts on disk once more, as it is, so that it has come to where it goes next.
-  /// Behind fill_disk() and between runs.
-  void rewrite_disk();
-
   /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first, to
   /// those of the body's graph. Before a body that updates, kReadAhead runs by itself where
-  /// write() has changed what copies are of. An error on a lane is rethrown here, after the other
-  /// lanes have stopped waiting for it; the executor is then unusable.
+  /// buffers() have changed what copies are of. An error on a lane is rethrown here, after the
+  /// other lanes have stopped waiting for it; the executor is then unusable.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
   /// The same for kDecode and kPrefill, of which no trace is kept.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
-  /// Whether the host may touch a buffer: not on disk, nor in the memory of a device.
-  bool on_host(int32_t buffer) const;
-  /// This rank's bytes of such a buffer: between runs only.
-  std::span<std::byte> bytes(int32_t buffer);
-  /// A stretch of a buffer on any tier, from `offset` on: between runs only. Thread-safe for
-  /// stretches that do not overlap. Throws Error(kIo) where a disk fails. A body brings the step
-  /// state up with it, so that reading it waits for nothing.
-  void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
-  void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
-  template <class T>
-  std::span<T> values(int32_t buffer) {
-    const std::span<std::byte> raw = bytes(buffer);
-    return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
-  }
-  /// Calls fill(elements) with the `numel` elements of a buffer wherever it lies, to be written
-  /// all.
-  template <class T, class Fill>
-  void fill(int32_t buffer, int64_t numel, const Fill& fill_all) {
-    if (on_host(buffer)) return fill_all(values<T>(buffer).first(size_t(numel)));
-    if (const std::span<std::byte> slot = mail_slot(buffer); !slot.empty()) {
-      fill_all(std::span(reinterpret_cast<T*>(slot.data()), size_t(numel)));
-      return send_mail(buffer, numel * int64_t(sizeof(T)));
-    }
-    std::vector<T> room(static_cast<size_t>(numel));
-    fill_all(std::span(room));
-    write(buffer, 0, std::as_bytes(std::span(room)));
-  }
+  /// This rank's bytes. They live as long as the executor.
+  Buffers& buffers();
+  /// What lies on disk, between runs; null where the plan keeps nothing there. The first run()
+  /// fills it; ahead of it, fill() costs no step. Behind it come the other calls. It is written by
+  /// buffers(), which notes what kReadAhead has to read.
+  DiskWindow* disk();
 
-  const Arena& arena(plan::Tier tier) const;
   std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
   std::span<const LaneProgress> progress() const;
   plan::BodyId body() const;    ///< the running one, or the last; from any thread
@@ -204,9 +196,6 @@ class Executor {
   void set_error_hook(std::function<void()> hook);
 
  private:
-  std::span<std::byte> mail_slot(int32_t buffer);
-  void send_mail(int32_t buffer, int64_t bytes);
-
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

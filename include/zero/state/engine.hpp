@@ -123,8 +123,6 @@ class Engine {
   void start_watchdog();
   void add_times(plan::BodyId body);
   void look_at_disk();
-  void take_second_slots();
-  DiskRates measured_rates(const run::DiskTrial::Way& filled);
 
   launch::Session& session_;
   const Build& build_;

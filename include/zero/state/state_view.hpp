@@ -11,7 +11,7 @@
 #include "zero/plan/plan.hpp"
 
 namespace zero::run {
-class Executor;
+class Buffers;
 }
 
 namespace zero::state {
@@ -41,8 +41,8 @@ struct StateView {
   }
 };
 
-/// Of an executor, which outlives the view.
-StateView view_of(const plan::Plan& plan, int rank, run::Executor& executor);
+/// Of an executor's buffers, which outlive the view.
+StateView view_of(const plan::Plan& plan, int rank, run::Buffers& buffers);
 
 /// Elements [begin, end) of a unit.
 struct UnitRange {

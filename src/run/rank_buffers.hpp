@@ -1,0 +1,122 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "src/run/host_mail.hpp"
+#include "src/run/tier_arenas.hpp"
+#include "zero/device/copy.hpp"
+#include "zero/run/disk_window.hpp"
+
+namespace zero::run {
+
+/// The memory and the disk of one executor, and what its bodies ask of them.
+class RankBuffers final : public Buffers {
+ public:
+  /// `plan`, `comms` and `disks` outlive it. Takes the arenas. Throws Error(kDoesNotFit).
+  RankBuffers(const plan::Plan& plan, int rank, const LaneComms& comms, const LaneDisks& disks)
+      : plan_(plan), arenas_(plan, comms), host_stream_(1) {
+    memory_.rank = rank;
+    for (int tier = 0; tier < plan::kTiers; ++tier) {
+      memory_.base[size_t(tier)] = arena(plan::Tier(tier)).data();
+    }
+    if (plan.arena_bytes[size_t(plan::Tier::nvme)] > 0) open_window(disks);
+    if (has_mail()) mail_ = HostMail(plan, memory_);
+  }
+
+  bool on_host(int32_t buffer) const override {
+    return !is_on_disk(buffer) && arena(plan_.buffers[size_t(buffer)].tier).on_host();
+  }
+
+  std::span<std::byte> bytes(int32_t buffer) override {
+    ZERO_REQUIRE(is_on_disk(buffer) || on_host(buffer), "buffer ",
+                 plan_.buffers.at(size_t(buffer)).name, " lies in device memory");
+    return buffer_bytes(plan_, memory_, buffer);
+  }
+  const Arena& arena(plan::Tier tier) const override { return arenas_.of(tier); }
+
+  void read(int32_t buffer, int64_t offset, std::span<std::byte> out) override {
+    if (is_on_disk(buffer)) return window_->read(buffer, offset, out);
+    const bool is_up = state_is_up_ && buffer == plan_.step_state;
+    const std::span<const std::byte> from =
+        is_up ? mail_.state() : buffer_bytes(plan_, memory_, buffer);
+    copy(from.subspan(size_t(offset), out.size()), out.data(), is_up || on_host(buffer));
+  }
+
+  void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) override {
+    if (is_on_disk(buffer)) {
+      copies_are_true = false;
+      return window_->write(buffer, offset, in);
+    }
+    if (buffer == plan_.step_state) state_is_up_ = false;
+    const std::span<std::byte> to = buffer_bytes(plan_, memory_, buffer);
+    copy(in, to.subspan(size_t(offset), in.size()).data(), on_host(buffer));
+  }
+
+  void open_windows() { arenas_.open_windows(); }
+  const RankMemory& memory() const { return memory_; }
+  DiskWindow* disk() { return window_ ? &*window_ : nullptr; }
+  /// What the host has sent for the next body is on this stream.
+  Stream& host_stream() { return host_stream_; }
+  /// Whether there is device memory that the host may not touch.
+  bool has_mail() const { return !arena(plan::Tier::device).on_host(); }
+  /// At the end of a body: asynchronous on `stream`.
+  void fetch_state(Stream& stream) { mail_.fetch_state(stream); }
+  /// A body has ended: what was sent and fetched has arrived.
+  void settle() {
+    mail_.arrived();
+    state_is_up_ = has_mail();
+  }
+
+  /// Every body leaves copies of what is on disk true; write() does not.
+  std::atomic<bool> copies_are_true{false};
+
+ private:
+  bool is_on_disk(int32_t buffer) const {
+    return plan_.buffers.at(size_t(buffer)).tier == plan::Tier::nvme;
+  }
+
+  void open_window(const LaneDisks& disks) {
+    ZERO_REQUIRE(disks.read != nullptr && disks.write != nullptr && plan_.disk_window >= 0,
+                 "a plan with ", plan_.arena_bytes[size_t(plan::Tier::nvme)],
+                 " bytes on disk needs one");
+    window_.emplace(plan_, disks, bytes(plan_.disk_window));
+  }
+
+  /// Between bodies only; several threads take turns to and from a device.
+  void copy(std::span<const std::byte> from, std::byte* to, bool within_host) {
+    if (within_host) return void(std::copy(from.begin(), from.end(), to));
+    const std::lock_guard lock(copying_);
+    copy_bytes(host_stream_, from, to);
+    host_stream_.wait();
+  }
+
+  void fill_bytes(int32_t buffer, int64_t numel,
+                  const std::function<void(std::span<std::byte>)>& fill_all) override {
+    if (on_host(buffer)) return fill_all(bytes(buffer).first(size_t(numel)));
+    std::unique_lock lock(copying_);
+    const std::span<std::byte> slot = mail_.slot(buffer, host_stream_);
+    lock.unlock();
+    if (slot.empty()) {
+      std::vector<std::byte> room(static_cast<size_t>(numel));
+      fill_all(room);
+      return write(buffer, 0, room);
+    }
+    fill_all(slot.first(size_t(numel)));
+    lock.lock();
+    mail_.send(buffer, 0, numel, host_stream_);
+  }
+
+  const plan::Plan& plan_;
+  TierArenas arenas_;
+  Stream host_stream_;
+  HostMail mail_;
+  bool state_is_up_ = false;  ///< the mail has what is in device memory
+  std::mutex copying_;
+  RankMemory memory_;
+  std::optional<DiskWindow> window_;  ///< where the plan keeps something on disk
+};
+
+}  // namespace zero::run
