@@ -96,7 +96,8 @@ TEST(FindGathers, KeepsNoUnitBeyondTheElementsThatMayBeGathered) {
 
 // The first unit stays over the next two, so that the second one does not fit beside the third.
 TEST(FindGathers, CountsWhatIsKeptAlreadyInEveryRunBetween) {
-  const std::vector<Unit> units = {{.name = "a", .numel = 10}, {.numel = 7}, {.numel = 7}};
+  const std::vector<Unit> units = {
+      {.name = "a", .numel = 10}, {.name = "b", .numel = 7}, {.name = "c", .numel = 7}};
   UnitUses uses;
   uses.reads = {{0}, {1}, {2}, {0}, {1}};
   Request request;
