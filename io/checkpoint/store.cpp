@@ -343,6 +343,9 @@ int64_t Store::manifest_bytes_most(int64_t step) const {
     const uintmax_t bytes = entry->file_size(unknown);
     if (!unknown && entry->path().filename() != kManifestName) files += int64_t(bytes);
   }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    refuse(Exit::kIo, path(folder_of(step)), ": ", error.message(), " listing its files");
+  }
   return std::min(kManifestBytesMax, kManifestBytesOfAny + files / kFileBytesOfManifestByte);
 }
 
