@@ -10,6 +10,7 @@ the time of the process. Printed is, pair by pair, BASE / HEAD: above 1 HEAD is 
 every median is at least --at-least.
 """
 import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -35,7 +36,7 @@ CASES = {
 WRITER = ("model.name=", "model.layers=12", "model.width=768", "model.heads=12",
           "data.train=text.txt", "data.sequence_length=256", "train_micro_batch_size_per_gpu=1",
           "train_batch_size=1", "run.steps=1", "bf16.enabled=false", "checkpoint.interval=1",
-          "checkpoint.weights_only=true", "run.output=writer")
+          "checkpoint.weights_only=true")
 GENERATE = "12 layers of bytes, fp32, generate 200 tokens"
 COMMON = ("data.validation_fraction=0", "data.tokenizer=bytes", "run.record=false",
           "run.log_interval=1")
@@ -64,15 +65,20 @@ def step_ms(program, ranks, settings, folder):
 
 def generate_ms(program, folder):
     start = time.monotonic()
-    call([program, "generate", "writer", "--prompt", "In the beginning"], folder)
+    call([program, "generate", writer_of(program), "--prompt", "In the beginning"], folder)
     return 1000 * (time.monotonic() - start)
 
 
+def writer_of(program):
+    return "writer-" + hashlib.sha256(program.encode()).hexdigest()[:8]
+
+
 def make_writer(program, folder):
-    """A run of one step, from whose weights a text is continued."""
-    if not (folder / "writer").exists():
+    """A run of one step, from whose weights its own program continues a text."""
+    if not (folder / writer_of(program)).exists():
         (folder / "text.txt").write_text((ROOT / "README.md").read_text() * 8)
-        call([program, str(ROOT / "inputs/gpt2_124m.toml"), *COMMON, *WRITER], folder)
+        call([program, str(ROOT / "inputs/gpt2_124m.toml"), *COMMON, *WRITER,
+              f"run.output={writer_of(program)}"], folder)
 
 
 def compare(name, measure, programs, pairs):
@@ -113,7 +119,8 @@ def main():
                 return step_ms(program, ranks, settings, words.folder)
             medians.append(compare(name, measure, programs, words.pairs))
     if words.only in GENERATE:
-        make_writer(programs[1], words.folder)
+        for program in programs:
+            make_writer(program, words.folder)
         medians.append(compare(GENERATE, lambda program: generate_ms(program, words.folder),
                                programs, words.pairs))
     return 0 if medians and min(medians) >= words.at_least else 1
