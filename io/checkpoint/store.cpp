@@ -351,8 +351,11 @@ int64_t Store::manifest_bytes_most(int64_t step) const {
 
 Manifest Store::read_manifest(int folder, int64_t step) const {
   const std::string name = folder_of(step);
+  const InputFile file = open_plain(folder, path(name), kManifestName);
+  // Most are short, and a start of many ranks need not ask for the length of each other file.
+  const bool is_short = file.bytes() <= kManifestBytesOfAny;
   const std::string content =
-      read_whole(open_plain(folder, path(name), kManifestName), manifest_bytes_most(step));
+      read_whole(file, is_short ? kManifestBytesOfAny : manifest_bytes_most(step));
   Manifest manifest = parse_manifest(content, path(name) + "/" + kManifestName);
   if (manifest.step != step) {
     refuse(Exit::kInput, path(name), ": its manifest is of step ", manifest.step);
