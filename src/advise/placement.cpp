@@ -29,13 +29,13 @@ std::string sites_text(const plan::UpdateSites& sites) {
 Placement choose_placement(const RunConfig& config, const state::Team& team,
                            const MemoryLimit& limit, const plan::Machine& machine) {
   Placement placement;
-  placement.homes = choose_homes(config, team, limit);
-  placement.config = placement.homes.config;
+  const HomeChoice homes = choose_homes(config, team, limit);
+  placement.config = homes.config;
   placement.config.offload_optimizer.buffer_count =
-      choose_buffers(placement.homes.config, team, limit, machine);
+      choose_buffers(homes.config, team, limit, machine);
   placement.streamed_share = state::streamed_share_for(placement.config, team, machine);
   take_share(team, limit, placement);
-  placement.choices = home_choices(config, placement.homes);
+  placement.choices = home_choices(config, homes);
   for (const Choice& buffers : buffer_choices(config, placement.config)) {
     placement.choices.push_back(buffers);
   }

@@ -61,7 +61,6 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
 
 /// Where everything rests and is updated, and the plan that follows.
 struct Placement {
-  HomeChoice homes;
   RunConfig config;           ///< without "auto": homes, ratio, buffers
   double streamed_share = 0;  ///< plan::Request::streamed_share
   state::Build build;
