@@ -27,7 +27,7 @@ using gpuUUID_t = cudaUUID_t;
 #define gpuDeviceGetAttribute cudaDeviceGetAttribute
 #define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
 #define gpuDriverGetVersion cudaDriverGetVersion
-#define gpuErrorCudartUnloading cudaErrorCudartUnloading
+#define gpuErrorUnloading cudaErrorCudartUnloading
 #define gpuErrorMemoryAllocation cudaErrorMemoryAllocation
 #define gpuErrorNotReady cudaErrorNotReady
 #define gpuEventBlockingSync cudaEventBlockingSync

@@ -73,7 +73,7 @@ Memory memory_in_use() {
 
 void warn_gpu(gpuError_t status, std::string_view what) noexcept {
   // The driver may go before the last object does; then there is nothing to give back to.
-  if (status == gpuSuccess || status == gpuErrorCudartUnloading) return;
+  if (status == gpuSuccess || status == gpuErrorUnloading) return;
   std::fprintf(stderr, "zeroapp: warning: %.*s failed in CUDA: %s\n", int(what.size()), what.data(),
                gpuGetErrorString(status));
 }
