@@ -93,20 +93,20 @@ class RankBuffers final : public Buffers {
     host_stream_.wait();
   }
 
-  void fill_bytes(int32_t buffer, int64_t numel,
+  void fill_bytes(int32_t buffer, int64_t size,
                   const std::function<void(std::span<std::byte>)>& fill_all) override {
-    if (on_host(buffer)) return fill_all(bytes(buffer).first(size_t(numel)));
+    if (on_host(buffer)) return fill_all(bytes(buffer).first(size_t(size)));
     std::unique_lock lock(copying_);
     const std::span<std::byte> slot = mail_.slot(buffer, host_stream_);
     lock.unlock();
     if (slot.empty()) {
-      std::vector<std::byte> room(static_cast<size_t>(numel));
+      std::vector<std::byte> room(static_cast<size_t>(size));
       fill_all(room);
       return write(buffer, 0, room);
     }
-    fill_all(slot.first(size_t(numel)));
+    fill_all(slot.first(size_t(size)));
     lock.lock();
-    mail_.send(buffer, 0, numel, host_stream_);
+    mail_.send(buffer, 0, size, host_stream_);
   }
 
   const plan::Plan& plan_;
