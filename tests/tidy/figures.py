@@ -14,8 +14,7 @@ def is_product(source):
 
 def code_lines(source):
     """Lines that hold more than a comment."""
-    lines = source.text.splitlines()
-    return sum(1 for line in lines if line.strip() and not line.strip().startswith("//"))
+    return sum(1 for line in source.lines if line.strip() and not line.strip().startswith("//"))
 
 
 def lines_by_room(sources):
