@@ -242,46 +242,52 @@ TEST(Fold, EveryDeletedWaitOfALoopIsFound) {
   EXPECT_GT(delete_waits(plan), 10);
 }
 
-// In the first round such a wait is met; from the second on it is one of two rounds ago.
-TEST(Fold, AWaitThatOnlyTheFirstRoundHoldsIsFound) {
-  Plan plan = testing::tiny_plan(looped_request());
+/// Lets each wait of the loop in turn ask for `count_of` of it, where that is 1 or more, and looks
+/// at what verify() says. Returns how many did.
+template <class Count, class Look>
+int move_waits(Plan& plan, const Count& count_of, const Look& look) {
   Body& body = plan.bodies[kStep];
   const Rounds rounds(body);
   int moved = 0;
   for (int32_t i = body.loop.begin; i < body.loop.end; ++i) {
     for (Wait& wait : body.ops[size_t(i)].waits) {
-      const int32_t earlier = wait.count - rounds.inside(wait.lane);
-      if (earlier < 1 || wait.count > rounds.before(wait.lane)) continue;
+      const int32_t count = count_of(rounds, wait);
+      if (count < 1) continue;
       const Wait kept = wait;
-      wait.count = earlier;
-      EXPECT_FALSE(verify(plan, 1).empty());
+      wait.count = count;
+      look(verify(plan, 1));
       wait = kept;
       ++moved;
     }
   }
-  EXPECT_GT(moved, 0);
+  return moved;
+}
+
+// In the first round such a wait is met; from the second on it is one of two rounds ago.
+TEST(Fold, AWaitThatOnlyTheFirstRoundHoldsIsFound) {
+  Plan plan = testing::tiny_plan(looped_request());
+  const auto a_round_earlier = [](const Rounds& rounds, const Wait& wait) {
+    const bool is_before = wait.count <= rounds.before(wait.lane);
+    return is_before ? wait.count - rounds.inside(wait.lane) : 0;
+  };
+  const auto look = [](const std::vector<std::string>& found) { EXPECT_FALSE(found.empty()); };
+  EXPECT_GT(move_waits(plan, a_round_earlier, look), 0);
 }
 
 // The proof looks at the round before and at nothing in front of it.
 TEST(Fold, AWaitForAnOpOfTwoRoundsAgoIsFound) {
   Plan plan = testing::tiny_plan(looped_request());
-  Body& body = plan.bodies[kStep];
-  const Rounds rounds(body);
-  int moved = 0;
-  for (int32_t i = body.loop.begin; i < body.loop.end; ++i) {
-    for (Wait& wait : body.ops[size_t(i)].waits) {
-      const int32_t inside = rounds.inside(wait.lane), far = rounds.before(wait.lane) - inside;
-      if (far < 1 || inside == 0) continue;
-      const Wait kept = wait;
-      wait.count = far;
-      const std::vector<std::string> findings = verify(plan, 1);
-      ASSERT_EQ(findings.size(), 1u);
-      EXPECT_NE(findings[0].find("more than a round ago"), std::string::npos) << findings[0];
-      wait = kept;
-      ++moved;
-    }
-  }
-  EXPECT_GT(moved, 0);
+  const auto two_rounds_ago = [](const Rounds& rounds, const Wait& wait) {
+    const int32_t inside = rounds.inside(wait.lane);
+    return inside == 0 ? 0 : rounds.before(wait.lane) - inside;
+  };
+  EXPECT_GT(move_waits(plan, two_rounds_ago,
+                       [](const std::vector<std::string>& found) {
+                         ASSERT_EQ(found.size(), 1u);
+                         EXPECT_NE(found[0].find("more than a round ago"), std::string::npos)
+                             << found[0];
+                       }),
+            0);
 }
 
 TEST(Fold, InputsThatLeaveTheirBufferInTheLastRoundAndWritesThatMoveAreFound) {
