@@ -48,7 +48,7 @@ std::vector<Slice> slices_in(const Manifest& manifest, const File& file) {
 
 /// HDF5 takes some 25 KB of memory for each piece that a file of others joins, and a millisecond.
 constexpr size_t kJoinedPiecesMost = 2000;
-/// Of what HDF5 writes for a dataset: a file with less beside its payloads is none of its.
+/// The least that HDF5 writes for a dataset: a file with less beside its payloads is not its work.
 constexpr int64_t kDatasetBytesLeast = 128;
 
 /// Before HDF5 makes as many datasets as a manifest names. Payloads beyond the end are found later.

@@ -24,7 +24,8 @@ void require_verified(const save::Survey& survey) {
          "; a run goes on from another one");
 }
 
-/// Of checkpoints that verify: a run goes on from them, and HDF5 may show something else.
+/// Refuses checkpoints that verify, and that a run goes on from, where HDF5 may show something
+/// else.
 void require_structures(const save::Survey& survey) {
   const auto is_other = [](const save::StepSurvey& step) { return !step.other_structures.empty(); };
   const auto first = std::find_if(survey.steps.begin(), survey.steps.end(), is_other);

@@ -63,7 +63,7 @@ void note_problem(StepSurvey& step, const Work& work) {
   }
 }
 
-/// Of a file whose digests hold.
+/// Compares the structure of a file whose digests hold.
 void compare(int folder, const Manifest& manifest, const checkpoint::File& file, StepSurvey& step) {
   try {
     const std::string why = compare_structure(folder, step.folder, manifest, file);

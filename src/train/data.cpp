@@ -9,7 +9,7 @@
 namespace zero::train {
 namespace {
 
-/// Of the files as they are now; a sentence where they are no data.
+/// The fingerprint of the files as they are now; a sentence where they are no data.
 std::string fingerprint_now(const RunConfig& config) {
   try {
     return text(state::open_data(config).fingerprint());

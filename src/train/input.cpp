@@ -10,7 +10,7 @@
 namespace zero::train {
 namespace {
 
-/// Of keys that act on GPUs alone, where they ask for something.
+/// Warnings of keys that act on GPUs alone, where they ask for something.
 std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
   std::vector<std::string> warnings;
   const auto tell = [&](const std::string& key, const char* value, const char* why) {
