@@ -106,6 +106,8 @@ struct Opened {
   /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
   void open_initial_weights(Context& context, const Planned& planned);
   int64_t done() const { return cursor.steps; }
+  /// Whether all its steps had batches of the size that this launch has.
+  bool is_of_this_batch(const Planned& planned) const;
 
   std::optional<RunFolder> folder;  ///< on the first rank
   std::optional<save::Checkpointer> checkpointer;

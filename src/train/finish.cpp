@@ -26,7 +26,7 @@ void write_summary(Context& context, const Planned& planned, const Opened& opene
                     .evaluation_seconds = live.evaluation_seconds,
                     .done = opened.done(),
                     .hashes_state = planned.config.run.state_hash});
-  if (opened.folder) launch::write_file(opened.folder->path() + "/summary.json", summary);
+  if (opened.folder) opened.folder->write("summary.json", summary);
 }
 
 void write_samples(Context& context, const Planned& planned, const Data& data, const Opened& opened,
@@ -35,7 +35,7 @@ void write_samples(Context& context, const Planned& planned, const Data& data, c
   const std::string samples = models::sample_text(
       live.engine->view(), context.session.peers(), planned.build.model, *data.sample_tokenizer,
       planned.sample_options(context.session.threads()));
-  if (opened.folder) launch::write_file(opened.folder->path() + "/sample.txt", samples + "\n");
+  if (opened.folder) opened.folder->write("sample.txt", samples + "\n");
 }
 
 void report(Context& context, const Planned& planned, const Data& data, const Opened& opened,
@@ -59,7 +59,8 @@ void report(Context& context, const Planned& planned, const Data& data, const Op
   }
 }
 
-/// Of a finished training: a run that goes on later has not its last weights yet.
+/// The model is exported of a finished training alone: a run that goes on later has not its last
+/// weights yet.
 void export_model(Context& context, const Planned& planned, const Data& data, Live& live,
                   const Outcome& outcome) {
   const RunConfig& config = planned.config;
@@ -89,7 +90,7 @@ void require_saved(Context& context, const Planned& planned, const Opened& opene
   });
 }
 
-/// Of a run that ends before its last step and has saved where it is.
+/// What to type where a run ends before its last step and has saved where it is; else "".
 std::string how_to_go_on(const Planned& planned, const Outcome& outcome) {
   const RunConfig& config = planned.config;
   const bool ended = outcome.steps >= config.run.steps && outcome.stopped_by.empty();

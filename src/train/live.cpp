@@ -4,7 +4,6 @@
 #include "src/train/trace.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/effective.hpp"
-#include "zero/config/steps.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/train/batch_loader.hpp"
@@ -33,7 +32,7 @@ std::string going_on_text(const Planned& planned, const Opened& opened) {
   }
   const std::string bytes = opened.checkpointer->bytes_note(*opened.start);
   if (!bytes.empty()) words += bytes + "\n";
-  if (opened.cursor != cursor_before(opened.done() + 1, {}, planned.build.batch.train)) {
+  if (!opened.is_of_this_batch(planned)) {
     words += text("the data go on behind the ", counted(opened.cursor.samples, "sample"),
                   " of its steps\n");
   }
@@ -60,7 +59,7 @@ void introduce_start(Context& context, const Planned& planned, Opened& opened) {
     if (!opened.folder) return;
     if (opened.start) opened.folder->go_on();
     context.say(start_text(planned, opened));
-    launch::write_file(opened.folder->path() + "/effective.toml", effective_toml(planned.settings));
+    opened.folder->write("effective.toml", effective_toml(planned.settings));
   });
 }
 
@@ -80,8 +79,8 @@ void Live::begin(Context& context, Planned& planned, Data& data, Opened& opened)
   }
 }
 
-/// Of what an earlier launch has left in the folder only its error goes before a checkpoint is
-/// found to verify.
+/// Removes of what an earlier launch has left only its error, until a checkpoint is found to
+/// verify.
 void Live::begin_launch(Context& context, const Planned& planned, Opened& opened) {
   std::optional<RunFolder>& folder = opened.folder;
   context.session.together([&] {

@@ -13,10 +13,6 @@ bool begins_anew(const Planned& planned) {
   return !planned.is_saved() || planned.config.checkpoint.resume == Resume::never;
 }
 
-bool is_of_this_batch(const DataCursor& done, const Planned& planned) {
-  return done == cursor_before(done.steps + 1, {}, planned.build.batch.train);
-}
-
 save::Facts facts_of(const Context& context, const Planned& planned, const Data& data) {
   const auto described = models::describe_model(planned.config, planned.build, data.sets);
   return save::launch_facts({.config = planned.config,
@@ -63,10 +59,14 @@ void Opened::find_start(Context& context, Planned& planned, const Data& data) {
 void Opened::count_from_start(Context& context, Planned& planned, const Data& data) {
   context.session.together([&] { cursor = save::cursor_of(start->manifest, start->folder()); });
   // Of batches of other sizes epochs had other numbers of steps.
-  other_batches_ |= !is_of_this_batch(cursor, planned);
+  other_batches_ |= !is_of_this_batch(planned);
   if (!other_batches_) return;
   planned.resolve_length(context, data.sets, cursor);
   checkpointer->set_facts(facts_of(context, planned, data));
+}
+
+bool Opened::is_of_this_batch(const Planned& planned) const {
+  return cursor == cursor_before(done() + 1, {}, planned.build.batch.train);
 }
 
 bool Opened::has_ended(Context& context, const Planned& planned) const {

@@ -42,6 +42,10 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
   earlier_end_ = launch::last_end(path_);
 }
 
+void RunFolder::write(const std::string& name, const std::string& content) const {
+  launch::write_file(path_ + "/" + name, content);
+}
+
 void RunFolder::try_disk() const {
   const std::string path = path_ + "/.probe", page(4096, '\0');
   const OpenFile file = make_own(path);

@@ -29,6 +29,9 @@ class RunFolder {
   /// written at an end, such as model/, moves to old-<n>/. Throws Error(kIo).
   void go_on();
 
+  /// Gives a file of the run this content, as launch::write_file() does. Throws Error(kIo).
+  void write(const std::string& name, const std::string& content) const;
+
   const std::string& path() const { return path_; }
   /// Where an earlier run's files went; "" if there were none.
   const std::string& moved_to() const { return moved_to_; }
