@@ -37,8 +37,8 @@ class YamlReader {
   };
   /// A key without a value on its line: an object if the next line is deeper, else null.
   struct Pending {
-    std::string key;
-    int line;
+    std::string key = {};
+    int line = 0;  ///< 0: there is none
   };
 
   void read_line() {
@@ -66,12 +66,12 @@ class YamlReader {
 
   /// Finds the object that a line of this indentation belongs to.
   void enter(size_t indent) {
-    if (indent > levels_.back().indent && pending_) {
+    if (indent > levels_.back().indent && pending_.line > 0) {
       if (int(levels_.size()) >= kSourceMaxDepth) {
         syntax("more than ", kSourceMaxDepth, " objects in each other");
       }
-      levels_.push_back({indent, pending_->key});
-      pending_.reset();
+      levels_.push_back({indent, pending_.key});
+      pending_ = {};
       return;
     }
     close_pending();
@@ -80,8 +80,8 @@ class YamlReader {
   }
 
   void close_pending() {
-    if (pending_) builder_.add(pending_->key, std::nullopt, pending_->line);
-    pending_.reset();
+    if (pending_.line > 0) builder_.add(pending_.key, std::nullopt, pending_.line);
+    pending_ = {};
   }
 
   void read_member() {
@@ -145,7 +145,7 @@ class YamlReader {
   TextCursor& cursor_;
   SourceBuilder& builder_;
   std::vector<Level> levels_ = {{0, ""}};
-  std::optional<Pending> pending_;
+  Pending pending_;
 };
 
 }  // namespace
