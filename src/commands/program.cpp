@@ -70,6 +70,7 @@ int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
   // end without any.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
+    launch::require_stack();
     return run(argc, argv, catalogue);
   } catch (const launch::Ended& ended) {
     // 4. A failure that one rank has printed for all.

@@ -130,6 +130,15 @@ void require_kokkos_variables(const Variable& variable, int64_t threads) {
                        "former, and unset it"));
 }
 
+void require_stack() {
+  // Trainings were seen to take 64 KiB to 128 KiB, the variables of the environment among them.
+  constexpr int64_t kLeast = int64_t(256) << 10;
+  const int64_t limit = process_limit(RLIMIT_STACK);
+  if (limit < 0 || limit >= kLeast) return;
+  refuse(Exit::kDoesNotFit, "a stack of ", limit >> 10, " KiB (ulimit -s) is too small; write ",
+         "ulimit -s ", kLeast >> 10, " or more");
+}
+
 void spare_addresses() {
   const bool limited = process_limit(RLIMIT_AS) >= 0;
   if (limited && std::getenv("MALLOC_ARENA_MAX") == nullptr) mallopt(M_ARENA_MAX, 1);

@@ -54,6 +54,7 @@ MISTAKES = (
      {"KOKKOS_PRINT_CONFIGURATION": "x"}),
     # What the system refuses.
     (TRAIN, 5, "File too large", {}, ((resource.RLIMIT_FSIZE, 1 << 10),)),
+    (TRAIN, 6, "ulimit -s 256", {}, ((resource.RLIMIT_STACK, 64 << 10),)),
     (TRAIN, 5, "the checkpoint of step 2 failed", {}, ((resource.RLIMIT_FSIZE, 40 << 10),)),
     (TRAIN, 5, "files open at one time", {}, ((resource.RLIMIT_NOFILE, 12),)),
     (TRAIN, 6, "the system refuses thread", {}, ((resource.RLIMIT_DATA, SPACE),)),

@@ -31,6 +31,10 @@ void require_kokkos_variables(const Variable& variable, int64_t threads);
 /// the program. To be called before the first thread starts.
 void spare_addresses();
 
+/// Throws Error(kDoesNotFit) where the stack is limited (ulimit -s) to less than a command takes,
+/// which a signal would end in the middle of its work.
+void require_stack();
+
 /// Throws Error(kDoesNotFit) where the system refuses the few threads that MPI starts as it starts,
 /// or the addresses of its libraries: Open MPI then ends the program by a fault of its own.
 void require_threads_of_mpi();
