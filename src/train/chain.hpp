@@ -130,7 +130,6 @@ struct Live {
   std::optional<state::Engine> engine;
   std::optional<launch::JobEnd> job_end;  ///< on the first rank, where no run.walltime is given
   std::optional<RunLog> log;              ///< on the first rank
-  int64_t said_committed = 0;
   int64_t peak_pss = 0;
   double start_seconds = 0, evaluation_seconds = 0;
 

@@ -47,29 +47,72 @@ std::string limit_text(const RunConfig& config, const std::optional<launch::JobE
               job_end->source, ")\n");
 }
 
-Trainer::Parts::Saves saves(Context& context, Planned& planned, Data& data, Opened& opened,
-                            Live& live) {
-  save::Checkpointer& checkpointer = *opened.checkpointer;
-  const auto committed = [&](bool waits) {
-    const int64_t step = checkpointer.committed(waits);
-    if (step > live.said_committed) context.say(text("saved step ", step, "\n"));
-    live.said_committed = step;
-    return step;
-  };
-  const auto save = [&, committed](const DataCursor& done) {
-    data.require_same(context, planned.config, *live.engine);
-    checkpointer.save(done, *live.engine);
+/// What there is when the steps begin.
+struct Made {
+  Context& context;
+  const Planned& planned;
+  Data& data;
+  Opened& opened;
+  Live& live;
+};
+
+/// Writes the log and keeps what the summary asks for.
+class RunObserver final : public Observer {
+ public:
+  explicit RunObserver(const Made& run) : run_(run) {}
+
+  void on_step(const StepRecord& record) override {
+    if (run_.live.log) run_.live.log->step(record);
+    // The second step has touched all that a step touches.
+    if (record.report.step != run_.opened.done() + 2) return;
+    run_.live.peak_pss = proportional_set_bytes();
+  }
+
+  void on_evaluation(const state::Evaluation& evaluation) override {
+    run_.live.evaluation_seconds += evaluation.seconds;
+    if (run_.live.log) run_.live.log->evaluation(evaluation);
+    if (run_.opened.checkpointer) run_.opened.checkpointer->note(evaluation);
+  }
+
+ private:
+  Made run_;
+};
+
+/// Saves by the run's checkpointer and says what was saved or loaded.
+class RunSaver final : public Saver {
+ public:
+  explicit RunSaver(const Made& run) : run_(run) {}
+
+  void save(const DataCursor& done) override {
+    run_.data.require_same(run_.context, run_.planned.config, *run_.live.engine);
+    run_.opened.checkpointer->save(done, *run_.live.engine);
     committed(false);
-  };
-  const auto load_best = [&](int64_t last_step) {
-    const auto best = checkpointer.load_best(last_step, *live.engine);
+  }
+
+  int64_t committed(bool waits) override {
+    const int64_t step = run_.opened.checkpointer->committed(waits);
+    if (step > said_) run_.context.say(text("saved step ", step, "\n"));
+    return said_ = step;
+  }
+
+  std::optional<state::Evaluation> load_best(int64_t last_step) override {
+    const auto best = run_.opened.checkpointer->load_best(last_step, *run_.live.engine);
     if (best) {
-      context.say(
+      run_.context.say(
           text("the best weights are loaded: step ", best->step, ", loss ", best->loss, "\n"));
     }
     return best;
-  };
-  return {.save = save, .committed = committed, .load_best = load_best};
+  }
+
+ private:
+  Made run_;
+  int64_t said_ = 0;  ///< the last step that was said to be saved
+};
+
+/// The ranks vote on the time, so that one may know for all.
+launch::TimeLimit time_limit(const Context& context, const RunConfig& config, const Live& live) {
+  if (live.job_end) return {live.job_end->seconds, live.job_end->asked};
+  return {double(config.run.walltime), context.order.start};
 }
 
 }  // namespace
@@ -106,31 +149,19 @@ Outcome train_steps(Context& context, Planned& planned, Data& data, Opened& open
   context.enter(launch::Stage::steps);
   const RunConfig& config = planned.config;
   live.start_seconds = std::chrono::duration<double>(Clock::now() - context.order.start).count();
-  const auto on_step = [&](const StepRecord& record) {
-    if (live.log) live.log->step(record);
-    // The second step has touched all that a step touches.
-    if (record.report.step == opened.done() + 2) live.peak_pss = proportional_set_bytes();
-  };
-  const auto on_evaluation = [&](const state::Evaluation& evaluation) {
-    live.evaluation_seconds += evaluation.seconds;
-    if (live.log) live.log->evaluation(evaluation);
-    if (opened.checkpointer) opened.checkpointer->note(evaluation);
-  };
-  // The ranks vote on the time, so that one may know for all.
-  const launch::TimeLimit limit =
-      live.job_end ? launch::TimeLimit{live.job_end->seconds, live.job_end->asked}
-                   : launch::TimeLimit{double(config.run.walltime), context.order.start};
+  const Made run{context, planned, data, opened, live};
+  RunObserver observer(run);
+  RunSaver saver(run);
   Trainer::Parts parts{.session = context.session,
                        .config = config,
                        .build = planned.build,
                        .data = data.sets,
                        .engine = *live.engine,
-                       .time_limit = limit,
-                       .on_step = on_step,
-                       .on_evaluation = on_evaluation,
+                       .time_limit = time_limit(context, config, live),
+                       .observer = observer,
+                       .saver = opened.checkpointer ? &saver : nullptr,
                        .done = opened.cursor,
                        .requests = live.requests};
-  if (opened.checkpointer) parts.saves = saves(context, planned, data, opened, live);
   Outcome outcome = Trainer(std::move(parts)).run();
   live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());
   return outcome;

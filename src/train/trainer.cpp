@@ -135,18 +135,18 @@ void Trainer::complete_weights(int64_t step) {
 
 /// Saving applies the pending update earlier than the next step would, with the same bits.
 void Trainer::save(int64_t step) {
-  if (!parts_.saves || saved_ == step) return;
+  if (!parts_.saver || saved_ == step) return;
   finish();
-  parts_.saves->save(loader_.before(step + 1));
+  parts_.saver->save(loader_.before(step + 1));
 }
 
 void Trainer::hear_of_saves(bool waits) {
-  if (parts_.saves) saved_ = std::max(saved_, parts_.saves->committed(waits));
+  if (parts_.saver) saved_ = std::max(saved_, parts_.saver->committed(waits));
 }
 
 void Trainer::load_best(int64_t step) {
-  if (!parts_.saves || !parts_.config.checkpoint.load_best_at_end) return;
-  const std::optional<state::Evaluation> best = parts_.saves->load_best(step);
+  if (!parts_.saver || !parts_.config.checkpoint.load_best_at_end) return;
+  const std::optional<state::Evaluation> best = parts_.saver->load_best(step);
   if (!best) return;
   complete_weights(step);
   evaluation_ = best;
@@ -156,7 +156,7 @@ void Trainer::evaluate_weights(int64_t step) {
   finish();
   evaluation_ =
       evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
-  parts_.on_evaluation(*evaluation_);
+  parts_.observer.on_evaluation(*evaluation_);
 }
 
 /// The decision about the pending attempt is on the device when the next body has run; the
@@ -166,7 +166,7 @@ void Trainer::settle(int64_t gradients_step) {
   settled.report = parts_.engine.state().report;
   ZERO_REQUIRE(settled.report.step == pending_->report.step, "the report is of step ",
                settled.report.step, ", not ", pending_->report.step);
-  parts_.on_step(settled);
+  parts_.observer.on_step(settled);
   check_health(parts_.session, parts_.engine, parts_.config,
                {.report = settled.report, .gradients_step = gradients_step});
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -38,9 +37,32 @@ struct Outcome {
   std::optional<state::Evaluation> evaluation;  ///< the last one
 };
 
-/// The steps of a run. Plain numbers go out through the two functions, on every rank.
+/// Hears on every rank what a step and an evaluation have come to.
+class Observer {
+ public:
+  virtual void on_step(const StepRecord& record) = 0;
+  virtual void on_evaluation(const state::Evaluation& evaluation) = 0;
+
+ protected:
+  ~Observer() = default;
+};
+
+/// What saves the state of a run. A run has save::Checkpointer behind it, whose functions of these
+/// names say more; a test may have less. Every function is collective.
+class Saver {
+ public:
+  virtual void save(const DataCursor& done) = 0;
+  virtual int64_t committed(bool waits) = 0;
+  virtual std::optional<state::Evaluation> load_best(int64_t last_step) = 0;
+
+ protected:
+  ~Saver() = default;
+};
+
+/// The steps of a run.
 class Trainer {
  public:
+  /// All that is named here outlives the trainer.
   struct Parts {
     launch::Session& session;
     const RunConfig& config;
@@ -48,17 +70,10 @@ class Trainer {
     const DataSets& data;
     state::Engine& engine;
     launch::TimeLimit time_limit;
-    std::function<void(const StepRecord&)> on_step;
-    std::function<void(const state::Evaluation&)> on_evaluation;
+    Observer& observer;
+    Saver* saver = nullptr;          ///< null: nothing is saved
     DataCursor done = {};            ///< what the state in the engine has behind it
     launch::Requests requests = {};  ///< of rank 0
-    /// What is saved and how; Checkpointer's functions of these names. None: nothing is.
-    struct Saves {
-      std::function<void(const DataCursor& done)> save;
-      std::function<int64_t(bool waits)> committed;
-      std::function<std::optional<state::Evaluation>(int64_t last_step)> load_best;
-    };
-    std::optional<Saves> saves = {};
   };
   explicit Trainer(Parts parts);
 
