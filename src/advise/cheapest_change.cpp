@@ -231,11 +231,15 @@ void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLim
   config.train_micro_batch_size_per_gpu = std::max<int64_t>(1, largest);
 }
 
-Choices largest_choices(const RunConfig& asked, int64_t micro, const MemoryLimit& limit) {
-  if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return {};
+void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placement& placement) {
+  if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
   const MemoryLimit within = limit_of_largest(asked, limit);
-  return {{"train_micro_batch_size_per_gpu", "max", text(micro),
-           text(" within ", bytes_text(double(within.bytes)), " (", within.source, ")")}};
+  placement.choices.insert(placement.choices.begin(),
+                           Choice{.key = "train_micro_batch_size_per_gpu",
+                                  .asked = "max",
+                                  .chosen = text(placement.build.batch.micro),
+                                  .within = text(" within ", bytes_text(double(within.bytes)), " (",
+                                                 within.source, ")")});
 }
 
 }  // namespace zero::advise

@@ -61,7 +61,9 @@ std::string choices_text(const Choices& choices) {
 void note_choices(const Choices& choices, ConfigInput& input) {
   for (const Choice& choice : choices) {
     std::string& origin = input.origins.at(choice.key);
-    origin += zero::text("; chosen: ", choice.chosen);
+    const bool is_replaced = choice.asked != "auto";
+    origin += zero::text("; chosen", is_replaced ? " for \"" + choice.asked + "\"" : "", ": ",
+                         choice.chosen);
     if (!choice.refused.empty()) origin += ", since " + choice.refused.back();
   }
 }

@@ -181,9 +181,7 @@ int plan(const CommandLine& line) {
   for (const std::string& warning : advise::plan_warnings(input, build.plan)) warn(warning);
   const advise::PlanReport report = advise::report_plan(build, target.machine, limit);
   if (!line.json) {
-    std::fputs(advise::choices_text(advise::largest_choices(input.config, build.batch.micro, limit))
-                   .c_str(),
-               stdout);
+    advise::add_largest_choice(input.config, limit, placement);
     std::fputs(placement.text().c_str(), stdout);
     std::fputs(length_text(config).c_str(), stdout);
   }

@@ -84,9 +84,8 @@ plan::Machine Planned::machine(Context& context) {
 
 void Planned::place(const state::Team& team, const plan::Machine& machine) {
   advise::Placement placement = advise::choose_placement(config, team, limit, machine);
-  choices = advise::choices_text(
-                advise::largest_choices(settings.config, placement.build.batch.micro, limit)) +
-            placement.text();
+  advise::add_largest_choice(settings.config, limit, placement);
+  choices = placement.text();
   advise::note_choices(placement.choices, settings);
   config = placement.config;
   build = std::move(placement.build);

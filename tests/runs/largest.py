@@ -21,6 +21,9 @@ def training_equals_the_run_with_that_number(program, limit):
     check(batch == {"train": 8, "micro": 2, "accumulation": 2}, f"8 = 2 x 2 x 2, not {batch}",
           result)
     check("\"max\" is 2 within" in result.out, "the head of the run says so", result)
+    written = (program.folder / "runs" / "tiny" / "effective.toml").read_text()
+    note = 'train_micro_batch_size_per_gpu = 2  # command line; chosen for "max": 2\n'
+    check(note in written, f"effective.toml says so: {written}", result)
     plain = program.train(2, "train_micro_batch_size_per_gpu=2", limit)
     check(plain.state() == result.state(), "the same bits", plain)
 

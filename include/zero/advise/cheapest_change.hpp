@@ -63,8 +63,9 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit);
 /// gradient_accumulation_steps leave no choice.
 void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLimit& limit);
 
-/// What became of train_micro_batch_size_per_gpu = "max"; none where it was not asked for.
-Choices largest_choices(const RunConfig& asked, int64_t micro, const MemoryLimit& limit);
+/// Puts what has become of train_micro_batch_size_per_gpu = "max" ahead of the choices of a
+/// placement within `limit`; nothing where it was not asked for.
+void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placement& placement);
 
 /// How a refused plan may be given more ranks.
 struct MoreRanks {

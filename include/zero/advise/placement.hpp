@@ -23,6 +23,7 @@ using Choices = std::vector<Choice>;
 std::string choices_text(const Choices& choices);
 
 /// Adds each to the origin of its key, so that effective.toml tells it; the keys stay as they are.
+/// "auto" stands in that file too; of "max", which is replaced by its number, the note says so.
 void note_choices(const Choices& choices, ConfigInput& input);
 
 /// Whether zero.offload_optimizer.device or zero.offload_param.device is "auto".
