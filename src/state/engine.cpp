@@ -11,7 +11,6 @@
 #include "zero/kernels/product.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/watchdog.hpp"
-#include "zero/run/disk_window.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {
@@ -49,27 +48,6 @@ bool works(std::span<const run::LaneProgress> progress) {
     if (!meets && progress[lane].running.load() >= 0) return true;
   }
   return false;
-}
-
-/// A disk that is too small is found now and not by a step: what has two slots is written to the
-/// other one, too.
-void take_second_slots(Disk& disk, run::DiskWindow& window) {
-  if (!disk.has_unreserved_slots()) return;
-  disk.freeze();
-  window.rewrite();
-  disk.thaw();
-}
-
-/// What a fill has written says enough, and spares the disk.
-DiskRates measured_rates(run::DiskWindow& window, const run::DiskTrial::Way& filled,
-                         const DiskRates& expected) {
-  constexpr int64_t kEnoughBytes = int64_t(16) << 20;
-  constexpr double kTrialSeconds = 0.25;
-  const bool writes = filled.bytes < kEnoughBytes;
-  const run::DiskTrial trial = window.try_out(kTrialSeconds, writes);
-  const run::DiskTrial::Way& written = writes ? trial.write : filled;
-  if (trial.read.bytes == 0 || written.bytes == 0) return expected;
-  return {.read = trial.read.rate(), .write = written.rate(), .source = "measured at the start"};
 }
 
 }  // namespace
@@ -138,7 +116,6 @@ run::LaneDisks Engine::open_disk(const Options& options) {
   if (bytes == 0) return {};
   kernel_before_ = process_disk_bytes();
   disk_ = std::make_shared<Disk>(options.disk, bytes, build_.slotted);
-  disk_rates_ = options.disk_rates;
   std::string folders;
   for (const std::string& folder : options.disk.folders) {
     folders += (folders.empty() ? "" : ", ") + folder;
@@ -217,24 +194,6 @@ void Engine::together_at_disk(const std::string& name, int64_t bytes,
     work();
     sign.finish();
   });
-}
-
-DiskRates Engine::begin_disk() {
-  if (!disk_) return {};
-  run::DiskWindow& window = *executor_->disk();
-  run::DiskTrial::Way filled;
-  together_at_disk("the zeros that its disk begins with", disk_->bytes(), [&] {
-    const Clock::time_point start = Clock::now();
-    const int64_t before = disk_->moved().written;
-    window.fill();
-    filled = {.bytes = disk_->moved().written - before, .seconds = seconds_since(start)};
-    take_second_slots(*disk_, window);
-  });
-  together_at_disk("a trial of its disk", disk_->bytes(), [&] {
-    if (disk_->is_direct()) disk_rates_ = measured_rates(window, filled, disk_rates_);
-  });
-  pace_->expect(disk_rates_);
-  return disk_rates_;
 }
 
 std::unique_ptr<launch::Watchdog> Engine::make_watchdog(

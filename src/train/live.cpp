@@ -72,7 +72,7 @@ void Live::begin(Context& context, Planned& planned, Data& data, Opened& opened)
   make_engine(context, planned, opened);
   if (opened.start) load_start(context, planned, data, opened);
   load_initial_weights(planned, opened);
-  planned.outlook.rates = engine->begin_disk();
+  planned.outlook.rates = state::warm_up_disk(*engine, planned.outlook.rates);
   if (!planned.config.run.record) engine->executor().queue_one_by_one();
   if (planned.config.profile.trace) {
     engine->executor().keep_trace(traced_bodies(planned.build.plan));
@@ -105,7 +105,7 @@ void Live::begin_launch(Context& context, const Planned& planned, Opened& opened
 void Live::load_start(Context& context, Planned& planned, Data& data, Opened& opened) {
   load_newest_whole(context, planned, data, opened);
   if (opened.start->on_trial) {
-    planned.outlook.rates = engine->begin_disk();
+    planned.outlook.rates = state::warm_up_disk(*engine, planned.outlook.rates);
     if (is_stuck(context, planned, data, opened)) {
       opened.checkpointer->give_up(*opened.start);
       take_older_start(context, planned, data, opened,

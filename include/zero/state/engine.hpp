@@ -81,10 +81,8 @@ class Engine {
   /// warning: a rank whose disk is slower than the others' is waited for. Collective.
   void together_at_disk(const std::string& name, int64_t bytes, const std::function<void()>& work);
 
-  /// Fills the disk with zeros where nothing has been written yet, and tries it for a moment.
-  /// Returns what a rank can expect of it, which a warning then goes by: what was measured while
-  /// all ranks did so, or where the page cache stands in between what the options said. Collective.
-  DiskRates begin_disk();
+  /// By which rates a disk is warned of as slow, from now on. Of a plan that keeps bytes there.
+  void expect_of_disk(const DiskRates& rates) { pace_->expect(rates); }
 
   int64_t runs(plan::BodyId body) const {
     return body == plan::kReadAhead ? executor_->reads_ahead() : runs_[body];
@@ -128,7 +126,6 @@ class Engine {
   const Build& build_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::shared_ptr<Disk> disk_;
-  DiskRates disk_rates_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;
   int64_t device_bytes_before_ = -1;
@@ -140,6 +137,11 @@ class Engine {
   double watchdog_seconds_;
   std::unique_ptr<launch::Watchdog> watchdog_;
 };
+
+/// Fills the engine's disk with zeros where nothing has been written yet, and tries it for a
+/// moment. Returns what a rank can expect of it, which a warning then goes by: what was measured
+/// while all ranks did so, or where the page cache stands in between `expected`. Collective.
+DiskRates warm_up_disk(Engine& engine, const DiskRates& expected);
 
 /// What a validation set says of the weights.
 struct Evaluation {
