@@ -131,7 +131,7 @@ class Executor::Impl {
     queue_one_by_one();
   }
   void queue_one_by_one() {
-    if (!Recording::is_possible()) return;
+    if (most_ops() == 1) return;
     std::array<LaneSegments, kLanes> segments = make_segments(plan_, 1);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       if (lanes_[lane]) lanes_[lane]->set_segments(std::move(segments[lane]));
@@ -213,7 +213,7 @@ class Executor::Impl {
     const BindTarget target{plan_, rules_, buffers.memory()};
     for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups, rows_);
     if (buffers.disk()) hand_sums_over(all_ops(setups));
-    auto segments = make_segments(plan_, Recording::is_possible() ? kRecordedOps : 1);
+    auto segments = make_segments(plan_, most_ops());
     for (size_t lane = 0; lane < kLanes; ++lane) {
       setups[lane].segments = std::move(segments[lane]);
       setups[lane].rows = rows_.names().size();

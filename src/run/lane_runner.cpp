@@ -136,25 +136,15 @@ void LaneRunner::run_segment(plan::BodyId body, LaneSegment& segment, int64_t ro
   if (segment.done) segment.done->record(stream_);
 }
 
-/// The first time op by op, since libraries then still choose and take memory. The same thread
-/// records it the second time: what a library prepares is a thread's own.
 void LaneRunner::queue(LaneSegment& segment, std::span<const LaneOp> ops) {
-  const auto one_by_one = [&] {
-    for (const LaneOp& op : ops) run_op(op);
-  };
-  if (segment.recording.is_made()) {
+  if (segment.work.is_recorded()) {
     const Region region(ops.front().region);
     if (crew_.op_hook) crew_.op_hook(setup_.lane, *ops.front().bound.op);
-    return segment.recording.queue(stream_);
+    return segment.work.queue_again(stream_);
   }
-  const bool records = Recording::is_possible() && segment.cut.recordable &&
-                       segment.ran_on == std::this_thread::get_id();
-  if (records) {
-    segment.recording.make(stream_, one_by_one);
-    return segment.recording.queue(stream_);
-  }
-  one_by_one();
-  segment.ran_on = std::this_thread::get_id();
+  segment.work.queue(stream_, segment.cut.recordable, [&] {
+    for (const LaneOp& op : ops) run_op(op);
+  });
 }
 
 void LaneRunner::run_op(const LaneOp& op) {

@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
+#include "src/run/repeated_work.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/plan/rounds.hpp"
@@ -30,10 +30,6 @@ struct Segment {
   int32_t end() const { return first + count; }
 };
 
-/// Where segments are recorded, their most ops: some two layers, so that a watchdog hears of
-/// progress and the device begins while the rest is being queued.
-inline constexpr int32_t kRecordedOps = 64;
-
 /// The ops of a lane in a body, all of them in order, in segments of at most `most` ops, of one
 /// phase each and in a loop or outside of it. With most = 1 every op is a segment of its own.
 std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan::Lane lane,
@@ -45,8 +41,7 @@ struct LaneSegment {
   std::vector<const Event*> holds = {};        ///< what it waits for
   std::vector<const Event*> holds_again = {};  ///< the same in further rounds of a loop
   Moment begin = {}, end = {};                 ///< of its work on the device
-  Recording recording = {};
-  std::thread::id ran_on = {};  ///< the thread that queued it op by op; none: nobody has
+  RepeatedWork work = {};
 };
 
 /// A lane's segments of a body, and how often they run.
