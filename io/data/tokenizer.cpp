@@ -65,14 +65,14 @@ class Encoding {
   std::vector<int32_t> take() { return std::move(ids_); }
 
  private:
-  struct Place {
+  struct IdRange {
     size_t first = 0, count = 0;  // in ids_
   };
 
-  void repeat(const Place& place) {
+  void repeat(const IdRange& range) {
     const size_t end = ids_.size();
-    ids_.resize(end + place.count);
-    std::copy_n(ids_.begin() + ptrdiff_t(place.first), place.count, ids_.begin() + ptrdiff_t(end));
+    ids_.resize(end + range.count);
+    std::copy_n(ids_.begin() + ptrdiff_t(range.first), range.count, ids_.begin() + ptrdiff_t(end));
   }
 
   void merge(std::string_view word) {
@@ -84,7 +84,7 @@ class Encoding {
   const std::array<int32_t, 256>& byte_ids_;
   WordMerger merger_;
   std::vector<int32_t> symbols_, ids_;
-  std::unordered_map<std::string_view, Place> words_;
+  std::unordered_map<std::string_view, IdRange> words_;
 };
 
 /// The byte-level BPE of Radford et al. 2019: word_end() cuts the text, WordMerger makes ids of

@@ -35,16 +35,16 @@ constexpr int64_t kPieceNumel = 1 << 20;
 constexpr int64_t kPageNumel = 1024;
 
 /// A folder for one file after the other, which goes away.
-class Place {
+class ScratchFolder {
  public:
-  explicit Place(const std::string& folder) : path_(folder + "/perf_io_checkpoint") {
+  explicit ScratchFolder(const std::string& folder) : path_(folder + "/perf_io_checkpoint") {
     fs::remove_all(path_);
     fs::create_directory(path_);
     folder_ = OpenFile(open(path_.c_str(), O_RDONLY | O_DIRECTORY));
   }
-  ~Place() { fs::remove_all(path_); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  ~ScratchFolder() { fs::remove_all(path_); }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
 
   int folder() const { return folder_.descriptor(); }
   const std::string& path() const { return path_; }
@@ -66,10 +66,10 @@ std::vector<checkpoint::SlicePlan> slices_of(int64_t bytes) {
   return slices;
 }
 
-checkpoint::File save(const Place& place, const checkpoint::ShardStructure& structure,
+checkpoint::File save(const ScratchFolder& scratch, const checkpoint::ShardStructure& structure,
                       const Arena& staging, const std::vector<checkpoint::SlicePlan>& slices,
                       std::span<const float> values) {
-  checkpoint::ShardWriter writer(place.folder(), "rank00000.h5", structure, staging, {});
+  checkpoint::ShardWriter writer(scratch.folder(), "rank00000.h5", structure, staging, {});
   for (const checkpoint::SlicePlan& slice : slices) {
     for (int64_t at = 0; at < slice.numel; at += kPieceNumel) {
       const auto piece =
@@ -81,8 +81,8 @@ checkpoint::File save(const Place& place, const checkpoint::ShardStructure& stru
 }
 
 /// The same bytes again and again.
-void write_raw(const Place& place, RawWay way, int64_t times, std::span<float> values) {
-  RawFile file(place.path() + "/raw", times * int64_t(values.size_bytes()), way);
+void write_raw(const ScratchFolder& scratch, RawWay way, int64_t times, std::span<float> values) {
+  RawFile file(scratch.path() + "/raw", times * int64_t(values.size_bytes()), way);
   for (int64_t i = 0; i < times; ++i) file.append(std::as_writable_bytes(values));
   file.finish();
 }
@@ -96,8 +96,8 @@ double median_of(const Turns& turns, const Value& value) {
 }
 
 /// Bytes/s of every byte read and every digest checked.
-double load_rate(const Place& place, const checkpoint::File& file) {
-  checkpoint::ShardReader reader(place.folder(), place.path(), file, {});
+double load_rate(const ScratchFolder& scratch, const checkpoint::File& file) {
+  checkpoint::ShardReader reader(scratch.folder(), scratch.path(), file, {});
   return double(file.bytes) / best_seconds(3, [&] { reader.verify(); });
 }
 
@@ -111,7 +111,7 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-bool measure(const Place& place, int64_t bytes, double least_ratio, double least_rate) {
+bool measure(const ScratchFolder& scratch, int64_t bytes, double least_ratio, double least_rate) {
   const std::vector<checkpoint::SlicePlan> slices = slices_of(bytes);
   const Arena memory(slices[0].numel * int64_t(sizeof(float)));
   const std::span values(reinterpret_cast<float*>(memory.data()), size_t(slices[0].numel));
@@ -121,23 +121,23 @@ bool measure(const Place& place, int64_t bytes, double least_ratio, double least
   checkpoint::File file;
   std::vector<Turn> turns;
   for (int turn = 0; turn <= kTurns; ++turn) {
-    place.clear("rank00000.h5");
+    scratch.clear("rank00000.h5");
     let_disk_rest();
     const auto raw = [&](RawWay way) {
       let_disk_rest();
-      const double seconds = seconds_of([&] { write_raw(place, way, kTensors, values); });
-      place.clear("raw");
+      const double seconds = seconds_of([&] { write_raw(scratch, way, kTensors, values); });
+      scratch.clear("raw");
       return seconds;
     };
     turns.push_back(
-        {.ours = seconds_of([&] { file = save(place, structure, staging, slices, values); }),
+        {.ours = seconds_of([&] { file = save(scratch, structure, staging, slices, values); }),
          .cached = raw(RawWay::cached),
          .direct = raw(RawWay::direct)});
   }
   turns.erase(turns.begin());
   const double cached = median_of(turns, [](const Turn& turn) { return turn.cached; });
   const double direct = median_of(turns, [](const Turn& turn) { return turn.direct; });
-  const double rate = load_rate(place, file) / 1e9;
+  const double rate = load_rate(scratch, file) / 1e9;
   const double ratio = median_of(turns, [&](const Turn& turn) {
     return (direct < cached ? turn.direct : turn.cached) / turn.ours;
   });
@@ -159,8 +159,8 @@ int main(int argc, char** argv) {
     return argc > i ? std::atof(argv[i]) : otherwise;
   };
   try {
-    const zero::perf::Place place(argv[1]);
-    return zero::perf::measure(place, int64_t(number(2, 1500) * 1e6), number(3, 0), number(4, 0))
+    const zero::perf::ScratchFolder scratch(argv[1]);
+    return zero::perf::measure(scratch, int64_t(number(2, 1500) * 1e6), number(3, 0), number(4, 0))
                ? 0
                : 1;
   } catch (const zero::Error& error) {

@@ -48,7 +48,7 @@ Steps steps_of(std::string_view word) {
 }
 
 /// Where a sample stands in the run, and which one it is.
-struct Place {
+struct SamplePosition {
   int64_t step, position, micro_batch;
   int rank;
 };
@@ -64,7 +64,7 @@ class View {
 
  private:
   void show_micro_batch(int64_t step, int64_t micro_batch, int rank) const;
-  void show_sample(const Place& place) const;
+  void show_sample(const SamplePosition& at) const;
   /// Samples consumed before a step.
   int64_t consumed(int64_t step) const { return cursor_before(step, done_, batch_.train).samples; }
   double epochs() const {
@@ -215,14 +215,14 @@ std::string ends_of(const std::vector<int32_t>& tokens) {
   return out;
 }
 
-void View::show_sample(const Place& place) const {
-  const std::vector<ShownIds> columns = train().shown(place.position);
-  const int64_t sample = train().sample_at(place.position);
-  const int64_t epoch = place.position / train().samples() + 1;
+void View::show_sample(const SamplePosition& at) const {
+  const std::vector<ShownIds> columns = train().shown(at.position);
+  const int64_t sample = train().sample_at(at.position);
+  const int64_t epoch = at.position / train().samples() + 1;
   if (line_.json) {
-    Json json = {{"step", place.step}, {"micro_batch", place.micro_batch},
-                 {"rank", place.rank}, {"position", place.position},
-                 {"epoch", epoch},     {"sample", sample}};
+    Json json = {{"step", at.step}, {"micro_batch", at.micro_batch},
+                 {"rank", at.rank}, {"position", at.position},
+                 {"epoch", epoch},  {"sample", sample}};
     for (const ShownIds& column : columns) {
       json[column.name] = column.ids;
       const std::string key = columns.size() > 1 ? column.name + "_text" : "text";
@@ -232,8 +232,8 @@ void View::show_sample(const Place& place) const {
     return;
   }
   std::printf("step %lld  micro-batch %lld  rank %d  position %lld  epoch %lld  sample %lld\n",
-              (long long)place.step, (long long)place.micro_batch, place.rank,
-              (long long)place.position, (long long)epoch, (long long)sample);
+              (long long)at.step, (long long)at.micro_batch, at.rank, (long long)at.position,
+              (long long)epoch, (long long)sample);
   for (const ShownIds& column : columns) {
     const std::string name = columns.size() > 1 ? " " + column.name : "";
     std::printf("   %s%s\n", name.c_str(), ends_of(column.ids).c_str());

@@ -35,34 +35,34 @@ class Reader {
   void read_text(std::string_view text) {
     const TomlDocument document = parse_toml(text);
     for (const TomlProblem& problem : document.problems) {
-      report_.error({Place::Origin::file, problem.line}, problem.key, problem.what);
+      report_.error({Location::Origin::file, problem.line}, problem.key, problem.what);
     }
     for (const TomlSection& section : document.sections) check_section(section);
     for (const TomlEntry& entry : document.entries) {
       const bool lost = strange_sections_.count(entry.section) != 0;
-      if (!lost) set({Place::Origin::file, entry.line}, entry.key, entry.value);
+      if (!lost) set({Location::Origin::file, entry.line}, entry.key, entry.value);
     }
   }
 
   /// An override replaces what the file says; two of the same key contradict each other.
   void read_override(const std::string& argument, int position) {
-    const Place place{Place::Origin::command, position};
+    const Location location{Location::Origin::command, position};
     const size_t equals = argument.find('=');
     const std::string key = argument.substr(0, equals);
     if (equals == argument.npos || !is_toml_key(key)) {
-      report_.error(place, "", "\"" + argument + "\" is not section.key=value");
+      report_.error(location, "", "\"" + argument + "\" is not section.key=value");
     } else if (!overrides_.emplace(key, argument).second) {
-      report_.error(place, key,
+      report_.error(location, key,
                     "stands twice, as " + overrides_[key] + " and " + argument + "; keep one");
     } else {
-      read_value(place, key, argument.substr(equals + 1));
+      read_value(location, key, argument.substr(equals + 1));
     }
   }
 
   /// An optimizer may have betas of its own.
   void take_betas(OptimizerConfig& optimizer) {
     const std::array<double, 2> own = row_of(optimizer.type).betas;
-    const bool written = report_.place_of("optimizer.betas").origin != Place::Origin::nowhere;
+    const bool written = report_.location_of("optimizer.betas").origin != Location::Origin::nowhere;
     if (written || optimizer.betas == own) return;
     optimizer.betas = own;
     report_.derived("optimizer.betas", "optimizer.type");
@@ -89,21 +89,21 @@ class Reader {
   std::map<std::string, Written> written() const {
     std::map<std::string, Written> written;
     for (const Field& field : fields_) {
-      const Place place = report_.place_of(field.key);
-      if (place.origin == Place::Origin::nowhere) continue;
-      written[field.key] = {report_.where(place), {int(place.origin), place.line}};
+      const Location location = report_.location_of(field.key);
+      if (location.origin == Location::Origin::nowhere) continue;
+      written[field.key] = {report_.where(location), {int(location.origin), location.line}};
     }
     return written;
   }
 
  private:
-  void read_value(Place place, const std::string& key, const std::string& word) {
+  void read_value(Location location, const std::string& key, const std::string& word) {
     TomlValue value;
     std::string what;
     if (parse_toml_word(word, value, what)) {
-      set(place, key, value);
+      set(location, key, value);
     } else {
-      report_.error(place, key, what);
+      report_.error(location, key, what);
     }
   }
 
@@ -111,28 +111,29 @@ class Reader {
   void check_section(const TomlSection& section) {
     if (sections_.count(section.name)) return;
     strange_sections_.insert(section.name);
-    if (note_hint_section({Place::Origin::file, section.line}, section.name)) return;
-    report_.error({Place::Origin::file, section.line}, section.name, unknown_section(section.name));
+    if (note_hint_section({Location::Origin::file, section.line}, section.name)) return;
+    report_.error({Location::Origin::file, section.line}, section.name,
+                  unknown_section(section.name));
   }
 
-  void set(Place place, const std::string& key, const TomlValue& value) {
+  void set(Location location, const std::string& key, const TomlValue& value) {
     const Field* field = find(key);
-    if (!field && note_hint_section(place, key)) return;
-    if (!field) return report_.error(place, key, unknown_key(key));
+    if (!field && note_hint_section(location, key)) return;
+    if (!field) return report_.error(location, key, unknown_key(key));
     const Field* twin = twin_of(*field);
     const TomlValue before = value_of(*field);
-    report_.written(key, place);
+    report_.written(key, location);
     const std::string wrong = assign(*field, value);
-    if (!wrong.empty()) return report_.error(place, key, wrong);
+    if (!wrong.empty()) return report_.error(location, key, wrong);
     note_vain(*field, value);
     if (!twin) return;
-    const Place other = report_.place_of(twin->key);
-    if (other.origin == place.origin && value_of(*field) != before) {
-      report_.error(place, key,
+    const Location other = report_.location_of(twin->key);
+    if (other.origin == location.origin && value_of(*field) != before) {
+      report_.error(location, key,
                     text(to_text(value), " contradicts ", twin->key, " = ", to_text(before),
                          ", which is the same setting; keep one"));
     }
-    report_.written(twin->key, place);
+    report_.written(twin->key, location);
   }
 
   /// A legal value of a key without a member that asks for something else than what is done.
@@ -150,11 +151,11 @@ class Reader {
   }
 
   /// A section that is a hint as a whole is told of once, whatever it holds.
-  bool note_hint_section(Place place, const std::string& key) {
+  bool note_hint_section(Location location, const std::string& key) {
     const std::string section(hint_section(key));
     if (section.empty()) return false;
     if (vain_.count(section)) return true;
-    report_.written(section, place);
+    report_.written(section, location);
     vain_[section] = text("is a hint: ", find_deepspeed_key(section)->why);
     return true;
   }

@@ -11,7 +11,7 @@
 namespace zero {
 
 /// Where a key was written.
-struct Place {
+struct Location {
   enum class Origin { nowhere, file, command };
   Origin origin = Origin::nowhere;
   int line = 0;  ///< of the file, or the position on the command line
@@ -23,8 +23,8 @@ class Report {
   explicit Report(std::string file, Writer writer = Writer::user)
       : file_(std::move(file)), writer_(writer) {}
 
-  void written(const std::string& key, Place place) { places_[key] = place; }
-  Place place_of(const std::string& key) const;
+  void written(const std::string& key, Location location) { locations_[key] = location; }
+  Location location_of(const std::string& key) const;
   bool failed(const std::string& key) const { return failed_.count(key) != 0; }
 
   /// Says of a key that was left to the program what it follows from.
@@ -36,10 +36,10 @@ class Report {
   std::string origin_of(const std::string& key) const;
 
   /// "train.toml:14", "command line", or the file alone.
-  std::string where(Place place) const;
+  std::string where(Location location) const;
 
   /// `key` may be "" where none could be read.
-  void error(Place place, const std::string& key, const std::string& what);
+  void error(Location location, const std::string& key, const std::string& what);
 
   /// Keys that cannot work together. Reported once, at the one written last; not at all if one of
   /// them has an error of its own.
@@ -62,11 +62,11 @@ class Report {
   /// The key that was written last, on the command line if one is.
   std::string last_of(const std::vector<std::string>& keys) const;
   bool any_failed(const std::vector<std::string>& keys) const;
-  std::string line_of(Place place, const std::string& key, const std::string& what) const;
+  std::string line_of(Location location, const std::string& key, const std::string& what) const;
 
   std::string file_;
   Writer writer_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, Location> locations_;
   std::map<std::string, std::string> derived_;
   std::set<std::string> failed_;
   std::multimap<std::pair<int, int>, std::string> errors_;  // by origin and line

@@ -38,38 +38,38 @@ plan::Plan compile(const model::Architecture& model, const Decoder::Options& opt
 }
 
 /// Where a parameter lies, and in which order.
-struct Place {
+struct ParameterLayout {
   const plan::Unit* unit;
   int64_t begin;
   std::optional<kernels::WeightPanels> panels;  ///< none: row by row
 };
 
 /// [parameters]
-std::vector<Place> find_places(const plan::Plan& plan) {
+std::vector<ParameterLayout> find_layouts(const plan::Plan& plan) {
   const graph::Graph& graph = plan.graphs[0];
-  std::vector<Place> places(graph.parameters.size());
+  std::vector<ParameterLayout> layouts(graph.parameters.size());
   for (const plan::Unit& unit : plan.units) {
-    for (const plan::Placement& place : unit.placements)
-      places[size_t(place.parameter)] = {.unit = &unit, .begin = place.begin, .panels = {}};
+    for (const plan::Placement& placed : unit.placements)
+      layouts[size_t(placed.parameter)] = {.unit = &unit, .begin = placed.begin, .panels = {}};
   }
   const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
   for (const graph::Op& op : graph.ops) {
     if (op.kind->panelled == nullptr) continue;
     const graph::TensorId weight = op.kind->panelled(op);
     const Shape& shape = graph[weight].shape;
-    places[size_t(parameter_of[size_t(weight)])].panels = {shape[0], shape[1]};
+    layouts[size_t(parameter_of[size_t(weight)])].panels = {shape[0], shape[1]};
   }
-  return places;
+  return layouts;
 }
 
 /// Stores elements of a parameter from `first` on, panel by panel where it lies in panels.
-void store(const state::StateView& view, const Place& place, int64_t first,
+void store(const state::StateView& view, const ParameterLayout& layout, int64_t first,
            std::span<const float> values) {
-  if (!place.panels) return state::write_master(view, *place.unit, place.begin + first, values);
+  if (!layout.panels) return state::write_master(view, *layout.unit, layout.begin + first, values);
   std::vector<float> part;
-  for (int64_t panel = 0; panel < place.panels->count(); ++panel) {
-    const int64_t at = place.panels->take(panel, first, values, part);
-    state::write_master(view, *place.unit, place.begin + at, part);
+  for (int64_t panel = 0; panel < layout.panels->count(); ++panel) {
+    const int64_t at = layout.panels->take(panel, first, values, part);
+    state::write_master(view, *layout.unit, layout.begin + at, part);
   }
 }
 
@@ -80,7 +80,7 @@ struct Decoder::Parts {
       : vocabulary(model::data_form(model).vocabulary),
         context(context_of(model, options)),
         plan(compile(model, options)),
-        places(find_places(plan)),
+        layouts(find_layouts(plan)),
         executor(plan, {}, {}),
         logits_buffer(plan.output(0, graph::kLogitsOutput)) {
     if (!executor.buffers().on_host(logits_buffer)) fetched.resize(size_t(vocabulary));
@@ -118,7 +118,7 @@ struct Decoder::Parts {
   int64_t vocabulary;
   int64_t context;
   plan::Plan plan;
-  std::vector<Place> places;
+  std::vector<ParameterLayout> layouts;
   run::Executor executor;
   int32_t logits_buffer;
   std::vector<float> fetched;  ///< logits of a device; empty where the host reads them in place
@@ -142,7 +142,7 @@ void Decoder::set_parameter(int32_t index, int64_t first, std::span<const float>
   ZERO_REQUIRE(first >= 0 && first + int64_t(values.size()) <= parameter.real_numel, "elements ",
                first, " + ", values.size(), " of parameter ", graph()[parameter.tensor].name,
                ", which has ", parameter.real_numel);
-  store(state::view_of(parts_->plan, 0, parts_->executor.buffers()), parts_->places[size_t(index)],
+  store(state::view_of(parts_->plan, 0, parts_->executor.buffers()), parts_->layouts[size_t(index)],
         first, values);
 }
 

@@ -108,16 +108,16 @@ void ModelFolder::open_files() {
   for (const SafetensorsTensor& tensor : file->tensors()) add(tensor.name, {file.get(), &tensor});
 }
 
-void ModelFolder::add(const std::string& name, const Place& place) {
-  if (!place.tensor) {
-    refuse(Exit::kInput, place.file->path(), ": lacks \"", shown(name), "\" of the index");
+void ModelFolder::add(const std::string& name, const FoundTensor& entry) {
+  if (!entry.tensor) {
+    refuse(Exit::kInput, entry.file->path(), ": lacks \"", shown(name), "\" of the index");
   }
   const model::StoredNames& stored = description_.model.family->stored;
   const std::string short_name =
       name.starts_with(stored.prefix) ? name.substr(stored.prefix.size()) : name;
   if (is_passed_over(stored, short_name)) return;
-  if (!places_.emplace(short_name, place).second) {
-    refuse(Exit::kInput, place.file->path(), ": \"", shown(name),
+  if (!tensors_.emplace(short_name, entry).second) {
+    refuse(Exit::kInput, entry.file->path(), ": \"", shown(name),
            "\" stands there with and without ", stored.prefix);
   }
 }
@@ -132,8 +132,8 @@ void ModelFolder::match() {
     const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
     for (const std::string& name : as.form.names) {
       known.insert(name);
-      const auto found = places_.find(name);
-      if (found == places_.end()) {
+      const auto found = tensors_.find(name);
+      if (found == tensors_.end()) {
         wrong.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
       } else if (found->second.tensor->shape != shape || !found->second.tensor->usable) {
         wrong.push_back(text(name, ": expected F32, F16 or BF16 ", shape_text(shape), ", found ",
@@ -141,9 +141,9 @@ void ModelFolder::match() {
       }
     }
   }
-  for (const auto& [name, place] : places_) {
+  for (const auto& [name, entry] : tensors_) {
     if (known.contains(name)) continue;
-    wrong.push_back(text(shown(name), ": expected nothing, found ", described(*place.tensor)));
+    wrong.push_back(text(shown(name), ": expected nothing, found ", described(*entry.tensor)));
   }
   if (wrong.empty()) return;
   std::string list;
@@ -153,9 +153,9 @@ void ModelFolder::match() {
 }
 
 void ModelFolder::match(const model::StoredCopy& stored) const {
-  const auto copy = places_.find(stored.copy);
-  if (copy == places_.end()) return;
-  const Place& original = place_of(stored.original);
+  const auto copy = tensors_.find(stored.copy);
+  if (copy == tensors_.end()) return;
+  const FoundTensor& original = found_tensor(stored.original);
   const int64_t numel = original.tensor->numel();
   bool same = copy->second.tensor->shape == original.tensor->shape && copy->second.tensor->usable;
   std::vector<float> a, b;
@@ -177,9 +177,9 @@ const StoredParameter& ModelFolder::expected(std::string_view parameter) const {
   return expected_[found->second];
 }
 
-const ModelFolder::Place& ModelFolder::place_of(std::string_view stored) const {
-  const auto found = places_.find(stored);
-  ZERO_REQUIRE(found != places_.end(), "no tensor ", stored, " in ", path_);
+const ModelFolder::FoundTensor& ModelFolder::found_tensor(std::string_view stored) const {
+  const auto found = tensors_.find(stored);
+  ZERO_REQUIRE(found != tensors_.end(), "no tensor ", stored, " in ", path_);
   return found->second;
 }
 
@@ -192,18 +192,18 @@ StoredModel::Settings ModelFolder::settings() const {
 
 Dtype ModelFolder::dtype_of(std::string_view parameter) const {
   const std::vector<std::string>& names = expected(parameter).form.names;
-  const Dtype first = *place_of(names[0]).tensor->usable;
+  const Dtype first = *found_tensor(names[0]).tensor->usable;
   // fp32 holds what two types of 16 bits hold.
   const bool same = std::ranges::all_of(
-      names, [&](const std::string& name) { return *place_of(name).tensor->usable == first; });
+      names, [&](const std::string& name) { return *found_tensor(name).tensor->usable == first; });
   return same ? first : Dtype::f32;
 }
 
 void ModelFolder::read(std::string_view parameter, int64_t first, std::span<float> out) const {
   const StoredParameter& as = expected(parameter);
   if (as.form.is_plain()) {
-    const Place& place = place_of(as.form.names[0]);
-    return place.file->read(*place.tensor, first, out);
+    const FoundTensor& entry = found_tensor(as.form.names[0]);
+    return entry.file->read(*entry.tensor, first, out);
   }
   if (whole_name_ != parameter) read_whole_parameter(as);
   std::copy_n(whole_.begin() + first, out.size(), out.begin());
@@ -213,10 +213,10 @@ void ModelFolder::read_whole_parameter(const StoredParameter& as) const {
   std::vector<float> stored;
   whole_name_.clear();
   for (const std::string& name : as.form.names) {
-    const Place& place = place_of(name);
+    const FoundTensor& entry = found_tensor(name);
     const size_t begin = stored.size();
-    stored.resize(begin + size_t(place.tensor->numel()));
-    place.file->read(*place.tensor, 0, std::span(stored).subspan(begin));
+    stored.resize(begin + size_t(entry.tensor->numel()));
+    entry.file->read(*entry.tensor, 0, std::span(stored).subspan(begin));
   }
   whole_.resize(stored.size());
   model::from_stored(as.form, as.shape, stored, whole_);

@@ -14,8 +14,8 @@
 namespace zero::save {
 namespace {
 
-/// Of a piece's first byte.
-constexpr int64_t kPlaceBytes = 64;
+/// A slice begins at a multiple of so many bytes.
+constexpr int64_t kSliceAlignment = 64;
 /// What is joined and copied at a time: 256 KiB, which stay in the cache of a core.
 constexpr int64_t kJoinedNumel = 1 << 16;
 
@@ -89,13 +89,13 @@ void PayloadCopy::copy(const LivePayload& live, state::StateView frozen) {
   lay_out(live);
   std::atomic<size_t> next{0};
   in_team(threads_, [&](int) {
-    for (size_t i = next++; i < places_.size(); i = next++) copy(live, i);
+    for (size_t i = next++; i < kept_.size(); i = next++) copy(live, i);
   });
 }
 
 void PayloadCopy::lay_out(const LivePayload& live) {
   const plan::Plan& plan = *live.view().plan;
-  places_.clear();
+  kept_.clear();
   // Of the weights, which come ahead of their masters and in the same pieces.
   std::map<std::pair<const plan::Unit*, int64_t>, std::span<const std::byte>> weights;
   int64_t used = 0;
@@ -105,21 +105,21 @@ void PayloadCopy::lay_out(const LivePayload& live) {
     const int64_t bytes = copied ? held.numel() * state::copied_bytes(plan, part) : 0;
     ZERO_REQUIRE(used + bytes <= memory_.bytes(), "a copy of ", used + bytes, " bytes in ",
                  memory_.bytes());
-    Place place{.slice = live.slice(i),
-                .bytes = {memory_.data() + used, size_t(bytes)},
-                .weight = {},
-                .is_split = state::is_split(plan, part)};
+    KeptSlice kept{.slice = live.slice(i),
+                   .bytes = {memory_.data() + used, size_t(bytes)},
+                   .weight = {},
+                   .is_split = state::is_split(plan, part)};
     const std::pair key(held.unit, held.range.begin);
-    if (part == state::SavedPart::weight) weights[key] = place.bytes;
-    if (place.is_split) place.weight = weights.at(key);
-    places_.push_back(place);
-    used = round_up(used + bytes, kPlaceBytes);
+    if (part == state::SavedPart::weight) weights[key] = kept.bytes;
+    if (kept.is_split) kept.weight = weights.at(key);
+    kept_.push_back(kept);
+    used = round_up(used + bytes, kSliceAlignment);
   }
 }
 
 /// Nobody reads it soon, so that it need not pass through caches.
 void PayloadCopy::copy(const LivePayload& live, size_t index) {
-  const std::span<std::byte> to = places_[index].bytes;
+  const std::span<std::byte> to = kept_[index].bytes;
   if (to.empty()) return;
   const std::span<const std::byte> from = copied_in_memory(live.view(), live.slice(index));
   if (from.empty()) return read_copied(live.view(), live.slice(index), to);
@@ -127,36 +127,36 @@ void PayloadCopy::copy(const LivePayload& live, size_t index) {
 }
 
 std::span<const std::byte> PayloadCopy::piece(size_t index) {
-  const Place& place = places_[index];
-  return place.is_split ? joined(place, 0, place.slice.held.numel()) : whole(place);
+  const KeptSlice& kept = kept_[index];
+  return kept.is_split ? joined(kept, 0, kept.slice.held.numel()) : whole(kept);
 }
 
-std::span<const std::byte> PayloadCopy::whole(const Place& place) {
-  return place.bytes.empty() ? state::read_piece(frozen_, place.slice, room_) : place.bytes;
+std::span<const std::byte> PayloadCopy::whole(const KeptSlice& kept) {
+  return kept.bytes.empty() ? state::read_piece(frozen_, kept.slice, room_) : kept.bytes;
 }
 
 void PayloadCopy::append_to(checkpoint::ShardWriter& file, size_t index) {
-  const Place& place = places_[index];
-  if (!place.is_split) {
-    return place.bytes.empty() ? file.append(whole(place)) : file.append_resting(place.bytes);
+  const KeptSlice& kept = kept_[index];
+  if (!kept.is_split) {
+    return kept.bytes.empty() ? file.append(whole(kept)) : file.append_resting(kept.bytes);
   }
   // A disk is asked for much at a time.
-  const bool is_near = !place.bytes.empty() && !place.weight.empty();
-  const int64_t numel = place.slice.held.numel(),
-                most = is_near ? kJoinedNumel : state::kPieceNumel;
+  const bool is_near = !kept.bytes.empty() && !kept.weight.empty();
+  const int64_t numel = kept.slice.held.numel(), most = is_near ? kJoinedNumel : state::kPieceNumel;
   for (int64_t first = 0; first < numel; first += most) {
-    file.append(joined(place, first, std::min(most, numel - first)));
+    file.append(joined(kept, first, std::min(most, numel - first)));
   }
 }
 
-std::span<const std::byte> PayloadCopy::joined(const Place& place, int64_t first, int64_t numel) {
-  const auto& [unit, parameter, range, begin] = place.slice.held;
+std::span<const std::byte> PayloadCopy::joined(const KeptSlice& kept, int64_t first,
+                                               int64_t numel) {
+  const auto& [unit, parameter, range, begin] = kept.slice.held;
   const state::UnitRange asked{range.begin + first, range.begin + first + numel};
   const auto weight = copied_or_read(
-      elements<bf16>(place.weight), first, numel, weight_room_,
+      elements<bf16>(kept.weight), first, numel, weight_room_,
       [&](std::span<std::byte> room) { state::read_weights(frozen_, *unit, asked, room); });
   const auto low = copied_or_read(
-      elements<int16_t>(place.bytes), first, numel, low_room_,
+      elements<int16_t>(kept.bytes), first, numel, low_room_,
       [&](std::span<std::byte> room) { state::read_lows(frozen_, *unit, asked, room); });
   room_.resize(size_t(numel));
   state::join_masters(weight, low, room_);

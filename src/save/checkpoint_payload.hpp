@@ -51,13 +51,13 @@ class PayloadCopy final : public Payload {
   /// the last piece is read; unset where nothing is.
   void copy(const LivePayload& live, state::StateView frozen = {});
 
-  size_t pieces() const override { return places_.size(); }
+  size_t pieces() const override { return kept_.size(); }
   std::span<const std::byte> piece(size_t index) override;
   void append_to(checkpoint::ShardWriter& file, size_t index) override;
 
  private:
   /// Where a piece is kept: spans are empty of what is on disk.
-  struct Place {
+  struct KeptSlice {
     state::SavedSlice slice;
     std::span<std::byte> bytes;
     std::span<const std::byte> weight;  ///< of a split master, whose low bits `bytes` are
@@ -66,14 +66,14 @@ class PayloadCopy final : public Payload {
   void lay_out(const LivePayload& live);
   void copy(const LivePayload& live, size_t index);
   /// All of a piece that is no split master.
-  std::span<const std::byte> whole(const Place& place);
+  std::span<const std::byte> whole(const KeptSlice& kept);
   /// Elements [first, first + numel) of a split master, until the next call.
-  std::span<const std::byte> joined(const Place& place, int64_t first, int64_t numel);
+  std::span<const std::byte> joined(const KeptSlice& kept, int64_t first, int64_t numel);
 
   Arena memory_;
   int threads_;
   state::StateView frozen_ = {};
-  std::vector<Place> places_;
+  std::vector<KeptSlice> kept_;
   std::vector<float> room_;
   std::vector<bf16> weight_room_;
   std::vector<int16_t> low_room_;

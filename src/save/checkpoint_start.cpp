@@ -54,7 +54,7 @@ std::string named_folder(const std::string& folder, Exit exit) {
 
 }  // namespace
 
-CheckpointPlace find_checkpoints(const std::string& folder, Exit exit) {
+CheckpointFolder find_checkpoints(const std::string& folder, Exit exit) {
   // Messages keep the user's words, unless a link has another name than the step behind it.
   const fs::path words = fs::path(folder + "/").lexically_normal().parent_path();
   std::error_code unknown;  // then what the words name will say so
@@ -90,7 +90,7 @@ std::optional<Start> Checkpointer::find_start() {
   std::vector<int64_t> steps = shared_steps(*store_);
   std::optional<Start> start = newest(*store_, steps);
   if (!start && !wanted.resume_from.empty()) {
-    CheckpointPlace place;
+    CheckpointFolder place;
     session_.together([&] {
       place = find_checkpoints(wanted.resume_from, Exit::kNoCheckpoint);
       if (other_) return;

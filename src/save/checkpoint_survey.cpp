@@ -148,7 +148,7 @@ void choose(Survey& survey) {
 
 Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step) {
-  const CheckpointPlace place = find_checkpoints(folder);
+  const CheckpointFolder place = find_checkpoints(folder);
   if (!is_folder(place.step ? folder : place.root)) {
     refuse(Exit::kInput, launch::no_folder_text(folder));
   }

@@ -19,13 +19,13 @@ void warn_passed_over(int64_t step, const std::string& problem) {
 }
 
 bool holds_checkpoints(const std::string& folder) {
-  const CheckpointPlace place = find_checkpoints(folder);
+  const CheckpointFolder place = find_checkpoints(folder);
   if (!is_folder(place.root)) return false;
   return place.step || !Store({.root = place.root}).steps().empty();
 }
 
 StoredCheckpoint::StoredCheckpoint(const std::string& folder) {
-  const CheckpointPlace place = find_checkpoints(folder);
+  const CheckpointFolder place = find_checkpoints(folder);
   if (!is_folder(place.step ? folder : place.root)) {
     refuse(Exit::kInput, launch::no_folder_text(folder));
   }

@@ -53,7 +53,7 @@ Planned::Planned(Context& context, Input input)
     });
     disk = state::disk_settings(config);
     report = advise::report_plan(build, machine, limit);
-    outlook = {.places = advise::disk_places(disk, build.disk_bytes(), session.node_ranks()),
+    outlook = {.folders = advise::disk_folders(disk, build.disk_bytes(), session.node_ranks()),
                .rates = expected_rates(machine, session.node_ranks()),
                .step = report.forecast.disk[plan::kStep]};
   });

@@ -27,7 +27,7 @@ LogContext log_context(const Planned& planned, const Data& data, int64_t done, d
 }
 
 void tell_of_disk(Context& context, advise::DiskOutlook& outlook, double compute_seconds) {
-  if (outlook.places.empty()) return;
+  if (outlook.folders.empty()) return;
   for (double* rate : {&outlook.rates.read, &outlook.rates.write}) {
     *rate = double(context.session.peers().smallest(int64_t(*rate)));
   }

@@ -12,8 +12,8 @@ constexpr int64_t kMiB = int64_t(1) << 20;
 
 /// 200 MiB to be read in 2 s, 100 MiB to be written in 2 s.
 DiskOutlook outlook() {
-  return {.places = {{.folder = "/a", .needed_bytes = 512 * kMiB, .free_bytes = 2048 * kMiB},
-                     {.folder = "/b", .needed_bytes = 512 * kMiB, .free_bytes = 1024 * kMiB}},
+  return {.folders = {{.folder = "/a", .needed_bytes = 512 * kMiB, .free_bytes = 2048 * kMiB},
+                      {.folder = "/b", .needed_bytes = 512 * kMiB, .free_bytes = 1024 * kMiB}},
           .rates = {.read = 100.0 * kMiB, .write = 50.0 * kMiB, .source = "measured"},
           .step = {.bytes_read = 200 * kMiB, .bytes_written = 100 * kMiB}};
 }
@@ -41,13 +41,13 @@ TEST(DiskOutlook, WarnsOfADiskThatTakesFarLongerThanCompute) {
 }
 
 TEST(DiskOutlook, DividesWhatANodesRanksNeedAmongFolders) {
-  const auto places = disk_places({.folders = {".", "/tmp"}}, 100, 3);
-  ASSERT_EQ(places.size(), 2U);
-  EXPECT_EQ(places[0].folder, ".");
-  EXPECT_EQ(places[1].needed_bytes, 150);
-  EXPECT_GT(places[0].free_bytes, 0);
-  EXPECT_TRUE(disk_places({.folders = {"absent"}}, 0, 1).empty()) << "nothing is on disk";
-  EXPECT_THROW(disk_places({.folders = {"absent"}}, 1, 1), Error);
+  const auto folders = disk_folders({.folders = {".", "/tmp"}}, 100, 3);
+  ASSERT_EQ(folders.size(), 2U);
+  EXPECT_EQ(folders[0].folder, ".");
+  EXPECT_EQ(folders[1].needed_bytes, 150);
+  EXPECT_GT(folders[0].free_bytes, 0);
+  EXPECT_TRUE(disk_folders({.folders = {"absent"}}, 0, 1).empty()) << "nothing is on disk";
+  EXPECT_THROW(disk_folders({.folders = {"absent"}}, 1, 1), Error);
 }
 
 }  // namespace

@@ -250,11 +250,11 @@ TEST(Checkpoints, AreFoundFromARunTheirRootOrOneOfThem) {
   const std::string run = ::testing::TempDir() + "zeroapp-checkpointer";
   fs::create_directories(run + "/checkpoints/step00000012");
   for (const char* below : {"", "/checkpoints"}) {
-    const CheckpointPlace place = find_checkpoints(run + below);
+    const CheckpointFolder place = find_checkpoints(run + below);
     EXPECT_TRUE(fs::equivalent(place.root, run + "/checkpoints")) << place.root;
     EXPECT_FALSE(place.step);
   }
-  const CheckpointPlace one = find_checkpoints(run + "/checkpoints/step00000012");
+  const CheckpointFolder one = find_checkpoints(run + "/checkpoints/step00000012");
   EXPECT_EQ(one.step, 12);
   EXPECT_TRUE(fs::equivalent(one.root, run + "/checkpoints")) << one.root;
 }

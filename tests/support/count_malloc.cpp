@@ -36,14 +36,14 @@ namespace {
 
 constexpr int kFrames = 16;
 
-struct Place {
+struct CallSite {
   const void* address = nullptr;
   int64_t blocks = 0;
 };
 
 struct Counter {
   std::mutex mutex;
-  std::array<Place, 4096> places;
+  std::array<CallSite, 4096> sites;
   std::atomic<int64_t> allocated{0}, freed{0}, mapped{0};
   int64_t heap_before = 0;
   std::atomic<bool> counting{false};
@@ -82,10 +82,10 @@ void count_block() {
   ++counter.allocated;
   const void* address = who_asked();
   const std::lock_guard<std::mutex> lock(counter.mutex);
-  for (Place& place : counter.places) {
-    if (place.blocks > 0 && place.address != address) continue;
-    place.address = address;
-    ++place.blocks;
+  for (CallSite& site : counter.sites) {
+    if (site.blocks > 0 && site.address != address) continue;
+    site.address = address;
+    ++site.blocks;
     break;
   }
   looking = false;
@@ -111,13 +111,13 @@ void write_report(int rank) {
   std::fprintf(file, "allocated %lld freed %lld mapped %lld grown %lld\n",
                (long long)counter.allocated.load(), (long long)counter.freed.load(),
                (long long)counter.mapped.load(), (long long)heap_grown);
-  for (const Place& place : counter.places) {
-    if (place.blocks == 0) break;
+  for (const CallSite& site : counter.sites) {
+    if (site.blocks == 0) break;
     Dl_info info{};
-    dladdr(place.address, &info);
+    dladdr(site.address, &info);
     const auto* base = static_cast<const char*>(info.dli_fbase);
-    std::fprintf(file, "%lld %s+0x%llx\n", (long long)place.blocks, module_of(place.address),
-                 (unsigned long long)(static_cast<const char*>(place.address) - base));
+    std::fprintf(file, "%lld %s+0x%llx\n", (long long)site.blocks, module_of(site.address),
+                 (unsigned long long)(static_cast<const char*>(site.address) - base));
   }
   std::fclose(file);
 }

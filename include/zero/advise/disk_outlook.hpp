@@ -9,18 +9,18 @@
 namespace zero::advise {
 
 /// What a node's ranks need of a folder, and what is free there before they take it.
-struct DiskPlace {
+struct DiskFolder {
   std::string folder;
   int64_t needed_bytes = 0, free_bytes = 0;
 };
 
 /// One for each folder, of ranks with so many bytes each. Throws Error(kUsage) for a missing one.
-std::vector<DiskPlace> disk_places(const state::DiskSettings& settings, int64_t rank_bytes,
-                                   int node_ranks);
+std::vector<DiskFolder> disk_folders(const state::DiskSettings& settings, int64_t rank_bytes,
+                                     int node_ranks);
 
 /// What is said as a run starts.
 struct DiskOutlook {
-  std::vector<DiskPlace> places;
+  std::vector<DiskFolder> folders;
   state::DiskRates rates;   ///< of the slowest rank
   plan::DiskForecast step;  ///< of a rank
 

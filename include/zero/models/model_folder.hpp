@@ -53,15 +53,15 @@ class ModelFolder : public StoredModel {
   void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
 
  private:
-  struct Place {
+  struct FoundTensor {
     const SafetensorsFile* file;
     const SafetensorsTensor* tensor;
   };
   const StoredParameter& expected(std::string_view parameter) const;
-  const Place& place_of(std::string_view stored) const;
+  const FoundTensor& found_tensor(std::string_view stored) const;
   void read_whole_parameter(const StoredParameter& as) const;
   void open_files();
-  void add(const std::string& name, const Place& place);
+  void add(const std::string& name, const FoundTensor& entry);
   void match();
   void match(const model::StoredCopy& stored) const;
 
@@ -69,7 +69,7 @@ class ModelFolder : public StoredModel {
   ModelDescription description_;
   std::vector<StoredParameter> expected_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  std::map<std::string, Place, std::less<>> places_;  ///< by name without prefix
+  std::map<std::string, FoundTensor, std::less<>> tensors_;  ///< by name without prefix
   std::map<std::string_view, size_t> by_parameter_;
   /// The last parameter that was not plain, as the model has it.
   mutable std::string whole_name_;

@@ -33,11 +33,11 @@ Facts launch_facts(const FactParts& parts);
 
 /// Where a user finds checkpoints: in `folder` itself, in checkpoints/ of a run, or the one that
 /// `folder` is. Throws Error(exit) where it may not be looked at.
-struct CheckpointPlace {
+struct CheckpointFolder {
   std::string root = {};
   std::optional<int64_t> step = {};
 };
-CheckpointPlace find_checkpoints(const std::string& folder, Exit exit = Exit::kInput);
+CheckpointFolder find_checkpoints(const std::string& folder, Exit exit = Exit::kInput);
 
 /// The folder of a run's own checkpoints.
 std::string checkpoint_root(const RunConfig& config);

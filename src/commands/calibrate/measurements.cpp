@@ -253,19 +253,20 @@ double Measurements::link_rate(const char* what, int part) {
 /// Within a node all ranks send to each other; between nodes each rank sends to those that have its
 /// place on the others, while all others do the same.
 void Measurements::links() {
-  const NodePlace place = place_of(session_.peers().share(session_.host()), session_.rank());
-  if (place.nodes == 1) return;
-  if (place.node_ranks == 0) {
+  const NodePosition position =
+      position_of(session_.peers().share(session_.host()), session_.rank());
+  if (position.nodes == 1) return;
+  if (position.node_ranks == 0) {
     add_row({"links of and between nodes", "", 0},
             "not measured: nodes have different numbers of ranks; start as many on each");
     return;
   }
-  figures_.gpus_per_node = place.node_ranks;
-  if (place.node_ranks > 1) {
-    figures_.link_gb = kGiga * link_rate("within a node, sent by a rank", place.node);
+  figures_.gpus_per_node = position.node_ranks;
+  if (position.node_ranks > 1) {
+    figures_.link_gb = kGiga * link_rate("within a node, sent by a rank", position.node);
   }
-  const double rail = link_rate("between nodes, likewise", place.place);
-  figures_.node_link_gb = kGiga * rail * place.node_ranks;
+  const double rail = link_rate("between nodes, likewise", position.on_node);
+  figures_.node_link_gb = kGiga * rail * position.node_ranks;
 }
 
 void Measurements::disk(const std::string& folder) {

@@ -8,21 +8,21 @@
 
 namespace zero::commands {
 
-NodePlace place_of(const std::vector<std::string>& hosts, int rank) {
+NodePosition position_of(const std::vector<std::string>& hosts, int rank) {
   std::map<std::string, int> ranks_of;
   std::vector<std::string> nodes;
-  NodePlace mine;
+  NodePosition mine;
   for (size_t r = 0; r < hosts.size(); ++r) {
-    const int place = ranks_of[hosts[r]]++;
-    if (place == 0) nodes.push_back(hosts[r]);
-    if (int(r) == rank) mine.place = place;
+    const int on_node = ranks_of[hosts[r]]++;
+    if (on_node == 0) nodes.push_back(hosts[r]);
+    if (int(r) == rank) mine.on_node = on_node;
   }
   const auto here = std::find(nodes.begin(), nodes.end(), hosts[size_t(rank)]);
   mine.node = int(here - nodes.begin());
   mine.nodes = int(nodes.size());
   mine.node_ranks = ranks_of.begin()->second;
   for (const auto& [host, ranks] : ranks_of) {
-    if (ranks != mine.node_ranks) return {mine.nodes, 0, mine.node, mine.place};
+    if (ranks != mine.node_ranks) return {mine.nodes, 0, mine.node, mine.on_node};
   }
   return mine;
 }
