@@ -7,12 +7,12 @@ std::string describe_op(const plan::Plan& plan, const plan::Body& body, const pl
   const plan::PlanOp& made = body.ops[size_t(turn.op)];
   if (made.kind == plan::Kind::compute) {
     const graph::Op& from = plan.graphs[size_t(body.graph)].ops[size_t(made.graph_op)];
-    return text(from.kind->name, " of layer ", from.unit, ", micro-batch ",
+    return text(from.kind->name, " of unit ", plan::unit_name(plan, body, made), ", micro-batch ",
                 plan::micro_of(body, made, turn.round));
   }
-  std::string name = plan::name_of(made.kind, plan.request.optimizer);
-  if (made.unit >= 0) name += " of unit " + plan.units[size_t(made.unit)].name;
-  return name;
+  const std::string name = plan::name_of(made.kind, plan.request.optimizer);
+  const std::string unit = plan::unit_name(plan, body, made);
+  return unit.empty() ? name : name + " of unit " + unit;
 }
 
 int64_t finished_ops(std::span<const run::LaneProgress> progress) {

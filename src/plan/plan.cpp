@@ -79,6 +79,13 @@ UpdateSites update_sites(const Plan& plan) {
 
 bool is_disk_transfer(Kind kind) { return kind == Kind::disk_read || kind == Kind::disk_write; }
 
+std::string unit_name(const Plan& plan, const Body& body, const PlanOp& op) {
+  if (op.unit >= 0) return plan.units.at(size_t(op.unit)).name;
+  if (op.graph_op < 0) return "";
+  const graph::Graph& graph = plan.graphs.at(size_t(body.graph));
+  return graph.unit_names.at(size_t(graph.ops.at(size_t(op.graph_op)).unit));
+}
+
 bool is_transfer(Kind kind) { return kind == Kind::copy || is_disk_transfer(kind); }
 
 namespace {

@@ -22,8 +22,9 @@ std::string region_of(const BoundOp& bound) {
   std::string name = others ? text(plan::name_of(op.lane), ": ") : "";
   name += name_of(bound);
   if (op.unit >= 0) name += " " + bound.plan->units.at(size_t(op.unit)).name;
-  if (op.graph_op >= 0) name += text(" layer ", bound.graph->ops[size_t(op.graph_op)].unit);
-  return name;
+  if (op.graph_op < 0) return name;
+  const graph::Op& of_graph = bound.graph->ops[size_t(op.graph_op)];
+  return name + " " + bound.graph->unit_names.at(size_t(of_graph.unit));
 }
 
 int32_t ProfileRows::of(const BoundOp& op) {

@@ -10,7 +10,7 @@ namespace zero::run {
 /// A compute op is called by the graph's kind, another one by the plan's.
 const char* name_of(const BoundOp& op);
 
-/// "adam h.3", "linear layer 2"; other lanes' begin with the lane. Where a process has one stack of
+/// "adam h.3", "linear h.2"; other lanes' begin with the lane. Where a process has one stack of
 /// regions only the compute lane has any.
 std::string region_of(const BoundOp& op);
 

@@ -104,10 +104,10 @@ class Writer {
     if (op.kind == plan::Kind::compute) {
       const auto& from = trace_.plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
       name = from.kind->name;
-      arguments["layer"] = from.unit;
       arguments["micro_batch"] = plan::micro_of(body, op, turn.round);
     }
-    if (op.unit >= 0) arguments["unit"] = trace_.plan.units[size_t(op.unit)].name;
+    const std::string unit = plan::unit_name(trace_.plan, body, op);
+    if (!unit.empty()) arguments["unit"] = unit;
     int64_t bytes = 0;
     const int carries = op.counts ? plan::carries_of(body, op, turn.round) : 0;
     for (const plan::Operand& operand : plan::operands_in(trace_.plan, op, carries)) {

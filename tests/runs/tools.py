@@ -15,7 +15,7 @@ def main():
     check(len(named) >= 3, f"kernels are named zero::...: {kernels}", result)
     check(kernels == named, f"all of them: {kernels - named}", result)
     regions = {line.split(" ", 1)[1] for line in lines if line.startswith("region ")}
-    for wanted in ("decide", "linear layer 1", "adam "):
+    for wanted in ("decide", "linear h.0", "adam "):
         check(any(name.startswith(wanted) for name in regions), f"{wanted!r} in {regions}", result)
     opened = sum(line.startswith("region ") for line in lines)
     closed = sum(line.startswith("end") for line in lines)

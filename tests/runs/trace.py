@@ -54,6 +54,13 @@ def ops_lie_inside_their_bodies(tracks, result):
     return [event["name"] for event in bodies]
 
 
+def every_op_of_the_model_names_its_unit(events, result):
+    of_graph = [event["args"] for event in events if "micro_batch" in event.get("args", {})]
+    units = {arguments.get("unit") for arguments in of_graph}
+    check({"embedding", "h.0", "h.1"} == units, f"by name: {units}", result)
+    check(not any("layer" in arguments for arguments in of_graph), "and by no number", result)
+
+
 def main():
     program = Program()
     plain = program.train(2, "zero.stage=3")
@@ -63,6 +70,7 @@ def main():
     check(result.state() == plain.state(), "the same bits", result)
     events = read_trace(program, result)
     every_wait_is_an_arrow(events, result)
+    every_op_of_the_model_names_its_unit(events, result)
     total = 0
     for rank in (0, 1):
         tracks = tracks_of(events, rank)

@@ -69,7 +69,7 @@ class Watchdog {
   std::thread thread_;
 };
 
-/// "adam of unit h.3", "compute linear of layer 2, micro-batch 0", for people.
+/// "adam of unit h.3", "linear of unit h.2, micro-batch 0", for people.
 std::string describe_op(const plan::Plan& plan, const plan::Body& body, const plan::Turn& turn);
 
 /// Ops finished on all lanes since the start.

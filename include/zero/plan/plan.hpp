@@ -279,6 +279,9 @@ struct Plan {
   uint64_t hash() const;
 };
 
+/// The unit that an op of a body is for, that of its op of the graph or its own: "h.3"; "" of none.
+std::string unit_name(const Plan& plan, const Body& body, const PlanOp& op);
+
 /// Bytes [begin, end) of a tier's arena.
 struct Stretch {
   int64_t begin = 0, end = 0;
