@@ -35,11 +35,11 @@ class ShmCommunicator final : public HostCommunicator {
     place_own_piece(call, rank(), shard, full);
     const int64_t most = layout_.slot_bytes / call.in_bytes();
     const std::byte* mine = full + call.offset_in_full(rank(), 0);
-    const auto stage = [&](Chunk chunk, std::byte* slot) {
+    const auto write = [&](Chunk chunk, std::byte* slot) {
       stage_copy(slot, mine + chunk.begin * call.in_bytes(), chunk.numel * call.in_bytes());
       count_sent(call, chunk.numel * (ranks() - 1));
     };
-    stream(call, most, stage, [&](Chunk chunk) {
+    stream(call, most, write, [&](Chunk chunk) {
       for (int peer = 0; peer < ranks(); ++peer) {
         if (peer == rank()) continue;
         copy(full + call.offset_in_full(peer, chunk.begin), payload(peer, chunk),
@@ -51,7 +51,7 @@ class ShmCommunicator final : public HostCommunicator {
   // A slot holds a part for every peer; this rank's own part is read where it is.
   void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) override {
     const int64_t part_bytes = layout_.slot_bytes / std::max(1, ranks() - 1) / 64 * 64;
-    const auto stage = [&](Chunk chunk, std::byte* slot) {
+    const auto write = [&](Chunk chunk, std::byte* slot) {
       for (int peer = 0; peer < ranks(); ++peer) {
         if (peer == rank()) continue;
         stage_copy(slot + part_of(peer, rank()) * part_bytes,
@@ -59,7 +59,7 @@ class ShmCommunicator final : public HostCommunicator {
         count_sent(call, chunk.numel);
       }
     };
-    stream(call, part_bytes / call.in_bytes(), stage, [&](Chunk chunk) {
+    stream(call, part_bytes / call.in_bytes(), write, [&](Chunk chunk) {
       for (int peer = 0; peer < ranks(); ++peer) {
         sources_[size_t(peer)] = payload(peer, chunk) + part_of(rank(), peer) * part_bytes;
       }
@@ -70,11 +70,11 @@ class ShmCommunicator final : public HostCommunicator {
   }
 
   void sum_words(const Call& call, int64_t* words) override {
-    const auto stage = [&](Chunk chunk, std::byte* slot) {
+    const auto write = [&](Chunk chunk, std::byte* slot) {
       stage_copy(slot, words + chunk.begin, chunk.numel * call.in_bytes());
       count_sent(call, chunk.numel * (ranks() - 1));
     };
-    stream(call, layout_.slot_bytes / call.in_bytes(), stage, [&](Chunk chunk) {
+    stream(call, layout_.slot_bytes / call.in_bytes(), write, [&](Chunk chunk) {
       for (int peer = 0; peer < ranks(); ++peer) {
         if (peer == rank()) continue;
         add_words(words + chunk.begin, reinterpret_cast<const int64_t*>(payload(peer, chunk)),
@@ -84,12 +84,12 @@ class ShmCommunicator final : public HostCommunicator {
   }
 
   void copy_from_root(const Call& call, std::byte* bytes) override {
-    const auto stage = [&](Chunk chunk, std::byte* slot) {
+    const auto write = [&](Chunk chunk, std::byte* slot) {
       if (rank() != call.root) return;
       stage_copy(slot, bytes + chunk.begin, chunk.numel);
       count_sent(call, chunk.numel * (ranks() - 1));
     };
-    stream(call, layout_.slot_bytes, stage, [&](Chunk chunk) {
+    stream(call, layout_.slot_bytes, write, [&](Chunk chunk) {
       if (rank() != call.root) copy(bytes + chunk.begin, payload(call.root, chunk), chunk.numel);
     });
   }
@@ -105,10 +105,10 @@ class ShmCommunicator final : public HostCommunicator {
     int64_t numel;
   };
 
-  /// Cuts the call into chunks of at most `most` elements; stage(chunk, slot) writes this rank's
+  /// Cuts the call into chunks of at most `most` elements; write(chunk, slot) writes this rank's
   /// part of each, read(chunk) is called when all peers' parts are there.
-  template <class Stage, class Read>
-  void stream(const Call& call, int64_t most, Stage stage, Read read) {
+  template <class Write, class Read>
+  void stream(const Call& call, int64_t most, Write write, Read read) {
     const int64_t chunks = std::max(int64_t(1), ceil_div(call.numel, most));
     const uint32_t first = next_;
     const auto chunk_at = [&](int64_t i) {
@@ -117,7 +117,7 @@ class ShmCommunicator final : public HostCommunicator {
     int64_t staged = 0;
     for (int64_t i = 0; i < chunks; ++i) {
       while (staged < chunks && (staged == i || slot_is_free(chunk_at(staged)))) {
-        publish(call, chunk_at(staged++), stage);
+        publish(call, chunk_at(staged++), write);
       }
       consume(chunk_at(i), i == 0, read);
     }
@@ -133,11 +133,11 @@ class ShmCommunicator final : public HostCommunicator {
     });
   }
 
-  template <class Stage>
-  void publish(const Call& call, const Chunk& chunk, Stage& stage) {
+  template <class Write>
+  void publish(const Call& call, const Chunk& chunk, Write& write) {
     wait_for_peers(&Segment::drained, freed_by(chunk));
     mine().call(chunk.number) = call;
-    stage(chunk, mine().payload(chunk.number));
+    write(chunk, mine().payload(chunk.number));
     raise(mine().filled(), chunk.number + 1);
   }
 

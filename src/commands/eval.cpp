@@ -27,7 +27,7 @@ state::Evaluation evaluate(Session& session, const Model& model) {
   const std::vector<float> rates = state::learning_rates(model.config);
   state::Engine engine(session, model.build, state::rules_of(model.config, rates), {});
   session.together([&] { models::load_weights(*model.stored, engine.view()); });
-  session.lookout().enter(launch::Stage::steps);
+  session.lookout().enter(launch::Milestone::steps);
   const kernels::StepInputs inputs{.seed = uint64_t(model.config.run.seed),
                                    .step = 1,
                                    .first_sample = 0,

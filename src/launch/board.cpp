@@ -38,11 +38,11 @@ std::string step_of(const Word& word) {
 
 }  // namespace
 
-std::string name_of(Stage stage) {
+std::string name_of(Milestone milestone) {
   constexpr const char* kNames[] = {
       "start", "input file", "plan", "data", "folder and checkpoints", "memory and first state",
       "steps", "report",     "end"};
-  return text("its ", kNames[size_t(stage)]);
+  return text("its ", kNames[size_t(milestone)]);
 }
 
 bool is_silent(const Word& word, double patience_seconds) {
@@ -72,7 +72,7 @@ std::string describe_hang(std::span<const Word> words, double patience_seconds) 
 struct alignas(64) Board::Line {
   std::atomic<int64_t> process{getpid()}, beat_ns{0}, step{0}, finished{0}, moved{0};
   std::atomic<int64_t> op{0};  ///< body and place in it; 0: none
-  std::atomic<Stage> stage{Stage::start};
+  std::atomic<Milestone> milestone{Milestone::start};
   std::atomic<bool> works{false}, busy{false}, gave_up{false};
   LifeLock life;
 
@@ -112,7 +112,7 @@ bool Board::shows_all() const {
   return true;
 }
 
-void Board::enter(Stage stage) { mine().stage.store(stage, kRelaxed); }
+void Board::enter(Milestone milestone) { mine().milestone.store(milestone, kRelaxed); }
 
 void Board::forget_op() { mine().op.store(0, kRelaxed); }
 
@@ -196,7 +196,7 @@ std::vector<Word> Board::words(const plan::Plan* plan) const {
               .works = line->works.load(kRelaxed),
               .died = r != rank() && line->life.has_died(),
               .step = line->step.load(kRelaxed),
-              .last_op = "none, at " + name_of(line->stage.load(kRelaxed))};
+              .last_op = "none, at " + name_of(line->milestone.load(kRelaxed))};
     const int64_t op = line->op.load(kRelaxed);
     const int64_t running = (op & ((int64_t(1) << kBodyShift) - 1)) - 1;
     if (running >= 0 && plan != nullptr) {

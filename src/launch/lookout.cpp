@@ -59,14 +59,14 @@ Lookout::~Lookout() { watchdog_.reset(); }
 
 void Lookout::meet() {
   owned_ = std::make_unique<Board>();
-  owned_->enter(stage_);
+  owned_->enter(milestone_);
   owned_->set_busy(busy_ > 0);
   board_ = owned_.get();
 }
 
-void Lookout::enter(Stage stage) {
-  stage_ = stage;
-  if (board_) board().enter(stage);
+void Lookout::enter(Milestone milestone) {
+  milestone_ = milestone;
+  if (board_) board().enter(milestone);
 }
 
 void Lookout::set_patience(double seconds) {
@@ -114,7 +114,7 @@ std::vector<Word> Lookout::words() const {
 
 std::string Lookout::place() const {
   const char* waits_at = activity_->place;
-  return waits_at ? waits_at : name_of(stage_);
+  return waits_at ? waits_at : name_of(milestone_);
 }
 
 void Lookout::end(const std::string& what) const {
@@ -145,7 +145,7 @@ void Lookout::mourn(int dead) {
   take_the_word(seen, kMournersPatience);
   const auto found = std::ranges::find(seen, dead, &Word::rank);
   end(found == seen.end() ? text("rank ", dead, " has died")
-                          : obituary(*found, stage() == Stage::end));
+                          : obituary(*found, milestone() == Milestone::end));
 }
 
 /// Leaves what is to be said to the first rank that can.

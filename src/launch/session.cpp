@@ -67,7 +67,7 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
                         .host = host_};
     Watchdog first({.timeout_seconds = Lookout::kTimesPatience * Lookout::kPatienceSeconds,
                     .finished = [] { return int64_t(0); },
-                    .running = [] { return name_of(Stage::start); },
+                    .running = [] { return name_of(Milestone::start); },
                     .on_hang =
                         [&](const std::string&) {
                           std::fputs(error_line(alone).c_str(), stderr);
@@ -187,13 +187,13 @@ Failure Session::complete(Failure failure) const {
   failure.host = host_;
   failure.step = step_;
   const size_t first_line = std::min(failure.what.find('\n'), failure.what.size());
-  if (lookout_->stage() == Stage::end) failure.what.insert(first_line, kAllIsThere);
+  if (lookout_->milestone() == Milestone::end) failure.what.insert(first_line, kAllIsThere);
   return failure;
 }
 
 bool Session::report(const Failure& failure) const {
   // Where all is on disk the folder says so, and may be another run's already.
-  const std::string& folder = lookout_->stage() == Stage::end ? kNoFolder : folder_;
+  const std::string& folder = lookout_->milestone() == Milestone::end ? kNoFolder : folder_;
   if (!claim_error_record(folder, failure)) return false;
   std::fputs(error_line(failure).c_str(), stderr);
   if (folder.empty()) return true;

@@ -35,7 +35,7 @@ struct Context {
   launch::Console console;
 
   void say(const std::string& text) { console.say(text); }
-  void enter(launch::Stage stage) { session.lookout().enter(stage); }
+  void enter(launch::Milestone milestone) { session.lookout().enter(milestone); }
   /// On the first rank.
   void warn(const std::string& words) const;
 };

@@ -22,7 +22,7 @@ std::string fingerprint_now(const RunConfig& config) {
 }  // namespace
 
 Data::Data(Context& context, Planned& planned) {
-  context.enter(launch::Stage::data);
+  context.enter(launch::Milestone::data);
   watch.emplace(state::data_files(planned.config));
   launch::Session& session = context.session;
   const RunConfig& config = planned.config;

@@ -40,7 +40,7 @@ void write_samples(Context& context, const Planned& planned, const Data& data, c
 
 void report(Context& context, const Planned& planned, const Data& data, const Opened& opened,
             Live& live, const Outcome& outcome) {
-  context.enter(launch::Stage::report);
+  context.enter(launch::Milestone::report);
   const RunConfig& config = planned.config;
   state::Engine& engine = *live.engine;
   write_summary(context, planned, opened, live, outcome);
@@ -128,7 +128,7 @@ void finish(Context& context, const Planned& planned, const Data& data, Opened& 
   report(context, planned, data, opened, live, outcome);
   export_model(context, planned, data, live, outcome);
   require_saved(context, planned, opened, outcome);
-  context.enter(launch::Stage::end);
+  context.enter(launch::Milestone::end);
   const std::string words = ending(planned.config, opened.done(), outcome);
   if (opened.folder) tell_launch(*opened.folder, words);
   context.say(text(words, "; ", planned.config.run.output, "/summary.json\n"));

@@ -36,7 +36,7 @@ void Context::warn(const std::string& words) const {
 }
 
 Input::Input(Context& context) {
-  context.enter(launch::Stage::input);
+  context.enter(launch::Milestone::input);
   launch::Session& session = context.session;
   const Order& order = context.order;
   session.together([&] {

@@ -66,7 +66,7 @@ void introduce_start(Context& context, const Planned& planned, Opened& opened) {
 }  // namespace
 
 void Live::begin(Context& context, Planned& planned, Data& data, Opened& opened) {
-  context.enter(launch::Stage::memory);
+  context.enter(launch::Milestone::memory);
   begin_launch(context, planned, opened);
   if (!opened.start) introduce_start(context, planned, opened);
   make_engine(context, planned, opened);

@@ -35,7 +35,7 @@ std::vector<std::string> left_by_an_end(const Planned& planned, int64_t done) {
 }  // namespace
 
 Opened::Opened(Context& context, Planned& planned, Data& data) {
-  context.enter(launch::Stage::folder);
+  context.enter(launch::Milestone::folder);
   context.session.together([&] {
     if (!context.session.is_first()) return;
     folder.emplace(planned.config.run.output);

@@ -36,7 +36,7 @@ advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& confi
 
 Planned::Planned(Context& context, Input input)
     : settings(std::move(input.settings)), config(settings.config) {
-  context.enter(launch::Stage::plan);
+  context.enter(launch::Milestone::plan);
   launch::Session& session = context.session;
   const state::Team team{
       .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};

@@ -146,7 +146,7 @@ void introduce(Context& context, Planned& planned, const Data& data, const Opene
 
 Outcome train_steps(Context& context, Planned& planned, Data& data, Opened& opened, Live& live) {
   using Clock = launch::TimeLimit::Clock;
-  context.enter(launch::Stage::steps);
+  context.enter(launch::Milestone::steps);
   const RunConfig& config = planned.config;
   live.start_seconds = std::chrono::duration<double>(Clock::now() - context.order.start).count();
   const Made run{context, planned, data, opened, live};

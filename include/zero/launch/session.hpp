@@ -61,8 +61,8 @@ class Lookout {
   /// This rank and all others can see each other.
   bool sees_all() const { return board_ && board().shows_all(); }
 
-  void enter(Stage stage);
-  Stage stage() const { return stage_; }
+  void enter(Milestone milestone);
+  Milestone milestone() const { return milestone_; }
   /// Of the run's own watchdog.
   void set_patience(double seconds);
   /// Of the bodies that ops are of; null where there are none any more.
@@ -84,7 +84,7 @@ class Lookout {
   /// A run's own watchdog is to leave what does not move to this one: before the first step, where
   /// this one sees all ranks, and while a rank that lives is busy.
   bool is_patient() const {
-    return (stage() < Stage::steps && sees_all()) || (board_ && board().any_is_busy());
+    return (milestone() < Milestone::steps && sees_all()) || (board_ && board().any_is_busy());
   }
 
   /// Nothing has finished for `patience` seconds; this rank is at `at`. Returns never: the first
@@ -114,7 +114,7 @@ class Lookout {
   const std::function<void(const std::string&)> end_all_;
   std::unique_ptr<Board> owned_;
   std::atomic<Board*> board_{nullptr};
-  std::atomic<Stage> stage_{Stage::start};
+  std::atomic<Milestone> milestone_{Milestone::start};
   std::atomic<double> timeout_seconds_{kTimesPatience * kPatienceSeconds};
   std::atomic<int> busy_{0};
   double cpu_seconds_ = 0, worked_seconds_ = 0;

@@ -80,9 +80,9 @@ std::string describe_progress(const plan::Plan& plan, plan::BodyId body,
                               std::span<const run::LaneProgress> progress);
 
 /// How far a rank has come in its run.
-enum class Stage { start, input, plan, data, folder, memory, steps, report, end };
+enum class Milestone { start, input, plan, data, folder, memory, steps, report, end };
 /// "its data"
-std::string name_of(Stage stage);
+std::string name_of(Milestone milestone);
 
 /// What one rank has said of itself, as another one reads it.
 struct Word {
@@ -119,7 +119,7 @@ class Board {
 
   /// This rank is at a stage, begins a step, or an op of a body; the latter from any lane, until
   /// there are no more bodies.
-  void enter(Stage stage);
+  void enter(Milestone milestone);
   void begin_step(int64_t step);
   void begin_op(plan::BodyId body, int64_t running);
   void forget_op();
