@@ -126,7 +126,7 @@ struct Live {
   /// Throws as what it is made of; what there is of it then stays until its owner lets it go.
   void begin(Context& context, Planned& planned, Data& data, Opened& opened);
 
-  launch::Requests requests;
+  launch::UserRequests requests;
   std::optional<state::Engine> engine;
   std::optional<launch::JobEnd> job_end;  ///< on the first rank, where no run.walltime is given
   std::optional<RunLog> log;              ///< on the first rank

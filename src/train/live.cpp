@@ -94,7 +94,7 @@ void Live::begin_launch(Context& context, const Planned& planned, Opened& opened
   context.session.record_failures_in(planned.config.run.output);
   context.session.together([&] {
     if (!folder) return;
-    requests = launch::Requests(folder->path());
+    requests = launch::UserRequests(folder->path());
     for (const std::string& name : requests.forget()) {
       context.say(text(name, " was for an earlier launch and is removed\n"));
     }

@@ -39,7 +39,7 @@ void tell_of_end(Context& context, const RunConfig& config, Opened& opened) {
 
 Exit status_of(const RunConfig& config, int64_t done, const Outcome& outcome) {
   const std::string& reason = outcome.stopped_by;
-  const bool by_user = reason == "SIGINT" || reason == name_of(launch::Request::stop);
+  const bool by_user = reason == "SIGINT" || reason == name_of(launch::UserRequest::stop);
   const bool unfinished = !reason.empty() && !by_user;
   if (unfinished && outcome.steps == done) return Exit::kRequeue;
   const bool saved = outcome.saved > 0 && outcome.saved == outcome.steps;

@@ -16,7 +16,7 @@ constexpr int32_t kGoOn = 0, kSaves = 1, kTimeIsUp = 2, kStops = 3, kSignals = 1
 
 std::string reason_of(int32_t vote, const RunConfig& config) {
   if (vote == kTimeIsUp) return config.run.walltime > 0 ? "run.walltime" : "the job's end";
-  return vote == kStops ? launch::name_of(launch::Request::stop)
+  return vote == kStops ? launch::name_of(launch::UserRequest::stop)
                         : launch::StopSignal::name_of(vote - kSignals);
 }
 
@@ -24,7 +24,7 @@ bool picks_best(const RunConfig& config) {
   return config.checkpoint.best_metric != BestMetric::none;
 }
 
-int32_t vote_of(launch::Request request) {
+int32_t vote_of(launch::UserRequest request) {
   constexpr int32_t kVotes[] = {kGoOn, kSaves, kStops};
   return kVotes[size_t(request)];
 }

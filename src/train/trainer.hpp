@@ -71,9 +71,9 @@ class Trainer {
     state::Engine& engine;
     launch::TimeLimit time_limit;
     Observer& observer;
-    Saver* saver = nullptr;          ///< null: nothing is saved
-    DataCursor done = {};            ///< what the state in the engine has behind it
-    launch::Requests requests = {};  ///< of rank 0
+    Saver* saver = nullptr;              ///< null: nothing is saved
+    DataCursor done = {};                ///< what the state in the engine has behind it
+    launch::UserRequests requests = {};  ///< of rank 0
   };
   explicit Trainer(Parts parts);
 
