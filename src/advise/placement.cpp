@@ -10,17 +10,17 @@ namespace {
 
 /// The largest share of at most `wanted` that fits; whether none does is not asked.
 void take_share(const state::Team& team, const MemoryLimit& limit, Placement& placement) {
-  while (placement.streamed_share > 0) {
-    placement.build = state::build(placement.config, team, placement.streamed_share);
+  while (placement.device_update_share > 0) {
+    placement.build = state::build(placement.config, team, placement.device_update_share);
     if (fits(placement.build, limit)) return;
-    placement.streamed_share -= 1.0 / plan::kStreamedParts;
+    placement.device_update_share -= 1.0 / plan::kDeviceUpdateParts;
   }
   placement.build = state::build(placement.config, team);
 }
 
 std::string sites_text(const plan::UpdateSites& sites) {
-  if (sites.streamed == 0) return "";
-  return text("updates of units whose states rest beside the device: ", sites.streamed,
+  if (sites.on_device == 0) return "";
+  return text("updates of units whose states rest beside the device: ", sites.on_device,
               " on it, through which their states stream, ", sites.on_host, " on the host\n");
 }
 
@@ -33,7 +33,7 @@ Placement choose_placement(const RunConfig& config, const state::Team& team,
   placement.config = homes.config;
   placement.config.offload_optimizer.buffer_count =
       choose_buffers(homes.config, team, limit, machine);
-  placement.streamed_share = state::streamed_share_for(placement.config, team, machine);
+  placement.device_update_share = state::device_update_share_for(placement.config, team, machine);
   take_share(team, limit, placement);
   placement.choices = home_choices(config, homes);
   for (const Choice& buffers : buffer_choices(config, placement.config)) {

@@ -129,8 +129,8 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
   const bool moves = request.optimizer_home != Tier::device || request.weight_home != Tier::device;
   if (!request.overlap || !(gathers || moves)) prefetch.ahead_numel = 0;
   // A unit that is updated on the device holds compute up until its states are there.
-  const bool streams = update_sites(writer.plan()).streamed > 0;
-  if (streams && !fetches) prefetch.ahead_numel = gathers ? request.prefetch_numel : 0;
+  const bool on_device = update_sites(writer.plan()).on_device > 0;
+  if (on_device && !fetches) prefetch.ahead_numel = gathers ? request.prefetch_numel : 0;
   if (fetches && micro_batches.is_short()) prefetch.longest = int32_t(uses.reads.size());
   place_prefetch(units, prefetch, feed);
   return feed;

@@ -47,8 +47,8 @@ void check_homes(const Request& r) {
     refuse(Exit::kUsage, "zero.offload_param.device at zero.stage = ", r.stage,
            ": only stage 3 fetches parameters; write zero.stage = 3");
   }
-  ZERO_REQUIRE(r.streamed_share >= 0 && r.streamed_share <= 1, "a share of ", r.streamed_share,
-               " is streamed: 0 to 1");
+  ZERO_REQUIRE(r.device_update_share >= 0 && r.device_update_share <= 1, "a share of ",
+               r.device_update_share, " is updated on the device: 0 to 1");
   ZERO_REQUIRE(r.staged_units >= 1 && r.optimizer_share >= 0 && r.optimizer_share <= 1,
                r.staged_units, " staged units and a share of ", r.optimizer_share,
                ": at least 1, and 0 to 1");

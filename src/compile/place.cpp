@@ -59,7 +59,7 @@ void place_unit(Plan& plan, Unit& unit) {
 /// their shares of the elements allow, taken evenly in the order of the graph.
 void choose_homes(Plan& plan) {
   const Request& request = plan.request;
-  double seen = 0, moved = 0, streamed = 0;
+  double seen = 0, moved = 0, on_device = 0;
   for (Unit& unit : plan.units) {
     const double numel = double(unit.numel);
     seen += numel;
@@ -68,9 +68,9 @@ void choose_homes(Plan& plan) {
     unit.optimizer_home = request.optimizer_home;
     moved += numel;
     const bool stays = request.optimizer_home == Tier::device;
-    if (stays || streamed + numel > request.streamed_share * moved) continue;
-    unit.streams = true;
-    streamed += numel;
+    if (stays || on_device + numel > request.device_update_share * moved) continue;
+    unit.updated_on_device = true;
+    on_device += numel;
   }
 }
 

@@ -67,20 +67,20 @@ int staged_units_for(const Request& request, const graph::Graph& training, const
   return units_of(int(fewest - seconds.begin()));
 }
 
-double streamed_share_for(const Request& request, const graph::Graph& training,
-                          const Machine& machine) {
+double device_update_share_for(const Request& request, const graph::Graph& training,
+                               const Machine& machine) {
   if (request.optimizer_home == Tier::device || !machine.has_memory) return 0;
-  std::array<double, kStreamedParts + 1> seconds;
-  for (int part = 0; part <= kStreamedParts; ++part) {
+  std::array<double, kDeviceUpdateParts + 1> seconds;
+  for (int part = 0; part <= kDeviceUpdateParts; ++part) {
     Request tried = request;
-    tried.streamed_share = double(part) / kStreamedParts;
+    tried.device_update_share = double(part) / kDeviceUpdateParts;
     const Plan plan = compile_unproved(tried, training, {});
     seconds[size_t(part)] = forecast(plan, machine).step_seconds;
   }
   const double allowed = kWorthStreaming * *std::min_element(seconds.begin(), seconds.end());
   const auto least =
       std::find_if(seconds.begin(), seconds.end(), [&](double taken) { return taken <= allowed; });
-  return double(least - seconds.begin()) / kStreamedParts;
+  return double(least - seconds.begin()) / kDeviceUpdateParts;
 }
 
 }  // namespace zero::plan

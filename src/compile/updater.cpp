@@ -18,11 +18,11 @@ int staged_units(const Plan& plan) {
   return int(std::clamp<ptrdiff_t>(moved, 1, plan.request.staged_units));
 }
 
-/// How many units are brought ahead of the one that is updated. What streams must be on its way
-/// before the results of units in front of it are, or the lanes would take turns: each carries its
-/// ops in one order. Half of those on their way come, half go.
+/// How many units are brought ahead of the one that is updated. What the device updates must be on
+/// its way before the results of units in front of it are, or the lanes would take turns: each
+/// carries its ops in one order. Half of those on their way come, half go.
 int units_ahead(const Plan& plan) {
-  return update_sites(plan).streamed > 0 ? staged_units(plan) / 2 : 0;
+  return update_sites(plan).on_device > 0 ? staged_units(plan) / 2 : 0;
 }
 
 void copy_states(Plan& plan, Unit& unit) {

@@ -72,7 +72,7 @@ UpdateSites update_sites(const Plan& plan) {
   UpdateSites sites;
   for (const Unit& unit : plan.units) {
     if (unit.optimizer_home == Tier::device) continue;
-    ++(unit.streams ? sites.streamed : sites.on_host);
+    ++(unit.updated_on_device ? sites.on_device : sites.on_host);
   }
   return sites;
 }

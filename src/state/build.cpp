@@ -199,13 +199,13 @@ bool pins_host(const RunConfig& config) {
          (weights.device == Home::none || weights.pin_memory);
 }
 
-Build build(const RunConfig& config, const Team& team, double streamed_share) {
+Build build(const RunConfig& config, const Team& team, double device_update_share) {
   Build made{.model = model::architecture_of(config),
              .batch = resolve_batch(config, team.ranks),
              .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, team, made.batch);
-  request.streamed_share = streamed_share;
+  request.device_update_share = device_update_share;
   made.plan = plan::compile(request, training_graph(config, made.model, team, made.batch.micro),
                             evaluation_graph(config, made.model, team, made.evaluation_micro));
   require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
@@ -230,9 +230,10 @@ int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machi
       training_graph(config, model::architecture_of(config), team, batch.micro), machine);
 }
 
-double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
+double device_update_share_for(const RunConfig& config, const Team& team,
+                               const plan::Machine& machine) {
   const BatchSizes batch = resolve_batch(config, team.ranks);
-  return plan::streamed_share_for(
+  return plan::device_update_share_for(
       request_of(config, team, batch),
       training_graph(config, model::architecture_of(config), team, batch.micro), machine);
 }

@@ -48,20 +48,20 @@ MemoryLimit device_limit(const state::Build& build) {
 TEST(Placement, StreamsStatesWhereTheHostIsSlowAndSaysSo) {
   const RunConfig asked = with_states_on(Home::cpu);
   const Placement placement = choose_placement(asked, kAlone, {}, slow_host());
-  EXPECT_GE(placement.streamed_share, 0.875);
+  EXPECT_GE(placement.device_update_share, 0.875);
   const plan::UpdateSites sites = plan::update_sites(placement.build.plan);
-  EXPECT_GE(sites.streamed, 7);
-  EXPECT_EQ(sites.streamed + sites.on_host, 9);
-  EXPECT_THAT(placement.text(), HasSubstr(text("beside the device: ", sites.streamed, " on it")));
+  EXPECT_GE(sites.on_device, 7);
+  EXPECT_EQ(sites.on_device + sites.on_host, 9);
+  EXPECT_THAT(placement.text(), HasSubstr(text("beside the device: ", sites.on_device, " on it")));
   const PlanReport report = report_plan(placement.build, slow_host(), {});
-  EXPECT_THAT(plan_json(report), HasSubstr(text("\"streamed_to_device\": ", sites.streamed)));
+  EXPECT_THAT(plan_json(report), HasSubstr(text("\"streamed_to_device\": ", sites.on_device)));
 }
 
 TEST(Placement, UpdatesOnTheHostWhereTheDeviceIsTheHost) {
   const RunConfig asked = with_states_on(Home::cpu);
   const Placement placement =
       choose_placement(asked, kAlone, {}, plan::machine_profile("host", Dtype::f32));
-  EXPECT_EQ(placement.streamed_share, 0);
+  EXPECT_EQ(placement.device_update_share, 0);
   EXPECT_EQ(plan::update_sites(placement.build.plan).on_host, 9);
   EXPECT_EQ(placement.build.plan.hash(), state::build(placement.config, kAlone).plan.hash());
   EXPECT_EQ(placement.text(), "zero.offload_optimizer.buffer_count = \"auto\" is 4\n");
@@ -71,16 +71,16 @@ TEST(Placement, StreamsNoMoreThanTheDeviceHolds) {
   const RunConfig asked = with_states_on(Home::cpu);
   Placement least = choose_placement(asked, kAlone, {}, slow_host());
   const MemoryLimit roomy = device_limit(least.build);
-  EXPECT_EQ(choose_placement(asked, kAlone, roomy, slow_host()).streamed_share,
-            least.streamed_share);
+  EXPECT_EQ(choose_placement(asked, kAlone, roomy, slow_host()).device_update_share,
+            least.device_update_share);
   MemoryLimit tight = roomy;
   --tight.bytes;
   const Placement less = choose_placement(asked, kAlone, tight, slow_host());
-  EXPECT_LT(less.streamed_share, least.streamed_share);
+  EXPECT_LT(less.device_update_share, least.device_update_share);
   EXPECT_TRUE(fits(less.build, tight));
   tight = device_limit(state::build(least.config, kAlone));
   const Placement none = choose_placement(asked, kAlone, tight, slow_host());
-  EXPECT_EQ(none.streamed_share, 0);
+  EXPECT_EQ(none.device_update_share, 0);
   EXPECT_TRUE(fits(none.build, tight));
 }
 

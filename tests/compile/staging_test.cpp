@@ -89,24 +89,24 @@ Machine device_with(double host_bandwidth, double copy_bandwidth) {
 }
 
 double share_for(const Request& request, const Machine& machine) {
-  return streamed_share_for(request, testing::tiny_training_graph(model_of(20), request.compute),
-                            machine);
+  return device_update_share_for(
+      request, testing::tiny_training_graph(model_of(20), request.compute), machine);
 }
 
 const Request kOnHost{.stage = 1, .compute = Dtype::bf16, .optimizer_home = Tier::host};
 
 double seconds_with(double share, const Machine& machine) {
   Request request = kOnHost;
-  request.streamed_share = share;
+  request.device_update_share = share;
   return forecast(testing::tiny_plan(request, model_of(20)), machine).step_seconds;
 }
 
-TEST(StreamedShare, IsNoneWhereTheHostsAdamIsFastAndNearlyAllWhereItIsSlow) {
+TEST(DeviceUpdateShare, IsNoneWhereTheHostsAdamIsFastAndNearlyAllWhereItIsSlow) {
   EXPECT_EQ(share_for(kOnHost, device_with(1e12, 1e7)), 0);
   EXPECT_GE(share_for(kOnHost, device_with(1e6, 1e12)), 0.875);
 }
 
-TEST(StreamedShare, IsBetweenWhereBothTakeAboutAsLong) {
+TEST(DeviceUpdateShare, IsBetweenWhereBothTakeAboutAsLong) {
   // Of states 10 bytes cross each way; the host's Adam reads and writes 26.
   const Machine machine = device_with(2.6e7, 1e7);
   const double share = share_for(kOnHost, machine);
@@ -116,14 +116,14 @@ TEST(StreamedShare, IsBetweenWhereBothTakeAboutAsLong) {
   EXPECT_LT(seconds_with(share, machine), 0.9 * seconds_with(1, machine));
 }
 
-TEST(StreamedShare, IsNoneWhereTheDeviceIsTheHostAndWhereStatesRestOnTheDevice) {
+TEST(DeviceUpdateShare, IsNoneWhereTheDeviceIsTheHostAndWhereStatesRestOnTheDevice) {
   Machine host = device_with(1e6, 1e12);
   host.has_memory = false;
   EXPECT_EQ(share_for(kOnHost, host), 0);
   EXPECT_EQ(share_for({.stage = 1}, device_with(1e6, 1e12)), 0);
 }
 
-TEST(StreamedShare, OfStatesOnDiskCountsTheDiskToo) {
+TEST(DeviceUpdateShare, OfStatesOnDiskCountsTheDiskToo) {
   Machine machine = device_with(1e6, 1e12);
   machine.disk_read_bandwidth = machine.disk_write_bandwidth = 1e12;
   EXPECT_GE(share_for(kOnDisk, machine), 0.875);

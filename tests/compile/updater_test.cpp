@@ -11,14 +11,14 @@ namespace zero::plan {
 namespace {
 
 /// Nine units, whose states rest on the host or on disk.
-Plan plan_with(double streamed_share, Tier home = Tier::host) {
+Plan plan_with(double device_update_share, Tier home = Tier::host) {
   testing::TinyModel model;
   model.gpt2.layers = 8;
   model.evaluates = false;
   return testing::tiny_plan({.stage = 1,
                              .compute = Dtype::bf16,
                              .optimizer_home = home,
-                             .streamed_share = streamed_share},
+                             .device_update_share = device_update_share},
                             model);
 }
 
@@ -42,18 +42,20 @@ size_t first_move(const Plan& plan, Lane lane, size_t operand, int32_t buffer) {
 TEST(Updater, UpdatesAShareOfTheUnitsOnTheDeviceEvenly) {
   const Plan plan = plan_with(0.5);
   const UpdateSites sites = update_sites(plan);
-  EXPECT_GE(sites.streamed, 4);
+  EXPECT_GE(sites.on_device, 4);
   EXPECT_GE(sites.on_host, 4);
   for (size_t u = 2; u < plan.units.size(); ++u)
-    EXPECT_FALSE(plan.units[u].streams && plan.units[u - 1].streams && plan.units[u - 2].streams);
+    EXPECT_FALSE(plan.units[u].updated_on_device && plan.units[u - 1].updated_on_device &&
+                 plan.units[u - 2].updated_on_device);
   for (int32_t u = 0; u < int32_t(plan.units.size()); ++u) {
     const Unit& unit = plan.units[size_t(u)];
     const PlanOp& adam = step(plan)[update_of(plan, u)];
-    EXPECT_EQ(adam.lane, unit.streams ? Lane::compute : Lane::host_optimizer);
+    EXPECT_EQ(adam.lane, unit.updated_on_device ? Lane::compute : Lane::host_optimizer);
     EXPECT_EQ(plan.buffers[size_t(unit.states[0])].tier, Tier::host);
-    EXPECT_EQ(plan.buffers[size_t(unit.gradient)].tier, unit.streams ? Tier::device : Tier::host);
+    EXPECT_EQ(plan.buffers[size_t(unit.gradient)].tier,
+              unit.updated_on_device ? Tier::device : Tier::host);
   }
-  EXPECT_EQ(update_sites(plan_with(0)).streamed, 0);
+  EXPECT_EQ(update_sites(plan_with(0)).on_device, 0);
   EXPECT_EQ(update_sites(plan_with(1)).on_host, 0);
 }
 

@@ -241,7 +241,7 @@ std::vector<plan::Request> over_sites(const plan::Request& plain) {
     if (request.optimizer_home == plan::Tier::device) continue;
     for (const double share : {0.0, 0.5, 1.0}) {
       all.push_back(request);
-      all.back().streamed_share = share;
+      all.back().device_update_share = share;
     }
   }
   return all;

@@ -33,14 +33,15 @@ Case case_of(const OptimizerConfig& form, Dtype compute, int ranks, int stage) {
           .steps = compute == Dtype::f16 ? 14 : 6};
 }
 
-/// Homes of the optimizer's states, of the weights, and what share of the former streams.
+/// Homes of the optimizer's states, of the weights, and what share of the former is updated on the
+/// device.
 void expect_over_homes(OneOutcome& one, const Case& plain) {
   constexpr plan::Tier kAway[] = {plan::Tier::host, plan::Tier::nvme};
   for (const plan::Tier home : kAway) {
     for (const double share : {0.0, 0.5}) {
       Case moved = plain;
       moved.request.optimizer_home = home;
-      moved.request.streamed_share = share;
+      moved.request.device_update_share = share;
       if (plain.request.stage == 3) moved.request.weight_home = home;
       one.expect(moved);
     }

@@ -47,9 +47,9 @@ inline std::string describe(const Case& c) {
               c.request.overlap ? "" : ", no overlap", ", buckets of ",
               c.request.reduce_bucket_numel, ", prefetch ", c.request.prefetch_numel,
               ", keeps over ", c.request.keep_distance_numel, ", optimizer on ",
-              plan::name_of(c.request.optimizer_home), ", of which ", c.request.streamed_share,
-              " streams, weights on ", plan::name_of(c.request.weight_home), ", activations on ",
-              plan::name_of(c.request.activation_home));
+              plan::name_of(c.request.optimizer_home), ", of which ", c.request.device_update_share,
+              " is updated on the device, weights on ", plan::name_of(c.request.weight_home),
+              ", activations on ", plan::name_of(c.request.activation_home));
 }
 
 /// Applied by the last attempt but one.

@@ -96,7 +96,7 @@ plan::Request random_tiered_request(uint64_t seed) {
   request.staged_units = 1 + draw.below(4);
   request.activation_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});
   request.staged_activations = 1 + draw.below(2);
-  request.streamed_share = draw.one_of({0.0, 0.0, 0.5, 1.0});
+  request.device_update_share = draw.one_of({0.0, 0.0, 0.5, 1.0});
   return request;
 }
 

@@ -62,8 +62,8 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
 
 /// Where everything rests and is updated, and the plan that follows.
 struct Placement {
-  RunConfig config;           ///< without "auto": homes, ratio, buffers
-  double streamed_share = 0;  ///< plan::Request::streamed_share
+  RunConfig config;                ///< without "auto": homes, ratio, buffers
+  double device_update_share = 0;  ///< plan::Request::device_update_share
   state::Build build;
   Choices choices = {};
 

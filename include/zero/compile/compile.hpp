@@ -26,13 +26,13 @@ inline constexpr int kLeastStagedUnits = 4;
 /// as long as compute, where depth matters most.
 int staged_units_for(const Request& request, const graph::Graph& training, const Machine& machine);
 
-/// The least share (Request::streamed_share), of kStreamedParts + 1 tried from none to all, with
-/// which a step takes by forecast at most 2 % longer than with the best of them. The host's Adam
-/// has two bytes of gradient and two of weight cross and reads its memory; an update on the device
-/// has all states cross, and the host's memory idle. None where no states rest beside the device,
-/// and where the device is the host, whose cores would do both.
-double streamed_share_for(const Request& request, const graph::Graph& training,
-                          const Machine& machine);
-inline constexpr int kStreamedParts = 8;
+/// The least share (Request::device_update_share), of kDeviceUpdateParts + 1 tried from none to
+/// all, with which a step takes by forecast at most 2 % longer than with the best of them. The
+/// host's Adam has two bytes of gradient and two of weight cross and reads its memory; an update on
+/// the device has all states cross, and the host's memory idle. None where no states rest beside
+/// the device, and where the device is the host, whose cores would do both.
+double device_update_share_for(const Request& request, const graph::Graph& training,
+                               const Machine& machine);
+inline constexpr int kDeviceUpdateParts = 8;
 
 }  // namespace zero::plan

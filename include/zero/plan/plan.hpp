@@ -222,7 +222,7 @@ struct Unit {
   bool optimizer_sharded = false;      ///< stages 1 to 3
   Tier weight_home = Tier::device;     ///< where `weight` rests
   Tier optimizer_home = Tier::device;  ///< where `low` and states do
-  bool streams = false;                ///< from there through the device, to be updated on it
+  bool updated_on_device = false;      ///< although they rest elsewhere
 
   /// What an update changes: weight, low and states.
   std::vector<int32_t> updated() const {
@@ -232,7 +232,7 @@ struct Unit {
   }
   /// The tier in whose memory the optimizer runs, and where the gradient waits for it.
   Tier optimizer_site() const {
-    return optimizer_home == Tier::device || streams ? Tier::device : Tier::host;
+    return optimizer_home == Tier::device || updated_on_device ? Tier::device : Tier::host;
   }
   /// Whether a whole unit has to be put together on the device before an op can read its weights.
   bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
@@ -291,7 +291,7 @@ Stretch disk_staging(const Plan& plan);
 
 /// How many of a plan's units are updated where, among those whose states rest beside the device.
 struct UpdateSites {
-  int on_host = 0, streamed = 0;
+  int on_host = 0, on_device = 0;
 };
 UpdateSites update_sites(const Plan& plan);
 

@@ -51,8 +51,8 @@ struct Request {
   Tier optimizer_home = Tier::device;  ///< stages 1 to 3: masters' low bits and states
   Tier weight_home = Tier::device;     ///< stage 3: weights
   double optimizer_share = 1;          ///< of the units; the others' states stay on the device
-  double streamed_share = 0;           ///< of the units whose states rest elsewhere: updated on the
-                                       ///< device all the same, through which their states stream
+  double device_update_share = 0;      ///< of the units whose states rest elsewhere: updated on the
+                                       ///< device all the same, to which their states come and go
   int staged_units = 4;                ///< whose states are on their way at the same time
   bool pinned_host = true;             ///< of a device: what rests in host memory is pinned there
 

@@ -59,17 +59,18 @@ bool is_saved(const RunConfig& config);
 bool pins_host(const RunConfig& config);
 
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
-/// library behind products can, and compiles the plan. `streamed_share`:
-/// plan::Request::streamed_share. Throws Error(kUsage) where the numbers cannot work together.
-Build build(const RunConfig& config, const Team& team, double streamed_share = 0);
+/// library behind products can, and compiles the plan. `device_update_share`:
+/// plan::Request::device_update_share. Throws Error(kUsage) where the numbers cannot work together.
+Build build(const RunConfig& config, const Team& team, double device_update_share = 0);
 
 /// What zero.offload_optimizer.buffer_count = "auto" should be where memory holds it: see
 /// plan::staged_units_for().
 int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
 
 /// Likewise the share of the units whose states rest elsewhere that the device should update: see
-/// plan::streamed_share_for().
-double streamed_share_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
+/// plan::device_update_share_for().
+double device_update_share_for(const RunConfig& config, const Team& team,
+                               const plan::Machine& machine);
 
 /// Says that zero.stage3_param_persistence_threshold keeps no unit gathered, as it is smaller than
 /// all of them; "" where it does, or is 0, or where no unit is gathered.
