@@ -62,40 +62,40 @@ struct Assign {
     if (!flag) return wrong_type(value, "true or false");
     return *out = *flag, "";
   }
-  std::string operator()(const Integer& slot) const {
-    if (slot.range.automatic && is_auto(value)) return *slot.value = 0, "";
-    if (slot.range.maximum && is_word(value, "max")) return *slot.value = kMicroBatchMax, "";
+  std::string operator()(const Integer& binding) const {
+    if (binding.range.automatic && is_auto(value)) return *binding.value = 0, "";
+    if (binding.range.maximum && is_word(value, "max")) return *binding.value = kMicroBatchMax, "";
     int64_t number = 0;
     if (!as_integer(value, number)) {
-      return wrong_type(value, wanted_integer(slot.range)) + std::string(slot.range.hint);
+      return wrong_type(value, wanted_integer(binding.range)) + std::string(binding.range.hint);
     }
-    const std::string wrong = check_range(slot.range, value, double(number));
-    if (wrong.empty()) *slot.value = number;
+    const std::string wrong = check_range(binding.range, value, double(number));
+    if (wrong.empty()) *binding.value = number;
     return wrong;
   }
-  std::string operator()(const Real& slot) const {
-    if (slot.range.automatic && is_auto(value)) return *slot.value = 0, "";
+  std::string operator()(const Real& binding) const {
+    if (binding.range.automatic && is_auto(value)) return *binding.value = 0, "";
     double number = 0;
     if (!as_real(value, number)) {
-      return wrong_type(value, slot.range.automatic ? "a number or \"auto\"" : "a number");
+      return wrong_type(value, binding.range.automatic ? "a number or \"auto\"" : "a number");
     }
-    const std::string wrong = check_range(slot.range, value, number);
-    if (wrong.empty()) *slot.value = number;
+    const std::string wrong = check_range(binding.range, value, number);
+    if (wrong.empty()) *binding.value = number;
     return wrong;
   }
-  std::string operator()(const Size& slot) const {
-    if (is_auto(value)) return *slot.value = 0, "";
+  std::string operator()(const Size& binding) const {
+    if (is_auto(value)) return *binding.value = 0, "";
     int64_t bytes = 0;
     const auto* word = std::get_if<std::string>(&value);
     const bool read = word ? as_bytes(*word, bytes) : as_integer(value, bytes);
-    if (read && bytes >= 0 && bytes <= kMostBytes) return *slot.value = bytes, "";
+    if (read && bytes >= 0 && bytes <= kMostBytes) return *binding.value = bytes, "";
     return text(to_text(value), read ? " is out of range" : " is no size", "; write ", kSizes);
   }
-  std::string operator()(const Duration& slot) const {
+  std::string operator()(const Duration& binding) const {
     int64_t seconds = 0;
     const auto* word = std::get_if<std::string>(&value);
     const bool read = word ? as_clock(*word, seconds) : as_integer(value, seconds);
-    if (read && seconds >= 0 && seconds <= kMostSeconds) return *slot.value = seconds, "";
+    if (read && seconds >= 0 && seconds <= kMostSeconds) return *binding.value = seconds, "";
     return text(to_text(value), read ? " is out of range" : " is no time", "; write ", kTimes);
   }
   std::string operator()(std::string* out) const {
@@ -120,31 +120,32 @@ struct Assign {
     return *out = betas, "";
   }
   std::string operator()(Recompute* out) const;
-  std::string operator()(const Choice& slot) const {
+  std::string operator()(const Choice& binding) const {
     const auto* word = std::get_if<std::string>(&value);
     const auto found =
-        word ? std::find(slot.names.begin(), slot.names.end(), *word) : slot.names.end();
-    if (found == slot.names.end()) {
-      return text(to_text(value), " is not one of ", to_text(slot), slot.hint);
+        word ? std::find(binding.names.begin(), binding.names.end(), *word) : binding.names.end();
+    if (found == binding.names.end()) {
+      return text(to_text(value), " is not one of ", to_text(binding), binding.hint);
     }
-    return slot.set(int(found - slot.names.begin())), "";
+    return binding.set(int(found - binding.names.begin())), "";
   }
-  std::string operator()(const Fixed& slot) const {
-    for (const TomlValue& accepted : slot.accepted) {
+  std::string operator()(const Fixed& binding) const {
+    for (const TomlValue& accepted : binding.accepted) {
       if (same_value(value, accepted)) return "";
     }
-    if (could_be_of(slot, value)) return text(to_text(value), " is not done: ", slot.reason);
+    if (could_be_of(binding, value)) return text(to_text(value), " is not done: ", binding.reason);
     return text(to_text(value), " is ", type_name(value),
-                is_quoted_value(value) ? " (remove the quotes)" : "", ": ", slot.reason);
+                is_quoted_value(value) ? " (remove the quotes)" : "", ": ", binding.reason);
   }
   /// Kept nowhere: the value has to be one of its kind, and is as good as any other.
-  std::string operator()(const Hint& slot) const {
+  std::string operator()(const Hint& binding) const {
     bool flag = false;
     int64_t integer = 0;
     double real = 0;
-    if (std::holds_alternative<bool>(slot.fallback)) return (*this)(&flag);
-    if (std::holds_alternative<double>(slot.fallback)) return (*this)(Real{&real, slot.range});
-    return (*this)(Integer{&integer, slot.range});
+    if (std::holds_alternative<bool>(binding.fallback)) return (*this)(&flag);
+    if (std::holds_alternative<double>(binding.fallback))
+      return (*this)(Real{&real, binding.range});
+    return (*this)(Integer{&integer, binding.range});
   }
 };
 
@@ -186,7 +187,7 @@ bool could_be_of(const Fixed& fixed, const TomlValue& value) {
 }
 
 std::string assign(const Field& field, const TomlValue& value) {
-  return std::visit(Assign{value}, field.slot);
+  return std::visit(Assign{value}, field.binding);
 }
 
 }  // namespace zero

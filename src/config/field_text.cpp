@@ -16,17 +16,19 @@ std::string plain(double number) {
 
 struct ValueOf {
   TomlValue operator()(const bool* value) const { return *value; }
-  TomlValue operator()(const Integer& slot) const {
-    if (slot.range.maximum && *slot.value == kMicroBatchMax) return "max";
-    return slot.range.automatic && *slot.value == 0 ? TomlValue("auto") : TomlValue(*slot.value);
+  TomlValue operator()(const Integer& binding) const {
+    if (binding.range.maximum && *binding.value == kMicroBatchMax) return "max";
+    return binding.range.automatic && *binding.value == 0 ? TomlValue("auto")
+                                                          : TomlValue(*binding.value);
   }
-  TomlValue operator()(const Real& slot) const {
-    return slot.range.automatic && *slot.value == 0 ? TomlValue("auto") : TomlValue(*slot.value);
+  TomlValue operator()(const Real& binding) const {
+    return binding.range.automatic && *binding.value == 0 ? TomlValue("auto")
+                                                          : TomlValue(*binding.value);
   }
-  TomlValue operator()(const Size& slot) const {
-    return *slot.value == 0 ? TomlValue("auto") : TomlValue(*slot.value);
+  TomlValue operator()(const Size& binding) const {
+    return *binding.value == 0 ? TomlValue("auto") : TomlValue(*binding.value);
   }
-  TomlValue operator()(const Duration& slot) const { return *slot.value; }
+  TomlValue operator()(const Duration& binding) const { return *binding.value; }
   TomlValue operator()(const std::string* value) const { return *value; }
   TomlValue operator()(const std::array<double, 2>* value) const {
     return TomlArray{(*value)[0], (*value)[1]};
@@ -36,40 +38,40 @@ struct ValueOf {
     if (value->mode != Recompute::Mode::layers) return kNames[int(value->mode)];
     return TomlArray(value->layers.begin(), value->layers.end());
   }
-  TomlValue operator()(const Choice& slot) const {
-    return std::string(slot.names[size_t(slot.get())]);
+  TomlValue operator()(const Choice& binding) const {
+    return std::string(binding.names[size_t(binding.get())]);
   }
-  TomlValue operator()(const Fixed& slot) const { return slot.accepted[0]; }
-  TomlValue operator()(const Hint& slot) const { return slot.fallback; }
+  TomlValue operator()(const Fixed& binding) const { return binding.accepted[0]; }
+  TomlValue operator()(const Hint& binding) const { return binding.fallback; }
 };
 
 struct LegalValues {
   std::string operator()(const bool*) const { return "true or false"; }
-  std::string operator()(const Integer& slot) const { return to_text(slot.range); }
-  std::string operator()(const Real& slot) const { return to_text(slot.range); }
+  std::string operator()(const Integer& binding) const { return to_text(binding.range); }
+  std::string operator()(const Real& binding) const { return to_text(binding.range); }
   std::string operator()(const Size&) const { return std::string(kSizes); }
   std::string operator()(const Duration&) const { return std::string(kTimes); }
   std::string operator()(const std::string*) const { return "text"; }
   std::string operator()(const std::array<double, 2>*) const { return "two of 0 to below 1"; }
   std::string operator()(const Recompute*) const { return std::string(kRecomputes); }
-  std::string operator()(const Choice& slot) const { return to_text(slot); }
-  std::string operator()(const Fixed& slot) const {
+  std::string operator()(const Choice& binding) const { return to_text(binding); }
+  std::string operator()(const Fixed& binding) const {
     std::string out;
-    for (const TomlValue& value : slot.accepted)
+    for (const TomlValue& value : binding.accepted)
       out += (out.empty() ? "" : " or ") + to_text(value);
     return out;
   }
-  std::string operator()(const Hint& slot) const {
-    const bool flag = std::holds_alternative<bool>(slot.fallback);
-    return flag ? "true or false" : to_text(slot.range);
+  std::string operator()(const Hint& binding) const {
+    const bool flag = std::holds_alternative<bool>(binding.fallback);
+    return flag ? "true or false" : to_text(binding.range);
   }
 };
 
 }  // namespace
 
-TomlValue value_of(const Field& field) { return std::visit(ValueOf(), field.slot); }
+TomlValue value_of(const Field& field) { return std::visit(ValueOf(), field.binding); }
 
-std::string legal_values(const Field& field) { return std::visit(LegalValues(), field.slot); }
+std::string legal_values(const Field& field) { return std::visit(LegalValues(), field.binding); }
 
 std::string to_text(const Range& range) {
   std::string out = text(range.above_low ? "above " : "", plain(range.low));

@@ -57,8 +57,8 @@ struct Hint {
   std::string_view reason;
 };
 
-using Slot = std::variant<bool*, Integer, Real, Size, Duration, std::string*,
-                          std::array<double, 2>*, Recompute*, Choice, Fixed, Hint>;
+using Binding = std::variant<bool*, Integer, Real, Size, Duration, std::string*,
+                             std::array<double, 2>*, Recompute*, Choice, Fixed, Hint>;
 
 /// What somebody who knows the key from DeepSpeed may expect of it.
 enum class Standing {
@@ -72,7 +72,7 @@ enum class Standing {
 
 struct Field {
   std::string key;
-  Slot slot;
+  Binding binding;
   Standing standing;
   std::string alias_of = {};   ///< the key whose member this one sets as well
   std::string_view note = {};  ///< what inputs/keys.md adds

@@ -34,8 +34,8 @@ class Table {
                              .set = [&value](int i) { value = Enum(i); },
                              .hint = hint});
   }
-  Field& other(std::string_view key, Slot slot) {
-    fields_.push_back({prefix_ + std::string(key), std::move(slot), standing_});
+  Field& other(std::string_view key, Binding binding) {
+    fields_.push_back({prefix_ + std::string(key), std::move(binding), standing_});
     return fields_.back();
   }
 

@@ -79,8 +79,8 @@ class Reader {
   std::map<std::string, std::string> origins() const {
     std::map<std::string, std::string> origins;
     for (const Field& field : fields_) {
-      const bool fixed = std::holds_alternative<Fixed>(field.slot);
-      const bool hint = std::holds_alternative<Hint>(field.slot);
+      const bool fixed = std::holds_alternative<Fixed>(field.binding);
+      const bool hint = std::holds_alternative<Hint>(field.binding);
       origins[field.key] = fixed ? "always" : hint ? "hint" : report_.origin_of(field.key);
     }
     return origins;
@@ -138,12 +138,12 @@ class Reader {
 
   /// A legal value of a key without a member that asks for something else than what is done.
   void note_vain(const Field& field, const TomlValue& value) {
-    if (const auto* hint = std::get_if<Hint>(&field.slot)) {
+    if (const auto* hint = std::get_if<Hint>(&field.binding)) {
       vain_.erase(field.key);
       if (same_value(value, hint->fallback)) return;
       vain_[field.key] = text(to_text(value), " is a hint: ", hint->reason);
     }
-    const auto* fixed = std::get_if<Fixed>(&field.slot);
+    const auto* fixed = std::get_if<Fixed>(&field.binding);
     if (!fixed || !fixed->warns) return;
     vain_.erase(field.key);
     if (value == fixed->accepted[0]) return;

@@ -11,19 +11,19 @@ using Values = std::vector<TomlValue>;
 
 struct LegalOf {
   Values operator()(const bool*) const { return {true, false}; }
-  Values operator()(const Integer& slot) const {
-    Values values = {int64_t(slot.range.low), int64_t(slot.range.high), int64_t(slot.range.low) + 1,
-                     double(slot.range.high)};
-    if (slot.range.automatic) values.push_back("auto");
-    if (slot.range.maximum) values.push_back("max");
+  Values operator()(const Integer& binding) const {
+    Values values = {int64_t(binding.range.low), int64_t(binding.range.high),
+                     int64_t(binding.range.low) + 1, double(binding.range.high)};
+    if (binding.range.automatic) values.push_back("auto");
+    if (binding.range.maximum) values.push_back("max");
     return values;
   }
-  Values operator()(const Real& slot) const {
-    const double span = std::min(slot.range.high, 1.0);
+  Values operator()(const Real& binding) const {
+    const double span = std::min(binding.range.high, 1.0);
     Values values = {0.5 * span, 0.25 * span};
-    if (!slot.range.above_low) values.push_back(slot.range.low);
-    if (!slot.range.below_high) values.push_back(slot.range.high);
-    if (slot.range.automatic) values.push_back("auto");
+    if (!binding.range.above_low) values.push_back(binding.range.low);
+    if (!binding.range.below_high) values.push_back(binding.range.high);
+    if (binding.range.automatic) values.push_back("auto");
     return values;
   }
   Values operator()(const Size&) const { return {"auto", "1.5GiB", int64_t(4096)}; }
@@ -35,18 +35,19 @@ struct LegalOf {
   Values operator()(const Recompute*) const {
     return {"none", "selective", "full", TomlArray{int64_t(0), int64_t(1)}};
   }
-  Values operator()(const Choice& slot) const {
+  Values operator()(const Choice& binding) const {
     Values values;
-    for (const std::string_view name : slot.names) values.push_back(std::string(name));
+    for (const std::string_view name : binding.names) values.push_back(std::string(name));
     return values;
   }
-  Values operator()(const Fixed& slot) const { return slot.accepted; }
-  Values operator()(const Hint& slot) const {
+  Values operator()(const Fixed& binding) const { return binding.accepted; }
+  Values operator()(const Hint& binding) const {
     int64_t integer = 0;
     double real = 0;
-    if (std::holds_alternative<bool>(slot.fallback)) return {true, false};
-    if (std::holds_alternative<double>(slot.fallback)) return (*this)(Real{&real, slot.range});
-    return (*this)(Integer{&integer, slot.range});
+    if (std::holds_alternative<bool>(binding.fallback)) return {true, false};
+    if (std::holds_alternative<double>(binding.fallback))
+      return (*this)(Real{&real, binding.range});
+    return (*this)(Integer{&integer, binding.range});
   }
 };
 
@@ -62,25 +63,25 @@ struct MistypedOf {
   }
   Values operator()(const Recompute*) const { return {true, int64_t(3), "some"}; }
   Values operator()(const Choice&) const { return {true, int64_t(0), "no such word"}; }
-  Values operator()(const Fixed& slot) const {
-    if (std::holds_alternative<bool>(slot.accepted[0])) return {int64_t(1), "word"};
+  Values operator()(const Fixed& binding) const {
+    if (std::holds_alternative<bool>(binding.accepted[0])) return {int64_t(1), "word"};
     return {true, TomlArray{true}};
   }
-  Values operator()(const Hint& slot) const {
-    if (std::holds_alternative<bool>(slot.fallback)) return {int64_t(1), "word"};
+  Values operator()(const Hint& binding) const {
+    if (std::holds_alternative<bool>(binding.fallback)) return {int64_t(1), "word"};
     return {true, "word", TomlArray{true}};
   }
 };
 
 struct OutOfRangeOf {
-  Values operator()(const Integer& slot) const {
-    Values values = {int64_t(slot.range.low) - 1};
-    if (slot.range.high < 9e15) values.push_back(int64_t(slot.range.high) + 1);
+  Values operator()(const Integer& binding) const {
+    Values values = {int64_t(binding.range.low) - 1};
+    if (binding.range.high < 9e15) values.push_back(int64_t(binding.range.high) + 1);
     return values;
   }
-  Values operator()(const Real& slot) const {
-    return {slot.range.above_low ? slot.range.low : slot.range.low - 0.5,
-            slot.range.below_high ? slot.range.high : slot.range.high * 1.5};
+  Values operator()(const Real& binding) const {
+    return {binding.range.above_low ? binding.range.low : binding.range.low - 0.5,
+            binding.range.below_high ? binding.range.high : binding.range.high * 1.5};
   }
   Values operator()(const Size&) const { return {int64_t(-1), "9000PiB"}; }
   Values operator()(const Duration&) const { return {int64_t(-1), int64_t(1e12), "00:61:00"}; }
@@ -88,9 +89,9 @@ struct OutOfRangeOf {
     return {TomlArray{0.9, 1.0}, TomlArray{-0.1, 0.9}};
   }
   Values operator()(const Recompute*) const { return {TomlArray{int64_t(2), int64_t(1)}}; }
-  Values operator()(const Fixed& slot) const {
-    if (slot.accepted.size() > 1 && std::holds_alternative<bool>(slot.accepted[0])) return {};
-    const TomlValue& done = slot.accepted[0];
+  Values operator()(const Fixed& binding) const {
+    if (binding.accepted.size() > 1 && std::holds_alternative<bool>(binding.accepted[0])) return {};
+    const TomlValue& done = binding.accepted[0];
     if (const auto* flag = std::get_if<bool>(&done)) return {!*flag};
     if (const auto* number = std::get_if<int64_t>(&done)) {
       return {*number + 1, double(*number + 1), double(*number) + 0.5, 1e14};
@@ -98,18 +99,21 @@ struct OutOfRangeOf {
     if (const auto* number = std::get_if<double>(&done)) return {*number * 0.5, int64_t(2), 1e14};
     return {std::get<std::string>(done) + "x", int64_t(4), 4.0, 1e14};
   }
-  Values operator()(const Hint& slot) const {
+  Values operator()(const Hint& binding) const {
     int64_t integer = 0;
     double real = 0;
-    if (std::holds_alternative<bool>(slot.fallback)) return {};
-    if (std::holds_alternative<double>(slot.fallback)) return (*this)(Real{&real, slot.range});
-    return (*this)(Integer{&integer, slot.range});
+    if (std::holds_alternative<bool>(binding.fallback)) return {};
+    if (std::holds_alternative<double>(binding.fallback))
+      return (*this)(Real{&real, binding.range});
+    return (*this)(Integer{&integer, binding.range});
   }
   Values operator()(const auto&) const { return {}; }  // every value of the type is legal
 };
 
-inline Values legal_of(const Field& field) { return std::visit(LegalOf(), field.slot); }
-inline Values mistyped_of(const Field& field) { return std::visit(MistypedOf(), field.slot); }
-inline Values out_of_range_of(const Field& field) { return std::visit(OutOfRangeOf(), field.slot); }
+inline Values legal_of(const Field& field) { return std::visit(LegalOf(), field.binding); }
+inline Values mistyped_of(const Field& field) { return std::visit(MistypedOf(), field.binding); }
+inline Values out_of_range_of(const Field& field) {
+  return std::visit(OutOfRangeOf(), field.binding);
+}
 
 }  // namespace zero

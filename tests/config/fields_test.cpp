@@ -122,7 +122,7 @@ TEST(EveryKey, TwiceIsRefusedNamingBothPlaces) {
 
 TEST(EveryKey, WithoutAMemberSaysWhyAndWhatWorksInstead) {
   for_each_key([](const Field& field) {
-    const auto* fixed = std::get_if<Fixed>(&field.slot);
+    const auto* fixed = std::get_if<Fixed>(&field.binding);
     if (!fixed) return;
     EXPECT_THAT(std::string(fixed->reason),
                 testing::AnyOf(HasSubstr("write "), HasSubstr("leave it"), HasSubstr("remove ")))
@@ -167,9 +167,9 @@ std::string name_of(Standing standing) {
 }
 
 std::string row_of(const Field& field) {
-  const auto* fixed = std::get_if<Fixed>(&field.slot);
+  const auto* fixed = std::get_if<Fixed>(&field.binding);
   std::string why = fixed ? std::string(fixed->reason) : "";
-  if (const auto* hint = std::get_if<Hint>(&field.slot)) why = hint->reason;
+  if (const auto* hint = std::get_if<Hint>(&field.binding)) why = hint->reason;
   if (!field.note.empty()) why = field.note;
   if (!field.alias_of.empty()) why = "the same setting as " + field.alias_of;
   return text("| ", field.key, " | ", to_text(value_of(field)), " | ", legal_values(field), " | ",
@@ -248,8 +248,8 @@ TEST(Reference, SaysOfEveryKeyThatActsWhenOneWouldChangeIt) {
   const std::map<std::string, std::string> texts = reference_texts();
   const std::regex when("\\b(when|where|if)\\b");
   for_each_key([&](const Field& field) {
-    const bool acts =
-        !std::holds_alternative<Fixed>(field.slot) && !std::holds_alternative<Hint>(field.slot);
+    const bool acts = !std::holds_alternative<Fixed>(field.binding) &&
+                      !std::holds_alternative<Hint>(field.binding);
     ASSERT_TRUE(texts.contains(field.key)) << field.key;
     EXPECT_TRUE(!acts || std::regex_search(texts.at(field.key), when)) << field.key;
   });

@@ -180,10 +180,10 @@ void Translation::set(const SourceEntry& entry, const Target& target, std::strin
 void Translation::assign_value(const SourceEntry& entry, const Field& field, const TomlValue& value,
                                std::string_view instead) {
   const std::string wrong = assign(field, value);
-  const auto* fixed = std::get_if<Fixed>(&field.slot);
-  const bool choice = std::holds_alternative<Choice>(field.slot);
+  const auto* fixed = std::get_if<Fixed>(&field.binding);
+  const bool choice = std::holds_alternative<Choice>(field.binding);
   const bool typed = fixed && could_be_of(*fixed, value);
-  const auto* hint = std::get_if<Hint>(&field.slot);
+  const auto* hint = std::get_if<Hint>(&field.binding);
   if (wrong.empty() && hint) {
     tell(entry, field.key, text("hint: ", hint->reason));
   } else if (wrong.empty()) {
@@ -210,9 +210,9 @@ void Translation::derive(const SourceEntry& entry, const Field& field) {
     return tell(entry, field.key,
                 text("derived: ", field.key, " = ", to_text(*usual), " (", kHfDefault, ")"));
   }
-  if (std::holds_alternative<Hint>(field.slot)) return tell(entry, field.key, "derived");
+  if (std::holds_alternative<Hint>(field.binding)) return tell(entry, field.key, "derived");
   // A key whose only value is "auto" needs nobody.
-  if (std::holds_alternative<Fixed>(field.slot) && assign(field, "auto").empty()) {
+  if (std::holds_alternative<Fixed>(field.binding) && assign(field, "auto").empty()) {
     return tell(entry, field.key, "derived");
   }
   settings_[field.key] = {.value = {}, .origin = entry.place, .open = true};
@@ -223,7 +223,7 @@ void Translation::derive(const SourceEntry& entry, const Field& field) {
 /// The value as the reference writes it, 200000000 and not 2e8.
 void Translation::keep(const Field& field, const TomlValue& value, const std::string& origin) {
   Setting& setting = settings_[field.key] = {.value = value, .origin = origin};
-  const auto* fixed = std::get_if<Fixed>(&field.slot);
+  const auto* fixed = std::get_if<Fixed>(&field.binding);
   const auto* real = std::get_if<double>(&value);
   if (!fixed) {
     assign(field, value);
