@@ -170,9 +170,9 @@ class Rank {
     const int64_t part = round_up(ceil_div(share_, int64_t(session_.threads())), kPageBytes);
     control_.share("");
     return seconds_of([&] {
-      std::vector<std::jthread> team;
+      std::vector<std::jthread> world;
       for (int64_t at = 0; at < share_; at += part) {
-        team.emplace_back([this, at, bytes = std::min(part, share_ - at)] {
+        world.emplace_back([this, at, bytes = std::min(part, share_ - at)] {
           std::memcpy(to_.data() + at, from_.data() + at, size_t(bytes));
         });
       }

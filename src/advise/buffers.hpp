@@ -16,7 +16,7 @@ bool chooses_buffers(const RunConfig& config);
 /// What buffer_count = "auto" comes to: as many buffers as buffers_for() says, fewer where `limit`
 /// ends before, at least one. Found by compiling, so it is the same on all ranks of one limit.
 /// Throws as build().
-int64_t choose_buffers(const RunConfig& config, const state::Team& team, const MemoryLimit& limit,
+int64_t choose_buffers(const RunConfig& config, const state::World& world, const MemoryLimit& limit,
                        const plan::Machine& machine);
 
 /// None where `asked` leaves nothing to choose.

@@ -24,23 +24,23 @@ RunConfig with_one_buffer(RunConfig config) {
 
 /// Whether it fits with some home that "auto" may come to, with all or half of the states off the
 /// device.
-bool fits_somewhere(const RunConfig& config, const state::Team& team, const Fits& fits) {
-  if (!chooses_homes(config)) return fits(state::build(with_one_buffer(config), team));
+bool fits_somewhere(const RunConfig& config, const state::World& world, const Fits& fits) {
+  if (!chooses_homes(config)) return fits(state::build(with_one_buffer(config), world));
   const std::vector<RunConfig> candidates = home_candidates(config);
   for (RunConfig candidate : candidates) {
-    if (fits(state::build(candidate, team))) return true;
+    if (fits(state::build(candidate, world))) return true;
     candidate.offload_optimizer.ratio /= 2;
     const bool shares = config.offload_optimizer.device == Home::automatic &&
                         candidate.offload_optimizer.device != Home::none;
-    if (shares && fits(state::build(candidate, team))) return true;
+    if (shares && fits(state::build(candidate, world))) return true;
   }
-  return fits(state::build(with_one_buffer(candidates.back()), team));
+  return fits(state::build(with_one_buffer(candidates.back()), world));
 }
 
 /// Whether a configuration compiles and fits; one that cannot work does not.
-bool works(const RunConfig& config, const state::Team& team, const Fits& fits) {
+bool works(const RunConfig& config, const state::World& world, const Fits& fits) {
   try {
-    return fits_somewhere(config, team, fits);
+    return fits_somewhere(config, world, fits);
   } catch (const Error& error) {
     if (error.exit() != Exit::kUsage) throw;
     return false;
@@ -55,8 +55,8 @@ double core_seconds() {
 
 class Search {
  public:
-  Search(const RunConfig& config, const state::Team& team, const Fits& fits, SearchTime* time)
-      : config_(config), team_(team), fits_(fits), time_(time) {}
+  Search(const RunConfig& config, const state::World& world, const Fits& fits, SearchTime* time)
+      : config_(config), team_(world), fits_(fits), time_(time) {}
 
   std::optional<Change> among_all(int most_ranks) {
     for (int ranks = team_.ranks; ranks <= most_ranks; ranks *= 2) {
@@ -73,8 +73,8 @@ class Search {
   }
 
   std::optional<Change> among(const std::vector<Level>& recomputes, int ranks) {
-    state::Team team = team_;
-    team.ranks = ranks;
+    state::World world = team_;
+    world.ranks = ranks;
     const StateLevels stages = state_levels(config_, ranks);
     const std::vector<Level> micros = micros_on(ranks);
     if (micros.empty() || recomputes.empty()) return std::nullopt;
@@ -82,14 +82,14 @@ class Search {
     // least activations, but an fp32 sum of gradients that a single one does without.
     const auto can_fit = [&](const Level& stage) {
       const Level leanest = join({stage, recomputes.back()});
-      return fits_with(join({leanest, micros.back()}), team) ||
-             fits_with(join({leanest, micros.front()}), team);
+      return fits_with(join({leanest, micros.back()}), world) ||
+             fits_with(join({leanest, micros.front()}), world);
     };
     if (std::none_of(stages.leanest.begin(), stages.leanest.end(), can_fit)) return std::nullopt;
     for (const Level& stage : stages.all) {
       if (!can_fit(stage)) continue;
       for (const Level& recompute : recomputes) {
-        if (auto change = among_micros(join({stage, recompute}), micros, team)) return change;
+        if (auto change = among_micros(join({stage, recompute}), micros, world)) return change;
       }
     }
     return std::nullopt;
@@ -104,32 +104,32 @@ class Search {
   }
 
   std::optional<Change> among_micros(const Level& level, const std::vector<Level>& micros,
-                                     const state::Team& team) const {
+                                     const state::World& world) const {
     for (const Level& micro : micros) {
       Level settings = join({level, micro});
-      if (!fits_with(settings, team)) continue;
-      drop_needless(settings, team);
-      weaken(settings, team);
-      return change_of(settings, team);
+      if (!fits_with(settings, world)) continue;
+      drop_needless(settings, world);
+      weaken(settings, world);
+      return change_of(settings, world);
     }
     return std::nullopt;
   }
 
-  Change change_of(const Level& settings, const state::Team& team) const {
+  Change change_of(const Level& settings, const state::World& world) const {
     Level typed = settings;
-    if (team.ranks > team_.ranks) typed.push_back({text("--ranks ", team.ranks), {}});
+    if (world.ranks > team_.ranks) typed.push_back({text("--ranks ", world.ranks), {}});
     const std::string words = words_of(typed);
     return {.text = words,
             .config = changed(settings),
-            .ranks = team.ranks,
+            .ranks = world.ranks,
             .names_folder = words.find(text("=", kFolderToName)) != words.npos};
   }
 
-  void drop_needless(Level& settings, const state::Team& team) const {
+  void drop_needless(Level& settings, const state::World& world) const {
     for (size_t i = 0; i < settings.size();) {
       Level fewer = settings;
       fewer.erase(fewer.begin() + ptrdiff_t(i));
-      if (fits_with(fewer, team)) {
+      if (fits_with(fewer, world)) {
         settings = fewer;
       } else {
         ++i;
@@ -137,12 +137,12 @@ class Search {
     }
   }
 
-  void weaken(Level& settings, const state::Team& team) const {
+  void weaken(Level& settings, const state::World& world) const {
     for (Setting& setting : settings) {
       const Setting strongest = setting;
       const auto is_too_weak = [&](const Setting& weaker) {
         setting = weaker;
-        return !fits_with(settings, team);
+        return !fits_with(settings, world);
       };
       const auto enough =
           std::partition_point(strongest.weaker.begin(), strongest.weaker.end(), is_too_weak);
@@ -150,9 +150,9 @@ class Search {
     }
   }
 
-  bool fits_with(const Level& settings, const state::Team& team) const {
+  bool fits_with(const Level& settings, const state::World& world) const {
     if (time_ && core_seconds() - begun_ > time_->seconds) time_->has_ended = true;
-    return !(time_ && time_->has_ended) && works(changed(settings), team, fits_);
+    return !(time_ && time_->has_ended) && works(changed(settings), world, fits_);
   }
 
   RunConfig changed(const Level& settings) const {
@@ -162,14 +162,14 @@ class Search {
   }
 
   const RunConfig& config_;
-  const state::Team& team_;
+  const state::World& team_;
   const Fits& fits_;
   SearchTime* const time_;  ///< null: all that it takes
   const double begun_ = core_seconds();
 };
 
-std::vector<int64_t> micro_candidates(const RunConfig& config, const state::Team& team) {
-  const int64_t share = config.train_batch_size / team.ranks;
+std::vector<int64_t> micro_candidates(const RunConfig& config, const state::World& world) {
+  const int64_t share = config.train_batch_size / world.ranks;
   const int64_t most = share > 0 ? std::min(share, kLargestMicroBatch) : kLargestMicroBatch;
   std::vector<int64_t> candidates;
   for (int64_t micro = 1; micro <= most; ++micro) {
@@ -184,20 +184,20 @@ Fits fits_in(const MemoryLimit& limit) {
   return [limit](const state::Build& build) { return advise::fits(build, limit); };
 }
 
-std::optional<Change> cheapest_change(const RunConfig& config, const state::Team& team,
+std::optional<Change> cheapest_change(const RunConfig& config, const state::World& world,
                                       const Fits& fits, int most_ranks, SearchTime* time) {
-  return Search(config, team, fits, time).among_all(most_ranks);
+  return Search(config, world, fits, time).among_all(most_ranks);
 }
 
-int64_t largest_micro_batch(const RunConfig& config, const state::Team& team, const Fits& fits) {
+int64_t largest_micro_batch(const RunConfig& config, const state::World& world, const Fits& fits) {
   const auto fits_with = [&](int64_t micro) {
     RunConfig changed = config;
     changed.train_micro_batch_size_per_gpu = micro;
     if (config.train_batch_size > 0) changed.gradient_accumulation_steps = 0;
-    return works(changed, team, fits);
+    return works(changed, world, fits);
   };
   // Memory rises with the micro-batch: doubled until it does not fit, then halved in between.
-  const std::vector<int64_t> candidates = micro_candidates(config, team);
+  const std::vector<int64_t> candidates = micro_candidates(config, world);
   size_t low = 0, high = 1;  // candidates[low - 1] fits, candidates[high - 1] is not known to
   while (high <= candidates.size() && fits_with(candidates[high - 1])) {
     low = high;
@@ -218,7 +218,7 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
   return limit;
 }
 
-void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLimit& limit) {
+void resolve_largest(RunConfig& config, const state::World& world, const MemoryLimit& limit) {
   if (config.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
   if (config.train_batch_size > 0 && config.gradient_accumulation_steps > 0) {
     refuse_settings(
@@ -227,7 +227,7 @@ void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLim
         "so none is the largest; write \"auto\" for one of the three");
   }
   const MemoryLimit within = limit_of_largest(config, limit);
-  const int64_t largest = largest_micro_batch(config, team, fits_in(within));
+  const int64_t largest = largest_micro_batch(config, world, fits_in(within));
   config.train_micro_batch_size_per_gpu = std::max<int64_t>(1, largest);
 }
 

@@ -60,8 +60,8 @@ std::string both_texts(const RunConfig& asked, const RunConfig& config) {
 /// Tries one candidate, and how much of it the device can keep.
 class Attempt {
  public:
-  Attempt(const RunConfig& candidate, const state::Team& team, const MemoryLimit& limit)
-      : config(candidate), team_(team), limit_(limit), most_(candidate.offload_optimizer.ratio) {}
+  Attempt(const RunConfig& candidate, const state::World& world, const MemoryLimit& limit)
+      : config(candidate), team_(world), limit_(limit), most_(candidate.offload_optimizer.ratio) {}
 
   /// Leaves in `config` the least share that works, if `shares`; false if none does.
   bool works(bool shares) {
@@ -100,7 +100,7 @@ class Attempt {
     return high;
   }
 
-  const state::Team& team_;
+  const state::World& team_;
   const MemoryLimit& limit_;
   double most_;
 };
@@ -138,12 +138,12 @@ std::vector<RunConfig> home_candidates(const RunConfig& config) {
   return candidates;
 }
 
-HomeChoice choose_homes(const RunConfig& config, const state::Team& team,
+HomeChoice choose_homes(const RunConfig& config, const state::World& world,
                         const MemoryLimit& limit) {
   if (!chooses_homes(config)) return {.config = config, .fits = true};
   HomeChoice choice;
   for (const RunConfig& candidate : home_candidates(config)) {
-    Attempt attempt(candidate, team, limit);
+    Attempt attempt(candidate, world, limit);
     choice.fits = attempt.works(is_auto(config.offload_optimizer.device));
     choice.config = attempt.config;
     if (choice.fits) break;

@@ -9,13 +9,13 @@ namespace zero::advise {
 namespace {
 
 /// The largest share of at most `wanted` that fits; whether none does is not asked.
-void take_share(const state::Team& team, const MemoryLimit& limit, Placement& placement) {
+void take_share(const state::World& world, const MemoryLimit& limit, Placement& placement) {
   while (placement.device_update_share > 0) {
-    placement.build = state::build(placement.config, team, placement.device_update_share);
+    placement.build = state::build(placement.config, world, placement.device_update_share);
     if (fits(placement.build, limit)) return;
     placement.device_update_share -= 1.0 / plan::kDeviceUpdateParts;
   }
-  placement.build = state::build(placement.config, team);
+  placement.build = state::build(placement.config, world);
 }
 
 std::string sites_text(const plan::UpdateSites& sites) {
@@ -26,15 +26,15 @@ std::string sites_text(const plan::UpdateSites& sites) {
 
 }  // namespace
 
-Placement choose_placement(const RunConfig& config, const state::Team& team,
+Placement choose_placement(const RunConfig& config, const state::World& world,
                            const MemoryLimit& limit, const plan::Machine& machine) {
   Placement placement;
-  const HomeChoice homes = choose_homes(config, team, limit);
+  const HomeChoice homes = choose_homes(config, world, limit);
   placement.config = homes.config;
   placement.config.offload_optimizer.buffer_count =
-      choose_buffers(homes.config, team, limit, machine);
-  placement.device_update_share = state::device_update_share_for(placement.config, team, machine);
-  take_share(team, limit, placement);
+      choose_buffers(homes.config, world, limit, machine);
+  placement.device_update_share = state::device_update_share_for(placement.config, world, machine);
+  take_share(world, limit, placement);
   placement.choices = home_choices(config, homes);
   for (const Choice& buffers : buffer_choices(config, placement.config)) {
     placement.choices.push_back(buffers);

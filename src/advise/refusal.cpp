@@ -13,11 +13,11 @@ bool is_disk_short(const PlanReport& report) {
   return !report.fits() && fits(*report.build, limit);
 }
 
-std::string advice_for(const PlanReport& report, const RunConfig& config, const state::Team& team,
+std::string advice_for(const PlanReport& report, const RunConfig& config, const state::World& world,
                        const MoreRanks& more) {
   const Fits fits = fits_in(report.limit);
   SearchTime time;
-  const auto change = cheapest_change(config, team, fits, more.most, &time);
+  const auto change = cheapest_change(config, world, fits, more.most, &time);
   if (!change && time.has_ended) {
     return text("no change that makes it fit was found in ", time.seconds,
                 " s; use fewer layers, or try a higher stage, states in host memory or on disk, or "
@@ -29,7 +29,7 @@ std::string advice_for(const PlanReport& report, const RunConfig& config, const 
                 is_disk_short(report) ? "a larger disk, " : "", "or more ranks on more nodes");
   }
   std::string advice = "cheapest change that fits: " + change->text;
-  const bool grows = change->ranks > team.ranks && more.node_ranks;
+  const bool grows = change->ranks > world.ranks && more.node_ranks;
   const int64_t node = grows ? more.node_ranks(*change) : 0;
   if (node > 0) advice += text(" --ranks-per-node ", node);
   if (change->names_folder) {
@@ -40,11 +40,11 @@ std::string advice_for(const PlanReport& report, const RunConfig& config, const 
 
 }  // namespace
 
-void refuse_unless_fits(const PlanReport& report, const RunConfig& config, const state::Team& team,
-                        const MoreRanks& more) {
+void refuse_unless_fits(const PlanReport& report, const RunConfig& config,
+                        const state::World& world, const MoreRanks& more) {
   if (report.fits()) return;
   refuse(Exit::kDoesNotFit, "the plan needs ", shortage_text(*report.build, report.limit), " - ",
-         advice_for(report, config, team, more));
+         advice_for(report, config, world, more));
 }
 
 }  // namespace zero::advise

@@ -36,9 +36,9 @@ double MemoryRates::triad(double seconds) {
   std::vector<double> rates(size_t(threads_), 0);
   {
     std::barrier together(threads_);
-    std::vector<std::jthread> team;
+    std::vector<std::jthread> world;
     for (int i = 0; i < threads_; ++i) {
-      team.emplace_back([&, i] {
+      world.emplace_back([&, i] {
         together.arrive_and_wait();
         double* const arrays = reinterpret_cast<double*>(arena_.data()) + 3 * i * kNumel;
         rates[size_t(i)] = triad_of_thread(arrays, seconds);

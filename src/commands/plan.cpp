@@ -87,7 +87,7 @@ Target target_of(const CommandLine& line, const RunConfig& config) {
           .threads = std::max<int64_t>(1, is_this_host(line) ? here : rates.threads)};
 }
 
-state::Team team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
+state::World team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
   const int64_t threads = config.run.threads ? config.run.threads : target.threads;
   return {.ranks = int(line.ranks),
           .threads = int(threads),
@@ -120,10 +120,10 @@ int64_t node_ranks_to_type(const CommandLine& line, const plan::Machine& machine
   return is_host(line) || rests_in_host_memory(change.config) ? now : 0;
 }
 
-void print_largest_batch(const RunConfig& config, const state::Team& team,
+void print_largest_batch(const RunConfig& config, const state::World& world,
                          const advise::MemoryLimit& limit) {
   const advise::MemoryLimit within = advise::limit_of_largest(config, limit);
-  const int64_t micro = advise::largest_micro_batch(config, team, advise::fits_in(within));
+  const int64_t micro = advise::largest_micro_batch(config, world, advise::fits_in(within));
   if (micro == 0) {
     refuse(Exit::kDoesNotFit, "no micro-batch fits in ", bytes_text(double(within.bytes)), " (",
            within.source, ")");
@@ -166,16 +166,16 @@ int plan(const CommandLine& line) {
   RunConfig config = input.config;
   Target target;
   input.locate([&] { target = target_of(line, config); });
-  const state::Team team = team_of(line, config, target);
+  const state::World world = team_of(line, config, target);
   const advise::MemoryLimit limit = limit_of(line, config, target.machine);
   if (line.max_batch) {
-    print_largest_batch(config, team, limit);
+    print_largest_batch(config, world, limit);
     return 0;
   }
   advise::Placement placement;
   input.locate([&] {
-    advise::resolve_largest(config, team, limit);
-    placement = advise::choose_placement(config, team, limit, target.machine);
+    advise::resolve_largest(config, world, limit);
+    placement = advise::choose_placement(config, world, limit, target.machine);
   });
   const state::Build& build = placement.build;
   for (const std::string& warning : advise::plan_warnings(input, build.plan)) warn(warning);
@@ -190,7 +190,7 @@ int plan(const CommandLine& line) {
   const auto node_ranks_of = [&](const advise::Change& change) {
     return node_ranks_to_type(line, target.machine, change);
   };
-  advise::refuse_unless_fits(report, config, team,
+  advise::refuse_unless_fits(report, config, world,
                              {.most = most_ranks(line), .node_ranks = node_ranks_of});
   return 0;
 }

@@ -36,31 +36,31 @@ graph::Graph fused_where_wanted(const RunConfig& config, graph::Graph graph) {
 constexpr int64_t kClassifierRowsOfGpu = 4096;
 
 /// What the library of attention there wants.
-int64_t head_unit(const RunConfig& config, const Team& team) {
-  return team.gpus && compute_dtype(config) != Dtype::f32 ? kernels::kDeviceHeadUnit : 1;
+int64_t head_unit(const RunConfig& config, const World& world) {
+  return world.gpus && compute_dtype(config) != Dtype::f32 ? kernels::kDeviceHeadUnit : 1;
 }
 
-model::ForwardOptions forward_options(const RunConfig& config, const Team& team, int64_t micro,
+model::ForwardOptions forward_options(const RunConfig& config, const World& world, int64_t micro,
                                       bool training) {
   return {.micro = {.samples = micro, .length = config.data.sequence_length},
           .compute = compute_dtype(config),
           .training = training,
-          .chunk_rows = team.gpus ? kClassifierRowsOfGpu : 0,
-          .head_unit = head_unit(config, team)};
+          .chunk_rows = world.gpus ? kClassifierRowsOfGpu : 0,
+          .head_unit = head_unit(config, world)};
 }
 
 graph::Graph training_graph(const RunConfig& config, const model::Architecture& model,
-                            const Team& team, int64_t micro) {
-  const graph::Graph forward = model::forward(model, forward_options(config, team, micro, true));
+                            const World& world, int64_t micro) {
+  const graph::Graph forward = model::forward(model, forward_options(config, world, micro, true));
   const auto policy = recompute_policy(config.recompute, forward.blocks.size());
   return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
 }
 
 graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture& model,
-                              const Team& team, int64_t micro) {
+                              const World& world, int64_t micro) {
   if (micro == 0) return {};
   return fused_where_wanted(config,
-                            model::forward(model, forward_options(config, team, micro, false)));
+                            model::forward(model, forward_options(config, world, micro, false)));
 }
 
 const DataKind& kind_of(const RunConfig& config) {
@@ -93,18 +93,18 @@ plan::Tier tier_of(Home home) {
   return home == Home::cpu ? plan::Tier::host : plan::Tier::nvme;
 }
 
-plan::Request request_of(const RunConfig& config, const Team& team, const BatchSizes& batch) {
+plan::Request request_of(const RunConfig& config, const World& world, const BatchSizes& batch) {
   const ZeroConfig& zero = config.zero;
   const int64_t buffers = config.offload_optimizer.buffer_count;
   return {.stage = int(zero.stage),
-          .ranks = team.ranks,
+          .ranks = world.ranks,
           .micro_batches = int(batch.accumulation),
           .compute = compute_dtype(config),
           .optimizer = form_of(config.optimizer),
           .weight_decay = float(config.optimizer.weight_decay),
           .reproducible = config.numerics.reproducible,
           .gradient_fp32 = config.numerics.gradient_dtype == GradientDtype::fp32,
-          .threads = team.threads,
+          .threads = world.threads,
           .wire_bf16 = config.communication_data_type == CommunicationDtype::bf16,
           .sums_in_products = fuses_products(config, kernels::fuses_products()),
           .overlap = zero.overlap_comm,
@@ -199,15 +199,15 @@ bool pins_host(const RunConfig& config) {
          (weights.device == Home::none || weights.pin_memory);
 }
 
-Build build(const RunConfig& config, const Team& team, double device_update_share) {
+Build build(const RunConfig& config, const World& world, double device_update_share) {
   Build made{.model = model::architecture_of(config),
-             .batch = resolve_batch(config, team.ranks),
+             .batch = resolve_batch(config, world.ranks),
              .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
-  plan::Request request = request_of(config, team, made.batch);
+  plan::Request request = request_of(config, world, made.batch);
   request.device_update_share = device_update_share;
-  made.plan = plan::compile(request, training_graph(config, made.model, team, made.batch.micro),
-                            evaluation_graph(config, made.model, team, made.evaluation_micro));
+  made.plan = plan::compile(request, training_graph(config, made.model, world, made.batch.micro),
+                            evaluation_graph(config, made.model, world, made.evaluation_micro));
   require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
@@ -223,19 +223,19 @@ int64_t Build::disk_bytes() const {
   return plan.arena_bytes[size_t(plan::Tier::nvme)] + tiers::SlotTable::bytes_for(slotted);
 }
 
-int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine) {
-  const BatchSizes batch = resolve_batch(config, team.ranks);
+int64_t buffers_for(const RunConfig& config, const World& world, const plan::Machine& machine) {
+  const BatchSizes batch = resolve_batch(config, world.ranks);
   return plan::staged_units_for(
-      request_of(config, team, batch),
-      training_graph(config, model::architecture_of(config), team, batch.micro), machine);
+      request_of(config, world, batch),
+      training_graph(config, model::architecture_of(config), world, batch.micro), machine);
 }
 
-double device_update_share_for(const RunConfig& config, const Team& team,
+double device_update_share_for(const RunConfig& config, const World& world,
                                const plan::Machine& machine) {
-  const BatchSizes batch = resolve_batch(config, team.ranks);
+  const BatchSizes batch = resolve_batch(config, world.ranks);
   return plan::device_update_share_for(
-      request_of(config, team, batch),
-      training_graph(config, model::architecture_of(config), team, batch.micro), machine);
+      request_of(config, world, batch),
+      training_graph(config, model::architecture_of(config), world, batch.micro), machine);
 }
 
 std::string idle_threshold(const RunConfig& config, const plan::Plan& plan) {

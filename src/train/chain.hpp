@@ -72,7 +72,7 @@ struct Planned {
 
  private:
   plan::Machine machine(Context& context);
-  void place(const state::Team& team, const plan::Machine& machine);
+  void place(const state::World& world, const plan::Machine& machine);
 };
 
 /// 4. The samples, and whether they are those of every rank.

@@ -38,7 +38,7 @@ Planned::Planned(Context& context, Input input)
     : settings(std::move(input.settings)), config(settings.config) {
   context.enter(launch::Milestone::plan);
   launch::Session& session = context.session;
-  const state::Team team{
+  const state::World world{
       .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
   limit = least_limit(session, config, nodes_most);
@@ -47,9 +47,9 @@ Planned::Planned(Context& context, Input input)
   machine.node_ranks = nodes_most;
   session.together([&] {
     settings.locate([&] {
-      advise::resolve_largest(config, team, limit);
+      advise::resolve_largest(config, world, limit);
       asked = config;
-      place(team, machine);
+      place(world, machine);
     });
     disk = state::disk_settings(config);
     report = advise::report_plan(build, machine, limit);
@@ -58,7 +58,8 @@ Planned::Planned(Context& context, Input input)
                .step = report.forecast.disk[plan::kStep]};
   });
   for (const std::string& words : advise::plan_warnings(settings, build.plan)) context.warn(words);
-  session.together([&] { advise::refuse_unless_fits(report, asked, team, {.most = team.ranks}); });
+  session.together(
+      [&] { advise::refuse_unless_fits(report, asked, world, {.most = world.ranks}); });
   launch::require_same(session, "the plan", text(build.plan.hash()));
   if (!drives_devices()) return;
   // Where one rank lacks a library, its arithmetic and its masks would be others.
@@ -82,8 +83,8 @@ plan::Machine Planned::machine(Context& context) {
   return found.machine;
 }
 
-void Planned::place(const state::Team& team, const plan::Machine& machine) {
-  advise::Placement placement = advise::choose_placement(config, team, limit, machine);
+void Planned::place(const state::World& world, const plan::Machine& machine) {
+  advise::Placement placement = advise::choose_placement(config, world, limit, machine);
   advise::add_largest_choice(settings.config, limit, placement);
   choices = placement.text();
   advise::note_choices(placement.choices, settings);

@@ -11,7 +11,7 @@
 namespace zero::advise {
 namespace {
 
-constexpr state::Team kAlone{.ranks = 1};
+constexpr state::World kAlone{.ranks = 1};
 
 /// Of 21 units, with states on disk.
 RunConfig on_disk(int64_t buffers = 0) {

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr state::Team kAlone{.ranks = 1};
+constexpr state::World kAlone{.ranks = 1};
 constexpr int64_t kPlenty = int64_t(1) << 40;
 
 /// Stage 3, both homes "auto"; ten units, so that shares can be told apart, and large enough that a

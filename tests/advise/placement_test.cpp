@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr state::Team kAlone{.ranks = 1};
+constexpr state::World kAlone{.ranks = 1};
 
 /// Of 9 units.
 RunConfig with_states_on(Home home) {

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "tests/support/balanced_tree.hpp"
-#include "tests/support/rank_teams.hpp"
+#include "tests/support/rank_groups.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::comm {
@@ -20,10 +20,10 @@ using testing::as_every_rank;
 using testing::balanced_contributions;
 using testing::contribution;
 using testing::Members;
-using testing::Team;
+using testing::RankGroup;
 using Store = Communicator::Store;
 
-class CommunicatorTest : public ::testing::TestWithParam<Team> {
+class CommunicatorTest : public ::testing::TestWithParam<RankGroup> {
  protected:
   void SetUp() override {
     if (!GetParam().fits()) GTEST_SKIP() << "ranks of this back end live in one process";
@@ -40,10 +40,11 @@ class CommunicatorTest : public ::testing::TestWithParam<Team> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, CommunicatorTest,
-                         ::testing::Values(Team{"self"}, Team{"thread", 1}, Team{"thread", 2},
-                                           Team{"thread", 3}, Team{"thread", 4}, Team{"shm"},
-                                           Team{"shm", 0, 8 << 20}, Team{"mpi"},
-                                           Team{"mpi", 0, 8 << 20}),
+                         ::testing::Values(RankGroup{"self"}, RankGroup{"thread", 1},
+                                           RankGroup{"thread", 2}, RankGroup{"thread", 3},
+                                           RankGroup{"thread", 4}, RankGroup{"shm"},
+                                           RankGroup{"shm", 0, 8 << 20}, RankGroup{"mpi"},
+                                           RankGroup{"mpi", 0, 8 << 20}),
                          ::testing::PrintToStringParamName());
 
 constexpr Piece kPiece{.shard_numel = 1501, .begin = 3, .numel = 1397};

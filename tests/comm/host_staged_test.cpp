@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "tests/support/rank_teams.hpp"
+#include "tests/support/rank_groups.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/device/arena.hpp"

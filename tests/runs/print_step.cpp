@@ -122,8 +122,8 @@ void print_step(const std::string& machine_name, int ranks, const std::string& i
   const RunConfig config = read_config_file(catalogue.models, input, settings).config;
   plan::Machine machine = plan::machine_profile(machine_name, state::compute_dtype(config));
   machine.node_ranks = plan::ranks_on_a_node(machine, ranks);
-  const state::Team team = {.ranks = ranks, .threads = 1, .gpus = machine.has_memory};
-  const plan::Plan plan = state::build(config, team).plan;
+  const state::World world = {.ranks = ranks, .threads = 1, .gpus = machine.has_memory};
+  const plan::Plan plan = state::build(config, world).plan;
   if (plan.bodies[plan::kStep].loop.is_there()) refuse(Exit::kUsage, "the step is a loop");
   const std::vector<Span> spans = spans_of_ops(plan, seconds_of_ops(plan, machine));
   Json all = {{"input", input},

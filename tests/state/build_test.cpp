@@ -223,9 +223,9 @@ TEST(Build, SaysOfAThresholdBelowEveryUnitThatItHasNoEffect) {
 }
 
 /// The key that a refusal names first.
-std::string key_refused(const RunConfig& config, const Team& team) {
+std::string key_refused(const RunConfig& config, const World& world) {
   try {
-    build(config, team);
+    build(config, world);
   } catch (const SettingsError& error) {
     return error.keys().front();
   }

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "tests/support/balanced_tree.hpp"
-#include "tests/support/rank_teams.hpp"
+#include "tests/support/rank_groups.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/tree_sum.hpp"
 

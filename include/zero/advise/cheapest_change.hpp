@@ -46,13 +46,13 @@ struct SearchTime {
 /// offered, no setting that could be left out, no fewer buffers and no larger share on the device
 /// than needed. None if nothing fits, or nothing that was tried in `time`: a change that was found
 /// may then hold more than is needed.
-std::optional<Change> cheapest_change(const RunConfig& config, const state::Team& team,
+std::optional<Change> cheapest_change(const RunConfig& config, const state::World& world,
                                       const Fits& fits, int most_ranks = comm::kMostRanks,
                                       SearchTime* time = nullptr);
 
 /// The largest train_micro_batch_size_per_gpu that fits on these ranks, up to 65536: of those that
 /// divide train_batch_size where that is given, else of all. 0 if none does.
-int64_t largest_micro_batch(const RunConfig& config, const state::Team& team, const Fits& fits);
+int64_t largest_micro_batch(const RunConfig& config, const state::World& world, const Fits& fits);
 
 /// Where the largest is looked for: in all of the limit if memory.device_limit or memory.host_limit
 /// says it, else in 15/16 of it, since a machine also holds libraries, data and messages.
@@ -61,7 +61,7 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit);
 /// Replaces train_micro_batch_size_per_gpu = "max" by the largest that fits; by 1 where none does,
 /// so that refusing the plan names what would help. Throws Error(kUsage) where train_batch_size and
 /// gradient_accumulation_steps leave no choice.
-void resolve_largest(RunConfig& config, const state::Team& team, const MemoryLimit& limit);
+void resolve_largest(RunConfig& config, const state::World& world, const MemoryLimit& limit);
 
 /// Puts what has become of train_micro_batch_size_per_gpu = "max" ahead of the choices of a
 /// placement within `limit`; nothing where it was not asked for.
@@ -76,7 +76,7 @@ struct MoreRanks {
 };
 
 /// Throws the Error(kDoesNotFit) of a refused plan, with that change; returns if it fits.
-void refuse_unless_fits(const PlanReport& report, const RunConfig& config, const state::Team& team,
-                        const MoreRanks& more);
+void refuse_unless_fits(const PlanReport& report, const RunConfig& config,
+                        const state::World& world, const MoreRanks& more);
 
 }  // namespace zero::advise

@@ -48,7 +48,8 @@ struct HomeChoice {
 /// The first of those candidates that fits within `limit`; as many optimizer states as fit stay on
 /// the device, in steps of 1/32 of zero.offload_optimizer.ratio. Found by compiling, so it is the
 /// same on all ranks of one limit. Throws as build().
-HomeChoice choose_homes(const RunConfig& config, const state::Team& team, const MemoryLimit& limit);
+HomeChoice choose_homes(const RunConfig& config, const state::World& world,
+                        const MemoryLimit& limit);
 
 /// The keys of `asked` that were "auto"; "does not fit" is said once, behind the last of them.
 Choices home_choices(const RunConfig& asked, const HomeChoice& choice);
@@ -76,7 +77,7 @@ struct Placement {
 /// states on their way, then the share of the units that are updated on the device though their
 /// states rest elsewhere. The last has no key: no choice of it changes a number. All of it is found
 /// by compiling, so it is the same on all ranks of one limit and one machine. Throws as build().
-Placement choose_placement(const RunConfig& config, const state::Team& team,
+Placement choose_placement(const RunConfig& config, const state::World& world,
                            const MemoryLimit& limit, const plan::Machine& machine);
 
 }  // namespace zero::advise

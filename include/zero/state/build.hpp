@@ -15,7 +15,7 @@
 namespace zero::state {
 
 /// The ranks that a plan is compiled for; nothing here says which rank asks.
-struct Team {
+struct World {
   int ranks = 1;
   int threads = 1;    ///< of each rank
   bool gpus = false;  ///< each rank computes on one
@@ -37,7 +37,7 @@ int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch)
 /// is faster may be measured otherwise on another rank.
 bool fuses_products(const RunConfig& config, bool library_can);
 
-/// What a configuration and a team compile to.
+/// What a configuration and a world compile to.
 struct Build {
   model::Architecture model;
   BatchSizes batch;
@@ -61,15 +61,15 @@ bool pins_host(const RunConfig& config);
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
 /// library behind products can, and compiles the plan. `device_update_share`:
 /// plan::Request::device_update_share. Throws Error(kUsage) where the numbers cannot work together.
-Build build(const RunConfig& config, const Team& team, double device_update_share = 0);
+Build build(const RunConfig& config, const World& world, double device_update_share = 0);
 
 /// What zero.offload_optimizer.buffer_count = "auto" should be where memory holds it: see
 /// plan::staged_units_for().
-int64_t buffers_for(const RunConfig& config, const Team& team, const plan::Machine& machine);
+int64_t buffers_for(const RunConfig& config, const World& world, const plan::Machine& machine);
 
 /// Likewise the share of the units whose states rest elsewhere that the device should update: see
 /// plan::device_update_share_for().
-double device_update_share_for(const RunConfig& config, const Team& team,
+double device_update_share_for(const RunConfig& config, const World& world,
                                const plan::Machine& machine);
 
 /// Says that zero.stage3_param_persistence_threshold keeps no unit gathered, as it is smaller than

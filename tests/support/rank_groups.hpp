@@ -18,7 +18,7 @@
 
 namespace zero::testing {
 
-struct Team {
+struct RankGroup {
   std::string backend;
   int threads = 0;               ///< ranks of "thread"; other back ends take what they find
   int64_t staging_bytes = 1024;  ///< small, so that small pieces travel in several chunks
@@ -31,16 +31,16 @@ struct Team {
   }
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Team& team) {
-  out << team.backend;
-  return team.threads > 0 ? out << team.threads : out << team.staging_bytes;
+inline std::ostream& operator<<(std::ostream& out, const RankGroup& group) {
+  out << group.backend;
+  return group.threads > 0 ? out << group.threads : out << group.staging_bytes;
 }
 
 using Members = std::vector<std::unique_ptr<comm::Communicator>>;
 
-inline std::unique_ptr<comm::Communicator> join(const Team& team) {
-  if (team.backend == "shm") return comm::make_shm({.staging_bytes = team.staging_bytes});
-  if (team.backend == "mpi") return comm::make_mpi({.staging_bytes = team.staging_bytes});
+inline std::unique_ptr<comm::Communicator> join(const RankGroup& group) {
+  if (group.backend == "shm") return comm::make_shm({.staging_bytes = group.staging_bytes});
+  if (group.backend == "mpi") return comm::make_mpi({.staging_bytes = group.staging_bytes});
   return comm::make_self();
 }
 
@@ -67,12 +67,12 @@ inline void as_threads(int threads, int channels, const std::function<void(Membe
   if (error) std::rethrow_exception(error);
 }
 
-/// Calls body(communicators of `channels` channels) as every rank of the team.
-inline void as_every_rank(const Team& team, int channels,
+/// Calls body(communicators of `channels` channels) as every rank of the group.
+inline void as_every_rank(const RankGroup& group, int channels,
                           const std::function<void(Members&)>& body) {
-  if (team.backend == "thread") return as_threads(team.threads, channels, body);
+  if (group.backend == "thread") return as_threads(group.threads, channels, body);
   Members members;
-  for (int c = 0; c < channels; ++c) members.push_back(join(team));
+  for (int c = 0; c < channels; ++c) members.push_back(join(group));
   body(members);
 }
 
