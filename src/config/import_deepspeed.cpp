@@ -55,13 +55,13 @@ std::string launch_line(const Source& accelerate, const std::string& name) {
   return line + " ./zeroapp " + name;
 }
 
-using Engine = Translation::Engine;
+using Framework = Translation::Framework;
 
-Engine engine_of(const Source& accelerate) {
+Framework framework_of(const Source& accelerate) {
   const SourceEntry* type = find_entry(accelerate, "distributed_type");
-  if (type && *type->value == TomlValue("FSDP")) return Engine::fsdp;
+  if (type && *type->value == TomlValue("FSDP")) return Framework::fsdp;
   const bool deepspeed = !type || *type->value == TomlValue("DEEPSPEED");
-  return deepspeed ? Engine::deepspeed : Engine::plain;
+  return deepspeed ? Framework::deepspeed : Framework::plain;
 }
 
 /// Keys of fsdp_config had no prefix once.
@@ -78,18 +78,19 @@ Source take_fsdp(Source& accelerate) {
   return fsdp;
 }
 
-Engine translate_accelerate(Translation& translation, const std::string& path,
-                            const std::string& name) {
+Framework translate_accelerate(Translation& translation, const std::string& path,
+                               const std::string& name) {
   Source accelerate = read_yaml(read_source(path), path);
-  const Engine engine = engine_of(accelerate);
-  if (engine == Engine::fsdp) translation.translate(take_fsdp(accelerate), fsdp_rules(), false);
+  const Framework framework = framework_of(accelerate);
+  if (framework == Framework::fsdp)
+    translation.translate(take_fsdp(accelerate), fsdp_rules(), false);
   translation.translate(accelerate, accelerate_rules(), false);
   const std::string json = named_file(accelerate, path);
   if (!json.empty()) {
     translation.translate(read_json(read_source(json), json), deepspeed_rules(), true);
   }
   translation.say(launch_line(accelerate, name));
-  return engine;
+  return framework;
 }
 
 /// What a run would say to the result, so that it is known here.
@@ -111,13 +112,13 @@ DeepSpeedImport import_deepspeed(const ModelTable& models, const std::string& pa
   Translation translation(models, options);
   translation.give(options.overrides);
   translation.follow_launch_line(options.launch_line);
-  Engine engine = Engine::deepspeed;
+  Framework framework = Framework::deepspeed;
   if (path.ends_with(".yaml") || path.ends_with(".yml")) {
-    engine = translate_accelerate(translation, path, options.name);
+    framework = translate_accelerate(translation, path, options.name);
   } else {
     translation.translate(read_json(read_source(path), path), deepspeed_rules(), true);
   }
-  translation.complete(engine);
+  translation.complete(framework);
   DeepSpeedImport result = translation.take();
   if (result.refused.empty() && result.needs.empty()) check(models, result, options.name);
   return result;

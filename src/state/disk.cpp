@@ -72,10 +72,10 @@ Disk::Disk(const DiskSettings& settings, int64_t bytes, std::span<const tiers::D
               .block_bytes = settings.aio.block_size}),
       table_(files_.bytes()),
       slots_(saved, round_up(bytes, tiers::kDiskBlockBytes)),
-      read_(files_, blocks(), engine(settings.aio), queue_options(settings.aio)),
-      write_(files_, blocks(), engine(settings.aio), queue_options(settings.aio)) {
+      read_(files_, blocks(), io_engine(settings.aio), queue_options(settings.aio)),
+      write_(files_, blocks(), io_engine(settings.aio), queue_options(settings.aio)) {
   if (slots_.empty()) return;
-  frozen_.emplace(files_, tiers::DiskBlocks::frozen(table_, slots_), engine(settings.aio),
+  frozen_.emplace(files_, tiers::DiskBlocks::frozen(table_, slots_), io_engine(settings.aio),
                   queue_options(settings.aio));
 }
 
@@ -84,7 +84,7 @@ tiers::DiskBlocks Disk::blocks() {
   return slots_.empty() ? tiers::DiskBlocks(table_) : tiers::DiskBlocks(table_, slots_);
 }
 
-std::unique_ptr<aio::Engine> Disk::engine(const AioConfig& config) {
+std::unique_ptr<aio::Engine> Disk::io_engine(const AioConfig& config) {
   aio::EngineChoice choice = aio::make_engine({.depth = int(config.queue_depth),
                                                .threads = int(config.intra_op_parallelism),
                                                .require_uring = config.require_uring});

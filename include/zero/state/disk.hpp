@@ -73,7 +73,7 @@ class Disk {
   bool is_moving() const { return read_.is_moving() || write_.is_moving(); }
 
  private:
-  std::unique_ptr<aio::Engine> engine(const AioConfig& config);
+  std::unique_ptr<aio::Engine> io_engine(const AioConfig& config);
   tiers::DiskBlocks blocks();
 
   std::string warning_;

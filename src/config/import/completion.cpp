@@ -18,14 +18,14 @@ bool is_required(std::string_view key) {
 
 }  // namespace
 
-void Translation::complete(Engine engine) {
+void Translation::complete(Framework framework) {
   settle_precision();
   settle_schedule();
   settle_betas();
   settle_pinning();
-  if (engine == Engine::deepspeed) write_deepspeed_defaults();
-  if (engine == Engine::fsdp) write_fsdp_defaults();
-  if (engine != Engine::deepspeed) default_to("gradient_clipping", 1.0, kHfDefault);
+  if (framework == Framework::deepspeed) write_deepspeed_defaults();
+  if (framework == Framework::fsdp) write_fsdp_defaults();
+  if (framework != Framework::deepspeed) default_to("gradient_clipping", 1.0, kHfDefault);
   if (hf_defaults_) write_hf_defaults();
   need_what_is_missing();
   count_checkpoints();

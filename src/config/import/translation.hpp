@@ -60,11 +60,11 @@ class Translation {
   void translate(const Source& source, std::span<const ImportRule> rules, bool same_names);
 
   /// What a source is for: defaults of other programs are other ones.
-  enum class Engine { deepspeed, fsdp, plain };
+  enum class Framework { deepspeed, fsdp, plain };
 
   /// Writes out the engine's defaults that differ from ours, drops what has no effect, and names
   /// what is missing.
-  void complete(Engine engine);
+  void complete(Framework framework);
 
   void say(const std::string& line) { lines_.push_back({"", "", line}); }
 
