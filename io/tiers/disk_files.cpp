@@ -119,7 +119,7 @@ void DiskFiles::open_in(const std::string& folder, int64_t bytes) {
   if (direct) ++direct_files_;
 }
 
-DiskFiles::Piece DiskFiles::piece_at(int64_t offset, int64_t bytes) const {
+DiskFiles::FileRange DiskFiles::range_at(int64_t offset, int64_t bytes) const {
   ZERO_REQUIRE(offset >= 0 && bytes >= 0 && offset + bytes <= bytes_, "bytes [", offset, ", ",
                offset + bytes, ") of ", bytes_, " on disk");
   const int64_t folders = int64_t(files_.size());

@@ -53,7 +53,7 @@ aio::Swept DiskProbe::run(const DiskSetting& setting, const aio::Sweep& part) {
   aio::Queue queue(make_engine(setting, memory),
                    {.block_bytes = setting.block_bytes, .transfers = int(places)});
   aio::Sweep asked = part;
-  asked.file = files_.piece_at(0, 1).file;
+  asked.file = files_.range_at(0, 1).file;
   asked.region_bytes = region_bytes_;
   asked.transfer_bytes = setting.block_bytes;
   asked.memory = memory;

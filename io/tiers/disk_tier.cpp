@@ -45,7 +45,7 @@ void BlockTable::check(int64_t offset, std::span<const std::byte> memory,
     ZERO_REQUIRE(entry.bytes == bytes.size(), "block ", block, " on disk is read with ",
                  bytes.size(), " bytes and was written with ", entry.bytes);
     if (xxh3_of(bytes) == entry.xxh3) return;
-    const DiskFiles::Piece place = files.piece_at(int64_t(block) * kDiskBlockBytes, 1);
+    const DiskFiles::FileRange place = files.range_at(int64_t(block) * kDiskBlockBytes, 1);
     refuse(Exit::kIo, place.file->name, ": the block at offset ", place.offset,
            ", written in step ", entry.step,
            ", reads back as other bytes than were written: do not trust this disk");
@@ -128,12 +128,12 @@ DiskTier::Part DiskTier::start(const Move& asked, int64_t begin) {
   const bool writes = asked.direction == aio::Direction::write;
   if (writes && blocks_.slots != nullptr) blocks_.slots->claim(offset, most);
   const DiskExtent place = place_of(offset, most);
-  const DiskFiles::Piece piece = files_.piece_at(place.offset, place.bytes);
-  const auto memory = asked.memory.subspan(size_t(begin), size_t(piece.bytes));
+  const DiskFiles::FileRange range = files_.range_at(place.offset, place.bytes);
+  const auto memory = asked.memory.subspan(size_t(begin), size_t(range.bytes));
   if (writes && asked.sums == Sums::here) blocks_.table->note(place.offset, memory, asked.step);
   return {.ticket = queue_.submit({.direction = asked.direction,
-                                   .file = piece.file,
-                                   .offset = piece.offset,
+                                   .file = range.file,
+                                   .offset = range.offset,
                                    .memory = memory}),
           .place = place.offset,
           .memory = memory};

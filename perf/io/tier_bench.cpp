@@ -37,7 +37,7 @@ class Bare {
       : files_(files), memory_(memory), queue_(make_engine(memory), kOptions) {}
 
   void move(aio::Direction direction) {
-    const tiers::DiskFiles::Piece whole = files_.piece_at(0, int64_t(memory_.size()));
+    const tiers::DiskFiles::FileRange whole = files_.range_at(0, int64_t(memory_.size()));
     queue_.wait(queue_.submit({.direction = direction, .file = whole.file, .memory = memory_}));
   }
 

@@ -70,7 +70,7 @@ TEST_F(DiskFilesIn, AFileSystemThatAllocatesNothingGrow) {
   failing_fallocate = EOPNOTSUPP;
   const DiskFiles files({.folders = {a_}, .bytes = kBytes});
   struct stat status {};
-  ASSERT_EQ(fstat(files.piece_at(0, 1).file->descriptor, &status), 0);
+  ASSERT_EQ(fstat(files.range_at(0, 1).file->descriptor, &status), 0);
   EXPECT_EQ(status.st_size, kBytes);
   expect_to_serve(files);
   EXPECT_THAT(testing_support::refusal_of(
@@ -105,12 +105,12 @@ TEST_F(DiskFilesIn, SeveralFoldersTakeTurnsAfterABlock) {
     return DiskOptions{.folders = {a_, b_}, .bytes = kAll, .block_bytes = block};
   };
   const DiskFiles small(files(4096)), large(files(4 * kStripeBytes)), odd(files(kStripeBytes + 1));
-  EXPECT_EQ(small.piece_at(0, kAll).bytes, kStripeBytes);
-  EXPECT_EQ(large.piece_at(0, kAll).bytes, 4 * kStripeBytes);
-  EXPECT_EQ(large.piece_at(kStripeBytes, kAll / 2).bytes, 3 * kStripeBytes);
-  EXPECT_EQ(large.piece_at(4 * kStripeBytes, kAll / 2).file->name, b_);
-  EXPECT_EQ(large.piece_at(8 * kStripeBytes, kAll / 2).offset, 4 * kStripeBytes);
-  EXPECT_EQ(odd.piece_at(0, kAll).bytes, kStripeBytes + kDiskBlockBytes)
+  EXPECT_EQ(small.range_at(0, kAll).bytes, kStripeBytes);
+  EXPECT_EQ(large.range_at(0, kAll).bytes, 4 * kStripeBytes);
+  EXPECT_EQ(large.range_at(kStripeBytes, kAll / 2).bytes, 3 * kStripeBytes);
+  EXPECT_EQ(large.range_at(4 * kStripeBytes, kAll / 2).file->name, b_);
+  EXPECT_EQ(large.range_at(8 * kStripeBytes, kAll / 2).offset, 4 * kStripeBytes);
+  EXPECT_EQ(odd.range_at(0, kAll).bytes, kStripeBytes + kDiskBlockBytes)
       << "whole blocks of checksums";
 }
 

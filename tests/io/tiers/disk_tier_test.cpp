@@ -349,7 +349,7 @@ DiskBlock damaged(size_t index, DiskBlock now, const DiskBlock& old, const DiskB
 class BackDoor {
  public:
   explicit BackDoor(const DiskFiles& files)
-      : file_(open(text("/proc/self/fd/", files.piece_at(0, 1).file->descriptor).c_str(), O_RDWR)) {
+      : file_(open(text("/proc/self/fd/", files.range_at(0, 1).file->descriptor).c_str(), O_RDWR)) {
   }
   DiskBlock read(size_t index) const {
     DiskBlock block(size_t(kDiskBlockBytes), std::byte{0});

@@ -110,13 +110,13 @@ class DiskFiles {
   /// Whether the page cache is passed by in every folder.
   bool direct() const { return direct_files_ == files_.size(); }
 
-  struct Piece {
+  struct FileRange {
     const aio::File* file;
     int64_t offset;  ///< in the file
     int64_t bytes;
   };
   /// The longest stretch of one file that bytes from `offset` on lie in, at most `bytes` of them.
-  Piece piece_at(int64_t offset, int64_t bytes) const;
+  FileRange range_at(int64_t offset, int64_t bytes) const;
 
  private:
   void open_in(const std::string& folder, int64_t bytes);
