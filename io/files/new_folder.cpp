@@ -30,11 +30,11 @@ bool lock(const OpenFile& folder) { return flock(folder.descriptor(), LOCK_EX | 
 /// Whether a NewFolder of `name` may have made it: "model.tmp-17", "model.tmp-17-2".
 bool is_temporary(const std::string& found, const std::string& name) {
   if (!found.starts_with(name + kMaking)) return false;
-  const std::string rest = found.substr(name.size() + std::strlen(kMaking));
+  const std::string suffix = found.substr(name.size() + std::strlen(kMaking));
   const auto of_a_number = [](unsigned char letter) {
     return std::isdigit(letter) || letter == '-';
   };
-  return !rest.empty() && std::all_of(rest.begin(), rest.end(), of_a_number);
+  return !suffix.empty() && std::all_of(suffix.begin(), suffix.end(), of_a_number);
 }
 
 bool is_ours(const OpenFile& folder) {

@@ -33,7 +33,7 @@ MPI_Datatype type_of(Dtype dtype) {
 
 // MPI makes progress only while it is asked, so a waiting rank asks often at first; it yields its
 // core each time, and after about a millisecond sleeps between questions.
-void rest(int tries) {
+void back_off(int tries) {
   constexpr int kYields = 2000;
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
   if (tries < kYields) {
@@ -62,7 +62,7 @@ class Exchange {
       const int status = MPI_Testall(posted_, requests_.data(), &done, statuses_.data());
       check_mpi(status == MPI_ERR_IN_STATUS ? first_error() : status, verb);
       if (done) break;
-      rest(tries);
+      back_off(tries);
     }
     posted_ = 0;
   }

@@ -47,7 +47,7 @@ struct Syntax {
   std::vector<Option> options;
   Second second = Second::settings;
   std::string_view second_name = "";
-  std::vector<std::string> CommandLine::*rest = nullptr;  ///< takes all words behind "--"
+  std::vector<std::string> CommandLine::*trailing = nullptr;  ///< takes all words behind "--"
 };
 
 std::vector<Syntax> commands_on_checkpoints() {
@@ -140,9 +140,10 @@ class Reader {
 
   CommandLine read() {
     choose_command();
-    for (; next_ < words_.size() && !begins_rest(words_[next_]); ++next_) read_word(words_[next_]);
+    for (; next_ < words_.size() && !begins_trailing(words_[next_]); ++next_)
+      read_word(words_[next_]);
     if (next_ < words_.size()) {
-      line_.*syntax_->rest = {words_.begin() + ptrdiff_t(next_) + 1, words_.end()};
+      line_.*syntax_->trailing = {words_.begin() + ptrdiff_t(next_) + 1, words_.end()};
     }
     const bool asks = line_.command == Command::help || line_.command == Command::version;
     if (!asks && !syntax_->input.empty() && line_.input.empty()) refuse_missing(syntax_->input);
@@ -160,7 +161,7 @@ class Reader {
            two ? syntax_->second_name : "", ", or zeroapp --help");
   }
 
-  bool begins_rest(const std::string& word) const { return syntax_->rest && word == "--"; }
+  bool begins_trailing(const std::string& word) const { return syntax_->trailing && word == "--"; }
 
   void choose_command() {
     const std::string first = words_.empty() ? "" : words_[0];

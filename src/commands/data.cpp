@@ -30,8 +30,8 @@ struct Steps {
 std::optional<int64_t> number_of(std::string_view word) {
   int64_t number = 0;
   const char* end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, number);
-  if (error != std::errc() || rest != end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(word.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
   return number;
 }
 

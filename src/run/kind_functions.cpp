@@ -17,7 +17,7 @@ using kernels::StepState;
 using kernels::StepSums;
 using kernels::TensorNorms;
 
-/// Weight, rest, states and gradient of every optimizer op.
+/// Weight, low, states and gradient of every optimizer op.
 template <class T, class G>
 kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
   const OptimizerForm& optimizer = op.plan->request.optimizer;

@@ -67,11 +67,11 @@ TEST(EveryOptimizer, KeepsAsManyBytesAsItsStatesAndTheRestOfTheMaster) {
   for (const OptimizerConfig& form : kForms) {
     for (const Dtype compute : kPrecisions) {
       const plan::Plan plan = testing::tiny_plan(case_of(form, compute, 2, 1).request);
-      const int64_t rest = compute == Dtype::f32 ? 0 : compute == Dtype::bf16 ? 2 : 4;
+      const int64_t low = compute == Dtype::f32 ? 0 : compute == Dtype::bf16 ? 2 : 4;
       const bool has_state = form.type == OptimizerType::Lion || form.momentum > 0;
       int64_t wanted = 0, kept = 0;
       for (const plan::Unit& unit : plan.units) {
-        wanted += unit.shard_numel * (rest + (has_state ? 4 : 0));
+        wanted += unit.shard_numel * (low + (has_state ? 4 : 0));
         EXPECT_EQ(unit.states.size(), has_state ? 1u : 0u);
       }
       for (const plan::Buffer& buffer : plan.buffers) {

@@ -12,9 +12,10 @@ namespace zero {
 constexpr std::array<std::array<uint32_t, 256>, 8> crc_tables(uint32_t polynomial) {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
-    uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? polynomial : 0u);
-    tables[0][byte] = rest;
+    uint32_t remainder = byte;
+    for (int bit = 0; bit < 8; ++bit)
+      remainder = (remainder >> 1) ^ (remainder & 1 ? polynomial : 0u);
+    tables[0][byte] = remainder;
   }
   for (uint32_t byte = 0; byte < 256; ++byte) {
     for (size_t k = 1; k < 8; ++k) {
@@ -29,18 +30,19 @@ constexpr std::array<std::array<uint32_t, 256>, 8> crc_tables(uint32_t polynomia
 template <uint32_t kPolynomial>
 uint32_t crc_of(std::span<const std::byte> bytes, uint32_t crc) {
   static constexpr auto kTables = crc_tables(kPolynomial);
-  uint32_t rest = ~crc;
+  uint32_t remainder = ~crc;
   size_t i = 0;
   for (; i + 8 <= bytes.size(); i += 8) {
     uint32_t next = 0;
     for (size_t k = 0; k < 8; ++k) {
-      const uint32_t mixed = uint32_t(bytes[i + k]) ^ (k < 4 ? (rest >> (8 * k)) & 0xFF : 0);
+      const uint32_t mixed = uint32_t(bytes[i + k]) ^ (k < 4 ? (remainder >> (8 * k)) & 0xFF : 0);
       next ^= kTables[7 - k][mixed];
     }
-    rest = next;
+    remainder = next;
   }
-  for (; i < bytes.size(); ++i) rest = (rest >> 8) ^ kTables[0][(rest ^ uint32_t(bytes[i])) & 0xFF];
-  return ~rest;
+  for (; i < bytes.size(); ++i)
+    remainder = (remainder >> 8) ^ kTables[0][(remainder ^ uint32_t(bytes[i])) & 0xFF];
+  return ~remainder;
 }
 
 /// The CRC-32 of zip and zlib, so that scripts can compute it too: of token files and fingerprints.

@@ -121,10 +121,10 @@ Prepared& prepare(ThreadState& state, const GemmSpec& spec, int threads) {
 }
 
 /// The product of the rows that are left behind whole blocks.
-GemmSpec rest_of(const GemmSpec& spec, int64_t rows) {
-  GemmSpec rest = spec;
-  rest.m = spec.m % rows;
-  return rest;
+GemmSpec remainder_of(const GemmSpec& spec, int64_t rows) {
+  GemmSpec remainder = spec;
+  remainder.m = spec.m % rows;
+  return remainder;
 }
 
 /// oneDNN takes its team from the calling thread's OpenMP setting, when a primitive is made and
@@ -183,7 +183,8 @@ void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& oper
     execute(state, ready, from_row(spec, operands, row));
   }
   if (whole == spec.m) return;
-  execute(state, prepare(state, rest_of(spec, rows), threads), from_row(spec, operands, whole));
+  execute(state, prepare(state, remainder_of(spec, rows), threads),
+          from_row(spec, operands, whole));
 }
 
 /// All that multiply() makes.
@@ -192,8 +193,8 @@ void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
     state.scratch.reserve(ready.scratch.get_desc().get_size());
     return ready.rows;
   };
-  const GemmSpec rest = rest_of(spec, with_scratch(prepare(state, spec, threads)));
-  if (rest.m > 0) with_scratch(prepare(state, rest, threads));
+  const GemmSpec remainder = remainder_of(spec, with_scratch(prepare(state, spec, threads)));
+  if (remainder.m > 0) with_scratch(prepare(state, remainder, threads));
 }
 
 /// Code for a kernel is made in memory of its own, which may be refused.

@@ -103,8 +103,8 @@ class YamlReader {
   }
 
   bool take_empty() {
-    const std::string_view rest = cursor_.text.substr(cursor_.at);
-    const bool empty = rest.starts_with("{}") || rest.starts_with("[]");
+    const std::string_view remaining = cursor_.text.substr(cursor_.at);
+    const bool empty = remaining.starts_with("{}") || remaining.starts_with("[]");
     if (empty) cursor_.at += 2;
     return empty;
   }
