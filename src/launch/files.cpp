@@ -7,8 +7,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "zero/base/error.hpp"
@@ -44,14 +42,6 @@ void occupy_standard_files() {
   int file = 0;
   while (file >= 0 && file <= 2) file = open("/dev/null", O_RDONLY);
   if (file > 2) close(file);
-}
-
-std::string file_text(const std::string& path) {
-  std::error_code ignored;
-  // A pipe would be waited for.
-  if (!fs::is_regular_file(path, ignored)) return "";
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string no_folder_text(const std::string& path) {

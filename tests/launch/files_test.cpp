@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "tests/support/content_of.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::launch {
@@ -17,6 +18,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
+using testing_support::content_of;
 
 std::string path_of(const char* name) { return testing::TempDir() + "zeroapp-" + name; }
 
@@ -24,7 +26,7 @@ TEST(WriteFile, ReplacesTheContentAndLeavesNothingBeside) {
   const std::string path = path_of("write-file");
   write_file(path, "a long first text");
   write_file(path, "second");
-  EXPECT_EQ(file_text(path), "second");
+  EXPECT_EQ(content_of(path), "second");
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
@@ -35,9 +37,9 @@ TEST(WriteFile, WritesThroughNoLinkWhereverOneLies) {
     std::filesystem::remove(link);
     std::filesystem::create_symlink(theirs, link);
     write_file(path, "ours");
-    EXPECT_EQ(file_text(path), "ours") << link;
+    EXPECT_EQ(content_of(path), "ours") << link;
     EXPECT_FALSE(std::filesystem::is_symlink(path)) << link;
-    EXPECT_EQ(file_text(theirs), "theirs") << link;
+    EXPECT_EQ(content_of(theirs), "theirs") << link;
   }
 }
 
@@ -58,8 +60,6 @@ TEST(WriteFile, NamesThePathAndTheReason) {
                  "/no/such/folder/file: could not be written: No such file or directory");
   }
 }
-
-TEST(FileText, IsEmptyWithoutAFile) { EXPECT_EQ(file_text("/no/such/file"), ""); }
 
 TEST(NoFolderText, NamesWhatStandsBesideAFolderThatIsNotThere) {
   const std::filesystem::path place = path_of("no-folder");

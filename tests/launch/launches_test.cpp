@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/support/content_of.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/files.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing_support::content_of;
 
 std::string fresh_folder() {
   const std::string path = testing::TempDir() + "zeroapp-launches";
@@ -31,7 +33,7 @@ const LaunchStart kStart{.host = "n2",
 TEST(Launches, ALineTellsWhoStartedWhatWhere) {
   const std::string folder = fresh_folder();
   begin_launch(folder, kStart);
-  const std::string line = file_text(folder + "/launches.jsonl");
+  const std::string line = content_of(folder + "/launches.jsonl");
   EXPECT_THAT(line, HasSubstr("\"host\":\"n2\",\"ranks\":4,\"threads\":2,\"version\":\"0.1.0\","
                               "\"command\":[\"zeroapp\",\"a b.toml\",\"run.steps=3\"],"
                               "\"end\":null,\"ended\":null}\n"));
@@ -43,20 +45,20 @@ TEST(Launches, ALineTellsFromWhichStepItGoesOn) {
   LaunchStart start = kStart;
   start.resumed_from = 5;
   begin_launch(folder, start);
-  EXPECT_THAT(file_text(folder + "/launches.jsonl"), HasSubstr("\"resumed_from_step\":5,\"end\""));
+  EXPECT_THAT(content_of(folder + "/launches.jsonl"), HasSubstr("\"resumed_from_step\":5,\"end\""));
   const std::string other = fresh_folder();
   begin_launch(other, kStart);
-  EXPECT_THAT(file_text(other + "/launches.jsonl"), Not(HasSubstr("resumed_from_step")));
+  EXPECT_THAT(content_of(other + "/launches.jsonl"), Not(HasSubstr("resumed_from_step")));
 }
 
 TEST(Launches, TheEndGoesIntoTheLineOfTheLastOne) {
   const std::string folder = fresh_folder();
   begin_launch(folder, kStart);
   EXPECT_TRUE(end_launch(folder, "finished step 3"));
-  const std::string first = file_text(folder + "/launches.jsonl");
+  const std::string first = content_of(folder + "/launches.jsonl");
   begin_launch(folder, kStart);
   EXPECT_TRUE(end_launch(folder, "error E0700 in step 2"));
-  const std::string both = file_text(folder + "/launches.jsonl");
+  const std::string both = content_of(folder + "/launches.jsonl");
   EXPECT_TRUE(both.starts_with(first)) << both;
   EXPECT_EQ(last_end(folder), "error E0700 in step 2");
 }
@@ -75,7 +77,7 @@ TEST(Launches, OneThatLeftNoWordWasKilled) {
   begin_launch(folder, kStart);
   end_killed_launch(folder);
   EXPECT_EQ(last_end(folder), "killed");
-  EXPECT_THAT(file_text(folder + "/launches.jsonl"), HasSubstr("\"end\":null,"));
+  EXPECT_THAT(content_of(folder + "/launches.jsonl"), HasSubstr("\"end\":null,"));
 }
 
 TEST(Launches, DamagedLinesAreLeftAlone) {
@@ -83,7 +85,7 @@ TEST(Launches, DamagedLinesAreLeftAlone) {
   EXPECT_TRUE(end_launch(folder, "finished")) << "there is none to end";
   write_file(folder + "/launches.jsonl", "{\"start\": \"2026-");
   EXPECT_TRUE(end_launch(folder, "finished"));
-  EXPECT_EQ(file_text(folder + "/launches.jsonl"), "{\"start\": \"2026-");
+  EXPECT_EQ(content_of(folder + "/launches.jsonl"), "{\"start\": \"2026-");
   EXPECT_EQ(last_end(folder), "");
 }
 
@@ -97,7 +99,7 @@ TEST(Launches, AreWrittenThroughNoLinkAndWaitForNoPipe) {
   std::filesystem::create_symlink("theirs", record);
   EXPECT_THAT(refusal(folder), HasSubstr("launches.jsonl: is a symbolic link"));
   EXPECT_EQ(last_end(folder), "");
-  EXPECT_EQ(file_text(folder + "/theirs"), "theirs");
+  EXPECT_EQ(content_of(folder + "/theirs"), "theirs");
   std::filesystem::remove(record);
   ASSERT_EQ(mkfifo(record.c_str(), 0600), 0);
   EXPECT_THAT(refusal(folder), HasSubstr("launches.jsonl: is no regular file"));

@@ -2,11 +2,11 @@
 /// A tiny GPT-2 in a model folder, and folders that go away.
 
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "src/model/gpt2.hpp"
+#include "tests/support/content_of.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/models/model_folder.hpp"
 
@@ -64,12 +64,6 @@ inline std::vector<float> small_weights() {
   std::vector<float> all(static_cast<size_t>(small_model_numel()));
   for (size_t i = 0; i < all.size(); ++i) all[i] = small_weight(int64_t(i));
   return all;
-}
-
-inline std::string content_of(const std::string& path) {
-  std::ostringstream out;
-  out << std::ifstream(path, std::ios::binary).rdbuf();
-  return out.str();
 }
 
 /// Changes one byte of a file.

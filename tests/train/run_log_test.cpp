@@ -9,11 +9,14 @@
 #include <filesystem>
 #include <limits>
 
+#include "tests/support/content_of.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/files.hpp"
 
 namespace zero::train {
 namespace {
+
+using testing_support::content_of;
 
 StepRecord quarter() {
   StepRecord record;
@@ -129,7 +132,7 @@ TEST_F(RunLogTest, WritesEveryStepAndPrintsSome) {
   const std::string out = printed({.steps = 8, .last = 5, .interval = 3}, 5);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 3) << "steps 1, 3 and 5: " << out;
-  const std::string metrics = launch::file_text(folder_ + "/metrics.jsonl");
+  const std::string metrics = content_of(folder_ + "/metrics.jsonl");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 5);
 }
 
@@ -161,12 +164,12 @@ TEST_F(RunLogTest, TakesNoLineThatNoRunHasWrittenAndFollowsNoLink) {
   launch::write_file(path, "{\"step\": 1, " + std::string(1 << 20, ' '));
   launch::Console console(false);
   { const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3}); }
-  EXPECT_EQ(launch::file_text(path), "");
+  EXPECT_EQ(content_of(path), "");
   launch::write_file(folder_ + "/theirs", "theirs");
   std::filesystem::remove(path);
   std::filesystem::create_symlink("theirs", path);
   EXPECT_THROW(RunLog(console, folder_, {.steps = 9, .last = 9}), Error);
-  EXPECT_EQ(launch::file_text(folder_ + "/theirs"), "theirs");
+  EXPECT_EQ(content_of(folder_ + "/theirs"), "theirs");
 }
 
 TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {
@@ -180,7 +183,7 @@ TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {
   setrlimit(RLIMIT_FSIZE, &before);
   const std::string warned = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(warned.begin(), warned.end(), '\n'), 1) << warned;
-  const std::string metrics = launch::file_text(folder_ + "/metrics.jsonl");
+  const std::string metrics = content_of(folder_ + "/metrics.jsonl");
   EXPECT_TRUE(metrics.size() > 300 && metrics.size() <= 1000) << metrics.size();
   EXPECT_TRUE(metrics.ends_with("}\n")) << metrics;
 }

@@ -13,9 +13,6 @@ namespace zero::launch {
 /// said to it. Writing to what takes that place here fails, as it would to a closed one.
 void occupy_standard_files();
 
-/// The whole file; "" where it cannot be read.
-std::string file_text(const std::string& path);
-
 /// Why `path`, by which a user means a run, a folder of checkpoints, one of them or a model, is
 /// none of these, and what stands beside it.
 std::string no_folder_text(const std::string& path);

@@ -4,11 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/content_of.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
 
@@ -17,17 +16,12 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using testing_support::content_of;
 using testing_support::TempFolder;
 
 const SafetensorsWriter::Content kContent = {.dtype = Dtype::bf16,
                                              .tensors = {{"a.weight", {2, 3}}, {"b", {2}}},
                                              .metadata = {{"format", "pt"}}};
-
-std::string content_of(const std::string& path) {
-  std::ostringstream out;
-  out << std::ifstream(path, std::ios::binary).rdbuf();
-  return out.str();
-}
 
 /// That h5py reads the values is seen in runs/checkpoints.py.
 TEST(Hdf5Writers, LayEachTensorDownAsOneRowOfBytes) {
