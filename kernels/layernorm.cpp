@@ -123,7 +123,7 @@ struct ParameterTrees {
   }
 };
 
-/// Of the first `vectors` of dweight, dbias and dx_sum.
+/// Adds the chunks of the first `vectors` of dweight, dbias and dx_sum.
 template <class T>
 void add_chunks(Stream& stream, const RowChunks& chunks, int64_t width, int vectors,
                 const LayerNormGradArrays<T>& arrays) {

@@ -10,7 +10,7 @@ set -euo pipefail
 
 most_megabytes=60
 bundle=$root/build/bundle
-# Of the machine: the loader's and compiler's libraries, and what is a part of CUDA or its driver.
+# What the machine has: the loader's and compiler's libraries, and parts of CUDA or its driver.
 of_machine='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s|cuda|cublasLt|nccl))\.so'
 
 # libraries_of FILE...: the shared libraries that the files load, one path a line.

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The lines of tools/first_light.sh and how one is run. Sourced behind gpu_checks.sh, never run.
-# Of first_light.sh: zeroapp, tests, rates, launcher, root, lists and end, a value of SECONDS.
+# first_light.sh sets zeroapp, tests, rates, launcher, root, lists and end, a value of SECONDS.
 
 work='' earlier='' visit=${visit:-} running='' current=''
 needed=()

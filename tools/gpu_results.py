@@ -40,7 +40,7 @@ def read_lines(path):
 
 
 def read_runs(folder):
-    """Of a run that was measured again the last one."""
+    """The last line of a run that was measured again."""
     lines = read_lines(folder / "speed.jsonl")
     return list({str([line[key] for key in KNOWN_BY]): line for line in lines}.values())
 

@@ -66,7 +66,7 @@ def read_harmless(path):
 
 
 def knows_more(line, other):
-    """Of the same fault: what a share has seen noticed another one, with --only, may not have."""
+    """Whether one share has seen a fault noticed that another one, with --only, has not."""
     same = all(line.get(key) == other[key] for key in ("file", "before", "after", "faulty"))
     return same and line["verdict"] == "noticed" and other["verdict"] == "cut"
 

@@ -12,7 +12,7 @@
 namespace zero::aio {
 namespace {
 
-/// Of one registered buffer; the kernel's own limit.
+/// The most of one registered buffer; the kernel's own limit.
 constexpr int64_t kBufferBytes = int64_t(1) << 30;
 constexpr unsigned kFiles = 64;
 /// Results wait for a call of the program and do not interrupt it; since Linux 5.19.

@@ -20,7 +20,7 @@ std::string list_of(const std::vector<int64_t>& numbers) {
   return out + "]";
 }
 
-/// Of the thousands of which a manifest may consist; by hand, since a save waits for them.
+/// One of the thousands of entries of a manifest; by hand, since a save waits for them.
 std::string entry_of(const Tensor& tensor) {
   return "{\"name\":" + Json(tensor.name).dump() + ",\"dtype\":\"" +
          std::string(name_of(tensor.dtype)) + "\",\"shape\":" + list_of(tensor.shape) + "}";

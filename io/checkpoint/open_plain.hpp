@@ -8,8 +8,8 @@
 
 namespace zero::checkpoint {
 
-/// Of what could not be opened: kInput where the reason is what lies there, nothing or no such
-/// thing; kIo where it is the machine's, which says nothing of what lies there.
+/// How to end where something could not be opened: kInput where the reason is what lies there,
+/// nothing or no such thing; kIo where it is the machine's, which says nothing of what lies there.
 Exit exit_of_open(int reason);
 
 /// Opens a file of an open folder: a regular one with one link, never through a symbolic link.

@@ -38,8 +38,8 @@ void Store::remove_now_or_later(const std::string& name) {
   if (!problem.empty()) warnings_.push_back(problem + "; the next save or start tries again");
 }
 
-/// Of an earlier time, where a sync or a removal has failed. Before a step loses its files no loss
-/// of power may give it its name back.
+/// Finishes what an earlier time has begun, where a sync or a removal has failed. Before a step
+/// loses its files no loss of power may give it its name back.
 void Store::finish_removing() {
   for (const std::string& name : names()) {
     if (!is_unique_name(name, kRemoving)) continue;

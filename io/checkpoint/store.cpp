@@ -294,7 +294,7 @@ bool Store::is_folder(const std::string& name) const {
   return false;
 }
 
-/// Of one that may not be read nothing is known.
+/// Not where it may not be read: then nothing is known of it.
 bool Store::is_empty_folder(const std::string& name) const {
   std::error_code error;
   return is_folder(name) && fs::is_empty(path(name), error) && !error;

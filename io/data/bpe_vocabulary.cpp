@@ -72,7 +72,7 @@ class VocabularyReader : public nlohmann::json_sax<Json> {
 
  private:
   [[noreturn]] void fail(const std::string& what) { fail_at(offset(), what); }
-  /// Of the byte behind what the parser has read; tellg() would be -1 at the end.
+  /// The offset of the byte behind what the parser has read; tellg() would be -1 at the end.
   int64_t offset() { return stream_.rdbuf()->pubseekoff(0, std::ios::cur, std::ios::in); }
   [[noreturn]] void fail_at(int64_t place, const std::string& what) {
     refuse(Exit::kInput, path_, ": offset ", place, ": ", what,

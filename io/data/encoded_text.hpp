@@ -21,7 +21,7 @@ class EncodedText : public TokenSource {
   int64_t vocab_size() const override { return vocab_size_; }
   std::string format() const override { return "UTF-8 text, encoded by a tokenizer"; }
   void read(int64_t first, std::span<int32_t> out) const override;
-  /// Of the text as it was read, and of the tokenizer.
+  /// Covers the text as it was read, and the tokenizer.
   uint64_t fingerprint() const override { return fingerprint_; }
 
  private:

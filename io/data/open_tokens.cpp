@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the published vocabulary. Models of more are padded to please their matrix products.
+/// The entries of the published vocabulary. Models of more are padded to please their matrix
+/// products.
 constexpr int64_t kMostEntries = 50257;
 
 std::string make_command(const TokenOptions& options, const std::string& source,

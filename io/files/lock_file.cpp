@@ -35,7 +35,7 @@ std::string holder_in(const std::string& path) {
   return line;
 }
 
-/// Of another host nothing is known, so there it may.
+/// Whether the holder may live. Nothing is known of another host, so there it may.
 bool may_live(const std::string& holder) {
   std::istringstream words(holder);
   std::string word, host;

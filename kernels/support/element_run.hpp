@@ -24,7 +24,8 @@ struct ElementRun {
   SegmentTable segments;
   bool in_runs;  ///< takes_runs(arrays)
 
-  /// Of elements [first, last), those that a segment has; `first` is a multiple of kRunNumel.
+  /// Works on those of elements [first, last) that a segment has; `first` is a multiple of
+  /// kRunNumel.
   ZERO_HOST_DEVICE void operator()(int64_t first, int64_t last) const {
     using Part = SegmentTable::Part;
     Part whole = Part::some;

@@ -204,7 +204,7 @@ struct NormGradBlock {
       const float xhat = (float(v.at[k]) - mean) * rstd;
       return (float(g.at[k]) * float(w.at[k]) - h_mean - xhat * h_along) * rstd;
     };
-    // Of what is added too, several runs are asked for before the first store.
+    // Several runs are asked for before the first store, those of what is added too.
     constexpr int kRuns = 4;
     constexpr int64_t kStep = kWarpLanes * kRunNumel;
     const bool adds = arrays.add != nullptr;

@@ -16,7 +16,7 @@ struct SegmentTable {
   int64_t begin[kMost] = {}, end[kMost] = {};
   float weight_decay[kMost] = {};
 
-  /// Of at most kMost segments.
+  /// Holds at most kMost segments.
   explicit SegmentTable(std::span<const OptimizerSegment> segments) {
     for (size_t s = 0; s < segments.size(); ++s) {
       begin[s] = segments[s].begin;

@@ -67,7 +67,7 @@ KOKKOS_INLINE_FUNCTION void store(std::byte* row, int64_t j, float value) {
 // A narrower gradient overwrites numbers further in front than those it is made of, so reading a
 // stretch before writing any of it is all the care that is needed.
 
-/// Of exponentials.
+/// Writes a row's gradient where the row holds exponentials.
 template <class T>
 KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowGradient& gradient, float,
                                            std::byte* row) {
@@ -81,7 +81,8 @@ KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowGradient& gr
   if (gradient.target >= 0) store<T>(row, gradient.target, gradient.at_target);
 }
 
-/// Of logits. Pointers of their types: byte by byte, as memcpy must, a GPU copies slowly.
+/// Writes it where the row holds logits. Pointers of their types: byte by byte, as memcpy must, a
+/// GPU copies slowly.
 template <class T>
 KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowGradient& gradient,
                                            float most, std::byte* memory) {

@@ -36,7 +36,7 @@ class PendingSum {
 };
 
 inline constexpr int kSquareWarps = 4;
-/// Of one warp.
+/// How many one warp adds up.
 inline constexpr int64_t kSquareBlocks = 8;
 
 /// kRound: to T first. kWhole: see RunsOfRow.

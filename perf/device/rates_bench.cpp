@@ -44,7 +44,7 @@ constexpr Model kModels[] = {{"gpt2", 768, 12},        {"gpt2-medium", 1024, 16}
                              {"gpt2_1.5b", 1600, 16},  {"gpt2_10b", 4096, 32}};
 constexpr int64_t kWidest = 4096;
 
-/// Of one layer with `in` inputs and `out` outputs: forward, and both gradients.
+/// The products of one layer with `in` inputs and `out` outputs: forward, and both gradients.
 void products(Rates& rates, const Room& room, const std::string& name, int64_t rows, int64_t in,
               int64_t out) {
   const double flops = 2.0 * double(rows) * double(in) * double(out);

@@ -48,14 +48,15 @@ def arguments():
 
 
 def without_huge_pages():
-    """Of this process and those it becomes."""
+    """Takes huge pages from this process and those it becomes."""
     if ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:
         raise OSError("the kernel gives huge pages to all who ask")
 
 
 def settings(small):
-    """Of a process: in a session of its own, as fio is anyway. Kernels with autogroups share the
-    cores out among sessions, and whatever else is busy in this one would slow ours alone."""
+    """How to start a process: in a session of its own, as fio is anyway. Kernels with autogroups
+    share the cores out among sessions, and whatever else is busy in this one would slow ours
+    alone."""
     if small:
         return {"preexec_fn": without_huge_pages, "start_new_session": True}
     return {"env": dict(os.environ, GLIBC_TUNABLES="glibc.malloc.hugetlb=1"),

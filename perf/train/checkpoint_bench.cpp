@@ -48,7 +48,7 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Of this process, "VmHWM:" or "VmRSS:".
+/// Bytes of this process, by "VmHWM:" or "VmRSS:".
 int64_t status_bytes(const std::string& which) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

@@ -41,7 +41,7 @@ def on_disk(folder):
 
 
 def figures(args, settings):
-    """Of one run of ours."""
+    """The figures of one run of ours."""
     run = run_program(args, settings)
     steps = run.lines[1:]
     return {"tokens_per_s": tokens_per_second(run), "peak_gib": run.peak_bytes / GIB,

@@ -71,7 +71,7 @@ def restart_seconds(build, folder):
     process = start(build, folder)
 
     def has_new_step():
-        # Of the new launch: it cuts the file behind the checkpoint first.
+        # Lines of the new launch: it cuts the file behind the checkpoint first.
         lines = steps_of(folder)
         launches = (folder / "run/launches.jsonl").read_text().count("\n")
         return launches > has_new_step.launches and len(lines) > step

@@ -23,7 +23,7 @@ Run = collections.namedtuple("Run", "lines summary peak_bytes")
 
 
 def run_parser(description, ranks, threads, length):
-    """Of what a run and its peer are, with these defaults."""
+    """A parser for what a run and its peer are, with these defaults."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])

@@ -21,7 +21,8 @@
 namespace zero::advise {
 namespace {
 
-/// Of a limit of its own a process keeps so much for what is beside the plan, or half of the rest.
+/// A process with a limit of its own keeps so much of it for what is beside the plan, or half of
+/// what is left.
 constexpr int64_t kBesideArena = int64_t(256) << 20;
 
 std::string read_text(const std::string& path) {
@@ -40,8 +41,8 @@ std::string cgroup_limit() {
   return own.empty() ? read_text("/sys/fs/cgroup/memory.max") : own;
 }
 
-/// Of one of this process's own limits and what of it is taken: what an arena may have, which is
-/// not all: libraries, stacks and buffers beside the plan take their part.
+/// What an arena may have of one of this process's own limits, by what of it is taken; that is not
+/// all: libraries, stacks and buffers beside the plan take their part.
 MemoryLimit left_of(const ProcessLimit& limit) {
   if (limit.most < 0) return {};
   const int64_t room = std::max<int64_t>(2, limit.most - limit.used);

@@ -3,7 +3,7 @@
 namespace zero::advise {
 namespace {
 
-/// Of a parameter: the optimizer's states, and what completes a weight to its fp32 master.
+/// Bytes of one parameter: the optimizer's states, and what completes a weight to its fp32 master.
 double optimizer_bytes(const plan::Request& request) {
   double bytes = request.compute == Dtype::f32 ? 0 : request.compute == Dtype::bf16 ? 2 : 4;
   for (const OptimizerState& state : request.optimizer.states) {

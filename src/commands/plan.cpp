@@ -111,8 +111,8 @@ bool rests_in_host_memory(const RunConfig& config) {
          config.offload_activations.home() != Home::none || config.checkpoint.async;
 }
 
-/// Of each node of a change, where it has to be typed: more ranks on the same node would share the
-/// same memory.
+/// The ranks of each node of a change, where they have to be typed: more ranks on the same node
+/// would share the same memory.
 int64_t node_ranks_to_type(const CommandLine& line, const plan::Machine& machine,
                            const advise::Change& change) {
   const int64_t now = node_ranks(line, machine);

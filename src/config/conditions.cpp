@@ -13,7 +13,7 @@ bool validates(const RunConfig& c) {
   return !c.data.validation.empty() || c.data.validation_fraction > 0;
 }
 
-/// Of "auto" only where there is a disk to choose.
+/// Whether a home is or may become a disk: "auto" may only where there is a disk to choose.
 bool may_use_disk(Home home, const std::string& path) {
   return home == Home::nvme || (home == Home::automatic && !path.empty());
 }

@@ -30,7 +30,7 @@ std::string two_lengths(const C& c) {
               counted(c.run.epochs, "epoch"), "; write run.steps = 0 or run.epochs = 0");
 }
 
-/// Of synthetic data there are as many as are asked for, and their tokens are counted.
+/// Synthetic data have as many samples as are asked for, and their tokens are counted.
 std::string uncountable_samples(const C& c) {
   constexpr int64_t kMostTokens = int64_t(1) << 60;
   const int64_t most = kMostTokens / (c.data.sequence_length + 1);

@@ -35,7 +35,7 @@ std::string size_line(const ModelFamily& family) {
   return text("model.name = \"", family.sizes.front().name, "\"");
 }
 
-/// Of the numbers without which there is no model.
+/// The names of the numbers without which there is no model.
 std::vector<std::string> needed_by(const ModelFamily& family) {
   std::vector<std::string> names;
   for (const ModelCount& count : family.counts) {
@@ -108,7 +108,7 @@ std::string absent_block(const RunConfig& c) {
               ", counted from 0; write at most ", blocks - 1);
 }
 
-/// Of a number that only other families have; `untouched` is its default.
+/// The rule for a number that only other families have; `untouched` is its default.
 Rule foreign_number(const ModelFamily& family, const ModelFamily& other, std::string_view name,
                     double untouched) {
   const auto broken = [&family, &other, name, untouched](const RunConfig& c) {

@@ -19,7 +19,7 @@ struct OptimizerRow {
   std::string_view transformers = "";          ///< its value of Transformers' --optim, if one
 };
 
-/// Of every type, in the order of the enumerators.
+/// A row for every type, in the order of the enumerators.
 std::span<const OptimizerRow> optimizer_rows();
 inline const OptimizerRow& row_of(OptimizerType type) { return optimizer_rows()[size_t(type)]; }
 std::vector<std::string_view> optimizer_names();

@@ -174,7 +174,7 @@ class Reader {
     return nullptr;
   }
 
-  /// Of all keys, which only a misspelt one needs.
+  /// The names of all keys, which only a misspelt one needs.
   const std::vector<std::string>& names() {
     if (!names_.empty()) return names_;
     for (const Field& field : fields_) names_.push_back(field.key);
@@ -230,7 +230,7 @@ void derive_output(const std::string& file, RunConfig& config, Report& report) {
   }
 }
 
-/// Of a path that cannot be read as a file, by the errno: why, and which file may be meant.
+/// Why a path cannot be read as a file, by the errno, and which file may be meant.
 std::string why_unread(const ModelTable& models, const std::filesystem::path& path, int reason) {
   namespace fs = std::filesystem;
   constexpr size_t kLongestName = 80;

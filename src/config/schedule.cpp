@@ -28,7 +28,7 @@ double linear_rate(const ScheduleConfig& c, double t, double steps) {
   return c.warmup_min_lr + delta * share;
 }
 
-/// Of optimizer.lr.
+/// The rate's ratio to optimizer.lr.
 double cosine_ratio(const ScheduleConfig& c, double t, double steps) {
   if (t < 0) return 0;
   if (t < steps) {

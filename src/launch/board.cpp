@@ -17,7 +17,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 /// Under it lies what a lane runs in the body.
 constexpr int kBodyShift = 56;
 
-/// Of one clock for all processes of a node.
+/// The time of one clock for all processes of a node.
 int64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

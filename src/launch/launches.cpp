@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of tens of thousands of launches.
+/// Room for tens of thousands of launches.
 constexpr int64_t kRecordBytesMax = int64_t(16) << 20;
 
 std::string path_in(const std::string& folder) { return folder + "/launches.jsonl"; }

@@ -15,7 +15,7 @@
 namespace zero::launch {
 namespace {
 
-/// Of who waits asleep: short at first, as ranks with equal work come soon after each other.
+/// How long who waits sleeps: short at first, as ranks with equal work come soon after each other.
 constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{250};
 
 /// One of each rank, one behind the other.

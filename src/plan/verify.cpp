@@ -134,7 +134,8 @@ class BodyCheck {
 
   const PlanOp& op(int32_t i) const { return clocks_.op(i); }
   std::string describe(int32_t i) const { return clocks_.describe(i); }
-  /// Of all rounds: what is different bytes in each is only read, and nothing else touches it.
+  /// The extent of all rounds: what is different bytes in each is only read, and nothing else
+  /// touches it.
   Extent extent(const Operand& operand) const {
     return extent_of(plan_, operand, body_.loop.rounds);
   }

@@ -11,7 +11,7 @@ namespace {
 
 using plan::Kind;
 
-// Of 16-bit elements, the shortest that rest on disk.
+// Counted in 16-bit elements, the shortest that rest on disk.
 static_assert(kernels::kPieceNumel * 2 % tiers::kDiskBlockBytes == 0, "a piece is whole blocks");
 
 /// All ops that touch one buffer.

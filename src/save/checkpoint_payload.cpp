@@ -96,7 +96,7 @@ void PayloadCopy::copy(const LivePayload& live, state::StateView frozen) {
 void PayloadCopy::lay_out(const LivePayload& live) {
   const plan::Plan& plan = *live.view().plan;
   kept_.clear();
-  // Of the weights, which come ahead of their masters and in the same pieces.
+  // The copies of the weights, which come ahead of their masters and in the same pieces.
   std::map<std::pair<const plan::Unit*, int64_t>, std::span<const std::byte>> weights;
   int64_t used = 0;
   for (size_t i = 0; i < live.pieces(); ++i) {

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::Store;
 
-/// Of the steps up to `last`, ascending, but for those whose manifest is damaged.
+/// The marks of the steps up to `last`, ascending, but for those whose manifest is damaged.
 std::vector<StreakMark> marks_of(const Store& store, const std::vector<int64_t>& steps,
                                  int64_t last) {
   std::vector<StreakMark> marks;

@@ -16,7 +16,7 @@
 namespace zero::save {
 namespace {
 
-/// Of one step that are listed.
+/// So many problems of one step are listed.
 constexpr size_t kProblemsMost = 1000;
 
 using checkpoint::Manifest;

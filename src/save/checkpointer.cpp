@@ -20,7 +20,7 @@ int mode_of(Permissions permissions) {
   return kModes[size_t(permissions)];
 }
 
-/// Of one checkpoint, but for a few KiB.
+/// The bytes of one checkpoint, but for a few KiB.
 int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
   int64_t numel = 0, bytes = 0;
   for (const graph::Parameter& parameter : plan.graphs[0].parameters) {

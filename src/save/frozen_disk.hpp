@@ -29,7 +29,7 @@ class FrozenDisk {
   /// Between bodies, and not twice without thaw(). Nothing where no part is on the disk.
   void freeze(std::shared_ptr<state::Disk> disk);
   void thaw();
-  /// Of what is on disk alone, as freeze() has found it, for one thread; until thaw().
+  /// A view of what is on disk alone, as freeze() has found it, for one thread; until thaw().
   /// What could not be read, or reads back as other bytes, goes to `failed`, which does not return:
   /// a disk to be trusted no more is no failure of a save.
   using Failed = std::function<void(const std::exception_ptr&)>;

@@ -27,7 +27,7 @@ Dtype dtype_of(const plan::Plan& plan, SavedPart part) {
   return plan.request.optimizer.states[size_t(part)].dtype;
 }
 
-/// Of the optimizer that keeps most.
+/// The parts of the optimizer that keeps most.
 constexpr auto kParts = [] {
   std::array<SavedPart, 2 + kMostStates> parts{};
   for (size_t i = 0; i < parts.size(); ++i) parts[i] = SavedPart(int(i) + int(SavedPart::weight));

@@ -37,7 +37,7 @@ void store(const StateView& view, int32_t buffer, int64_t first, size_t numel, c
   view.write_far(buffer, first * int64_t(sizeof(T)), std::as_bytes(std::span(room)));
 }
 
-/// Of a state of the optimizer.
+/// The buffer of a state of the optimizer.
 int32_t buffer_of(const StateView& view, const plan::Unit& unit, StateKind kind) {
   const OptimizerState& state = view.plan->request.optimizer.states[size_t(kind)];
   ZERO_REQUIRE(state.dtype == Dtype::f32, state.name, " rests in ", name_of(state.dtype),

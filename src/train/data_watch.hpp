@@ -17,7 +17,7 @@ class DataWatch {
   std::string changed() const;
   /// What is there now is what the next question is about.
   void renew();
-  /// Of all files together.
+  /// The bytes of all files together.
   int64_t bytes() const;
 
  private:

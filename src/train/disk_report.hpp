@@ -16,7 +16,7 @@ struct DiskReport {
   state::DiskBytes kernel;   ///< by the processes, of whatever they do, as the kernel counts
 };
 
-/// Of the ranks together. Zeros where the plan keeps nothing on disk. Collective.
+/// What the ranks together have moved. Zeros where the plan keeps nothing on disk. Collective.
 DiskReport disk_report(const launch::Peers& peers, const state::Engine& engine,
                        const plan::Forecast& forecast);
 

@@ -58,7 +58,7 @@ void Opened::find_start(Context& context, Planned& planned, const Data& data) {
 
 void Opened::count_from_start(Context& context, Planned& planned, const Data& data) {
   context.session.together([&] { cursor = save::cursor_of(start->manifest, start->folder()); });
-  // Of batches of other sizes epochs had other numbers of steps.
+  // With batches of other sizes epochs had other numbers of steps.
   other_batches_ |= !is_of_this_batch(planned);
   if (!other_batches_) return;
   planned.resolve_length(context, data.sets, cursor);

@@ -20,7 +20,7 @@ class RunFolder {
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
-  /// Of an earlier run there is nothing to go on from, or it is not wanted: its files, and its
+  /// Where an earlier run left nothing to go on from, or it is not wanted: its files, and its
   /// checkpoints if asked for, move to old-<n>/. Throws Error(kIo).
   void make_way(bool with_checkpoints);
   /// This launch may fail, too: an earlier one's error is removed. Throws Error(kIo).

@@ -61,7 +61,7 @@ class RunLog {
   void evaluation(const state::Evaluation& evaluation);
   /// Mean of the steps so far but the first, which makes the libraries ready.
   double mean_seconds() const;
-  /// Of all steps of this launch, and of those that metrics.jsonl had before.
+  /// What all steps of this launch took, and those that metrics.jsonl had before.
   double seconds() const { return seconds_; }
   double earlier_seconds() const { return earlier_seconds_; }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr state::World kAlone{.ranks = 1};
 
-/// Of 21 units, with states on disk.
+/// A model of 21 units, with states on disk.
 RunConfig on_disk(int64_t buffers = 0) {
   RunConfig config;
   config.model = testing_support::model_config(

@@ -49,7 +49,7 @@ int64_t disk_bytes(const RunConfig& config) {
   return state::build(config, kAlone).plan.arena_bytes[size_t(plan::Tier::nvme)];
 }
 
-/// Of the device and, 0 for no limit, of the host.
+/// The limits of the device and, 0 for no limit, of the host.
 MemoryLimit limit_of(int64_t device, int64_t host = 0) {
   return {.bytes = device,
           .source = "memory.device_limit",

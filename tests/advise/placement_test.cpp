@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr state::World kAlone{.ranks = 1};
 
-/// Of 9 units.
+/// A model of 9 units.
 RunConfig with_states_on(Home home) {
   RunConfig config;
   config.model = testing_support::model_config(

@@ -71,7 +71,7 @@ TEST(PlanReport, SaysWhereActivationsRest) {
   RunConfig config = tiny(2);
   config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
   config.offload_activations.offload = Home::cpu;
-  // Of three inputs of 2 x 16 x 64 numbers in fp32 one is not wanted at once.
+  // One of three inputs of 2 x 16 x 64 numbers in fp32 is not wanted at once.
   EXPECT_THAT(tables(config, 4), ContainsRegex("activations +[0-9.]+ KiB  8.00 KiB on host"));
 }
 

@@ -38,7 +38,7 @@ Forecast made_with(int staged, int layers, const Machine& machine) {
   return forecast(testing::tiny_plan(request, model_of(layers)), machine);
 }
 
-/// Of which a step's reads and writes take as long as its compute.
+/// The rate at which a step's reads and writes take as long as its compute.
 double as_slow_as_compute(int layers) {
   const Forecast made = made_with(4, layers, machine_with(1));
   return double(made.disk[kStep].bytes_read) / made.lane_seconds[size_t(Lane::compute)];
@@ -107,7 +107,7 @@ TEST(DeviceUpdateShare, IsNoneWhereTheHostsAdamIsFastAndNearlyAllWhereItIsSlow) 
 }
 
 TEST(DeviceUpdateShare, IsBetweenWhereBothTakeAboutAsLong) {
-  // Of states 10 bytes cross each way; the host's Adam reads and writes 26.
+  // 10 bytes of states cross each way; the host's Adam reads and writes 26.
   const Machine machine = device_with(2.6e7, 1e7);
   const double share = share_for(kOnHost, machine);
   EXPECT_GT(share, 0.2);

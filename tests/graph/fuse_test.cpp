@@ -84,7 +84,7 @@ TEST(Fuse, OfAnEvaluationHasForwardOpsAlone) {
   EXPECT_EQ(made(fuse(tiny_gpt2(false))), (Made{3, 2 * 3, 0, 0}));
 }
 
-/// Of every bias gradient, the op that writes it.
+/// The op that writes each bias gradient.
 std::map<std::string, OpKind> writers_of_bias_gradients(const Graph& graph) {
   std::map<std::string, OpKind> writers;
   for (const Op& op : graph.ops) {

@@ -37,7 +37,7 @@ TEST(ChooseToken, DrawsOfSeedAndNumberAlone) {
 }
 
 TEST(ChooseToken, TopKDrawsAmongTheLargestOnly) {
-  // Of the two equal thirds the first is kept.
+  // The first of the two equal thirds is kept.
   const std::vector<float> logits = {1, 3, 2, -1, 2, 3.5f};
   std::map<int32_t, int> drawn;
   for (uint32_t i = 0; i < 2000; ++i) {

@@ -73,7 +73,7 @@ TEST(SampleBytes, AreThoseOfTheWholeModelAndGrowWithIt) {
   EXPECT_LT(bytes, sample_bytes(model, 32, {}));
 }
 
-/// Of bytes; what a large model takes for a text, it takes to decode one.
+/// Its tokens are bytes; what a large model takes for a text, it takes to decode one.
 class SlowTokenizer : public Tokenizer {
  public:
   int64_t vocab_size() const override { return bytes_->vocab_size(); }

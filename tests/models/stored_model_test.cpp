@@ -62,7 +62,7 @@ TEST_F(StoredModels, ThatAreNotThereAreRefusedWithAWayToOne) {
       HasSubstr("is not there"));
 }
 
-/// Of a parameter among the elements of the whole model.
+/// The first element of a parameter among those of the whole model.
 int64_t first_of(const graph::Graph& graph, int32_t parameter) {
   int64_t first = 0;
   for (int32_t p = 0; p < parameter; ++p) first += graph.parameters[size_t(p)].real_numel;

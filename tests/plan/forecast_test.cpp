@@ -111,7 +111,7 @@ double over_the_longer_one(int staged_units) {
   return made.step_seconds / compute;
 }
 
-// Of nine units; what is not read during backward is read during forward, which is shorter.
+// There are nine units; what is not read during backward is read during forward, which is shorter.
 TEST(Forecast, ADiskAsSlowAsComputeHidesWhereHalfOfTheUnitsAreStaged) {
   EXPECT_GT(over_the_longer_one(1), 1.4);
   EXPECT_LT(over_the_longer_one(5), 1.15);

@@ -113,7 +113,7 @@ struct Life {
   int first, last;
 };
 
-/// Of every buffer of a body.
+/// The lives of every buffer of a body.
 using Lives = std::vector<std::vector<Life>>;
 using BodyLives = std::array<Lives, kBodies>;
 

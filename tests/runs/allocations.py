@@ -65,7 +65,7 @@ def check_libraries(case, count, micro_batches):
 
 
 def micro_batches_of(settings, ranks):
-    """Of one rank in the counted steps."""
+    """The samples of one rank in the counted steps."""
     sizes = dict(setting.split("=", 1) for setting in settings)
     return (LAST - FIRST) * int(sizes.get("train_batch_size", 8)) // ranks
 

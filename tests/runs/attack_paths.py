@@ -22,7 +22,7 @@ DEEPSPEED = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage"
 
 TRAIN = (b"tiny.toml", b"run.output=out", b"train_micro_batch_size_per_gpu=1")
 NVME = (b"zero.stage=3", b"zero.offload_param.device=nvme", b"zero.offload_param.nvme_path=%s")
-# Of each command its words, with %s for the name, and what is good there: a file of tiny.toml's
+# The words of each command, with %s for the name, and what is good there: a file of tiny.toml's
 # folder, "" where a new name is wanted, None where something good would only take its time.
 COMMANDS = (
     ((b"%s", *TRAIN[1:]), "tiny.toml"),

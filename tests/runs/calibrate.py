@@ -77,7 +77,7 @@ def a_key_names_the_file_too(program):
 
 
 def machine_text(disk):
-    """Of two ranks, whose steps take their time at the disk or not."""
+    """The file of two ranks, whose steps take their time at the disk or not."""
     return ("ranks = 2\nthreads = 1\ndevice_bytes = 8000000000\n[products]\nfp32 = 1e10\n"
             "[memory]\nstream = 1e10\n[collectives]\nall_gather = 1e9\nreduce_scatter = 1e9\n"
             f"[disk]\nread = {disk}\nwrite = {disk}\nmixed = {disk}\n")

@@ -138,7 +138,7 @@ def check_refusal(program, settings, ranks):
 
 
 def check_host_limits(program):
-    """Of how many refusals for want of host memory which keys were the change."""
+    """How many refusals for want of host memory were changed by which keys."""
     offered = []
     for (name, homes), share, room in itertools.product(HOST_HOMES.items(), HOST_SHARES, ROOMS):
         settings = ["train_batch_size=2", f"{MICRO}=1", *LARGE, *homes, "run.threads=1"]

@@ -36,7 +36,7 @@ def delay_of_readme():
 
 
 def fields_of(process):
-    """Of /proc/PID/stat behind the name; none where there is no such process."""
+    """The fields of /proc/PID/stat behind the name; none where there is no such process."""
     try:
         return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:

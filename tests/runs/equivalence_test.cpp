@@ -137,7 +137,7 @@ Case with_recompute(const plan::Request& request, int which) {
   return c;
 }
 
-/// Of two stages, under every schedule.
+/// Two stages have one outcome, under every schedule.
 void expect_one_outcome_of_a_pair(Dtype compute, int ranks, int pair) {
   OneOutcome one;
   int turn = ranks;

@@ -98,7 +98,7 @@ def killed_in_an_export(program):
 
 
 def imports_at_once_lose_nothing(program):
-    """Of two into one folder one wins, and the other removes nothing of it."""
+    """One of two into one folder wins, and the other removes nothing of it."""
     line = [str(program.zeroapp), "import-weights", "out/model"]
     for pair in range(PAIRS):
         both = [program.popen([*line, f"in/{pair}"]) for _ in range(2)]

@@ -12,7 +12,7 @@ FROM = "step00000006"
 
 
 def merged(settings):
-    """Of settings of one key the last one."""
+    """The last of several settings of one key."""
     return tuple({setting.split("=")[0]: setting for setting in settings}.values())
 
 

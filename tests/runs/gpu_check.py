@@ -302,7 +302,7 @@ def kernel_tests():
 
 
 def sanitized_patterns():
-    """Of each call the patterns of tests that it takes, and of those that it leaves."""
+    """The patterns of tests that each call takes, and of those that it leaves."""
     script = (ROOT / "tools/gpu_check.sh").read_text()
     parts = (ROOT / "tools/gpu_checks.sh").read_text()
     never, = re.findall(r"^not_of_devices='(.+)'", parts, re.M)
@@ -313,7 +313,7 @@ def sanitized_patterns():
 
 
 def patterns_of_other_tools():
-    """Of racecheck and initcheck, which not every suite is for."""
+    """The patterns of racecheck and initcheck, which not every suite is for."""
     script = (ROOT / "tools/gpu_check.sh").read_text()
     calls = re.findall(r"""^check_(?:races|unwritten) [^']+'([^']+)'""", script, re.M)
     expect(len(calls) == 3, calls)

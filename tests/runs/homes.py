@@ -29,7 +29,7 @@ def on_disk(disk):
 
 
 def bytes_of(program, *settings):
-    """Of device and host, as a plan for two ranks has them."""
+    """Bytes of device and host, as a plan for two ranks has them."""
     result = program.alone("plan", "tiny.toml", "--json", "--ranks", "2", *MODEL, *settings)
     check(result.status == 0, f"plans {settings}", result)
     tiers = json.loads(result.out)["tiers"]

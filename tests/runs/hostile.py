@@ -22,7 +22,7 @@ SECONDS, BYTES, PATIENCE = 1.0, 64 << 20, 20
 SEAL = ',\n"sha256": "{}"}}\n'
 SETTINGS = ("model.layers=1", "model.width=16", "model.heads=1", "run.steps=2",
             "checkpoint.resume=auto")
-# Of each command the words, with a place and a name of its own, and the status of a refusal.
+# The words of each command, with a place and a name of its own, and the status of a refusal.
 COMMANDS = {
     "ls": (("ls", "{place}"), 0),
     "fsck": (("fsck", "{place}"), 4),
@@ -160,7 +160,7 @@ def manifests_are_refused(program):
 
 
 def files_are_refused(program):
-    """Of kinds that no checkpoint has."""
+    """Files of kinds that no checkpoint has."""
     kinds = {"symbolic link": lambda path: path.symlink_to(program.good / path.name),
              "2 links": lambda path: path.hardlink_to(program.folder / "text.txt"),
              "no regular file": os.mkfifo,

@@ -107,7 +107,7 @@ def lone_rank_ends_too():
 def slow_disks_are_waited_for(faults):
     """Each sync of a rank takes longer than the watchdog waits for one that says nothing."""
     for rank, background in ((1, "false"), (0, "true")):
-        # Of rank 0 the last one, in the name of all.
+        # The last one of rank 0, in the name of all.
         syncs = [path for name, path in faults.calls(0) if name == "fsync"]
         number = 1 if rank else syncs.index(str(faults.runs / "tiny/checkpoints")) + 1
         result = faults.run_faulty("run.watchdog=1", f"checkpoint.async={background}", rank=rank,

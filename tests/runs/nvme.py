@@ -91,7 +91,7 @@ def wait_for_a_step(runs, name):
 
 
 def registered_buffers(pid):
-    """Of each ring of a process, how many stretches of memory the kernel keeps mapped for it."""
+    """How many stretches of memory the kernel keeps mapped for each ring of a process."""
     counts = []
     for link in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -118,7 +118,7 @@ def staging_is_registered(runs):
 
 
 def the_kernel_counts_what_is_planned(runs):
-    """Of a run that writes nothing else to speak of: synthetic data, no checkpoint."""
+    """What a run writes that writes nothing else to speak of: synthetic data, no checkpoint."""
     result = runs.run(LARGE, "data.train=synthetic", "data.validation_fraction=0",
                       "data.max_validation_samples=0", "run.steps=12")
     check(result.finished(), "trains to the end", result)

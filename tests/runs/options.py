@@ -140,7 +140,7 @@ def a_dry_run_prints_the_plan_and_touches_nothing(program):
 
 
 def a_threshold_below_every_unit_is_a_warning_with_its_place(program):
-    """Of two ranks the smallest unit is the embedding: 290 rows of 64, padded to 20480 elements."""
+    """The smallest unit of two ranks is the embedding: 290 rows of 64, padded to 20480 elements."""
     key = "zero.stage3_param_persistence_threshold"
     begin = f"zeroapp: warning: command line: {key}: "
     for value, ranks, warns in ((20479, 2, True), (20480, 2, False), (0, 2, False)):

@@ -121,7 +121,7 @@ def planned(program, *settings):
 
 
 def disks_have_room_for_two(program):
-    """Of what a save reads there; of host memory a save takes a window of some MiB."""
+    """No part of what a save reads there; a save takes a window of some MiB of host memory."""
     for homes, precision in itertools.product(HOMES, PRECISIONS):
         case = f"{homes}, {precision}"
         settings = settings_of(homes, precision)

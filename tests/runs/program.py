@@ -36,7 +36,7 @@ resume = "never"
 """
 
 
-# Of which a checkpoint's manifest keeps digests.
+# A checkpoint's manifest keeps a digest of each block of so many.
 BLOCK_BYTES = 256 << 10
 
 

@@ -17,7 +17,7 @@ SHORT = (("pwrite", 0, errno.ENOSPC), ("fallocate", 1, errno.ENOSPC), ("fsync", 
 # A write that does nothing but read back, or whose result can be no news, is not among them.
 SAVING = {"open", "pwrite", "pread", "write", "fsync", "fallocate", "ftruncate", "mkdir", "rename",
           "symlink"}
-# Of those of a rank that fail, spread over all.
+# So many of a rank's reads fail, spread over all.
 READS = 40
 
 

@@ -196,8 +196,8 @@ def synced_and_named(calls):
 
 
 def names_are_of_what_is_on_the_disk(faults):
-    """Of every file and folder of a run that another one may find: with the models, the samples and
-    the records."""
+    """The permissions of every file and folder of a run that another one may find: with the models,
+    the samples and the records."""
     settings = ("export.at_end=true", "evaluation.show_samples=1", "checkpoint.permissions=0750")
     named = [synced_and_named(faults.calls(rank, *settings, UNDER="/runs/", FROM=""))
              for rank in range(2)]

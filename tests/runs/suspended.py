@@ -99,7 +99,7 @@ def two_sigterm_at_once_are_one(program):
 
 
 def require_saved(result):
-    """Of the stop that it says: its checkpoint is there."""
+    """The checkpoint of the stop that it tells is there."""
     steps = re.findall(r"^stopped by SIGTERM .* after step (\d+) of", result.out, re.M)
     check(len(steps) == 1 and f"saved step {steps[0]}\n" in result.out, "the stop is saved", result)
 

@@ -12,7 +12,7 @@ LAYERS, WIDTH, LENGTH, VOCABULARY = 2, 64, 32, 256
 SETTINGS = (f"run.steps={STEPS}", f"evaluation.interval={STEPS // EVALUATIONS}")
 TENSORS = 4 + 12 * LAYERS
 SUM_WORDS = 68  # 64-bit words of an exact sum
-# Of a step, together: squares of the gradient, the loss, and two counts of what is not finite.
+# What a step sums together: squares of the gradient, the loss, two counts of what is not finite.
 STEP_WORDS = 2 * SUM_WORDS + 2
 KINDS = {
     "fp32": (),

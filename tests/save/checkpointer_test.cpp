@@ -200,7 +200,7 @@ TEST(CheckpointState, IsTriedWithMastersThatNoWeightOf16BitsHolds) {
   }
 }
 
-/// Of every stage, and of each number of ranks up to four, odd ones among them.
+/// Tries every stage and each number of ranks up to four, odd ones among them.
 TEST(CheckpointState, OfAnyRanksAndStageFillsAnyOthersBitForBit) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     std::vector<plan::Plan> plans;

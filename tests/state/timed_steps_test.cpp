@@ -13,7 +13,7 @@
 namespace zero::state {
 namespace {
 
-/// Of each of four steps.
+/// The loss of each of four steps.
 std::vector<double> losses(const plan::Request& request) {
   const plan::Plan plan = testing::tiny_plan(request);
   const std::unique_ptr<comm::Communicator> comm = comm::make_self();

@@ -30,7 +30,7 @@ class Poison {
     int32_t ops_left = 0;
     bool begins = false, ends = false;  ///< with 0xFF
   };
-  /// Of a buffer, between neighbouring borders of a body's operands.
+  /// Bytes of a buffer between neighbouring borders of a body's operands.
   struct Stretch {
     int64_t begin, end;
     std::vector<Life> lives = {};

@@ -20,7 +20,7 @@ class Machine {
  public:
   virtual ~Machine() = default;
   virtual void run(plan::BodyId body, const kernels::StepInputs& inputs) = 0;
-  /// Of a buffer in memory.
+  /// The bytes of a buffer in memory.
   virtual std::span<std::byte> bytes(int rank, int32_t buffer) = 0;
   /// All bytes of a buffer on any tier.
   virtual void read(int rank, int32_t buffer, std::span<std::byte> out) {

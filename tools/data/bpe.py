@@ -34,7 +34,7 @@ def arguments():
 
 
 def train(lines, vocab_size):
-    """Of any iterable of texts: (entry -> id, pairs of entries by rank)."""
+    """Learns from any iterable of texts: (entry -> id, pairs of entries by rank)."""
     package = bpe_package.tokenizers()
     tokenizer = bpe_package.byte_level_bpe()
     # Every byte is an entry, whatever the texts hold. The end of a text gets its id afterwards:

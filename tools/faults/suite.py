@@ -166,7 +166,7 @@ def add_line(path, *words):
 
 
 def room_and_stem(path):
-    """Of src/plan/rounds.cpp plan, rounds; of kernels/vendor/host/gemm.cpp kernels, vendor/gemm."""
+    """For src/plan/rounds.cpp plan, rounds; kernels/vendor/host/gemm.cpp: kernels, vendor/gemm."""
     room, _, rest = path.removeprefix("src/").partition("/")
     return room, OF_A_PLACE.sub("", rest.rpartition(".")[0])
 
@@ -186,7 +186,7 @@ def joined(tests, name):
     room, ranks = together.name.partition("/")[0], RANKS.search(together.name)[0]
     together.name, together.members = f"{room}/{name}{ranks}", tuple(test.name for test in tests)
     words = "".join(test.command[-1].removeprefix(FILTER) for test in tests)
-    # Of several ranks one that ends at its first failure would leave the others waiting.
+    # One of several ranks that ends at its first failure would leave the others waiting.
     fast = ["--gtest_fail_fast"] if ranks == ".np1" else []
     together.command = [*together.command[:-1], FILTER + words, *fast]
     together.limit = sum(test.limit for test in tests)

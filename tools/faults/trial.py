@@ -152,8 +152,8 @@ class Trials:
         self.tests = joined_short(alone, self.costs) + alone
         self.noticed_by = None
         self.clean = {path: digest(path) for test in self.tests for path in test.files}
-        # Of a test: whether it passes without a fault, or with one that it does not notice, which
-        # other shares may have seen.
+        # Whether a test passes without a fault, or with one that it does not notice, which other
+        # shares may have seen.
         sound = self.notes / SOUND
         seen = (line.split() for line in sound.read_text().splitlines()) if sound.exists() else ()
         self.sound = {name: word == "sound" for commit, name, word in seen if commit == tree.commit}

@@ -44,7 +44,7 @@ def any_character(draw):
 
 
 def random_text(draw):
-    """Of 1 to 40 pieces: characters of all planes, of the palette, or both."""
+    """Has 1 to 40 pieces: characters of all planes, of the palette, or both."""
     share = draw.choice((0, 0.5, 1))
     return "".join(any_character(draw) if draw.random() < share else
                    draw.choice(draw.choice(PALETTE)) for _ in range(draw.randint(1, 40)))

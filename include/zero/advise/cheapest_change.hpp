@@ -70,8 +70,8 @@ void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placem
 /// How a refused plan may be given more ranks.
 struct MoreRanks {
   int most;  ///< in all; those it has where --ranks cannot be typed
-  /// Of each node of a change that has more ranks, where --ranks-per-node must be typed with it;
-  /// else 0.
+  /// The ranks of each node of a change that has more ranks, where --ranks-per-node must be typed
+  /// with it; else 0.
   std::function<int64_t(const Change&)> node_ranks = {};
 };
 

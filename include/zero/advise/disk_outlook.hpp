@@ -30,7 +30,7 @@ struct DiskOutlook {
 /// For people: a line for each folder, then the predicted time of a step's transfers; "" where
 /// nothing is on disk.
 std::string outlook_text(const DiskOutlook& outlook);
-/// Of a disk that takes far longer than a step computes, by half a second at least; else "".
+/// Warns of a disk that takes far longer than a step computes, by half a second at least; else "".
 std::string outlook_warning(const DiskOutlook& outlook, double compute_seconds);
 
 }  // namespace zero::advise

@@ -69,8 +69,8 @@ struct ProcessLimit {
   int64_t used = 0;
   std::string source = {};
 };
-/// Of address space and of data (ulimit -v, ulimit -d). Memory of a device is in neither; what CUDA
-/// has reserved of address space is used up like any other.
+/// The limits of address space and of data (ulimit -v, ulimit -d). Memory of a device is in
+/// neither; what CUDA has reserved of address space is used up like any other.
 std::vector<ProcessLimit> process_limits();
 /// `limit`, or what is left of one of these where that is less: all but 256 MiB, or half where that
 /// is more, for what a process takes beside its plan.

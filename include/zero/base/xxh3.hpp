@@ -24,7 +24,7 @@ class Xxh3 {
   Xxh3& operator=(const Xxh3&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  /// Of what has been added until now.
+  /// The digest of what has been added until now.
   Xxh3Digest digest() const;
 
  private:

@@ -20,9 +20,9 @@ void warn_mpi(int status, std::string_view what) noexcept;
 /// over all ranks of MPI_COMM_WORLD.
 class World {
  public:
-  /// Of all ranks that name the same part.
+  /// All ranks that name the same part.
   explicit World(int part = 0);
-  /// Of the ranks of this rank's node alone, in their order.
+  /// The ranks of this rank's node alone, in their order.
   struct OfNode {};
   explicit World(OfNode);
   ~World();

@@ -18,8 +18,8 @@ enum class OptimizerType { AdamW, Adam, LAMB, Lion, SGD };
 struct OptimizerConfig {
   OptimizerType type = OptimizerType::AdamW;  ///< AdamW | Adam | LAMB | Lion | SGD
   double lr = 1e-3;                           ///< learning rate; >= 0
-  /// Of momentum and variance, of Lion, where they are {0.9, 0.99} if not given, of direction and
-  /// momentum; 0 <= beta < 1.
+  /// Decay of momentum and variance. Lion's are of direction and momentum, and {0.9, 0.99} if not
+  /// given. 0 <= beta < 1.
   std::array<double, 2> betas = {0.9, 0.999};
   double eps = 1e-8;        ///< > 0
   double weight_decay = 0;  ///< >= 0; norms and biases are exempt

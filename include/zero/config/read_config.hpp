@@ -22,8 +22,8 @@ struct Written {
 struct ConfigInput {
   RunConfig config;
   std::vector<std::string> warnings;  ///< settings of file and command line that cancel each other
-  /// Of every key where its value comes from: "default", "train.toml:14", "command line", "derived
-  /// from ..." or, of a key whose value cannot be chosen, "always".
+  /// Where the value of every key comes from: "default", "train.toml:14", "command line", "derived
+  /// from ..." or, where it cannot be chosen, "always".
   std::map<std::string, std::string> origins;
   std::string file;
   std::map<std::string, Written> written;  ///< by key; none of a key that stands nowhere

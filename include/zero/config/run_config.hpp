@@ -232,7 +232,7 @@ struct NumericsConfig {
   /// More steps in a row with NaN or Inf end the run. Not under a dynamic loss scale, whose end is
   /// fp16.min_loss_scale.
   int64_t max_bad_steps = 20;
-  /// Of a GPU. fast: no two runs give the same bytes, and none of the promises of equal bytes
+  /// On a GPU. fast: no two runs give the same bytes, and none of the promises of equal bytes
   /// holds.
   AttentionOrder attention = AttentionOrder::deterministic;
 
@@ -281,9 +281,9 @@ struct ExportConfig {
 };
 
 enum class Resume { automatic, require, never };
-/// Of which the lowest value makes a checkpoint the best one.
+/// The number whose lowest value makes a checkpoint the best one.
 enum class BestMetric { none, eval_loss };
-/// Of folders and files: for nobody else, read by the group, read by all, written by the group.
+/// Folders and files are for nobody else, read by the group, read by all, written by the group.
 enum class Permissions { owner, group_reads, all_read, group_writes };
 
 /// [checkpoint]. One is written where a launch ends before a failure does it: after the last step,

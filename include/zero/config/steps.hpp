@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Of a training: each has its learning rate in a table.
+/// A training has no more steps: each has its learning rate in a table.
 inline constexpr int64_t kMostRunSteps = 100'000'000;
 
 /// The last step of this launch unless a signal comes: run.stop_at if it is given, else run.steps.

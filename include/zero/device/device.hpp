@@ -33,7 +33,7 @@ void use_device(int index);
 /// The number by which Kokkos and CUDA know that device; -1 before, and on a host build.
 int device_in_use();
 
-/// Of the device in use: "NVIDIA H200, 12.30 GiB used, 127.51 GiB free" over all processes; "" on a
+/// The device in use: "NVIDIA H200, 12.30 GiB used, 127.51 GiB free" over all processes; "" on a
 /// host build.
 std::string device_text();
 
@@ -82,7 +82,7 @@ struct CoreChoice {
   std::vector<int> cores;  ///< ascending
   std::string words;       ///< for people: "12 cores near it"
 };
-/// Of the cores that a launcher allows those that are near the device; all of them where none is,
+/// Those cores near the device that a launcher allows; all that it allows where none is near,
 /// since a launcher's word counts, or where it is not known which are.
 CoreChoice choose_cores(const std::vector<int>& allowed, const std::vector<int>& near);
 

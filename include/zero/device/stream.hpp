@@ -87,7 +87,7 @@ class Moment {
   bool reached() const;
   /// Returns when it is. Sleeps meanwhile.
   void wait() const;
-  /// Of two that have been marked and reached, on any streams of one device.
+  /// Both have been marked and reached, on any streams of one device.
   double seconds_since(const Moment& earlier) const;
 
  private:

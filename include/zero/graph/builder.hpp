@@ -48,7 +48,7 @@ class GraphBuilder {
   int32_t block(const std::string& name);
   TensorId parameter(const ParameterSpec& spec);
   TensorId input(const InputSpec& spec);
-  /// Of MicroBatch, or Chunk.
+  /// The length of MicroBatch or Chunk.
   int64_t length() const { return graph_.length; }
   Graph finish();
 

@@ -96,8 +96,9 @@ struct WeightPanels {
   /// Place of the panel's first element among all in * out.
   int64_t begin(int64_t panel) const { return panel * kColumns * in; }
 
-  /// Of elements [first, first + values.size()) of the weight, row by row, those of `panel` go to
-  /// `part`, in the order in which they lie there. Returns the place of the first of them.
+  /// Copies to `part` those of elements [first, first + values.size()) of the weight, row by row,
+  /// that lie in `panel`, in the order in which they lie there. Returns the place of the first of
+  /// them.
   int64_t take(int64_t panel, int64_t first, std::span<const float> values,
                std::vector<float>& part) const;
 };

@@ -63,9 +63,9 @@ class Lookout {
 
   void enter(Milestone milestone);
   Milestone milestone() const { return milestone_; }
-  /// Of the run's own watchdog.
+  /// How long the run's own watchdog waits.
   void set_patience(double seconds);
-  /// Of the bodies that ops are of; null where there are none any more.
+  /// The plan of the bodies that run; null where there are none any more.
   void show_plan(const plan::Plan* plan);
 
   /// As long as it lives this rank is at files, or at arithmetic outside of bodies: what others may
@@ -184,8 +184,8 @@ class Session {
   int threads() const { return threads_; }
   /// Whether any two ranks of a node drive the same device.
   bool shares_devices() const { return shares_devices_; }
-  /// Of a rank that drives a device: "12 cores near it"; a launcher that allows cores only which
-  /// are far from it has its way.
+  /// Says of a rank that drives a device "12 cores near it"; a launcher that allows only cores
+  /// which are far from it has its way.
   const std::string& cores_text() const { return cores_text_; }
 
   /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
@@ -240,7 +240,7 @@ struct Launch {
   bool turns_interrupts = false;  ///< Ctrl-C reaches them as SIGTERM
 };
 Launch launch_of(const std::function<const char*(const char*)>& variable);
-/// Of this process's environment.
+/// The launch by this process's environment.
 Launch current_launch();
 
 /// To be asked before MPI starts: refuses tasks that srun started without a way to each other, once

@@ -139,7 +139,7 @@ class Board {
   /// This rank ends all of them; whether another one does.
   void give_up();
   bool another_gave_up() const;
-  /// Of the other ranks that end all one lives.
+  /// Whether one of the other ranks that end all lives.
   bool who_gave_up_lives() const;
 
   /// A visible rank that has died: its process ended before it left.
@@ -149,7 +149,8 @@ class Board {
   void leave();
   bool others_have_left() const;
 
-  /// Of each visible rank, in rank order. `plan` is of its bodies; null where there are none.
+  /// The word of each visible rank, in rank order. `plan` is of its bodies; null where there are
+  /// none.
   std::vector<Word> words(const plan::Plan* plan) const;
 
  private:

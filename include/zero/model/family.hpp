@@ -147,7 +147,7 @@ struct Family {
   ModelNumbers (*from_hub)(const HubConfig&);
   /// In their order; `dtype` is torch_dtype, which stands among them.
   std::vector<HubEntry> (*to_hub)(const Architecture&, std::string_view dtype);
-  /// Of a GPU, which larger ones fill, or of a host.
+  /// A model that fills a GPU, or a smaller one for a host.
   Probe (*probe)(bool on_gpu);
 };
 

@@ -90,7 +90,7 @@ class ModelWriter {
     std::string folder;
     ModelDescription description;  ///< `compute` is the type of the weights in the files
     Format format = Format::safetensors;
-    /// Of a file of weights; a tensor that is larger has one to itself. HDF5 is always one file.
+    /// The most of a file of weights; a larger tensor has one to itself. HDF5 is always one file.
     int64_t file_bytes = kModelFileBytesMax;
   };
   /// Throws Error(kIo) if something has the name already, or the disk is full.

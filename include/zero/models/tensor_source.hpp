@@ -35,7 +35,7 @@ class TensorSource {
 std::unique_ptr<TensorSource> open_tensors(const model::Catalogue& catalogue,
                                            const std::string& folder);
 
-/// Of the values of a tensor; those that are not finite count in `non_finite` alone.
+/// What the values of a tensor are; those that are not finite count in `non_finite` alone.
 struct TensorStatistics {
   double least = 0, largest = 0, mean = 0;  ///< 0 where no value is finite
   double deviation = 0;                     ///< of a value from the mean, by n

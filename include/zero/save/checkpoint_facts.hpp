@@ -24,10 +24,10 @@ inline constexpr const char* kAnyOrder = "with sums in any order";
 bool adds_in_any_order(const Facts& facts);
 /// What a resume says where that holds of the checkpoint or of what goes on from it; else "".
 std::string any_order_note(const Facts& saved, const Facts& now);
-/// Of that record what names the library of attention, up to its comma; "" where there is none.
+/// What names the library of attention in that record, up to its comma; "" where there is none.
 std::string attention_text(const std::string& library, const RunConfig& config);
 
-/// Of that record the order in which kernels add, up to its comma; "" for the first one.
+/// What that record says of the order in which kernels add, up to its comma; "" for the first one.
 std::string order_text(int order_of_sums);
 
 /// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.

@@ -24,8 +24,8 @@ struct StepSurvey {
   std::vector<std::string> problems = {};  ///< one of each damaged file; none: it verifies
   /// Why HDF5's structure of its files was not compared with the manifest; "" if it was.
   std::string not_compared = {};
-  /// Of files whose digests hold: what HDF5 would show otherwise than the manifest. A run reads
-  /// them rightly all the same.
+  /// Files whose digests hold and in which HDF5 would show something else than the manifest. A run
+  /// reads them rightly all the same.
   std::vector<std::string> other_structures = {};
 
   bool verifies() const { return problems.empty(); }

@@ -19,8 +19,8 @@ bool holds_checkpoints(const std::string& folder);
 /// block is held against its digest when it is read.
 class StoredCheckpoint {
  public:
-  /// Of a run or a folder of checkpoints it is the newest of which this is so, with a warning of
-  /// each newer one. Throws Error(kInput) where there is none, naming what is wrong with the
+  /// Where `folder` is a run or has several, it is the newest of which this is so, with a warning
+  /// of each newer one. Throws Error(kInput) where there is none, naming what is wrong with the
   /// newest, Error(kNoCheckpoint) for one of a newer format, and Error(kIo) for one that could not
   /// be read.
   explicit StoredCheckpoint(const std::string& folder);

@@ -25,7 +25,7 @@ Dtype compute_dtype(const RunConfig& config);
 
 /// What the data of a run is opened with.
 DataOptions data_options(const RunConfig& config);
-/// Of the kind that its model is trained on: see DataKind.
+/// Opens data of the kind that its model is trained on: see DataKind.
 DataSets open_data(const RunConfig& config);
 std::vector<std::string> data_files(const RunConfig& config);
 

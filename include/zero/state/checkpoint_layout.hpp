@@ -20,7 +20,7 @@ enum class SavedPart : int { weight = -2, master = -1 };
 std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only);
 /// What a resume reads; weights follow from masters.
 std::span<const SavedPart> loaded_parts(const plan::Plan& plan);
-/// Of a part that is no weight.
+/// The kind of state that a part is which is no weight.
 StateKind kind_of(SavedPart part);
 
 /// Neighbouring elements of one parameter that one rank holds.
@@ -64,9 +64,9 @@ inline constexpr int64_t kPieceNumel = 1 << 20;
 std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices,
                                   int64_t numel = kPieceNumel);
 
-/// Of one element of a part in the file.
+/// Bytes of one element of a part in the file.
 int64_t element_bytes(const plan::Plan& plan, SavedPart part);
-/// Of a piece in the file.
+/// Bytes of a piece in the file.
 int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece);
 
 /// The buffer that a part of a unit is made of beside its weight, or is; -1 where there is none.
@@ -81,7 +81,7 @@ std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
 bool is_split(const plan::Plan& plan, SavedPart part);
 /// Whether a copy has this part of a unit: what rests on disk stays there.
 bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part);
-/// Of one element of a part in a copy.
+/// Bytes of one element of a part in a copy.
 int64_t copied_bytes(const plan::Plan& plan, SavedPart part);
 /// The memory of the copies that checkpoint.async saves from: a rank's share of those of these
 /// parts that are not on disk, as files hold them but for bf16 masters, of which it has what is

@@ -90,7 +90,7 @@ struct DiskRates {
   double slack = 4;            ///< so many times slower is worth a warning
   std::string source = {};     ///< where the numbers come from
 
-  /// Of transfers, both directions of which share a disk.
+  /// How long transfers take, both directions of which share a disk.
   double seconds_of(const DiskBytes& bytes) const {
     return double(bytes.read) / read + double(bytes.written) / write;
   }

@@ -20,11 +20,11 @@ namespace zero::state {
 struct StateView {
   const plan::Plan* plan;
   int rank;
-  /// Of a buffer that is not far.
+  /// The bytes of a buffer that is not far.
   std::function<std::span<std::byte>(int32_t buffer)> bytes;
   bool device_apart = false;  ///< the device has memory that the host may not touch
-  /// Of a far buffer, from byte `offset` on; from several threads at once. Unset where the plan has
-  /// none.
+  /// Read and write a far buffer, from byte `offset` on; from several threads at once. Unset where
+  /// the plan has none.
   std::function<void(int32_t buffer, int64_t offset, std::span<std::byte> out)> read_far = {};
   std::function<void(int32_t buffer, int64_t offset, std::span<const std::byte> in)> write_far = {};
 
@@ -41,7 +41,7 @@ struct StateView {
   }
 };
 
-/// Of an executor's buffers, which outlive the view.
+/// Views an executor's buffers, which outlive the view.
 StateView view_of(const plan::Plan& plan, int rank, run::Buffers& buffers);
 
 /// Elements [begin, end) of a unit.
@@ -67,7 +67,7 @@ void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, U
 void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
                   std::span<std::byte> out);
 
-/// Of bf16 masters, what is beside their weights, from element range.begin of the unit on.
+/// Reads what completes bf16 weights to masters, from element range.begin of the unit on.
 ///   out [end - begin] int16_t
 void read_lows(const StateView& view, const plan::Unit& unit, UnitRange range,
                std::span<std::byte> out);

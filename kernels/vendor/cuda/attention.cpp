@@ -11,7 +11,7 @@ namespace zero::kernels {
 namespace vendor {
 namespace {
 
-/// Of the process, set before its first attention.
+/// The rules of the process, set before its first attention.
 AttentionRules rules_of_attention;
 
 void check(const AttentionExtents& extents, const DropoutSite& site) {

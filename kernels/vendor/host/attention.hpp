@@ -79,7 +79,7 @@ void scatter_rows(const StridedRows& shape, float factor, const float* from, T* 
       to[i * shape.ld + j] = T(factor * from[i * shape.columns + j]);
 }
 
-/// Of dense tiles, with sums in fp32.
+/// A product of dense tiles, with sums in fp32.
 inline GemmSpec tile_spec(const ProductSpec& spec, Dtype dtype) {
   return {.m = spec.m,
           .n = spec.n,
@@ -136,11 +136,11 @@ struct HeadMask {
         multiplier(1.0f / (1.0f - dropout.probability)) {
     first_block = uint32_t(head.head * head.length) * blocks_of_query;
   }
-  /// Of keys [4 key_block, 4 (key_block + kLanes)) of one query.
+  /// The words for keys [4 key_block, 4 (key_block + kLanes)) of one query.
   WordLanes words_of_keys(int64_t query, int64_t key_block) const {
     return dropout_word_lanes(stream, block(query, key_block), 1);
   }
-  /// Of the four keys of `key_block` and kLanes queries from `query` on.
+  /// The words for the four keys of `key_block` and kLanes queries from `query` on.
   WordLanes words_of_queries(int64_t query, int64_t key_block) const {
     return dropout_word_lanes(stream, block(query, key_block), blocks_of_query);
   }

@@ -104,7 +104,7 @@ void gradient_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   }
 }
 
-/// Of scores and of the gradient of probabilities, of keys and values, and of queries.
+/// The products of scores and of the gradient of probabilities, of keys and values, and of queries.
 struct TileSpecs {
   ProductSpec scores, keys, queries;
 

@@ -21,7 +21,7 @@ using dnnl::memory;
 
 /// More distinct products than any model here has; beyond it a thread starts its cache afresh.
 constexpr size_t kPreparedMax = 1024;
-/// Of the memory that one product may want beside its operands, which no plan knows of: where an
+/// The most memory that one product may want beside its operands, which no plan knows of: where an
 /// implementation wants a copy of all of c in fp32, the product goes in blocks of rows.
 constexpr size_t kScratchBytesMost = size_t(16) << 20;
 /// From here on the packing implementation ("gemm") beats the batch-reduce one ("brg"), which reads

@@ -25,7 +25,7 @@ void load(const float* from, Block& to) {
     std::memcpy(&to.part[part], from + part * kLanes, sizeof(Lanes));
 }
 
-/// Of two elements in a word one needs a shift and the other a mask: half the work of widening them
+/// One of two elements in a word needs a shift and the other a mask: half the work of widening them
 /// in order. So a part has the even or the odd ones of 32.
 void load(const bf16* from, Block& to) {
 #pragma GCC unroll 2

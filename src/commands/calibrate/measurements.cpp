@@ -69,7 +69,7 @@ class Collective {
       comm_->reduce_scatter(stream_, reduction, kPiece, full_.data(), shard_.data());
     });
   }
-  /// Of a small one.
+  /// How often a small one can be called.
   double calls_per_second() {
     constexpr int kCalls = 200;
     const std::span words(reinterpret_cast<int64_t*>(words_.data()), size_t(kWords));

@@ -19,7 +19,7 @@ class Measurements {
   Measurements(launch::Session& session, model::Probe probe);
 
   void products();
-  /// Of the device, and where that is not the host of its memory too.
+  /// Measures the device's memory, and the host's too where that is another one.
   void memory();
   /// Behind products() and memory().
   void steps();
@@ -44,7 +44,7 @@ class Measurements {
   double measure(const Row& row, const std::function<double()>& rate);
   double product_rate(const char* what, Dtype dtype);
   double step_share(const char* what, Dtype dtype);
-  /// Of several nodes: within them and between.
+  /// Measures links within nodes and between them.
   void links();
   /// Sent by a rank among those of its group.
   double link_rate(const char* what, int part);

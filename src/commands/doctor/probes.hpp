@@ -14,7 +14,7 @@
 
 namespace zero::commands {
 
-/// Of a small file of the kernel; "" of one that cannot be read.
+/// The first line of a small file of the kernel; "" of one that cannot be read.
 std::string first_line(const std::string& path);
 
 /// The environment: the value of a variable, or null.

@@ -145,7 +145,7 @@ void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
   set(entry, *target, rule.why);
 }
 
-/// Of a key that sets nothing, and may have to have one value.
+/// Tells of a key that sets nothing, and may have to have one value.
 void Translation::follow_fixed(const SourceEntry& entry, std::string_view only,
                                std::string_view why) {
   if (only.empty()) return tell(entry, "", text("nothing to set: ", why));

@@ -14,7 +14,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-/// Of two files, of three blocks and of two.
+/// Lists two files, of three blocks and of two.
 Manifest two_files() {
   Manifest manifest;
   manifest.files = {{.name = "rank00000.h5", .bytes = 2 * kShortBlockBytes + 100},

@@ -37,7 +37,7 @@ std::vector<int32_t> tokens_of(const TokenSource& source) {
   return out;
 }
 
-/// Of opening the file and reading all of it.
+/// What opening the file and reading all of it throws.
 std::string error_of(const std::string& path, int64_t vocabulary = kVocabulary) {
   try {
     opened(path, vocabulary)->fingerprint();

@@ -24,10 +24,10 @@ inline constexpr int64_t kDigestsOfBytesVersion = 1;
 /// than kShortBlocksMost bytes, whose manifest would be too long.
 inline constexpr int64_t kShortBlockBytes = int64_t(256) << 10, kLongBlockBytes = int64_t(1) << 20;
 inline constexpr int64_t kShortBlocksMost = int64_t(1) << 40;
-/// Of its text: a longer one is neither written nor read. Digests of about 8 TiB.
+/// Its text has at most so much: a longer one is neither written nor read. Digests of about 8 TiB.
 inline constexpr int64_t kManifestBytesMax = int64_t(256) << 20;
-/// Of a checkpoint no more is read than this and a byte for so many of its files: a block has 32
-/// digits, so a manifest that is longer is not theirs.
+/// No more of a manifest is read than this and a byte for so many of the checkpoint's files: a
+/// block has 32 digits, so a manifest that is longer is not theirs.
 inline constexpr int64_t kManifestBytesOfAny = int64_t(64) << 20, kFileBytesOfManifestByte = 4096;
 inline constexpr const char* kManifestName = "MANIFEST.json";
 /// The file that only people read.

@@ -39,7 +39,7 @@ class ShardStructure {
   std::shared_ptr<const FileStructure> structure_;
 };
 
-/// Of the memory that a file is written out of, but for what lies in whole blocks where it is.
+/// The memory that a file is written out of, but for what lies in whole blocks where it is.
 inline constexpr int64_t kStagingBytes = int64_t(16) << 20;
 
 /// One rank's HDF5 file. The payload goes by our own queue to the offsets that HDF5 has told, with
@@ -109,7 +109,7 @@ class ShardReader {
 /// each checkpoint of a run, the tensors, HDF5 makes once. Not safe to use by two threads.
 class IndexStructure {
  public:
-  /// Of tensors, slices and the names of the files with slices. Throws Error(kIo).
+  /// Made from tensors, slices and the names of the files with slices. Throws Error(kIo).
   explicit IndexStructure(const Manifest& manifest);
   /// Makes the file (O_EXCL, 0600) in the open folder, with the state and the facts of this
   /// manifest of the same tensors; on the disk when it returns. Its entry for the manifest. Throws

@@ -153,7 +153,8 @@ struct DataOptions {
 struct DataKind {
   std::string_view name;
 
-  /// Of every sample: one for each input of the model's graphs that data fill. Opens no file.
+  /// What every sample has: a column for each input of the model's graphs that data fill. Opens no
+  /// file.
   std::vector<DataColumn> (*columns)(const DataOptions&);
 
   /// All files that open() may read, also those that need not be there.

@@ -17,9 +17,9 @@ class Tokenizer {
   /// Every id is below this.
   virtual int64_t vocab_size() const = 0;
 
-  /// Of any bytes: decode() gives them back. A byte that belongs to no UTF-8 character is encoded
-  /// alone. The name of a special token such as <|endoftext|> is text like any other here. Throws
-  /// Error(kInput) if a single word has 4 GiB.
+  /// Encodes any bytes: decode() gives them back. A byte that belongs to no UTF-8 character is
+  /// encoded alone. The name of a special token such as <|endoftext|> is text like any other here.
+  /// Throws Error(kInput) if a single word has 4 GiB.
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
 
   /// The bytes of the ids, one after the other; a character may be spread over several ids.

@@ -148,7 +148,8 @@ class LockFile {
   struct Words {
     std::string what;    ///< "run.output: runs/a"
     std::string remedy;  ///< "write another run.output"
-    /// Of the file, whatever the umask, where this user owns it; none: 0644 as the umask has it.
+    /// The file has these, whatever the umask, where this user owns it; none: 0644 as the umask
+    /// has.
     std::optional<int> permissions = {};
   };
 

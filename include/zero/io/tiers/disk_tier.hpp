@@ -29,7 +29,7 @@ struct DiskExtent {
 /// never meet in a block, and frozen() beside them any other thread.
 class SlotTable {
  public:
-  /// Of a disk on which nothing has two slots.
+  /// For a disk on which nothing has two slots.
   SlotTable() = default;
   /// The extents ascend and do not meet; their second slots lie one behind the other from `second`
   /// on, a multiple of kDiskBlockBytes.
@@ -58,7 +58,7 @@ class SlotTable {
     int64_t begin, end;
     int64_t second;  ///< the second slot of its first byte
   };
-  /// Of a block: in the second slot, and gone there or back since the last freeze.
+  /// A block is in the second slot; it has gone there or back since the last freeze.
   static constexpr uint8_t kSecond = 1, kMoved = 2;
   static bool is_second(uint8_t state) { return (state & kSecond) != 0; }
   static bool was_second(uint8_t state) { return state == kSecond || state == kMoved; }
@@ -183,7 +183,7 @@ struct DiskBlocks {
 /// note(); several lanes share files and table.
 class DiskTier {
  public:
-  /// Of `options`, `transfers` is raised to what keeps the engine's depth busy. What `blocks` is of
+  /// `options.transfers` is raised to what keeps the engine's depth busy. What `blocks` is of
   /// outlives the tier.
   DiskTier(const DiskFiles& files, const DiskBlocks& blocks, std::unique_ptr<aio::Engine> engine,
            const aio::QueueOptions& options);

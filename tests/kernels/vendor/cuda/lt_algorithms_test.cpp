@@ -97,7 +97,7 @@ struct Trial {
     if (is(Epilogue::gelu_gradient_sums)) expect_sums_of(expected);
   }
 
-  /// Of rows of spec.n numbers.
+  /// The rows have spec.n numbers.
   void expect_sums_of(const std::vector<double>& rows) const {
     std::vector<double> column(size_t(spec.n), 0.0);
     for (size_t i = 0; i < rows.size(); ++i) column[i % size_t(spec.n)] += rows[i];
