@@ -160,6 +160,8 @@ WORD_CASES = (
     ("  std::_Exit(3);", "  Exit exit() const;"),
     ("  std::abort();", "  group.abort();"),
     ("  auto* p = new int[3];", "  // a new one"),
+    ("/// O" "f every rank.", "/// Bytes of every rank."),
+    ("int x;  ///< O" "f a rank", "int x;  ///< of a rank"),
     ("  model::Gpt2 model;", "  model::Architecture model;"),
     ("// as a block of T5", "// not of set5 or t500"),
     ('#pragma GCC optimize("fast-mat' 'h")', '// never -ffast-mat' 'h'),

@@ -36,6 +36,10 @@ def product_but_samples(source):
     return product_but_models(source) and "io/data/" not in source.path
 
 
+def explained(source):
+    return source.is_cpp or source.is_script
+
+
 def builds(source):
     return source.is_cpp or source.is_cmake or source.name == "CMakePresets.json"
 
@@ -55,6 +59,7 @@ WORDS = (
          "a family of models: say it by model::Architecture", product_but_models),
     Word(r'"(tokens|targets)"', "a column of a kind of data: go through the list of inputs",
          product_but_samples),
+    Word(r'(//[/<]*|#|""") ?O[f]\b', "a comment that begins with it has no subject", explained),
     Word(r"-ffast-mat[h]|-Ofas[t]|(?<!no-)fast-mat[h]", "arithmetic that is not IEEE", builds),
 )
 
