@@ -90,7 +90,7 @@ ShardStream::ShardStream(const Target& target, std::shared_ptr<const FileStructu
       form_(digests),
       // Which engine it is changes no byte, and the run has said it of its own queue.
       queue_(aio::make_engine({.depth = kUnderWay, .memory = staging_}).engine,
-             {.block_bytes = kBlockBytes, .transfers = kBlocks}) {
+             {.block_bytes = kPieceBytes, .transfers = kPieces}) {
   ZERO_REQUIRE(int64_t(staging.size()) == kStagingBytes, "staging memory of ", staging.size(),
                " bytes: ", kStagingBytes, " are needed");
   put(structure_->before(0), false);
@@ -116,24 +116,24 @@ void ShardStream::append(std::span<const std::byte> bytes, bool rest) {
 /// The next bytes of the file.
 void ShardStream::put(std::span<const std::byte> bytes, bool rest) {
   while (!bytes.empty()) {
-    const size_t lacks = size_t(kBlockBytes - bytes_ % kBlockBytes);
+    const size_t lacks = size_t(kPieceBytes - bytes_ % kPieceBytes);
     const auto now = bytes.first(std::min(bytes.size(), lacks));
     add(now, rest);
     bytes = bytes.subspan(now.size());
   }
 }
 
-/// No more than the block lacks.
+/// No more than the piece lacks.
 void ShardStream::add(std::span<const std::byte> bytes, bool rest) {
-  const size_t filled = size_t(bytes_ % kBlockBytes);
-  if (filled == 0) begin_block();
+  const size_t filled = size_t(bytes_ % kPieceBytes);
+  if (filled == 0) begin_piece();
   if (rest && goes_on_in_place(bytes, filled)) {
     if (filled == 0) in_place_ = bytes.data();
   } else {
     copy(bytes, filled);
   }
   bytes_ += int64_t(bytes.size());
-  if (bytes_ % kBlockBytes == 0) send_block();
+  if (bytes_ % kPieceBytes == 0) send_piece();
 }
 
 bool ShardStream::goes_on_in_place(std::span<const std::byte> bytes, size_t filled) const {
@@ -149,42 +149,42 @@ void ShardStream::copy(std::span<const std::byte> bytes, size_t filled) {
 }
 
 std::span<std::byte> ShardStream::staged() const {
-  return staging_.subspan(size_t(block_ % kBlocks * kBlockBytes), size_t(kBlockBytes));
+  return staging_.subspan(size_t(piece_ % kPieces * kPieceBytes), size_t(kPieceBytes));
 }
 
-/// The first bytes of the block that is filled, wherever they lie.
-std::span<const std::byte> ShardStream::block(size_t bytes) const {
+/// The first bytes of the piece that is filled, wherever they lie.
+std::span<const std::byte> ShardStream::piece(size_t bytes) const {
   return {in_place_ ? in_place_ : staged().data(), bytes};
 }
 
-/// Where a block was kBlocks ago, which is written then.
-void ShardStream::begin_block() {
-  wait(int(block_ % kBlocks));
+/// Where a piece was kPieces ago, which is written then.
+void ShardStream::begin_piece() {
+  wait(int(piece_ % kPieces));
   in_place_ = nullptr;
 }
 
 void ShardStream::send(int64_t offset, std::span<const std::byte> bytes) {
   // A write only reads its memory.
   const std::span memory(const_cast<std::byte*>(bytes.data()), bytes.size());
-  tickets_[block_ % kBlocks] = queue_.submit(
+  tickets_[piece_ % kPieces] = queue_.submit(
       {.direction = aio::Direction::write, .file = &target_, .offset = offset, .memory = memory});
 }
 
-void ShardStream::send_block() {
-  const std::span<const std::byte> whole = block(size_t(kBlockBytes));
+void ShardStream::send_piece() {
+  const std::span<const std::byte> whole = piece(size_t(kPieceBytes));
   // Both only read; the disk begins first.
-  send(block_ * kBlockBytes, whole);
+  send(piece_ * kPieceBytes, whole);
   add_blocks(whole, form_, entry_);
-  if (in_place_) ++blocks_in_place_;
-  ++block_;
+  if (in_place_) ++pieces_in_place_;
+  ++piece_;
 }
 
 /// Past the page cache go whole pages; what is left of the last one goes through it.
 void ShardStream::send_end(size_t bytes) {
-  const std::span<const std::byte> end = block(bytes);
+  const std::span<const std::byte> end = piece(bytes);
   add_blocks(end, form_, entry_);
   const size_t pages = alignment_ > 0 ? bytes / kPageBytes * kPageBytes : 0;
-  const int64_t offset = block_ * kBlockBytes;
+  const int64_t offset = piece_ * kPieceBytes;
   if (pages > 0) send(offset, end.first(pages));
   wait_for_all();
   if (pages == bytes) return;
@@ -200,14 +200,14 @@ void ShardStream::wait(int slot) {
 }
 
 void ShardStream::wait_for_all() {
-  for (int slot = 0; slot < kBlocks; ++slot) wait(slot);
+  for (int slot = 0; slot < kPieces; ++slot) wait(slot);
 }
 
 ShardWriter::Written ShardStream::finish() {
   const std::vector<FileStructure::Extent>& extents = structure_->extents();
   ZERO_REQUIRE(payload_ == extents.size(), path_, ": payload ", payload_, " of ", extents.size(),
                " lacks ", left(), " bytes");
-  if (const size_t rest = size_t(bytes_ % kBlockBytes)) send_end(rest);
+  if (const size_t rest = size_t(bytes_ % kPieceBytes)) send_end(rest);
   wait_for_all();
   // Once: what a failed fsync has lost no second one brings back.
   if (fsync(file_.descriptor()) != 0) refuse_call(path_, "syncing the file");

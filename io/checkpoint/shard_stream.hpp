@@ -15,7 +15,7 @@
 namespace zero::checkpoint {
 
 /// Writes a new HDF5 file from its first byte to its last: payloads, and between them what HDF5 has
-/// put there. It goes in blocks of kBlockBytes: while one is filled and its digests are taken from
+/// put there. It goes in pieces of kPieceBytes: while one is filled and its digests are taken from
 /// memory, the disk takes those before it. Where the file system can, it goes past the page
 /// cache, so that saving takes no memory from training and leaves the disk little to do in fsync.
 /// Every function throws Error(kIo) naming file and reason.
@@ -33,7 +33,7 @@ class ShardStream {
   ShardStream& operator=(const ShardStream&) = delete;
 
   /// The next bytes of the next payload, which may be changed when it returns. Those that `rest`
-  /// stay as they are until finish() has returned or this is gone: where a whole block of the file
+  /// stay as they are until finish() has returned or this is gone: where a whole piece of the file
   /// lies in them, at an address that the disk can read from, it is not copied.
   void append(std::span<const std::byte> bytes, bool rest = false);
   /// Everything is on the disk when it returns. Requires that all was appended.
@@ -42,15 +42,15 @@ class ShardStream {
   /// Bytes of whose multiples the address of a write's memory must be one; 0 through the page
   /// cache, which takes any.
   size_t alignment() const { return alignment_; }
-  /// Blocks that were not copied.
-  int64_t blocks_in_place() const { return blocks_in_place_; }
+  /// Pieces that were not copied.
+  int64_t pieces_in_place() const { return pieces_in_place_; }
 
  private:
   /// As long as a disk wants them.
-  static constexpr int64_t kBlockBytes = int64_t(1) << 20;
-  static_assert(kBlockBytes % kShortBlockBytes == 0 && kBlockBytes % kLongBlockBytes == 0);
+  static constexpr int64_t kPieceBytes = int64_t(1) << 20;
+  static_assert(kPieceBytes % kShortBlockBytes == 0 && kPieceBytes % kLongBlockBytes == 0);
   /// More than the disk has at a time, so that it has its next ones while one is filled.
-  static constexpr int kBlocks = int(kStagingBytes / kBlockBytes);
+  static constexpr int kPieces = int(kStagingBytes / kPieceBytes);
   static constexpr int kUnderWay = 8;
 
   int64_t left() const;
@@ -59,10 +59,10 @@ class ShardStream {
   bool goes_on_in_place(std::span<const std::byte> bytes, size_t filled) const;
   void copy(std::span<const std::byte> bytes, size_t filled);
   std::span<std::byte> staged() const;
-  std::span<const std::byte> block(size_t bytes) const;
-  void begin_block();
+  std::span<const std::byte> piece(size_t bytes) const;
+  void begin_piece();
   void send(int64_t offset, std::span<const std::byte> bytes);
-  void send_block();
+  void send_piece();
   void send_end(size_t bytes);
   void wait(int slot);
   void wait_for_all();
@@ -72,16 +72,16 @@ class ShardStream {
   const OpenFile file_;
   const size_t alignment_;
   const aio::File target_;
-  std::span<std::byte> staging_;  // [kBlocks][kBlockBytes]
+  std::span<std::byte> staging_;  // [kPieces][kPieceBytes]
   const DigestForm form_;
   File entry_;
   aio::Queue queue_;  // ends before the memory does
-  std::optional<aio::Ticket> tickets_[kBlocks];
+  std::optional<aio::Ticket> tickets_[kPieces];
   size_t payload_ = 0;                   ///< that is appended to
-  const std::byte* in_place_ = nullptr;  ///< the block that is filled, where it is not copied
-  int64_t block_ = 0;                    ///< its number
+  const std::byte* in_place_ = nullptr;  ///< the piece that is filled, where it is not copied
+  int64_t piece_ = 0;                    ///< its number
   int64_t bytes_ = 0;                    ///< so far
-  int64_t blocks_in_place_ = 0;
+  int64_t pieces_in_place_ = 0;
 };
 
 }  // namespace zero::checkpoint

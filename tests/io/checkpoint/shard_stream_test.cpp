@@ -50,8 +50,8 @@ class ShardStreams : public ::testing::Test {
     return status;
   }
   /// Requires that the file that `write` makes of it holds the content, and its digests. Returns
-  /// how many of its blocks were not copied.
-  int64_t blocks_in_place(const std::string& name, std::span<const std::byte> content,
+  /// how many of its pieces were not copied.
+  int64_t pieces_in_place(const std::string& name, std::span<const std::byte> content,
                           const std::function<void(ShardStream&)>& write) const {
     const auto made = stream(name, int64_t(content.size()));
     write(*made);
@@ -63,7 +63,7 @@ class ShardStreams : public ::testing::Test {
     File expected{.name = name, .digests = "", .xxh3 = ""};
     add_blocks(content, {}, expected);
     EXPECT_EQ(told, expected);
-    return made->blocks_in_place();
+    return made->pieces_in_place();
   }
 
   TempFolder temp_{"shard-stream"};
@@ -76,14 +76,14 @@ TEST_F(ShardStreams, GiveTheirFileItsLengthBeforeItIsWritten) {
   EXPECT_EQ(status_of("rank00000.h5").st_size, 3 * kMib + 5);
 }
 
-TEST_F(ShardStreams, OfLessThanABlockStayInThePageCache) {
+TEST_F(ShardStreams, OfLessThanAPieceStayInThePageCache) {
   const auto small = stream("small", kMib - 1), large = stream("large", kMib);
   EXPECT_EQ(small->alignment(), 0u);
   if (large->alignment() == 0) GTEST_SKIP() << "this file system knows no other way";
   EXPECT_EQ(large->alignment() % 512, 0u);
 }
 
-TEST_F(ShardStreams, HoldWhatBlocksOfAnyLengthPutThere) {
+TEST_F(ShardStreams, HoldWhatSpansOfAnyLengthPutThere) {
   for (const int64_t bytes : {int64_t(1), kMib - 1, kMib, 11 * kMib + 4096, 20 * kMib + 17}) {
     std::vector<std::byte> content(static_cast<size_t>(bytes)), piece;
     fill(content);
@@ -94,17 +94,17 @@ TEST_F(ShardStreams, HoldWhatBlocksOfAnyLengthPutThere) {
         writer.append(piece);
       }
     };
-    EXPECT_EQ(blocks_in_place(text("bytes", bytes), content, in_pieces), 0);
+    EXPECT_EQ(pieces_in_place(text("bytes", bytes), content, in_pieces), 0);
   }
 }
 
-TEST_F(ShardStreams, TakeWholeBlocksThatRestFromWhereTheyLie) {
+TEST_F(ShardStreams, TakeWholePiecesThatRestFromWhereTheyLie) {
   const Arena memory(20 * kMib + 4096);
   const std::span all(memory.data(), size_t(memory.bytes()));
   fill(all);
   // In one go, and in pieces that end anywhere and follow each other in memory.
   for (const size_t piece : {all.size(), size_t(70'001)}) {
-    const auto in_place = blocks_in_place(text("pieces", piece), all, [&](ShardStream& writer) {
+    const auto in_place = pieces_in_place(text("pieces", piece), all, [&](ShardStream& writer) {
       for (size_t at = 0; at < all.size(); at += piece) {
         writer.append(all.subspan(at, std::min(piece, all.size() - at)), true);
       }
@@ -113,14 +113,14 @@ TEST_F(ShardStreams, TakeWholeBlocksThatRestFromWhereTheyLie) {
   }
 }
 
-TEST_F(ShardStreams, CopyBlocksThatRestInMoreThanOnePlace) {
+TEST_F(ShardStreams, CopyPiecesThatRestInMoreThanOnePlace) {
   const Arena memory(4 * kMib);
   const std::span all(memory.data(), size_t(memory.bytes()));
   fill(all);
   const size_t block = size_t(kMib), begin = block + 1000, end = 2 * block + 3000;
   std::vector<std::byte> elsewhere(all.begin() + ptrdiff_t(begin), all.begin() + ptrdiff_t(end));
   for (const bool rests : {true, false}) {
-    const auto in_place = blocks_in_place(text("rests", rests), all, [&](ShardStream& writer) {
+    const auto in_place = pieces_in_place(text("rests", rests), all, [&](ShardStream& writer) {
       writer.append(all.first(begin), true);
       writer.append(elsewhere, rests);
       writer.append(all.subspan(end), true);
@@ -129,14 +129,14 @@ TEST_F(ShardStreams, CopyBlocksThatRestInMoreThanOnePlace) {
   }
 }
 
-TEST_F(ShardStreams, CopyBlocksThatBeginWhereADiskDoesNotReadFrom) {
+TEST_F(ShardStreams, CopyPiecesThatBeginWhereADiskDoesNotReadFrom) {
   const size_t alignment = stream("probe", kMib)->alignment();
   if (alignment == 0) GTEST_SKIP() << "this file system knows no other way";
   const Arena memory(4 * kMib);
   fill({memory.data(), size_t(memory.bytes())});
   for (const size_t away : {size_t(4), alignment / 2, alignment}) {
     const std::span<const std::byte> content(memory.data() + away, size_t(3 * kMib));
-    const auto in_place = blocks_in_place(
+    const auto in_place = pieces_in_place(
         text("away", away), content, [&](ShardStream& writer) { writer.append(content, true); });
     EXPECT_EQ(in_place, away == alignment ? 3 : 0);
   }
