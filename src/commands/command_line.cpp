@@ -110,6 +110,10 @@ std::vector<Syntax> commands_on_runs() {
         {"--tokens", Count{&CommandLine::tokens, 1, 1'000'000'000, "number of tokens"}},
         {"--temperature", Real{&CommandLine::temperature, 0, 100}},
         {"--top-k", Count{&CommandLine::top_k, 1, 1'000'000'000, "number of tokens"}},
+        {"--top-p", Real{&CommandLine::top_p, 0, 1}},
+        {"--repetition-penalty", Real{&CommandLine::repetition_penalty, 0.01, 100}},
+        {"--no-repeat-ngram-size",
+         Count{&CommandLine::no_repeat_ngram_size, 1, 1'000'000'000, "number of tokens"}},
         {"--seed", Count{&CommandLine::seed, 1, INT64_MAX, "seed"}}}},
       {"import-deepspeed",
        Command::import_deepspeed,
@@ -333,6 +337,9 @@ constexpr const char* kCommands =
       --tokens N           how many (200)
       --temperature T      0 (default) takes the likeliest, 0.8 draws
       --top-k K            draw among the K likeliest
+      --top-p P            draw among the likeliest that together have probability P
+      --repetition-penalty R      tokens that are there already become less likely above 1
+      --no-repeat-ngram-size N    no N tokens in a row come twice
       --seed S             draw others
   zeroapp ls DIR                                      checkpoints, and which one a run goes on from
       --quick              without reading every block

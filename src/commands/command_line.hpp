@@ -53,6 +53,9 @@ struct CommandLine {
   int64_t tokens = 200;
   double temperature = 0;
   int64_t top_k = 0;
+  double top_p = 1;
+  double repetition_penalty = 1;
+  int64_t no_repeat_ngram_size = 0;
   int64_t seed = 0;
   bool quick = false;                   ///< ls: without reading every block
   std::string format = "safetensors";   ///< export: or "hdf5"

@@ -34,8 +34,10 @@ void require_options_that_act(const CommandLine& line) {
     refuse(Exit::kUsage, "command line: write --prompt TEXT or --prompt-file FILE");
   }
   if (line.temperature > 0) return;
-  for (const auto& [name, value] : {std::pair("--top-k", line.top_k), {"--seed", line.seed}}) {
-    if (value == 0) continue;
+  for (const auto& [name, asks] : {std::pair("--top-k", line.top_k > 0),
+                                   {"--top-p", line.top_p < 1},
+                                   {"--seed", line.seed > 0}}) {
+    if (!asks) continue;
     refuse(Exit::kUsage, "command line: ", name, ": nothing is drawn at temperature 0; ",
            "write --temperature 0.8 as well");
   }
@@ -119,12 +121,17 @@ int generate(const CommandLine& line) {
       .clear = [&] { decoder.clear(); },
       .context = model::data_form(description.model).positions,
       .vocabulary = tokenizer->vocab_size()};
-  const models::Choice choice{
-      .temperature = line.temperature, .top_k = line.top_k, .seed = uint64_t(line.seed)};
+  models::Choice choice{.seed = uint64_t(line.seed)};
+  if (line.temperature > 0) {
+    choice.draws = models::DrawRules{
+        .temperature = line.temperature, .top_k = line.top_k, .top_p = line.top_p};
+  }
+  const models::ScoreRules rules{.repetition_penalty = line.repetition_penalty,
+                                 .no_repeat_ngram_size = line.no_repeat_ngram_size};
   const Clock::time_point loaded = Clock::now();
   Clock::time_point first = loaded;
   int64_t made = 0;
-  models::continue_tokens(language, prompt, line.tokens, choice, [&](int32_t token) {
+  models::continue_tokens(language, prompt, line.tokens, rules, choice, [&](int32_t token) {
     if (made++ == 0) first = Clock::now();
     screen.show({&token, 1});
   });

@@ -29,10 +29,11 @@ void join_weights(const state::StateView& view, const launch::Peers& peers, Deco
 std::string sample(const Language& language, const Tokenizer& tokenizer,
                    const SampleOptions& options, uint64_t number, std::atomic<int64_t>& drawn) {
   const std::vector<int32_t> newline = tokenizer.encode("\n");
-  const Choice choice{.temperature = options.temperature, .seed = options.seed + number};
+  const Choice choice{.draws = DrawRules{.temperature = options.temperature},
+                      .seed = options.seed + number};
   std::vector<int32_t> tokens;
   language.clear();
-  continue_tokens(language, newline, options.tokens, choice, [&](int32_t token) {
+  continue_tokens(language, newline, options.tokens, {}, choice, [&](int32_t token) {
     tokens.push_back(token);
     ++drawn;
   });

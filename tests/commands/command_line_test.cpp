@@ -81,14 +81,19 @@ TEST(CommandLine, UsesWhatWasTrained) {
   EXPECT_EQ(eval.command, Command::eval);
   EXPECT_EQ(eval.input, "runs/x");
   EXPECT_TRUE(eval.json);
-  const CommandLine line = read({"generate", "runs/x", "--prompt", "a b=c", "--tokens", "5",
-                                 "--temperature", "0.75", "--top-k", "40", "--seed", "3"});
+  const CommandLine line =
+      read({"generate", "runs/x", "--prompt", "a b=c", "--tokens", "5", "--temperature", "0.75",
+            "--top-k", "40", "--seed", "3", "--top-p", "0.9", "--repetition-penalty", "1.2",
+            "--no-repeat-ngram-size", "3"});
   EXPECT_EQ(line.command, Command::generate);
   EXPECT_EQ(line.prompt, "a b=c");
   EXPECT_EQ(line.tokens, 5);
   EXPECT_EQ(line.temperature, 0.75);
   EXPECT_EQ(line.top_k, 40);
   EXPECT_EQ(line.seed, 3);
+  EXPECT_EQ(line.top_p, 0.9);
+  EXPECT_EQ(line.repetition_penalty, 1.2);
+  EXPECT_EQ(line.no_repeat_ngram_size, 3);
   for (const char* bad : {"-1", "101", "nan", "warm", "1x", ""}) {
     EXPECT_NE(refusal({"generate", "x", "--temperature", bad}).find("no number from 0 to 100"),
               std::string::npos)

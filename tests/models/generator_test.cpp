@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -12,16 +13,18 @@ namespace {
 TEST(Draw, FollowsTheSoftmax) {
   // Weights 1, 2, 1: borders at a quarter and at three quarters.
   const std::vector<float> logits = {0.0f, std::log(2.0f), 0.0f};
-  EXPECT_EQ(draw(logits, 1.0, 0.0), 0);
-  EXPECT_EQ(draw(logits, 1.0, 0.24), 0);
-  EXPECT_EQ(draw(logits, 1.0, 0.26), 1);
-  EXPECT_EQ(draw(logits, 1.0, 0.74), 1);
-  EXPECT_EQ(draw(logits, 1.0, 0.76), 2);
+  EXPECT_EQ(draw(logits, 0.0), 0);
+  EXPECT_EQ(draw(logits, 0.24), 0);
+  EXPECT_EQ(draw(logits, 0.26), 1);
+  EXPECT_EQ(draw(logits, 0.74), 1);
+  EXPECT_EQ(draw(logits, 0.76), 2);
 }
 
-TEST(Draw, ALowTemperatureTakesTheLikeliest) {
+TEST(ChooseToken, ALowTemperatureTakesTheLikeliest) {
   const std::vector<float> logits = {0.0f, 1.0f, 0.5f};
-  for (double uniform : {0.01, 0.5, 0.99}) EXPECT_EQ(draw(logits, 1e-3, uniform), 1);
+  for (uint32_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(choose_token(logits, {.draws = DrawRules{.temperature = 1e-3}}, i), 1);
+  }
 }
 
 TEST(ChooseToken, GreedyTakesTheFirstOfTheLikeliest) {
@@ -30,26 +33,25 @@ TEST(ChooseToken, GreedyTakesTheFirstOfTheLikeliest) {
 
 TEST(ChooseToken, DrawsOfSeedAndNumberAlone) {
   const std::vector<float> flat(1000, 0.0f);
-  const Choice one{.temperature = 1, .seed = 1}, two{.temperature = 1, .seed = 2};
+  const Choice one{.draws = DrawRules{}, .seed = 1}, two{.draws = DrawRules{}, .seed = 2};
   EXPECT_EQ(choose_token(flat, one, 3), choose_token(flat, one, 3));
   EXPECT_NE(choose_token(flat, one, 3), choose_token(flat, one, 4));
   EXPECT_NE(choose_token(flat, one, 3), choose_token(flat, two, 3));
 }
 
 TEST(ChooseToken, TopKDrawsAmongTheLargestOnly) {
-  // The first of the two equal thirds is kept.
-  const std::vector<float> logits = {1, 3, 2, -1, 2, 3.5f};
+  const std::vector<float> logits = {1, 3, 2, -1, 0, 3.5f};
+  const auto among = [](int64_t k) {
+    return Choice{.draws = DrawRules{.temperature = 2, .top_k = k}};
+  };
   std::map<int32_t, int> drawn;
-  for (uint32_t i = 0; i < 2000; ++i) {
-    ++drawn[choose_token(logits, {.temperature = 2, .top_k = 3}, i)];
-  }
+  for (uint32_t i = 0; i < 2000; ++i) ++drawn[choose_token(logits, among(3), i)];
   EXPECT_EQ(drawn.size(), 3u);
   EXPECT_GT(drawn[5], drawn[1]);
   EXPECT_GT(drawn[1], drawn[2]);
   EXPECT_GT(drawn[2], 0);
-  EXPECT_EQ(choose_token(logits, {.temperature = 5, .top_k = 1}, 9), 5);
-  EXPECT_EQ(choose_token(logits, {.temperature = 1, .top_k = 6}, 9),
-            choose_token(logits, {.temperature = 1, .top_k = 99}, 9))
+  EXPECT_EQ(choose_token(logits, among(1), 9), 5);
+  EXPECT_EQ(choose_token(logits, among(6), 9), choose_token(logits, among(99), 9))
       << "more than there are is all";
 }
 
@@ -81,7 +83,8 @@ struct Adder {
 std::vector<int32_t> continued(Adder& adder, int64_t context, std::vector<int32_t> prompt,
                                int64_t n) {
   std::vector<int32_t> made;
-  continue_tokens(adder.language(context), prompt, n, {}, [&](int32_t t) { made.push_back(t); });
+  continue_tokens(adder.language(context), prompt, n, {}, {},
+                  [&](int32_t t) { made.push_back(t); });
   return made;
 }
 
@@ -107,6 +110,25 @@ TEST(ContinueTokens, OfALongPromptTheEndIsSeen) {
 TEST(ContinueTokens, AContextOfOneSeesTheLastToken) {
   Adder adder;
   EXPECT_EQ(continued(adder, 1, {4, 7}, 3), (std::vector<int32_t>{7, 7, 7}));
+}
+
+TEST(ContinueTokens, RulesSeeWhatTheContextHasForgotten) {
+  Adder adder;
+  std::vector<int32_t> made;
+  continue_tokens(adder.language(2), std::vector<int32_t>{1, 2}, 6, {.no_repeat_ngram_size = 1}, {},
+                  [&](int32_t token) { made.push_back(token); });
+  std::vector<int32_t> sorted = made;
+  std::ranges::sort(sorted);
+  EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end()) << "none comes twice";
+  EXPECT_TRUE(std::ranges::find(made, 1) == made.end());
+}
+
+TEST(ContinueTokens, AnEndTokenEndsTheText) {
+  Adder adder;
+  std::vector<int32_t> made;
+  continue_tokens(adder.language(100), std::vector<int32_t>{1, 2}, 9, {.eos_token_id = {2}}, {},
+                  [&](int32_t token) { made.push_back(token); });
+  EXPECT_EQ(made, (std::vector<int32_t>{3, 6, 2}));
 }
 
 TEST(CharacterStream, HoldsBackWhatMayBecomeACharacter) {

@@ -51,6 +51,7 @@ def prompts_come_from_files_and_models_travel(program):
 def what_cannot_be_generated_is_refused(program):
     refused(program, 2, "--prompt TEXT", "moved")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
+    refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--top-p", "0.5")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--top-k", "3")
     refused(program, 2, "no number from", "moved", "--prompt", "x", "--temperature", "-1")
     refused(program, 2, "takes no settings", "moved", "--prompt", "x", "run.seed=3")

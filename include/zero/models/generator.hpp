@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/model/family.hpp"
+#include "zero/models/score_rules.hpp"
 #include "zero/state/build.hpp"
 #include "zero/state/state_view.hpp"
 
@@ -58,18 +60,17 @@ class Decoder {
   std::unique_ptr<Parts> parts_;
 };
 
-/// How the next token is chosen from logits.
+/// How the next token is chosen from scores.
 struct Choice {
-  double temperature = 0;  ///< 0: the likeliest, of equals the first
-  int64_t top_k = 0;       ///< drawn among the k likeliest; 0 = among all
+  std::optional<DrawRules> draws = {};  ///< none: the likeliest, of equals the first
   uint64_t seed = 1;
 };
 
-/// The index that a uniform number in [0, 1) falls on under softmax(logits / temperature).
-int64_t draw(std::span<const float> logits, double temperature, double uniform);
+/// The index that a uniform number in [0, 1) falls on under softmax(scores).
+int64_t draw(std::span<const float> scores, double uniform);
 
-/// The token that comes `number` after the prompt: of seed, number and logits alone.
-int32_t choose_token(std::span<const float> logits, const Choice& choice, uint32_t number);
+/// The token that comes `number` after the prompt: of seed, number and scores alone.
+int32_t choose_token(std::span<const float> scores, const Choice& choice, uint32_t number);
 
 /// A model that continues tokens, such as a Decoder.
 struct Language {
@@ -81,11 +82,13 @@ struct Language {
   int64_t vocabulary = 0;  ///< tokens that may be chosen; at most the logits
 };
 
-/// Continues `prompt`, which is not empty, by `count` tokens and gives each to `visit` when it is
-/// chosen. The model sees the last `context` tokens of a longer prompt; whenever the context is
-/// full, the older half of it is forgotten and the newer half fed again, at positions from 0 on.
+/// Continues `prompt`, which is not empty, by `count` tokens, or until one ends the text, and gives
+/// each to `visit` when it is chosen. `rules` see the whole text. The model sees the last `context`
+/// tokens of a longer prompt; whenever the context is full, the older half of it is forgotten and
+/// the newer half fed again, at positions from 0 on.
 void continue_tokens(const Language& language, std::span<const int32_t> prompt, int64_t count,
-                     const Choice& choice, const std::function<void(int32_t)>& visit);
+                     const ScoreRules& rules, const Choice& choice,
+                     const std::function<void(int32_t)>& visit);
 
 /// Bytes that come piece by piece, as whole UTF-8 characters: what may still become one is held
 /// back, what cannot is U+FFFD.

@@ -1,0 +1,55 @@
+#pragma once
+/// What may follow a text, apart from what the model says of it: rules on scores, by the names and
+/// with the meaning of Hugging Face's GenerationConfig (transformers 5.23).
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace zero::models {
+
+/// Rules that hold however a token is chosen. Lengths count all tokens of the text, its beginning
+/// included: of an encoder-decoder the start token, of a decoder the prompt.
+struct ScoreRules {
+  int64_t max_length = 0;      ///< 0: none
+  int64_t min_length = 0;      ///< no end before so many
+  int64_t min_new_tokens = 0;  ///< ... behind the beginning
+  double repetition_penalty = 1;
+  int64_t no_repeat_ngram_size = 0;                 ///< 0: any may repeat
+  int64_t encoder_no_repeat_ngram_size = 0;         ///< no n-gram of the source either
+  std::optional<int32_t> forced_bos_token_id = {};  ///< behind a beginning of one token
+  std::vector<int32_t> forced_eos_token_id = {};    ///< one of them is the last of max_length
+  std::vector<int32_t> suppress_tokens = {};
+  std::vector<int32_t> begin_suppress_tokens = {};  ///< not directly behind the beginning
+  std::vector<int32_t> eos_token_id = {};           ///< each of them ends a text
+};
+
+/// A text as it is being continued.
+struct WrittenText {
+  std::span<const int32_t> source = {};  ///< of an encoder-decoder; else empty
+  std::span<const int32_t> tokens;       ///< so far, with its beginning
+  int64_t beginning = 1;                 ///< of them were given
+};
+
+/// Changes the scores of the tokens that may follow, [vocabulary]: logits, or their log softmax
+/// where beams are scored. Forbidden ones get minus infinity.
+void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
+
+/// How a token is drawn.
+struct DrawRules {
+  double temperature = 1;
+  int64_t top_k = 0;  ///< among the k likeliest and those that equal the last of them; 0: all
+  double top_p = 1;   ///< among the likeliest that together have this probability
+};
+
+/// Changes scores to those whose softmax is drawn from.
+void narrow(const DrawRules& rules, std::span<float> scores);
+
+/// Softmax in fp64.
+std::vector<double> probabilities(std::span<const float> scores);
+
+/// log softmax in place.
+void to_log_softmax(std::span<float> scores);
+
+}  // namespace zero::models
