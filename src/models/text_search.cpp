@@ -1,0 +1,225 @@
+#include "src/models/text_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "zero/base/error.hpp"
+
+namespace zero::models {
+namespace {
+
+/// What beams that do not count are behind the others by; any log probability is closer to 0.
+constexpr float kFar = -1e9f;
+
+using Tokens = std::vector<int32_t>;
+
+bool holds(std::span<const int32_t> tokens, int32_t token) {
+  return std::ranges::find(tokens, token) != tokens.end();
+}
+
+/// What both kinds of search know of their text.
+class Search : public TextSearch {
+ public:
+  Search(const SearchRules& rules, std::span<const int32_t> source,
+         std::span<const int32_t> beginning)
+      : rules_(rules),
+        source_(source.begin(), source.end()),
+        beginning_(int64_t(beginning.size())) {
+    ZERO_REQUIRE(beginning_ > 0 && beginning_ < rules.scores.max_length, "a beginning of ",
+                 beginning_, " tokens in a text of at most ", rules.scores.max_length);
+  }
+
+  std::span<const Tokens> rows() const override { return rows_; }
+  std::span<const int32_t> parents() const override { return parents_; }
+  bool ended() const override { return ended_; }
+
+ protected:
+  void apply(const Tokens& tokens, std::span<float> scores) const {
+    apply_rules(rules_.scores, {.source = source_, .tokens = tokens, .beginning = beginning_},
+                scores);
+    if (*std::ranges::max_element(scores) > -std::numeric_limits<float>::infinity()) return;
+    refuse(Exit::kUsage, "generation: the rules leave no token behind ", tokens.size(),
+           " others; allow more n-grams, tokens or lengths");
+  }
+  /// Whether a text of so many tokens, of which `last` is the last, goes on no further.
+  bool ends(int64_t length, int32_t last) const {
+    return holds(rules_.scores.eos_token_id, last) || length >= rules_.scores.max_length;
+  }
+  int64_t length() const { return int64_t(rows_.front().size()); }
+
+  SearchRules rules_;
+  Tokens source_;
+  int64_t beginning_;
+  std::vector<Tokens> rows_;
+  std::vector<int32_t> parents_;
+  bool ended_ = false;
+};
+
+/// The likeliest token each time, or one drawn.
+class Path : public Search {
+ public:
+  Path(const SearchRules& rules, std::span<const int32_t> source,
+       std::span<const int32_t> beginning)
+      : Search(rules, source, beginning) {
+    rows_.emplace_back(beginning.begin(), beginning.end());
+    parents_ = {0};
+  }
+
+  void advance(std::span<const float> logits) override {
+    std::vector<float> scores(logits.begin(), logits.end());
+    apply(rows_[0], scores);
+    const int32_t token = choose_token(scores, rules_.choice, uint32_t(length() - beginning_));
+    rows_[0].push_back(token);
+    ended_ = ends(length(), token);
+  }
+  const Tokens& best() const override { return rows_[0]; }
+};
+
+/// A row and a token that may follow it.
+struct Candidate {
+  float score;  ///< of all tokens behind the beginning together
+  int32_t row, token;
+};
+
+/// The `count` largest in front, from the largest on; of equals the first ones.
+template <class Item>
+void keep_best(std::vector<Item>& items, size_t count) {
+  std::ranges::stable_sort(items, std::ranges::greater{}, &Item::score);
+  if (items.size() > count) items.resize(count);
+}
+
+/// The smallest of the `count` largest scores.
+float least_of_best(std::span<const float> scores, size_t count) {
+  if (count >= scores.size()) return -std::numeric_limits<float>::infinity();
+  std::vector<float> sorted(scores.begin(), scores.end());
+  const auto last = sorted.begin() + ptrdiff_t(count - 1);
+  std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
+  return *last;
+}
+
+class Beams : public Search {
+ public:
+  Beams(const SearchRules& rules, std::span<const int32_t> source,
+        std::span<const int32_t> beginning)
+      : Search(rules, source, beginning) {
+    const Tokens begun(beginning.begin(), beginning.end());
+    rows_.assign(beams(), begun);
+    finished_.assign(beams(), {.tokens = begun, .score = kFar});
+    // All rows are the same yet: what follows the first one counts.
+    scores_.assign(beams(), kFar);
+    scores_[0] = 0;
+    parents_.resize(beams());
+  }
+
+  void advance(std::span<const float> logits) override {
+    const std::vector<Candidate> best = best_candidates(logits);
+    finish(best);
+    go_on(best);
+    const bool all_end = std::ranges::all_of(best, [&](const Candidate& c) { return is_end(c); });
+    ++written_;
+    look_ahead();
+    const bool is_full = all_finished() && rules_.early_stopping == EarlyStopping::yes;
+    ended_ = !may_improve_ || is_full || all_end;
+  }
+  const Tokens& best() const override { return finished_.front().tokens; }
+
+ private:
+  struct Finished {
+    Tokens tokens;
+    float score;
+    bool is_text = false;  ///< else its place is still free
+  };
+
+  size_t beams() const { return size_t(rules_.num_beams); }
+  bool is_end(const Candidate& c) const { return ends(beginning_ + written_ + 1, c.token); }
+  bool all_finished() const { return std::ranges::all_of(finished_, &Finished::is_text); }
+  float divisor(int64_t new_tokens) const {
+    return float(std::pow(double(new_tokens), rules_.length_penalty));
+  }
+
+  /// So many that as many as there are beams go on, whatever ends.
+  size_t candidates() const {
+    return std::max<size_t>(2, 1 + rules_.scores.eos_token_id.size()) * beams();
+  }
+
+  std::vector<Candidate> best_candidates(std::span<const float> logits) const {
+    const size_t vocabulary = logits.size() / beams();
+    std::vector<Candidate> all;
+    for (size_t row = 0; row < beams(); ++row) {
+      const auto of_row = logits.subspan(row * vocabulary, vocabulary);
+      std::vector<float> scores(of_row.begin(), of_row.end());
+      to_log_softmax(scores);
+      apply(rows_[row], scores);
+      for (float& score : scores) score += scores_[row];
+      const float least = least_of_best(scores, candidates());
+      for (size_t token = 0; token < vocabulary; ++token) {
+        if (scores[token] < least) continue;
+        all.push_back({.score = scores[token], .row = int32_t(row), .token = int32_t(token)});
+      }
+    }
+    keep_best(all, candidates());
+    return all;
+  }
+
+  Tokens continued(const Candidate& candidate) const {
+    Tokens tokens = rows_[size_t(candidate.row)];
+    tokens.push_back(candidate.token);
+    return tokens;
+  }
+
+  /// Of those that end only as many as there are beams count; the others are likelier to come
+  /// again.
+  void finish(const std::vector<Candidate>& best) {
+    const bool is_closed =
+        !may_improve_ || (all_finished() && rules_.early_stopping == EarlyStopping::yes);
+    if (is_closed) return;
+    for (size_t i = 0; i < std::min(best.size(), beams()); ++i) {
+      if (!is_end(best[i])) continue;
+      finished_.push_back({.tokens = continued(best[i]),
+                           .score = best[i].score / divisor(written_ + 1),
+                           .is_text = true});
+    }
+    keep_best(finished_, beams());
+  }
+
+  void go_on(const std::vector<Candidate>& best) {
+    std::vector<Candidate> running = best;
+    for (Candidate& candidate : running) {
+      if (is_end(candidate)) candidate.score += kFar;
+    }
+    keep_best(running, beams());
+    std::vector<Tokens> rows;
+    for (size_t row = 0; row < running.size(); ++row) {
+      rows.push_back(continued(running[row]));
+      scores_[row] = running[row].score;
+      parents_[row] = running[row].row;
+    }
+    rows_ = std::move(rows);
+  }
+
+  /// Whether a running text can still become better than the worst that has ended.
+  void look_ahead() {
+    const bool longest = rules_.early_stopping == EarlyStopping::never && rules_.length_penalty > 0;
+    const int64_t length = longest ? rules_.scores.max_length - beginning_ : written_;
+    const float possible = scores_[0] / divisor(length);
+    const float worst = all_finished() ? finished_.back().score : kFar;
+    may_improve_ = may_improve_ && possible > worst;
+  }
+
+  std::vector<float> scores_;       ///< [rows]
+  std::vector<Finished> finished_;  ///< from the best on
+  int64_t written_ = 0;             ///< tokens behind the beginning
+  bool may_improve_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<TextSearch> search_text(const SearchRules& rules, std::span<const int32_t> source,
+                                        std::span<const int32_t> beginning) {
+  if (rules.num_beams > 1) return std::make_unique<Beams>(rules, source, beginning);
+  return std::make_unique<Path>(rules, source, beginning);
+}
+
+}  // namespace zero::models

@@ -1,0 +1,175 @@
+// Ranks: 1
+// Texts of a formula in place of a model, against those of Hugging Face's generate():
+// tools/golden/generation_golden.py has the formula.
+#include "src/models/text_search.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tests/support/golden.hpp"
+#include "tests/support/refusal.hpp"
+
+namespace zero::models {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using Tokens = std::vector<int32_t>;
+
+constexpr int32_t kStart = 0, kEnd = 1;
+
+const json& golden() {
+  static const json kRead = json::parse(std::ifstream(ZERO_GOLDEN_FOLDER "/generation.json"));
+  return kRead;
+}
+
+/// `text` is what was written so far.
+std::vector<float> logits_of(const Tokens& source, const Tokens& text) {
+  uint32_t told = 0, factor = 1;
+  for (const int32_t token : source) {
+    told += uint32_t(token) * factor;
+    factor *= 31;
+  }
+  const uint32_t stream = zero::testing::golden_hash(
+      zero::testing::golden_hash(7 + uint32_t(text.size() % 4), uint32_t(text.back())), told);
+  std::vector<float> logits;
+  for (uint32_t v = 0; v < uint32_t(golden()["vocabulary"]); ++v) {
+    const double share = double(zero::testing::golden_hash(stream, v)) / 4294967296.0;
+    logits.push_back(float(8 * (share - 0.5) + (int32_t(v) == kEnd ? 1.5 : 0.0)));
+  }
+  return logits;
+}
+
+EarlyStopping stopping_of(const json& options) {
+  const json value = options.value("early_stopping", json(false));
+  if (value.is_string()) return EarlyStopping::never;
+  return value.get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
+}
+
+ScoreRules scores_of(const json& options) {
+  ScoreRules rules{.max_length = golden()["max_length"],
+                   .min_length = options.value("min_length", 0),
+                   .min_new_tokens = options.value("min_new_tokens", 0),
+                   .repetition_penalty = options.value("repetition_penalty", 1.0),
+                   .no_repeat_ngram_size = options.value("no_repeat_ngram_size", 0),
+                   .encoder_no_repeat_ngram_size = options.value("encoder_no_repeat_ngram_size", 0),
+                   .suppress_tokens = options.value("suppress_tokens", Tokens()),
+                   .begin_suppress_tokens = options.value("begin_suppress_tokens", Tokens()),
+                   .eos_token_id = {kEnd}};
+  if (options.contains("forced_bos_token_id")) {
+    rules.forced_bos_token_id = options["forced_bos_token_id"].get<int32_t>();
+  }
+  if (options.contains("forced_eos_token_id")) {
+    rules.forced_eos_token_id = {options["forced_eos_token_id"].get<int32_t>()};
+  }
+  return rules;
+}
+
+SearchRules rules_of(const json& options) {
+  return {.scores = scores_of(options),
+          .num_beams = options.value("num_beams", 1),
+          .length_penalty = options.value("length_penalty", 1.0),
+          .early_stopping = stopping_of(options)};
+}
+
+Tokens written(const SearchRules& rules, const Tokens& source, const Tokens& beginning = {kStart}) {
+  const auto search = search_text(rules, source, beginning);
+  while (!search->ended()) {
+    std::vector<float> logits;
+    for (const Tokens& row : search->rows()) {
+      const std::vector<float> more = logits_of(source, row);
+      logits.insert(logits.end(), more.begin(), more.end());
+    }
+    search->advance(logits);
+  }
+  return search->best();
+}
+
+std::string digits(const Tokens& tokens) {
+  std::string word;
+  for (const int32_t token : tokens) word += "0123456789abcdefghijklmnopqrstuv"[token];
+  return word;
+}
+
+TEST(TextSearch, WritesWhatGenerateWritesUnderEachRule) {
+  int64_t texts = 0;
+  for (const json& test : golden()["cases"]) {
+    const SearchRules rules = rules_of(test["options"]);
+    for (size_t i = 0; i < test["texts"].size(); ++i, ++texts) {
+      EXPECT_EQ(digits(written(rules, golden()["prompts"][i])), test["texts"][i].get<std::string>())
+          << test["options"] << " of prompt " << i;
+    }
+  }
+  EXPECT_EQ(texts, 50 * 60);
+}
+
+TEST(TextSearch, RowsKnowWhomTheyGoOnFrom) {
+  const SearchRules rules{.scores = scores_of({{"min_length", 12}}), .num_beams = 4};
+  const auto search = search_text(rules, Tokens{2, 3}, Tokens{kStart});
+  bool moved = false;
+  while (!search->ended()) {
+    const std::vector<Tokens> before(search->rows().begin(), search->rows().end());
+    std::vector<float> logits;
+    for (const Tokens& row : before) {
+      const std::vector<float> more = logits_of({2, 3}, row);
+      logits.insert(logits.end(), more.begin(), more.end());
+    }
+    search->advance(logits);
+    for (size_t row = 0; row < 4; ++row) {
+      const int32_t parent = search->parents()[row];
+      Tokens begun = search->rows()[row];
+      begun.pop_back();
+      EXPECT_EQ(begun, before[size_t(parent)]);
+      moved |= parent != int32_t(row);
+    }
+  }
+  EXPECT_TRUE(moved);
+}
+
+TEST(TextSearch, ADrawnTextFollowsFromItsSeed) {
+  SearchRules rules{.scores = scores_of(json::object()),
+                    .choice = {.draws = DrawRules{}, .seed = 5}};
+  const Tokens first = written(rules, {4, 5, 6});
+  EXPECT_EQ(written(rules, {4, 5, 6}), first);
+  rules.choice.seed = 6;
+  EXPECT_NE(written(rules, {4, 5, 6}), first);
+}
+
+TEST(TextSearch, RulesThatLeaveNoTokenAreRefused) {
+  Tokens all(golden()["vocabulary"].get<size_t>());
+  std::iota(all.begin(), all.end(), 0);
+  for (const int64_t beams : {1, 4}) {
+    SearchRules rules{.scores = scores_of(json::object()), .num_beams = beams};
+    rules.scores.suppress_tokens = all;
+    const auto write = [&] { written(rules, {4, 5, 6}); };
+    EXPECT_THAT(testing_support::refusal_of(Exit::kUsage, write), HasSubstr("leave no token"));
+  }
+}
+
+TEST(Narrow, LeavesWhatGenerateDrawsFrom) {
+  for (const json& test : golden()["drawn"]) {
+    const Tokens tokens = test["tokens"],
+                 source = golden()["prompts"][test["prompt"].get<size_t>()];
+    const json& options = test["options"];
+    std::vector<float> scores = logits_of(source, tokens);
+    apply_rules(scores_of(options), {.source = source, .tokens = tokens}, scores);
+    narrow({.temperature = options.value("temperature", 1.0),
+            .top_k = options.value("top_k", 0),
+            .top_p = options.value("top_p", 1.0)},
+           scores);
+    const std::vector<double> shares = probabilities(scores);
+    for (size_t v = 0; v < shares.size(); ++v) {
+      EXPECT_NEAR(shares[v], test["probabilities"][v].get<double>(), 1e-5) << options << " " << v;
+    }
+  }
+  EXPECT_EQ(golden()["drawn"].size(), 16u);
+}
+
+}  // namespace
+}  // namespace zero::models
