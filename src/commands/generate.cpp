@@ -12,6 +12,7 @@
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
 #include "zero/models/generator.hpp"
+#include "zero/models/score_rules.hpp"
 #include "zero/models/stored_model.hpp"
 
 namespace zero::commands {
