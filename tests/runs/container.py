@@ -31,7 +31,7 @@ def main():
     if sys.argv[1] == "--inside":
         forbid((*process_vm_numbers(), IO_URING_SETUP))
         os.execvp(sys.argv[2], sys.argv[2:])
-    program = Program()
+    program = Program(quick=False)
     start = small_shared_memory()
     settings = ("zero.stage=3", "model.width=256", "run.steps=2")
     plain = program.train(2, *settings)

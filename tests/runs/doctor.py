@@ -93,7 +93,7 @@ def tasks_that_mpi_cannot_join_are_refused(program):
 
 
 def main():
-    program = Program()
+    program = Program(quick=False)
     seconds = a_process_of_its_own_prints_every_subject(program)
     json_holds_the_same(program)
     two_ranks_print_one_table(program)

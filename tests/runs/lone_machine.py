@@ -38,7 +38,7 @@ def start(program, bundle, *settings):
 
 
 def main():
-    program = Program()
+    program = Program(quick=False)
     bundle = program.folder / "bundle"
     launcher = subprocess.run(["which", program.mpiexec], text=True, check=True,
                               capture_output=True).stdout.strip()
