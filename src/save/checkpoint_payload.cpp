@@ -52,6 +52,12 @@ LivePayload::LivePayload(state::StateView view, std::span<const state::SavedPart
     : view_(std::move(view)),
       pieces_(state::pieces_of(state::saved_slices(*view_.plan, view_.rank, parts))) {}
 
+int64_t LivePayload::numel() const {
+  int64_t numel = 0;
+  for (const state::SavedSlice& piece : pieces_) numel += piece.held.numel();
+  return numel;
+}
+
 std::span<const std::byte> LivePayload::piece(size_t index) {
   return state::read_piece(view_, pieces_[index], room_);
 }
@@ -91,6 +97,12 @@ void PayloadCopy::copy(const LivePayload& live, state::StateView frozen) {
   in_team(threads_, [&](int) {
     for (size_t i = next++; i < kept_.size(); i = next++) copy(live, i);
   });
+}
+
+int64_t PayloadCopy::numel() const {
+  int64_t numel = 0;
+  for (const KeptSlice& kept : kept_) numel += kept.slice.held.numel();
+  return numel;
 }
 
 void PayloadCopy::lay_out(const LivePayload& live) {

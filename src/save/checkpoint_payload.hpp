@@ -16,6 +16,8 @@ class Payload {
  public:
   virtual ~Payload() = default;
   virtual size_t pieces() const = 0;
+  /// Elements of all pieces, each of at most 4 bytes.
+  virtual int64_t numel() const = 0;
   /// Stays until the next call.
   virtual std::span<const std::byte> piece(size_t index) = 0;
   /// The next piece of a file; what rests in memory stays as it is until the file is finished.
@@ -27,6 +29,7 @@ class LivePayload final : public Payload {
  public:
   LivePayload(state::StateView view, std::span<const state::SavedPart> parts);
   size_t pieces() const override { return pieces_.size(); }
+  int64_t numel() const override;
   std::span<const std::byte> piece(size_t index) override;
   void append_to(checkpoint::ShardWriter& file, size_t index) override;
   const state::StateView& view() const { return view_; }
@@ -52,6 +55,7 @@ class PayloadCopy final : public Payload {
   void copy(const LivePayload& live, state::StateView frozen = {});
 
   size_t pieces() const override { return kept_.size(); }
+  int64_t numel() const override;
   std::span<const std::byte> piece(size_t index) override;
   void append_to(checkpoint::ShardWriter& file, size_t index) override;
 

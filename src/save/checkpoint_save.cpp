@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kPieceBytesMax = int64_t(4) << 20;
-
 /// Thrown on every rank alike when a save has failed on any.
 struct SaveFailed {
   std::string what;
@@ -211,7 +209,7 @@ class Save {
   const bool is_first_ = rank_ == 0;
   std::atomic<bool> is_in_vain_{false};  ///< another rank has failed
   const launch::DiskWork disk_ = {.name = "the save of a checkpoint",
-                                  .bytes = int64_t(payload_.pieces()) * kPieceBytesMax,
+                                  .bytes = payload_.numel() * int64_t(sizeof(float)),
                                   .moved = [this] { return pieces_.load(); },
                                   .is_in_vain = &is_in_vain_};
   std::string temporary_;
