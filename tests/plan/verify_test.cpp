@@ -19,7 +19,8 @@ namespace zero::plan {
 namespace {
 
 constexpr int kPlans = 50;
-constexpr int kPlansWithAllPairs = 5;
+constexpr int kPlansWithAllPairs = 2;
+constexpr size_t kStride = 17;  // from pair to pair in the others; tests/campaigns.txt tries all
 
 using Draw = Request (*)(uint64_t seed);
 
@@ -225,13 +226,13 @@ Plan plan_of_trial(const Trial& trial, Draw draw, uint64_t seed) {
   return testing::tiny_plan(request, model);
 }
 
-// Every pair of a few plans, a fifth of the pairs of the others; or everything of so many.
+// Every pair of a few plans, a few pairs of the others; or everything of so many.
 Moves move_onto_live_in(Draw draw, int plans) {
   Moves moves{};
   const int thorough = plans_with_all_moves();
   for (uint64_t seed = 0; seed < uint64_t(thorough > 0 ? thorough : plans); ++seed) {
     SCOPED_TRACE(seed);
-    Trial trial{.stride = seed < uint64_t(kPlansWithAllPairs) ? 1u : 5u};
+    Trial trial{.stride = seed < uint64_t(kPlansWithAllPairs) ? 1u : kStride};
     if (thorough > 0) trial = {.whole = true, .ends = true};
     Plan plan = plan_of_trial(trial, draw, seed);
     move_onto_live(plan, trial, moves);
@@ -243,7 +244,7 @@ Moves move_onto_live_in(Draw draw, int plans) {
 TEST(Verify, CatchesEveryTensorMovedOntoALiveOne) {
   const Moves moves = move_onto_live_in(testing::random_request, kPlans);
   EXPECT_GT(moves[kStep], 15'000);
-  EXPECT_GT(moves[kFinish], 100);
+  EXPECT_GT(moves[kFinish], 50);
   EXPECT_GT(moves[kEvaluate], 1000);
 }
 
