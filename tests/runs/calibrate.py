@@ -174,4 +174,5 @@ def main():
     print(f"measured in {seconds:.0f} s; plan and runs read what was measured")
 
 
-main()
+if __name__ == "__main__":
+    main()
