@@ -125,7 +125,7 @@ endif()
 # The longest begin first, so that none of them is left to run alone.
 set_tests_properties(runs.offload runs.readme runs.resume PROPERTIES COST 100)
 if(TARGET runs_test)
-  set_tests_properties(runs/equivalence.np1 PROPERTIES COST 100)
+  set_tests_properties(runs/equivalence.np1 runs/home_bits.np1 PROPERTIES COST 30)
 endif()
 
 # The program with another family of models.

@@ -14,6 +14,24 @@
 namespace zero::testing {
 
 inline constexpr int kSteps = 20;
+inline constexpr Dtype kPrecisions[] = {Dtype::f32, Dtype::bf16, Dtype::f16};
+
+/// As the list [0] says it: of two blocks only the first.
+inline const std::vector<graph::Recompute> kFirstBlock = {graph::Recompute::full,
+                                                          graph::Recompute::none};
+
+/// `micro_batches` of all ranks together.
+inline plan::Request request_of(Dtype compute, int ranks, int stage, int micro_batches) {
+  return {.stage = stage,
+          .ranks = ranks,
+          .micro_batches = micro_batches / ranks,
+          .compute = compute,
+          .weight_decay = 0.1f,
+          .reproducible = true};
+}
+
+/// The first steps of fp16 are skipped until its scale fits.
+inline int few_steps(Dtype compute) { return compute == Dtype::f16 ? 16 : 6; }
 
 /// Trained with the tiny model.
 struct Case {
