@@ -49,10 +49,8 @@ class Faults(Program):
         words = dict({"RANK": rank, "UNDER": "/checkpoints", "FROM": FROM, "LOG": self.log,
                       "NO_URING": 1}, **faults)
         env = {f"FAULT_{name}": str(value) for name, value in words.items()}
-        *launch, program = self.launch_line(self.ranks)
-        line = [*launch, "-x", f"LD_PRELOAD={self.library}", program, "tiny.toml",
-                *merged((*self.settings, *settings))]
-        return self.popen(line, env)
+        return self.start_preloaded(self.ranks, "tiny.toml", *merged((*self.settings, *settings)),
+                                    env=env)
 
     def run_faulty(self, *settings, rank=0, **faults):
         return self.wait(self.start_faulty(*settings, rank=rank, **faults))

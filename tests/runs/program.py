@@ -115,15 +115,21 @@ class Program:
         stem = self.folder / "count"
         for old in self.folder.glob("count.*"):
             old.unlink()
-        *launch, program = self.launch_line(ranks)
-        line = [*launch, "-x", f"LD_PRELOAD={self.library}", program, "tiny.toml", *settings]
-        result = self.wait(self.popen(line, dict(env or {}, COUNT_FILE=str(stem))))
+        env = dict(env or {}, COUNT_FILE=str(stem))
+        result = self.wait(self.start_preloaded(ranks, "tiny.toml", *settings, env=env))
         return result, [path.read_text() for path in sorted(self.folder.glob("count.*"))]
 
     def start(self, ranks, *settings, env=None, input_file="tiny.toml"):
         """One rank needs no launcher."""
         line = self.launch_line(ranks) if ranks > 1 else [str(self.zeroapp)]
         return self.popen([*line, input_file, *settings], env)
+
+    def start_preloaded(self, ranks, *words, env):
+        """With the library loaded ahead of every rank."""
+        if ranks == 1:
+            return self.popen([str(self.zeroapp), *words], dict(env, LD_PRELOAD=str(self.library)))
+        *launch, program = self.launch_line(ranks)
+        return self.popen([*launch, "-x", f"LD_PRELOAD={self.library}", program, *words], env)
 
     def popen(self, line, env=None, before=None):
         """`before` is done in the new process, just before it becomes the program."""

@@ -14,10 +14,8 @@ SYNTHETIC = ("data.train=synthetic", "data.validation_fraction=0",
 def trained(program, ranks, *settings, **faults):
     """With faults at calls that write to the disk of the last rank, unless told otherwise."""
     words = {"RANK": ranks - 1, "UNDER": "/disk/", "ONLY": "pwrite", "NO_URING": 1, **faults}
-    *launch, zeroapp = program.launch_line(ranks)
-    line = [*launch, "-x", f"LD_PRELOAD={program.library}", zeroapp, "tiny.toml", *SETTINGS,
-            *settings]
-    return program.wait(program.popen(line, {f"FAULT_{k}": str(v) for k, v in words.items()}))
+    env = {f"FAULT_{k}": str(v) for k, v in words.items()}
+    return program.wait(program.start_preloaded(ranks, "tiny.toml", *SETTINGS, *settings, env=env))
 
 
 def warnings(result, words):
