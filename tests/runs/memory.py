@@ -7,8 +7,8 @@ import resource
 
 from program import Program, check
 
-LAYERS, WIDTH, LENGTH, VOCABULARY = 5, 768, 32, 256
-MODEL = (f"model.layers={LAYERS}", f"model.width={WIDTH}", "model.heads=12",
+LAYERS, WIDTH, LENGTH, VOCABULARY = 5, 512, 32, 256
+MODEL = (f"model.layers={LAYERS}", f"model.width={WIDTH}", "model.heads=8",
          f"data.sequence_length={LENGTH}", "run.threads=1")
 MIB = 1 << 20
 OUTSIDE_BYTES = 200 * MIB
