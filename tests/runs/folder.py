@@ -229,7 +229,7 @@ def require_ended_in_time(program, start, limit, reason):
 
 def walltime_ends_a_run_in_time(program):
     result = require_ended_in_time(
-        program, lambda seconds: program.train(2, *ENDLESS, f"run.walltime={seconds}"), 8,
+        program, lambda seconds: program.train(2, *ENDLESS, f"run.walltime={seconds}"), 3,
         "run.walltime")
     launch = result.summary["launch"]
     check(launch["start_seconds"] > 0, f"the limit counts from the program's start: {launch}")
@@ -267,7 +267,7 @@ def jobs_end_ends_a_run_in_time(program):
 def require_ended_by(program, source, env_of):
     """env_of(seconds) says that the job has so many left."""
     result = require_ended_in_time(
-        program, lambda seconds: train_beside(program, env_of(seconds), 2, *ENDLESS), 7,
+        program, lambda seconds: train_beside(program, env_of(seconds), 2, *ENDLESS), 3,
         "the job's end")
     check(f"until the job ends ({source})" in result.out, f"{source}: the banner says it", result)
 
