@@ -13,6 +13,13 @@ phase "tests"
 status=0
 # One more than processors: tests that start programs wait for launchers a third of their time.
 ctest --test-dir "$root/build/host-release" --output-on-failure -j $((jobs + 1)) || status=1
+# Seconds and names of what took longest; under other load than its own a test takes longer.
+awk '$2 == "Test:" { name = $3 } $1 == "Test" && $2 == "time" { printf "%8.1f %s\n", $4, name }' \
+  "$root/build/host-release/Testing/Temporary/LastTest.log" | sort -rn > "$root/build/seconds.log"
+say "the slowest tests: $(head -n 5 "$root/build/seconds.log" | awk '{ print $2 " " $1 " s" }' |
+  paste -sd, | sed 's/,/, /g')"
+say "tests above 40 s: $(awk '$1 > 40 { n++ } END { print n + 0 }' "$root/build/seconds.log")$(
+  awk '$1 > 40 { printf " %s", $2 }' "$root/build/seconds.log")"
 skipped=$(grep '^SKIP ' "$root/build/host-release/Testing/Temporary/LastTest.log" || true)
 if [ -n "$skipped" ]; then
   say "parts of tests skipped, which shows nothing of them: $(wc -l <<< "$skipped")"
