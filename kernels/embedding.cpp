@@ -3,6 +3,7 @@
 #include "kernels/support/rows.hpp"
 #include "kernels/support/token_rows.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/gradients.hpp"
 
 namespace zero::kernels {
 namespace {
@@ -42,9 +43,14 @@ struct Forward {
       return row.for_each(width, [=](int64_t j) { to[j] = T(0.0f); });
     }
     const int64_t at = inputs != nullptr ? inputs->position + r : r % extents.length;
-    const T *const token = token_table + tokens[r] * width, *const position =
-                                                                position_table + at * width;
-    row.write(width, to, [=](int64_t j) { return float(token[j]) + float(position[j]); });
+    const float scale = extents.scale;
+    const T* const token = token_table + tokens[r] * width;
+    if (position_table == nullptr) {
+      return row.write(width, to, [=](int64_t j) { return scale * float(token[j]); });
+    }
+    const T* const position = position_table + at * width;
+    row.write(width, to,
+              [=](int64_t j) { return std::fma(scale, float(token[j]), float(position[j])); });
   }
 };
 
@@ -117,6 +123,7 @@ KOKKOS_INLINE_FUNCTION void sum_rows(const T* dx, int64_t width, int64_t first, 
 template <class T>
 struct TokenGradient {
   int64_t width;
+  float scale;
   EmbeddingGradArrays<T> arrays;
   Chains chains;
 
@@ -126,13 +133,14 @@ struct TokenGradient {
     const T* const dx = arrays.dx;
     T* const table = arrays.dtoken_table + arrays.tokens[r] * width;
     const int64_t columns = width;
+    const float factor = scale;
     row.for_each(ceil_div(columns, kColumns), [=](int64_t group) {
       const int64_t begin = group * kColumns, count = least(kColumns, columns - begin);
       float sum[kColumns];
       sum_rows(
           dx + begin, columns, r, [=](int64_t at) { return int64_t(next[at]); }, count, sum);
       T* const to = table + begin;
-      for (int64_t j = 0; j < count; ++j) to[j] = T(float(to[j]) + sum[j]);
+      for (int64_t j = 0; j < count; ++j) to[j] = T(std::fma(factor, sum[j], float(to[j])));
     });
   }
 };
@@ -185,7 +193,13 @@ void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
   ZERO_REQUIRE(rows <= INT32_MAX, "embedding gradient over ", rows, " rows: at most 2^31 - 1");
   const Chains chains = chains_of(extents, arrays.scratch);
   link_rows(stream, extents, arrays.tokens, chains);
-  for_each_row(stream, kTokens, rows, TokenGradient<T>{extents.width, arrays, chains});
+  if (arrays.first) {
+    const int64_t bytes = extents.vocabulary * extents.width * int64_t(sizeof(T));
+    clear_bytes(stream, bytes, arrays.dtoken_table);
+  }
+  for_each_row(stream, kTokens, rows,
+               TokenGradient<T>{extents.width, extents.scale, arrays, chains});
+  if (arrays.dposition_table == nullptr) return;
   for_each_row(stream, kPositions, extents.length, PositionGradient<T>{extents, arrays});
 }
 

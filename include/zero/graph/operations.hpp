@@ -19,8 +19,12 @@ struct DropoutAttributes {
   int64_t site = 0;
 };
 
-/// Rows of both tables: that of a token, and that of its place in the sample. `ids` are an input.
-TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table, TensorId position_table);
+/// Rows of both tables: `scale` times that of a token, and that of its place in the sample where
+/// `position_table` is not kNone. `ids` are an input. A token table may have several users, such as
+/// the classifier and a second embedding: its gradient is their sum in the order of the backward
+/// pass.
+TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
+                   TensorId position_table = kNone, float scale = 1);
 extern const Operation kEmbedding, kEmbeddingGrad, kEmbeddingAt;
 
 /// `residual` may be kNone.
@@ -35,7 +39,11 @@ extern const Operation kAdd;
 TensorId layernorm(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias, float epsilon);
 extern const Operation kLayernorm, kLayernormGrad;
 
-/// x weight + bias; weight [in, out].
+/// x / sqrt(mean of x^2 + epsilon) weight, over rows of x.
+TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon);
+extern const Operation kRmsnorm, kRmsnormGrad;
+
+/// x weight + bias; weight [in, out]. `bias` may be kNone.
 TensorId linear(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias);
 extern const Operation kLinear, kLinearInputGrad, kLinearWeightGrad, kLinearBiasGrad;
 /// Made by fuse(): h = linear, y = gelu(h); linear + residual; the gradient of h in
@@ -46,9 +54,26 @@ extern const Operation kRowLinear;  ///< no row depends on another
 TensorId gelu(GraphBuilder& out, TensorId x);
 extern const Operation kGelu, kGeluGrad;
 
+/// x Phi(x), with the normal distribution, where gelu() has tanh in its place.
+TensorId gelu_erf(GraphBuilder& out, TensorId x);
+extern const Operation kGeluErf, kGeluErfGrad;
+
+/// max(x, 0)
+TensorId relu(GraphBuilder& out, TensorId x);
+extern const Operation kRelu, kReluGrad;
+
 /// max(x, 0)^2
 TensorId squared_relu(GraphBuilder& out, TensorId x);
 extern const Operation kSquaredRelu, kSquaredReluGrad;
+
+/// What fp16 cannot hold becomes a large number: kernels::clamp(). Computing in another dtype, x
+/// itself.
+TensorId clamp_f16(GraphBuilder& out, TensorId x);
+extern const Operation kClamp, kClampGrad;
+
+/// a b, element by element, as in a gated activation.
+TensorId multiply(GraphBuilder& out, TensorId a, TensorId b);
+extern const Operation kMultiply;  ///< its own gradient, too
 
 struct AttentionAttributes {
   int64_t heads = 0;
@@ -66,17 +91,35 @@ extern const Operation kCachedAttention;
 TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape);
 extern const Operation kResizeHeads;  ///< its own gradient, too
 
+struct ClassifierOptions {
+  int64_t vocabulary = 0;  ///< real classes
+  int64_t chunk_rows = 0;  ///< whose logits exist at a time
+  float logit_scale = 1;   ///< of x table^T
+  /// This share of the loss is the mean of -log p over the real classes; 0 where one evaluates.
+  float label_smoothing = 0;
+  TensorId logit_bias = kNone;  ///< [rows of table], added to logits; has no gradient
+};
 struct ClassifierAttributes {
   int64_t vocabulary = 0;  ///< real classes
   int64_t chunk_rows = 0;
+  double scale = 1;
+  double label_smoothing = 0;
 };
 /// For a micro-batch: adds the loss of every counted target to the step's sums. `targets` are an
 /// input with a class for each row of x, or -1.
+void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
+                const ClassifierOptions& options);
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
                 int64_t chunk_rows);
 extern const Operation kClassifier, kClassifierGrad;  ///< ClassifierAttributes
 
+struct LogitOptions {
+  int64_t vocabulary = 0;
+  float scale = 1;
+  TensorId bias = kNone;  ///< [rows of table]
+};
 /// For a chunk: logits [vocabulary] in fp32 of the last row that is a token, for the host.
+void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& options);
 void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary);
 extern const Operation kLogits;
 

@@ -13,12 +13,13 @@ struct EmbeddingExtents {
   int64_t length;  ///< tokens of a sample; row r is at position r % length
   int64_t width;
   int64_t vocabulary;  ///< rows of the table, padding included
+  float scale = 1;     ///< of a token's row
 };
 
-/// x[r] = token_table[tokens[r]] + position_table[r % length], rounded once.
+/// x[r] = scale token_table[tokens[r]] + position_table[r % length], rounded once.
 ///
 ///   tokens [samples * length] int32, each in [0, vocabulary): the loader has checked them
-///   token_table [vocabulary, width]   position_table [length or more, width]
+///   token_table [vocabulary, width]   position_table [length or more, width], or null
 ///   x [samples * length, width], written
 ///
 /// Asynchronous on `stream`.
@@ -41,13 +42,14 @@ template <class T>
 struct EmbeddingGradArrays {
   const int32_t* tokens;  ///< [samples * length]
   const T* dx;            ///< [samples * length, width]
-  T* dtoken_table;        ///< [vocabulary, width], updated: the tied head has written its part
-  T* dposition_table;     ///< [length, width], written
+  T* dtoken_table;        ///< [vocabulary, width], updated, or with `first` written
+  T* dposition_table;     ///< [length, width], written; or null
   int32_t* scratch;
+  bool first = false;  ///< nobody has written dtoken_table: rows of no token become zero
 };
 
-/// Adds each token's gradients, summed in fp32 in row order, to its row of dtoken_table (one
-/// rounding), and sums positions over samples. Deterministic, no atomics: rows are sorted by token,
+/// Adds each token's gradients, summed in fp32 in row order, times `scale` to its row of
+/// dtoken_table (one rounding), and sums positions over samples. Deterministic, no atomics: rows are sorted by token,
 /// stably. Asynchronous on `stream`.
 template <class T>
 void embedding_backward(Stream& stream, const EmbeddingExtents& extents,

@@ -11,22 +11,25 @@ namespace {
 
 struct EmbeddingAttributes {
   int64_t samples;
+  double scale;  ///< of tokens
 };
 
 kernels::EmbeddingExtents extents(const Graph& graph, const Op& op, TensorId tokens,
                                   TensorId token_table) {
   const Shape& table = graph[token_table].shape;
-  const int64_t samples = op.attributes.as<EmbeddingAttributes>().samples;
+  const auto [samples, scale] = op.attributes.as<EmbeddingAttributes>();
   return {.samples = samples,
           .length = graph[tokens].shape[0] / samples,
           .width = table[1],
-          .vocabulary = table[0]};
+          .vocabulary = table[0],
+          .scale = float(scale)};
 }
 
 struct Embedding {
   template <class S>
   struct In {
-    S tokens, token_table, position_table;
+    S tokens, token_table;
+    S position_table;  ///< may be absent
   };
   template <class S>
   struct Out {
@@ -46,28 +49,31 @@ struct EmbeddingGrad {
   template <class S>
   struct In {
     S tokens, dx;
-    S dtoken_table;  ///< updated
+    S dtoken_table;  ///< updated; absent where nobody has written it
   };
   template <class S>
   struct Out {
-    S dtoken_table, dposition_table;
+    S dtoken_table;
+    S dposition_table = kAbsent<S>;
   };
 
   template <class T>
   static void call(Stream& stream, const OpCall& call) {
-    const auto [tokens, unused, table] = inputs<EmbeddingGrad>(*call.op);
+    const auto [table, positions] = outputs<EmbeddingGrad>(*call.op);
     const auto in = inputs<EmbeddingGrad>(call);
     const auto out = outputs<EmbeddingGrad>(call);
-    const kernels::EmbeddingExtents of = extents(*call.graph, *call.op, tokens, table);
+    const kernels::EmbeddingExtents of =
+        extents(*call.graph, *call.op, inputs<EmbeddingGrad>(*call.op).tokens, table);
     T* const dpositions = out.dposition_table;
     kernels::embedding_backward<T>(stream, of,
                                    {.tokens = in.tokens,
                                     .dx = in.dx,
                                     .dtoken_table = out.dtoken_table,
                                     .dposition_table = dpositions,
-                                    .scratch = call.scratch});
+                                    .scratch = call.scratch,
+                                    .first = in.dtoken_table == nullptr});
+    if (positions == kNone) return;
     // Positions behind the last token of a sample were not used.
-    const TensorId positions = outputs<EmbeddingGrad>(*call.op).dposition_table;
     const int64_t written = of.length * of.width;
     const int64_t numel = (*call.graph)[positions].shape.numel();
     if (numel > written) {
@@ -79,7 +85,9 @@ struct EmbeddingGrad {
 struct EmbeddingAt {
   template <class S>
   struct In {
-    S tokens, token_table, position_table, decode_inputs;
+    S tokens, token_table;
+    S position_table;  ///< may be absent
+    S decode_inputs;
   };
   template <class S>
   struct Out {
@@ -99,19 +107,22 @@ struct EmbeddingAt {
 void gradient(GradientTape& tape, const Op& op) {
   const auto [tokens, token_table, position_table] = inputs<Embedding>(op);
   const TensorId dx = tape.gradient(outputs<Embedding>(op).x);
-  const TensorId dtokens = tape.gradient(token_table);
-  ZERO_REQUIRE(dtokens != kNone, "the token table ", tape.graph()[token_table].name,
-               " is not tied to the classifier: embedding_grad only adds to a gradient that the "
-               "classifier has written");
-  const TensorId dpositions = tape.weight_gradient(position_table);
+  // What an op has written is added to in place, as few of its rows change. Only a parameter's
+  // gradient is sure to be nobody else's.
+  const bool adds = tape.graph()[token_table].role == Role::parameter;
+  const TensorId before = adds ? tape.gradient(token_table) : kNone;
+  const TensorId dtokens = before != kNone ? before : tape.weight_gradient(token_table);
+  const TensorId dpositions =
+      position_table == kNone ? kNone : tape.weight_gradient(position_table);
   tape.append(make_op<EmbeddingGrad>(
-      kEmbeddingGrad, {.tokens = tokens, .dx = dx, .dtoken_table = dtokens},
+      kEmbeddingGrad, {.tokens = tokens, .dx = dx, .dtoken_table = before},
       {.dtoken_table = dtokens, .dposition_table = dpositions}, op.attributes));
 }
 
 int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
-  const auto of = inputs<EmbeddingGrad>(op);
-  return kernels::embedding_scratch_numel(extents(graph, op, of.tokens, of.dtoken_table)) *
+  const TensorId tokens = inputs<EmbeddingGrad>(op).tokens;
+  const TensorId table = outputs<EmbeddingGrad>(op).dtoken_table;
+  return kernels::embedding_scratch_numel(extents(graph, op, tokens, table)) *
          int64_t(sizeof(int32_t));
 }
 
@@ -119,7 +130,7 @@ int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
 int64_t traffic_of(const Graph& graph, const Op& op, TensorId rows) {
   int64_t total = 0;
   const auto add = [&](TensorId tensor) {
-    total += std::min(graph[tensor].bytes(), graph[rows].bytes());
+    if (tensor != kNone) total += std::min(graph[tensor].bytes(), graph[rows].bytes());
   };
   std::ranges::for_each(op.inputs, add);
   std::ranges::for_each(op.outputs, add);
@@ -130,8 +141,12 @@ int64_t traffic(const Graph& graph, const Op& op) {
   return traffic_of(graph, op, outputs<Embedding>(op).x);
 }
 
+/// A table that nobody has written is first filled with zeros.
 int64_t gradient_traffic(const Graph& graph, const Op& op) {
-  return traffic_of(graph, op, inputs<EmbeddingGrad>(op).dx);
+  const auto in = inputs<EmbeddingGrad>(op);
+  const int64_t rows = traffic_of(graph, op, in.dx);
+  if (in.dtoken_table != kNone) return rows;
+  return rows + graph[outputs<EmbeddingGrad>(op).dtoken_table].bytes();
 }
 
 }  // namespace
@@ -147,21 +162,30 @@ const Operation kEmbeddingGrad{.name = "embedding_grad",
 const Operation kEmbeddingAt{
     .name = "embedding_at", .traffic_bytes = traffic, .call = call_typed<EmbeddingAt>};
 
-TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table, TensorId position_table) {
-  const Tensor& table = out[token_table];
-  const Tensor& positions = out[position_table];
-  require_matrix(table);
+namespace {
+
+void require_positions(const GraphBuilder& out, TensorId token_table, TensorId position_table,
+                       int64_t length) {
+  const Tensor &table = out[token_table], &positions = out[position_table];
   require_matrix(positions);
   ZERO_REQUIRE(table.shape[1] == positions.shape[1], describe(table), " and ", describe(positions),
                " differ in width");
+  ZERO_REQUIRE(positions.shape[0] >= length, describe(positions), " has no row for each of ",
+               length, " tokens");
+}
+
+}  // namespace
+
+TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table, TensorId position_table,
+                   float scale) {
+  require_matrix(out[token_table]);
   const Graph& graph = out.graph();
   const int64_t rows = out[ids].shape.numel();
   const int64_t length = out.continues() ? out.context() : rows / graph.samples;
-  ZERO_REQUIRE(positions.shape[0] >= length, describe(positions), " has no row for each of ",
-               length, " tokens");
-  const Shape shape{rows, table.shape[1]};
-  const TensorId x = out.activation("embedding(" + table.name + ")", out.compute(), shape);
-  const EmbeddingAttributes attributes{.samples = graph.samples};
+  if (position_table != kNone) require_positions(out, token_table, position_table, length);
+  const std::string name = "embedding(" + out[token_table].name + ")";
+  const TensorId x = out.activation(name, out.compute(), {rows, out[token_table].shape[1]});
+  const EmbeddingAttributes attributes{.samples = graph.samples, .scale = scale};
   if (out.continues()) {
     out.add(make_op<EmbeddingAt>(kEmbeddingAt,
                                  {.tokens = ids,
