@@ -9,6 +9,11 @@ namespace {
 const std::string kGeluLabel = "zero::gelu", kGeluBackwardLabel = "zero::gelu_backward";
 const std::string kSquaredReluLabel = "zero::squared_relu",
                   kSquaredReluBackwardLabel = "zero::squared_relu_backward";
+const std::string kGeluErfLabel = "zero::gelu_erf",
+                  kGeluErfBackwardLabel = "zero::gelu_erf_backward";
+const std::string kReluLabel = "zero::relu", kReluBackwardLabel = "zero::relu_backward";
+const std::string kClampLabel = "zero::clamp", kClampBackwardLabel = "zero::clamp_backward";
+const std::string kMultiplyLabel = "zero::multiply";
 
 constexpr float kSlope = 1.5957691216057308f;  // 2 sqrt(2/pi)
 constexpr float kCubic = 0.044715f;
@@ -29,6 +34,26 @@ KOKKOS_INLINE_FUNCTION float slope(float x) {
 
 /// NaN stays NaN.
 KOKKOS_INLINE_FUNCTION float positive(float x) { return x < 0.0f ? 0.0f : x; }
+
+/// 1 above zero, else 0; NaN stays NaN, so that it is found whichever of two numbers it is.
+KOKKOS_INLINE_FUNCTION float step_up(float y) { return y > 0.0f ? 1.0f : positive(y); }
+
+/// 1 between the limits of clamp(), else 0.
+KOKKOS_INLINE_FUNCTION float inside(float y) {
+  const float size = y < 0.0f ? -y : y;
+  return size < kClampLimit ? 1.0f : size >= kClampLimit ? 0.0f : y;
+}
+
+KOKKOS_INLINE_FUNCTION float clamped(float x) {
+  return x > kClampLimit ? kClampLimit : x < -kClampLimit ? -kClampLimit : x;
+}
+
+/// d/dx of x Phi(x). Where the density is zero, x is the largest at which it was not.
+KOKKOS_INLINE_FUNCTION float slope_erf(float x) {
+  const Normal normal = normal_f32(x);
+  const float near = x < -kNormalEnd ? -kNormalEnd : x > kNormalEnd ? kNormalEnd : x;
+  return std::fma(near, normal.density, normal.below);
+}
 
 }  // namespace
 
@@ -60,6 +85,55 @@ void squared_relu_backward(Stream& stream, int64_t numel, const T* x, const T* d
       KOKKOS_LAMBDA(float value, float gradient) { return gradient * 2.0f * positive(value); });
 }
 
+template <class T>
+void gelu_erf(Stream& stream, int64_t numel, const T* x, T* y) {
+  map_elements(
+      stream, kGeluErfLabel, numel, Mapped<T, T>{x, nullptr, y},
+      KOKKOS_LAMBDA(float value, float) { return value * normal_f32(value).below; });
+}
+
+template <class T>
+void gelu_erf_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx) {
+  map_elements(
+      stream, kGeluErfBackwardLabel, numel, Mapped<T, T, T>{x, dy, dx},
+      KOKKOS_LAMBDA(float value, float gradient) { return gradient * slope_erf(value); });
+}
+
+template <class T>
+void relu(Stream& stream, int64_t numel, const T* x, T* y) {
+  map_elements(
+      stream, kReluLabel, numel, Mapped<T, T>{x, nullptr, y},
+      KOKKOS_LAMBDA(float value, float) { return positive(value); });
+}
+
+template <class T>
+void relu_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx) {
+  map_elements(
+      stream, kReluBackwardLabel, numel, Mapped<T, T, T>{y, dy, dx},
+      KOKKOS_LAMBDA(float value, float gradient) { return gradient * step_up(value); });
+}
+
+template <class T>
+void clamp(Stream& stream, int64_t numel, const T* x, T* y) {
+  map_elements(
+      stream, kClampLabel, numel, Mapped<T, T>{x, nullptr, y},
+      KOKKOS_LAMBDA(float value, float) { return clamped(value); });
+}
+
+template <class T>
+void clamp_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx) {
+  map_elements(
+      stream, kClampBackwardLabel, numel, Mapped<T, T, T>{y, dy, dx},
+      KOKKOS_LAMBDA(float value, float gradient) { return gradient * inside(value); });
+}
+
+template <class T>
+void multiply(Stream& stream, int64_t numel, const T* a, const T* b, T* y) {
+  map_elements(
+      stream, kMultiplyLabel, numel, Mapped<T, T, T>{a, b, y},
+      KOKKOS_LAMBDA(float first, float second) { return first * second; });
+}
+
 template void gelu<float>(Stream&, int64_t, const float*, float*);
 template void gelu<bf16>(Stream&, int64_t, const bf16*, bf16*);
 template void gelu<f16>(Stream&, int64_t, const f16*, f16*);
@@ -72,5 +146,26 @@ template void squared_relu<f16>(Stream&, int64_t, const f16*, f16*);
 template void squared_relu_backward<float>(Stream&, int64_t, const float*, const float*, float*);
 template void squared_relu_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
 template void squared_relu_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
+template void gelu_erf<float>(Stream&, int64_t, const float*, float*);
+template void gelu_erf<bf16>(Stream&, int64_t, const bf16*, bf16*);
+template void gelu_erf<f16>(Stream&, int64_t, const f16*, f16*);
+template void gelu_erf_backward<float>(Stream&, int64_t, const float*, const float*, float*);
+template void gelu_erf_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
+template void gelu_erf_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
+template void relu<float>(Stream&, int64_t, const float*, float*);
+template void relu<bf16>(Stream&, int64_t, const bf16*, bf16*);
+template void relu<f16>(Stream&, int64_t, const f16*, f16*);
+template void relu_backward<float>(Stream&, int64_t, const float*, const float*, float*);
+template void relu_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
+template void relu_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
+template void clamp<float>(Stream&, int64_t, const float*, float*);
+template void clamp<bf16>(Stream&, int64_t, const bf16*, bf16*);
+template void clamp<f16>(Stream&, int64_t, const f16*, f16*);
+template void clamp_backward<float>(Stream&, int64_t, const float*, const float*, float*);
+template void clamp_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
+template void clamp_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
+template void multiply<float>(Stream&, int64_t, const float*, const float*, float*);
+template void multiply<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
+template void multiply<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
 
 }  // namespace zero::kernels

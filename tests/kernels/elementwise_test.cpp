@@ -48,7 +48,16 @@ const Function<T> kSquaredRelu = {squared_relu<T>, squared_relu_backward<T>,
                                   [](double x) { return x > 0 ? x * x : 0.0; },
                                   [](double x) { return x > 0 ? 2 * x : 0.0; }};
 template <class T>
-const Function<T> kFunctions[] = {kGelu<T>, kSquaredRelu<T>};
+const Function<T> kGeluErf = {gelu_erf<T>, gelu_erf_backward<T>, testing::gelu_erf,
+                              testing::gelu_erf_slope};
+template <class T>
+const Function<T> kRelu = {relu<T>, relu_backward<T>, [](double x) { return x > 0 ? x : 0.0; },
+                           [](double x) { return x > 0 ? 1.0 : 0.0; }};
+template <class T>
+const Function<T> kClamp = {clamp<T>, clamp_backward<T>, [](double x) { return x; },
+                            [](double) { return 1.0; }};
+template <class T>
+const Function<T> kFunctions[] = {kGelu<T>, kSquaredRelu<T>, kGeluErf<T>, kRelu<T>, kClamp<T>};
 
 template <class T>
 class Elementwise : public ::testing::Test {};
@@ -110,19 +119,61 @@ TYPED_TEST(Elementwise, GradientMayOverwriteDy) {
   }
 }
 
+TYPED_TEST(Elementwise, GeluErfKeepsItsDigitsInTheLowerTail) {
+  std::vector<TypeParam> x;
+  for (int i = 0; i < 500; ++i) x.push_back(TypeParam(-5.0f * float(i) / 500));
+  const auto y = kGeluErf<TypeParam>.of(x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double expected = testing::gelu_erf(float(x[i]));
+    EXPECT_NEAR(float(y[i]), expected, (1.01 * rounding<TypeParam>() + 5e-7) * -expected + 3e-8);
+  }
+}
+
+TYPED_TEST(Elementwise, MultipliesElementByElementAlsoInPlace) {
+  auto a = noise<TypeParam>(5001, 1, 6.0);
+  const auto b = noise<TypeParam>(5001, 2, 2.0);
+  std::vector<TypeParam> y(a.size());
+  Stream stream(2);
+  multiply(stream, 5001, a.data(), b.data(), y.data());
+  stream.wait();
+  for (size_t i = 0; i < y.size(); ++i)
+    EXPECT_EQ(float(y[i]), float(TypeParam(float(a[i]) * float(b[i]))));
+  multiply(stream, 5001, a.data(), b.data(), a.data());
+  stream.wait();
+  EXPECT_TRUE(same_bits(a, y));
+}
+
 TEST(ElementwiseValues, TheReferenceSlopeIsThatOfTheReference) {
   for (double x = -6; x <= 6; x += 0.01) {
     const double slope = (testing::gelu(x + 1e-5) - testing::gelu(x - 1e-5)) / 2e-5;
     EXPECT_NEAR(testing::gelu_slope(x), slope, 1e-9) << x;
+    const double erf_slope = (testing::gelu_erf(x + 1e-5) - testing::gelu_erf(x - 1e-5)) / 2e-5;
+    EXPECT_NEAR(testing::gelu_erf_slope(x), erf_slope, 1e-9) << x;
   }
 }
 
 TEST(ElementwiseValues, FarOutGeluIsTheLineOrZero) {
   const std::vector<float> x{20.0f, 1e30f, kInfinity, -20.0f, -1e30f};
-  EXPECT_EQ(kGelu<float>.of(x), (std::vector<float>{20.0f, 1e30f, kInfinity, 0.0f, 0.0f}));
-  const auto slope = kGelu<float>.gradient_of(x, std::vector<float>(5, 1.0f));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(slope[size_t(i)], 1.0f);
-  for (int i = 3; i < 5; ++i) EXPECT_NEAR(slope[size_t(i)], 0.0f, 1e-30f);
+  for (const Function<float>& function : {kGelu<float>, kGeluErf<float>}) {
+    EXPECT_EQ(function.of(x), (std::vector<float>{20.0f, 1e30f, kInfinity, 0.0f, 0.0f}));
+    const auto slope = function.gradient_of(x, std::vector<float>(5, 1.0f));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(slope[size_t(i)], 1.0f);
+    for (int i = 3; i < 5; ++i) EXPECT_NEAR(slope[size_t(i)], 0.0f, 1e-30f);
+  }
+}
+
+TEST(ElementwiseValues, ReluOfWhatIsNotPositiveIsZeroAndSoIsItsSlope) {
+  const std::vector<float> x{-kInfinity, -2.0f, 0.0f, 3.0f};
+  EXPECT_EQ(kRelu<float>.of(x), (std::vector<float>{0, 0, 0, 3}));
+  EXPECT_EQ(kRelu<float>.gradient_of(x, {5, 5, 5, 5}), (std::vector<float>{0, 0, 0, 5}));
+}
+
+TEST(ElementwiseValues, ClampCutsWhatFp16CannotHold) {
+  const std::vector<f16> x{f16(-kInfinity), f16(-64480.0f), f16(65504.0f), f16(kInfinity)};
+  const auto y = kClamp<f16>.of(x);
+  EXPECT_EQ(testing::doubles(y), (std::vector<double>{-64512, -64480, 64512, 64512}));
+  const auto dx = kClamp<f16>.gradient_of(y, std::vector<f16>(4, f16(3.0f)));
+  EXPECT_EQ(testing::doubles(dx), (std::vector<double>{0, 3, 0, 0}));
 }
 
 TEST(ElementwiseValues, SquaredReluOfWhatIsNotPositiveIsZero) {

@@ -18,6 +18,12 @@ inline double gelu_slope(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
 }
 
+inline double gelu_erf(double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }
+
+inline double gelu_erf_slope(double x) {
+  return 0.5 * std::erfc(-x * M_SQRT1_2) + x * std::exp(-0.5 * x * x) / std::sqrt(2 * M_PI);
+}
+
 /// Inputs of a layer norm over rows of `width`.
 struct Norm {
   size_t width;

@@ -24,4 +24,34 @@ void squared_relu(Stream& stream, int64_t numel, const T* x, T* y);
 template <class T>
 void squared_relu_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx);
 
+/// y = x Phi(x), Phi the normal distribution: 0.5 x (1 + erf(x / sqrt(2))). Phi is our own
+/// branch-free polynomial. Source: Hendrycks & Gimpel 2016 (arXiv:1606.08415), section 2.
+template <class T>
+void gelu_erf(Stream& stream, int64_t numel, const T* x, T* y);
+/// dx = dy * (Phi(x) + x Phi'(x)).
+template <class T>
+void gelu_erf_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx);
+
+/// y = max(x, 0).
+template <class T>
+void relu(Stream& stream, int64_t numel, const T* x, T* y);
+/// dx = dy where y is positive, else 0; y may also be x.
+template <class T>
+void relu_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx);
+
+/// The largest size that clamp() leaves, 64512: that of fp16 which is next to 65504 - 1000, beyond
+/// which Hugging Face's T5 and BlenderBot cut what fp16 cannot hold.
+inline constexpr float kClampLimit = 64512.0f;
+/// y = x within kClampLimit of zero, else the limit of x's sign; infinity is beyond it, and NaN
+/// stays NaN.
+template <class T>
+void clamp(Stream& stream, int64_t numel, const T* x, T* y);
+/// dx = dy where y is smaller than the limit, else 0.
+template <class T>
+void clamp_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx);
+
+/// y = a b. y may be a or b.
+template <class T>
+void multiply(Stream& stream, int64_t numel, const T* a, const T* b, T* y);
+
 }  // namespace zero::kernels

@@ -35,6 +35,15 @@ void gradient(GradientTape& tape, const Op& op) {
   tape.contribute(x, dx);
 }
 
+/// Of functions whose slope can be told from y, which later ops keep, so that x need not be kept.
+template <const Operation& kGrad>
+void gradient_from_output(GradientTape& tape, const Op& op) {
+  const TensorId x = inputs<Elementwise>(op).x, y = outputs<Elementwise>(op).y;
+  const TensorId dx = tape.like(x);
+  tape.append(make_op<ElementwiseGrad>(kGrad, {.x = y, .dy = tape.gradient(y)}, {.dx = dx}));
+  tape.contribute(x, dx);
+}
+
 TensorId elementwise(GraphBuilder& out, const Operation& kind, TensorId x) {
   const std::string name = std::string(kind.name) + "(" + out[x].name + ")";
   const TensorId y = out.activation(name, out.compute(), out[x].shape);
@@ -56,6 +65,27 @@ struct SquaredRelu {
   static constexpr auto backward = &kernels::squared_relu_backward<T>;
 };
 
+struct GeluErf {
+  template <class T>
+  static constexpr auto forward = &kernels::gelu_erf<T>;
+  template <class T>
+  static constexpr auto backward = &kernels::gelu_erf_backward<T>;
+};
+
+struct Relu {
+  template <class T>
+  static constexpr auto forward = &kernels::relu<T>;
+  template <class T>
+  static constexpr auto backward = &kernels::relu_backward<T>;
+};
+
+struct Clamp {
+  template <class T>
+  static constexpr auto forward = &kernels::clamp<T>;
+  template <class T>
+  static constexpr auto backward = &kernels::clamp_backward<T>;
+};
+
 }  // namespace
 
 const Operation kGeluGrad{.name = "gelu_grad", .call = call_typed<Backward<Gelu>>};
@@ -74,5 +104,31 @@ const Operation kSquaredRelu{.name = "squared_relu",
                              .call = call_typed<Forward<SquaredRelu>>};
 
 TensorId squared_relu(GraphBuilder& out, TensorId x) { return elementwise(out, kSquaredRelu, x); }
+
+const Operation kGeluErfGrad{.name = "gelu_erf_grad", .call = call_typed<Backward<GeluErf>>};
+const Operation kGeluErf{.name = "gelu_erf",
+                         .gradient = gradient<kGeluErfGrad>,
+                         .repeated_from = Recompute::selective,
+                         .call = call_typed<Forward<GeluErf>>};
+
+TensorId gelu_erf(GraphBuilder& out, TensorId x) { return elementwise(out, kGeluErf, x); }
+
+// Where the slope is told from y, x is not kept, and to repeat the op would save nothing.
+
+const Operation kReluGrad{.name = "relu_grad", .call = call_typed<Backward<Relu>>};
+const Operation kRelu{.name = "relu",
+                      .gradient = gradient_from_output<kReluGrad>,
+                      .call = call_typed<Forward<Relu>>};
+
+TensorId relu(GraphBuilder& out, TensorId x) { return elementwise(out, kRelu, x); }
+
+const Operation kClampGrad{.name = "clamp_grad", .call = call_typed<Backward<Clamp>>};
+const Operation kClamp{.name = "clamp",
+                       .gradient = gradient_from_output<kClampGrad>,
+                       .call = call_typed<Forward<Clamp>>};
+
+TensorId clamp_f16(GraphBuilder& out, TensorId x) {
+  return out.compute() == Dtype::f16 ? elementwise(out, kClamp, x) : x;
+}
 
 }  // namespace zero::graph

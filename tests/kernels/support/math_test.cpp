@@ -62,5 +62,29 @@ TEST(LogF32, KnowsItsEnds) {
   EXPECT_TRUE(std::isnan(log_f32(kNaN)));
 }
 
+TEST(NormalF32, IsWithinFiveTenMillionthsOfItsSizeInBothTails) {
+  const auto below = [](double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); };
+  const auto density = [](double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * M_PI); };
+  double worst = 0;
+  for (int i = -13'000'000; i <= 13'000'000; i += 7) {
+    const float x = float(i) * 1e-6f;
+    const Normal normal = normal_f32(x);
+    worst = std::max(worst, std::abs(double(normal.below) / below(double(x)) - 1));
+    worst = std::max(worst, std::abs(double(normal.density) / density(double(x)) - 1));
+  }
+  EXPECT_LT(worst, 5e-7);
+}
+
+TEST(NormalF32, KnowsItsEnds) {
+  EXPECT_NEAR(normal_f32(0.0f).below, 0.5f, 3e-8f);
+  for (float x : {15.0f, 1e30f, kInfinity}) {
+    EXPECT_EQ(normal_f32(x).below, 1.0f);
+    EXPECT_EQ(normal_f32(-x).below, 0.0f);
+    EXPECT_EQ(normal_f32(-x).density, 0.0f);
+  }
+  EXPECT_TRUE(std::isnan(normal_f32(kNaN).below));
+  EXPECT_TRUE(std::isnan(normal_f32(kNaN).density));
+}
+
 }  // namespace
 }  // namespace zero::kernels
