@@ -12,10 +12,9 @@ using vendor::Apart;
 using vendor::Epilogue;
 
 template <class T>
-vendor::GemmSpec fused_spec(const ProductSpec& spec, Epilogue epilogue) {
+vendor::GemmSpec fused_spec(const ProductSpec& spec, Epilogue epilogue, bool bias = false) {
   ZERO_REQUIRE(!spec.accumulate && (spec.ldc == 0 || spec.ldc == spec.n),
                "a fused product writes c whole and dense: no accumulate, no ldc");
-  const bool bias = epilogue == Epilogue::gelu || epilogue == Epilogue::residual;
   vendor::GemmSpec made = gemm_spec(spec, dtype_of<T>(), dtype_of<T>(), bias);
   made.epilogue = epilogue;
   return made;
@@ -32,7 +31,7 @@ void product_gelu(Stream& stream, const ProductSpec& spec, const ProductGelu<T>&
     gelu<T>(stream, spec.m * spec.n, arrays.h, arrays.y);
   };
   vendor::fused_gemm(
-      stream, fused_spec<T>(spec, Epilogue::gelu),
+      stream, fused_spec<T>(spec, Epilogue::gelu, arrays.bias != nullptr),
       {.a = arrays.a, .b = arrays.b, .c = arrays.y, .bias = arrays.bias, .aux = arrays.h},
       Apart(apart));
 }
@@ -44,7 +43,7 @@ void product_add(Stream& stream, const ProductSpec& spec, const ProductAdd<T>& a
     const DropoutExtents whole{.samples = 1, .numel_per_sample = spec.m * spec.n};
     dropout_add<T>(stream, {}, whole, nullptr, arrays.y, arrays.residual, arrays.y);
   };
-  vendor::fused_gemm(stream, fused_spec<T>(spec, Epilogue::residual),
+  vendor::fused_gemm(stream, fused_spec<T>(spec, Epilogue::residual, arrays.bias != nullptr),
                      {.a = arrays.a,
                       .b = arrays.b,
                       .c = arrays.y,

@@ -19,15 +19,16 @@ bool has_aux(const GemmSpec& spec, const GemmOperands& operands) {
 
 bool may_fuse(const GemmSpec& spec, const GemmOperands& operands) {
   if (spec.in != spec.out || bytes_of(spec.in) != 2 || spec.accumulate) return false;
+  const bool has_its_bias = spec.bias == (operands.bias != nullptr);
   switch (spec.epilogue) {
     case Epilogue::gelu:
-      return spec.bias && operands.bias != nullptr && has_aux(spec, operands);
+      return has_its_bias && has_aux(spec, operands);
     case Epilogue::gelu_gradient:
       return !spec.bias && has_aux(spec, operands);
     case Epilogue::gelu_gradient_sums:
       return !spec.bias && has_aux(spec, operands) && operands.sums != nullptr;
     case Epilogue::residual:
-      return spec.bias && operands.bias != nullptr && operands.aux != nullptr;
+      return has_its_bias && operands.aux != nullptr;
     case Epilogue::column_sums:
       return !spec.bias && !spec.transpose_b && operands.sums != nullptr;
     case Epilogue::none:

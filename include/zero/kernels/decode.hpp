@@ -52,7 +52,7 @@ template <class T>
 struct RowProductArrays {
   const T* x;       ///< [rows, in]
   const T* weight;  ///< [in, out], in WeightPanels
-  const T* bias;    ///< [out]
+  const T* bias;    ///< [out], or null
   T* y;             ///< [rows, out], written
   float* scratch;   ///< [row_product_scratch_numel(extents)]
 };

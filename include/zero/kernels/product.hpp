@@ -82,7 +82,7 @@ template <class T>
 struct ProductGelu {
   const T* a;
   const T* b;
-  const T* bias;  ///< [n]
+  const T* bias;  ///< [n], or null
   T* h;           ///< [m, n], written: op(a) op(b) + bias
   T* y;           ///< [m, n], written: gelu(h)
 };
@@ -94,7 +94,7 @@ template <class T>
 struct ProductAdd {
   const T* a;
   const T* b;
-  const T* bias;      ///< [n]
+  const T* bias;      ///< [n], or null
   const T* residual;  ///< [m, n]
   T* y;               ///< [m, n], written
 };

@@ -34,7 +34,7 @@ void set(const LtDescription& description, cublasLtMatmulDescAttributes_t which,
 cublasLtEpilogue_t epilogue_of(const GemmSpec& spec, bool fuses_bias) {
   switch (spec.epilogue) {
     case Epilogue::gelu:
-      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+      return fuses_bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
     case Epilogue::gelu_gradient:
       return CUBLASLT_EPILOGUE_DGELU;
     case Epilogue::gelu_gradient_sums:

@@ -25,7 +25,7 @@ struct RowProduct {
     float sum = 0.0f;
     for (int64_t k = 0; k < extents.in; ++k)
       sum = std::fma(float(x[k]), float(weight[k * columns]), sum);
-    arrays.y[i] = T(float(arrays.bias[column]) + sum);
+    arrays.y[i] = T(arrays.bias == nullptr ? sum : float(arrays.bias[column]) + sum);
   }
 };
 

@@ -42,10 +42,12 @@ void multiply_tile(const Work<T>& work, int64_t tile, int64_t panel) {
       {work.arrays.weight + work.panels.begin(panel), in, columns, columns},
       work.arrays.scratch + tile * in * kRows, sums);
   const int64_t rows = std::min(kRows, work.extents.rows - tile * kRows);
-  const T* const bias = work.arrays.bias + panel * kPanelColumns;
+  float bias[kPanelColumns] = {};
+  if (work.arrays.bias != nullptr)
+    std::copy_n(work.arrays.bias + panel * kPanelColumns, columns, bias);
   for (int64_t r = 0; r < rows; ++r) {
     T* const y = work.arrays.y + (tile * kRows + r) * work.extents.out + panel * kPanelColumns;
-    for (int64_t j = 0; j < columns; ++j) y[j] = T(float(bias[j]) + sums[r * kPanelColumns + j]);
+    for (int64_t j = 0; j < columns; ++j) y[j] = T(bias[j] + sums[r * kPanelColumns + j]);
   }
 }
 

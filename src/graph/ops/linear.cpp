@@ -13,7 +13,8 @@ using kernels::ProductSpec;
 struct Linear {
   template <class S>
   struct In {
-    S x, weight, bias;
+    S x, weight;
+    S bias;  ///< may be absent
   };
   template <class S>
   struct Out {
@@ -78,7 +79,9 @@ struct LinearGelu {
 struct LinearAdd {
   template <class S>
   struct In {
-    S x, weight, bias, residual;
+    S x, weight;
+    S bias;  ///< may be absent
+    S residual;
   };
   template <class S>
   using Out = Linear::Out<S>;
@@ -261,12 +264,21 @@ void LinearParameterGrad::call(Stream& stream, const OpCall& call) {
       {.a = in.x, .b = in.dy, .c = out.dweight, .sum = out.dbias, .scratch = call.scratch});
 }
 
-template <ProductSpec (*spec_of)(const Graph&, const Op&), bool bias>
-void prepare(Stream& stream, const OpCall& call) {
+template <ProductSpec (*spec_of)(const Graph&, const Op&)>
+void prepare(Stream& stream, const OpCall& call, bool bias) {
   ProductSpec spec = spec_of(*call.graph, *call.op);
   const Dtype dtype = compute_dtype(*call.graph, *call.op);
   spec.accumulate = call.sums && call.add;
   kernels::prepare_product(stream, spec, dtype, call.sums ? Dtype::f32 : dtype, bias);
+}
+
+void prepare_forward(Stream& stream, const OpCall& call) {
+  prepare<forward_spec<Linear>>(stream, call, inputs<Linear>(*call.op).bias != kNone);
+}
+
+template <ProductSpec (*spec_of)(const Graph&, const Op&)>
+void prepare_gradient(Stream& stream, const OpCall& call) {
+  prepare<spec_of>(stream, call, false);
 }
 
 /// The weight's gradient comes first: it is the last reader of x, so the gradient of x, of equal
@@ -276,8 +288,10 @@ void gradient(GradientTape& tape, const Op& op) {
   const TensorId dy = tape.gradient(outputs<Linear>(op).y);
   tape.append(make_op<LinearWeightGrad>(kLinearWeightGrad, {.x = x, .dy = dy},
                                         {.dweight = tape.weight_gradient(weight)}));
-  tape.append(
-      make_op<LinearBiasGrad>(kLinearBiasGrad, {.dy = dy}, {.dbias = tape.weight_gradient(bias)}));
+  if (bias != kNone) {
+    tape.append(make_op<LinearBiasGrad>(kLinearBiasGrad, {.dy = dy},
+                                        {.dbias = tape.weight_gradient(bias)}));
+  }
   if (tape.graph()[x].role == Role::input) return;
   const TensorId dx = tape.like(x);
   tape.append(make_op<LinearInputGrad>(kLinearInputGrad, {.dy = dy, .weight = weight}, {.dx = dx}));
@@ -332,18 +346,18 @@ const Operation kLinear{.name = "linear",
                         .gradient = gradient,
                         .fuse = fuse_forward,
                         .call = call_typed<Linear>,
-                        .prepare = prepare<forward_spec<Linear>, true>};
+                        .prepare = prepare_forward};
 const Operation kLinearInputGrad{.name = "linear_input_grad",
                                  .flops = flops<input_spec<LinearInputGrad>>,
                                  .fuse = fuse_gelu_grad,
                                  .call = call_typed<LinearInputGrad>,
-                                 .prepare = prepare<input_spec<LinearInputGrad>, false>};
+                                 .prepare = prepare_gradient<input_spec<LinearInputGrad>>};
 const Operation kLinearWeightGrad{.name = "linear_weight_grad",
                                   .flops = flops<weight_spec>,
                                   .sums = true,
                                   .fuse = fuse_bias_grad,
                                   .call = call_typed<LinearWeightGrad>,
-                                  .prepare = prepare<weight_spec, false>};
+                                  .prepare = prepare_gradient<weight_spec>};
 const Operation kLinearBiasGrad{
     .name = "linear_bias_grad", .scratch_bytes = bias_scratch, .call = call_typed<LinearBiasGrad>};
 const Operation kLinearGelu{.name = "linear_gelu",
@@ -373,7 +387,7 @@ TensorId linear(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias) {
   const int64_t rows = out[x].shape[0], columns = out[weight].shape[1];
   ZERO_REQUIRE(out[x].shape[1] == out[weight].shape[0], describe(out[x]), " times ",
                describe(out[weight]), ": inner extents differ");
-  require_vector(out[bias], out[weight], columns);
+  if (bias != kNone) require_vector(out[bias], out[weight], columns);
   const TensorId y = out.activation(stem(out[weight].name), out.compute(), {rows, columns});
   out.add(out.continues()
               ? row_linear(x, weight, bias, y)
