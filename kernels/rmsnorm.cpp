@@ -1,0 +1,152 @@
+#include "zero/kernels/rmsnorm.hpp"
+
+#include <cmath>
+
+#include "kernels/support/column_tree.hpp"
+#include "kernels/support/rms_block.hpp"
+#include "kernels/support/rows.hpp"
+#include "kernels/support/team_block.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace {
+
+const std::string kForward = "zero::rmsnorm", kBackward = "zero::rmsnorm_backward",
+                  kTree = "zero::rmsnorm_dweight";
+
+void check(const NormExtents& extents) {
+  ZERO_REQUIRE(extents.rows >= 1 && extents.width >= 1, "RMS norm of ", extents.rows, " x ",
+               extents.width, ": both must be at least 1");
+}
+
+template <class T>
+struct Forward {
+  int64_t width;
+  float epsilon;
+  RmsNormArrays<T> arrays;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
+    const T* const x = arrays.x + r * width;
+    const T* const weight = arrays.weight;
+    T* const y = arrays.y + r * width;
+    const float squares = row.template sum<float>(
+        width, [=](int64_t j) { return float(x[j]) * float(x[j]); });
+    const float rrms = 1.0f / std::sqrt(squares / float(width) + epsilon);
+    row.write(width, y, [=](int64_t j) { return float(x[j]) * rrms * float(weight[j]); });
+    row.once([&] { arrays.rrms[r] = rrms; });
+  }
+};
+
+/// On the host a thread has a chunk of rows: their dx, and their part of dweight, [width] of the
+/// scratch, while a row is in its cache.
+template <class T>
+struct ChunkGradients {
+  RowChunks chunks;
+  int64_t width;
+  RmsNormGradArrays<T> arrays;
+
+  KOKKOS_FUNCTION void operator()(const HostRow& row, int64_t chunk) const {
+    float* const partial = arrays.scratch + chunk * width;
+    row.for_each(width, [=](int64_t j) { partial[j] = 0; });
+    const Interval range = chunks[chunk];
+    for (int64_t r = range.begin; r < range.end; ++r) {
+      add_to_weight(row, r, partial);
+      write_dx(row, r);
+    }
+  }
+
+ private:
+  KOKKOS_INLINE_FUNCTION void add_to_weight(const HostRow& row, int64_t r, float* partial) const {
+    const T* const dy = arrays.dy + r * width;
+    const T* const x = arrays.x + r * width;
+    const float rrms = arrays.rrms[r];
+    row.for_each(width, [=](int64_t j) { partial[j] += float(dy[j]) * (float(x[j]) * rrms); });
+  }
+
+  /// dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
+  KOKKOS_INLINE_FUNCTION void write_dx(const HostRow& row, int64_t r) const {
+    const T* const dy = arrays.dy + r * width;
+    const T* const x = arrays.x + r * width;
+    const T* const weight = arrays.weight;
+    T* const dx = arrays.dx + r * width;
+    const float rrms = arrays.rrms[r];
+    const float along = row.sum<float>(width, [=](int64_t j) {
+      return float(dy[j]) * float(weight[j]) * (float(x[j]) * rrms);
+    }) / float(width);
+    const auto gradient = [=](int64_t j) {
+      return (float(dy[j]) * float(weight[j]) - float(x[j]) * rrms * along) * rrms;
+    };
+    if (arrays.add == nullptr) return row.write(width, dx, gradient);
+    const T* const add = arrays.add + r * width;
+    row.write(width, dx, [=](int64_t j) { return gradient(j) + float(add[j]); });
+  }
+};
+
+template <class T>
+bool takes_whole_runs(int64_t width, std::initializer_list<const T*> arrays) {
+  bool all = width % kRunNumel == 0;
+  for (const T* array : arrays) all = all && takes_runs(array);
+  return all;
+}
+
+template <bool kWhole, class T>
+void forward_on_device(Stream& stream, const NormExtents& extents, float epsilon,
+                       const RmsNormArrays<T>& arrays) {
+  const RmsForwardBlock<T, kWhole> code{extents, epsilon, arrays};
+  launch_blocks<kRmsWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
+}
+
+template <bool kWhole, class T>
+void backward_on_device(Stream& stream, const NormExtents& extents,
+                        const RmsNormGradArrays<T>& arrays) {
+  const RmsGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, arrays};
+  launch_blocks<kRmsGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
+}
+
+}  // namespace
+
+template <class T>
+void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
+             const RmsNormArrays<T>& arrays) {
+  check(extents);
+  if constexpr (kHostSpace) {
+    for_each_row(stream, kForward, extents.rows, Forward<T>{extents.width, epsilon, arrays});
+  } else if (takes_whole_runs<T>(extents.width, {arrays.x, arrays.weight, arrays.y})) {
+    forward_on_device<true>(stream, extents, epsilon, arrays);
+  } else {
+    forward_on_device<false>(stream, extents, epsilon, arrays);
+  }
+}
+
+int64_t rmsnorm_scratch_numel(const NormExtents& extents) {
+  return RowChunks{extents.rows}.count() * extents.width;
+}
+
+template <class T>
+void rmsnorm_backward(Stream& stream, const NormExtents& extents,
+                      const RmsNormGradArrays<T>& arrays) {
+  check(extents);
+  const RowChunks chunks{extents.rows};
+  if constexpr (kHostSpace) {
+    for_each_row(stream, kBackward, chunks.count(),
+                 ChunkGradients<T>{chunks, extents.width, arrays});
+  } else if (takes_runs(arrays.scratch) &&
+             takes_whole_runs<T>(extents.width,
+                                 {arrays.dy, arrays.x, arrays.weight, arrays.add, arrays.dx})) {
+    backward_on_device<true>(stream, extents, arrays);
+  } else {
+    backward_on_device<false>(stream, extents, arrays);
+  }
+  const ColumnTree<T> tree{chunks.count(), extents.width, extents.width, arrays.scratch,
+                           arrays.dweight};
+  for_each_row(stream, kTree, tree.groups(), tree);
+}
+
+template void rmsnorm(Stream&, const NormExtents&, float, const RmsNormArrays<float>&);
+template void rmsnorm(Stream&, const NormExtents&, float, const RmsNormArrays<bf16>&);
+template void rmsnorm(Stream&, const NormExtents&, float, const RmsNormArrays<f16>&);
+template void rmsnorm_backward(Stream&, const NormExtents&, const RmsNormGradArrays<float>&);
+template void rmsnorm_backward(Stream&, const NormExtents&, const RmsNormGradArrays<bf16>&);
+template void rmsnorm_backward(Stream&, const NormExtents&, const RmsNormGradArrays<f16>&);
+
+}  // namespace zero::kernels

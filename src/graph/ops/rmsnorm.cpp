@@ -1,0 +1,104 @@
+#include "zero/kernels/rmsnorm.hpp"
+
+#include "src/graph/ops/kinds.hpp"
+#include "zero/graph/passes.hpp"
+
+namespace zero::graph {
+namespace {
+
+struct RmsnormAttributes {
+  double epsilon;
+};
+
+kernels::NormExtents extents(const Graph& graph, TensorId x) {
+  const Shape& shape = graph[x].shape;
+  return {.rows = shape[0], .width = shape[1]};
+}
+
+struct Rmsnorm {
+  template <class S>
+  struct In {
+    S x, weight;
+  };
+  template <class S>
+  struct Out {
+    S y, rrms;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<Rmsnorm>(call);
+    const auto out = outputs<Rmsnorm>(call);
+    kernels::rmsnorm<T>(stream, extents(*call.graph, inputs<Rmsnorm>(*call.op).x),
+                        float(call.op->attributes.as<RmsnormAttributes>().epsilon),
+                        {.x = in.x, .weight = in.weight, .y = out.y, .rrms = out.rrms});
+  }
+};
+
+struct RmsnormGrad {
+  template <class S>
+  struct In {
+    S dy, x, weight, rrms;
+    S add;  ///< to dx; may be absent
+  };
+  template <class S>
+  struct Out {
+    S dx, dweight;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<RmsnormGrad>(call);
+    const auto out = outputs<RmsnormGrad>(call);
+    kernels::rmsnorm_backward<T>(stream, extents(*call.graph, inputs<RmsnormGrad>(*call.op).x),
+                                 {.dy = in.dy,
+                                  .x = in.x,
+                                  .weight = in.weight,
+                                  .rrms = in.rrms,
+                                  .add = in.add,
+                                  .dx = out.dx,
+                                  .dweight = out.dweight,
+                                  .scratch = call.scratch});
+  }
+};
+
+/// As in a layer norm, the kernel adds what the residual branch has made of x's gradient.
+void gradient(GradientTape& tape, const Op& op) {
+  const auto [x, weight] = inputs<Rmsnorm>(op);
+  const auto [y, rrms] = outputs<Rmsnorm>(op);
+  const TensorId dy = tape.gradient(y);
+  const TensorId add = tape.take(x);
+  const TensorId dx = tape.like(x);
+  tape.append(make_op<RmsnormGrad>(
+      kRmsnormGrad, {.dy = dy, .x = x, .weight = weight, .rrms = rrms, .add = add},
+      {.dx = dx, .dweight = tape.weight_gradient(weight)}));
+  tape.contribute(x, dx);
+}
+
+int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
+  return kernels::rmsnorm_scratch_numel(extents(graph, inputs<RmsnormGrad>(op).x)) *
+         int64_t(sizeof(float));
+}
+
+}  // namespace
+
+const Operation kRmsnorm{.name = "rmsnorm",
+                         .gradient = gradient,
+                         .repeated_from = Recompute::selective,
+                         .call = call_typed<Rmsnorm>};
+const Operation kRmsnormGrad{
+    .name = "rmsnorm_grad", .scratch_bytes = gradient_scratch, .call = call_typed<RmsnormGrad>};
+
+TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon) {
+  require_matrix(out[x]);
+  const Shape shape = out[x].shape;
+  require_vector(out[weight], out[x], shape[1]);
+  const std::string name = stem(out[weight].name);
+  const TensorId y = out.activation(name, out.compute(), shape);
+  const TensorId rrms = out.activation(name + ".rrms", Dtype::f32, {shape[0]});
+  out.add(make_op<Rmsnorm>(kRmsnorm, {.x = x, .weight = weight}, {.y = y, .rrms = rrms},
+                           RmsnormAttributes{.epsilon = epsilon}));
+  return y;
+}
+
+}  // namespace zero::graph
