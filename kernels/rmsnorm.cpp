@@ -29,8 +29,8 @@ struct Forward {
     const T* const x = arrays.x + r * width;
     const T* const weight = arrays.weight;
     T* const y = arrays.y + r * width;
-    const float squares = row.template sum<float>(
-        width, [=](int64_t j) { return float(x[j]) * float(x[j]); });
+    const float squares =
+        row.template sum<float>(width, [=](int64_t j) { return float(x[j]) * float(x[j]); });
     const float rrms = 1.0f / std::sqrt(squares / float(width) + epsilon);
     row.write(width, y, [=](int64_t j) { return float(x[j]) * rrms * float(weight[j]); });
     row.once([&] { arrays.rrms[r] = rrms; });

@@ -1,7 +1,8 @@
 #pragma once
-/// exp, log and the normal distribution in fp32, branch-free, so that a loop around them vectorises on the host (the C
-/// library's vector versions exist only under -ffast-math) and gives the same bits on a device.
-/// Source of exp and log: Moshier's Cephes (expf.c, logf.c): coefficients and reduction.
+/// exp, log and the normal distribution in fp32, branch-free, so that a loop around them vectorises
+/// on the host (the C library's vector versions exist only under -ffast-math) and gives the same
+/// bits on a device. Source of exp and log: Moshier's Cephes (expf.c, logf.c): coefficients and
+/// reduction.
 
 #include <bit>
 #include <cmath>

@@ -32,8 +32,7 @@ struct RmsForwardBlock {
     for_each_run(block, width, [&](int64_t j) {
       const Run<T> from = x.load(j), w = weight.load(j);
       Run<T> to;
-      for (int k = 0; k < kRunNumel; ++k)
-        to.at[k] = T(float(from.at[k]) * rrms * float(w.at[k]));
+      for (int k = 0; k < kRunNumel; ++k) to.at[k] = T(float(from.at[k]) * rrms * float(w.at[k]));
       y.store(j, to);
     });
     if (block.lane() == 0) arrays.rrms[r] = rrms;
@@ -92,8 +91,7 @@ struct RmsGradBlock {
 
   ZERO_DEVICE_ONLY static void add_row(const Run<T>& dy, const Run<T>& x, float rrms,
                                        Run<float>& sum) {
-    for (int k = 0; k < kRunNumel; ++k)
-      sum.at[k] += float(dy.at[k]) * (float(x.at[k]) * rrms);
+    for (int k = 0; k < kRunNumel; ++k) sum.at[k] += float(dy.at[k]) * (float(x.at[k]) * rrms);
   }
 
   template <class Block>

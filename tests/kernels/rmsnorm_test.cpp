@@ -36,8 +36,9 @@ struct Case {
         scratch(size_t(rmsnorm_scratch_numel(e))) {}
 
   RmsNormGradArrays<T> arrays() {
-    return {dy.data(), x.data(),       weight.data(), rrms.data(), add.empty() ? nullptr : add.data(),
-            dx.data(), dweight.data(), scratch.data()};
+    return {
+        dy.data(), x.data(),       weight.data(), rrms.data(), add.empty() ? nullptr : add.data(),
+        dx.data(), dweight.data(), scratch.data()};
   }
   void run(int threads) {
     Stream stream(threads);

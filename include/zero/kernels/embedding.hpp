@@ -49,8 +49,8 @@ struct EmbeddingGradArrays {
 };
 
 /// Adds each token's gradients, summed in fp32 in row order, times `scale` to its row of
-/// dtoken_table (one rounding), and sums positions over samples. Deterministic, no atomics: rows are sorted by token,
-/// stably. Asynchronous on `stream`.
+/// dtoken_table (one rounding), and sums positions over samples. Deterministic, no atomics: rows
+/// are sorted by token, stably. Asynchronous on `stream`.
 template <class T>
 void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
                         const EmbeddingGradArrays<T>& arrays);

@@ -116,9 +116,8 @@ TensorId gelu_erf(GraphBuilder& out, TensorId x) { return elementwise(out, kGelu
 // Where the slope is told from y, x is not kept, and to repeat the op would save nothing.
 
 const Operation kReluGrad{.name = "relu_grad", .call = call_typed<Backward<Relu>>};
-const Operation kRelu{.name = "relu",
-                      .gradient = gradient_from_output<kReluGrad>,
-                      .call = call_typed<Forward<Relu>>};
+const Operation kRelu{
+    .name = "relu", .gradient = gradient_from_output<kReluGrad>, .call = call_typed<Forward<Relu>>};
 
 TensorId relu(GraphBuilder& out, TensorId x) { return elementwise(out, kRelu, x); }
 

@@ -44,8 +44,7 @@ const Operation kMultiply{.name = "multiply",
 TensorId multiply(GraphBuilder& out, TensorId a, TensorId b) {
   ZERO_REQUIRE(out[a].shape == out[b].shape, describe(out[a]), " and ", describe(out[b]),
                " cannot be multiplied element by element");
-  const TensorId y =
-      out.activation(out[a].name + " * " + out[b].name, out.compute(), out[a].shape);
+  const TensorId y = out.activation(out[a].name + " * " + out[b].name, out.compute(), out[a].shape);
   out.add(make_op<Multiply>(kMultiply, {.a = a, .b = b}, {.y = y}));
   return y;
 }

@@ -69,9 +69,9 @@ void gradient(GradientTape& tape, const Op& op) {
   const TensorId dy = tape.gradient(y);
   const TensorId add = tape.take(x);
   const TensorId dx = tape.like(x);
-  tape.append(make_op<RmsnormGrad>(
-      kRmsnormGrad, {.dy = dy, .x = x, .weight = weight, .rrms = rrms, .add = add},
-      {.dx = dx, .dweight = tape.weight_gradient(weight)}));
+  tape.append(make_op<RmsnormGrad>(kRmsnormGrad,
+                                   {.dy = dy, .x = x, .weight = weight, .rrms = rrms, .add = add},
+                                   {.dx = dx, .dweight = tape.weight_gradient(weight)}));
   tape.contribute(x, dx);
 }
 

@@ -9,7 +9,7 @@ struct RowLinear {
   struct In {
     S x;
     S weight;  ///< in kernels::WeightPanels
-    S bias;  ///< may be absent
+    S bias;    ///< may be absent
   };
   template <class S>
   struct Out {
