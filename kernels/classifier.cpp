@@ -1,6 +1,7 @@
 #include "zero/kernels/classifier.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "kernels/support/map.hpp"
@@ -40,13 +41,14 @@ void round_to(const Stream& stream, int64_t numel, const float* from, T* to) {
       KOKKOS_LAMBDA(float value, float) { return value; });
 }
 
-template <class T>
-void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T>& row) {
+template <class T, class Loss>
+void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T, Loss>& row) {
   if constexpr (!kHostSpace) {
     if (holds_rows(row.logits)) {
-      using Code = SoftmaxBlock<T>;
-      return launch_blocks<Code::kThreads>(
-          stream, kSoftmax, rows, Code{row.logits, row.rows, row.gradient}, Code::kSharedNumel);
+      using Code = SoftmaxBlock<T, Loss>;
+      return launch_blocks<Code::kThreads>(stream, kSoftmax, rows,
+                                           Code{row.logits, row.rows, row.gradient, row.loss},
+                                           Code::kSharedNumel);
     }
   }
   for_each_row(stream, kSoftmax, rows, row, kSoftmaxThreads);
@@ -73,6 +75,13 @@ void check(const ClassifierExtents& extents) {
   ZERO_REQUIRE(extents.vocabulary > 0 && extents.vocabulary <= extents.padded_vocabulary,
                "vocabulary of ", extents.vocabulary, " classes padded to ",
                extents.padded_vocabulary, ": it must lie in [1, padded]");
+}
+
+void check(const ClassifierOptions& options) {
+  ZERO_REQUIRE(options.label_smoothing >= 0 && options.label_smoothing < 1, "label smoothing of ",
+               options.label_smoothing, ": must be at least 0 and less than 1");
+  ZERO_REQUIRE(std::isfinite(options.logit_scale), "a scale of logits of ", options.logit_scale,
+               ": must be finite");
 }
 
 /// The gradients of logits lie in the rows of the logits, which are fp32.
@@ -110,6 +119,19 @@ struct Classifier {
   float* sums;  ///< fp32 table gradient over chunks; null: it goes to dtable directly
 
   bool gradient() const { return arrays.dx != nullptr; }
+
+  /// Losses of rows that lie behind the first `first`, and in place of their logits the gradients.
+  void compare(int64_t first, int64_t rows, LossRows losses,
+               const ClassifierOptions& options) const {
+    const Logits made{logits, extents.vocabulary, extents.padded_vocabulary};
+    losses.targets += first;
+    const bool plain = options.logit_scale == 1 && options.label_smoothing == 0;
+    if (plain && arrays.logit_bias == nullptr)
+      return softmax(stream, rows, SoftmaxCrossEntropy<T>{made, losses, gradient()});
+    const LossWithOptions<T> loss{options.logit_scale, options.label_smoothing, arrays.logit_bias};
+    softmax(stream, rows,
+            SoftmaxCrossEntropy<T, LossWithOptions<T>>{made, losses, gradient(), loss});
+  }
 
   void multiply_logits(int64_t first, int64_t rows) const {
     product<T, float>(stream, logits_spec(extents, rows), arrays.x + first * extents.width,
@@ -155,8 +177,10 @@ void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype 
 
 template <class T>
 void classifier(Stream& stream, const ClassifierExtents& extents, const StepInputs* inputs,
-                const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums) {
+                const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums,
+                const ClassifierOptions& options) {
   check(extents);
+  check(options);
   ZERO_REQUIRE((arrays.dx == nullptr) == (arrays.dtable == nullptr),
                "classifier with one of dx and dtable: give both or neither");
   const Layout layout(extents, dtype_of<T>(), arrays.dx != nullptr);
@@ -166,13 +190,11 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
       reinterpret_cast<float*>(scratch + layout.logits_bytes + layout.losses_bytes);
   const Classifier<T> work{stream, extents, arrays, scratch,
                            layout.sums_bytes > 0 ? table_sums : nullptr};
-  const Logits logits{scratch, extents.vocabulary, extents.padded_vocabulary};
+  const LossRows loss_rows{arrays.targets, losses, inputs, state};
   for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
     work.multiply_logits(first, rows);
-    softmax(stream, rows,
-            SoftmaxCrossEntropy<T>{
-                logits, {arrays.targets + first, losses, inputs, state}, work.gradient()});
+    work.compare(first, rows, loss_rows, options);
     add_losses(stream, rows, losses, sums);
     if (work.gradient()) work.multiply_gradients(first, rows);
   }
@@ -181,10 +203,10 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
 }
 
 template void classifier(Stream&, const ClassifierExtents&, const StepInputs*, const StepState*,
-                         const ClassifierArrays<float>&, StepSums*);
+                         const ClassifierArrays<float>&, StepSums*, const ClassifierOptions&);
 template void classifier(Stream&, const ClassifierExtents&, const StepInputs*, const StepState*,
-                         const ClassifierArrays<bf16>&, StepSums*);
+                         const ClassifierArrays<bf16>&, StepSums*, const ClassifierOptions&);
 template void classifier(Stream&, const ClassifierExtents&, const StepInputs*, const StepState*,
-                         const ClassifierArrays<f16>&, StepSums*);
+                         const ClassifierArrays<f16>&, StepSums*, const ClassifierOptions&);
 
 }  // namespace zero::kernels

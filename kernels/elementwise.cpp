@@ -13,7 +13,7 @@ const std::string kGeluErfLabel = "zero::gelu_erf",
                   kGeluErfBackwardLabel = "zero::gelu_erf_backward";
 const std::string kReluLabel = "zero::relu", kReluBackwardLabel = "zero::relu_backward";
 const std::string kClampLabel = "zero::clamp", kClampBackwardLabel = "zero::clamp_backward";
-const std::string kMultiplyLabel = "zero::multiply";
+const std::string kMultiplyLabel = "zero::multiply", kScaleLabel = "zero::scale_and_shift";
 
 constexpr float kSlope = 1.5957691216057308f;  // 2 sqrt(2/pi)
 constexpr float kCubic = 0.044715f;
@@ -128,6 +128,18 @@ void clamp_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* d
 }
 
 template <class T>
+void scale_and_shift(Stream& stream, int64_t numel, float scale, const T* shift, float* y) {
+  if (shift == nullptr) {
+    return map_elements(
+        stream, kScaleLabel, numel, Mapped<float, float>{y, nullptr, y},
+        KOKKOS_LAMBDA(float value, float) { return scale * value; });
+  }
+  map_elements(
+      stream, kScaleLabel, numel, Mapped<float, float, T>{y, shift, y},
+      KOKKOS_LAMBDA(float value, float more) { return std::fma(scale, value, more); });
+}
+
+template <class T>
 void multiply(Stream& stream, int64_t numel, const T* a, const T* b, T* y) {
   map_elements(
       stream, kMultiplyLabel, numel, Mapped<T, T, T>{a, b, y},
@@ -167,5 +179,8 @@ template void clamp_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*
 template void multiply<float>(Stream&, int64_t, const float*, const float*, float*);
 template void multiply<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
 template void multiply<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
+template void scale_and_shift<float>(Stream&, int64_t, float, const float*, float*);
+template void scale_and_shift<bf16>(Stream&, int64_t, float, const bf16*, float*);
+template void scale_and_shift<f16>(Stream&, int64_t, float, const f16*, float*);
 
 }  // namespace zero::kernels

@@ -28,22 +28,23 @@ inline bool holds_rows(const Logits& logits) {
 
 /// Block r has row r. The exponentials are the host's to the bit; their sum is added along the runs
 /// of a thread, then a warp, then the block.
-template <class T>
+template <class T, class Loss = PlainLoss>
 struct SoftmaxBlock {
   static constexpr int kThreads = kSoftmaxWarps * kWarpLanes;
-  static constexpr int64_t kSharedNumel = 2 * kSoftmaxWarps;
+  static constexpr int64_t kSharedNumel = (Loss::kOptions ? 3 : 2) * kSoftmaxWarps;
   Logits logits;
   LossRows rows;
   bool gradient;
+  Loss loss = {};
 
   template <class Block>
   ZERO_DEVICE_ONLY void operator()(const Block& block) const {
     const int64_t r = block.index();
-    const RowTarget target = target_of(logits, rows, r);
+    const RowTarget<Loss> target = target_of(logits, rows, loss, r);
     Run<float> held[kSoftmaxRuns];
     load(block, r, held);
     const RowSoftmax softmax = exponentials(block, held);
-    if (block.thread() == 0) rows.losses[r] = target.loss(softmax);
+    if (block.thread() == 0) rows.losses[r] = target.value(softmax);
     if (gradient) write(block, r, gradient_of(logits, rows, target, softmax), held);
   }
 
@@ -64,10 +65,12 @@ struct SoftmaxBlock {
       const int first = first_of(block, b);
       if (first + int(kRunNumel) <= classes) {
         held[b] = run_at(x, first);
+#pragma unroll
+        for (int k = 0; k < kRunNumel; ++k) held[b].at[k] = loss.logit(held[b].at[k], first + k);
       } else {
 #pragma unroll
         for (int k = 0; k < kRunNumel; ++k)
-          held[b].at[k] = first + k < classes ? x[first + k] : -INFINITY;
+          held[b].at[k] = first + k < classes ? loss.logit(x[first + k], first + k) : -INFINITY;
       }
     }
   }
@@ -86,6 +89,7 @@ struct SoftmaxBlock {
     if (block.lane() == 0) shared[block.warp()] = most;
     block.sync();
     for (int w = 0; w < kSoftmaxWarps; ++w) most = most < shared[w] ? shared[w] : most;
+    const float below = Loss::kOptions ? sum_below(block, most, held) : 0.0f;
     float sum = 0.0f;
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
@@ -101,11 +105,31 @@ struct SoftmaxBlock {
     block.sync();
     float total = 0.0f;
     for (int w = 0; w < kSoftmaxWarps; ++w) total += shared[kSoftmaxWarps + w];
-    return {most, total};
+    return {most, total, below};
+  }
+
+  /// The sum of most - logit over the classes.
+  template <class Block>
+  ZERO_DEVICE_ONLY float sum_below(const Block& block, float most, const Run<float>* held) const {
+    float* const shared = block.shared() + 2 * kSoftmaxWarps;
+    const int classes = int(logits.vocabulary);
+    float below = 0.0f;
+#pragma unroll
+    for (int b = 0; b < kSoftmaxRuns; ++b) {
+#pragma unroll
+      for (int k = 0; k < kRunNumel; ++k)
+        below += first_of(block, b) + k < classes ? most - held[b].at[k] : 0.0f;
+    }
+    below = warp_sum(block, below);
+    if (block.lane() == 0) shared[block.warp()] = below;
+    block.sync();
+    float total = 0.0f;
+    for (int w = 0; w < kSoftmaxWarps; ++w) total += shared[w];
+    return total;
   }
 
   template <class Block>
-  ZERO_DEVICE_ONLY void write(const Block& block, int64_t r, const RowGradient& numbers,
+  ZERO_DEVICE_ONLY void write(const Block& block, int64_t r, const RowGradient<Loss>& numbers,
                               const Run<float>* held) const {
     auto* const to = reinterpret_cast<T*>(logits.row(r));
     const int columns = int(numbers.padded_vocabulary);

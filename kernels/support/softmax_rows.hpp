@@ -19,15 +19,21 @@ inline constexpr int kSoftmaxThreads = 256;
 /// Numbers that each of them has under way at once.
 inline constexpr int kLogitsAtOnce = 8;
 
-/// Leaves the exponentials in place of the logits.
-KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, float* x, int64_t count) {
+/// Leaves the exponentials in place of the products.
+template <class Loss>
+KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, const Loss& loss, float* x,
+                                             int64_t count) {
+  if constexpr (Loss::kOptions) row.for_each(count, [=](int64_t j) { x[j] = loss.logit(x[j], j); });
   const float most = row.maximum(count, [=](int64_t j) { return x[j]; });
+  float below = 0.0f;
+  if constexpr (Loss::kOptions)
+    below = row.sum<float>(count, [=](int64_t j) { return most - x[j]; });
   const float sum = row.sum<float>(count, [=](int64_t j) {
     const float exponential = exp_f32(x[j] - most);
     x[j] = exponential;
     return exponential;
   });
-  return {most, sum};
+  return {most, sum, below};
 }
 
 /// Adds kLogitsAtOnce numbers. A sum begins with the lowest finite number as the largest, beside
@@ -39,15 +45,19 @@ KOKKOS_INLINE_FUNCTION void add_to(RowSoftmax& softmax, const float* x) {
   for (int k = 0; k < kLogitsAtOnce; ++k) softmax.sum += exp_f32(x[k] - softmax.most);
 }
 
-/// Leaves the logits as they are.
-KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const TeamRow& row, const float* x, int64_t count) {
+/// Leaves the products as they are.
+template <class Loss>
+KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const TeamRow& row, const Loss& loss, const float* x,
+                                             int64_t count) {
   const int64_t threads = row.member.team_size();
   RowSoftmax own{-FLT_MAX, 0.0f};
+  double total = 0.0;  // of logits; what lies below their maximum is told from it
   for (int64_t j = row.member.team_rank(); j < count; j += kLogitsAtOnce * threads) {
     float logit[kLogitsAtOnce];
     for (int k = 0; k < kLogitsAtOnce; ++k) {
       const int64_t at = j + k * threads;
-      logit[k] = at < count ? x[at] : -INFINITY;
+      logit[k] = at < count ? loss.logit(x[at], at) : -INFINITY;
+      if constexpr (Loss::kOptions) total += at < count ? double(logit[k]) : 0.0;
     }
     add_to(own, logit);
   }
@@ -55,6 +65,10 @@ KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const TeamRow& row, const float* x,
   row.member.team_reduce(Kokkos::Max<float>(all.most));
   all.sum *= exp_f32(own.most - all.most);
   row.member.team_reduce(Kokkos::Sum<float>(all.sum));
+  if constexpr (Loss::kOptions) {
+    row.member.team_reduce(Kokkos::Sum<double>(total));
+    all.below = float(double(count) * double(all.most) - total);
+  }
   return all;
 }
 
@@ -68,8 +82,9 @@ KOKKOS_INLINE_FUNCTION void store(std::byte* row, int64_t j, float value) {
 // stretch before writing any of it is all the care that is needed.
 
 /// Writes a row's gradient where the row holds exponentials.
-template <class T>
-KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowGradient& gradient, float,
+template <class T, class Loss>
+KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowTarget<Loss>&,
+                                           const RowGradient<Loss>& gradient, float,
                                            std::byte* row) {
   constexpr int64_t kStretch = 2048;
   float stretch[kStretch];
@@ -83,9 +98,10 @@ KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowGradient& gr
 
 /// Writes it where the row holds logits. Pointers of their types: byte by byte, as memcpy must, a
 /// GPU copies slowly.
-template <class T>
-KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowGradient& gradient,
-                                           float most, std::byte* memory) {
+template <class T, class Loss>
+KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowTarget<Loss>& target,
+                                           const RowGradient<Loss>& gradient, float most,
+                                           std::byte* memory) {
   const int64_t threads = row.member.team_size(), columns = gradient.padded_vocabulary;
   const auto* const x = reinterpret_cast<const float*>(memory);
   auto* const to = reinterpret_cast<T*>(memory);
@@ -94,7 +110,8 @@ KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowGradient
     float value[kLogitsAtOnce];
     for (int k = 0; k < kLogitsAtOnce; ++k) {
       const int64_t at = j + k * threads;
-      const float exponential = at < gradient.vocabulary ? exp_f32(x[at] - most) : 0.0f;
+      const float exponential =
+          at < gradient.vocabulary ? exp_f32(target.loss.logit(x[at], at) - most) : 0.0f;
       value[k] = at == gradient.target ? gradient.at_target : gradient(at, exponential);
     }
     row.barrier();
@@ -104,20 +121,22 @@ KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowGradient
 }
 
 /// Softmax cross-entropy of row r and, in place, its gradient.
-template <class T>
+template <class T, class Loss = PlainLoss>
 struct SoftmaxCrossEntropy {
   Logits logits;
   LossRows rows;
   bool gradient;
+  Loss loss = {};
 
   template <class Row>
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
     auto* const x = reinterpret_cast<float*>(logits.row(r));
-    const RowTarget target = target_of(logits, rows, r);
-    const RowSoftmax softmax = softmax_of(row, x, logits.vocabulary);
-    row.once([&] { rows.losses[r] = target.loss(softmax); });
+    const RowTarget<Loss> target = target_of(logits, rows, loss, r);
+    const RowSoftmax softmax = softmax_of(row, loss, x, logits.vocabulary);
+    row.once([&] { rows.losses[r] = target.value(softmax); });
     if (!gradient) return;
-    write_gradient<T>(row, gradient_of(logits, rows, target, softmax), softmax.most, logits.row(r));
+    write_gradient<T>(row, target, gradient_of(logits, rows, target, softmax), softmax.most,
+                      logits.row(r));
   }
 };
 

@@ -23,7 +23,8 @@ using testing::sixteenths;
 
 template <class T>
 struct Inputs {
-  std::vector<T> x, table;
+  std::vector<T> x, table, bias;
+  ClassifierOptions options = {};
   std::vector<int32_t> targets;
   float loss_scale = 1.0f;
   int64_t counted_tokens = 1;
@@ -67,8 +68,9 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
                  .targets = in.targets.data(),
                  .dx = gradient ? out.dx.data() : nullptr,
                  .dtable = gradient ? out.dtable.data() : nullptr,
-                 .scratch = scratch.data()},
-                &call->sums);
+                 .scratch = scratch.data(),
+                 .logit_bias = in.bias.empty() ? nullptr : in.bias.data()},
+                &call->sums, in.options);
   stream.wait();
   out.sums = call->sums;
   EXPECT_EQ(scratch.back(), -1);
@@ -76,15 +78,21 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
 }
 
 template <class T>
-void check(const ClassifierExtents& extents, int threads = 1) {
+void check(const ClassifierExtents& extents, int threads = 1, bool biased = false,
+           const ClassifierOptions& options = {}) {
   SCOPED_TRACE(text(name_of(dtype_of<T>()), " rows ", extents.rows, " in chunks of ",
                     extents.chunk_rows, ", classes ", extents.vocabulary, " of ",
                     extents.padded_vocabulary));
   Inputs<T> in(extents);
   in.loss_scale = 64.0f;
   in.counted_tokens = 4;
+  in.options = options;
+  if (biased) in.bias = sixteenths<T>(extents.padded_vocabulary, 3);
   const auto expected = testing::classifier_reference(
-      extents, {testing::doubles(in.x), testing::doubles(in.table), in.targets}, 16.0);
+      extents,
+      {testing::doubles(in.x), testing::doubles(in.table), in.targets, options.logit_scale,
+       options.label_smoothing, testing::doubles(in.bias)},
+      16.0);
   const Result<T> got = run(extents, in, true, threads);
   EXPECT_NEAR(got.sums.loss.value(), expected.loss, 1e-6 * expected.loss + 1e-12);
   EXPECT_EQ(got.sums.nonfinite_loss, 0);
@@ -122,6 +130,48 @@ TYPED_TEST(Classifier, AgreesWithDoubleLoopsForAnyVocabulary) {
 TYPED_TEST(Classifier, AgreesWithDoubleLoopsForTheVocabularyOfGpt2) {
   check<TypeParam>(
       {.rows = 5, .width = 3, .vocabulary = 50257, .padded_vocabulary = 50304, .chunk_rows = 3});
+}
+
+TYPED_TEST(Classifier, WithAScaleABiasAndLabelSmoothingAgreesWithDoubleLoops) {
+  for (const auto& [biased, options] :
+       {std::pair{true, ClassifierOptions{}},
+        std::pair{false, ClassifierOptions{.logit_scale = 0.125f}},
+        std::pair{false, ClassifierOptions{.label_smoothing = 0.1f}},
+        std::pair{true, ClassifierOptions{.logit_scale = 0.3f, .label_smoothing = 0.5f}}}) {
+    for (int64_t vocabulary : {1, 33, 2049})
+      check<TypeParam>({.rows = 7,
+                        .width = 10,
+                        .vocabulary = vocabulary,
+                        .padded_vocabulary = vocabulary + 3,
+                        .chunk_rows = 4},
+                       2, biased, options);
+  }
+}
+
+TYPED_TEST(Classifier, WithoutOptionsHasTheBitsOfOptionsThatChangeNothing) {
+  const ClassifierExtents extents{
+      .rows = 9, .width = 8, .vocabulary = 61, .padded_vocabulary = 64, .chunk_rows = 4};
+  Inputs<TypeParam> in(extents);
+  const Result<TypeParam> plain = run(extents, in);
+  in.bias.assign(64, TypeParam(0.0f));
+  const Result<TypeParam> zero = run(extents, in);
+  EXPECT_EQ(plain.sums.loss.value(), zero.sums.loss.value());
+  EXPECT_TRUE(same_bits(plain.dx, zero.dx));
+  EXPECT_TRUE(same_bits(plain.dtable, zero.dtable));
+}
+
+TYPED_TEST(Classifier, SmoothingOfOneHalfOverTwoClassesAsksForThreeQuarters) {
+  const ClassifierExtents extents{
+      .rows = 1, .width = 1, .vocabulary = 2, .padded_vocabulary = 2, .chunk_rows = 1};
+  Inputs<TypeParam> in(extents);
+  in.x = {TypeParam(1.0f)};
+  in.table = {TypeParam(0.0f), TypeParam(0.0f)};
+  in.bias = {TypeParam(2.0f), TypeParam(2.0f)};
+  in.targets = {0};
+  in.options.label_smoothing = 0.5f;
+  const Result<TypeParam> got = run(extents, in);
+  EXPECT_NEAR(got.sums.loss.value(), std::log(2.0), 1e-7);
+  EXPECT_EQ(testing::doubles(got.dtable), (std::vector<double>{-0.25, 0.25}));
 }
 
 TYPED_TEST(Classifier, OfEqualLogitsHasTheLossOfADieAndItsGradientInSixths) {
@@ -201,6 +251,14 @@ TEST(ClassifierRefusal, NamesWhatIsOutOfRange) {
   extents.chunk_rows = 2;
   extents.vocabulary = 6;
   EXPECT_THROW(classifier_scratch_bytes(extents, Dtype::f32, true), Error);
+  extents.vocabulary = 5;
+  Inputs<float> smooth(extents);
+  for (float share : {-0.1f, 1.0f, NAN}) {
+    smooth.options = {.label_smoothing = share};
+    EXPECT_THROW(run(extents, smooth), Error);
+  }
+  smooth.options = {.logit_scale = INFINITY};
+  EXPECT_THROW(run(extents, smooth), Error);
 }
 
 TEST(ClassifierScratch, HoldsOneChunkOfLogitsAndTableSumsOnlyWhereTheyAreNeeded) {

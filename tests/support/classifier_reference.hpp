@@ -17,6 +17,8 @@ struct ClassifierReference {
 struct ClassifierInputs {
   std::vector<double> x, table;
   std::vector<int32_t> targets;
+  double logit_scale = 1, label_smoothing = 0;
+  std::vector<double> logit_bias = {};  ///< [padded_vocabulary], or empty
 };
 
 /// Probabilities of the real classes of row r; returns log(sum of exponentials).
@@ -28,6 +30,8 @@ inline double probabilities(const kernels::ClassifierExtents& extents, const Cla
     double logit = 0;
     for (int64_t j = 0; j < extents.width; ++j)
       logit += in.x[size_t(r * extents.width + j)] * in.table[size_t(v * extents.width + j)];
+    logit *= in.logit_scale;
+    if (!in.logit_bias.empty()) logit += in.logit_bias[size_t(v)];
     p[size_t(v)] = std::exp(logit);
     sum += p[size_t(v)];
   }
@@ -43,9 +47,11 @@ inline ClassifierReference classifier_reference(const kernels::ClassifierExtents
   for (int64_t r = 0; r < extents.rows; ++r) {
     if (in.targets[size_t(r)] < 0) continue;
     probabilities(extents, in, r, p);
-    out.loss -= std::log(p[size_t(in.targets[size_t(r)])]);
     for (int64_t v = 0; v < extents.vocabulary; ++v) {
-      const double dlogit = scale * (p[size_t(v)] - (v == in.targets[size_t(r)] ? 1.0 : 0.0));
+      const double own = v == in.targets[size_t(r)] ? 1 - in.label_smoothing : 0;
+      const double share = own + in.label_smoothing / double(extents.vocabulary);
+      out.loss -= share * std::log(p[size_t(v)]);
+      const double dlogit = scale * in.logit_scale * (p[size_t(v)] - share);
       for (int64_t j = 0; j < extents.width; ++j) {
         out.dx[size_t(r * extents.width + j)] += dlogit * in.table[size_t(v * extents.width + j)];
         out.dtable[size_t(v * extents.width + j)] += dlogit * in.x[size_t(r * extents.width + j)];

@@ -97,12 +97,14 @@ struct ClassifierOptions {
   float logit_scale = 1;   ///< of x table^T
   /// This share of the loss is the mean of -log p over the real classes; 0 where one evaluates.
   float label_smoothing = 0;
-  TensorId logit_bias = kNone;  ///< [rows of table], added to logits; has no gradient
+  /// [rows of table], added to logits. Not trained: as a parameter it must not decay, and its
+  /// gradient is zero.
+  TensorId logit_bias = kNone;
 };
 struct ClassifierAttributes {
   int64_t vocabulary = 0;  ///< real classes
   int64_t chunk_rows = 0;
-  double scale = 1;
+  double logit_scale = 1;
   double label_smoothing = 0;
 };
 /// For a micro-batch: adds the loss of every counted target to the step's sums. `targets` are an

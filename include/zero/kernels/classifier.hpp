@@ -23,6 +23,13 @@ int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, 
 void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype,
                         bool gradient);
 
+/// What a loss is made with beside products. Without any of it no kernel is slower for it.
+struct ClassifierOptions {
+  float logit_scale = 1;
+  /// The share of the loss that is the mean of -log p over the real classes.
+  float label_smoothing = 0;
+};
+
 template <class T>
 struct ClassifierArrays {
   const T* x;              ///< [rows, width]
@@ -31,6 +38,7 @@ struct ClassifierArrays {
   T* dx;                   ///< [rows, width], written; null: loss only
   T* dtable;               ///< [padded_vocabulary, width], written; null: loss only
   void* scratch;
+  const T* logit_bias = nullptr;  ///< [padded_vocabulary], or null; has no gradient
 };
 
 /// Logits, cross-entropy and both gradients in one pass over chunks of rows: the gradient of the
@@ -41,8 +49,13 @@ struct ClassifierArrays {
 /// `inputs`. Softmax in fp32; chunks of the table's gradient add in fp32, rounded once.
 /// A padded class gets a logit of minus infinity and so an exact zero gradient.
 /// Asynchronous on `stream`.
+///
+/// A logit is logit_scale times its product, plus its bias. With a label smoothing of e a row's
+/// loss is (1 - e) times that of its target plus e / vocabulary times the sum of those of all real
+/// classes. Source: Szegedy et al. 2016, section 7 (arXiv:1512.00567).
 template <class T>
 void classifier(Stream& stream, const ClassifierExtents& extents, const StepInputs* inputs,
-                const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums);
+                const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums,
+                const ClassifierOptions& options = {});
 
 }  // namespace zero::kernels

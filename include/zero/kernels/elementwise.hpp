@@ -50,6 +50,10 @@ void clamp(Stream& stream, int64_t numel, const T* x, T* y);
 template <class T>
 void clamp_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx);
 
+/// y = scale y + shift, in place and in fp32; `shift` [numel], or null.
+template <class T>
+void scale_and_shift(Stream& stream, int64_t numel, float scale, const T* shift, float* y);
+
 /// y = a b. y may be a or b.
 template <class T>
 void multiply(Stream& stream, int64_t numel, const T* a, const T* b, T* y);

@@ -43,8 +43,8 @@ void multiply_tile(const Work<T>& work, int64_t tile, int64_t panel) {
       work.arrays.scratch + tile * in * kRows, sums);
   const int64_t rows = std::min(kRows, work.extents.rows - tile * kRows);
   float bias[kPanelColumns] = {};
-  if (work.arrays.bias != nullptr)
-    std::copy_n(work.arrays.bias + panel * kPanelColumns, columns, bias);
+  for (int64_t j = 0; work.arrays.bias != nullptr && j < columns; ++j)
+    bias[j] = float(work.arrays.bias[panel * kPanelColumns + j]);
   for (int64_t r = 0; r < rows; ++r) {
     T* const y = work.arrays.y + (tile * kRows + r) * work.extents.out + panel * kPanelColumns;
     for (int64_t j = 0; j < columns; ++j) y[j] = T(bias[j] + sums[r * kPanelColumns + j]);

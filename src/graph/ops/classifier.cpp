@@ -2,6 +2,7 @@
 
 #include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
+#include "zero/kernels/gradients.hpp"
 
 namespace zero::graph {
 namespace {
@@ -9,7 +10,8 @@ namespace {
 template <class S>
 struct ClassifierIn {
   S x, table, targets, step_inputs, step_state;
-  S sums;  ///< updated
+  S logit_bias;  ///< may be absent
+  S sums;        ///< updated
 };
 
 struct Classifier {
@@ -30,6 +32,7 @@ struct ClassifierGrad {
   template <class S>
   struct Out {
     S sums, dx, dtable;
+    S dlogit_bias = kAbsent<S>;  ///< zeros
   };
   static constexpr bool kGradient = true;
   template <class T>
@@ -50,14 +53,18 @@ kernels::ClassifierExtents extents(const Graph& graph, const Op& op) {
 template <class T>
 void run(Stream& stream, const OpCall& call, T* dx, T* dtable, Address sums) {
   const auto in = inputs<Classifier>(call);
+  const auto attributes = call.op->attributes.as<ClassifierAttributes>();
   kernels::classifier<T>(stream, extents(*call.graph, *call.op), in.step_inputs, in.step_state,
                          {.x = in.x,
                           .table = in.table,
                           .targets = in.targets,
                           .dx = dx,
                           .dtable = dtable,
-                          .scratch = call.scratch},
-                         sums);
+                          .scratch = call.scratch,
+                          .logit_bias = in.logit_bias},
+                         sums,
+                         {.logit_scale = float(attributes.logit_scale),
+                          .label_smoothing = float(attributes.label_smoothing)});
 }
 
 template <class T>
@@ -69,16 +76,25 @@ template <class T>
 void ClassifierGrad::call(Stream& stream, const OpCall& call) {
   const auto out = outputs<ClassifierGrad>(call);
   run<T>(stream, call, out.dx, out.dtable, out.sums);
+  const TensorId zeros = outputs<ClassifierGrad>(*call.op).dlogit_bias;
+  if (zeros != kNone) kernels::clear_bytes(stream, (*call.graph)[zeros].bytes(), out.dlogit_bias);
 }
 
-/// Logits are never kept, so both gradients are made in the pass that makes the loss.
+/// Logits are never kept, so both gradients are made in the pass that makes the loss. A bias of
+/// logits that is a parameter is saved with the others and keeps its values, as its gradient is
+/// zero and it does not decay.
 void gradient(GradientTape& tape, const Op& op) {
   const auto in = inputs<Classifier>(op);
   const TensorId dx = tape.like(in.x);
   const TensorId dtable = tape.weight_gradient(in.table);
-  tape.append(make_op<ClassifierGrad>(
-      kClassifierGrad, in, {.sums = outputs<Classifier>(op).sums, .dx = dx, .dtable = dtable},
-      op.attributes));
+  const bool bias = in.logit_bias != kNone && tape.graph()[in.logit_bias].role == Role::parameter;
+  const TensorId dlogit_bias = bias ? tape.weight_gradient(in.logit_bias) : kNone;
+  tape.append(make_op<ClassifierGrad>(kClassifierGrad, in,
+                                      {.sums = outputs<Classifier>(op).sums,
+                                       .dx = dx,
+                                       .dtable = dtable,
+                                       .dlogit_bias = dlogit_bias},
+                                      op.attributes));
   tape.contribute(in.x, dx);
 }
 
@@ -116,24 +132,34 @@ const Operation kClassifierGrad{.name = "classifier",
                                 .call = call_typed<ClassifierGrad>,
                                 .prepare = prepare<ClassifierGrad>};
 
-void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
-                int64_t chunk_rows) {
-  require_head(out[x], out[table], vocabulary);
+void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
+                const ClassifierOptions& options) {
+  require_head(out[x], out[table], options.vocabulary);
+  require_logit_bias(out, options.logit_bias, table);
   ZERO_REQUIRE(!out.continues(), "a chunk has no targets: use logits()");
   ZERO_REQUIRE(out[targets].shape.numel() == out[x].shape[0], describe(out[targets]),
                " has no class for each row of ", describe(out[x]));
-  ZERO_REQUIRE(chunk_rows > 0, "chunks of ", chunk_rows, " rows: at least 1");
+  ZERO_REQUIRE(options.chunk_rows > 0, "chunks of ", options.chunk_rows, " rows: at least 1");
   const Graph& graph = out.graph();
   const TensorId sums = graph.output(kLossOutput);
-  out.add(make_op<Classifier>(
-      kClassifier,
-      {.x = x,
-       .table = table,
-       .targets = targets,
-       .step_inputs = graph.step_inputs,
-       .step_state = graph.step_state,
-       .sums = sums},
-      {.sums = sums}, ClassifierAttributes{.vocabulary = vocabulary, .chunk_rows = chunk_rows}));
+  out.add(make_op<Classifier>(kClassifier,
+                              {.x = x,
+                               .table = table,
+                               .targets = targets,
+                               .step_inputs = graph.step_inputs,
+                               .step_state = graph.step_state,
+                               .logit_bias = options.logit_bias,
+                               .sums = sums},
+                              {.sums = sums},
+                              ClassifierAttributes{.vocabulary = options.vocabulary,
+                                                   .chunk_rows = options.chunk_rows,
+                                                   .logit_scale = options.logit_scale,
+                                                   .label_smoothing = options.label_smoothing}));
+}
+
+void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
+                int64_t chunk_rows) {
+  classifier(out, x, table, targets, {.vocabulary = vocabulary, .chunk_rows = chunk_rows});
 }
 
 }  // namespace zero::graph

@@ -34,6 +34,11 @@ inline void require_head(const Tensor& x, const Tensor& table, int64_t vocabular
                vocabulary, " classes");
 }
 
+/// One number a row of the table, or none.
+inline void require_logit_bias(const GraphBuilder& out, TensorId bias, TensorId table) {
+  if (bias != kNone) require_vector(out[bias], out[table], out[table].shape[0]);
+}
+
 // elementwise.cpp
 
 /// Operands of kinds of y = f(x), each element alone.

@@ -1,13 +1,19 @@
 #include "src/graph/ops/kinds.hpp"
 #include "zero/kernels/decode.hpp"
+#include "zero/kernels/elementwise.hpp"
 
 namespace zero::graph {
 namespace {
+
+struct LogitsAttributes {
+  double scale;
+};
 
 struct Logits {
   template <class S>
   struct In {
     S x, table, decode_inputs;
+    S bias;  ///< may be absent
   };
   template <class S>
   struct Out {
@@ -22,6 +28,10 @@ struct Logits {
     kernels::table_product<T>(stream, graph[outputs<Logits>(*call.op).logits].shape[0],
                               graph[inputs<Logits>(*call.op).table].shape[1], in.decode_inputs,
                               {.x = in.x, .table = in.table, .y = out.logits});
+    const float scale = float(call.op->attributes.as<LogitsAttributes>().scale);
+    const int64_t classes = graph[outputs<Logits>(*call.op).logits].shape[0];
+    if (scale != 1 || in.bias != nullptr)
+      kernels::scale_and_shift<T>(stream, classes, scale, in.bias, out.logits);
   }
 };
 
@@ -34,13 +44,19 @@ double flops(const Graph& graph, const Op& op) {
 
 const Operation kLogits{.name = "logits", .flops = flops, .call = call_typed<Logits>};
 
-void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary) {
-  require_head(out[x], out[table], vocabulary);
+void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& options) {
+  require_head(out[x], out[table], options.vocabulary);
+  require_logit_bias(out, options.bias, table);
   ZERO_REQUIRE(out.continues(), "logits of a micro-batch: use classifier()");
-  const TensorId logits = out.output(kLogitsOutput, Dtype::f32, {vocabulary});
-  out.add(make_op<Logits>(kLogits,
-                          {.x = x, .table = table, .decode_inputs = out.graph().decode_inputs},
-                          {.logits = logits}));
+  const TensorId logits = out.output(kLogitsOutput, Dtype::f32, {options.vocabulary});
+  out.add(make_op<Logits>(
+      kLogits,
+      {.x = x, .table = table, .decode_inputs = out.graph().decode_inputs, .bias = options.bias},
+      {.logits = logits}, LogitsAttributes{.scale = options.scale}));
+}
+
+void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary) {
+  logits(out, x, table, {.vocabulary = vocabulary});
 }
 
 }  // namespace zero::graph

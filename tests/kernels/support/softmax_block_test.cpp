@@ -37,10 +37,12 @@ struct Case {
     state.loss_scale = 64.0f;
   }
 
-  void run_block(int64_t r, bool gradient = true) {
-    const SoftmaxBlock<T> code{{reinterpret_cast<std::byte*>(x.data()), vocabulary, columns},
-                               {targets.data(), losses.data(), &inputs, &state},
-                               gradient};
+  template <class Loss = PlainLoss>
+  void run_block(int64_t r, bool gradient = true, const Loss& loss = {}) {
+    const SoftmaxBlock<T, Loss> code{{reinterpret_cast<std::byte*>(x.data()), vocabulary, columns},
+                                     {targets.data(), losses.data(), &inputs, &state},
+                                     gradient,
+                                     loss};
     testing::HostBlock(r, code.kThreads, code.kSharedNumel,
                        [&](const testing::HostBlockThread& block) { code(block); })
         .run();
@@ -99,6 +101,21 @@ TYPED_TEST(SoftmaxBlocks, AgreeWithDoubleLoopsForEveryLengthTheyHold) {
 }
 
 /// A logit that the block read after its first write would be a gradient of its neighbour.
+TYPED_TEST(SoftmaxBlocks, WithAScaleABiasAndLabelSmoothingAgreeWithDoubleLoops) {
+  const auto bias = noise<TypeParam>(8192, 2, 3.0);
+  Case<TypeParam> block(1, 8185, 8192), made = block;
+  for (size_t j = 0; j < 8192; ++j) made.x[j] = std::fma(0.5f, made.x[j], float(bias[j]));
+  const Reference plain(made, 0);
+  double mean = 0;  // of -log p
+  for (size_t j = 0; j < 8185; ++j) mean += plain.loss + double(made.x[0] - made.x[j]);
+  block.run_block(0, true, LossWithOptions<TypeParam>{0.5f, 0.25f, bias.data()});
+  EXPECT_NEAR(block.losses[0], 0.75 * plain.loss + 0.25 * mean / 8185, 1e-5);
+  std::vector<double> gradient = plain.gradient;
+  for (size_t j = 0; j < 8185; ++j)
+    gradient[j] = 0.5 * (gradient[j] + 16 * 0.25 * (double(j == 0) - 1 / 8185.0));
+  EXPECT_LT(relative_error(block.row(0), gradient), testing::rounding<TypeParam>() + 1e-6);
+}
+
 TYPED_TEST(SoftmaxBlocks, ReadEachLogitBeforeAnyIsOverwritten) {
   Case<TypeParam> block(1, 16384, 16384);
   for (int64_t j = 0; j < block.columns; ++j) block.x[size_t(j)] = j % 2 == 0 ? 1.0f : -kInfinity;
