@@ -185,17 +185,6 @@ TEST(Differentiate, RefusesAParameterThatTheLossDoesNotDependOn) {
   EXPECT_THAT(error_of(out.finish()), HasSubstr("does not depend on parameter unused.weight"));
 }
 
-TEST(Differentiate, RefusesAnUntiedTokenTable) {
-  GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
-  out.unit("only");
-  const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
-  const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
-  const TensorId head = out.parameter({.name = "head", .shape = {8, 4}});
-  classifier(out, embedding(out, tiny_ids(out, "tokens"), table, positions), head,
-             tiny_ids(out, "targets"), 8, 2);
-  EXPECT_THAT(error_of(out.finish()), HasSubstr("table is not tied to the classifier"));
-}
-
 TEST(Differentiate, RefusesAParameterWhereOnlyActivationsHaveAGradient) {
   GraphBuilder out({.samples = 1, .length = 2}, Dtype::f32);
   out.unit("only");

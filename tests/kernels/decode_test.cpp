@@ -157,9 +157,10 @@ struct Case {
     auto y = poisoned<T>(rows * extents.out);
     const std::vector<T> panelled = panels();
     auto scratch = poisoned<int32_t>(row_product_scratch_numel(part) + 1);
-    row_product<T>(stream, part,
-                   {x.data() + first * extents.in, panelled.data(), bias.data(), y.data(),
-                    reinterpret_cast<float*>(scratch.data())});
+    row_product<T>(
+        stream, part,
+        {x.data() + first * extents.in, panelled.data(), bias.empty() ? nullptr : bias.data(),
+         y.data(), reinterpret_cast<float*>(scratch.data())});
     stream.wait();
     EXPECT_EQ(scratch.back(), -1);
     return y;
@@ -170,7 +171,8 @@ struct Case {
         {extents.rows, extents.out, extents.in, testing::strides(false, extents.in),
          testing::strides(false, extents.out)},
         x, weight);
-    for (size_t i = 0; i < y.size(); ++i) y[i] += double(float(bias[i % size_t(extents.out)]));
+    for (size_t i = 0; i < y.size() && !bias.empty(); ++i)
+      y[i] += double(float(bias[i % size_t(extents.out)]));
     return y;
   }
 };
@@ -187,6 +189,16 @@ TYPED_TEST(RowProduct, AgreesWithDoubleLoopsForAnyExtents) {
     EXPECT_LT(relative_error(one.run(0, extents.rows, 2), one.expected()),
               rounding<TypeParam>() + 1e-6)
         << extents.rows << " x " << extents.in << " x " << extents.out;
+  }
+}
+
+TYPED_TEST(RowProduct, WithoutABiasIsTheProductAlone) {
+  for (const RowProductExtents& extents :
+       {RowProductExtents{1, 9, 133}, RowProductExtents{70, 23, 300}}) {
+    Case<TypeParam> one(extents);
+    one.bias.clear();
+    EXPECT_LT(relative_error(one.run(0, extents.rows, 2), one.expected()),
+              rounding<TypeParam>() + 1e-6);
   }
 }
 

@@ -62,6 +62,25 @@ TYPED_TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
   }
 }
 
+TYPED_TEST(Embedding, MayScaleTokensAndHaveNoPositions) {
+  const EmbeddingExtents extents{
+      .samples = 3, .length = 7, .width = 33, .vocabulary = 50, .scale = 3.0f};
+  const auto tokens = some_tokens(extents);
+  const auto table = noise<TypeParam>(50 * 33, 1), positions = noise<TypeParam>(7 * 33, 2);
+  std::vector<TypeParam> alone(21 * 33), both(alone);
+  Stream stream(2);
+  embedding<TypeParam>(stream, extents, tokens.data(), table.data(), nullptr, alone.data());
+  embedding(stream, extents, tokens.data(), table.data(), positions.data(), both.data());
+  stream.wait();
+  for (size_t i = 0; i < alone.size(); ++i) {
+    const size_t r = i / 33, j = i % 33;
+    const float token = float(table[size_t(tokens[r]) * 33 + j]);
+    EXPECT_EQ(float(alone[i]), float(TypeParam(3 * token)));
+    const float sum = std::fma(3.0f, token, float(positions[r % 7 * 33 + j]));
+    EXPECT_EQ(float(both[i]), float(TypeParam(sum)));
+  }
+}
+
 TYPED_TEST(Embedding, BeginsAtAPositionAndLeavesPaddingZero) {
   const EmbeddingExtents extents{.samples = 1, .length = 4, .width = 3, .vocabulary = 2};
   const std::vector<int32_t> tokens = {1, 0, -1, -1};
@@ -103,6 +122,29 @@ TYPED_TEST(Embedding, ATokenThatDoesNotOccurKeepsItsRow) {
     if (i / 3 == 2) continue;
     EXPECT_EQ(float(after[i]), float(before[i])) << i;
   }
+}
+
+TYPED_TEST(Embedding, WritesAWholeGradientOfATableThatNobodyHasWritten) {
+  const EmbeddingExtents extents{
+      .samples = 2, .length = 3, .width = 5, .vocabulary = 8, .scale = 0.5f};
+  const std::vector<int32_t> tokens = {7, 1, 7, 2, 7, 1};
+  const auto dx = noise<TypeParam>(6 * 5, 3);
+  std::vector<TypeParam> table(8 * 5, TypeParam(NAN));
+  std::vector<double> expected(8 * 5);
+  for (size_t i = 0; i < dx.size(); ++i)
+    expected[size_t(tokens[i / 5]) * 5 + i % 5] += 0.5 * double(float(dx[i]));
+  std::vector<int32_t> scratch(size_t(embedding_scratch_numel(extents)), 12345);
+  Stream stream(2);
+  embedding_backward(stream, extents,
+                     EmbeddingGradArrays<TypeParam>{.tokens = tokens.data(),
+                                                    .dx = dx.data(),
+                                                    .dtoken_table = table.data(),
+                                                    .dposition_table = nullptr,
+                                                    .scratch = scratch.data(),
+                                                    .first = true});
+  stream.wait();
+  EXPECT_LT(relative_error(table, expected), rounding<TypeParam>() + 2e-6);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(float(table[i]), 0.0f);
 }
 
 TYPED_TEST(Embedding, ThreadsDoNotChangeABit) {

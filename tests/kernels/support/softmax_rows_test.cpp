@@ -33,20 +33,24 @@ struct Case {
     state->loss_scale = 64.0f;
   }
 
-  SoftmaxCrossEntropy<T> kernel(bool gradient = true) {
+  template <class Loss>
+  SoftmaxCrossEntropy<T, Loss> kernel(bool gradient, const Loss& loss) {
     return {{reinterpret_cast<std::byte*>(x.data()), vocabulary, columns},
             {targets.data(), losses.data(), inputs.get(), state.get()},
-            gradient};
+            gradient,
+            loss};
   }
-  void run_on_threads() {
-    for (int64_t r = 0; r < rows; ++r) kernel()(HostRow(), r);
+  template <class Loss = PlainLoss>
+  void run_on_threads(const Loss& loss = {}) {
+    for (int64_t r = 0; r < rows; ++r) kernel(true, loss)(HostRow(), r);
   }
   /// The device's way; on the host with teams of one thread.
-  void run_on_teams(bool gradient = true) {
+  template <class Loss = PlainLoss>
+  void run_on_teams(bool gradient = true, const Loss& loss = {}) {
     Stream stream(2);
     const int threads = kHostSpace ? 1 : kSoftmaxThreads;
     launch(kLabel, Kokkos::TeamPolicy<Space>(space_of(stream), int(rows), threads),
-           TeamLoop<SoftmaxCrossEntropy<T>>{kernel(gradient)});
+           TeamLoop<SoftmaxCrossEntropy<T, Loss>>{kernel(gradient, loss)});
     stream.wait();
   }
   std::vector<T> row(int64_t r) const {
@@ -74,6 +78,22 @@ TYPED_TEST(SoftmaxRows, OfTeamsAgreeWithThoseOfThreads) {
           << columns;
       for (int64_t j = one.vocabulary; j < columns; ++j)
         ASSERT_EQ(float(team.row(r)[size_t(j)]), 0.0f) << "padding " << j;
+    }
+  }
+}
+
+TYPED_TEST(SoftmaxRows, OfTeamsAgreeWithThoseOfThreadsWithAScaleABiasAndLabelSmoothing) {
+  const auto bias = noise<TypeParam>(5000, 2, 3.0);
+  const LossWithOptions<TypeParam> loss{0.5f, 0.25f, bias.data()};
+  for (int64_t columns : {7, 64, 5000}) {
+    Case<TypeParam> one(3, columns), team(3, columns);
+    one.targets[2] = team.targets[2] = -1;
+    one.run_on_threads(loss);
+    team.run_on_teams(true, loss);
+    for (int64_t r = 0; r < one.rows; ++r) {
+      EXPECT_NEAR(one.losses[size_t(r)], team.losses[size_t(r)], 1e-5);
+      const auto expected = testing::doubles(one.row(r));
+      EXPECT_LT(relative_error(team.row(r), expected), testing::rounding<TypeParam>() + 1e-6);
     }
   }
 }

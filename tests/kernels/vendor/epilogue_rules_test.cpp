@@ -57,6 +57,11 @@ TEST(EpilogueRules, VectorsAreThereAndOfTheTypeOfC) {
   EXPECT_EQ(fused_after([](GemmSpec& s, GemmOperands&) { s.bias = !s.bias; }), 0);
 }
 
+TEST(EpilogueRules, TakeAProductWithoutABiasWhereNoneIsSaidToBe) {
+  const auto drop = [](GemmSpec& s, GemmOperands& o) { s.bias = false, o.bias = nullptr; };
+  EXPECT_EQ(fused_after(drop), 0b11111);
+}
+
 TEST(EpilogueRules, AreForSixteenBits) {
   EXPECT_EQ(fused_after([](GemmSpec& s, GemmOperands&) { s.in = s.out = Dtype::f16; }), 0b11111);
   EXPECT_EQ(fused_after([](GemmSpec& s, GemmOperands&) { s.in = s.out = Dtype::f32; }), 0);

@@ -1,0 +1,75 @@
+// Ranks: 1
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/slopes.hpp"
+#include "tests/support/tiny_graph.hpp"
+
+namespace zero::graph {
+namespace {
+
+using zero::testing::TriedGraph;
+
+Graph with(const ClassifierOptions& options) {
+  GraphBuilder out({.samples = 2, .length = 4}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 6}, .padding_rows = 3});
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
+  classifier(out, x, table, tiny_ids(out, "targets"), options);
+  return out.finish();
+}
+
+ClassifierOptions options(float scale, float smoothing) {
+  return {.vocabulary = 5, .chunk_rows = 3, .logit_scale = scale, .label_smoothing = smoothing};
+}
+
+TEST(ClassifierOp, HasTheSlopesOfAScaledAndSmoothedLoss) {
+  for (float scale : {1.0f, 0.5f}) {
+    for (float smoothing : {0.0f, 0.2f})
+      TriedGraph(with(options(scale, smoothing))).expect_slopes();
+  }
+}
+
+TEST(ClassifierOp, SmoothedNearlyWhollyAsksForEqualProbabilities) {
+  // log 5 is the loss where all are equal, and the least that a smoothed one can be.
+  TriedGraph equal(with(options(0.0f, 0.999f)));
+  EXPECT_NEAR(equal.loss(), 8 * std::log(5.0), 1e-5);
+  EXPECT_GT(TriedGraph(with(options(1.0f, 0.999f))).loss(), 8 * std::log(5.0));
+}
+
+TEST(ClassifierOp, AddsABiasWhoseGradientIsZero) {
+  GraphBuilder out({.samples = 2, .length = 4}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 6}});
+  const TensorId bias = out.parameter({.name = "bias", .shape = {8}, .decays = false});
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
+  ClassifierOptions biased = options(0.0f, 0.0f);
+  biased.logit_bias = bias;
+  classifier(out, x, table, tiny_ids(out, "targets"), biased);
+  TriedGraph tried(out.finish());
+  const std::vector<float> logits = {0.0f, std::log(2.0f), 0.0f, std::log(4.0f), 0.0f, 9, 9, 9};
+  std::ranges::copy(logits, tried.values(bias).begin());
+  std::ranges::fill(tried.ids("targets"), 3);
+  // Probabilities are ninths: 1, 2, 1, 4, 1.
+  EXPECT_NEAR(tried.loss(), 8 * std::log(9.0 / 4), 1e-5);
+  for (float slope : tried.values(tried.graph().parameters[1].gradient)) EXPECT_EQ(slope, 0.0f);
+}
+
+TEST(ClassifierOp, RefusesABiasOfAnotherLength) {
+  GraphBuilder out({.samples = 2, .length = 4}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 6}});
+  const TensorId bias = out.parameter({.name = "bias", .shape = {5}});
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
+  const ClassifierOptions biased{.vocabulary = 5, .chunk_rows = 3, .logit_bias = bias};
+  try {
+    classifier(out, x, table, tiny_ids(out, "targets"), biased);
+    FAIL() << "a bias of 5 for 8 rows";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("bias [5] does not fit table [8, 6]"));
+  }
+}
+
+}  // namespace
+}  // namespace zero::graph
