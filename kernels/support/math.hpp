@@ -14,7 +14,7 @@ namespace zero::kernels {
 
 /// e^x to within 1.1 ulp, subnormal results included; 0 at -inf, inf where it overflows, NaN at
 /// NaN.
-ZERO_HOST_DEVICE inline float exp_f32(float x) {
+ZERO_HOST_DEVICE ZERO_INLINE float exp_f32(float x) {
   constexpr float kLowest = -104.0f, kHighest = 89.0f;  // 0 below, infinity above
   x = x < kLowest ? kLowest : x > kHighest ? kHighest : x;
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum; unlike a conversion to
@@ -81,7 +81,7 @@ inline constexpr float kNormalEnd = 15.0f;
 /// (1 + erf) / 2 would cancel; NaN at NaN. The tail is the density times a polynomial in
 /// 1 / (1 + 0.2316 |x|). Source: Abramowitz & Stegun 26.2.17, the form; the coefficients are a
 /// minimax fit of the relative error, 6e-9, for |x| below 15.
-ZERO_HOST_DEVICE inline Normal normal_f32(float x) {
+ZERO_HOST_DEVICE ZERO_INLINE Normal normal_f32(float x) {
   const float size = x < 0.0f ? -x : x, a = size > kNormalEnd ? kNormalEnd : size;
   const float square = a * a, rest = std::fma(a, a, -square);  // of the square, what was rounded
   const float rounded = exp_f32(-0.5f * square);
