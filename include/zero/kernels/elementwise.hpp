@@ -40,7 +40,7 @@ template <class T>
 void relu_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx);
 
 /// The largest size that clamp() leaves, 64512: that of fp16 which is next to 65504 - 1000, beyond
-/// which Hugging Face's T5 and BlenderBot cut what fp16 cannot hold.
+/// which Transformers' encoder-decoders cut what fp16 cannot hold.
 inline constexpr float kClampLimit = 64512.0f;
 /// y = x within kClampLimit of zero, else the limit of x's sign; infinity is beyond it, and NaN
 /// stays NaN.
