@@ -79,13 +79,40 @@ struct AttentionAttributes {
   int64_t heads = 0;
   int64_t head_width = 0;  ///< of a head without zeros at its end; 0: it has none
   DropoutAttributes dropout = {};
+  int64_t both_ways = 0;  ///< 1: queries see the keys behind them, too
+  double divisor = 0;     ///< as AttentionOptions says
 };
-/// Causal self-attention; with a cache of its own where a text is continued. `head_width` is that
-/// of AttentionAttributes.
+struct AttentionOptions {
+  int64_t heads;
+  float dropout = 0;            ///< of probabilities
+  int64_t head_width = 0;       ///< that of AttentionAttributes
+  bool causal = true;           ///< a query sees the keys up to its own place
+  double divisor = 0;           ///< of scores; 0: the square root of a head's width
+  TensorId bias = kNone;        ///< of scores, fp32 [heads, queries + keys - 1]: relative_bias()
+  TensorId key_counts = kNone;  ///< i32 [samples]; a sample's keys from there on are padding
+};
+/// Self-attention of qkv [rows, 3 * inner width]. Rows are those of all samples, and so are its
+/// queries and its keys. A causal one without bias and counts has a cache of its own where a text
+/// is continued.
+TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
 TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
                    int64_t head_width = 0);
+/// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * inner width], keys
+/// side by side with values. It is causal only where there are as many keys as queries.
+TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
+                         const AttentionOptions& options);
 extern const Operation kAttention, kAttentionGrad;  ///< AttentionAttributes
 extern const Operation kCachedAttention;
+
+struct RelativeBias {
+  int64_t queries = 0, keys = 0;
+  int64_t max_distance = 128;  ///< from here on distances share a bucket
+  int64_t bidirectional = 0;   ///< 1: keys behind a query have buckets of their own, half of all
+};
+/// T5's bias of scores by distance: fp32 [heads, queries + keys - 1], one value a diagonal
+/// key - query, that of key 0 and the last query first. `table` is a parameter [buckets, heads].
+TensorId relative_bias(GraphBuilder& out, TensorId table, const RelativeBias& relative);
+extern const Operation kRelativeBias, kRelativeBiasGrad;  ///< RelativeBias
 
 /// `weight` as `heads` heads behind each other, as many times wider as `shape` is larger.
 TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape);
