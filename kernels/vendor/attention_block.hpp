@@ -33,9 +33,19 @@ constexpr int64_t attention_shared_numel(int64_t head_width, bool backward) {
   return backward ? 2 * own + 2 * other : own + other + kTileRows * head_width;
 }
 
-/// Blocks of one launch in either direction: tiles of all heads of all samples.
-constexpr int64_t attention_blocks(const AttentionExtents& extents) {
-  return extents.samples * extents.heads * ceil_div<int64_t>(extents.length, kTileRows);
+/// fp32 elements of a tile of scores that the queries' gradient wants behind them for a bias.
+inline constexpr int64_t kScoreTileNumel = kTileRows * (kTileRows + 1);
+
+/// Which rows the blocks of a launch own.
+enum class Own { queries, keys };
+
+ZERO_HOST_DEVICE constexpr int64_t attention_tiles(const AttentionExtents& extents, Own own) {
+  return ceil_div<int64_t>(own == Own::queries ? extents.length : extents.key_length(), kTileRows);
+}
+
+/// Blocks of one launch: tiles of all heads of all samples.
+constexpr int64_t attention_blocks(const AttentionExtents& extents, Own own) {
+  return extents.samples * extents.heads * attention_tiles(extents, own);
 }
 
 /// What every block of a launch knows.
@@ -44,27 +54,62 @@ struct AttentionLaunch {
   DropoutSite site;
   const StepInputs* inputs;
 
-  ZERO_DEVICE_ONLY int64_t width() const { return extents.heads * extents.head_width; }
+  ZERO_DEVICE_ONLY int64_t width() const { return extents.inner_width(); }
   ZERO_DEVICE_ONLY float scale() const { return 1.0f / extents.divisor(); }
 };
 
 /// The tile of one block: one head of one sample, and kTileRows rows of it.
 struct AttentionTile {
   int64_t sample, head, first_row;
+  int64_t index;  ///< among those of all heads
+  int64_t keys;   ///< of the sample that are no padding
+  bool causal;
 
-  ZERO_DEVICE_ONLY AttentionTile(const AttentionExtents& extents, int64_t block) {
-    const int64_t tiles = ceil_div<int64_t>(extents.length, kTileRows), item = block / tiles;
+  template <class T>
+  ZERO_DEVICE_ONLY AttentionTile(const AttentionExtents& extents, const AttentionInputs<T>& in,
+                                 Own own, int64_t block)
+      : index(block), keys(extents.key_length()), causal(extents.causal) {
+    const int64_t tiles = attention_tiles(extents, own), item = block / tiles;
     sample = item / extents.heads;
     head = item % extents.heads;
     first_row = block % tiles * kTileRows;
+    if (!in.key_counts) return;
+    const int64_t count = in.key_counts[sample];
+    keys = count < 0 ? 0 : count < keys ? count : keys;
   }
-  /// Row 0 of this head in rows of `columns` elements of which it has `head_width`.
-  ZERO_DEVICE_ONLY int64_t offset(const AttentionExtents& extents, int64_t columns) const {
-    return sample * extents.length * columns + head * extents.head_width;
+  ZERO_DEVICE_ONLY bool sees(int64_t query, int64_t key) const {
+    return key < keys && (!causal || key <= query);
+  }
+  /// Behind the last key that a query of this tile sees.
+  ZERO_DEVICE_ONLY int64_t end_of_keys() const {
+    const int64_t end = first_row + kTileRows;
+    return causal && end < keys ? end : keys;
+  }
+  /// This head in rows of queries, or of keys, that are `stride` apart.
+  ZERO_DEVICE_ONLY int64_t of_queries(const AttentionExtents& extents, int64_t stride) const {
+    return sample * extents.length * stride + head * extents.head_width;
+  }
+  ZERO_DEVICE_ONLY int64_t of_keys(const AttentionExtents& extents, int64_t stride) const {
+    return sample * extents.key_length() * stride + head * extents.head_width;
   }
   /// Row 0 of this head in [samples, heads, length].
   ZERO_DEVICE_ONLY int64_t first_of_head(const AttentionExtents& extents) const {
     return (sample * extents.heads + head) * extents.length;
+  }
+};
+
+/// The bias of one head's scores.
+struct AttentionBias {
+  const float* none;  ///< that of a key in its query's place; null: there is no bias
+  int64_t length;
+
+  template <class T>
+  ZERO_DEVICE_ONLY AttentionBias(const AttentionExtents& extents, const AttentionInputs<T>& in,
+                                 const AttentionTile& tile)
+      : none(in.bias ? in.bias + tile.head * extents.diagonals() + extents.length - 1 : nullptr),
+        length(extents.length) {}
+  ZERO_DEVICE_ONLY float operator()(int64_t query, int64_t key) const {
+    return none && query < length ? none[key - query] : 0.0f;
   }
 };
 
@@ -80,7 +125,7 @@ struct AttentionMask {
       : seed(0),
         sample(0),
         row0(tile.head * launch.extents.length),
-        columns(round_up<int64_t>(launch.extents.length, 4)),
+        columns(round_up<int64_t>(launch.extents.key_length(), 4)),
         site(launch.site.site),
         threshold(dropout_threshold(launch.site.probability)),
         multiplier(1.0f / (1.0f - launch.site.probability)),
@@ -175,8 +220,9 @@ class AttentionForward {
       : block_(block),
         launch_(launch),
         arrays_(arrays),
-        tile_(launch.extents, block.index()),
-        mask_(launch, tile_) {
+        tile_(launch.extents, arrays.in, Own::queries, block.index()),
+        mask_(launch, tile_),
+        bias_(launch.extents, arrays.in, tile_) {
     for (int r = 0; r < kOwnRows; ++r) {
       maximum_[r] = -INFINITY;
       sum_[r] = 0.0f;
@@ -184,16 +230,19 @@ class AttentionForward {
   }
 
   ZERO_DEVICE_ONLY void run() {
-    const int64_t d = launch_.extents.head_width, width = launch_.width();
+    const AttentionExtents& extents = launch_.extents;
+    const AttentionInputs<T>& in = arrays_.in;
+    const int64_t d = extents.head_width;
     float* const queries = block_.shared();
     float* const keys = queries + kTileRows * d;
     float* const values = keys + kTileRows * (d + 1);
-    const StridedRowsOf<const T> q{arrays_.qkv + tile_.offset(launch_.extents, 3 * width),
-                                   3 * width, launch_.extents.length};
-    const StridedRowsOf<const T> k{q.first + width, q.ld, q.length};
-    const StridedRowsOf<const T> v{q.first + 2 * width, q.ld, q.length};
+    const int64_t first_key = tile_.of_keys(extents, in.kv_stride);
+    const StridedRowsOf<const T> q{in.q + tile_.of_queries(extents, in.q_stride), in.q_stride,
+                                   extents.length};
+    const StridedRowsOf<const T> k{in.k + first_key, in.kv_stride, tile_.keys};
+    const StridedRowsOf<const T> v{in.v + first_key, in.kv_stride, tile_.keys};
     load_tile(block_, q, tile_.first_row, d, d, queries);
-    for (int64_t key = 0; key <= tile_.first_row; key += kTileRows) {
+    for (int64_t key = 0; key < tile_.end_of_keys(); key += kTileRows) {
       block_.sync();
       load_tile(block_, k, key, d, d + 1, keys);
       load_tile(block_, v, key, d, d, values);
@@ -214,8 +263,8 @@ class AttentionForward {
   /// The lane's score of the warp's row r becomes its probability, not yet divided by the sum.
   ZERO_DEVICE_ONLY float soften(int r, int64_t first_key, float dot) {
     const int64_t query = row(r), key = first_key + block_.lane();
-    const bool visible = key <= query;
-    const float score = visible ? dot * launch_.scale() : -INFINITY;
+    const bool visible = tile_.sees(query, key);
+    const float score = visible ? dot * launch_.scale() + bias_(query, key) : -INFINITY;
     // Tiles begin at multiples of 32, and so a query sees at least the first key of each.
     const float most = warp_maximum(block_, score);
     const float maximum = most < maximum_[r] ? maximum_[r] : most;
@@ -231,11 +280,13 @@ class AttentionForward {
     const int64_t width = launch_.width();
     for (int r = 0; r < kOwnRows; ++r) {
       if (row(r) >= launch_.extents.length) continue;
-      T* const y = arrays_.y + tile_.offset(launch_.extents, width) + row(r) * width;
-      y_.store(block_.lane(), r, mask_.multiplier / sum_[r], launch_.extents.head_width, y);
+      T* const y = arrays_.y + tile_.of_queries(launch_.extents, width) + row(r) * width;
+      const bool sees_any = tile_.keys > 0;
+      y_.store(block_.lane(), r, sees_any ? mask_.multiplier / sum_[r] : 0.0f,
+               launch_.extents.head_width, y);
       if (block_.lane() == 0)
         arrays_.logsumexp[tile_.first_of_head(launch_.extents) + row(r)] =
-            maximum_[r] + log_f32(sum_[r]);
+            sees_any ? maximum_[r] + log_f32(sum_[r]) : 0.0f;
     }
   }
 
@@ -244,6 +295,7 @@ class AttentionForward {
   AttentionArrays<T> arrays_;
   AttentionTile tile_;
   AttentionMask mask_;
+  AttentionBias bias_;
   OwnSums<kParts> y_;
   float maximum_[kOwnRows], sum_[kOwnRows];
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/vendor/attention_backward_block.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels::vendor {
@@ -18,6 +19,22 @@ int64_t place(int64_t& end, int64_t bytes) {
 }
 
 }  // namespace
+
+void check_attention(const AttentionExtents& extents, const DropoutSite& site, bool has_bias,
+                     bool has_counts) {
+  const int64_t keys = extents.key_length();
+  ZERO_REQUIRE(
+      extents.samples > 0 && extents.length > 0 && extents.heads > 0 && extents.head_width > 0,
+      "attention over ", extents.samples, " samples of ", extents.length, " tokens with ",
+      extents.heads, " heads of ", extents.head_width, ": all must be at least 1");
+  ZERO_REQUIRE(!extents.causal || keys == extents.length, "causal attention of ", extents.length,
+               " queries to ", keys, " keys: each query wants a key in its own place");
+  ZERO_REQUIRE(site.probability >= 0.0f && site.probability < 1.0f, "dropout probability ",
+               site.probability, ": choose one in [0, 1)");
+  ZERO_REQUIRE(extents.biased == has_bias && extents.counted == has_counts, "attention ",
+               extents.biased ? "with" : "without", " a bias and ",
+               extents.counted ? "with" : "without", " counts of keys: its arrays say otherwise");
+}
 
 int64_t library_workspace_bytes(const AttentionExtents& extents) {
   const int64_t heads = extents.samples * extents.heads;
@@ -36,12 +53,17 @@ AttentionScratch library_scratch(const AttentionExtents& extents) {
 }
 
 int64_t own_scratch_bytes(const AttentionExtents& extents) {
-  return head_count(extents, 1) * int64_t(sizeof(float));
+  const int64_t heads = extents.samples * extents.heads;
+  const int64_t sums = attention_tiles(extents, Own::queries) * TileDiagonals::count_of(extents);
+  return heads * (extents.length + (extents.biased ? sums : 0)) * int64_t(sizeof(float));
 }
 
 std::string reason_for_own(const AttentionProblem& problem) {
   const AttentionExtents& extents = problem.extents;
   if (problem.dtype == Dtype::f32) return "fp32";
+  if (extents.biased) return "a bias of the scores";
+  if (extents.counted) return "padding";
+  if (!extents.causal || extents.key_length() != extents.length) return "attention to all keys";
   if (extents.length == 1) return "samples of one token";
   if (extents.head_width % kDeviceHeadUnit != 0)
     return text("heads of ", extents.head_width, ", no multiple of ", kDeviceHeadUnit);

@@ -56,11 +56,22 @@ struct AttentionScratch {
 };
 AttentionScratch library_scratch(const AttentionExtents& extents);
 
-/// Bytes that our own kernels want: y . dy of every row.
+/// Bytes that our own kernels want: y . dy of every row, and for a bias the sums along the
+/// diagonals of every tile of queries.
 int64_t own_scratch_bytes(const AttentionExtents& extents);
 
 /// Why the library is not asked for a problem whatever it could do; "" if it is asked.
 std::string reason_for_own(const AttentionProblem& problem);
+
+/// Throws Error(kInternal) for extents or a probability out of range, and where bias or counts are
+/// not what the extents say.
+void check_attention(const AttentionExtents& extents, const DropoutSite& site, bool has_bias,
+                     bool has_counts);
+template <class T>
+void check_attention(const AttentionExtents& extents, const DropoutSite& site,
+                     const AttentionInputs<T>& in) {
+  check_attention(extents, site, in.bias != nullptr, in.key_counts != nullptr);
+}
 
 /// Scratch that holds for either way of computing, since only a GPU shows which one it is.
 int64_t either_scratch_bytes(const AttentionExtents& extents, Dtype dtype);

@@ -103,14 +103,16 @@ void attention_of(Rates& rates, const Room& room, const Model& model, int64_t ro
       text(model.name, dropout > 0 ? " with dropout" : "", deterministic ? "" : ", fast");
   kernels::set_attention_rules({.deterministic = deterministic});
   rates.add("attention " + name + " forward", flops, "TFLOP/s", [&](Stream& stream) {
-    kernels::attention<bf16>(
-        stream, extents, site, step,
-        {room.at<bf16>(0), room.at<bf16>(1), room.at<float>(4), scratch.data()});
+    kernels::attention<bf16>(stream, extents, site, step,
+                             {kernels::packed_attention<bf16>(extents, room.at<bf16>(0)),
+                              room.at<bf16>(1), room.at<float>(4), scratch.data()});
   });
   rates.add("attention " + name + " backward", 2.5 * flops, "TFLOP/s", [&](Stream& stream) {
+    bf16* const dqkv = room.at<bf16>(3);
     kernels::attention_backward<bf16>(stream, extents, site, step,
-                                      {room.at<bf16>(2), room.at<bf16>(1), room.at<bf16>(0),
-                                       room.at<float>(4), room.at<bf16>(3), scratch.data()});
+                                      {kernels::packed_attention<bf16>(extents, room.at<bf16>(0)),
+                                       room.at<bf16>(2), room.at<bf16>(1), room.at<float>(4), dqkv,
+                                       dqkv + model.width, dqkv + 2 * model.width, scratch.data()});
   });
 }
 

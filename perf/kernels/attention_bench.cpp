@@ -51,14 +51,16 @@ void measure(int threads, float dropout) {
   const DropoutSite site{.probability = dropout, .site = 1, .sample_offset = 0};
   const StepInputs inputs{};
   const double forward = perf::best_seconds(9, [&] {
-    attention<T>(stream, kExtents, site, &inputs,
-                 {qkv.data(), y.data(), logsumexp.data(), scratch.data()});
+    attention<T>(
+        stream, kExtents, site, &inputs,
+        {packed_attention<T>(kExtents, qkv.data()), y.data(), logsumexp.data(), scratch.data()});
     stream.wait();
   });
   const double backward = perf::best_seconds(9, [&] {
     attention_backward<T>(
         stream, kExtents, site, &inputs,
-        {dy.data(), y.data(), qkv.data(), logsumexp.data(), dqkv.data(), scratch.data()});
+        {packed_attention<T>(kExtents, qkv.data()), dy.data(), y.data(), logsumexp.data(),
+         dqkv.data(), dqkv.data() + kWidth, dqkv.data() + 2 * kWidth, scratch.data()});
     stream.wait();
   });
   const double top = peak<T>(stream), flops = flops_of_two_products();

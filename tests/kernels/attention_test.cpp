@@ -165,6 +165,168 @@ TEST(AttentionMask, DependsOnSeedSiteAndSampleAndNotOnTheMicroBatch) {
   EXPECT_FALSE(same_bits(both.y, run(shape, qkv, dy).y));
 }
 
+/// A case of the grid: each feature alone and with the others.
+AttentionCase featured(const AttentionExtents& extents) {
+  AttentionCase shape{.extents = extents};
+  if (extents.biased) shape.bias = sixteenths<float>(extents.heads * extents.diagonals(), 6);
+  if (extents.counted)
+    for (int64_t sample = 0; sample < extents.samples; ++sample)
+      shape.counts.push_back(
+          int32_t((extents.key_length() * (sample + 1) + sample) / (2 * extents.samples)));
+  return shape;
+}
+
+template <class T>
+struct Pair {
+  std::vector<T> q, kv, dy;
+
+  explicit Pair(const AttentionCase& shape)
+      : q(sixteenths<T>(shape.rows() * shape.width(), 1)),
+        kv(sixteenths<T>(shape.key_rows() * 2 * shape.width(), 3)),
+        dy(sixteenths<T>(shape.rows() * shape.width(), 2)) {}
+
+  testing::AttentionReference reference(const AttentionCase& shape) const {
+    const auto both = testing::doubles(kv);
+    return testing::attention_reference(shape,
+                                        {.q = testing::doubles(q),
+                                         .k = testing::part_of_rows(both, shape.width(), 2, 0),
+                                         .v = testing::part_of_rows(both, shape.width(), 2, 1)},
+                                        testing::doubles(dy));
+  }
+};
+
+template <class T>
+void check_pair(const AttentionCase& shape, int threads = 1) {
+  const AttentionExtents& e = shape.extents;
+  SCOPED_TRACE(text(name_of(dtype_of<T>()), " ", e.samples, " samples of ", e.length,
+                    " queries and ", e.key_length(), " keys, ", e.heads, " heads of ", e.head_width,
+                    e.causal ? ", causal" : "", e.biased ? ", biased" : "",
+                    e.counted ? ", padded" : "", ", dropout ", shape.site.probability));
+  const Pair<T> pair(shape);
+  const auto expected = pair.reference(shape);
+  const auto got = testing::run_pair(shape, pair.q, pair.kv, pair.dy, threads);
+  const testing::AttentionBounds bounds = testing::attention_bounds<T>();
+  EXPECT_LT(relative_error(got.y, expected.y), bounds.y);
+  EXPECT_LT(relative_error(got.logsumexp, expected.logsumexp), 2 * bounds.logsumexp);
+  EXPECT_LT(relative_error(got.dq, expected.dq), bounds.dqkv);
+  EXPECT_LT(
+      relative_error(got.dkv, testing::side_by_side({expected.dk, expected.dv}, shape.width())),
+      bounds.dqkv);
+  EXPECT_LT(relative_error(got.dbias, expected.dbias), bounds.dqkv);
+}
+
+TYPED_TEST(Attention, AgreesWithDoubleLoopsForEveryMixtureOfFeatures) {
+  for (int64_t head_width : {16, 40, 64, 100, 128})
+    for (int features = 0; features < 8; ++features) {
+      const bool causal = features & 1, biased = features & 2, counted = features & 4;
+      AttentionCase shape = featured({.samples = 3,
+                                      .length = 37,
+                                      .heads = 2,
+                                      .head_width = head_width,
+                                      .keys = causal ? 37 : 141,
+                                      .causal = causal,
+                                      .biased = biased,
+                                      .counted = counted,
+                                      .divide_by = biased ? 4.0f : 0.0f});
+      check_pair<TypeParam>(shape);
+    }
+}
+
+TYPED_TEST(Attention, OfSeveralTilesAgreesWithDoubleLoopsForEveryMixtureOfFeatures) {
+  for (int features = 0; features < 8; ++features) {
+    const bool causal = features & 1, biased = features & 2, counted = features & 4;
+    AttentionCase shape = featured({.samples = 2,
+                                    .length = 300,
+                                    .heads = 2,
+                                    .head_width = 10,
+                                    .keys = causal ? 300 : 601,
+                                    .causal = causal,
+                                    .biased = biased,
+                                    .counted = counted});
+    if (!testing::by_library<TypeParam>()) shape.site.probability = 0.25f;
+    check_pair<TypeParam>(shape, 2);
+  }
+}
+
+TYPED_TEST(Attention, ToOneselfTakesABiasAndPadding) {
+  AttentionCase shape = featured({.samples = 3,
+                                  .length = 70,
+                                  .heads = 2,
+                                  .head_width = 12,
+                                  .causal = false,
+                                  .biased = true,
+                                  .counted = true,
+                                  .divide_by = 1});
+  check<TypeParam>(shape);
+}
+
+TYPED_TEST(Attention, NeverReadsPadding) {
+  using T = TypeParam;
+  AttentionCase shape = featured({.samples = 4,
+                                  .length = 20,
+                                  .heads = 2,
+                                  .head_width = 12,
+                                  .keys = 150,
+                                  .causal = false,
+                                  .biased = true,
+                                  .counted = true});
+  shape.counts = {150, 0, 1, 77};
+  Pair<T> pair(shape);
+  const auto expected = testing::run_pair(shape, pair.q, pair.kv, pair.dy);
+  const auto nan = testing::poisoned<T>(1)[0];
+  for (int64_t row = 0; row < shape.key_rows(); ++row)
+    if (row % 150 >= shape.counts[size_t(row / 150)])
+      std::fill_n(pair.kv.begin() + row * 2 * shape.width(), 2 * shape.width(), nan);
+  const auto got = testing::run_pair(shape, pair.q, pair.kv, pair.dy);
+  EXPECT_TRUE(same_bits(got.y, expected.y));
+  EXPECT_TRUE(same_bits(got.dq, expected.dq));
+  EXPECT_TRUE(same_bits(got.dkv, expected.dkv));
+  EXPECT_TRUE(same_bits(got.dbias, expected.dbias));
+  const int64_t numel = 20 * shape.width();
+  for (int64_t i = numel; i < 2 * numel; ++i) {
+    EXPECT_EQ(float(got.y[size_t(i)]), 0.0f) << "a query without any key";
+    EXPECT_EQ(float(got.dq[size_t(i)]), 0.0f);
+  }
+  for (int64_t row = 0; row < shape.key_rows(); ++row)
+    for (int64_t j = 0; row % 150 >= shape.counts[size_t(row / 150)] && j < 2 * shape.width(); ++j)
+      EXPECT_EQ(float(got.dkv[size_t(row * 2 * shape.width() + j)]), 0.0f);
+}
+
+TYPED_TEST(Attention, WithWholeCountsHasTheBitsOfNone) {
+  AttentionCase shape =
+      featured({.samples = 2, .length = 150, .heads = 2, .head_width = 12, .causal = false});
+  const Pair<TypeParam> pair(shape);
+  const auto expected = testing::run_pair(shape, pair.q, pair.kv, pair.dy);
+  shape.extents.counted = true;
+  shape.counts = {150, 150};
+  const auto got = testing::run_pair(shape, pair.q, pair.kv, pair.dy);
+  EXPECT_TRUE(same_bits(got.y, expected.y));
+  EXPECT_TRUE(same_bits(got.dq, expected.dq));
+  EXPECT_TRUE(same_bits(got.dkv, expected.dkv));
+}
+
+TYPED_TEST(Attention, OfTwoTextsGivesTheSameBitsForAnyThreads) {
+  AttentionCase shape = featured({.samples = 5,
+                                  .length = 140,
+                                  .heads = 3,
+                                  .head_width = 20,
+                                  .keys = 290,
+                                  .causal = false,
+                                  .biased = true,
+                                  .counted = true});
+  shape.site.probability = 0.1f;
+  const Pair<TypeParam> pair(shape);
+  const auto first = testing::run_pair(shape, pair.q, pair.kv, pair.dy, 1);
+  for (int threads : {2, 3}) {
+    const auto other = testing::run_pair(shape, pair.q, pair.kv, pair.dy, threads);
+    EXPECT_TRUE(same_bits(first.y, other.y));
+    EXPECT_TRUE(same_bits(first.logsumexp, other.logsumexp));
+    EXPECT_TRUE(same_bits(first.dq, other.dq));
+    EXPECT_TRUE(same_bits(first.dkv, other.dkv));
+    EXPECT_TRUE(same_bits(first.dbias, other.dbias));
+  }
+}
+
 TEST(AttentionRefusal, NamesWhatIsOutOfRange) {
   AttentionCase shape{.extents = {.samples = 1, .length = 4, .heads = 1, .head_width = 4}};
   const auto qkv = sixteenths<float>(48, 1), dy = sixteenths<float>(16, 2);
@@ -174,6 +336,15 @@ TEST(AttentionRefusal, NamesWhatIsOutOfRange) {
   shape.site.probability = 0.0f;
   shape.extents.heads = 0;
   EXPECT_THROW(run(shape, qkv, dy), Error);
+}
+
+TEST(AttentionRefusal, NamesWhatDoesNotFit) {
+  AttentionCase shape{
+      .extents = {.samples = 1, .length = 4, .heads = 1, .head_width = 4, .keys = 5}};
+  const auto q = sixteenths<float>(16, 1), kv = sixteenths<float>(40, 3);
+  EXPECT_THROW(testing::run_pair(shape, q, kv, q), Error) << "causal, with a key too many";
+  shape.extents.causal = false;
+  EXPECT_NO_THROW(testing::run_pair(shape, q, kv, q));
 }
 
 }  // namespace

@@ -15,32 +15,103 @@ namespace zero::testing {
 template <class T>
 struct AttentionResult {
   std::vector<T> y, dqkv;
-  std::vector<float> logsumexp;
+  std::vector<float> logsumexp, dbias;
 };
 
-/// Both directions, every output and the scratch poisoned first.
+/// Of attention to another text.
+template <class T>
+struct PairedResult {
+  std::vector<T> y, dq, dkv;
+  std::vector<float> logsumexp, dbias;
+};
+
+/// What both directions have beside queries, keys and values; every output and the scratch
+/// poisoned.
+template <class T>
+class AttentionPlace {
+ public:
+  AttentionPlace(const AttentionCase& shape, int threads)
+      : shape_(shape),
+        stream_(threads),
+        bias_(shape.bias),
+        counts_(shape.counts),
+        y_(DeviceArray<T>::of_outputs(shape.rows() * shape.width())),
+        logsumexp_(DeviceArray<float>::of_outputs(shape.rows() * shape.extents.heads)),
+        dbias_(DeviceArray<float>::of_outputs(int64_t(shape.bias.size()))),
+        // One element more than asked for: it must stay as it is.
+        scratch_(DeviceArray<int64_t>::of_outputs(
+            ceil_div<int64_t>(
+                kernels::attention_scratch_bytes(shape.extents, dtype_of<T>(), threads), 8) +
+            1)) {
+    adopt_threads(stream_);
+  }
+
+  /// Both directions; `arrays` has the gradients of q, k and v.
+  void run(kernels::AttentionInputs<T> in, const std::vector<T>& dy,
+           kernels::AttentionGradArrays<T> arrays) {
+    const DeviceArray<T> dy_there(dy);
+    in.bias = shape_.extents.biased ? bias_.data() : nullptr;
+    in.key_counts = shape_.extents.counted ? counts_.data() : nullptr;
+    kernels::attention<T>(stream_, shape_.extents, shape_.site, &shape_.inputs,
+                          {in, y_.data(), logsumexp_.data(), scratch_.data()});
+    stream_.wait();
+    arrays.in = in;
+    arrays.dy = dy_there.data();
+    arrays.y = y_.data();
+    arrays.logsumexp = logsumexp_.data();
+    arrays.scratch = scratch_.data();
+    arrays.dbias = shape_.extents.biased ? dbias_.data() : nullptr;
+    kernels::attention_backward<T>(stream_, shape_.extents, shape_.site, &shape_.inputs, arrays);
+    stream_.wait();
+    const bool is_poisoned = !scratch_.is_unwritten();
+    EXPECT_TRUE(!is_poisoned || scratch_.values().back() == -1) << "written behind the scratch";
+  }
+
+  std::vector<T> y() const { return y_.values(); }
+  std::vector<float> logsumexp() const { return logsumexp_.values(); }
+  std::vector<float> dbias() const { return dbias_.values(); }
+
+ private:
+  const AttentionCase& shape_;
+  Stream stream_;
+  DeviceArray<float> bias_;
+  DeviceArray<int32_t> counts_;
+  DeviceArray<T> y_;
+  DeviceArray<float> logsumexp_, dbias_;
+  DeviceArray<int64_t> scratch_;
+};
+
+/// Self-attention in both directions.
 template <class T>
 AttentionResult<T> run(const AttentionCase& shape, const std::vector<T>& qkv,
                        const std::vector<T>& dy, int threads = 1) {
-  Stream stream(threads);
-  adopt_threads(stream);
-  const DeviceArray<T> qkv_there(qkv), dy_there(dy);
-  const auto y = DeviceArray<T>::of_outputs(shape.rows() * shape.width());
-  const auto dqkv = DeviceArray<T>::of_outputs(shape.rows() * 3 * shape.width());
-  const auto logsumexp = DeviceArray<float>::of_outputs(shape.rows() * shape.extents.heads);
-  const int64_t bytes = kernels::attention_scratch_bytes(shape.extents, dtype_of<T>(), threads);
-  // One element more than asked for: it must stay as it is.
-  const auto scratch = DeviceArray<int64_t>::of_outputs(bytes / 8 + 1);
-  kernels::attention<T>(stream, shape.extents, shape.site, &shape.inputs,
-                        {qkv_there.data(), y.data(), logsumexp.data(), scratch.data()});
-  stream.wait();
-  kernels::attention_backward<T>(
-      stream, shape.extents, shape.site, &shape.inputs,
-      {dy_there.data(), y.data(), qkv_there.data(), logsumexp.data(), dqkv.data(), scratch.data()});
-  stream.wait();
-  const bool is_poisoned = !scratch.is_unwritten();
-  EXPECT_TRUE(!is_poisoned || scratch.values().back() == -1) << "written behind the scratch";
-  return {y.values(), dqkv.values(), logsumexp.values()};
+  AttentionPlace<T> place(shape, threads);
+  const int64_t width = shape.width();
+  const DeviceArray<T> qkv_there(qkv);
+  const auto dqkv = DeviceArray<T>::of_outputs(shape.rows() * 3 * width);
+  kernels::AttentionGradArrays<T> gradients{};
+  gradients.dq = dqkv.data();
+  gradients.dk = dqkv.data() + width;
+  gradients.dv = dqkv.data() + 2 * width;
+  place.run(kernels::packed_attention<T>(shape.extents, qkv_there.data()), dy, gradients);
+  return {place.y(), dqkv.values(), place.logsumexp(), place.dbias()};
+}
+
+/// Attention to another text in both directions.
+template <class T>
+PairedResult<T> run_pair(const AttentionCase& shape, const std::vector<T>& q,
+                         const std::vector<T>& kv, const std::vector<T>& dy, int threads = 1) {
+  AttentionPlace<T> place(shape, threads);
+  const DeviceArray<T> q_there(q), kv_there(kv);
+  const auto dq = DeviceArray<T>::of_outputs(int64_t(q.size()));
+  const auto dkv = DeviceArray<T>::of_outputs(int64_t(kv.size()));
+  kernels::AttentionGradArrays<T> gradients{};
+  gradients.dq = dq.data();
+  gradients.dk = dkv.data();
+  gradients.dv = dkv.data() + shape.width();
+  place.run(kernels::paired_attention<T>(shape.extents, q_there.data(), kv_there.data()), dy,
+            gradients);
+  return {place.y(), dq.values(), dkv.values(), place.logsumexp(), place.dbias()};
 }
 
 /// Whether a library computes attention in T here, at least for some extents.

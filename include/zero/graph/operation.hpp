@@ -2,6 +2,7 @@
 /// A kind of op as one constant: all that the rest of the house asks of it. Each is defined in
 /// src/graph/ops/<kind>.cpp; operations.hpp lists them.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <optional>
@@ -94,7 +95,7 @@ Dtype compute_dtype(const Graph& graph, const Op& op);
 
 // Operands by name. A kind has two templates of one type parameter, In and Out, whose members are
 // all of that type: tensors where a graph is written, addresses where its kernel is called. An
-// absent input is kNone in the op's list. An optional output, whose member begins as kAbsent,
+// absent input is kNone in the op's list. An optional operand, whose member begins as kAbsent,
 // stands last, and the list ends in front of it where it is absent.
 
 template <class Slot>
@@ -110,7 +111,7 @@ using Inputs = typename Kind::template In<TensorId>;
 template <class Kind>
 using Outputs = typename Kind::template Out<TensorId>;
 
-/// How many outputs stand in front of absent ones. Outputs<Kind>{} has those that every op has.
+/// How many operands stand in front of absent ones. Outputs<Kind>{} has those that every op has.
 template <class Named>
 constexpr size_t present(const Named& named) {
   const auto slots = std::bit_cast<Slots<Named, TensorId>>(named);
@@ -131,7 +132,7 @@ Named named(const From& list, size_t required) {
 
 template <class Kind>
 Inputs<Kind> inputs(const Op& op) {
-  return named<Inputs<Kind>, TensorId>(op.inputs, sizeof(Inputs<Kind>) / sizeof(TensorId));
+  return named<Inputs<Kind>, TensorId>(op.inputs, present(Inputs<Kind>{}));
 }
 template <class Kind>
 Outputs<Kind> outputs(const Op& op) {
@@ -140,7 +141,7 @@ Outputs<Kind> outputs(const Op& op) {
 template <class Kind>
 typename Kind::template In<Address> inputs(const OpCall& call) {
   return named<typename Kind::template In<Address>, Address>(
-      call.operands.first(call.op->inputs.size()), sizeof(Inputs<Kind>) / sizeof(TensorId));
+      call.operands.first(call.op->inputs.size()), present(Inputs<Kind>{}));
 }
 template <class Kind>
 typename Kind::template Out<Address> outputs(const OpCall& call) {
@@ -159,8 +160,9 @@ template <class Kind>
 Op make_op(const Operation& kind, const Inputs<Kind>& in, const Outputs<Kind>& out,
            const Attributes& attributes = {}) {
   const auto slots = std::bit_cast<Slots<Inputs<Kind>, TensorId>>(in);
+  const size_t count = std::max(present(in), present(Inputs<Kind>{}));
   Op op{.kind = &kind,
-        .inputs = {slots.begin(), slots.end()},
+        .inputs = {slots.begin(), slots.begin() + count},
         .outputs = {},
         .attributes = attributes};
   set_outputs<Kind>(op, out);

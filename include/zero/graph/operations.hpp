@@ -101,7 +101,8 @@ TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout
 /// side by side with values. It is causal only where there are as many keys as queries.
 TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
                          const AttentionOptions& options);
-extern const Operation kAttention, kAttentionGrad;  ///< AttentionAttributes
+extern const Operation kAttention, kAttentionGrad;            ///< AttentionAttributes
+extern const Operation kCrossAttention, kCrossAttentionGrad;  ///< AttentionAttributes
 extern const Operation kCachedAttention;
 
 struct RelativeBias {

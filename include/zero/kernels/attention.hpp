@@ -11,13 +11,21 @@ namespace zero::kernels {
 
 struct AttentionExtents {
   int64_t samples;
-  int64_t length;
+  int64_t length;  ///< queries of a sample
   int64_t heads;
-  int64_t head_width;      ///< any; width = heads * head_width
+  int64_t head_width;      ///< any; the inner width is heads * head_width
   int64_t real_width = 0;  ///< of a head without zeros at its end, which change no score; 0: all
+  int64_t keys = 0;        ///< of a sample; 0: as many as queries
+  bool causal = true;      ///< a query sees the keys up to its own place; else all
+  bool biased = false;     ///< AttentionInputs::bias is there
+  bool counted = false;    ///< AttentionInputs::key_counts is there
+  float divide_by = 0;     ///< what scores are divided by; 0: the root of a head's real width
 
-  /// What scores are divided by.
+  ZERO_HOST_DEVICE constexpr int64_t key_length() const { return keys > 0 ? keys : length; }
+  ZERO_HOST_DEVICE constexpr int64_t inner_width() const { return heads * head_width; }
+  ZERO_HOST_DEVICE constexpr int64_t diagonals() const { return length + key_length() - 1; }
   ZERO_HOST_DEVICE float divisor() const {
+    if (divide_by > 0) return divide_by;
     return std::sqrt(float(real_width > 0 ? real_width : head_width));
   }
   bool operator==(const AttentionExtents&) const = default;
@@ -50,39 +58,76 @@ void set_attention_rules(const AttentionRules& rules);
 /// arithmetic choices: "cuDNN 9.19.0"; "" where all of it is our own.
 const char* attention_library();
 
+/// What both directions read. Rows of q, k and v may lie further apart than they are wide.
+template <class T>
+struct AttentionInputs {
+  const T* q;         ///< [samples * length, inner width], heads side by side
+  const T *k, *v;     ///< [samples * keys, inner width]
+  int64_t q_stride;   ///< elements from one row of q to the next
+  int64_t kv_stride;  ///< and of k and of v
+  /// [heads, diagonals()], added to the divided scores: element length - 1 + key - query.
+  const float* bias = nullptr;
+  /// [samples], 0 to keys: keys from there on are padding, which is not read. A sample of none has
+  /// zeros for y and logsumexp.
+  const int32_t* key_counts = nullptr;
+};
+
+/// Self-attention of qkv [samples * length, 3 * inner width]: q, k, v side by side.
+template <class T>
+AttentionInputs<T> packed_attention(const AttentionExtents& extents, const T* qkv) {
+  const int64_t width = extents.inner_width();
+  return {.q = qkv,
+          .k = qkv + width,
+          .v = qkv + 2 * width,
+          .q_stride = 3 * width,
+          .kv_stride = 3 * width};
+}
+
+/// Attention of q [samples * length, inner width] to kv [samples * keys, 2 * inner width]: k, v
+/// side by side.
+template <class T>
+AttentionInputs<T> paired_attention(const AttentionExtents& extents, const T* q, const T* kv) {
+  const int64_t width = extents.inner_width();
+  return {.q = q, .k = kv, .v = kv + width, .q_stride = width, .kv_stride = 2 * width};
+}
+
 template <class T>
 struct AttentionArrays {
-  const T* qkv;      ///< [samples * length, 3 * width]: q, k, v side by side, heads inside each
-  T* y;              ///< [samples * length, width], written
+  AttentionInputs<T> in;
+  T* y;              ///< [samples * length, inner width], written
   float* logsumexp;  ///< [samples, heads, length], written, kept for the backward pass
   void* scratch;
 };
 
-/// Causal self-attention, softmax(q k^T / sqrt(width of a head)) v, block by block with an online
-/// softmax: no length x length matrix is stored. Dropout acts on the normalised probabilities;
-/// element (head * length + query) * round_up(length, 4) + key of the sample. Statistics in fp32.
-/// Deterministic for the same extents and threads. Asynchronous on `stream`.
+/// Softmax(q k^T / divisor + bias) v, block by block with an online softmax: no matrix of scores is
+/// stored. Dropout acts on the normalised probabilities; element (head * length + query) *
+/// round_up(keys, 4) + key of the sample. Statistics in fp32. Deterministic for the same extents.
+/// Asynchronous on `stream`.
 ///
 /// Where a library computes it (16-bit dtypes on a GPU) masks are the library's: the same for the
 /// same seed, site, first sample of the micro-batch and extents, so on any number of ranks and when
 /// it is computed again, but not the host's. Addresses are multiples of 16 bytes there.
-/// Source: Dao et al. 2022 (arXiv:2205.14135), algorithm 1; Vaswani et al. 2017, eq. 1.
+/// Throws Error(kInternal) where extents and arrays do not fit: a causal query has a key of its
+/// own. Source: Dao et al. 2022 (arXiv:2205.14135), algorithm 1; Vaswani et al. 2017, eq. 1; Raffel
+/// et al. 2020 (arXiv:1910.10683), section 2.1, for the bias.
 template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                const StepInputs* inputs, const AttentionArrays<T>& arrays);
 
 template <class T>
 struct AttentionGradArrays {
-  const T* dy;             ///< [samples * length, width]
-  const T* y;              ///< [samples * length, width]
-  const T* qkv;            ///< [samples * length, 3 * width]
+  AttentionInputs<T> in;
+  const T* dy;             ///< [samples * length, inner width]
+  const T* y;              ///< [samples * length, inner width]
   const float* logsumexp;  ///< [samples, heads, length]
-  T* dqkv;                 ///< [samples * length, 3 * width], written
+  T *dq, *dk, *dv;         ///< as q, k and v lie, written; zeros for padding
   void* scratch;
+  float* dbias = nullptr;  ///< as bias lies, written: summed over samples
 };
 
 /// Gradient of attention; probabilities are recomputed from logsumexp, masks from the counter.
-/// Deterministic where set_attention_rules() says so.
+/// Deterministic where set_attention_rules() says so; the bias's always: along a diagonal of a
+/// sample first, then over samples, in an order that follows from the extents alone.
 /// Asynchronous on `stream`. Source: Dao et al. 2022, algorithm 4.
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,

@@ -14,13 +14,9 @@ namespace {
 /// The rules of the process, set before its first attention.
 AttentionRules rules_of_attention;
 
-void check(const AttentionExtents& extents, const DropoutSite& site) {
-  ZERO_REQUIRE(
-      extents.samples > 0 && extents.length > 0 && extents.heads > 0 && extents.head_width > 0,
-      "attention over ", extents.samples, " samples of ", extents.length, " tokens with ",
-      extents.heads, " heads of ", extents.head_width, ": all must be at least 1");
-  ZERO_REQUIRE(site.probability >= 0.0f && site.probability < 1.0f, "dropout probability ",
-               site.probability, ": choose one in [0, 1)");
+template <class T>
+void check(const AttentionExtents& extents, const DropoutSite& site, const AttentionInputs<T>& in) {
+  check_attention(extents, site, in);
   if (extents.head_width > kHeadWidthMost) {
     refuse(Exit::kUsage, "heads of ", extents.head_width, ": attention on a GPU takes at most ",
            kHeadWidthMost, " - choose more heads");
@@ -60,7 +56,7 @@ void library_attention(Stream& stream, const AttentionProblem& problem, const Dr
                        const StepInputs* inputs, const AttentionArrays<T>& arrays) {
   const LibraryScratch scratch(problem, arrays.scratch);
   cudnn_attention(stream, problem,
-                  {.qkv = arrays.qkv,
+                  {.qkv = arrays.in.q,
                    .y = arrays.y,
                    .logsumexp = arrays.logsumexp,
                    .dropout = scratch.dropout(stream, site, inputs),
@@ -73,11 +69,11 @@ void library_attention_backward(Stream& stream, const AttentionProblem& problem,
                                 const AttentionGradArrays<T>& arrays) {
   const LibraryScratch scratch(problem, arrays.scratch);
   cudnn_attention_backward(stream, problem,
-                           {.qkv = arrays.qkv,
+                           {.qkv = arrays.in.q,
                             .y = arrays.y,
                             .logsumexp = arrays.logsumexp,
                             .dy = arrays.dy,
-                            .dqkv = arrays.dqkv,
+                            .dqkv = arrays.dq,
                             .dropout = scratch.dropout(stream, site, inputs),
                             .workspace = scratch.workspace()});
 }
@@ -98,7 +94,7 @@ const char* attention_library() { return vendor::cudnn_name().c_str(); }
 template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                const StepInputs* inputs, const AttentionArrays<T>& arrays) {
-  vendor::check(extents, site);
+  vendor::check(extents, site, arrays.in);
   if constexpr (sizeof(T) == 2) {
     const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
     if (vendor::cudnn_takes(problem))
@@ -110,7 +106,7 @@ void attention(Stream& stream, const AttentionExtents& extents, const DropoutSit
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                         const StepInputs* inputs, const AttentionGradArrays<T>& arrays) {
-  vendor::check(extents, site);
+  vendor::check(extents, site, arrays.in);
   if constexpr (sizeof(T) == 2) {
     const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
     if (vendor::cudnn_takes(problem))

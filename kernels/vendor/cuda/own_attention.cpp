@@ -47,19 +47,29 @@ __global__ void __launch_bounds__(kAttentionThreads)
   attention_key_gradient<T, kParts>(CudaBlockThread(), launch, arrays);
 }
 
+template <class T>
+__global__ void __launch_bounds__(kAttentionThreads)
+    bias_gradient_kernel(AttentionLaunch launch, AttentionGradArrays<T> arrays) {
+  attention_bias_gradient<T>(CudaBlockThread(), launch, arrays);
+}
+
 template <class Arrays>
 using Kernel = void (*)(AttentionLaunch, Arrays);
 
+/// Blocks, and fp32 elements of shared memory of each.
+struct Grid {
+  int64_t blocks, shared_numel;
+};
+
 template <class Arrays>
-void start(Stream& stream, Kernel<Arrays> kernel, bool backward, const AttentionLaunch& launch,
+void start(Stream& stream, Kernel<Arrays> kernel, const Grid& grid, const AttentionLaunch& launch,
            const Arrays& arrays) {
-  const int64_t numel = attention_shared_numel(launch.extents.head_width, backward);
-  const int bytes = int(numel * int64_t(sizeof(float)));
+  const int bytes = int(grid.shared_numel * int64_t(sizeof(float)));
   // Beyond 48 KiB a kernel asks for its shared memory; asking costs a microsecond.
   check_gpu(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
             "asking for shared memory");
-  kernel<<<unsigned(attention_blocks(launch.extents)), kAttentionThreads, size_t(bytes),
-           native_stream(stream)>>>(launch, arrays);
+  kernel<<<unsigned(grid.blocks), kAttentionThreads, size_t(bytes), native_stream(stream)>>>(
+      launch, arrays);
   check_gpu(cudaGetLastError(), "starting attention");
 }
 
@@ -77,19 +87,30 @@ void with_parts(int64_t head_width, const With& with) {
 template <class T>
 void own_attention(Stream& stream, const AttentionLaunch& launch,
                    const AttentionArrays<T>& arrays) {
-  with_parts(launch.extents.head_width, [&]<int kParts>() {
-    start<AttentionArrays<T>>(stream, forward_kernel<T, kParts>, false, launch, arrays);
+  const AttentionExtents& extents = launch.extents;
+  const Grid grid{attention_blocks(extents, Own::queries),
+                  attention_shared_numel(extents.head_width, false)};
+  with_parts(extents.head_width, [&]<int kParts>() {
+    start<AttentionArrays<T>>(stream, forward_kernel<T, kParts>, grid, launch, arrays);
   });
 }
 
 template <class T>
 void own_attention_backward(Stream& stream, const AttentionLaunch& launch,
                             const AttentionGradArrays<T>& arrays) {
-  with_parts(launch.extents.head_width, [&]<int kParts>() {
-    using Arrays = AttentionGradArrays<T>;
-    start<Arrays>(stream, query_gradient_kernel<T, kParts>, true, launch, arrays);
-    start<Arrays>(stream, key_gradient_kernel<T, kParts>, true, launch, arrays);
+  using Arrays = AttentionGradArrays<T>;
+  const AttentionExtents& extents = launch.extents;
+  const int64_t numel = attention_shared_numel(extents.head_width, true);
+  const Grid queries{attention_blocks(extents, Own::queries),
+                     numel + (extents.biased ? kScoreTileNumel : 0)};
+  const Grid keys{attention_blocks(extents, Own::keys), numel};
+  with_parts(extents.head_width, [&]<int kParts>() {
+    start<Arrays>(stream, query_gradient_kernel<T, kParts>, queries, launch, arrays);
+    start<Arrays>(stream, key_gradient_kernel<T, kParts>, keys, launch, arrays);
   });
+  if (!extents.biased) return;
+  start<Arrays>(stream, bias_gradient_kernel<T>, {bias_gradient_blocks(extents), 0}, launch,
+                arrays);
 }
 
 template void own_attention(Stream&, const AttentionLaunch&, const AttentionArrays<float>&);

@@ -16,16 +16,16 @@ constexpr int64_t kKeys = 512;
 
 template <class C>
 struct ForwardScratch {
-  C *q, *k, *v;      ///< [length, head_width]
+  C* q;              ///< [length, head_width]
+  C *k, *v;          ///< [keys, head_width], zeros for padding
   float* scores;     ///< [kQueries, kKeys]
   C* probabilities;  ///< [kQueries, kKeys], not yet divided by the row's sum
   float* y;          ///< [kQueries, head_width]
 
   ForwardScratch(const AttentionExtents& extents, Slice& slice) {
-    const int64_t numel = extents.length * extents.head_width;
-    q = slice.take<C>(numel);
-    k = slice.take<C>(numel);
-    v = slice.take<C>(numel);
+    q = slice.take<C>(extents.length * extents.head_width);
+    k = slice.take<C>(extents.key_length() * extents.head_width);
+    v = slice.take<C>(extents.key_length() * extents.head_width);
     scores = slice.take<float>(kQueries * kKeys);
     probabilities = slice.take<C>(kQueries * kKeys);
     y = slice.take<float>(kQueries * extents.head_width);
@@ -44,8 +44,9 @@ struct ForwardHead {
   AttentionArrays<T> arrays;
   ForwardScratch<C> scratch;
   HeadMask mask;
+  const float* bias;  ///< of this head, or null
   bool dropout;
-  float log2_scale;  ///< log2(e) / sqrt(head_width)
+  float log2_scale;  ///< log2(e) / divisor
   RowSoftmax rows[kQueries];
 };
 
@@ -62,6 +63,16 @@ void drop_row(const HeadMask& mask, int64_t query, int64_t key, int64_t keys, fl
   }
 }
 
+/// Scores are divided later, so the bias is multiplied.
+template <class T, class C>
+void add_bias(const ForwardHead<T, C>& work, const Tile& tile, int64_t i, int64_t visible,
+              float* row) {
+  const AttentionExtents& extents = work.head.extents;
+  const float divisor = extents.divisor();
+  const float* bias = work.bias + extents.length - 1 - (tile.query + i) + tile.key;
+  for (int64_t j = 0; j < visible; ++j) row[j] = std::fma(divisor, bias[j], row[j]);
+}
+
 /// Turns one row of scores into exponentials; returns the factor that brings what was summed for
 /// this query before to the new maximum.
 template <class T, class C>
@@ -69,9 +80,10 @@ float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
   alignas(64) float row[kKeys];
   alignas(64) C probabilities[kKeys];
   const float* scores = work.scratch.scores + i * tile.keys;
-  const int64_t visible = std::min(tile.keys, tile.query + i - tile.key + 1);
+  const int64_t visible = std::min(tile.keys, work.head.visible(tile.query + i) - tile.key);
   const int64_t padded = round_up(visible, kRowLanes);
   std::copy(scores, scores + visible, row);
+  if (work.bias) add_bias(work, tile, i, visible, row);
   std::fill(row + visible, row + padded, kMinusInfinity);
 
   RowSoftmax& state = work.rows[i];
@@ -101,28 +113,20 @@ ProductSpec values_spec(const Tile& tile, int64_t d) {
   return {.m = tile.queries, .n = d, .k = tile.keys, .accumulate = tile.key > 0};
 }
 
-/// Calls visit(tile) with the tiles of these queries.
-template <class Visit>
-void for_tiles(int64_t query, int64_t length, const Visit& visit) {
-  const int64_t queries = std::min(kQueries, length - query);
-  for (int64_t key = 0; key < query + queries; key += kKeys)
-    visit(Tile{query, queries, key, std::min(kKeys, query + queries - key)});
-}
-
 void prepare_forward(const AttentionExtents& extents, Dtype compute) {
   const int64_t d = extents.head_width;
-  for (int64_t query = 0; query < extents.length; query += kQueries) {
-    for_tiles(query, extents.length, [&](const Tile& tile) {
+  for_score_rows(extents, [&](const ScoreRows& rows) {
+    for_tiles(rows, kKeys, [&](const Tile& tile) {
       prepare_host_gemm(tile_spec(scores_spec(tile, d), compute), 1);
       prepare_host_gemm(tile_spec(values_spec(tile, d), compute), 1);
     });
-  }
+  });
 }
 
 template <class T, class C>
 void attend_tile(ForwardHead<T, C>& work, const Tile& tile) {
   const ForwardScratch<C>& s = work.scratch;
-  const int64_t d = work.head.head_width;
+  const int64_t d = work.head.extents.head_width;
   multiply(scores_spec(tile, d), s.q + tile.query * d, s.k + tile.key * d, s.scores);
   for (int64_t i = 0; i < tile.queries; ++i) {
     const float rescale = softmax_row(work, tile, i);
@@ -135,27 +139,35 @@ void attend_tile(ForwardHead<T, C>& work, const Tile& tile) {
 template <class T, class C>
 void attend_queries(ForwardHead<T, C>& work, int64_t query) {
   const Head& head = work.head;
-  const int64_t d = head.head_width, queries = std::min(kQueries, head.length - query);
+  const int64_t d = head.extents.head_width, width = head.extents.inner_width();
+  const int64_t queries = std::min(kQueries, head.extents.length - query);
   std::fill(work.rows, work.rows + queries, RowSoftmax{});
-  for_tiles(query, head.length, [&](const Tile& tile) { attend_tile(work, tile); });
-  T* y = work.arrays.y + head.offset(head.width) + query * head.width;
+  for_key_tiles(head.rows, query, kKeys, [&](const Tile& tile) { attend_tile(work, tile); });
+  T* y = work.arrays.y + head.of_queries(width) + query * width;
   float* logsumexp = work.arrays.logsumexp + head.first_row() + query;
   for (int64_t i = 0; i < queries; ++i) {
     const float factor = work.mask.multiplier / work.rows[i].sum;
-    scatter_rows({1, d, head.width}, factor, work.scratch.y + i * d, y + i * head.width);
+    scatter_rows({1, d, width}, factor, work.scratch.y + i * d, y + i * width);
     logsumexp[i] = work.log2_scale * kLn2 * work.rows[i].maximum + log_f32(work.rows[i].sum);
   }
+}
+
+/// Queries that see no key.
+template <class T>
+void attend_nothing(const Head& head, const AttentionArrays<T>& arrays) {
+  const int64_t width = head.extents.inner_width();
+  zero_rows({head.extents.length, head.extents.head_width, width},
+            arrays.y + head.of_queries(width));
+  std::fill_n(arrays.logsumexp + head.first_row(), head.extents.length, 0.0f);
 }
 
 template <class T, class C>
 void attend_head(ForwardHead<T, C>& work) {
   const Head& head = work.head;
-  const StridedRows rows{head.length, head.head_width, 3 * head.width};
-  const T* qkv = work.arrays.qkv + head.offset(rows.ld);
-  gather_rows(rows, qkv, work.scratch.q);
-  gather_rows(rows, qkv + head.width, work.scratch.k);
-  gather_rows(rows, qkv + 2 * head.width, work.scratch.v);
-  for (int64_t query = 0; query < head.length; query += kQueries) attend_queries(work, query);
+  if (head.keys == 0) return attend_nothing(head, work.arrays);
+  gather_inputs(head, work.arrays.in, work.scratch);
+  for (int64_t query = 0; query < head.extents.length; query += kQueries)
+    attend_queries(work, query);
 }
 
 template <class T, class C>
@@ -164,11 +176,12 @@ void attend(int threads, const AttentionExtents& extents, const DropoutSite& sit
   const int64_t slice_bytes = forward_slice_bytes(extents, dtype_of<C>());
   on_threads(threads, extents.samples * extents.heads, [&](int thread, int64_t item) {
     Slice slice(static_cast<std::byte*>(arrays.scratch) + thread * slice_bytes);
-    const Head head(extents, item);
+    const Head head(extents, arrays.in.key_counts, item);
     ForwardHead<T, C> work{.head = head,
                            .arrays = arrays,
                            .scratch = ForwardScratch<C>(extents, slice),
                            .mask = HeadMask(head, site, inputs),
+                           .bias = head.diagonals(arrays.in.bias),
                            .dropout = site.probability > 0.0f,
                            .log2_scale = kLog2E / extents.divisor(),
                            .rows = {}};
@@ -192,7 +205,8 @@ int64_t forward_slice_bytes(const AttentionExtents& extents, Dtype compute) {
 int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int threads) {
   const Dtype compute = vendor::compute_dtype(dtype);
   return threads * std::max(vendor::forward_slice_bytes(extents, compute),
-                            vendor::backward_slice_bytes(extents, compute));
+                            vendor::backward_slice_bytes(extents, compute)) +
+         vendor::bias_sums_bytes(extents);
 }
 
 void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backward) {
@@ -207,7 +221,7 @@ const char* attention_library() { return ""; }
 template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                const StepInputs* inputs, const AttentionArrays<T>& arrays) {
-  vendor::check(extents, site);
+  vendor::check_attention(extents, site, arrays.in);
   if constexpr (std::is_same_v<T, bf16>) {
     if (vendor::multiplies(Dtype::bf16))
       return vendor::attend<T, bf16>(stream.threads(), extents, site, *inputs, arrays);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/vendor/attention_problem.hpp"
 #include "kernels/vendor/host/gemm.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
@@ -41,22 +42,68 @@ class Slice {
   int64_t bytes_ = 0;
 };
 
+/// Keys of a sample that has padding are counted up to a multiple of it, so that there are few
+/// shapes of tiles: a product's kernel is made for each.
+inline constexpr int64_t kKeyUnit = 64;
+
+/// What tiles cover of the scores of one head.
+struct ScoreRows {
+  int64_t queries, keys;
+  bool causal;
+};
+
+/// Calls visit(tile) with the tiles of the queries from `query` on, of `keys` keys each.
+template <class Visit>
+void for_key_tiles(const ScoreRows& rows, int64_t query, int64_t keys, const Visit& visit) {
+  const int64_t queries = std::min(kQueries, rows.queries - query);
+  const int64_t end = rows.causal ? std::min(rows.keys, query + queries) : rows.keys;
+  for (int64_t key = 0; key < end; key += keys)
+    visit(Tile{query, queries, key, std::min(keys, end - key)});
+}
+
+/// Calls visit(tile) with all tiles.
+template <class Visit>
+void for_tiles(const ScoreRows& rows, int64_t keys, const Visit& visit) {
+  for (int64_t query = 0; query < rows.queries; query += kQueries)
+    for_key_tiles(rows, query, keys, visit);
+}
+
+/// Calls visit(rows) with what heads may cover, whatever their counts.
+template <class Visit>
+void for_score_rows(const AttentionExtents& extents, const Visit& visit) {
+  const int64_t keys = extents.key_length();
+  for (int64_t part = kKeyUnit; extents.counted && part < keys; part += kKeyUnit)
+    visit(ScoreRows{extents.length, part, extents.causal});
+  visit(ScoreRows{extents.length, keys, extents.causal});
+}
+
 /// One head of one sample.
 struct Head {
-  int64_t length, width, heads, head_width;
+  AttentionExtents extents;
   int64_t sample, head;
+  int64_t keys;  ///< that are no padding
+  ScoreRows rows;
 
-  Head(const AttentionExtents& extents, int64_t item)
-      : length(extents.length),
-        width(extents.heads * extents.head_width),
-        heads(extents.heads),
-        head_width(extents.head_width),
-        sample(item / extents.heads),
-        head(item % extents.heads) {}
-  /// First element of this head in rows of `columns` elements.
-  int64_t offset(int64_t columns) const { return sample * length * columns + head * head_width; }
+  Head(const AttentionExtents& of, const int32_t* key_counts, int64_t item)
+      : extents(of), sample(item / of.heads), head(item % of.heads), keys(of.key_length()) {
+    if (key_counts) keys = std::clamp<int64_t>(key_counts[sample], 0, keys);
+    rows = {of.length, std::min(round_up(keys, kKeyUnit), of.key_length()), of.causal};
+  }
+  /// First element of this head in rows of queries, or of keys, that are `stride` apart.
+  int64_t of_queries(int64_t stride) const {
+    return sample * extents.length * stride + head * extents.head_width;
+  }
+  int64_t of_keys(int64_t stride) const {
+    return sample * extents.key_length() * stride + head * extents.head_width;
+  }
   /// First row of this head in [samples, heads, length].
-  int64_t first_row() const { return (sample * heads + head) * length; }
+  int64_t first_row() const { return (sample * extents.heads + head) * extents.length; }
+  /// Keys that a query sees.
+  int64_t visible(int64_t query) const { return extents.causal ? std::min(keys, query + 1) : keys; }
+  /// This head's part of [heads, diagonals]; null stays null.
+  const float* diagonals(const float* all) const {
+    return all ? all + head * extents.diagonals() : nullptr;
+  }
 };
 
 struct StridedRows {
@@ -71,7 +118,23 @@ void gather_rows(const StridedRows& shape, const T* from, C* to) {
       to[i * shape.columns + j] = C(float(from[i * shape.ld + j]));
 }
 
-/// The reverse, with a factor on the way.
+template <class T>
+void zero_rows(const StridedRows& shape, T* to) {
+  for (int64_t i = 0; i < shape.rows; ++i) std::fill_n(to + i * shape.ld, shape.columns, T(0.0f));
+}
+
+/// What a head reads, dense; zeros for the padding that tiles cover. Padding is not read.
+template <class T, class Scratch>
+void gather_inputs(const Head& head, const AttentionInputs<T>& in, const Scratch& to) {
+  const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
+  gather_rows({head.extents.length, d, in.q_stride}, in.q + head.of_queries(in.q_stride), to.q);
+  gather_rows({head.keys, d, in.kv_stride}, in.k + keys, to.k);
+  gather_rows({head.keys, d, in.kv_stride}, in.v + keys, to.v);
+  zero_rows({head.rows.keys - head.keys, d, d}, to.k + head.keys * d);
+  zero_rows({head.rows.keys - head.keys, d, d}, to.v + head.keys * d);
+}
+
+/// The reverse of gather_rows(), with a factor on the way.
 template <class T>
 void scatter_rows(const StridedRows& shape, float factor, const float* from, T* to) {
   for (int64_t i = 0; i < shape.rows; ++i)
@@ -124,7 +187,7 @@ struct HeadMask {
   DropoutStream stream;
   uint32_t threshold;
   uint32_t first_block;      ///< of query 0
-  uint32_t blocks_of_query;  ///< round_up(length, 4) / 4
+  uint32_t blocks_of_query;  ///< round_up(keys, 4) / 4
   float multiplier;          ///< of kept elements, 1 / (1 - p)
 
   HeadMask(const Head& head, const DropoutSite& dropout, const StepInputs& inputs)
@@ -132,9 +195,9 @@ struct HeadMask {
                .sample = inputs.first_sample + dropout.sample_offset + head.sample,
                .site = dropout.site},
         threshold(dropout_threshold(dropout.probability)),
-        blocks_of_query(uint32_t(ceil_div<int64_t>(head.length, 4))),
+        blocks_of_query(uint32_t(ceil_div<int64_t>(head.extents.key_length(), 4))),
         multiplier(1.0f / (1.0f - dropout.probability)) {
-    first_block = uint32_t(head.head * head.length) * blocks_of_query;
+    first_block = uint32_t(head.head * head.extents.length) * blocks_of_query;
   }
   /// The words for keys [4 key_block, 4 (key_block + kLanes)) of one query.
   WordLanes words_of_keys(int64_t query, int64_t key_block) const {
@@ -212,19 +275,12 @@ float exponentials(const float* row, int64_t numel, float factor, float shift, C
   return lane[0];
 }
 
-/// Throws Error(kInternal) for extents or a probability out of range.
-inline void check(const AttentionExtents& extents, const DropoutSite& site) {
-  ZERO_REQUIRE(
-      extents.samples > 0 && extents.length > 0 && extents.heads > 0 && extents.head_width > 0,
-      "attention over ", extents.samples, " samples of ", extents.length, " tokens with ",
-      extents.heads, " heads of ", extents.head_width, ": all must be at least 1");
-  ZERO_REQUIRE(site.probability >= 0.0f && site.probability < 1.0f, "dropout probability ",
-               site.probability, ": choose one in [0, 1)");
-}
-
 /// Bytes of one thread's slice.
 int64_t forward_slice_bytes(const AttentionExtents& extents, Dtype compute);
 int64_t backward_slice_bytes(const AttentionExtents& extents, Dtype compute);
+
+/// Bytes behind the slices: the gradient of each head's own bias.
+int64_t bias_sums_bytes(const AttentionExtents& extents);
 
 /// The type that tiles of `dtype` are multiplied in.
 inline Dtype compute_dtype(Dtype dtype) {

@@ -18,19 +18,26 @@ constexpr int64_t kKeys = 256;
 /// lies, and the statistics of the queries run along the rows.
 template <class C>
 struct BackwardScratch {
-  C *q, *k, *v, *dy;      ///< [length, head_width]
-  float *dq, *dk, *dv;    ///< [length, head_width]
+  C *q, *dy;              ///< [length, head_width]
+  C *k, *v;               ///< [keys, head_width], zeros for padding
+  float* dq;              ///< [length, head_width]
+  float *dk, *dv;         ///< [keys, head_width]
   float* y_dot_dy;        ///< [length]
   float* log2_sum;        ///< [length], logsumexp in units of log 2
+  float* log2_bias;       ///< [diagonals], in units of log 2 and from the last to the first
   float *scores, *dp;     ///< [kKeys, kQueries]
   C *probabilities, *ds;  ///< [kKeys, kQueries]
 
   BackwardScratch(const AttentionExtents& extents, Slice& slice) {
-    const int64_t numel = extents.length * extents.head_width;
-    for (C** array : {&q, &k, &v, &dy}) *array = slice.take<C>(numel);
-    for (float** array : {&dq, &dk, &dv}) *array = slice.take<float>(numel);
+    const int64_t queries = extents.length * extents.head_width;
+    const int64_t keys = extents.key_length() * extents.head_width;
+    for (C** array : {&q, &dy}) *array = slice.take<C>(queries);
+    for (C** array : {&k, &v}) *array = slice.take<C>(keys);
+    dq = slice.take<float>(queries);
+    for (float** array : {&dk, &dv}) *array = slice.take<float>(keys);
     y_dot_dy = slice.take<float>(extents.length);
     log2_sum = slice.take<float>(extents.length);
+    log2_bias = slice.take<float>(extents.biased ? extents.diagonals() : 0);
     scores = slice.take<float>(kQueries * kKeys);
     dp = slice.take<float>(kQueries * kKeys);
     if constexpr (std::is_same_v<C, float>) {  // in place: a tile less of cache
@@ -49,6 +56,7 @@ struct BackwardHead {
   AttentionGradArrays<T> arrays;
   BackwardScratch<C> scratch;
   HeadMask mask;
+  float* dbias;  ///< [diagonals] of this head, from the last to the first; null without a bias
   bool dropout;
   float scale;
 };
@@ -65,19 +73,53 @@ void mask_four_keys(const HeadMask& mask, const Tile& tile, int64_t key,
 }
 
 struct GradientRow {
-  const float *scores, *dp, *log2_sum, *y_dot_dy, *multiplier;
+  const float *scores, *dp;
+  const float* shift;  ///< log2_sum, less the bias
+  const float *y_dot_dy, *multiplier;
+  float* unrounded;  ///< ds in fp32
   float log2_scale;
 };
 
-template <bool kDropout, class C>
+template <bool kDropout, bool kUnrounded, class C>
 void gradient_row(const GradientRow& row, int64_t queries, C* probabilities, C* ds) {
 #pragma omp simd
   for (int64_t c = 0; c < queries; ++c) {
-    const float p = exp2_f32(std::fma(row.log2_scale, row.scores[c], -row.log2_sum[c]));
+    const float p = exp2_f32(std::fma(row.log2_scale, row.scores[c], -row.shift[c]));
     const float kept = kDropout ? row.multiplier[c] : 1.0f;
+    const float gradient = p * (row.dp[c] * kept - row.y_dot_dy[c]);
     assign(probabilities[c], p * kept);
-    assign(ds[c], p * (row.dp[c] * kept - row.y_dot_dy[c]));
+    assign(ds[c], gradient);
+    if constexpr (kUnrounded) row.unrounded[c] = gradient;
   }
+}
+
+template <bool kUnrounded, class C>
+void gradient_row(bool dropout, const GradientRow& row, int64_t queries, C* probabilities, C* ds) {
+  dropout ? gradient_row<true, kUnrounded>(row, queries, probabilities, ds)
+          : gradient_row<false, kUnrounded>(row, queries, probabilities, ds);
+}
+
+/// What of one key's row of a tile its key is hidden from, at the beginning: queries before it, or
+/// all of them from padding.
+int64_t hidden_queries(const Head& head, const Tile& tile, int64_t key) {
+  if (key >= head.keys) return tile.queries;
+  return head.extents.causal ? std::clamp<int64_t>(key - tile.query, 0, tile.queries) : 0;
+}
+
+/// One key's row with a bias: its diagonals lie from the last to the first, and so along the row.
+template <class T, class C>
+void biased_row(const BackwardHead<T, C>& work, const Tile& tile, int64_t key, GradientRow row) {
+  const BackwardScratch<C>& s = work.scratch;
+  const int64_t at = (key - tile.key) * tile.queries;
+  const int64_t diagonal = work.head.extents.key_length() - 1 - key + tile.query;
+  float shift[kQueries], unrounded[kQueries];
+  for (int64_t c = 0; c < tile.queries; ++c) shift[c] = row.shift[c] - s.log2_bias[diagonal + c];
+  row.shift = shift;
+  row.unrounded = unrounded;
+  gradient_row<true>(work.dropout, row, tile.queries, s.probabilities + at, s.ds + at);
+  float* const dbias = work.dbias + diagonal;
+  for (int64_t c = hidden_queries(work.head, tile, key); c < tile.queries; ++c)
+    dbias[c] += unrounded[c];
 }
 
 /// Probabilities and the gradient of the scaled scores of one tile.
@@ -90,15 +132,16 @@ void gradient_tile(const BackwardHead<T, C>& work, const Tile& tile) {
     const int64_t at = r * tile.queries;
     const GradientRow row{.scores = s.scores + at,
                           .dp = s.dp + at,
-                          .log2_sum = s.log2_sum + tile.query,
+                          .shift = s.log2_sum + tile.query,
                           .y_dot_dy = s.y_dot_dy + tile.query,
                           .multiplier = multiplier[r % 4],
+                          .unrounded = nullptr,
                           .log2_scale = work.scale * kLog2E};
-    if (work.dropout)
-      gradient_row<true>(row, tile.queries, s.probabilities + at, s.ds + at);
+    if (work.dbias)
+      biased_row(work, tile, tile.key + r, row);
     else
-      gradient_row<false>(row, tile.queries, s.probabilities + at, s.ds + at);
-    const int64_t hidden = std::clamp<int64_t>(tile.key + r - tile.query, 0, tile.queries);
+      gradient_row<false>(work.dropout, row, tile.queries, s.probabilities + at, s.ds + at);
+    const int64_t hidden = hidden_queries(work.head, tile, tile.key + r);
     std::fill_n(s.probabilities + at, hidden, C(0.0f));
     std::fill_n(s.ds + at, hidden, C(0.0f));
   }
@@ -118,7 +161,7 @@ struct TileSpecs {
 template <class T, class C>
 void backward_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   const BackwardScratch<C>& s = work.scratch;
-  const int64_t d = work.head.head_width;
+  const int64_t d = work.head.extents.head_width;
   const int64_t query = tile.query * d, key = tile.key * d;
   const TileSpecs specs(tile, d);
   multiply(specs.scores, s.k + key, s.q + query, s.scores);
@@ -129,76 +172,107 @@ void backward_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   multiply(specs.queries, s.ds, s.k + key, s.dq + query);
 }
 
-/// Calls visit(tile) with all tiles of a head.
-template <class Visit>
-void for_tiles(int64_t length, const Visit& visit) {
-  for (int64_t query = 0; query < length; query += kQueries) {
-    const int64_t queries = std::min(kQueries, length - query), end = query + queries;
-    for (int64_t key = 0; key < end; key += kKeys)
-      visit(Tile{query, queries, key, std::min(kKeys, end - key)});
-  }
-}
-
+/// What belongs to queries, and the bias.
 template <class T, class C>
-void gather(const BackwardHead<T, C>& work) {
+void gather_queries(const BackwardHead<T, C>& work) {
   const Head& head = work.head;
   const BackwardScratch<C>& s = work.scratch;
-  const StridedRows packed{head.length, head.head_width, 3 * head.width};
-  const T* qkv = work.arrays.qkv + head.offset(packed.ld);
-  gather_rows(packed, qkv, s.q);
-  gather_rows(packed, qkv + head.width, s.k);
-  gather_rows(packed, qkv + 2 * head.width, s.v);
-  const T* dy = work.arrays.dy + head.offset(head.width);
-  const T* y = work.arrays.y + head.offset(head.width);
-  gather_rows({head.length, head.head_width, head.width}, dy, s.dy);
-  for (int64_t i = 0; i < head.length; ++i) {
+  const int64_t d = head.extents.head_width, width = head.extents.inner_width();
+  const T* dy = work.arrays.dy + head.of_queries(width);
+  const T* y = work.arrays.y + head.of_queries(width);
+  gather_rows({head.extents.length, d, width}, dy, s.dy);
+  for (int64_t i = 0; i < head.extents.length; ++i) {
     float sum = 0.0f;
-    for (int64_t j = 0; j < head.head_width; ++j)
-      sum += float(dy[i * head.width + j]) * float(y[i * head.width + j]);
+    for (int64_t j = 0; j < d; ++j) sum += float(dy[i * width + j]) * float(y[i * width + j]);
     s.y_dot_dy[i] = sum;
     s.log2_sum[i] = kLog2E * work.arrays.logsumexp[head.first_row() + i];
   }
+  if (!work.dbias) return;
+  const int64_t last = head.extents.diagonals() - 1;
+  const float* bias = head.diagonals(work.arrays.in.bias);
+  for (int64_t i = 0; i <= last; ++i) s.log2_bias[i] = kLog2E * bias[last - i];
+}
+
+template <class T, class C>
+void scatter(const BackwardHead<T, C>& work) {
+  const Head& head = work.head;
+  const BackwardScratch<C>& s = work.scratch;
+  const AttentionInputs<T>& in = work.arrays.in;
+  const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
+  const StridedRows real{head.keys, d, in.kv_stride};
+  const StridedRows padding{head.extents.key_length() - head.keys, d, in.kv_stride};
+  scatter_rows({head.extents.length, d, in.q_stride}, work.scale, s.dq,
+               work.arrays.dq + head.of_queries(in.q_stride));
+  scatter_rows(real, work.scale, s.dk, work.arrays.dk + keys);
+  scatter_rows(real, 1.0f, s.dv, work.arrays.dv + keys);
+  for (T* rows : {work.arrays.dk, work.arrays.dv})
+    zero_rows(padding, rows + keys + head.keys * in.kv_stride);
 }
 
 template <class T, class C>
 void backward_head(const BackwardHead<T, C>& work) {
   const Head& head = work.head;
   const BackwardScratch<C>& s = work.scratch;
-  gather(work);
-  for (float* sum : {s.dq, s.dk, s.dv}) std::fill_n(sum, head.length * head.head_width, 0.0f);
-  for_tiles(head.length, [&](const Tile& tile) { backward_tile(work, tile); });
-  const StridedRows packed{head.length, head.head_width, 3 * head.width};
-  T* dqkv = work.arrays.dqkv + head.offset(packed.ld);
-  scatter_rows(packed, work.scale, s.dq, dqkv);
-  scatter_rows(packed, work.scale, s.dk, dqkv + head.width);
-  scatter_rows(packed, 1.0f, s.dv, dqkv + 2 * head.width);
+  const int64_t d = head.extents.head_width;
+  gather_inputs(head, work.arrays.in, s);
+  gather_queries(work);
+  std::fill_n(s.dq, head.extents.length * d, 0.0f);
+  for (float* sum : {s.dk, s.dv}) std::fill_n(sum, head.rows.keys * d, 0.0f);
+  if (work.dbias) std::fill_n(work.dbias, head.extents.diagonals(), 0.0f);
+  for_tiles(head.rows, kKeys, [&](const Tile& tile) { backward_tile(work, tile); });
+  scatter(work);
+}
+
+/// dbias[head, d] = the sum over samples, in their order, of what their heads have from the last
+/// diagonal to the first. sums [samples, heads, diagonals]
+void add_samples(int threads, const AttentionExtents& extents, const float* sums, float* dbias) {
+  const int64_t diagonals = extents.diagonals();
+  on_threads(threads, extents.heads, [&](int, int64_t head) {
+    float* const to = dbias + head * diagonals;
+    std::fill_n(to, diagonals, 0.0f);
+    for (int64_t sample = 0; sample < extents.samples; ++sample) {
+      const float* from = sums + ((sample * extents.heads + head) + 1) * diagonals - 1;
+      for (int64_t i = 0; i < diagonals; ++i) to[i] += from[-i];
+    }
+  });
 }
 
 template <class T, class C>
 void attend_backward(int threads, const AttentionExtents& extents, const DropoutSite& site,
                      const StepInputs& inputs, const AttentionGradArrays<T>& arrays) {
   const int64_t slice_bytes = backward_slice_bytes(extents, dtype_of<C>());
+  auto* const scratch = static_cast<std::byte*>(arrays.scratch);
+  auto* const sums = reinterpret_cast<float*>(scratch + threads * slice_bytes);
   on_threads(threads, extents.samples * extents.heads, [&](int thread, int64_t item) {
-    Slice slice(static_cast<std::byte*>(arrays.scratch) + thread * slice_bytes);
-    const Head head(extents, item);
+    Slice slice(scratch + thread * slice_bytes);
+    const Head head(extents, arrays.in.key_counts, item);
+    float* const dbias = extents.biased ? sums + item * extents.diagonals() : nullptr;
     backward_head(BackwardHead<T, C>{.head = head,
                                      .arrays = arrays,
                                      .scratch = BackwardScratch<C>(extents, slice),
                                      .mask = HeadMask(head, site, inputs),
+                                     .dbias = dbias,
                                      .dropout = site.probability > 0.0f,
                                      .scale = 1.0f / extents.divisor()});
   });
+  if (extents.biased) add_samples(threads, extents, sums, arrays.dbias);
 }
 
 }  // namespace
 
 void prepare_backward(const AttentionExtents& extents, Dtype compute) {
-  for_tiles(extents.length, [&](const Tile& tile) {
-    const TileSpecs specs(tile, extents.head_width);
-    for (const ProductSpec& spec : {specs.scores, specs.keys, specs.queries}) {
-      prepare_host_gemm(tile_spec(spec, compute), 1);
-    }
+  for_score_rows(extents, [&](const ScoreRows& rows) {
+    for_tiles(rows, kKeys, [&](const Tile& tile) {
+      const TileSpecs specs(tile, extents.head_width);
+      for (const ProductSpec& spec : {specs.scores, specs.keys, specs.queries})
+        prepare_host_gemm(tile_spec(spec, compute), 1);
+    });
   });
+}
+
+int64_t bias_sums_bytes(const AttentionExtents& extents) {
+  if (!extents.biased) return 0;
+  return extents.samples * extents.heads * extents.diagonals() * int64_t(sizeof(float));
 }
 
 int64_t backward_slice_bytes(const AttentionExtents& extents, Dtype compute) {
@@ -215,7 +289,7 @@ int64_t backward_slice_bytes(const AttentionExtents& extents, Dtype compute) {
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                         const StepInputs* inputs, const AttentionGradArrays<T>& arrays) {
-  vendor::check(extents, site);
+  vendor::check_attention(extents, site, arrays.in);
   if constexpr (std::is_same_v<T, bf16>) {
     if (vendor::multiplies(Dtype::bf16))
       return vendor::attend_backward<T, bf16>(stream.threads(), extents, site, *inputs, arrays);

@@ -3,146 +3,363 @@
 #include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
 
+// Attention of a text to itself, whose queries, keys and values are one tensor, and to another one:
+// two kinds of operands, and all else the same.
+
 namespace zero::graph {
 namespace {
 
-kernels::AttentionExtents extents(const Graph& graph, const Op& op, TensorId qkv) {
-  const auto attributes = op.attributes.as<AttentionAttributes>();
-  const Shape& shape = graph[qkv].shape;
-  const int64_t samples = attributes.dropout.samples;
+/// What both kinds read, under the same names.
+template <class S>
+struct Sources {
+  S q;
+  S kv;  ///< absent where q has keys and values, too
+  S bias, key_counts;
+};
+
+struct Self {
+  template <class S>
+  struct In {
+    S qkv, step_inputs;
+    S bias = kAbsent<S>, key_counts = kAbsent<S>;
+  };
+  template <class S>
+  struct Out {
+    S y, logsumexp;
+  };
+  template <class S>
+  struct GradIn {
+    S dy, y, qkv, logsumexp, step_inputs;
+    S bias = kAbsent<S>, key_counts = kAbsent<S>;
+  };
+  template <class S>
+  struct GradOut {
+    S dqkv;
+    S dbias = kAbsent<S>;
+  };
+
+  template <class S, template <class> class From>
+  static Sources<S> sources(const From<S>& in) {
+    return {.q = in.qkv, .kv = kAbsent<S>, .bias = in.bias, .key_counts = in.key_counts};
+  }
+  template <class T>
+  static kernels::AttentionInputs<T> arrays(const kernels::AttentionExtents& extents,
+                                            const Sources<Address>& from) {
+    return kernels::packed_attention<T>(extents, from.q);
+  }
+  template <class T>
+  static void set_gradients(const kernels::AttentionExtents& extents, const GradOut<Address>& out,
+                            kernels::AttentionGradArrays<T>& arrays) {
+    arrays.dq = out.dqkv;
+    arrays.dk = arrays.dq + extents.inner_width();
+    arrays.dv = arrays.dk + extents.inner_width();
+  }
+};
+
+struct Cross {
+  template <class S>
+  struct In {
+    S q, kv, step_inputs;
+    S bias = kAbsent<S>, key_counts = kAbsent<S>;
+  };
+  template <class S>
+  using Out = Self::Out<S>;
+  template <class S>
+  struct GradIn {
+    S dy, y, q, kv, logsumexp, step_inputs;
+    S bias = kAbsent<S>, key_counts = kAbsent<S>;
+  };
+  template <class S>
+  struct GradOut {
+    S dq, dkv;
+    S dbias = kAbsent<S>;
+  };
+
+  template <class S, template <class> class From>
+  static Sources<S> sources(const From<S>& in) {
+    return {.q = in.q, .kv = in.kv, .bias = in.bias, .key_counts = in.key_counts};
+  }
+  template <class T>
+  static kernels::AttentionInputs<T> arrays(const kernels::AttentionExtents& extents,
+                                            const Sources<Address>& from) {
+    return kernels::paired_attention<T>(extents, from.q, from.kv);
+  }
+  template <class T>
+  static void set_gradients(const kernels::AttentionExtents& extents, const GradOut<Address>& out,
+                            kernels::AttentionGradArrays<T>& arrays) {
+    arrays.dq = out.dq;
+    arrays.dk = out.dkv;
+    arrays.dv = arrays.dk + extents.inner_width();
+  }
+};
+
+kernels::AttentionExtents extents_of(const Graph& graph, const AttentionAttributes& attributes,
+                                     const Sources<TensorId>& of) {
+  const Shape& q = graph[of.q].shape;
+  const int64_t samples = attributes.dropout.samples, parts = of.kv == kNone ? 3 : 1;
   return {.samples = samples,
-          .length = shape[0] / samples,
+          .length = q[0] / samples,
           .heads = attributes.heads,
-          .head_width = shape[1] / 3 / attributes.heads,
-          .real_width = attributes.head_width};
+          .head_width = q[1] / parts / attributes.heads,
+          .real_width = attributes.head_width,
+          .keys = of.kv == kNone ? 0 : graph[of.kv].shape[0] / samples,
+          .causal = attributes.both_ways == 0,
+          .biased = of.bias != kNone,
+          .counted = of.key_counts != kNone,
+          .divide_by = float(attributes.divisor)};
+}
+
+/// A direction of one of both: Operands names its operands.
+template <class Operands>
+kernels::AttentionExtents extents(const Graph& graph, const Op& op) {
+  return extents_of(graph, op.attributes.as<AttentionAttributes>(),
+                    Operands::Of::template sources<TensorId>(inputs<Operands>(op)));
+}
+
+template <class T, class Operands>
+kernels::AttentionInputs<T> arrays(const kernels::AttentionExtents& of, const OpCall& call) {
+  const auto from = Operands::Of::template sources<Address>(inputs<Operands>(call));
+  kernels::AttentionInputs<T> in = Operands::Of::template arrays<T>(of, from);
+  in.bias = from.bias;
+  in.key_counts = from.key_counts;
+  return in;
 }
 
 kernels::DropoutSite site(const OpCall& call) {
   return site_of(call, call.op->attributes.as<AttentionAttributes>().dropout);
 }
 
-struct Attention {
+template <class Kind>
+struct Forward {
+  using Of = Kind;
   template <class S>
-  struct In {
-    S qkv, step_inputs;
-  };
+  using In = typename Kind::template In<S>;
   template <class S>
-  struct Out {
-    S y, logsumexp;
-  };
+  using Out = typename Kind::template Out<S>;
   static constexpr bool kBackward = false;
 
   template <class T>
   static void call(Stream& stream, const OpCall& call) {
-    const auto in = inputs<Attention>(call);
-    const auto out = outputs<Attention>(call);
-    kernels::attention<T>(
-        stream, extents(*call.graph, *call.op, inputs<Attention>(*call.op).qkv), site(call),
-        in.step_inputs,
-        {.qkv = in.qkv, .y = out.y, .logsumexp = out.logsumexp, .scratch = call.scratch});
+    const auto of = extents<Forward>(*call.graph, *call.op);
+    const auto out = outputs<Forward>(call);
+    kernels::attention<T>(stream, of, site(call), inputs<Forward>(call).step_inputs,
+                          {.in = arrays<T, Forward>(of, call),
+                           .y = out.y,
+                           .logsumexp = out.logsumexp,
+                           .scratch = call.scratch});
   }
 };
 
-struct AttentionGrad {
+template <class Kind>
+struct Backward {
+  using Of = Kind;
   template <class S>
-  struct In {
-    S dy, y, qkv, logsumexp, step_inputs;
-  };
+  using In = typename Kind::template GradIn<S>;
   template <class S>
-  struct Out {
-    S dqkv;
-  };
+  using Out = typename Kind::template GradOut<S>;
   static constexpr bool kBackward = true;
 
   template <class T>
   static void call(Stream& stream, const OpCall& call) {
-    const auto in = inputs<AttentionGrad>(call);
-    kernels::attention_backward<T>(
-        stream, extents(*call.graph, *call.op, inputs<AttentionGrad>(*call.op).qkv), site(call),
-        in.step_inputs,
-        {.dy = in.dy,
-         .y = in.y,
-         .qkv = in.qkv,
-         .logsumexp = in.logsumexp,
-         .dqkv = outputs<AttentionGrad>(call).dqkv,
-         .scratch = call.scratch});
+    const auto of = extents<Backward>(*call.graph, *call.op);
+    const auto in = inputs<Backward>(call);
+    const auto out = outputs<Backward>(call);
+    kernels::AttentionGradArrays<T> all{.in = arrays<T, Backward>(of, call),
+                                        .dy = in.dy,
+                                        .y = in.y,
+                                        .logsumexp = in.logsumexp,
+                                        .dq = nullptr,
+                                        .dk = nullptr,
+                                        .dv = nullptr,
+                                        .scratch = call.scratch,
+                                        .dbias = out.dbias};
+    Kind::template set_gradients<T>(of, out, all);
+    kernels::attention_backward<T>(stream, of, site(call), in.step_inputs, all);
   }
 };
 
-void gradient(GradientTape& tape, const Op& op) {
-  const auto [qkv, step_inputs] = inputs<Attention>(op);
-  const auto [y, logsumexp] = outputs<Attention>(op);
-  const TensorId dqkv = tape.like(qkv);
-  tape.append(make_op<AttentionGrad>(kAttentionGrad,
+using SelfForward = Forward<Self>;
+using SelfBackward = Backward<Self>;
+using CrossForward = Forward<Cross>;
+using CrossBackward = Backward<Cross>;
+
+/// The gradient of a bias, which several layers may share; kNone where there is none.
+TensorId bias_gradient(GradientTape& tape, TensorId bias) {
+  return bias == kNone ? kNone : tape.like(bias);
+}
+
+void self_gradient(GradientTape& tape, const Op& op) {
+  const auto [qkv, step_inputs, bias, key_counts] = inputs<SelfForward>(op);
+  const auto [y, logsumexp] = outputs<SelfForward>(op);
+  const TensorId dqkv = tape.like(qkv), dbias = bias_gradient(tape, bias);
+  tape.append(make_op<SelfBackward>(kAttentionGrad,
+                                    {.dy = tape.gradient(y),
+                                     .y = y,
+                                     .qkv = qkv,
+                                     .logsumexp = logsumexp,
+                                     .step_inputs = step_inputs,
+                                     .bias = bias,
+                                     .key_counts = key_counts},
+                                    {.dqkv = dqkv, .dbias = dbias}, op.attributes));
+  tape.contribute(qkv, dqkv);
+  if (bias != kNone) tape.contribute(bias, dbias);
+}
+
+void cross_gradient(GradientTape& tape, const Op& op) {
+  const auto [q, kv, step_inputs, bias, key_counts] = inputs<CrossForward>(op);
+  const auto [y, logsumexp] = outputs<CrossForward>(op);
+  const TensorId dq = tape.like(q), dkv = tape.like(kv), dbias = bias_gradient(tape, bias);
+  tape.append(make_op<CrossBackward>(kCrossAttentionGrad,
                                      {.dy = tape.gradient(y),
                                       .y = y,
-                                      .qkv = qkv,
+                                      .q = q,
+                                      .kv = kv,
                                       .logsumexp = logsumexp,
-                                      .step_inputs = step_inputs},
-                                     {.dqkv = dqkv}, op.attributes));
-  tape.contribute(qkv, dqkv);
+                                      .step_inputs = step_inputs,
+                                      .bias = bias,
+                                      .key_counts = key_counts},
+                                     {.dq = dq, .dkv = dkv, .dbias = dbias}, op.attributes));
+  tape.contribute(q, dq);
+  tape.contribute(kv, dkv);
+  if (bias != kNone) tape.contribute(bias, dbias);
 }
 
-/// Products of queries with keys, half of them masked: 2 length^2 / 2 a column. Two of that size
-/// are the scores and the values' sum; backward the scores again, then the gradients of v,
-/// probabilities, q and k.
-template <class Kind>
+/// Products of queries with keys: 2 queries keys a column, half of them masked where it is causal.
+/// Two of that size are the scores and the values' sum; backward the scores again, then the
+/// gradients of v, probabilities, q and k. Padding counts as if it were computed.
+template <class Operands>
 double flops(const Graph& graph, const Op& op) {
-  const kernels::AttentionExtents of = extents(graph, op, inputs<Kind>(op).qkv);
-  const double length = double(of.length);
-  const double products = Kind::kBackward ? 5 : 2;
-  return products * double(of.samples * of.heads * of.head_width) * length * length;
+  const kernels::AttentionExtents of = extents<Operands>(graph, op);
+  const double products = Operands::kBackward ? 5 : 2, share = of.causal ? 1 : 2;
+  return share * products * double(of.samples * of.heads * of.head_width) * double(of.length) *
+         double(of.key_length());
 }
 
-template <class Kind>
+template <class Operands>
 int64_t scratch(const Graph& graph, const Op& op, int threads) {
-  return kernels::attention_scratch_bytes(extents(graph, op, inputs<Kind>(op).qkv),
-                                          compute_dtype(graph, op), threads);
+  return kernels::attention_scratch_bytes(extents<Operands>(graph, op), compute_dtype(graph, op),
+                                          threads);
 }
 
-template <class Kind>
+template <class Operands>
 void prepare(Stream&, const OpCall& call) {
-  kernels::prepare_attention(extents(*call.graph, *call.op, inputs<Kind>(*call.op).qkv),
-                             compute_dtype(*call.graph, *call.op), Kind::kBackward);
+  kernels::prepare_attention(extents<Operands>(*call.graph, *call.op),
+                             compute_dtype(*call.graph, *call.op), Operands::kBackward);
 }
 
 bool draws(const Op& op) { return op.attributes.as<AttentionAttributes>().dropout.probability > 0; }
 
+template <class Operands>
+constexpr Operation operation(std::string_view name,
+                              void (*gradient)(GradientTape&, const Op&) = nullptr) {
+  return {.name = name,
+          .flops = flops<Operands>,
+          .scratch_bytes = scratch<Operands>,
+          .gradient = gradient,
+          .draws = draws,
+          .call = call_typed<Operands>,
+          .prepare = prepare<Operands>};
+}
+
 }  // namespace
 
-const Operation kAttention{.name = "attention",
-                           .flops = flops<Attention>,
-                           .scratch_bytes = scratch<Attention>,
-                           .gradient = gradient,
-                           .draws = draws,
-                           .call = call_typed<Attention>,
-                           .prepare = prepare<Attention>};
-const Operation kAttentionGrad{.name = "attention_grad",
-                               .flops = flops<AttentionGrad>,
-                               .scratch_bytes = scratch<AttentionGrad>,
-                               .draws = draws,
-                               .call = call_typed<AttentionGrad>,
-                               .prepare = prepare<AttentionGrad>};
+const Operation kAttention = operation<SelfForward>("attention", self_gradient);
+const Operation kAttentionGrad = operation<SelfBackward>("attention_grad");
+const Operation kCrossAttention = operation<CrossForward>("cross_attention", cross_gradient);
+const Operation kCrossAttentionGrad = operation<CrossBackward>("cross_attention_grad");
+
+namespace {
+
+void require_extras(const GraphBuilder& out, const AttentionOptions& options, const Shape& bias) {
+  const Graph& graph = out.graph();
+  if (options.bias != kNone) {
+    const Tensor& given = out[options.bias];
+    ZERO_REQUIRE(given.dtype == Dtype::f32 && given.shape == bias, describe(given),
+                 " is no bias of scores: fp32 ", to_text(bias), " is, a row for each head");
+  }
+  if (options.key_counts != kNone) {
+    const Tensor& given = out[options.key_counts];
+    ZERO_REQUIRE(given.dtype == Dtype::i32 && given.shape == Shape({graph.samples}),
+                 describe(given), " has no count of keys for each of ", graph.samples, " samples");
+  }
+}
+
+/// Rows of `x` that belong to a sample, of which each has `parts` times all heads.
+int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t parts, int64_t heads) {
+  require_matrix(out[x]);
+  const int64_t samples = out.graph().samples;
+  ZERO_REQUIRE(heads > 0 && out[x].shape[1] % (parts * heads) == 0, describe(out[x]),
+               " does not split into ", parts, " times ", heads, " heads");
+  ZERO_REQUIRE(out[x].shape[0] % samples == 0, describe(out[x]), " does not split into ", samples,
+               " samples");
+  return out[x].shape[0] / samples;
+}
+
+AttentionAttributes attributes_of(GraphBuilder& out, const AttentionOptions& options) {
+  return {.heads = options.heads,
+          .head_width = options.head_width,
+          .dropout = drawn(out, options.dropout),
+          .both_ways = options.causal ? 0 : 1,
+          .divisor = options.divisor};
+}
+
+/// y, and what the backward pass wants of it, for queries in rows of `x`.
+Self::Out<TensorId> results(GraphBuilder& out, TensorId x, int64_t width, int64_t heads) {
+  const int64_t rows = out[x].shape[0], samples = out.graph().samples;
+  const std::string name = "attention(" + out[x].name + ")";
+  const TensorId y = out.activation(name, out.compute(), {rows, width});
+  return {.y = y,
+          .logsumexp =
+              out.activation(name + ".logsumexp", Dtype::f32, {samples, heads, rows / samples})};
+}
+
+}  // namespace
+
+TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options) {
+  const int64_t heads = options.heads, length = rows_of_sample(out, qkv, 3, heads);
+  require_extras(out, options, {heads, 2 * length - 1});
+  if (out.continues()) {
+    ZERO_REQUIRE(options.causal && options.divisor == 0 && options.bias == kNone &&
+                     options.key_counts == kNone,
+                 describe(out[qkv]), ": only plain causal attention has a cache");
+    return cached_attention(out, qkv, heads);
+  }
+  const auto made = results(out, qkv, out[qkv].shape[1] / 3, heads);
+  out.add(make_op<SelfForward>(kAttention,
+                               {.qkv = qkv,
+                                .step_inputs = out.graph().step_inputs,
+                                .bias = options.bias,
+                                .key_counts = options.key_counts},
+                               made, attributes_of(out, options)));
+  return made.y;
+}
 
 TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
                    int64_t head_width) {
-  require_matrix(out[qkv]);
-  const Graph& graph = out.graph();
-  const int64_t rows = out[qkv].shape[0], width = out[qkv].shape[1] / 3;
-  ZERO_REQUIRE(heads > 0 && out[qkv].shape[1] % (3 * heads) == 0, describe(out[qkv]),
-               " does not split into three times ", heads, " heads");
-  ZERO_REQUIRE(rows % graph.samples == 0, describe(out[qkv]), " does not split into ",
-               graph.samples, " samples");
-  if (out.continues()) return cached_attention(out, qkv, heads);
-  const std::string name = "attention(" + out[qkv].name + ")";
-  const TensorId y = out.activation(name, out.compute(), {rows, width});
-  const TensorId logsumexp =
-      out.activation(name + ".logsumexp", Dtype::f32, {graph.samples, heads, rows / graph.samples});
-  out.add(make_op<Attention>(
-      kAttention, {.qkv = qkv, .step_inputs = graph.step_inputs}, {.y = y, .logsumexp = logsumexp},
-      AttentionAttributes{
-          .heads = heads, .head_width = head_width, .dropout = drawn(out, dropout)}));
-  return y;
+  return attention(out, qkv, {.heads = heads, .dropout = dropout, .head_width = head_width});
+}
+
+TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
+                         const AttentionOptions& options) {
+  const int64_t heads = options.heads, width = out[q].shape[1];
+  const int64_t queries = rows_of_sample(out, q, 1, heads),
+                keys = rows_of_sample(out, kv, 2, heads);
+  ZERO_REQUIRE(out[kv].shape[1] == 2 * width, describe(out[kv]), " has no keys and values for ",
+               describe(out[q]));
+  ZERO_REQUIRE(!options.causal || keys == queries, describe(out[q]), " has ", queries,
+               " queries a sample and ", describe(out[kv]), " ", keys,
+               " keys: causal attention wants as many");
+  ZERO_REQUIRE(!out.continues(), describe(out[q]), ": attention to another text has no cache yet");
+  require_extras(out, options, {heads, queries + keys - 1});
+  const auto made = results(out, q, width, heads);
+  out.add(make_op<CrossForward>(kCrossAttention,
+                                {.q = q,
+                                 .kv = kv,
+                                 .step_inputs = out.graph().step_inputs,
+                                 .bias = options.bias,
+                                 .key_counts = options.key_counts},
+                                made, attributes_of(out, options)));
+  return made.y;
 }
 
 }  // namespace zero::graph

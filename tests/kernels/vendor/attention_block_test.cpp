@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/vendor/attention_backward_block.hpp"
-#include "tests/support/attention_reference.hpp"
+#include "kernels/vendor/attention_problem.hpp"
+#include "tests/support/attention_run.hpp"
 #include "tests/support/device_block.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
@@ -21,43 +22,95 @@ using testing::sixteenths;
 
 /// Runs `code` as every thread of every block of a launch, the last block first.
 template <class Code>
-void launch(const AttentionExtents& extents, bool backward, const Code& code) {
-  const int64_t numel = attention_shared_numel(extents.head_width, backward);
-  for (int64_t index = attention_blocks(extents) - 1; index >= 0; --index)
-    testing::HostBlock(index, kAttentionThreads, numel, code).run();
+void launch(int64_t blocks, int64_t shared_numel, const Code& code) {
+  for (int64_t index = blocks - 1; index >= 0; --index)
+    testing::HostBlock(index, kAttentionThreads, shared_numel, code).run();
+}
+
+/// Rows of queries and of keys with values, far apart.
+template <class T>
+struct Operands {
+  std::vector<T> q, kv, dy;
+
+  explicit Operands(const AttentionCase& shape)
+      : q(sixteenths<T>(shape.rows() * shape.width(), 1)),
+        kv(sixteenths<T>(shape.key_rows() * 2 * shape.width(), 3)),
+        dy(sixteenths<T>(shape.rows() * shape.width(), 2)) {}
+
+  testing::AttentionReference reference(const AttentionCase& shape) const {
+    const auto both = testing::doubles(kv);
+    return testing::attention_reference(shape,
+                                        {.q = testing::doubles(q),
+                                         .k = testing::part_of_rows(both, shape.width(), 2, 0),
+                                         .v = testing::part_of_rows(both, shape.width(), 2, 1)},
+                                        testing::doubles(dy));
+  }
+  AttentionInputs<T> inputs(const AttentionCase& shape) const {
+    auto in = paired_attention<T>(shape.extents, q.data(), kv.data());
+    in.bias = shape.extents.biased ? shape.bias.data() : nullptr;
+    in.key_counts = shape.extents.counted ? shape.counts.data() : nullptr;
+    return in;
+  }
+};
+
+/// All launches of both directions.
+template <class T, int kParts>
+testing::PairedResult<T> run_blocks(const AttentionCase& shape, const Operands<T>& operands) {
+  const AttentionExtents& extents = shape.extents;
+  testing::PairedResult<T> out{
+      poisoned<T>(shape.rows() * shape.width()), poisoned<T>(shape.rows() * shape.width()),
+      poisoned<T>(shape.key_rows() * 2 * shape.width()),
+      poisoned<float>(shape.rows() * extents.heads), poisoned<float>(int64_t(shape.bias.size()))};
+  auto scratch = poisoned<float>(own_scratch_bytes(extents) / 4);
+  const AttentionLaunch all{extents, shape.site, &shape.inputs};
+  const int64_t queries = attention_blocks(extents, Own::queries);
+  const int64_t backward = attention_shared_numel(extents.head_width, true);
+  const AttentionInputs<T> in = operands.inputs(shape);
+  launch(queries, attention_shared_numel(extents.head_width, false),
+         [&](const HostBlockThread& block) {
+           AttentionForward<T, kParts, HostBlockThread>(
+               block, all, {in, out.y.data(), out.logsumexp.data(), nullptr})
+               .run();
+         });
+  T* const dkv = out.dkv.data();
+  const AttentionGradArrays<T> arrays{in,
+                                      operands.dy.data(),
+                                      out.y.data(),
+                                      out.logsumexp.data(),
+                                      out.dq.data(),
+                                      dkv,
+                                      dkv + shape.width(),
+                                      scratch.data(),
+                                      extents.biased ? out.dbias.data() : nullptr};
+  launch(queries, backward + kScoreTileNumel, [&](const HostBlockThread& block) {
+    attention_query_gradient<T, kParts>(block, all, arrays);
+  });
+  launch(attention_blocks(extents, Own::keys), backward, [&](const HostBlockThread& block) {
+    attention_key_gradient<T, kParts>(block, all, arrays);
+  });
+  if (!extents.biased) return out;
+  launch(bias_gradient_blocks(extents), 0,
+         [&](const HostBlockThread& block) { attention_bias_gradient<T>(block, all, arrays); });
+  return out;
 }
 
 template <class T, int kParts>
 void check(const AttentionCase& shape) {
   SCOPED_TRACE(text(name_of(dtype_of<T>()), " ", shape.extents.samples, " samples of ",
-                    shape.extents.length, ", ", shape.extents.heads, " heads of ",
-                    shape.extents.head_width, ", dropout ", shape.site.probability));
-  const auto qkv = sixteenths<T>(shape.rows() * 3 * shape.width(), 1);
-  const auto dy = sixteenths<T>(shape.rows() * shape.width(), 2);
-  auto y = poisoned<T>(shape.rows() * shape.width());
-  auto dqkv = poisoned<T>(shape.rows() * 3 * shape.width());
-  auto logsumexp = poisoned<float>(shape.rows() * shape.extents.heads);
-  auto scratch = poisoned<float>(shape.rows() * shape.extents.heads);
-  const AttentionLaunch all{shape.extents, shape.site, &shape.inputs};
-  launch(shape.extents, false, [&](const HostBlockThread& block) {
-    AttentionForward<T, kParts, HostBlockThread>(block, all,
-                                                 {qkv.data(), y.data(), logsumexp.data(), nullptr})
-        .run();
-  });
-  const AttentionGradArrays<T> arrays{dy.data(),        y.data(),    qkv.data(),
-                                      logsumexp.data(), dqkv.data(), scratch.data()};
-  launch(shape.extents, true, [&](const HostBlockThread& block) {
-    attention_query_gradient<T, kParts>(block, all, arrays);
-  });
-  launch(shape.extents, true, [&](const HostBlockThread& block) {
-    attention_key_gradient<T, kParts>(block, all, arrays);
-  });
-  const auto expected =
-      testing::attention_reference(shape, testing::doubles(qkv), testing::doubles(dy));
+                    shape.extents.length, " queries and ", shape.extents.key_length(), " keys, ",
+                    shape.extents.heads, " heads of ", shape.extents.head_width, ", dropout ",
+                    shape.site.probability));
+  const Operands<T> operands(shape);
+  const auto got = run_blocks<T, kParts>(shape, operands);
+  const auto expected = operands.reference(shape);
   const double rounding = testing::rounding<T>();
-  EXPECT_LT(relative_error(y, expected.y), 2 * rounding + 1e-6);
-  EXPECT_LT(relative_error(logsumexp, expected.logsumexp), 4 * 0x1p-23);
-  EXPECT_LT(relative_error(dqkv, expected.dqkv), 3 * rounding + 1e-6);
+  EXPECT_LT(relative_error(got.y, expected.y), 2 * rounding + 1e-6);
+  EXPECT_LT(relative_error(got.logsumexp, expected.logsumexp), 4 * 0x1p-23);
+  EXPECT_LT(relative_error(got.dq, expected.dq), 3 * rounding + 1e-6);
+  EXPECT_LT(
+      relative_error(got.dkv, testing::side_by_side({expected.dk, expected.dv}, shape.width())),
+      3 * rounding + 1e-6);
+  EXPECT_LT(relative_error(got.dbias, expected.dbias), 3 * rounding + 1e-6);
 }
 
 AttentionCase shape_of(int64_t length, int64_t head_width, float dropout = 0.0f) {
@@ -97,6 +150,47 @@ TEST(AttentionBlock, ScalesHeadsThatEndWithZerosByTheirRealWidth) {
 
 TEST(AttentionBlock, DropsTheProbabilitiesThatPhiloxNames) {
   for (int64_t length : {5, 66}) check<float, 1>(shape_of(length, 12, 0.25f));
+}
+
+AttentionCase with_bias(AttentionCase shape) {
+  shape.extents.biased = true;
+  shape.bias = sixteenths<float>(shape.extents.heads * shape.extents.diagonals(), 6);
+  return shape;
+}
+
+TEST(AttentionBlock, OfTwoTextsAgreesWithDoubleLoops) {
+  for (int64_t keys : {1, 33, 70}) {
+    AttentionCase shape = shape_of(40, 12, 0.25f);
+    shape.extents.keys = keys;
+    shape.extents.causal = false;
+    check<float, 1>(shape);
+  }
+}
+
+TEST(AttentionBlock, AddsABiasAndSumsItsGradientOverSamplesAndTiles) {
+  for (bool causal : {true, false}) {
+    AttentionCase shape = shape_of(70, 8, 0.25f);
+    shape.extents.samples = 2;
+    shape.extents.causal = causal;
+    shape.extents.divide_by = 1;
+    check<float, 1>(with_bias(shape));
+    check<bf16, 1>(with_bias(shape));
+  }
+  AttentionCase pair = shape_of(40, 8);
+  pair.extents.keys = 67;
+  pair.extents.causal = false;
+  check<float, 1>(with_bias(pair));
+}
+
+TEST(AttentionBlock, PassesOverPadding) {
+  for (bool causal : {true, false}) {
+    AttentionCase shape = shape_of(70, 8);
+    shape.extents.samples = 4;
+    shape.extents.causal = causal;
+    shape.extents.counted = true;
+    shape.counts = {70, 0, 1, 33};
+    check<float, 1>(with_bias(shape));
+  }
 }
 
 }  // namespace

@@ -25,13 +25,16 @@ AttentionResult<T> run_own(const AttentionCase& shape, const std::vector<T>& qkv
   adopt_threads(stream);
   AttentionResult<T> out{poisoned<T>(shape.rows() * shape.width()),
                          poisoned<T>(shape.rows() * 3 * shape.width()),
-                         poisoned<float>(shape.rows() * shape.extents.heads)};
+                         poisoned<float>(shape.rows() * shape.extents.heads),
+                         {}};
   auto scratch = poisoned<float>(own_scratch_bytes(shape.extents) / 4 + 1);
   const AttentionLaunch launch{shape.extents, shape.site, &shape.inputs};
-  own_attention<T>(stream, launch, {qkv.data(), out.y.data(), out.logsumexp.data(), nullptr});
-  own_attention_backward<T>(
-      stream, launch,
-      {dy.data(), out.y.data(), qkv.data(), out.logsumexp.data(), out.dqkv.data(), scratch.data()});
+  const auto in = packed_attention<T>(shape.extents, qkv.data());
+  T* const dqkv = out.dqkv.data();
+  own_attention<T>(stream, launch, {in, out.y.data(), out.logsumexp.data(), nullptr});
+  own_attention_backward<T>(stream, launch,
+                            {in, dy.data(), out.y.data(), out.logsumexp.data(), dqkv,
+                             dqkv + shape.width(), dqkv + 2 * shape.width(), scratch.data()});
   stream.wait();
   EXPECT_TRUE(testing::same_bits({scratch.back()}, poisoned<float>(1)));
   return out;
