@@ -110,7 +110,7 @@ struct RelativeBias {
   int64_t max_distance = 128;  ///< from here on distances share a bucket
   int64_t bidirectional = 0;   ///< 1: keys behind a query have buckets of their own, half of all
 };
-/// T5's bias of scores by distance: fp32 [heads, queries + keys - 1], one value a diagonal
+/// A bias of scores by buckets of distances: fp32 [heads, queries + keys - 1], one value a diagonal
 /// key - query, that of key 0 and the last query first. `table` is a parameter [buckets, heads].
 TensorId relative_bias(GraphBuilder& out, TensorId table, const RelativeBias& relative);
 extern const Operation kRelativeBias, kRelativeBiasGrad;  ///< RelativeBias

@@ -1,5 +1,5 @@
 #pragma once
-/// T5's relative position bias: a number for each head and each bucket of distances.
+/// A relative position bias: a number for each head and each bucket of distances.
 
 #include <cstdint>
 

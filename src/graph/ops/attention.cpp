@@ -286,10 +286,11 @@ void require_extras(const GraphBuilder& out, const AttentionOptions& options, co
 
 /// Rows of `x` that belong to a sample, of which each has `parts` times all heads.
 int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t parts, int64_t heads) {
+  static constexpr const char* kTimes[] = {"", "", "two times ", "three times "};
   require_matrix(out[x]);
   const int64_t samples = out.graph().samples;
   ZERO_REQUIRE(heads > 0 && out[x].shape[1] % (parts * heads) == 0, describe(out[x]),
-               " does not split into ", parts, " times ", heads, " heads");
+               " does not split into ", kTimes[parts], heads, " heads");
   ZERO_REQUIRE(out[x].shape[0] % samples == 0, describe(out[x]), " does not split into ", samples,
                " samples");
   return out[x].shape[0] / samples;

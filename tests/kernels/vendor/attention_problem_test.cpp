@@ -73,6 +73,8 @@ TEST(AttentionProblem, ScoresAreDividedByTheRootOfARealHeadsWidth) {
   EXPECT_EQ(wide.divisor(), 4.0f);
   wide.real_width = 9;
   EXPECT_EQ(wide.divisor(), 3.0f);
+  wide.divide_by = 1;
+  EXPECT_EQ(wide.divisor(), 1.0f);
 }
 
 TEST(AttentionProblem, IsOursWhereTheLibraryIsNotAsked) {
@@ -84,6 +86,15 @@ TEST(AttentionProblem, IsOursWhereTheLibraryIsNotAsked) {
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 1, 8))), "samples of one token");
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 2, 256))), "");
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 2, 264))), "heads of more than 256");
+  AttentionExtents other = extents(2, 2, 64, 64);
+  other.keys = 64;
+  EXPECT_EQ(reason_for_own(problem(other)), "");
+  other.causal = false;
+  EXPECT_EQ(reason_for_own(problem(other)), "attention to all keys");
+  other.counted = true;
+  EXPECT_EQ(reason_for_own(problem(other)), "padding");
+  other.biased = true;
+  EXPECT_EQ(reason_for_own(problem(other)), "a bias of the scores");
   EXPECT_EQ(reason_for_own(problem(extents(1, 1, 65408, 64))), "");
   EXPECT_NE(reason_for_own(problem(extents(1, 1, 65536, 64))), "");
 }
@@ -92,6 +103,9 @@ TEST(AttentionProblem, ScratchHoldsForEitherWay) {
   const AttentionExtents shape = extents(2, 3, 37, 104), one = extents(40000, 3, 1, 8);
   EXPECT_EQ(either_scratch_bytes(shape, Dtype::f32), own_scratch_bytes(shape));
   EXPECT_EQ(own_scratch_bytes(shape), 2 * 3 * 37 * 4);
+  AttentionExtents biased = shape;
+  biased.biased = true;  // two tiles of queries touch 37 + 31 diagonals each
+  EXPECT_EQ(own_scratch_bytes(biased), 2 * 3 * (37 + 2 * (37 + 31)) * 4);
   EXPECT_EQ(either_scratch_bytes(shape, Dtype::bf16), library_scratch(shape).bytes);
   EXPECT_EQ(either_scratch_bytes(one, Dtype::bf16), own_scratch_bytes(one));
 }

@@ -1,0 +1,244 @@
+// Ranks: 1
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/support/naive.hpp"
+#include "tests/support/tiny_graph.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "zero/compile/compile.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/graph/passes.hpp"
+#include "zero/kernels/initialise.hpp"
+#include "zero/kernels/step_state.hpp"
+#include "zero/plan/plan.hpp"
+
+namespace zero::graph {
+namespace {
+
+constexpr int64_t kSamples = 2, kLength = 8, kWidth = 16, kInner = 24, kHeads = 2;
+
+/// Two texts of the same tokens: one sees all of itself, of which `counts` says how much there is,
+/// and the other what is before it, and the first. Heads together are wider than the model.
+struct TwoTexts {
+  GraphBuilder out;
+  float dropout;
+  TensorId counts = kNone;
+
+  TensorId weight(const std::string& name, const Shape& shape) {
+    return out.parameter({.name = name + ".weight", .shape = shape, .deviation = 0.2f});
+  }
+  TensorId layer(TensorId x, const std::string& name, int64_t from, int64_t to) {
+    return linear(out, x, weight(name, {from, to}),
+                  out.parameter({.name = name + ".bias", .shape = {to}, .deviation = 0.1f}));
+  }
+  TensorId project(TensorId attended, TensorId x, const std::string& name) {
+    return add(out, layer(attended, name + ".o", kInner, kWidth), x, name + ".sum");
+  }
+  TensorId bias(const std::string& name, bool bidirectional) {
+    return relative_bias(
+        out, weight(name, {8, kHeads}),
+        {.queries = kLength, .keys = kLength, .max_distance = 6, .bidirectional = bidirectional});
+  }
+  TensorId self(TensorId x, const std::string& name, AttentionOptions options) {
+    options.heads = kHeads;
+    options.dropout = dropout;
+    options.divisor = 1;
+    return project(attention(out, layer(x, name + ".qkv", kWidth, 3 * kInner), options), x, name);
+  }
+  TensorId cross(TensorId x, TensorId other, const std::string& name) {
+    const TensorId q = layer(x, name + ".q", kWidth, kInner);
+    const TensorId kv = layer(other, name + ".kv", kWidth, 2 * kInner);
+    return project(cross_attention(out, q, kv,
+                                   {.heads = kHeads,
+                                    .dropout = dropout,
+                                    .causal = false,
+                                    .divisor = 1,
+                                    .key_counts = counts}),
+                   x, name);
+  }
+
+  Graph finish(bool counted) {
+    out.unit("embedding");
+    const TensorId table =
+        out.parameter({.name = "table", .shape = {64, kWidth}, .padding_rows = 3});
+    const TensorId places = out.parameter({.name = "places", .shape = {kLength, kWidth}});
+    if (counted) counts = out.input({.name = "counts", .sample = {1}});
+    const TensorId tokens = out.input({.name = "tokens", .sample = {kLength}, .ids = 61});
+    const TensorId both = bias("encoder", true), before = bias("decoder", false);
+    TensorId x = embedding(out, tokens, table, places), y = x;
+    for (const std::string name : {"a", "b"}) {
+      out.block(name);
+      x = self(x, name, {.heads = 0, .causal = false, .bias = both, .key_counts = counts});
+    }
+    for (const std::string name : {"c", "d"}) {
+      out.block(name);
+      y = self(y, name, {.heads = 0, .bias = before});
+      y = cross(y, x, name + ".cross");
+    }
+    out.unit("embedding");
+    classifier(out, y, table, out.input({.name = "targets", .sample = {kLength}, .ids = 61}), 61,
+               8);
+    return out.finish();
+  }
+};
+
+Graph two_texts(Dtype compute, float dropout, bool counted) {
+  return TwoTexts{.out = GraphBuilder({.samples = kSamples, .length = kLength}, compute),
+                  .dropout = dropout}
+      .finish(counted);
+}
+
+/// One micro-batch, in program order.
+struct Naive {
+  const Graph& graph;
+  run::NaiveExecutor naive;
+
+  explicit Naive(const Graph& of) : graph(of), naive(of, 1) {
+    testing::fill_samples(graph, 0, ints("tokens"), ints("targets"));
+    std::ranges::copy(std::array{5, 0}, ints("counts"));
+    for (size_t p = 0; p < graph.parameters.size(); ++p) {
+      const std::span<float> values = naive.values<float>(graph.parameters[p].tensor);
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = 0.15f * kernels::initial_normal(1, uint32_t(p), int64_t(i));
+    }
+  }
+  int32_t* ints(const char* name) { return naive.values<int32_t>(graph.input(name)).data(); }
+
+  double run() {
+    auto& inputs = naive.values<kernels::StepInputs>(graph.step_inputs)[0];
+    auto& state = naive.values<kernels::StepState>(graph.step_state)[0];
+    auto& sums = naive.values<kernels::StepSums>(graph.output(kLossOutput))[0];
+    inputs = {}, state = {}, sums = {};
+    inputs.counted_tokens = 1, state.loss_scale = 1;
+    naive.run(0);
+    return sums.loss.value();
+  }
+};
+
+TEST(AttentionOperation, GradientIsTheDifferenceQuotientOfTheLoss) {
+  const Graph graph = differentiate(two_texts(Dtype::f32, 0.25f, true));
+  Naive naive(graph);
+  naive.run();
+  for (const Parameter& parameter : graph.parameters) {
+    const std::string& name = graph[parameter.tensor].name;
+    if (name == "table") continue;  // tokens of classes, whose padding must stay zero
+    const std::span<float> gradient = naive.naive.values<float>(parameter.gradient);
+    const std::vector<float> slope(gradient.begin(), gradient.end());
+    double squares = 0;
+    for (float one : slope) squares += double(one) * double(one);
+    ASSERT_GT(squares, 0) << name;
+    const auto loss_at = [&](double step) {
+      const std::span<float> values = naive.naive.values<float>(parameter.tensor);
+      const std::vector<float> before(values.begin(), values.end());
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] += float(step * double(slope[i]) / std::sqrt(squares));
+      const double loss = naive.run();
+      std::ranges::copy(before, values.begin());
+      return loss;
+    };
+    const double quotient = (loss_at(0x1p-8) - loss_at(-0x1p-8)) * 128;
+    EXPECT_NEAR(quotient, std::sqrt(squares), 5e-3 * std::sqrt(squares) + 1e-3) << name;
+  }
+}
+
+TEST(AttentionOperation, AddsTheGradientsOfABiasThatLayersShare) {
+  const Graph graph = differentiate(two_texts(Dtype::bf16, 0, false));
+  EXPECT_EQ(std::ranges::count(graph.ops, &kRelativeBias, &Op::kind), 2);
+  EXPECT_EQ(std::ranges::count(graph.ops, &kRelativeBiasGrad, &Op::kind), 2);
+  EXPECT_EQ(std::ranges::count(graph.ops, &kAttentionGrad, &Op::kind), 4);
+  EXPECT_EQ(std::ranges::count(graph.ops, &kCrossAttentionGrad, &Op::kind), 2);
+  int sums = 0;
+  for (const Op& op : graph.ops) {
+    if (op.kind != &kAdd || !op.backward) continue;
+    sums += graph[op.outputs[0]].shape == Shape({kHeads, 2 * kLength - 1});
+  }
+  EXPECT_EQ(sums, 2);
+}
+
+TEST(AttentionOperation, CountsAllPairsUnlessItIsCausal) {
+  const Graph graph = differentiate(two_texts(Dtype::f32, 0, true));
+  const double causal = 2.0 * kSamples * kInner * kLength * kLength;
+  for (const Op& op : graph.ops) {
+    const bool is_self = op.kind == &kAttention, is_cross = op.kind == &kCrossAttention;
+    if (!is_self && !is_cross) continue;
+    const bool all = is_cross || op.attributes.as<AttentionAttributes>().both_ways != 0;
+    EXPECT_EQ(op.kind->flops(graph, op), (all ? 2 : 1) * causal);
+  }
+  EXPECT_EQ(
+      first(graph, &kCrossAttentionGrad).kind->flops(graph, first(graph, &kCrossAttentionGrad)),
+      5 * causal);
+}
+
+/// The states after two steps of four micro-batches.
+std::vector<std::byte> trained(plan::Request request, Recompute policy) {
+  request.micro_batches = 4 / request.ranks;
+  const Graph graph =
+      recompute(differentiate(two_texts(request.compute, 0.1f, false)), std::vector(4, policy));
+  const plan::Plan plan = plan::compile(request, graph, {});
+  testing::ThreadRanks machine(plan, testing::tiny_rules(request.compute));
+  return testing::train(machine, plan, 2).state;
+}
+
+TEST(AttentionOperation, TrainsTwoTextsToTheSameBytesAtEveryStage) {
+  plan::Request request;
+  request.reproducible = true;
+  for (Dtype compute : {Dtype::f32, Dtype::bf16}) {
+    request.compute = compute;
+    request.stage = 0, request.ranks = 1;
+    const std::vector<std::byte> expected = trained(request, Recompute::none);
+    for (int stage : {0, 1, 2, 3}) {
+      for (int ranks : {1, 2, 4}) {
+        request.stage = stage, request.ranks = ranks;
+        const Recompute policy = ranks == 2 ? Recompute::full : Recompute::none;
+        EXPECT_EQ(trained(request, policy), expected)
+            << "stage " << stage << " on " << ranks << " ranks in " << name_of(compute);
+      }
+    }
+  }
+}
+
+/// q, kv, a bias and counts that fit each other.
+struct Operands {
+  GraphBuilder out{{.samples = 2, .length = 4}, Dtype::f32};
+  TensorId q = out.activation("q", Dtype::f32, {8, 6});
+  TensorId kv = out.activation("kv", Dtype::f32, {10, 12});
+  TensorId bias = out.activation("bias", Dtype::f32, {3, 8});
+  TensorId counts = out.activation("counts", Dtype::i32, {2});
+
+  Operands() { out.unit("only"); }
+};
+
+TEST(AttentionOperationRefusal, NamesOperandsThatDoNotFit) {
+  Operands given;
+  const AttentionOptions options{
+      .heads = 3, .causal = false, .bias = given.bias, .key_counts = given.counts};
+  const TensorId y = cross_attention(given.out, given.q, given.kv, options);
+  EXPECT_EQ(given.out[y].shape, Shape({8, 6}));
+  const auto refused = [&](AttentionOptions other) {
+    EXPECT_THROW(cross_attention(given.out, given.q, given.kv, other), Error);
+  };
+  AttentionOptions other = options;
+  other.causal = true;
+  refused(other);
+  other = options;
+  other.heads = 4;
+  refused(other);
+  other = options;
+  other.bias = given.counts;
+  refused(other);
+  other = options;
+  other.key_counts = given.bias;
+  refused(other);
+  EXPECT_THROW(cross_attention(given.out, given.kv, given.q, options), Error);
+  EXPECT_THROW(relative_bias(given.out, given.bias, {.queries = 0, .keys = 4}), Error);
+}
+
+}  // namespace
+}  // namespace zero::graph
