@@ -1,5 +1,3 @@
-#include "zero/kernels/relative_bias.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,6 +5,7 @@
 #include "kernels/support/elements.hpp"
 #include "zero/base/dtype.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/attention.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -1,5 +1,3 @@
-#include "zero/kernels/rmsnorm.hpp"
-
 #include <cmath>
 
 #include "kernels/support/column_tree.hpp"
@@ -7,6 +5,7 @@
 #include "kernels/support/rows.hpp"
 #include "kernels/support/team_block.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/layernorm.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "kernels/support/row_chunks.hpp"
 #include "kernels/support/row_runs.hpp"
-#include "zero/kernels/rmsnorm.hpp"
+#include "zero/kernels/layernorm.hpp"
 
 namespace zero::kernels {
 

@@ -169,8 +169,7 @@ class Beams : public Search {
     return tokens;
   }
 
-  /// Of those that end only as many as there are beams count; the others are likelier to come
-  /// again.
+  /// As many as there are beams may end at a time; the others would only have been kept to go on.
   void finish(const std::vector<Candidate>& best) {
     const bool is_closed =
         !may_improve_ || (all_finished() && rules_.early_stopping == EarlyStopping::yes);

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/kernels/relative_bias.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "tests/support/device_array.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
+#include "zero/kernels/attention.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/kernels/rmsnorm.hpp"
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -9,6 +7,7 @@
 #include "tests/support/arrays.hpp"
 #include "tests/support/rms_reference.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/layernorm.hpp"
 
 namespace zero::kernels {
 namespace {

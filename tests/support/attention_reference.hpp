@@ -183,7 +183,7 @@ struct PackedAttentionReference {
   std::vector<double> y, logsumexp, dqkv, dbias;
 };
 
-/// Of self-attention: qkv [rows, 3 width], as dqkv.
+/// Self-attention's: qkv [rows, 3 width], as dqkv.
 inline PackedAttentionReference attention_reference(const AttentionCase& shape,
                                                     const std::vector<double>& qkv,
                                                     const std::vector<double>& dy) {

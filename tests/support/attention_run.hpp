@@ -18,7 +18,7 @@ struct AttentionResult {
   std::vector<float> logsumexp, dbias;
 };
 
-/// Of attention to another text.
+/// What attention to another text gives.
 template <class T>
 struct PairedResult {
   std::vector<T> y, dq, dkv;

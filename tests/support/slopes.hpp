@@ -44,7 +44,7 @@ class TriedGraph {
     return naive_.values<int32_t>(graph_.input(name));
   }
 
-  /// Of all targets together.
+  /// The sum over all targets.
   double loss() {
     const graph::TensorId sums = graph_.output(graph::kLossOutput);
     naive_.values<kernels::StepSums>(sums)[0] = {};

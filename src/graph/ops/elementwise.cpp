@@ -35,7 +35,7 @@ void gradient(GradientTape& tape, const Op& op) {
   tape.contribute(x, dx);
 }
 
-/// Of functions whose slope can be told from y, which later ops keep, so that x need not be kept.
+/// Reads y, which later ops keep, in place of x: the slope of such a function can be told from it.
 template <const Operation& kGrad>
 void gradient_from_output(GradientTape& tape, const Op& op) {
   const TensorId x = inputs<Elementwise>(op).x, y = outputs<Elementwise>(op).y;

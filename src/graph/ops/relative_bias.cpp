@@ -1,12 +1,11 @@
-#include "zero/kernels/relative_bias.hpp"
-
 #include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
+#include "zero/kernels/attention.hpp"
 
 namespace zero::graph {
 namespace {
 
-/// Of a table [buckets, heads], or of its gradient.
+/// `table` is [buckets, heads], or its gradient.
 kernels::RelativeBiasExtents extents(const Graph& graph, const Op& op, TensorId table) {
   const auto relative = op.attributes.as<RelativeBias>();
   const Shape& shape = graph[table].shape;

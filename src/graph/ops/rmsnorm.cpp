@@ -1,7 +1,6 @@
-#include "zero/kernels/rmsnorm.hpp"
-
 #include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
+#include "zero/kernels/layernorm.hpp"
 
 namespace zero::graph {
 namespace {
