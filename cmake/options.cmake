@@ -15,6 +15,10 @@ add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,${arithmetic_of
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # Before 13 it warns of overlapping copies in std::string's own operator+ (GCC bug 105651).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  if(ZERO_UNITY)
+    # In a larger unit it inlines a destructor of std::optional and takes what is empty for unset.
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+  endif()
 endif()
 add_compile_definitions(OMPI_SKIP_MPICXX)
 

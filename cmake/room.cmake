@@ -19,9 +19,10 @@ endfunction()
 # zero_room(<name> SOURCES <glob> [LINKS <targets...>] [PRIVATE_LINKS <targets...>])
 # One room is one static library zero_<name>, made of every .cpp under the calling folder that
 # matches; files that only a test or another configuration wants are named in EXCLUDE, and folders
-# of another device are left out.
+# of another device are left out. ALONE: each source is compiled alone whatever ZERO_UNITY says, as
+# what a compiler inlines depends on what stands beside it, and this room's loops must stay fast.
 function(zero_room name)
-  cmake_parse_arguments(ARG "" "FOLDER" "LINKS;PRIVATE_LINKS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "FOLDER" "LINKS;PRIVATE_LINKS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
   foreach(pattern ${ARG_EXCLUDE} "/(device|comm|vendor)/${ZERO_OTHER_DEVICE}/[^/]*\\.cpp$")
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -32,6 +33,9 @@ function(zero_room name)
     target_include_directories(zero_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
                                             PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(zero_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+    if(NOT ARG_ALONE)
+      zero_unity(zero_${name})
+    endif()
   else()
     add_library(zero_${name} INTERFACE)
     target_include_directories(zero_${name} INTERFACE ${PROJECT_SOURCE_DIR}/include)

@@ -43,7 +43,8 @@ if(ZERO_HAS_FUZZER)
            COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/fuzz
                    ${fuzz_build} --build-generator ${CMAKE_GENERATOR} --build-noclean
                    --build-options -DCMAKE_CXX_COMPILER=${ZERO_FUZZ_COMPILER}
-                   -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER})
+                   -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
+                   -DZERO_UNITY=${ZERO_UNITY})
   set_tests_properties(fuzz.build PROPERTIES FIXTURES_SETUP fuzz_build PROCESSORS 2 COST 200
                                              TIMEOUT 600)
 endif()

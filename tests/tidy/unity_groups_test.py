@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""cmake/unity_groups.py puts no two sources together of which one would change the other."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cmake"))
+import unity_groups  # noqa: E402
+
+
+def local(text):
+    return f"namespace zero {{\nnamespace {{\n{text}\n}}  // namespace\n}}  // namespace zero\n"
+
+
+class Groups(unittest.TestCase):
+    def groups(self, *texts, headers=(), most=10):
+        """The sizes of the groups that sources of these texts make."""
+        with tempfile.TemporaryDirectory() as folder:
+            unity_groups.ROOT = folder
+            unity_groups.headers_of.cache_clear()
+            unity_groups.names_in.cache_clear()
+            for name, text in headers:
+                pathlib.Path(folder, name).write_text(text, encoding="utf-8")
+            paths = []
+            for number, text in enumerate(texts):
+                paths.append(pathlib.Path(folder, f"{number}.cpp"))
+                paths[-1].write_text(text, encoding="utf-8")
+            sources = [unity_groups.Source(str(path)) for path in paths]
+            return [len(group) for group in unity_groups.groups(sources, most)]
+
+    def test_sources_without_names_in_common_are_joined_up_to_the_most(self):
+        texts = [local(f"int f{n}() {{ return {n}; }}") for n in range(5)]
+        self.assertEqual(self.groups(*texts), [5])
+        self.assertEqual(self.groups(*texts, most=2), [2, 2, 1])
+
+    def test_a_local_name_is_defined_once(self):
+        for text in ("int f() {", "struct f {", "constexpr int e = 1, f = 2;", "using f = int;",
+                     "template <class T>\nT f(T x) {", "[[noreturn]] void f(int x);", "int f[2];"):
+            self.assertEqual(self.groups(local(text), local("double f() {")), [1, 1], text)
+
+    def test_a_local_name_is_not_seen_by_another_source_that_uses_it(self):
+        defines = local("int f(int x) { return x; }")
+        self.assertEqual(self.groups(defines, "int g() { return f(1); }\n"), [1, 1])
+        self.assertEqual(self.groups("int g() { return zero::f(1); }\n", defines), [1, 1])
+
+    def test_members_names_of_std_comments_and_texts_are_no_use(self):
+        defines = local("int f(int x) { return x; }")
+        for use in ("int g() { return a.f() + b->f(); }", "auto g = std::f();", "int g;  // f()",
+                    'auto g = "f";', "/* f */ int g;"):
+            self.assertEqual(self.groups(defines, use + "\n"), [2], use)
+
+    def test_what_all_can_see_anyway_does_not_part(self):
+        self.assertEqual(self.groups("int f() {\n}\n", "int g() { return f(); }\n"), [2])
+
+    def test_the_same_alias_may_stand_twice_and_no_other(self):
+        one, other = local("using Words = std::vector<int>;"), local("using Words = std::set<int>;")
+        self.assertEqual(self.groups(one, one), [2])
+        self.assertEqual(self.groups(one, other), [1, 1])
+        using = "using ::testing::HasSubstr;\n"
+        self.assertEqual(self.groups(using, using, "auto g = testing::HasSubstr(1);\n"), [3])
+        self.assertEqual(self.groups(using, "int HasSubstr();\n"), [1, 1])
+
+    def test_a_macro_stays_where_it_is(self):
+        self.assertEqual(self.groups("#define CALL(x) x\n", "int g = CALL(1);\n"), [1, 1])
+
+    def test_a_header_brings_no_name_to_a_source_that_has_one_of_its_own(self):
+        headers = [("a.hpp", '#include "b.hpp"\n'), ("b.hpp", "inline constexpr int kMost = 1;\n"),
+                   ("c.hpp", "namespace c {\nextern int kMost;\n}  // namespace c\n")]
+        includes, own = '#include "a.hpp"\nint g;\n', local("constexpr int kMost = 2;")
+        self.assertEqual(self.groups(includes, '#include "c.hpp"\n' + own, headers=headers), [1, 1])
+        self.assertEqual(self.groups(includes, own, headers=headers), [1, 1])
+        self.assertEqual(self.groups(includes, local("int a;"), headers=headers), [2])
+
+
+if __name__ == "__main__":
+    unittest.main()
