@@ -40,6 +40,10 @@ use_ccache() {
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}
 }
 
+# wants_unity: true without a compiler cache. Builds are from nothing then, and sources are compiled
+# several at a time.
+wants_unity() { [[ ${CMAKE_CXX_COMPILER_LAUNCHER:-} != *ccache* ]]; }
+
 # use_ninja: prefers Ninja as the generator of new build folders.
 use_ninja() {
   have ninja || return 0
@@ -48,12 +52,16 @@ use_ninja() {
 
 # build_host TARGET: configures build/host-release and builds TARGET, which may be all.
 build_host() {
-  local log=$root/build/configure.log
+  local log=$root/build/configure.log options=()
   use_ccache
   use_ninja
   mkdir -p "$root/build"
+  # A build folder that is there stays as it is.
+  if wants_unity && [ ! -e "$root/build/host-release/CMakeCache.txt" ]; then
+    options=(-DZERO_UNITY=ON)
+  fi
   say "building $1 (log: build/build.log)"
-  if ! (cd "$root" && cmake --preset host-release) > "$log" 2>&1; then
+  if ! (cd "$root" && cmake --preset host-release "${options[@]}") > "$log" 2>&1; then
     cat "$log" >&2
     fail 1 "configuring failed"
   fi

@@ -1,9 +1,9 @@
-# Called by tools/cuda_check.sh from the root of the tree, with NVCC, FLAGS, CXX, CXX_FLAGS and
-# SOURCES. As in a build, nvcc gets what cmake/nvcc_sources.regex matches; the rest only calls
+# Called by tools/cuda_check.sh from the root of the tree, with NVCC, FLAGS, CXX, CXX_FLAGS, KOKKOS
+# and SOURCES. As in a build, nvcc gets what cmake/nvcc_sources.regex matches; the rest only calls
 # CUDA's libraries and is plain C++.
 folder := build/cuda-check
 objects := $(patsubst %.cpp,$(folder)/%.o,$(SOURCES))
-command := $(NVCC) $(FLAGS) -I. -Iinclude -isystem .deps/kokkos-cuda/include
+command := $(NVCC) $(FLAGS) -I. -Iinclude -isystem $(KOKKOS)/include
 plain := $(CXX) $(CXX_FLAGS) -I. -Iinclude
 wants_nvcc := cmake/nvcc_sources.regex
 

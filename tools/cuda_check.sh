@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Compiles what a build with CUDA has of its own: kernels/ but for its twins of the host, and the
 # folders gpu/ of all rooms, for sm_90 with nvcc what has kernels, as plain C++ what only calls
-# CUDA's libraries. Kokkos is that of .deps/kokkos-cuda, built at the first call, about two minutes
-# on two cores. Links nothing and needs no GPU. Prints SKIP with its reason where there is no nvcc,
-# and for the twins of NCCL and of cuDNN where their headers are not there. Objects stay in
-# build/cuda-check until a source, a header it reads or the flags of the compiler change.
+# CUDA's libraries. Kokkos' headers are those of .deps/kokkos-cuda or, where that is not built, what
+# kokkos.sh cuda-headers makes. Links nothing and needs no GPU. Prints SKIP with its reason where
+# there is no nvcc, and for the twins of NCCL and of cuDNN where their headers are not there.
+# Objects stay in build/cuda-check until a source, a header it reads or the flags of the compiler
+# change.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -14,7 +15,12 @@ if ! find_nvcc; then
   exit 0
 fi
 start=$SECONDS
-"$root/tools/kokkos.sh" cuda
+cd "$root"
+kokkos=.deps/kokkos-cuda
+if [ ! -d "$root/$kokkos" ]; then
+  kokkos=.deps/kokkos-cuda-headers
+  "$root/tools/kokkos.sh" cuda-headers
+fi
 
 has_nccl() {
   echo '#include <nccl.h>' | nvcc -x cu -E - > /dev/null 2>&1
@@ -39,19 +45,41 @@ for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/kernels
   fi
   sources+=("${source#"$root"/}")
 done
-launcher=
-if have ccache; then launcher=ccache; fi
+
+# join_kernels: sources with kernels are compiled several at a time, as most of what nvcc does for
+# one of them is to read Kokkos, four times over. The units include what nvcc puts first anyway,
+# by which cmake/nvcc_sources.regex knows them.
+join_kernels() {
+  local plain kernels source number unit
+  local -A text=()
+  mapfile -t plain < <(grep -LEf cmake/nvcc_sources.regex "${sources[@]}")
+  mapfile -t kernels < <(grep -lEf cmake/nvcc_sources.regex "${sources[@]}")
+  while read -r number source; do
+    unit=build/cuda-check/kernels_$number.cpp
+    text[$unit]=${text[$unit]:-#include <cuda_runtime.h>}$'\n'"#include \"$source\""
+  done < <(python3 cmake/unity_groups.py 10 "${kernels[@]}")
+  for unit in "${!text[@]}"; do
+    [ "$(cat "$unit" 2> /dev/null)" = "${text[$unit]}" ] || echo "${text[$unit]}" > "$unit"
+  done
+  mapfile -t sources < <(printf '%s\n' "${!text[@]}" | sort)
+  sources+=("${plain[@]}")
+}
+
+count=${#sources[@]}
+mkdir -p "$root/build/cuda-check"
+use_ccache
+launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-}
+if wants_unity; then join_kernels; fi
 flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr -arch=sm_90 --fmad=false -O1"
 flags+=" -Xcompiler=-fopenmp,-ffp-contract=off $(cuda_flags)"
 toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
 cxx_flags="-std=c++20 -O1 -Wall -Wextra -Wshadow -fopenmp -ffp-contract=off"
 cxx_flags+=" -isystem $root/.deps/cudnn-frontend/include -isystem $toolkit/include"
 cxx_flags+=" $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
-mkdir -p "$root/build/cuda-check"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
   NVCC="$launcher nvcc" FLAGS="$flags" CXX="$launcher ${CXX:-c++}" CXX_FLAGS="$cxx_flags" \
-  SOURCES="${sources[*]}"; then
-  say "cuda check: ${#sources[@]} sources compile, kernels for sm_90 ($(seconds_since "$start") s)"
+  KOKKOS="$kokkos" SOURCES="${sources[*]}"; then
+  say "cuda check: $count sources compile, kernels for sm_90 ($(seconds_since "$start") s)"
 else
   fail 1 "a source does not compile for sm_90"
 fi
@@ -59,8 +87,9 @@ fi
 # Kokkos gives a kernel of 512 bytes or more by way of one block of constant memory, for which the
 # host waits each time, and which cannot be recorded in a graph.
 for source in "${sources[@]}"; do
-  if nm "$root/build/cuda-check/${source%.cpp}.o" |
-    grep 'cuda_parallel_launch_\(constant\|global\)_memory' > /dev/null; then
-    fail 1 "$source: a kernel holds 512 bytes or more: give it less by value"
+  large=$(nm -C "$root/build/cuda-check/${source%.cpp}.o" |
+    grep -m 1 'cuda_parallel_launch_\(constant\|global\)_memory' || true)
+  if [ -n "$large" ]; then
+    fail 1 "$source: a kernel holds 512 bytes or more, give it less by value: $large"
   fi
 done

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds Kokkos 4.7.0 into a local prefix: tools/kokkos.sh host (OpenMP and Serial, .deps/kokkos) or
-# tools/kokkos.sh cuda (the same and CUDA for sm_90, .deps/kokkos-cuda). Does nothing where the
-# prefix exists. The source comes out of a Python package that carries it.
+# tools/kokkos.sh cuda (the same and CUDA for sm_90, .deps/kokkos-cuda). tools/kokkos.sh
+# cuda-headers compiles nothing: it puts the headers of the latter into .deps/kokkos-cuda-headers,
+# which is enough to check sources. Does nothing where the prefix exists. The source comes out of a
+# Python package that carries it.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -27,24 +29,39 @@ fetch_source() {
   mv "$scratch/pygenten-0.1.5/tpls/kokkos" "$source_folder"
 }
 
-# build PREFIX CMAKE_ARGUMENTS...: installed beside the prefix and then renamed, so that a prefix
-# that exists is complete.
-build() {
-  local prefix=$1 folder=$1.build log=$1.log start=$SECONDS
+configure() {
+  local prefix=$1
   shift
-  rm -rf "$folder" "$prefix.new"
   use_ccache
   use_ninja
-  say "kokkos: building $prefix (log: $log)"
-  if ! { cmake -S "$source_folder" -B "$folder" -DCMAKE_BUILD_TYPE=Release \
+  cmake -S "$source_folder" -B "$prefix.build" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CXX_STANDARD=20 -DCMAKE_INSTALL_PREFIX="$prefix.new" -DCMAKE_INSTALL_LIBDIR=lib \
     -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON \
-    -DKokkos_ENABLE_DEPRECATED_CODE_4=OFF "$@" &&
-    cmake --build "$folder" -j "$jobs" && cmake --install "$folder"; } > "$log" 2>&1; then
+    -DKokkos_ENABLE_DEPRECATED_CODE_4=OFF "$@"
+}
+
+# Both put what they make into PREFIX.new.
+build_all() { cmake --build "$1.build" -j "$jobs" && cmake --install "$1.build"; }
+copy_headers() {
+  local to=$1.new/include
+  mkdir -p "$to" &&
+    cp -r "$source_folder"/{core,containers,algorithms,simd}/src/. "$to" &&
+    cp -r "$source_folder"/tpls/*/include/. "$to" &&
+    cp -r "$1.build"/KokkosCore_*.h* "$1.build/core/src/desul" "$to"
+}
+
+# make_prefix PREFIX HOW CMAKE_ARGUMENTS...: made beside the prefix and then renamed, so that a
+# prefix that exists is complete. HOW is one of the functions above.
+make_prefix() {
+  local prefix=$1 how=$2 log=$1.log start=$SECONDS
+  shift 2
+  rm -rf "$prefix.build" "$prefix.new"
+  say "kokkos: making $prefix (log: $log)"
+  if ! { configure "$prefix" "$@" && "$how" "$prefix"; } > "$log" 2>&1; then
     tail -n 20 "$log" >&2
     fail 1 "building Kokkos failed (log: $log)"
   fi
-  rm -rf "$prefix" "$folder"
+  rm -rf "$prefix" "$prefix.build"
   mv "$prefix.new" "$prefix"
   say "kokkos: $prefix is ready after $(seconds_since "$start") s"
 }
@@ -54,10 +71,12 @@ case ${1:-} in
     prefix=$root/.deps/kokkos
     [ -d "$prefix" ] && exit 0
     fetch_source
-    build "$prefix"
+    make_prefix "$prefix" build_all
     ;;
-  cuda)
-    prefix=$root/.deps/kokkos-cuda
+  cuda | cuda-headers)
+    prefix=$root/.deps/kokkos-$1
+    how=build_all
+    if [ "$1" = cuda-headers ]; then how=copy_headers; fi
     [ -d "$prefix" ] && exit 0
     find_nvcc || fail 2 "no nvcc: install the CUDA toolkit, or name its folder in CUDA_HOME"
     fetch_source
@@ -65,8 +84,8 @@ case ${1:-} in
     sed 's/^default_arch=.*/default_arch="sm_90"/' "$source_folder/bin/nvcc_wrapper" > "$wrapper"
     chmod +x "$wrapper"
     # Where nvcc has no device to ask, the architecture is named.
-    build "$prefix" -DCMAKE_CXX_COMPILER="$wrapper" -DKokkos_ENABLE_CUDA=ON \
+    make_prefix "$prefix" "$how" -DCMAKE_CXX_COMPILER="$wrapper" -DKokkos_ENABLE_CUDA=ON \
       -DKokkos_ARCH_HOPPER90=ON -DCMAKE_CXX_FLAGS="$(cuda_flags)"
     ;;
-  *) fail 2 "usage: tools/kokkos.sh host|cuda" ;;
+  *) fail 2 "usage: tools/kokkos.sh host|cuda|cuda-headers" ;;
 esac
