@@ -1,5 +1,6 @@
 # What must be there (MPI, Kokkos, threads, HDF5, xxHash, OpenSSL), what may be (oneDNN, liburing,
-# hwloc). A missing optional part costs one line here and a plain twin file, never the build.
+# hwloc, SentencePiece). A missing optional part costs one line here and a plain twin file, never
+# the build.
 
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -63,7 +64,7 @@ endif()
 # zero_find_part(<NAME> <library> <header> <message>): sets ZERO_<NAME>, ZERO_<NAME>_LIBRARY and
 # ZERO_<NAME>_INCLUDE.
 macro(zero_find_part name library header message)
-  find_library(ZERO_${name}_LIBRARY ${library})
+  find_library(ZERO_${name}_LIBRARY NAMES ${library})
   find_path(ZERO_${name}_INCLUDE ${header})
   if(ZERO_${name}_LIBRARY AND ZERO_${name}_INCLUDE)
     set(ZERO_${name} ON)
@@ -78,3 +79,6 @@ zero_find_part(HWLOC hwloc hwloc.h
                "hwloc not found (Debian: libhwloc-dev): ranks run on cores near and far")
 zero_find_part(URING uring liburing.h
                "liburing not found (Debian: liburing-dev): disks are read and written by threads")
+# Debian has no static library of it.
+zero_find_part(SENTENCEPIECE "libsentencepiece.a;sentencepiece" sentencepiece_processor.h
+               "SentencePiece not found (Debian: libsentencepiece-dev): no spiece.model is read")

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What a missing optional part costs: one line while configuring, and speed. Builds without oneDNN,
-# liburing and hwloc, and for a debugger, and runs the tests of what these choose.
+# liburing, hwloc and SentencePiece, and for a debugger, and runs the tests of what these choose.
 # usage: tools/optional_parts.sh
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
 tests='^(device/near_cores|kernels/(product|attention|classifier)|run/executor|support/naive'
-tests+='|io/(aio|tiers)/.*)\.np'
+tests+='|io/(aio|tiers)/.*|io/data/.*tokenizer)\.np'
 
 # build_and_test FOLDER CMAKE-ARGUMENTS...
 build_and_test() {
@@ -21,9 +21,10 @@ build_and_test() {
 
 use_ccache
 use_ninja
-phase "without oneDNN, liburing and hwloc"
-build_and_test plain -DZERO_DNNL_LIBRARY=OFF -DZERO_URING_LIBRARY=OFF -DZERO_HWLOC_LIBRARY=OFF
-for part in oneDNN liburing hwloc; do
+phase "without oneDNN, liburing, hwloc and SentencePiece"
+build_and_test plain -DZERO_DNNL_LIBRARY=OFF -DZERO_URING_LIBRARY=OFF -DZERO_HWLOC_LIBRARY=OFF \
+  -DZERO_SENTENCEPIECE_LIBRARY=OFF
+for part in oneDNN liburing hwloc SentencePiece; do
   lines=$(grep -c "$part not found" "$root/build/plain/configure.log" || true)
   [ "$lines" -eq 1 ] || fail 1 "$lines lines, and not one, say that $part is missing"
 done

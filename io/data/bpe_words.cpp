@@ -102,4 +102,9 @@ size_t word_end(std::string_view text, size_t at) {
   return run_end(text, at + first.bytes, first);
 }
 
+size_t blank_bytes(std::string_view text, size_t at) {
+  const Character found = character(text, at);
+  return !found.broken && found.kind == CharClass::kBlank ? found.bytes : 0;
+}
+
 }  // namespace zero

@@ -11,4 +11,7 @@ namespace zero {
 /// text.size(); reads no further than one character behind the word.
 size_t word_end(std::string_view text, size_t at);
 
+/// The bytes of the character of white space at byte `at` of `text`; 0 if another one is there.
+size_t blank_bytes(std::string_view text, size_t at);
+
 }  // namespace zero

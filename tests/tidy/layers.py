@@ -13,7 +13,7 @@ BASE_ONLY = ("config",)
 PLAIN_ROOMS = ("graph", "model", "plan", "compile")
 VENDOR = re.compile(
     r"^(Kokkos_|KokkosExp|mpi|cuda|cublas|cudnn|cufile|nccl|nvtx|oneapi/|dnnl|mkl|cblas|openblas"
-    r"|hdf5|H5|liburing|hwloc|openssl/|xxhash)")
+    r"|hdf5|H5|liburing|hwloc|openssl/|sentencepiece|xxhash)")
 
 
 def allowed(room):

@@ -50,7 +50,7 @@ struct DataConfig {
   std::string train;               ///< required: a text or token file, or "synthetic"
   std::string validation;          ///< a file of the same kind; "" = none
   double validation_fraction = 0;  ///< the last share of `train` held out; 0 <= f < 1
-  /// "bytes": a token is a byte of the text, 256 in all. Else a folder with vocab.json, merges.txt.
+  /// "bytes": a token is a byte, 256 in all. Else a folder: vocab.json, merges.txt or spiece.model
   std::string tokenizer = "bytes";
   int64_t sequence_length = 1024;      ///< tokens a sample predicts
   int64_t max_train_samples = 0;       ///< use the first n samples; 0 = all

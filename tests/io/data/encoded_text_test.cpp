@@ -24,7 +24,7 @@ class Pairs : public Tokenizer {
     for (size_t i = 0; i < text.size(); i += 2) ids.push_back(text[i] - 'a');
     return ids;
   }
-  std::string decode(std::span<const int32_t>) const override { return {}; }
+  std::string decode(std::span<const int32_t>, SpecialTokens) const override { return {}; }
   uint64_t fingerprint() const override { return fingerprint_; }
 
  private:

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <map>
+
+#include "io/data/added_tokens.hpp"
+#include "io/data/sentencepiece.hpp"
+#include "io/data/tokenizer_settings.hpp"
+#include "io/data/tokenizers.hpp"
+#include "zero/base/crc32.hpp"
+#include "zero/base/error.hpp"
+#include "zero/io/files/files.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int64_t kMostBytes = int64_t(64) << 20;
+
+std::string sentinel(int64_t k) { return text("<extra_id_", k, ">"); }
+
+/// Sentinels stand behind the pieces, the last one first, and take the blanks around them along.
+std::map<int32_t, AddedToken> sentinels_behind(int32_t pieces, int64_t count) {
+  std::map<int32_t, AddedToken> tokens;
+  for (int64_t k = 0; k < count; ++k) {
+    const auto id = int32_t(pieces + count - 1 - k);
+    tokens[id] = {.text = sentinel(k), .id = id, .strips_left = true, .strips_right = true};
+  }
+  return tokens;
+}
+
+/// What a class of Transformers for such files assumes where they say nothing.
+void add_defaults(const SentencePieceModel& model, TokenizerSettings& settings) {
+  std::map<int32_t, AddedToken> added = sentinels_behind(model.size(), settings.extra_ids);
+  for (const auto& [id, token] : settings.added) added[id] = token;
+  settings.added = std::move(added);
+  for (const auto& [role, name] :
+       {std::pair("eos_token", "</s>"), {"unk_token", "<unk>"}, {"pad_token", "<pad>"}}) {
+    if (settings.text_of(role).empty())
+      settings.named.push_back({.role = role, .token = {.text = name}});
+  }
+}
+
+/// A unigram model of SentencePiece with special tokens and sentinels, as T5Tokenizer makes ids
+/// with legacy = true: each stretch between special tokens is a text of its own.
+class PieceTokenizer : public Tokenizer {
+ public:
+  PieceTokenizer(const std::string& path, TokenizerSettings settings) {
+    const std::string content = read_whole(path, kMostBytes);
+    model_ = open_sentencepiece(content, path);
+    const uint32_t crc = crc32(reinterpret_cast<const uint8_t*>(content.data()), content.size());
+    fingerprint_ = uint64_t(crc) << 32 | settings.fingerprint();
+    add_defaults(*model_, settings);
+    const auto find = [&](const std::string& piece) { return model_->find(piece); };
+    added_ = AddedTokens(tokens_with_ids(settings, find));
+    for (const AddedToken& token : added_.tokens()) {
+      text_[token.id] = token.text;
+      vocab_size_ = std::max(vocab_size_, int64_t(token.id) + 1);
+    }
+    vocab_size_ = std::max(vocab_size_, int64_t(model_->size()));
+    find_special(settings);
+  }
+
+  int64_t vocab_size() const override { return vocab_size_; }
+  SpecialIds special_ids() const override { return special_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+
+  std::vector<int32_t> encode(std::string_view text) const override {
+    std::vector<int32_t> ids;
+    for (const AddedTokens::Part& part : added_.split(text)) {
+      if (part.id >= 0) {
+        ids.push_back(part.id);
+      } else {
+        model_->encode(part.text, ids);
+      }
+    }
+    return ids;
+  }
+
+  /// Texts between special tokens, each of which has a blank on both sides.
+  std::string decode(std::span<const int32_t> ids, SpecialTokens special) const override {
+    std::vector<int32_t> pieces;
+    std::string out;
+    const auto put = [&](const std::string& part) {
+      if (!part.empty()) out += (out.empty() ? "" : " ") + part;
+    };
+    const auto put_pieces = [&] {
+      put(std::string(without_blanks_behind(without_blanks_before(model_->decode(pieces)))));
+      pieces.clear();
+    };
+    for (size_t i = 0; i < ids.size(); ++i) {
+      require_token(ids, i, vocab_size_);
+      const auto added = text_.find(ids[i]);
+      if (added == text_.end() && ids[i] < model_->size()) {
+        pieces.push_back(ids[i]);
+      } else if (special == SpecialTokens::kShown || !added_.is_special(ids[i])) {
+        put_pieces();
+        put(added == text_.end() ? "" : added->second);
+      }
+    }
+    put_pieces();
+    return out;
+  }
+
+ private:
+  int32_t id_of(const std::string& name) const {
+    const auto found = std::ranges::find(added_.tokens(), name, &AddedToken::text);
+    return found == added_.tokens().end() ? SpecialIds::kNone : found->id;
+  }
+
+  void find_special(const TokenizerSettings& settings) {
+    special_ = {.pad = id_of(settings.text_of("pad_token")),
+                .bos = id_of(settings.text_of("bos_token")),
+                .eos = id_of(settings.text_of("eos_token")),
+                .unk = id_of(settings.text_of("unk_token")),
+                .decoder_start = settings.decoder_start,
+                .first_sentinel = id_of(sentinel(0))};
+    if (special_.first_sentinel == SpecialIds::kNone) return;
+    while (id_of(sentinel(special_.sentinels)) == special_.first_sentinel - special_.sentinels)
+      ++special_.sentinels;
+  }
+
+  std::unique_ptr<SentencePieceModel> model_;
+  AddedTokens added_;
+  std::map<int32_t, std::string> text_;  // of added tokens
+  int64_t vocab_size_ = 0;
+  SpecialIds special_;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::string& folder) {
+  TokenizerSettings settings;
+  if (!folder.empty()) settings = read_tokenizer_settings(folder);
+  if (!settings.legacy) {
+    refuse(Exit::kInput, folder, "/tokenizer_config.json: legacy: false is not supported: write ",
+           "true, as the published models have it");
+  }
+  return std::make_unique<PieceTokenizer>(path, std::move(settings));
+}
+
+}  // namespace zero

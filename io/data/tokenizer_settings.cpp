@@ -1,0 +1,213 @@
+#include "io/data/tokenizer_settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "zero/base/crc32.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
+#include "zero/io/files/files.hpp"
+#include "zero/io/interop/json.hpp"
+
+namespace zero {
+namespace {
+
+using Named = TokenizerSettings::Named;
+
+constexpr int64_t kMostBytes = int64_t(16) << 20;
+constexpr int64_t kMostIds = int64_t(1) << 20;
+constexpr size_t kMostLevels = 16;  // a config.json nests, but what is read of it does not
+const std::set<std::string> kRoles = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                      "pad_token", "cls_token", "mask_token"};
+constexpr const char* kAdditional = "additional_special_tokens";
+
+/// Values of one file, with its name for messages.
+class Reader : public JsonSink {
+ public:
+  Reader(const std::string& path, TokenizerSettings& out) : path_(path), out_(out) {}
+
+  void open(Path path, bool) override {
+    // An element of this list may be an object, whose members follow.
+    if (path.size() == 1 && path[0] == kAdditional) open_ = nullptr;
+  }
+
+ protected:
+  template <class T>
+  T as(Path path, const JsonScalar& value, const char* what) const {
+    const T* found = std::get_if<T>(&value);
+    if (found == nullptr) fail(path, text("is no ", what));
+    return *found;
+  }
+  [[noreturn]] void fail(Path path, const std::string& what) const {
+    std::string key;
+    for (const std::string& part : path) key += (key.empty() ? "" : ".") + shown(part);
+    refuse(Exit::kInput, path_, ": ", key, ": ", what,
+           "; take the file as the tokenizer's maker has written it");
+  }
+  int32_t id_of(Path path, int64_t id) const {
+    if (id < 0 || id >= kMostIds) fail(path, text("id ", id, " is not 0 to ", kMostIds - 1));
+    return int32_t(id);
+  }
+  /// A flag or the text of an added token.
+  void read_member(Path path, const JsonScalar& value, AddedToken& token) const {
+    const std::string& member = path.back();
+    if (member == "content") token.text = as<std::string>(path, value, "text");
+    if (member == "lstrip") token.strips_left = as<bool>(path, value, "boolean");
+    if (member == "rstrip") token.strips_right = as<bool>(path, value, "boolean");
+    if (member == "special") token.special = as<bool>(path, value, "boolean");
+    if (member == "single_word" && as<bool>(path, value, "boolean"))
+      fail(path, "true is not supported: write false");
+  }
+  /// eos_token = "</s>", or eos_token.content = "</s>" with its flags.
+  void read_role(Path path, const JsonScalar& value) {
+    if (std::holds_alternative<std::nullptr_t>(value)) return;
+    if (path.size() == 1) return start(path[0]).text = as<std::string>(path, value, "text"), void();
+    if (open_ == nullptr || open_->role != path[0]) start(path[0]);
+    read_member(path, value, open_->token);
+  }
+  /// An object of the list begins with its first member; several follow one another.
+  void read_additional(Path path, const JsonScalar& value) {
+    if (path.size() == 1) return start(path[0]).text = as<std::string>(path, value, "text"), void();
+    const bool next = path.back() == "content" && open_ != nullptr && !open_->token.text.empty();
+    if (open_ == nullptr || open_->role != path[0] || next) start(path[0]);
+    read_member(path, value, open_->token);
+  }
+
+  const std::string& path_;
+  TokenizerSettings& out_;
+
+ private:
+  AddedToken& start(const std::string& role) {
+    open_ = &out_.named.emplace_back(Named{.role = role, .token = {}});
+    return open_->token;
+  }
+
+  Named* open_ = nullptr;
+};
+
+class ConfigReader : public Reader {
+ public:
+  using Reader::Reader;
+
+  void value(Path path, const JsonScalar& value) override {
+    const std::string& key = path[0];
+    if (path.size() <= 2 && kRoles.contains(key)) return read_role(path, value);
+    if (path.size() <= 2 && key == kAdditional) return read_additional(path, value);
+    if (path.size() == 3 && key == "added_tokens_decoder") return read_added(path, value);
+    if (path.size() != 1 || std::holds_alternative<std::nullptr_t>(value)) return;
+    if (key == "add_prefix_space") out_.prefix_space = as<bool>(path, value, "boolean");
+    if (key == "legacy") out_.legacy = as<bool>(path, value, "boolean");
+    if (key == "extra_ids") {
+      out_.extra_ids = as<int64_t>(path, value, "integer");
+      if (out_.extra_ids < 0 || out_.extra_ids >= kMostIds)
+        fail(path, text(out_.extra_ids, " is not 0 to ", kMostIds - 1));
+    }
+  }
+
+ private:
+  void read_added(Path path, const JsonScalar& value) {
+    int64_t id = -1;
+    const std::string& digits = path[1];
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+    if (error != std::errc() || end != digits.data() + digits.size()) fail(path, "is no id");
+    AddedToken& token = out_.added[id_of(path, id)];
+    token.id = int32_t(id);
+    read_member(path, value, token);
+  }
+};
+
+/// Roles, for those that the first file has not named.
+class MapReader : public Reader {
+ public:
+  MapReader(const std::string& path, TokenizerSettings& out) : Reader(path, out) {
+    for (const Named& named : out.named) known_.insert(named.role);
+  }
+  void value(Path path, const JsonScalar& value) override {
+    if (path.size() > 2 || known_.contains(path[0])) return;
+    if (kRoles.contains(path[0])) return read_role(path, value);
+    if (path[0] == kAdditional) read_additional(path, value);
+  }
+
+ private:
+  std::set<std::string> known_;
+};
+
+/// {"<mask>": 8008}
+class AddedReader : public Reader {
+ public:
+  using Reader::Reader;
+  void value(Path path, const JsonScalar& value) override {
+    const int32_t id = id_of(path, as<int64_t>(path, value, "id"));
+    out_.added[id] = {.text = path[0], .id = id};
+  }
+};
+
+class StartReader : public Reader {
+ public:
+  using Reader::Reader;
+  void value(Path path, const JsonScalar& value) override {
+    if (path.size() != 1 || path[0] != "decoder_start_token_id") return;
+    if (std::holds_alternative<std::nullptr_t>(value)) return;
+    out_.decoder_start = id_of(path, as<int64_t>(path, value, "id"));
+  }
+};
+
+template <class Sink>
+void read_file(const std::string& folder, const char* name, TokenizerSettings& out) {
+  const std::string path = folder + "/" + name;
+  if (!is_there(path)) return;
+  Sink sink(path, out);
+  read_json(read_whole(path, kMostBytes), path, {.depth = kMostLevels}, sink);
+}
+
+/// A token with an id has the flags that stand beside the id, and is special as it says there.
+bool has_id(const TokenizerSettings& settings, const std::string& name) {
+  return std::ranges::any_of(settings.added,
+                             [&](const auto& entry) { return entry.second.text == name; });
+}
+
+}  // namespace
+
+std::string TokenizerSettings::text_of(const std::string& role,
+                                       const std::string& otherwise) const {
+  const auto found = std::ranges::find(named, role, &Named::role);
+  return found == named.end() ? otherwise : found->token.text;
+}
+
+uint32_t TokenizerSettings::fingerprint() const {
+  std::string all = text(prefix_space, " ", legacy, " ", extra_ids);
+  const auto add = [&](const std::string& key, const AddedToken& token) {
+    all += text("\n", key, "\n", token.text, "\n", token.strips_left, token.strips_right);
+  };
+  for (const Named& entry : named) add(entry.role, entry.token);
+  for (const auto& [id, token] : added) add(text(id), token);
+  return crc32(reinterpret_cast<const uint8_t*>(all.data()), all.size());
+}
+
+TokenizerSettings read_tokenizer_settings(const std::string& folder) {
+  TokenizerSettings settings;
+  read_file<ConfigReader>(folder, "tokenizer_config.json", settings);
+  read_file<MapReader>(folder, "special_tokens_map.json", settings);
+  if (settings.added.empty()) read_file<AddedReader>(folder, "added_tokens.json", settings);
+  read_file<StartReader>(folder, "config.json", settings);
+  return settings;
+}
+
+std::vector<AddedToken> tokens_with_ids(
+    const TokenizerSettings& settings,
+    const std::function<std::optional<int32_t>(const std::string&)>& find) {
+  std::vector<AddedToken> tokens;
+  for (const auto& [id, token] : settings.added) tokens.push_back(token);
+  for (const Named& named : settings.named) {
+    if (has_id(settings, named.token.text)) continue;
+    const std::optional<int32_t> id = find(named.token.text);
+    if (!id) continue;
+    AddedToken token = named.token;
+    token.id = *id;
+    tokens.push_back(token);
+  }
+  return tokens;
+}
+
+}  // namespace zero

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/data/added_tokens.hpp"
+#include "zero/io/data/tokenizer.hpp"
+
+namespace zero {
+
+/// What the JSON files beside a vocabulary say of special tokens and of encoding.
+struct TokenizerSettings {
+  /// A token by its role ("eos_token") or as an additional special one; its id stands elsewhere.
+  struct Named {
+    std::string role;
+    AddedToken token;
+  };
+
+  std::vector<Named> named;
+  std::map<int32_t, AddedToken> added;  ///< by id
+  bool prefix_space = false;            ///< add_prefix_space
+  bool legacy = true;
+  int64_t extra_ids = 100;
+  int32_t decoder_start = SpecialIds::kNone;
+
+  /// The text of the role, or `otherwise` where no file names it.
+  std::string text_of(const std::string& role, const std::string& otherwise = "") const;
+  /// Of what changes ids.
+  uint32_t fingerprint() const;
+};
+
+/// Reads tokenizer_config.json; special_tokens_map.json for the roles that it leaves open;
+/// added_tokens.json where it lists no added tokens; and decoder_start_token_id of config.json.
+/// Each may be missing. Throws Error(kInput) with file and key for a value of another type, an id
+/// that is none, or a rule that is not followed here.
+TokenizerSettings read_tokenizer_settings(const std::string& folder);
+
+/// The tokens of `settings` with their ids: those that have one, and the named ones to which
+/// `find` gives one. A named token without an id is text like any other.
+std::vector<AddedToken> tokens_with_ids(
+    const TokenizerSettings& settings,
+    const std::function<std::optional<int32_t>(const std::string&)>& find);
+
+}  // namespace zero

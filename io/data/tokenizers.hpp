@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "zero/io/data/tokenizer.hpp"
+
+namespace zero {
+
+/// The kinds of tokenizers that are read from files. Both throw as open_tokenizer().
+/// Of a folder with vocab.json and merges.txt.
+std::unique_ptr<Tokenizer> open_bpe(const std::string& folder);
+/// Of a SentencePiece model, with the settings in `folder`, which is "" for none.
+std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::string& folder);
+
+/// Throws Error(kInput) unless ids[i] is an id of a tokenizer of `vocab_size`.
+void require_token(std::span<const int32_t> ids, size_t i, int64_t vocab_size);
+
+}  // namespace zero

@@ -1,0 +1,171 @@
+// Ranks: 1
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/tokenizer_folder.hpp"
+#include "tests/support/tree_folder.hpp"
+#include "zero/io/data/tokenizer.hpp"
+
+namespace zero {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::refusal_of;
+using testing_support::TokenizerFolder;
+
+constexpr int32_t kPieces = 400;
+
+std::string golden_folder() {
+  return (testing_support::tree_folder() / "tests/golden/pieces").string();
+}
+
+/// A build without the library refuses every model, naming the package.
+class PieceTokenizer : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      open_tokenizer(golden_folder());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::kUsage) << error.what();
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("spiece.model: this program was built without"),
+                                      HasSubstr("libsentencepiece-dev")));
+      GTEST_SKIP() << error.what();
+    }
+  }
+};
+
+TEST_F(PieceTokenizer, IsEqualToTransformersOnGoldenTexts) {
+  const auto pieces = open_tokenizer(golden_folder());
+  const auto alone = open_tokenizer(golden_folder() + "/spiece.model");
+  std::ifstream file(golden_folder() + "/texts.json");
+  const nlohmann::json rows = nlohmann::json::parse(file);
+  ASSERT_GE(rows.size(), 250u);
+  for (const auto& row : rows) {
+    const std::vector<int32_t> ids = row[1];
+    ASSERT_EQ(pieces->encode(row[0].get<std::string>()), ids) << row[0];
+    ASSERT_EQ(alone->encode(row[0].get<std::string>()), ids) << row[0];
+    ASSERT_EQ(pieces->decode(ids, SpecialTokens::kSkipped), row[2].get<std::string>());
+  }
+}
+
+TEST_F(PieceTokenizer, NumbersSentinelsFromTheEnd) {
+  const auto pieces = open_tokenizer(golden_folder());
+  const SpecialIds special = pieces->special_ids();
+  EXPECT_EQ(pieces->vocab_size(), kPieces + 100);
+  EXPECT_THAT((std::array{special.pad, special.eos, special.unk, special.bos}),
+              ElementsAre(0, 1, 2, -1));
+  EXPECT_EQ(special.first_sentinel, kPieces + 99);
+  EXPECT_EQ(special.sentinels, 100);
+  EXPECT_THAT(pieces->encode("<extra_id_0> <extra_id_99></s>"),
+              ElementsAre(kPieces + 99, kPieces, 1));
+}
+
+TEST_F(PieceTokenizer, ShowsOrSkipsSpecialTokens) {
+  const auto pieces = open_tokenizer(golden_folder());
+  std::vector<int32_t> ids = pieces->encode("In the beginning <extra_id_1> God created");
+  ids.push_back(1);
+  EXPECT_EQ(pieces->decode(ids), "In the beginning <extra_id_1> God created </s>");
+  EXPECT_EQ(pieces->decode(ids, SpecialTokens::kSkipped), "In the beginning God created");
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { pieces->decode(std::vector<int32_t>{500}); }),
+              HasSubstr("token 500 at place 0: the tokenizer has 500"));
+}
+
+TEST_F(PieceTokenizer, FollowsTheSettingsOfItsFolder) {
+  const TokenizerFolder folder("pieces", golden_folder());
+  for (const char* name : {"added_tokens.json", "special_tokens_map.json"}) folder.remove(name);
+  folder.write("tokenizer_config.json", R"({"extra_ids": 3, "eos_token": "<pad>"})");
+  folder.write("config.json", R"({"decoder_start_token_id": 0})");
+  const auto pieces = open_tokenizer(folder.path());
+  EXPECT_EQ(pieces->vocab_size(), kPieces + 3);
+  EXPECT_EQ(pieces->special_ids().eos, 0);
+  EXPECT_EQ(pieces->special_ids().decoder_start, 0);
+  EXPECT_EQ(pieces->special_ids().first_sentinel, kPieces + 2);
+  EXPECT_NE(pieces->fingerprint(), open_tokenizer(golden_folder())->fingerprint());
+  folder.write("tokenizer_config.json", R"({"legacy": false})");
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); }),
+              HasSubstr("legacy: false is not supported: write true"));
+}
+
+TEST_F(PieceTokenizer, RefusesWhatIsNoModelNamingTheFile) {
+  const TokenizerFolder folder("no-pieces");
+  const auto error = [&](const std::string& content) {
+    folder.write("spiece.model", content);
+    return refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); });
+  };
+  EXPECT_THAT(error(""), HasSubstr("spiece.model: is empty"));
+  EXPECT_THAT(error("some text\n"), HasSubstr("spiece.model: offset"));
+  EXPECT_THAT(error("\x0A\xFF\x01"), HasSubstr("a field of 255 bytes, but 0 are left"));
+  EXPECT_THAT(error("\x12\x02\x18\x02"), HasSubstr("a model of type 2, where 1 is read"));
+  EXPECT_THAT(error("\x12\x02\x18\x01"), HasSubstr("SentencePiece refuses it"));
+}
+
+TEST_F(PieceTokenizer, RefusesRulesThatLeadOutOfTheirTable) {
+  const TokenizerFolder folder("far-rules", golden_folder());
+  std::string content = folder.read("spiece.model");
+  size_t at = content.find("nmt_nfkc") + 8;  // the name of the rules, and then the rules
+  ASSERT_EQ(content[at++], '\x12');
+  while (content[at++] & 0x80) continue;
+  at += sizeof(uint32_t);  // behind their length is the place that all ways begin at
+  std::memcpy(&content[at], "\x00\xFE\xFF\x7F", 4);
+  folder.write("spiece.model", content);
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); }),
+              HasSubstr("a rule leads to place 536870656"));
+}
+
+TEST_F(PieceTokenizer, ReadsAnyDamageOrRefusesItAsInput) {
+  const TokenizerFolder folder("damaged-pieces");
+  const std::string good = TokenizerFolder("good", golden_folder()).read("spiece.model");
+  const std::string text =
+      "In the beginning \u00e9\u3000\ufb01 \u2460\u0301 <extra_id_0> \xFF \u212b.";
+  std::mt19937 random(1);
+  int opened = 0, refused = 0;
+  for (int i = 0; i < 150; ++i) {
+    std::string bad = good.substr(0, i % 8 ? good.size() : random() % good.size());
+    for (int changes = 1 + i % 20; !bad.empty() && changes > 0; --changes)
+      bad[random() % bad.size()] = char(random());
+    folder.write("spiece.model", bad);
+    const std::string words = refusal_of(Exit::kInput, [&] {
+      const auto pieces = open_tokenizer(folder.path());
+      ++opened;
+      pieces->decode(pieces->encode(text));
+    });
+    if (!words.empty()) {
+      EXPECT_THAT(words, HasSubstr("spiece.model")) << i;
+      ++refused;
+    }
+  }
+  EXPECT_GT(opened, 5);
+  EXPECT_GT(refused, 50);
+}
+
+TEST(TokenizerFiles, AreThoseThatTransformersLooksFor) {
+  EXPECT_TRUE(tokenizer_files("bytes").empty());
+  EXPECT_TRUE(tokenizer_files("").empty());
+  const TokenizerFolder folder("files");
+  EXPECT_FALSE(holds_tokenizer(folder.path()));
+  folder.write("vocab.json", "{}");
+  EXPECT_FALSE(holds_tokenizer(folder.path()));
+  folder.write("merges.txt", "");
+  folder.write("special_tokens_map.json", "{}");
+  EXPECT_TRUE(holds_tokenizer(folder.path()));
+  EXPECT_EQ(tokenizer_files(folder.path()).size(), 3u);
+  folder.write("my.model", "");
+  const auto alone = tokenizer_files(folder.path() + "/my.model");
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].name, "spiece.model");
+  folder.write("spiece.model", "");
+  folder.remove("merges.txt");
+  EXPECT_TRUE(holds_tokenizer(folder.path()));
+}
+
+}  // namespace
+}  // namespace zero
