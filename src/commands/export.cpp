@@ -30,8 +30,8 @@ ModelWriter::Options options_of(const CommandLine& line, const CheckpointModel& 
 
 void warn_of_lost_tokenizer(const std::string& tokenizer) {
   if (tokenizer.empty() || tokenizer == "bytes" || is_there(tokenizer)) return;
-  warn(tokenizer, ": the tokenizer of the training is not there any more; copy its vocab.json and ",
-       "merges.txt to the new folder");
+  warn(tokenizer, ": the tokenizer of the training is not there any more; copy its files, such as ",
+       "vocab.json and merges.txt, or spiece.model, to the new folder");
 }
 
 /// What becomes infinite was finite before.

@@ -54,8 +54,8 @@ std::string prompt_of(const CommandLine& line) {
 std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
   const models::ModelDescription& description = model.description();
   if (description.tokenizer.empty()) {
-    refuse(Exit::kInput, model.path(), ": has no tokenizer; copy the vocab.json and merges.txt ",
-           "that its training data was made with to this folder");
+    refuse(Exit::kInput, model.path(), ": has no tokenizer; copy the vocab.json and merges.txt, ",
+           "or the spiece.model, that its training data was made with to this folder");
   }
   auto tokenizer = open_tokenizer(description.tokenizer);
   const int64_t vocabulary = model::data_form(description.model).vocabulary;

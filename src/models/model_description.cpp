@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "zero/base/path.hpp"
+#include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/models/stored_model.hpp"
 
@@ -27,11 +27,6 @@ Dtype dtype_of_torch(const std::string& name) {
   return Dtype::f32;
 }
 
-std::string tokenizer_in(const std::string& folder) {
-  const bool whole = is_there(folder + "/vocab.json") && is_there(folder + "/merges.txt");
-  return whole ? folder : "";
-}
-
 }  // namespace
 
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
@@ -54,7 +49,7 @@ ModelDescription read_description(const model::Catalogue& catalogue, const std::
   const std::string path = folder + "/config.json";
   ModelDescription description =
       parse_description(catalogue, read_whole(path, kConfigBytesMax), path);
-  if (description.tokenizer.empty()) description.tokenizer = tokenizer_in(folder);
+  if (description.tokenizer.empty() && holds_tokenizer(folder)) description.tokenizer = folder;
   return description;
 }
 

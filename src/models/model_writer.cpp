@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
-#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/io/interop/hdf5.hpp"
 #include "zero/kernels/optimizer.hpp"
@@ -25,11 +25,8 @@ void write_new_file(const std::string& path, const std::string& content) {
 }
 
 void copy_tokenizer(const NewFolder& folder, const std::string& tokenizer) {
-  if (tokenizer.empty() || tokenizer == "bytes") return;
-  for (const char* name : {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"}) {
-    const std::string path = tokenizer + "/" + name;
-    if (is_there(path)) write_new_file(folder.file(name), read_whole(path, kTokenizerBytesMax));
-  }
+  for (const TokenizerFile& file : tokenizer_files(tokenizer))
+    write_new_file(folder.file(file.name), read_whole(file.path, kTokenizerBytesMax));
 }
 
 /// The weight of a master, as the optimizer made it.

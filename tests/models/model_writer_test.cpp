@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
@@ -91,6 +92,33 @@ TEST_F(ModelWriters, WriteHdf5AsOneFile) {
   EXPECT_GT(fs::file_size(folder("h5/model.h5")), size_t(2 * small_model_numel()));
   EXPECT_FALSE(fs::exists(folder("h5/model.safetensors")));
   EXPECT_TRUE(fs::exists(folder("h5/config.json")));
+}
+
+TEST_F(ModelWriters, CopyTheFilesOfTheTokenizer) {
+  const std::vector<std::string> names = {"vocab.json",
+                                          "merges.txt",
+                                          "spiece.model",
+                                          "tokenizer.json",
+                                          "tokenizer_config.json",
+                                          "special_tokens_map.json",
+                                          "added_tokens.json"};
+  fs::create_directory(folder("tokenizer"));
+  for (const std::string& name : names) std::ofstream(folder("tokenizer/" + name)) << "of " << name;
+  std::ofstream(folder("tokenizer/other")) << "which is no file of it";
+  ModelWriter::Options options = small_options(folder("copied"), Dtype::f32);
+  options.description.tokenizer = folder("tokenizer");
+  write_small_model(options);
+  for (const std::string& name : names)
+    EXPECT_EQ(content_of(folder("copied/" + name)), "of " + name);
+  EXPECT_FALSE(fs::exists(folder("copied/other")));
+  EXPECT_EQ(ModelFolder(testing_support::catalogue(), folder("copied")).description().tokenizer,
+            folder("copied"));
+
+  options.folder = folder("alone");
+  options.description.tokenizer = folder("tokenizer/spiece.model");
+  write_small_model(options);
+  EXPECT_EQ(content_of(folder("alone/spiece.model")), "of spiece.model");
+  EXPECT_FALSE(fs::exists(folder("alone/vocab.json")));
 }
 
 /// GPT-2 whose files hold weights of attention as torch.nn.Linear has them, one for queries, one

@@ -30,8 +30,8 @@ struct ModelDescription {
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
                                    const std::string& name);
 
-/// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if vocab.json
-/// and merges.txt lie there.
+/// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if the files
+/// of one lie there.
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
 
 /// The text of such a config.json.
