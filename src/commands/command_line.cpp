@@ -67,6 +67,12 @@ std::vector<Syntax> commands_on_checkpoints() {
        Second::required,
        "OUT"},
       {"import-weights", Command::import_weights, "MODEL_DIR", {}, Second::required, "OUT"},
+      {"score",
+       Command::score,
+       "TEXTS",
+       {{"--json", &CommandLine::json}},
+       Second::required,
+       "REFERENCES"},
   };
 }
 
@@ -341,6 +347,7 @@ constexpr const char* kCommands =
       --repetition-penalty R      tokens that are there already become less likely above 1
       --no-repeat-ngram-size N    no N tokens in a row come twice
       --seed S             draw others
+  zeroapp score TEXTS REFERENCES [--json]             BLEU and exact matches, line by line
   zeroapp ls DIR                                      checkpoints, and which one a run goes on from
       --quick              without reading every block
       --json               as one JSON object

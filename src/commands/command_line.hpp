@@ -24,6 +24,7 @@ enum class Command {
   export_model,
   import_weights,
   import_deepspeed,
+  score,
   help,
   version
 };
@@ -34,7 +35,7 @@ struct CommandLine {
   std::string program = "zeroapp";              ///< as it was started: what a reader can type again
   Command command = Command::train;
   std::string input;   ///< the file or folder that the command works on
-  std::string second;  ///< inspect: another one; export, import-weights: the new one
+  std::string second;  ///< inspect: another one; score: the references; else the new one
   std::vector<std::string> overrides;  ///< key=value, in their order
 
   bool dry_run = false;        ///< train: print the plan instead

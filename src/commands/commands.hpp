@@ -78,6 +78,11 @@ int export_model(const CommandLine& line);
 /// there already.
 int import_weights(const CommandLine& line);
 
+/// Compares texts with their references, line by line: corpus BLEU with its signature, and the
+/// share of exact matches. Throws Error(kInput) naming file and line for what is no UTF-8, and for
+/// files of different lengths.
+int score(const CommandLine& line);
+
 /// Translates a DeepSpeed or Accelerate file: the input file goes to standard output, or to a new
 /// file, and a line for each key to standard error. Writes no input file and throws Error(kUsage)
 /// if a key is wrong or, unless they are to be left out, unsupported; Error(kIo) if it cannot

@@ -14,8 +14,8 @@ namespace {
 
 int answer(const char* text) { return std::fputs(text, stdout) < 0 ? 1 : 0; }
 
-/// What is done with checkpoints by one process, whatever number a launcher has started.
-int (*work_on_checkpoints(Command command))(const CommandLine&) {
+/// What is done with files by one process, whatever number a launcher has started.
+int (*work_on_files(Command command))(const CommandLine&) {
   switch (command) {
     case Command::ls:
       return ls;
@@ -27,6 +27,8 @@ int (*work_on_checkpoints(Command command))(const CommandLine&) {
       return export_model;
     case Command::import_weights:
       return import_weights;
+    case Command::score:
+      return score;
     default:
       return nullptr;
   }
@@ -46,7 +48,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
   if (line.command == Command::plan) return plan(line);
   if (line.command == Command::data) return data(line);
   if (line.command == Command::import_deepspeed) return import_deepspeed(line);
-  if (const auto work = work_on_checkpoints(line.command)) {
+  if (const auto work = work_on_files(line.command)) {
     return launch::current_launch().task > 0 ? 0 : work(line);
   }
   if (line.dry_run) return dry_run(line);

@@ -117,12 +117,14 @@ TEST(CommandLine, WorksOnCheckpoints) {
   EXPECT_EQ(line.shard_bytes, int64_t(3) << 29);
   EXPECT_EQ(read({"export", "a", "b", "--max-shard-size", "2GB"}).shard_bytes, 2'000'000'000);
   EXPECT_EQ(read({"import-weights", "gpt2", "out"}).command, Command::import_weights);
+  EXPECT_EQ(read({"score", "texts", "references", "--json"}).second, "references");
 }
 
 TEST(CommandLine, RefusesCheckpointWordsThatItDoesNotKnow) {
   EXPECT_NE(refusal({"export", "x"}).find("no OUT; write zeroapp export DIR OUT"),
             std::string::npos);
   EXPECT_NE(refusal({"import-weights"}).find("no MODEL_DIR"), std::string::npos);
+  EXPECT_NE(refusal({"score", "texts"}).find("no REFERENCES"), std::string::npos);
   EXPECT_NE(refusal({"inspect", "a", "b", "c"}).find("takes A and B and no more"),
             std::string::npos);
   EXPECT_NE(refusal({"export", "x", "y", "--dtype", "int8"}).find("fp32, bf16, fp16"),

@@ -1,0 +1,109 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "src/commands/commands.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/files/files.hpp"
+#include "zero/models/metrics.hpp"
+
+namespace zero::commands {
+namespace {
+
+using models::TextCounts;
+
+constexpr int64_t kMostBytes = int64_t(4) << 30;
+
+void require_utf8(const std::string& path, size_t number, std::string_view line) {
+  Utf8Checker utf8;
+  for (const char byte : line) {
+    if (!utf8.accept(uint8_t(byte)))
+      refuse(Exit::kInput, path, ": line ", number,
+             ": is no UTF-8; convert the file, as with iconv");
+  }
+  if (!utf8.complete())
+    refuse(Exit::kInput, path, ": line ", number, ": ends inside a character of UTF-8");
+}
+
+/// The lines of a file, one at a time, without their ends; the last one may lack its own.
+class Lines {
+ public:
+  explicit Lines(const std::string& path) : path_(path), content_(read_whole(path, kMostBytes)) {}
+
+  bool next(std::string_view& line) {
+    if (at_ == content_.size()) return false;
+    const size_t end = std::min(content_.find('\n', at_), content_.size());
+    line = std::string_view(content_).substr(at_, end - at_);
+    at_ = std::min(end + 1, content_.size());
+    require_utf8(path_, ++number_, line);
+    return true;
+  }
+  int64_t count_rest() {
+    std::string_view line;
+    while (next(line)) continue;
+    return int64_t(number_);
+  }
+
+ private:
+  const std::string& path_;
+  const std::string content_;
+  size_t at_ = 0, number_ = 0;
+};
+
+TextCounts count_lines(const CommandLine& line) {
+  Lines texts(line.input), references(line.second);
+  TextCounts counts;
+  std::string_view text, reference;
+  for (;;) {
+    const bool has_text = texts.next(text), has_reference = references.next(reference);
+    if (!has_text && !has_reference) return counts;
+    if (has_text != has_reference) {
+      refuse(Exit::kInput, line.input, ": has ", counted(texts.count_rest(), "line"), ", and ",
+             line.second, " ", references.count_rest(),
+             "; write one reference a line for each text");
+    }
+    counts += models::count_pair(text, reference);
+  }
+}
+
+void print_json(const TextCounts& counts) {
+  const nlohmann::ordered_json json = {{"bleu", models::bleu(counts)},
+                                       {"signature", models::bleu_signature()},
+                                       {"precisions", models::bleu_precisions(counts)},
+                                       {"brevity_penalty", models::brevity_penalty(counts)},
+                                       {"text_tokens", counts.tokens},
+                                       {"reference_tokens", counts.reference_tokens},
+                                       {"exact_match", models::exact_match(counts)},
+                                       {"lines", counts.pairs}};
+  std::puts(json.dump(2).c_str());
+}
+
+void print_text(const TextCounts& counts) {
+  const auto precisions = models::bleu_precisions(counts);
+  std::printf("BLEU %.4f  precisions %.1f %.1f %.1f %.1f, brevity penalty %.3f, %lld tokens, ",
+              models::bleu(counts), precisions[0], precisions[1], precisions[2], precisions[3],
+              models::brevity_penalty(counts), (long long)counts.tokens);
+  std::printf("%lld in the references\n", (long long)counts.reference_tokens);
+  std::printf("  %s\n", models::bleu_signature().c_str());
+  std::printf("exact match %.4f  %lld of %s\n", models::exact_match(counts),
+              (long long)counts.exact, counted(counts.pairs, "line").c_str());
+}
+
+}  // namespace
+
+int score(const CommandLine& line) {
+  const TextCounts counts = count_lines(line);
+  if (counts.pairs == 0)
+    refuse(Exit::kInput, line.input, ": is empty; write a text a line, its reference in ",
+           line.second);
+  if (line.json) {
+    print_json(counts);
+  } else {
+    print_text(counts);
+  }
+  return 0;
+}
+
+}  // namespace zero::commands
