@@ -181,7 +181,7 @@ def cases():
     everywhere = os.environ.get("CHANGES") == "all"
     numbered = itertools.product(enumerate(MODELS), enumerate(KINDS), enumerate(RANKS))
     for (i, model), (j, kind), (k, ranks) in numbered:
-        yield model, kind, ranks, SHARES if everywhere else SHARES[(i + j + k) % 2::2]
+        yield model, kind, ranks, SHARES if everywhere else SHARES[(i + j + k + 1) % 2::2]
 
 
 def main():
