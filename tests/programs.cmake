@@ -126,9 +126,14 @@ if(NOT ZERO_SANITIZE)
 endif()
 
 # The longest begin first, so that none of them is left to run alone.
-set_tests_properties(runs.offload runs.readme runs.resume PROPERTIES COST 100)
+set_tests_properties(runs.readme runs.calibrate runs.offload runs.resume runs.host_changes
+                     runs.changes runs.optimizers PROPERTIES COST 100)
+if(NOT ZERO_SANITIZE)
+  set_tests_properties(runs.allocations runs.kill_save runs.memory runs.overtaken_saves
+                       runs.save_faults runs.traffic PROPERTIES COST 100)
+endif()
 if(TARGET runs_test)
-  set_tests_properties(runs/equivalence.np1 runs/home_bits.np1 PROPERTIES COST 30)
+  set_tests_properties(plan/verify.np1 runs/equivalence.np1 runs/home_bits.np1 PROPERTIES COST 100)
 endif()
 
 # The program with another family of models.
