@@ -41,7 +41,7 @@ Graph decoder(Dtype compute = Dtype::f32) {
   const TensorId bias = out.parameter({.name = "logits.bias",
                                        .shape = {64},
                                        .decays = false,
-                                       .init = Init::zeros,
+                                       .deviation = 0.2f,
                                        .padding_rows = 3});
   classifier(out, x, parameter("head", {64, 16}), ids("targets"),
              {.vocabulary = 61,
@@ -68,7 +68,7 @@ TEST(RmsnormOp, IsRepeatedBySelectiveRecomputeAndReluIsNot) {
 }
 
 /// The states after some steps of four micro-batches.
-std::vector<std::byte> trained(plan::Request request, Recompute policy, int steps = 2) {
+std::vector<std::byte> trained(plan::Request request, Recompute policy, int steps) {
   request.micro_batches = 4 / request.ranks;
   const Graph graph = recompute(differentiate(decoder(request.compute)), std::vector(2, policy));
   const plan::Plan plan = plan::compile(request, graph, {});
@@ -82,7 +82,8 @@ TEST(RmsnormOp, TrainsWithTheOpsOfT5ToTheSameBytesAtEveryStage) {
   for (Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     request.compute = compute;
     request.stage = 0, request.ranks = 1;
-    const std::vector<std::byte> expected = trained(request, Recompute::none);
+    const int steps = compute == Dtype::f16 ? 16 : 2;  // the first ones overflow
+    const std::vector<std::byte> expected = trained(request, Recompute::none, steps);
     EXPECT_NE(trained(request, Recompute::none, 1), expected) << "nothing was learnt";
     for (int stage : {0, 1, 2, 3}) {
       for (int ranks : {1, 2, 4}) {
@@ -90,7 +91,7 @@ TEST(RmsnormOp, TrainsWithTheOpsOfT5ToTheSameBytesAtEveryStage) {
         const Recompute policy = ranks == 1   ? Recompute::none
                                  : ranks == 2 ? Recompute::full
                                               : Recompute::selective;
-        EXPECT_EQ(trained(request, policy), expected)
+        EXPECT_EQ(trained(request, policy, steps), expected)
             << "stage " << stage << " on " << ranks << " ranks in " << name_of(compute);
       }
     }
@@ -115,7 +116,7 @@ std::vector<float> weights_of(const std::string& name, int steps) {
 
 TEST(RmsnormOp, LeavesTheBiasOfLogitsAsItWas) {
   EXPECT_EQ(weights_of("logits.bias", 1), weights_of("logits.bias", 3));
-  EXPECT_NE(weights_of("logits.bias", 1), std::vector<float>(64, 0.0f)) << "it is noise here";
+  EXPECT_NE(weights_of("logits.bias", 1), std::vector<float>(64, 0.0f)) << "it is noise";
   EXPECT_NE(weights_of("a.norm", 1), weights_of("a.norm", 3));
 }
 
