@@ -175,6 +175,6 @@ template <class T>
 void relative_bias_backward(Stream& stream, const RelativeBiasExtents& extents, const float* dbias,
                             T* dtable);
 
-inline constexpr int64_t kRelativeBucketsMost = 256;
+inline constexpr int64_t kRelativeBucketsMost = 128;
 
 }  // namespace zero::kernels
