@@ -8,8 +8,8 @@
 
 namespace zero::testing_support {
 
-/// A folder for files of a tokenizer that goes away with the object, named after the process so that
-/// ranks do not meet.
+/// A folder for files of a tokenizer, which goes away with the object. Its name is of the process,
+/// so that ranks do not meet.
 class TokenizerFolder {
  public:
   /// Empty, or with the files of `model`.
