@@ -1,0 +1,64 @@
+#pragma once
+/// Files of pairs of texts, told apart by their names:
+///
+///   X.jsonl, X.json   JSON lines: an object a line, in which two fields are texts. A field is
+///   named
+///                     by the keys that lead to it: "translation.en" is en in the object
+///                     translation, or a key of that whole name.
+///   X.source          lines, whose pairs are the lines of X.target beside it
+///   X.csv             RFC 4180: commas; a field may stand in double quotes, two of which are one,
+///                     and then hold commas and ends of lines. The first record names the fields.
+///   X.tsv             tabs, which no field holds; quotes are characters like any other (IANA's
+///                     text/tab-separated-values). The first line names the fields.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "io/data/record_file.hpp"
+
+namespace zero {
+
+struct TextPair {
+  std::string source, target;
+};
+
+/// Which fields of a record are the texts.
+struct PairFields {
+  std::string source, target;
+};
+
+/// Pairs of texts, in the order of their file. Safe from several threads at once.
+class PairFile {
+ public:
+  virtual ~PairFile() = default;
+
+  /// For people: "JSON lines".
+  virtual std::string format() const = 0;
+  virtual int64_t pairs() const = 0;
+  /// Throws Error(kInput) naming file and line if the record is damaged or lacks a field.
+  virtual TextPair read(int64_t pair) const = 0;
+  /// "pairs.csv: line 7"
+  virtual std::string place(int64_t pair) const = 0;
+  /// A number that changes with any byte.
+  virtual uint64_t fingerprint() const = 0;
+};
+
+/// Throws Error(kInput) that says which names there are, if it can be none of these; as RecordFile;
+/// and if a header is damaged or lacks a field, or one of two files has more lines.
+std::unique_ptr<PairFile> open_pair_file(const std::string& path, const PairFields& fields);
+
+/// The file beside X.source: X.target.
+std::string target_path(const std::string& source_path);
+
+/// Each format.
+std::unique_ptr<PairFile> open_json_pairs(const std::string& path, const PairFields& fields);
+std::unique_ptr<PairFile> open_line_pairs(const std::string& path);
+std::unique_ptr<PairFile> open_csv_pairs(const std::string& path, const PairFields& fields);
+std::unique_ptr<PairFile> open_tsv_pairs(const std::string& path, const PairFields& fields);
+
+/// What a user can do where a file of pairs is missing or empty.
+inline constexpr const char* kPairFileAdvice =
+    "write the path of a file of pairs: .jsonl, .csv, .tsv, or .source beside its .target";
+
+}  // namespace zero
