@@ -137,7 +137,8 @@ if(TARGET runs_test)
 endif()
 
 # The program with another family of models.
-add_executable(tower families/tower.cpp families/pairs.cpp)
+add_executable(tower families/tower.cpp families/letter_pairs.cpp)
 target_include_directories(tower PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(tower PRIVATE zero_commands)
 zero_test_program(another_family 2 "another family goes all ways" $<TARGET_FILE:tower>)
+zero_test_program(pairs 2 "pairs go all ways" $<TARGET_FILE:tower>)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "zero/base/error.hpp"
@@ -13,7 +14,11 @@ uint64_t DataSets::fingerprint() const {
   return (first * 0x9E3779B97F4A7C15u) ^ validation_source->fingerprint();
 }
 
-std::vector<const DataKind*> data_kinds() { return {&token_data()}; }
+std::vector<const DataKind*> data_kinds() { return {&token_data(), &pair_data()}; }
+
+int64_t limited(int64_t samples, int64_t most) {
+  return most > 0 ? std::min(samples, most) : samples;
+}
 
 int64_t trained_samples(const DataOptions& options, int64_t samples) {
   if (options.validation_fraction <= 0) return samples;

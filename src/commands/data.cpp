@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "src/commands/commands.hpp"
 #include "src/commands/escaped_text.hpp"
@@ -65,6 +66,7 @@ class View {
  private:
   void show_micro_batch(int64_t step, int64_t micro_batch, int rank) const;
   void show_sample(const SamplePosition& at) const;
+  std::string text_of(const std::vector<int32_t>& ids) const;
   /// Samples consumed before a step.
   int64_t consumed(int64_t step) const { return cursor_before(step, done_, batch_.train).samples; }
   double epochs() const {
@@ -145,6 +147,7 @@ std::string View::summary() const {
     out += text("validation   ", from, "; ", counted(data_.validation->samples(), "sample"),
                 " held out\n");
   }
+  if (!data_.remark.empty()) out += text("cut          ", data_.remark, "\n");
   out += text("vocabulary   ids below ", data_.train_source->vocab_size(), ", the model's is ",
               model::data_form(model::architecture_of(config_)).vocabulary, "\n");
   out += text("fingerprint  ", fingerprint_text(fingerprint_), "\n");
@@ -173,6 +176,7 @@ Json View::summary_json() const {
         source_json(own ? data.validation : data.train,
                     own ? *data_.validation_source : *data_.train_source, *data_.validation);
   }
+  if (!data_.remark.empty()) out["remark"] = data_.remark;
   out["model_vocab_size"] = model::data_form(model::architecture_of(config_)).vocabulary;
   out["sequence_length"] = data.sequence_length;
   out["fingerprint"] = fingerprint_text(fingerprint_);
@@ -215,6 +219,21 @@ std::string ends_of(const std::vector<int32_t>& tokens) {
   return out;
 }
 
+/// Sentinels, which the tokenizer may not know, stand there as numbers.
+std::string View::text_of(const std::vector<int32_t>& ids) const {
+  if (config_.data.noise_density == 0) return tokenizer_->decode(ids);
+  std::string out;
+  std::vector<int32_t> known;
+  for (const int32_t id : ids) {
+    if (id < tokenizer_->vocab_size()) {
+      known.push_back(id);
+    } else {
+      out += text(tokenizer_->decode(std::exchange(known, {})), '<', id, '>');
+    }
+  }
+  return out + tokenizer_->decode(known);
+}
+
 void View::show_sample(const SamplePosition& at) const {
   const std::vector<ShownIds> columns = train().shown(at.position);
   const int64_t sample = train().sample_at(at.position);
@@ -226,7 +245,7 @@ void View::show_sample(const SamplePosition& at) const {
     for (const ShownIds& column : columns) {
       json[column.name] = column.ids;
       const std::string key = columns.size() > 1 ? column.name + "_text" : "text";
-      if (tokenizer_ && column.is_text) json[key] = tokenizer_->decode(column.ids);
+      if (tokenizer_ && column.is_text) json[key] = text_of(column.ids);
     }
     std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
     return;
@@ -238,7 +257,7 @@ void View::show_sample(const SamplePosition& at) const {
     const std::string name = columns.size() > 1 ? " " + column.name : "";
     std::printf("   %s%s\n", name.c_str(), ends_of(column.ids).c_str());
     if (tokenizer_ && column.is_text)
-      std::printf("    %s\n", escaped_text(tokenizer_->decode(column.ids), kTextWidth).c_str());
+      std::printf("    %s\n", escaped_text(text_of(column.ids), kTextWidth).c_str());
   }
 }
 

@@ -149,6 +149,30 @@ std::vector<Condition> data_conditions() {
   };
 }
 
+/// Where the families are not known, neither is what they learn from.
+bool learns_pairs(const RunConfig& c) {
+  return !c.model.table || c.model.table->empty() || family_of(c.model).learns_pairs;
+}
+
+std::vector<Condition> pair_conditions() {
+  const std::string wanted = "a model.family or model.name that learns from pairs of texts";
+  return {
+      {.keys = {"data.source_length", "data.pad_id", "data.eos_id", "data.decoder_start_id",
+                "data.noise_density"},
+       .because = {"model.family", "model.name"},
+       .wanted = wanted,
+       .holds = learns_pairs},
+      {.keys = {"data.source_field", "data.target_field", "data.source_prefix", "data.too_long"},
+       .because = {"model.family", "model.name", "data.noise_density"},
+       .wanted = wanted + ", and data.noise_density = 0",
+       .holds = [](const RunConfig& c) { return learns_pairs(c) && c.data.noise_density == 0; }},
+      {.keys = {"data.mean_noise_span_length", "data.sentinel_id"},
+       .because = {"model.family", "model.name", "data.noise_density"},
+       .wanted = wanted + ", and a data.noise_density above 0",
+       .holds = [](const RunConfig& c) { return learns_pairs(c) && c.data.noise_density > 0; }},
+  };
+}
+
 std::vector<Condition> tier_conditions() {
   const std::string optimizer = "zero.offload_optimizer.", param = "zero.offload_param.",
                     activations = "activation_checkpointing.";
@@ -186,8 +210,8 @@ std::vector<Condition> tier_conditions() {
 std::span<const Condition> conditions() {
   static const std::vector<Condition> all = [] {
     std::vector<Condition> joined = schedule_conditions();
-    for (const auto& some :
-         {optimizer_conditions(), engine_conditions(), data_conditions(), tier_conditions()}) {
+    for (const auto& some : {optimizer_conditions(), engine_conditions(), data_conditions(),
+                             pair_conditions(), tier_conditions()}) {
       joined.insert(joined.end(), some.begin(), some.end());
     }
     return joined;

@@ -94,6 +94,24 @@ void data_fields(Table& table, DataConfig& c) {
   table.flag("changed", c.changed);
 }
 
+/// Of models that learn from pairs of texts.
+void pair_fields(Table& table, DataConfig& c) {
+  const Range id{.low = -1, .high = 1 << 24};
+  table.word("source_field", c.source_field);
+  table.word("target_field", c.target_field);
+  table.word("source_prefix", c.source_prefix);
+  table.integer("source_length", c.source_length, {.low = 1, .high = 1 << 24, .automatic = true});
+  table.integer("target_length", c.sequence_length, {.low = 1, .high = 1 << 24}).alias_of =
+      "data.sequence_length";
+  table.choice("too_long", c.too_long, {"cut", "refuse"});
+  table.integer("pad_id", c.pad_id, id);
+  table.integer("eos_id", c.eos_id, id);
+  table.integer("decoder_start_id", c.decoder_start_id, id);
+  table.real("noise_density", c.noise_density, {.high = 1, .below_high = true});
+  table.real("mean_noise_span_length", c.mean_noise_span_length, {.low = 1, .high = 1e6});
+  table.integer("sentinel_id", c.sentinel_id, id);
+}
+
 void run_fields(Table& table, SessionConfig& c) {
   table.section("run", kOurs);
   table.integer("steps", c.steps, {.high = kMostRunSteps});
@@ -250,6 +268,7 @@ std::vector<Field> fields_of(RunConfig& config) {
   batch_fields(table, config);
   model_fields(table, config.model);
   data_fields(table, config.data);
+  pair_fields(table, config.data);
   run_fields(table, config.run);
   optimizer_fields(table, config.optimizer);
   scheduler_fields(table, config.scheduler);

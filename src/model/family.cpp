@@ -39,6 +39,7 @@ Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const Da
     models.push_back(family->settings);
     models.back().functions = family;
     models.back().data = *kind;
+    models.back().learns_pairs = (*kind)->of_pairs;
   }
 }
 

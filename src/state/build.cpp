@@ -151,6 +151,20 @@ kernels::LossScaling loss_scaling_of(const RunConfig& config) {
           .min_scale = float(fp16.min_loss_scale)};
 }
 
+PairOptions pair_options(const DataConfig& data) {
+  return {.source_field = data.source_field,
+          .target_field = data.target_field,
+          .source_prefix = data.source_prefix,
+          .source_length = data.source_length,
+          .refuse_long = data.too_long == TooLong::refuse,
+          .pad_id = data.pad_id,
+          .end_id = data.eos_id,
+          .start_id = data.decoder_start_id,
+          .noise_density = data.noise_density,
+          .noise_span = data.mean_noise_span_length,
+          .sentinel_id = data.sentinel_id};
+}
+
 }  // namespace
 
 Dtype compute_dtype(const RunConfig& config) {
@@ -167,7 +181,8 @@ DataOptions data_options(const RunConfig& config) {
           .max_validation_samples = config.data.max_validation_samples,
           .vocab_size = model::data_form(model::architecture_of(config)).vocabulary,
           .seed = uint64_t(config.run.seed),
-          .model = model_numbers(config).counts};
+          .model = model_numbers(config).counts,
+          .pairs = pair_options(config.data)};
 }
 
 DataSets open_data(const RunConfig& config) { return kind_of(config).open(data_options(config)); }

@@ -27,6 +27,7 @@ Data::Data(Context& context, Planned& planned) {
   launch::Session& session = context.session;
   const RunConfig& config = planned.config;
   session.together([&] { sets = state::open_data(config); });
+  if (!sets.remark.empty()) samples_text = text("data        ", sets.remark, "\n");
   planned.resolve_length(context, sets, {});
   session.together([&] {
     // It reads everything, which ranks of one node would find to be the same.
@@ -43,9 +44,9 @@ Data::Data(Context& context, Planned& planned) {
     const int64_t bytes = models::sample_bytes(planned.build.model, config.data.sequence_length,
                                                planned.sample_options(session.threads()));
     advise::require_room_for_samples(planned.build, bytes, planned.limit);
-    samples_text = text("samples     ", counted(config.evaluation.show_samples, "text"),
-                        " after the last step, for which the first rank takes ",
-                        bytes_text(double(bytes)), " more\n");
+    samples_text += text("samples     ", counted(config.evaluation.show_samples, "text"),
+                         " after the last step, for which the first rank takes ",
+                         bytes_text(double(bytes)), " more\n");
   });
 }
 

@@ -1,8 +1,9 @@
-/// The program with a family of models, a kind of data and an operation that live in tests alone:
+/// The program with families of models, a kind of data and an operation that live in tests alone:
 /// towers, whose floors mix features and never look at other tokens, but whose bridge looks at a
 /// source that is shorter. Units of all floors and of the ground share one norm's scale.
-/// runs/another_family.py takes it through the commands.
-#include "tests/families/pairs.hpp"
+/// runs/another_family.py takes it through the commands. A relay is the same tower, which learns
+/// from files of pairs: runs/pairs.py.
+#include "tests/families/letter_pairs.hpp"
 #include "tests/support/signed_square.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
@@ -97,7 +98,7 @@ void require_room(int64_t length, const Tower& tower) {
   refuse(Exit::kUsage, length, " tokens in a tower of ", tower.longest, ": write fewer");
 }
 
-graph::Graph tower_forward(const Architecture& model, const ForwardOptions& options) {
+graph::Graph graph_of(const Architecture& model, const ForwardOptions& options, bool counts) {
   const Tower tower(model);
   require_room(options.micro.length, tower);
   if (options.micro.samples != 1) refuse(Exit::kUsage, "a tower sees one sample at a time");
@@ -106,8 +107,17 @@ graph::Graph tower_forward(const Architecture& model, const ForwardOptions& opti
   TensorId table = graph::kNone;
   const TensorId last = writer.build(table, true);
   const TensorId next = writer.letters("next", options.micro.length);
+  if (counts) writer.letters("source_count", 1);  // a bridge looks at padding, too
   graph::classifier(out, last, table, next, tower.letters, options.micro.length);
   return out.finish();
+}
+
+graph::Graph tower_forward(const Architecture& model, const ForwardOptions& options) {
+  return graph_of(model, options, false);
+}
+
+graph::Graph relay_forward(const Architecture& model, const ForwardOptions& options) {
+  return graph_of(model, options, true);
 }
 
 graph::Graph tower_decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
@@ -185,7 +195,7 @@ const Family kTower{.settings = settings(),
                     .hub_type = "tower",
                     .hub_class = "Tower",
                     .stored = {.prefix = "", .copies = {}, .ends = {}, .form = stored_form_of},
-                    .data = "pairs",
+                    .data = "letter pairs",
                     .forward = tower_forward,
                     .decode = tower_decode,
                     .parameter_count = numel,
@@ -201,9 +211,22 @@ const Family kTower{.settings = settings(),
                     .to_hub = to_hub,
                     .probe = probe};
 
+Family relay() {
+  Family family = kTower;
+  family.settings.name = family.title = family.hub_type = "relay";
+  family.settings.example_input = "relay.toml";
+  family.settings.sizes = {{"near", {2, 64, 128, 260, 32, 12}}};
+  family.hub_class = "Relay";
+  family.data = "pairs";
+  family.forward = relay_forward;
+  return family;
+}
+
+const Family kRelay = relay();
+
 Probe probe(bool) {
   RunConfig config;
-  const Catalogue towers({&kTower}, {&pair_data()});
+  const Catalogue towers({&kTower}, {&letter_pair_data()});
   config.model = {.table = &towers.models, .name = "low"};
   return {architecture_of(config), {.samples = 1, .length = 32}};
 }
@@ -212,6 +235,7 @@ Probe probe(bool) {
 }  // namespace zero::model
 
 int main(int argc, char** argv) {
-  const zero::model::Catalogue towers({&zero::model::kTower}, {&zero::pair_data()});
+  const zero::model::Catalogue towers({&zero::model::kTower, &zero::model::kRelay},
+                                      {&zero::letter_pair_data(), &zero::pair_data()});
   return zero::commands::run_program(argc, argv, towers);
 }

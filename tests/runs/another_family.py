@@ -87,7 +87,7 @@ def is_looked_at(program):
                          (("export", "runs/parts", "exported"), "step 4"),
                          (("import-weights", "exported", "imported"), "init_from=imported"),
                          (("inspect", "exported", "imported"), "18 tensors equal, 0 differ"),
-                         (("--help",), "zeroapp trains a tower on MPI")):
+                         (("--help",), "zeroapp trains a tower or relay on MPI")):
         result = program.alone(*words)
         check(result.status == 0 and found in result.out, f"{words}: {found!r}", result)
     config = json.loads((program.folder / "exported/config.json").read_text())

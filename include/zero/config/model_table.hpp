@@ -70,6 +70,7 @@ struct ModelFamily {
   std::vector<std::string_view> blocks;      ///< counts that add up to the blocks of recompute
   const model::Family* functions = nullptr;  ///< for who knows them; nothing here looks at it
   const DataKind* data = nullptr;            ///< likewise what it is trained on
+  bool learns_pairs = false;                 ///< whether that is pairs of texts
 };
 
 /// The family that `model` means: that of its name, else that of model.family. The table must not

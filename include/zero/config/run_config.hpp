@@ -45,6 +45,8 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
+enum class TooLong { cut, refuse };
+
 /// [data]. Paths are relative to the folder the program is started in.
 struct DataConfig {
   std::string train;               ///< required: a text or token file, or "synthetic"
@@ -56,6 +58,19 @@ struct DataConfig {
   int64_t max_train_samples = 0;       ///< use the first n samples; 0 = all
   int64_t max_validation_samples = 0;  ///< 0 = all
   bool changed = false;  ///< a checkpoint may be gone on from with other data than it was made of
+
+  // Keys that act where a model learns from pairs of texts, a source and a target.
+  std::string source_field = "source";  ///< "translation.en" is en in a record's translation
+  std::string target_field = "target";
+  std::string source_prefix;            ///< in front of every source
+  int64_t source_length = 0;            ///< tokens at most, with the end; auto = sequence_length
+  TooLong too_long = TooLong::cut;      ///< what becomes of texts of more tokens
+  int64_t pad_id = -1;                  ///< fills up short samples; -1 = the tokenizer's
+  int64_t eos_id = -1;                  ///< ends each text; -1 = the tokenizer's
+  int64_t decoder_start_id = -1;        ///< what a decoder reads first; -1 = the tokenizer's
+  double noise_density = 0;             ///< share of a text's tokens to be found again; 0 = pairs
+  double mean_noise_span_length = 3.0;  ///< tokens in a row of these
+  int64_t sentinel_id = -1;             ///< of the first such span; -1 = the model's last id
 
   bool operator==(const DataConfig&) const = default;
 };

@@ -130,9 +130,26 @@ struct DataSets {
   std::unique_ptr<Dataset> train;       ///< shuffled
   std::unique_ptr<Dataset> validation;  ///< in order, with its tail; none if not asked for
   bool synthetic = false;
+  std::string remark = {};  ///< for people: what of the files is not trained on as it stands there
 
   /// Reads all sources once and combines their fingerprints. Throws as DataSource::fingerprint.
   uint64_t fingerprint() const;
+};
+
+/// What samples of two texts are made of, a source and a target.
+struct PairOptions {
+  std::string source_field = "source";  ///< of a record; "translation.en": en of its translation
+  std::string target_field = "target";
+  std::string source_prefix = {};  ///< in front of every source
+  int64_t source_length = 0;       ///< tokens at most, with the end; 0 = as many as of a target
+  bool refuse_long = false;        ///< a text of more tokens is refused in place of cut
+  int64_t pad_id = -1;             ///< ids that mean something; -1 = the tokenizer's
+  int64_t end_id = -1;
+  int64_t start_id = -1;
+  /// The share of a text's tokens that are to be found again; 0: files hold pairs.
+  double noise_density = 0;
+  double noise_span = 3;     ///< tokens in a row of these, on average
+  int64_t sentinel_id = -1;  ///< stands for the first such span; -1 = the model's last
 };
 
 struct DataOptions {
@@ -147,6 +164,7 @@ struct DataOptions {
   uint64_t seed = 0;
   /// All counts of the model by their keys, for samples whose form depends on them.
   std::map<std::string, int64_t, std::less<>> model = {};
+  PairOptions pairs = {};
 };
 
 /// A kind of data: what the samples of such a run hold and how its files are opened.
@@ -164,10 +182,16 @@ struct DataKind {
   /// the rest is validation. Throws Error(kInput) if a file is damaged, too short for one sample,
   /// or has ids that the model has no row for.
   DataSets (*open)(const DataOptions&);
+
+  bool of_pairs = false;  ///< DataOptions::pairs acts
 };
 
 /// Texts and files of tokens, open_tokens.hpp, in windows, token_windows.hpp.
 const DataKind& token_data();
+
+/// A source and a target of at most sequence_length tokens: files of pairs, pair_file.hpp, or with
+/// a noise_density texts that are to be mended, span_corruption.hpp. Columns: pair_form.hpp.
+const DataKind& pair_data();
 
 /// Every kind: the list.
 std::vector<const DataKind*> data_kinds();
@@ -175,5 +199,8 @@ std::vector<const DataKind*> data_kinds();
 /// How many of the samples in data.train are trained on; validation_fraction holds out the others.
 /// At least one sample is left on either side, else throws Error(kInput).
 int64_t trained_samples(const DataOptions& options, int64_t samples);
+
+/// The first `most` of them; 0 = all.
+int64_t limited(int64_t samples, int64_t most);
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-#include "tests/families/pairs.hpp"
+#include "tests/families/letter_pairs.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -63,10 +63,6 @@ std::vector<DataColumn> columns(const DataOptions& options) { return Form(option
 
 std::vector<std::string> files(const DataOptions& options) { return {options.train}; }
 
-int64_t limited(int64_t samples, int64_t most) {
-  return most > 0 ? std::min(samples, most) : samples;
-}
-
 DataSets open(const DataOptions& options) {
   const Form form(options);
   auto source = open_tokens({.path = options.train, .vocab_size = options.vocab_size});
@@ -87,10 +83,10 @@ DataSets open(const DataOptions& options) {
 
 }  // namespace
 
-const DataKind& pair_data() {
-  static constexpr DataKind kPairs{
-      .name = "pairs", .columns = columns, .files = files, .open = open};
-  return kPairs;
+const DataKind& letter_pair_data() {
+  static constexpr DataKind kLetterPairs{
+      .name = "letter pairs", .columns = columns, .files = files, .open = open};
+  return kLetterPairs;
 }
 
 }  // namespace zero

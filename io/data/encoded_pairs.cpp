@@ -1,0 +1,117 @@
+#include "io/data/encoded_pairs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace zero {
+namespace {
+
+constexpr int64_t kCheckEvery = 1024;  // pairs between two looks at the memory that is held
+
+uint64_t fingerprint_of(const PairFile& file, const Tokenizer& tokenizer,
+                        const EncodedPairs::Options& options) {
+  const PairForm& form = options.form;
+  // The lengths of names keep two names apart from one that holds a line's end.
+  const std::string said = text(file.fingerprint(), '\n', tokenizer.fingerprint(), '\n',
+                                options.fields.source.size(), '\n', options.fields.source, '\n',
+                                options.fields.target.size(), '\n', options.fields.target, '\n',
+                                form.pad, '\n', form.end, '\n', form.start, '\n', options.prefix);
+  return number_of(xxh3_of(std::as_bytes(std::span(said))));
+}
+
+}  // namespace
+
+void IdRows::add(std::span<const int32_t> ids) {
+  if (is_narrow_) {
+    for (const int32_t id : ids) narrow_.push_back(uint16_t(id));
+  } else {
+    wide_.insert(wide_.end(), ids.begin(), ids.end());
+  }
+  begins_.push_back(begins_.back() + int64_t(ids.size()));
+}
+
+int64_t IdRows::copy(int64_t row, std::span<int32_t> out) const {
+  const int64_t begin = begins_[size_t(row)], count = length(row);
+  ZERO_REQUIRE(count <= int64_t(out.size()), count, " ids for ", out.size(), " places");
+  if (is_narrow_) {
+    std::copy_n(narrow_.begin() + begin, count, out.begin());
+  } else {
+    std::copy_n(wide_.begin() + begin, count, out.begin());
+  }
+  return count;
+}
+
+int64_t IdRows::bytes() const {
+  return int64_t(begins_.size() * sizeof(int64_t) + narrow_.size() * sizeof(uint16_t) +
+                 wide_.size() * sizeof(int32_t));
+}
+
+EncodedPairs::EncodedPairs(const Options& options, std::shared_ptr<const Tokenizer> tokenizer)
+    : options_(options),
+      tokenizer_(std::move(tokenizer)),
+      file_(open_pair_file(options.path, options.fields)),
+      vocab_size_(std::max<int64_t>({tokenizer_->vocab_size(), options.form.pad + 1,
+                                     options.form.end + 1, options.form.start + 1})),
+      sources_(vocab_size_),
+      targets_(vocab_size_),
+      fingerprint_(fingerprint_of(*file_, *tokenizer_, options)) {}
+
+int64_t EncodedPairs::add(int64_t first, int64_t count) {
+  const int64_t row = sources_.rows();
+  for (int64_t pair = first; pair < first + count; ++pair) {
+    const TextPair texts = file_->read(pair);
+    add_text(sources_, pair, options_.prefix + texts.source, true);
+    add_text(targets_, pair, texts.target, false);
+    if ((pair - first) % kCheckEvery == 0) require_room(pair);
+  }
+  return row;
+}
+
+void EncodedPairs::add_text(IdRows& rows, int64_t pair, const std::string& text, bool is_source) {
+  std::vector<int32_t> ids = tokenizer_->encode(text);
+  const int64_t most = is_source ? options_.form.source_length : options_.form.target_length;
+  const int64_t tokens = int64_t(ids.size()) + 1;
+  if (tokens > most && options_.refuse_long) {
+    const char* what = is_source ? "source" : "target";
+    refuse(Exit::kInput, file_->place(pair), ": the ", what, " has ", tokens,
+           " tokens with its end, but data.", what, "_length = ", most, "; write ", tokens,
+           " or more, or data.too_long = \"cut\"");
+  }
+  if (tokens > most) {
+    ids.resize(size_t(most - 1));
+    ++(is_source ? cut_sources_ : cut_targets_);
+  }
+  ids.push_back(options_.form.end);
+  rows.add(ids);
+}
+
+void EncodedPairs::require_room(int64_t pair) const {
+  if (sources_.bytes() + targets_.bytes() <= kMostBytes) return;
+  refuse(Exit::kInput, file_->place(pair), ": the pairs before it take ", bytes_text(kMostBytes),
+         " of memory as ids, the most that is held; write data.max_train_samples = ", pair,
+         " or less, or shorter lengths");
+}
+
+void EncodedPairs::read(int64_t row, const PairColumns& out) const {
+  const int64_t sources = sources_.copy(row, out.source());
+  out.finish(sources, targets_.copy(row, out.targets()));
+}
+
+PairSamples::PairSamples(const EncodedPairs& pairs, const PairForm& form, int64_t first_row,
+                         int64_t rows, std::optional<uint64_t> shuffle_seed)
+    : Dataset(form.columns(), rows, shuffle_seed),
+      pairs_(pairs),
+      form_(form),
+      first_row_(first_row) {}
+
+void PairSamples::read_sample(int64_t sample, ColumnSpans out) const {
+  const PairColumns columns(form_, out);
+  if (sample >= samples()) return columns.finish(0, 0);
+  pairs_.read(first_row_ + sample, columns);
+}
+
+int64_t PairSamples::counted_in(int64_t sample) const {
+  return sample < samples() ? pairs_.target_length(first_row_ + sample) : 0;
+}
+
+}  // namespace zero

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/data/pair_file.hpp"
+#include "io/data/pair_form.hpp"
+#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/tokenizer.hpp"
+
+namespace zero {
+
+/// Rows of ids one behind the other, 2 bytes an id where all are below 65536, else 4.
+class IdRows {
+ public:
+  /// Every id is below `vocabulary`.
+  explicit IdRows(int64_t vocabulary) : is_narrow_(vocabulary <= 65536) {}
+
+  void add(std::span<const int32_t> ids);
+  int64_t rows() const { return int64_t(begins_.size()) - 1; }
+  int64_t length(int64_t row) const { return begins_[size_t(row) + 1] - begins_[size_t(row)]; }
+  /// Requires room for them; says how many they are.
+  int64_t copy(int64_t row, std::span<int32_t> out) const;
+  /// Held in memory.
+  int64_t bytes() const;
+
+ private:
+  bool is_narrow_;
+  std::vector<int64_t> begins_ = {0};
+  std::vector<uint16_t> narrow_;
+  std::vector<int32_t> wide_;
+};
+
+/// Pairs of a file, tokenized once and kept in memory: how many targets a sample has is wanted of
+/// the samples of all ranks, and reading one allocates nothing.
+class EncodedPairs : public DataSource {
+ public:
+  static constexpr int64_t kMostBytes = int64_t(4) << 30;  ///< of ids in memory
+
+  struct Options {
+    std::string path = {};
+    PairFields fields = {};
+    std::string prefix = {};  ///< in front of every source
+    PairForm form = {};
+    bool refuse_long = false;  ///< a text of more tokens, with its end, is refused in place of cut
+  };
+  /// Opens the file and encodes nothing yet. Throws as open_pair_file().
+  EncodedPairs(const Options& options, std::shared_ptr<const Tokenizer> tokenizer);
+
+  int64_t pairs() const { return file_->pairs(); }
+
+  /// Encodes `count` pairs of the file from `first` on and says as which rows they lie here. Throws
+  /// Error(kInput) naming file and line of one that is damaged, or too long where that is refused;
+  /// and if ids take more than kMostBytes.
+  int64_t add(int64_t first, int64_t count);
+
+  int64_t source_length(int64_t row) const { return sources_.length(row); }
+  int64_t target_length(int64_t row) const { return targets_.length(row); }
+  /// The columns of a row; allocates nothing.
+  void read(int64_t row, const PairColumns& out) const;
+
+  std::string format() const override { return file_->format(); }
+  std::string_view item() const override { return "pair"; }
+  int64_t items() const override { return pairs(); }
+  int64_t vocab_size() const override { return vocab_size_; }
+  /// Of the file's bytes, the tokenizer, the prefix, the fields and the ids that mean something;
+  /// not of lengths.
+  uint64_t fingerprint() const override { return fingerprint_; }
+
+  /// Of what was added, how many texts were cut.
+  int64_t cut_sources() const { return cut_sources_; }
+  int64_t cut_targets() const { return cut_targets_; }
+
+ private:
+  void add_text(IdRows& rows, int64_t pair, const std::string& text, bool is_source);
+  void require_room(int64_t pair) const;
+
+  Options options_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<PairFile> file_;
+  int64_t vocab_size_;
+  IdRows sources_, targets_;
+  int64_t cut_sources_ = 0, cut_targets_ = 0;
+  uint64_t fingerprint_ = 0;
+};
+
+/// Rows of such pairs as samples: first_row .. first_row + rows - 1. Views them.
+class PairSamples : public Dataset {
+ public:
+  PairSamples(const EncodedPairs& pairs, const PairForm& form, int64_t first_row, int64_t rows,
+              std::optional<uint64_t> shuffle_seed);
+
+  std::string form() const override { return form_.words(); }
+  std::vector<ShownIds> shown(int64_t position) const override {
+    return shown_pair(Dataset::shown(position));
+  }
+
+ private:
+  void read_sample(int64_t sample, ColumnSpans out) const override;
+  int64_t counted_in(int64_t sample) const override;
+
+  const EncodedPairs& pairs_;
+  PairForm form_;
+  int64_t first_row_;
+};
+
+}  // namespace zero

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "zero/io/data/dataset.hpp"
+
+namespace zero {
+
+/// How a sample of two texts stands in its columns, all of i32:
+///   "source" [source_length]     ids of the source, then padding
+///   "source_count" [1]           how many of them are no padding, 1 or more
+///   "previous" [target_length]   what a decoder has read before each target: the start id, then
+///                                the targets but the last; then padding
+///   "next" [target_length]       the targets, then kNotCounted
+struct PairForm {
+  int64_t source_length = 0, target_length = 0;
+  int32_t pad = 0;    ///< fills up a source and what a decoder reads
+  int32_t end = 0;    ///< ends each source and each target
+  int32_t start = 0;  ///< what a decoder reads first
+
+  std::vector<DataColumn> columns() const;
+  /// "at most 128 + 64 tokens"
+  std::string words() const;
+};
+
+/// The columns of a sample while they are filled.
+class PairColumns {
+ public:
+  PairColumns(const PairForm& form, ColumnSpans columns)
+      : form_(form),
+        source_(values_in<int32_t>(columns[0])),
+        count_(values_in<int32_t>(columns[1])[0]),
+        previous_(values_in<int32_t>(columns[2])),
+        next_(values_in<int32_t>(columns[3])) {}
+
+  /// Where ids of the source and the targets are written, from the first on.
+  std::span<int32_t> source() const { return source_; }
+  std::span<int32_t> targets() const { return next_; }
+
+  /// Fills what lies behind `sources` and `targets` such ids, and the other two columns. Of a
+  /// sample that is missing, 0 and 0, one padded source is there to be looked at.
+  void finish(int64_t sources, int64_t targets) const;
+
+ private:
+  const PairForm& form_;
+  std::span<int32_t> source_;
+  int32_t& count_;
+  std::span<int32_t> previous_, next_;
+};
+
+/// Ids of a sample as they are shown: without padding, and without what stands there twice.
+std::vector<ShownIds> shown_pair(std::vector<ShownIds> columns);
+
+}  // namespace zero

@@ -1,0 +1,186 @@
+// Ranks: 1
+
+#include "io/data/encoded_pairs.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "tests/support/temp_file.hpp"
+
+namespace zero {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::TempFile;
+
+constexpr int32_t kPad = 0, kEnd = 1, kStart = 2;
+const char* const kLines = "en\tro\nab\tcde\nfghij\tk\n\tlmnop\n";
+
+EncodedPairs::Options options_of(const TempFile& file) {
+  return {
+      .path = file.path(),
+      .fields = {"en", "ro"},
+      .form = {.source_length = 4, .target_length = 5, .pad = kPad, .end = kEnd, .start = kStart}};
+}
+
+std::shared_ptr<const Tokenizer> bytes() { return open_tokenizer("bytes"); }
+
+struct Sample {
+  std::vector<int32_t> source, previous, next;
+  int32_t count = 77;
+};
+
+Sample sample_of(const Dataset& data, int64_t position) {
+  Sample sample{std::vector<int32_t>(4, 77), std::vector<int32_t>(5, 77),
+                std::vector<int32_t>(5, 77)};
+  const std::array places = {std::as_writable_bytes(std::span(sample.source)),
+                             std::as_writable_bytes(std::span(&sample.count, 1)),
+                             std::as_writable_bytes(std::span(sample.previous)),
+                             std::as_writable_bytes(std::span(sample.next))};
+  data.read(position, places);
+  return sample;
+}
+
+/// All pairs of a file as samples in their order.
+struct Samples {
+  explicit Samples(const EncodedPairs::Options& options)
+      : pairs(options, bytes()),
+        data(pairs, options.form, pairs.add(0, pairs.pairs()), pairs.pairs(), std::nullopt) {}
+
+  EncodedPairs pairs;
+  PairSamples data;
+};
+
+TEST(PairSamples, HaveTheirFourColumns) {
+  const TempFile file("a.tsv", kLines);
+  const Samples samples(options_of(file));
+  EXPECT_EQ(samples.data.samples(), 3);
+  EXPECT_THAT(
+      samples.data.columns(),
+      ElementsAre(DataColumn{"source", Dtype::i32, 4}, DataColumn{"source_count", Dtype::i32, 1},
+                  DataColumn{"previous", Dtype::i32, 5}, DataColumn{"next", Dtype::i32, 5}));
+  const Sample first = sample_of(samples.data, 0);
+  EXPECT_THAT(first.source, ElementsAre('a', 'b', kEnd, kPad));
+  EXPECT_EQ(first.count, 3);
+  EXPECT_THAT(first.previous, ElementsAre(kStart, 'c', 'd', 'e', kEnd));
+  EXPECT_THAT(first.next, ElementsAre('c', 'd', 'e', kEnd, -1));
+}
+
+TEST(PairSamples, AreCutInFrontOfTheirEndAndThatIsCounted) {
+  const TempFile file("a.tsv", kLines);
+  const Samples samples(options_of(file));
+  const Sample second = sample_of(samples.data, 1), third = sample_of(samples.data, 2);
+  EXPECT_THAT(second.source, ElementsAre('f', 'g', 'h', kEnd));
+  EXPECT_EQ(second.count, 4);
+  EXPECT_THAT(second.previous, ElementsAre(kStart, 'k', kEnd, kPad, kPad));
+  EXPECT_THAT(third.source, ElementsAre(kEnd, kPad, kPad, kPad));
+  EXPECT_EQ(third.count, 1);
+  EXPECT_THAT(third.next, ElementsAre('l', 'm', 'n', 'o', kEnd));
+  EXPECT_EQ(samples.pairs.cut_sources(), 1);
+  EXPECT_EQ(samples.pairs.cut_targets(), 1);
+  EXPECT_EQ(samples.data.counted(0, 3), 4 + 2 + 5);
+}
+
+TEST(PairSamples, BehindTheEndNothingCountsAndOnePlaceCanBeLookedAt) {
+  const TempFile file("a.tsv", kLines);
+  const Samples samples(options_of(file));
+  const Sample missing = sample_of(samples.data, 3);
+  EXPECT_THAT(missing.next, ElementsAre(-1, -1, -1, -1, -1));
+  EXPECT_THAT(missing.previous, ElementsAre(kStart, kPad, kPad, kPad, kPad));
+  EXPECT_EQ(missing.count, 1);
+  EXPECT_EQ(samples.data.counted(2, 5), 5);
+}
+
+TEST(PairSamples, AreShownWithoutPadding) {
+  const TempFile file("a.tsv", kLines);
+  const Samples samples(options_of(file));
+  const std::vector<ShownIds> shown = samples.data.shown(0);
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_THAT(shown[0].ids, ElementsAre('a', 'b', kEnd));
+  EXPECT_TRUE(shown[0].is_text);
+  EXPECT_EQ(shown[1].name, "start");
+  EXPECT_FALSE(shown[1].is_text);
+  EXPECT_THAT(shown[2].ids, ElementsAre('c', 'd', 'e', kEnd));
+  EXPECT_EQ(samples.data.form(), "at most 4 + 5 tokens");
+}
+
+TEST(EncodedPairs, PutThePrefixInFrontOfSourcesAlone) {
+  const TempFile file("a.tsv", kLines);
+  EncodedPairs::Options options = options_of(file);
+  options.prefix = "x:";
+  const Sample first = sample_of(Samples(options).data, 0);
+  EXPECT_THAT(first.source, ElementsAre('x', ':', 'a', kEnd));
+  EXPECT_THAT(first.next, ElementsAre('c', 'd', 'e', kEnd, -1));
+}
+
+TEST(EncodedPairs, RefuseALongTextByItsLineWhereThatIsAsked) {
+  const TempFile file("a.tsv", kLines);
+  EncodedPairs::Options options = options_of(file);
+  options.refuse_long = true;
+  try {
+    Samples{options};
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kInput);
+    EXPECT_EQ(error.what(), file.path() +
+                                ": line 3: the source has 6 tokens with its end, but "
+                                "data.source_length = 4; write 6 or more, or data.too_long = "
+                                "\"cut\"");
+  }
+  options.form.source_length = options.form.target_length = 6;
+  EXPECT_NO_THROW(EncodedPairs(options, bytes()).add(0, 3));
+}
+
+TEST(EncodedPairs, EncodeTheRowsThatAreAskedFor) {
+  const TempFile file("a.tsv", kLines);
+  EncodedPairs pairs(options_of(file), bytes());
+  EXPECT_EQ(pairs.add(2, 1), 0);
+  EXPECT_EQ(pairs.add(0, 1), 1);
+  EXPECT_EQ(pairs.target_length(0), 5);
+  EXPECT_EQ(pairs.source_length(1), 3);
+  EXPECT_EQ(pairs.items(), 3);
+  EXPECT_EQ(pairs.vocab_size(), 256);
+}
+
+TEST(EncodedPairs, FingerprintChangesWithWhatASampleIsMadeOf) {
+  const TempFile file("a.tsv", kLines);
+  const EncodedPairs::Options options = options_of(file);
+  const auto print = [](const EncodedPairs::Options& one) {
+    return EncodedPairs(one, bytes()).fingerprint();
+  };
+  const uint64_t first = print(options);
+  EncodedPairs::Options prefixed = options, swapped = options, ended = options, longer = options;
+  prefixed.prefix = "x";
+  swapped.fields = {"ro", "en"};
+  ended.form.end = 3;
+  longer.form.source_length = 9;
+  EXPECT_NE(print(prefixed), first);
+  EXPECT_NE(print(swapped), first);
+  EXPECT_NE(print(ended), first);
+  EXPECT_EQ(print(longer), first);
+  file.write(std::string(kLines) + "q\tr\n");
+  EXPECT_NE(print(options), first);
+}
+
+TEST(IdRows, HoldIdsBeyondSixteenBits) {
+  for (const int64_t vocabulary : {65536, 65537, 1 << 20}) {
+    IdRows rows(vocabulary);
+    const std::vector<int32_t> ids = {0, 65535, int32_t(vocabulary) - 1};
+    rows.add({});
+    rows.add(ids);
+    std::vector<int32_t> out(4, 7);
+    EXPECT_EQ(rows.copy(0, out), 0);
+    EXPECT_EQ(rows.copy(1, out), 3);
+    EXPECT_THAT(out, ElementsAre(ids[0], ids[1], ids[2], 7));
+    EXPECT_EQ(rows.bytes(), 3 * 8 + 3 * (vocabulary > 65536 ? 4 : 2));
+    EXPECT_THROW(rows.copy(1, std::span(out).first(2)), Error);
+  }
+}
+
+}  // namespace
+}  // namespace zero
