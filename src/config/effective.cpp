@@ -23,7 +23,7 @@ std::map<std::string, std::string> derived_values(const RunConfig& c) {
     const bool automatic = c.model.numbers.count(count.name) == 0;
     const std::string_view source = named ? "model.name" : count.source;
     add(automatic && !source.empty(), text("model.", count.name), source,
-        numbers.count(count.name));
+        written_as(count, numbers.count(count.name)));
   }
   const Schedule schedule = schedule_of(c);
   add(c.scheduler.warmup_max_lr == 0, "scheduler.warmup_max_lr", "optimizer.lr",

@@ -50,6 +50,16 @@ void batch_fields(Table& table, RunConfig& c) {
                 "updated weights are always all-gathered, never broadcast");
 }
 
+/// "auto", which is kept as 0, or one of the words of a number.
+Choice words_of(const ModelCount& count, int64_t& place) {
+  Choice choice{.names = {"auto"},
+                .get = [&place] { return int(place); },
+                .set = [&place](int i) { place = i; },
+                .hint = ""};
+  choice.names.insert(choice.names.end(), count.words.begin(), count.words.end());
+  return choice;
+}
+
 /// Keys of the same name in several families are one.
 void number_fields(Table& table, const ModelTable& families, ModelConfig& c) {
   std::vector<std::string_view> names;
@@ -62,9 +72,13 @@ void number_fields(Table& table, const ModelTable& families, ModelConfig& c) {
   table.other("family", Choice{.names = names, .get = get, .set = set, .hint = ""});
   std::set<std::string_view> known;
   for (const ModelFamily& family : families) {
-    for (const auto& [key, range, otherwise, source] : family.counts) {
-      int64_t& place = c.numbers.counts.try_emplace(std::string(key), 0).first->second;
-      if (known.insert(key).second) table.integer(key, place, range);
+    for (const ModelCount& count : family.counts) {
+      int64_t& place = c.numbers.counts.try_emplace(std::string(count.name), 0).first->second;
+      if (!known.insert(count.name).second) continue;
+      if (count.words.empty())
+        table.integer(count.name, place, count.range);
+      else
+        table.other(count.name, words_of(count, place));
     }
   }
   for (const ModelFamily& family : families) {

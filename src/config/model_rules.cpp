@@ -110,7 +110,7 @@ std::string absent_block(const RunConfig& c) {
 
 /// The rule for a number that only other families have; `untouched` is its default.
 Rule foreign_number(const ModelFamily& family, const ModelFamily& other, std::string_view name,
-                    double untouched) {
+                    double untouched, const std::string& touched) {
   const auto broken = [&family, &other, name, untouched](const RunConfig& c) {
     const auto count = c.model.numbers.counts.find(name);
     const auto rate = c.model.numbers.rates.find(name);
@@ -121,7 +121,7 @@ Rule foreign_number(const ModelFamily& family, const ModelFamily& other, std::st
   };
   return {.keys = {"model.family", "model.name", key_of(name)},
           .broken = broken,
-          .example = {key_of(name) + " = 1"}};
+          .example = {key_of(name) + " = " + touched}};
 }
 
 void add_foreign(const ModelTable& table, const ModelFamily& family, std::vector<Rule>& rules) {
@@ -132,11 +132,11 @@ void add_foreign(const ModelTable& table, const ModelFamily& family, std::vector
   for (const ModelFamily& other : table) {
     for (const ModelCount& count : other.counts) {
       if (!lacks(family.counts, count.name)) continue;
-      rules.push_back(foreign_number(family, other, count.name, 0));
+      rules.push_back(foreign_number(family, other, count.name, 0, written_as(count, 1)));
     }
     for (const ModelRate& rate : other.rates) {
       if (!lacks(family.rates, rate.name)) continue;
-      rules.push_back(foreign_number(family, other, rate.name, rate.initial));
+      rules.push_back(foreign_number(family, other, rate.name, rate.initial, "1"));
     }
   }
 }

@@ -38,6 +38,11 @@ Named find(const ModelTable* table, std::string_view name) {
 
 }  // namespace
 
+std::string written_as(const ModelCount& count, int64_t number) {
+  if (count.words.empty() || number == 0) return text(number);
+  return text('"', count.words.at(size_t(number) - 1), '"');
+}
+
 int64_t ModelNumbers::count(std::string_view name) const { return number(counts, name); }
 
 double ModelNumbers::rate(std::string_view name) const { return number(rates, name); }

@@ -32,7 +32,7 @@ std::string composed_input(const ModelDescription& description,
       text("train_micro_batch_size_per_gpu = 1\n[run]\nsteps = 1\n[model]\nfamily = ",
            to_text(TomlValue(std::string(family->settings.name))), "\n");
   for (const ModelCount& count : family->settings.counts) {
-    input += text(count.name, " = ", numbers.count(count.name), "\n");
+    input += text(count.name, " = ", written_as(count, numbers.count(count.name)), "\n");
   }
   for (const ModelRate& rate : family->settings.rates) input += text(rate.name, " = 0.0\n");
   input += "[data]\n";

@@ -16,25 +16,29 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Two families: towers have floors, bridges have floors and arches, twice as many if not said.
+/// Two families: towers have floors, bridges have floors and arches, twice as many if not said, and
+/// are of stone if not said.
 const ModelTable& table() {
   const Range any{.low = 1, .high = 100, .automatic = true};
   const auto twice = [](const RunConfig& config) { return 2 * config.data.sequence_length; };
-  static const ModelTable all = {
-      {.name = "tower",
-       .example_input = "tower.toml",
-       .counts = {{"floors", any}, {"width", any}},
-       .rates = {{"sway", {.high = 1}, 0.5}},
-       .sizes = {{"low", {2, 3}}, {"high", {20, 30}}},
-       .rules = {},
-       .blocks = {"floors"}},
-      {.name = "bridge",
-       .example_input = "",
-       .counts = {{"floors", any}, {"arches", any, twice, "data.sequence_length"}, {"width", any}},
-       .rates = {},
-       .sizes = {{"long", {1, 40, 5}}},
-       .rules = {},
-       .blocks = {"floors", "arches"}}};
+  const auto stone = [](const RunConfig&) -> int64_t { return 1; };
+  static const ModelTable all = {{.name = "tower",
+                                  .example_input = "tower.toml",
+                                  .counts = {{"floors", any}, {"width", any}},
+                                  .rates = {{"sway", {.high = 1}, 0.5}},
+                                  .sizes = {{"low", {2, 3}}, {"high", {20, 30}}},
+                                  .rules = {},
+                                  .blocks = {"floors"}},
+                                 {.name = "bridge",
+                                  .example_input = "",
+                                  .counts = {{"floors", any},
+                                             {"arches", any, twice, "data.sequence_length"},
+                                             {"width", any},
+                                             {"deck", any, stone, {}, {"stone", "steel"}}},
+                                  .rates = {},
+                                  .sizes = {{"long", {1, 40, 5, 2}}},
+                                  .rules = {},
+                                  .blocks = {"floors", "arches"}}};
   return all;
 }
 
@@ -64,6 +68,18 @@ TEST(ModelTable, NumbersWithoutANameAreOfTheFirstFamilyOrTheOneThatIsSaid) {
       read("model.family = \"bridge\"\nmodel.floors = 7\nmodel.width = 1").config;
   EXPECT_EQ(model_numbers(bridge).count("arches"), 8) << "auto: twice the length";
   EXPECT_EQ(read("model.family = \"tower\"\nmodel.floors = 7\nmodel.width = 1").config, tower);
+}
+
+TEST(ModelTable, ANumberMayBeWrittenAsAWord) {
+  const std::string bridge = "model.family = \"bridge\"\nmodel.floors = 7\nmodel.width = 1\n";
+  EXPECT_EQ(model_numbers(read(bridge).config).count("deck"), 1) << "auto: stone";
+  const ConfigInput steel = read(bridge + "model.deck = \"steel\"");
+  EXPECT_EQ(model_numbers(steel.config).count("deck"), 2);
+  EXPECT_EQ(read_config(table(), effective_toml(steel), "e.toml").config, steel.config);
+  EXPECT_THAT(refusal(bridge + "model.deck = \"wood\""),
+              HasSubstr("\"auto\", \"stone\", \"steel\""));
+  EXPECT_THAT(effective_toml(read("model.name = \"long\"")),
+              HasSubstr("deck = \"auto\"  # default; derived from model.name: \"steel\""));
 }
 
 TEST(ModelTable, WhatIsMissingOrOfAnotherFamilyIsRefused) {

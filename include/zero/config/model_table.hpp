@@ -43,7 +43,13 @@ struct ModelCount {
   /// What "auto" comes to in a model without a name; null: the key must be written.
   int64_t (*otherwise)(const RunConfig&) = nullptr;
   std::string_view source = {};  ///< the key that `otherwise` goes by, if it does
+  /// What files write in place of the numbers from 1 on, where they say which of some parts a model
+  /// is built of; empty: the number.
+  std::vector<std::string_view> words = {};
 };
+
+/// A number of the key as a file has it: 12, or "relu" with its quotes.
+std::string written_as(const ModelCount& count, int64_t number);
 
 /// A key with a number that acts in training alone.
 struct ModelRate {
