@@ -60,6 +60,9 @@ TensorId GraphBuilder::parameter(const ParameterSpec& spec) {
                                .decays = spec.decays,
                                .init = spec.init,
                                .deviation = spec.deviation,
+                               .columns = spec.shape[spec.shape.rank() - 1],
+                               .front_columns = spec.front_columns,
+                               .front_deviation = spec.front_deviation,
                                .real_numel = numel - spec.padding_rows * row_numel});
   return tensor;
 }

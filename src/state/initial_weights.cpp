@@ -39,7 +39,9 @@ void draw(const graph::Parameter& parameter, uint64_t seed, uint32_t number, int
     return;
   }
   kernels::initial_normals(seed, number, first, values);
-  for (float& value : values) value *= parameter.deviation;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] *= parameter.deviation_of(first + int64_t(i));
+  }
 }
 
 void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<float>& values) {

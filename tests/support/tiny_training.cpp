@@ -26,7 +26,7 @@ int64_t place_in(const plan::Unit& unit, bool sharded, int rank, int64_t at) {
 float initial_value(const graph::Parameter& parameter, int32_t index, int64_t element) {
   if (parameter.init == graph::Init::zeros) return 0.0f;
   if (parameter.init == graph::Init::ones) return 1.0f;
-  return parameter.deviation * kernels::initial_normal(1, uint32_t(index), element);
+  return parameter.deviation_of(element) * kernels::initial_normal(1, uint32_t(index), element);
 }
 
 void split(float master, float& weight, float&) { weight = master; }

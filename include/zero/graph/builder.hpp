@@ -12,6 +12,9 @@ struct ParameterSpec {
   bool decays = true;
   Init init = Init::normal;
   float deviation = 0.02f;
+  /// Of Init::normal: so many columns, the first of each row, have a deviation of their own.
+  int64_t front_columns = 0;
+  float front_deviation = 0;
   int64_t padding_rows = 0;  ///< of shape[0], the last: always zero
 };
 
@@ -26,6 +29,9 @@ struct InputSpec {
 struct MicroBatch {
   int64_t samples;
   int64_t length;
+  /// What a second text of a sample has, which an encoder reads; 0: as many as the first, if there
+  /// is one.
+  int64_t source_length = 0;
 };
 
 /// Rows of a graph that continues one text: tokens of a chunk, and tokens that its caches hold.

@@ -112,9 +112,17 @@ struct Parameter {
   int32_t unit;  ///< gathered and released together
   bool decays;   ///< weight decay applies: matrices and embeddings, no biases or norms
   Init init;
-  float deviation = 0;        ///< of Init::normal
+  float deviation = 0;        ///< of Init::normal, but for the first columns of each row
+  int64_t columns = 0;        ///< of a row
+  int64_t front_columns = 0;  ///< those whose deviation is front_deviation
+  float front_deviation = 0;
   TensorId gradient = kNone;  ///< set by differentiate()
   int64_t real_numel = 0;     ///< elements from here on are padding and always zero
+
+  /// Of Init::normal, by the element's place in the tensor.
+  float deviation_of(int64_t element) const {
+    return front_columns > 0 && element % columns < front_columns ? front_deviation : deviation;
+  }
 };
 
 /// Who writes an input before the ops that read it run.
