@@ -107,6 +107,7 @@ int generate(const CommandLine& line) {
   const launch::KernelThreads kernels(threads);
   const auto model =
       models::open_model(*line.catalogue, models::find_model(*line.catalogue, line.input));
+  model::require_decode(model->description().model);
   const auto tokenizer = tokenizer_of(*model);
   const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
   const models::ModelDescription& description = model->description();

@@ -49,7 +49,16 @@ graph::Graph forward(const Architecture& model, const ForwardOptions& options) {
   return with_prefix(model, row(model).forward(model, options));
 }
 
+void require_decode(const Architecture& model) {
+  if (row(model).decode) return;
+  refuse(Exit::kUsage, "a ", row(model).title,
+         " answers a text and continues none, and answers are ",
+         "not made here yet: zeroapp eval measures its loss, and Transformers' generate() reads ",
+         "what zeroapp export writes");
+}
+
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
+  require_decode(model);
   return with_prefix(model, row(model).decode(model, chunk, compute));
 }
 
@@ -60,8 +69,8 @@ StoredForm stored_form(const Architecture& model, std::string_view parameter) {
 
 int64_t parameter_count(const Architecture& model) { return row(model).parameter_count(model); }
 
-double flops_per_token(const Architecture& model, int64_t length) {
-  return row(model).flops_per_token(model, length);
+double flops_per_token(const Architecture& model, const graph::MicroBatch& micro) {
+  return row(model).flops_per_token(model, micro);
 }
 
 DataForm data_form(const Architecture& model) { return row(model).data_form(model); }

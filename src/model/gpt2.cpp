@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/model/head.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"
@@ -15,8 +16,6 @@ using graph::Init;
 using graph::TensorId;
 
 constexpr float kDeviation = 0.02f;
-constexpr int64_t kVocabularyUnit = 64;
-constexpr int64_t kChunkRows = 1024;
 
 struct Builder {
   const Gpt2& model;
@@ -116,12 +115,6 @@ void check(const Gpt2& model) {
   }
   ZERO_REQUIRE(model.layers >= 1 && model.vocabulary >= 1, "a GPT-2 of ", model.layers,
                " layers and ", model.vocabulary, " classes: both must be at least 1");
-}
-
-/// Enough rows for a product to run at full speed, few enough that logits stay small.
-int64_t chunk_rows(const ForwardOptions& options) {
-  const int64_t most = options.chunk_rows > 0 ? options.chunk_rows : kChunkRows;
-  return std::min(options.micro.samples * options.micro.length, most);
 }
 
 Gpt2 of(const Architecture& model) {
@@ -282,8 +275,10 @@ const Family& gpt2_family() {
       .decode = [](const Architecture& model, const graph::Chunk& chunk,
                    Dtype compute) { return gpt2_decode(of(model), chunk, compute); },
       .parameter_count = [](const Architecture& model) { return parameter_count(of(model)); },
-      .flops_per_token = [](const Architecture& model,
-                            int64_t length) { return flops_per_token(of(model), length); },
+      .flops_per_token =
+          [](const Architecture& model, const graph::MicroBatch& micro) {
+            return flops_per_token(of(model), micro.length);
+          },
       .data_form = [](const Architecture& model) -> DataForm {
         return {.vocabulary = of(model).vocabulary, .positions = of(model).positions};
       },
@@ -296,7 +291,7 @@ const Family& gpt2_family() {
   return kFamily;
 }
 
-int64_t padded_vocabulary(const Gpt2& model) { return round_up(model.vocabulary, kVocabularyUnit); }
+int64_t padded_vocabulary(const Gpt2& model) { return padded_rows(model.vocabulary); }
 
 int64_t parameter_count(const Gpt2& model) {
   const int64_t width = model.width;
@@ -316,7 +311,8 @@ graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
   const Builder::Trunk trunk = builder.trunk();
   const TensorId targets =
       out.input({.name = "targets", .sample = {out.length()}, .ids = model.vocabulary});
-  graph::classifier(out, trunk.last, trunk.table, targets, model.vocabulary, chunk_rows(options));
+  graph::classifier(out, trunk.last, trunk.table, targets, model.vocabulary,
+                    classifier_rows(options));
   return out.finish();
 }
 

@@ -70,6 +70,17 @@ void HubConfig::require(const std::string& key, bool wanted) const {
   if (has(key) && (!flag || *flag != wanted)) fail(key, text("only ", wanted ? "true" : "false"));
 }
 
+bool HubConfig::flag_or(const std::string& key, bool otherwise) const {
+  const bool* flag = find<bool>(key);
+  if (has(key) && !flag) fail(key, "write true or false");
+  return flag ? *flag : otherwise;
+}
+
+void HubConfig::require_id(const std::string& key, int64_t wanted) const {
+  const int64_t* id = find<int64_t>(key);
+  if (has(key) && (!id || *id != wanted)) fail(key, text("only ", wanted));
+}
+
 void HubConfig::fail(const std::string& key, const std::string& advice) const {
   refuse(Exit::kInput, name_, ": ", key,
          has(key) ? ": is not readable: " : ": is missing: ", advice, " as in a ", class_);

@@ -91,7 +91,10 @@ ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& p
   for (size_t i = 0; i < expected_.size(); ++i) by_parameter_[expected_[i].name] = i;
   open_files();
   match();
-  for (const model::StoredCopy& copy : description_.model.family->stored.copies) match(copy);
+  for (const model::StoredCopy& copy : description_.model.family->stored.copies) {
+    // A model may have a parameter of its own where others of its family have a copy.
+    if (!by_parameter_.contains(copy.copy)) match(copy);
+  }
 }
 
 void ModelFolder::open_files() {

@@ -14,16 +14,16 @@ namespace {
 
 LogContext log_context(const Planned& planned, const Data& data, int64_t done, double peak_flops) {
   const RunConfig& config = planned.config;
-  return {
-      .steps = config.run.steps,
-      .last = last_step(config),
-      .done = done,
-      .flops_per_token = model::flops_per_token(planned.build.model, config.data.sequence_length),
-      .peak_flops = peak_flops,
-      .shows_scale = config.fp16.enabled,
-      .synthetic = data.sets.synthetic,
-      .breaks_down = config.wall_clock_breakdown,
-      .interval = config.run.log_interval};
+  const graph::MicroBatch sample{.samples = 1, .length = config.data.sequence_length};
+  return {.steps = config.run.steps,
+          .last = last_step(config),
+          .done = done,
+          .flops_per_token = model::flops_per_token(planned.build.model, sample),
+          .peak_flops = peak_flops,
+          .shows_scale = config.fp16.enabled,
+          .synthetic = data.sets.synthetic,
+          .breaks_down = config.wall_clock_breakdown,
+          .interval = config.run.log_interval};
 }
 
 void tell_of_disk(Context& context, advise::DiskOutlook& outlook, double compute_seconds) {

@@ -137,6 +137,10 @@ int64_t numel(const Architecture& model) {
          t.floors * (2 * t.width + (2 * t.width + 1) * t.inner);
 }
 
+double flops(const Architecture& model, const graph::MicroBatch&) {
+  return 6.0 * double(numel(model));
+}
+
 ModelFamily settings() {
   const Range count{.low = 1, .high = 1 << 20, .automatic = true};
   const auto bytes = [](const RunConfig&) -> int64_t { return 256; };
@@ -199,8 +203,7 @@ const Family kTower{.settings = settings(),
                     .forward = tower_forward,
                     .decode = tower_decode,
                     .parameter_count = numel,
-                    .flops_per_token = [](const Architecture& model,
-                                          int64_t) { return 6.0 * double(numel(model)); },
+                    .flops_per_token = flops,
                     .data_form = [](const Architecture& model) -> DataForm {
                       return {.vocabulary = Tower(model).letters,
                               .positions = Tower(model).longest};

@@ -61,8 +61,11 @@ class HubConfig {
   /// An fp32 number that can be added to a variance.
   float epsilon_or(const std::string& key, double otherwise) const;
   float share_or(const std::string& key, double otherwise) const;
+  bool flag_or(const std::string& key, bool otherwise) const;
   /// A switch whose other value would be another network.
   void require(const std::string& key, bool wanted) const;
+  /// An id that texts are made with; it may be missing.
+  void require_id(const std::string& key, int64_t wanted) const;
   [[noreturn]] void fail(const std::string& key, const std::string& advice) const;
 
  private:
@@ -120,7 +123,7 @@ struct StoredCopy {
 /// How Hugging Face names what it stores, where that is not a parameter's name alone.
 struct StoredNames {
   std::string_view prefix;             ///< may stand before every name; is written
-  std::vector<StoredCopy> copies;      ///< may be there; are not written
+  std::vector<StoredCopy> copies;      ///< may be there; are not written, but as a parameter
   std::vector<std::string_view> ends;  ///< of names of buffers that are passed over
   /// nullptr: every parameter is one tensor under its own name.
   StoredForm (*form)(const Architecture&, std::string_view parameter) = nullptr;
@@ -137,9 +140,10 @@ struct Family {
 
   /// See the functions of the same names below.
   graph::Graph (*forward)(const Architecture&, const ForwardOptions&);
+  /// nullptr: it continues no text.
   graph::Graph (*decode)(const Architecture&, const graph::Chunk&, Dtype compute);
   int64_t (*parameter_count)(const Architecture&);
-  double (*flops_per_token)(const Architecture&, int64_t length);
+  double (*flops_per_token)(const Architecture&, const graph::MicroBatch&);
   DataForm (*data_form)(const Architecture&);
   std::string (*fact)(const Architecture&);
   std::string (*words)(const Architecture&);
@@ -171,8 +175,12 @@ Catalogue catalogue();
 graph::Graph forward(const Architecture& model, const ForwardOptions& options);
 
 /// Graph that continues one text by the tokens of a chunk and gives the logits that follow the
-/// last: the same parameters in the same order, with caches. Throws Error(kUsage) as forward().
+/// last: the same parameters in the same order, with caches. Throws Error(kUsage) as forward() and
+/// require_decode().
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute);
+
+/// Throws Error(kUsage) with what works instead, where the family continues no text.
+void require_decode(const Architecture& model);
 
 /// The tensors that hold a parameter, which is named as in forward().
 StoredForm stored_form(const Architecture& model, std::string_view parameter);
@@ -180,8 +188,9 @@ StoredForm stored_form(const Architecture& model, std::string_view parameter);
 /// Parameters without padding.
 int64_t parameter_count(const Architecture& model);
 
-/// Floating-point operations of one token's forward and backward pass; recompute is not counted.
-double flops_per_token(const Architecture& model, int64_t length);
+/// Floating-point operations of the forward and backward pass of one of `micro.length` tokens, its
+/// share of a source included; recompute is not counted.
+double flops_per_token(const Architecture& model, const graph::MicroBatch& micro);
 
 DataForm data_form(const Architecture& model);
 
