@@ -1,5 +1,6 @@
 #include "tests/support/golden.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fstream>
@@ -82,6 +83,35 @@ Golden read_golden(const nlohmann::json& from) {
   return golden;
 }
 
+/// The rows of all samples, one behind the other.
+std::vector<int32_t> joined(const nlohmann::json& rows) {
+  std::vector<int32_t> all;
+  for (const auto& row : rows) {
+    const std::vector<int32_t> ids = row;
+    all.insert(all.end(), ids.begin(), ids.end());
+  }
+  return all;
+}
+
+GoldenPairs read_golden_pairs(const nlohmann::json& from) {
+  const nlohmann::json& data = from.at("data");
+  GoldenPairs golden{.hub = from.at("hub").dump(),
+                     .label_smoothing = from.at("label_smoothing"),
+                     .samples = int64_t(data.at("source").size()),
+                     .source_length = int64_t(data.at("source").at(0).size()),
+                     .target_length = int64_t(data.at("next").at(0).size()),
+                     .source = joined(data.at("source")),
+                     .source_count = data.at("source_count"),
+                     .previous = joined(data.at("previous")),
+                     .next = joined(data.at("next")),
+                     .counted = 0,
+                     .loss = from.at("loss"),
+                     .tensors = {}};
+  golden.counted = std::ranges::count_if(golden.next, [](int32_t label) { return label >= 0; });
+  for (const auto& tensor : from.at("tensors")) golden.tensors.push_back(read_tensor(tensor));
+  return golden;
+}
+
 /// What `read` makes of tests/golden/<name>.
 template <class Read>
 auto load(const std::string& name, const Read& read) {
@@ -99,6 +129,10 @@ auto load(const std::string& name, const Read& read) {
 
 Golden load_golden(const std::string& name) { return load(name + ".json", read_golden); }
 
+GoldenPairs load_golden_pairs(const std::string& name) {
+  return load(name + ".json", read_golden_pairs);
+}
+
 GoldenLogits load_golden_logits() {
   return load("hub/logits.json", [](const nlohmann::json& from) {
     return GoldenLogits{.folder = text(ZERO_GOLDEN_FOLDER, "/hub"),
@@ -114,8 +148,7 @@ uint32_t golden_hash(uint32_t stream, uint32_t element) {
   return x ^ (x >> 16);
 }
 
-std::vector<float> golden_weights(const Golden& golden, int64_t index) {
-  const GoldenTensor& tensor = golden.tensors.at(size_t(index));
+std::vector<float> golden_weights(const GoldenTensor& tensor, int64_t index) {
   std::vector<float> weights(tensor.gradient.size());
   for (size_t i = 0; i < weights.size(); ++i) {
     const double share = golden_hash(uint32_t(index), uint32_t(i)) / 4294967296.0;

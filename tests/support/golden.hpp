@@ -1,6 +1,7 @@
 #pragma once
 /// Golden values of tiny GPT-2s, made once in float64 by tools/golden/gpt2_golden.py, whose head
 /// has every formula. The files hold results; weights and tokens are made again here, bit for bit.
+/// Those of encoder-decoders are made by t5_golden.py, and hold their data, too.
 
 #include <cstdint>
 #include <optional>
@@ -43,6 +44,20 @@ struct GoldenBatch {
   int64_t counted;
 };
 
+/// A loss of an encoder-decoder; the four columns of its micro-batch are as inputs have them.
+struct GoldenPairs {
+  std::string hub;  ///< a config.json
+  double label_smoothing;
+  int64_t samples, source_length, target_length;
+  std::vector<int32_t> source, source_count, previous, next;
+  int64_t counted;
+  double loss;                        ///< mean over the counted targets
+  std::vector<GoldenTensor> tensors;  ///< as Hugging Face stores them
+};
+
+/// Reads tests/golden/<name>.json. Throws as load_golden().
+GoldenPairs load_golden_pairs(const std::string& name);
+
 /// Logits of a text under the weights of a model folder, made by tools/golden/hub_golden.py.
 struct GoldenLogits {
   std::string folder;
@@ -58,8 +73,11 @@ Golden load_golden(const std::string& name);
 
 uint32_t golden_hash(uint32_t stream, uint32_t element);
 
-/// Initial values of tensors[index], row-major, exact in float32.
-std::vector<float> golden_weights(const Golden& golden, int64_t index);
+/// Initial values of the tensor that stands at `index` in its file, row-major, exact in float32.
+std::vector<float> golden_weights(const GoldenTensor& tensor, int64_t index);
+inline std::vector<float> golden_weights(const Golden& golden, int64_t index) {
+  return golden_weights(golden.tensors.at(size_t(index)), index);
+}
 
 /// Stream 0 belongs to loss and gradients, streams from 1 on to the curve.
 GoldenBatch golden_batch(const Golden& golden, uint32_t stream);
