@@ -19,8 +19,8 @@ struct LegalOf {
     return values;
   }
   Values operator()(const Real& binding) const {
-    const double span = std::min(binding.range.high, 1.0);
-    Values values = {0.5 * span, 0.25 * span};
+    const double low = binding.range.low, span = std::min(binding.range.high - low, 1.0);
+    Values values = {low + 0.5 * span, low + 0.25 * span};
     if (!binding.range.above_low) values.push_back(binding.range.low);
     if (!binding.range.below_high) values.push_back(binding.range.high);
     if (binding.range.automatic) values.push_back("auto");
