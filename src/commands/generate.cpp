@@ -110,6 +110,10 @@ int generate(const CommandLine& line) {
   model::require_decode(model->description().model);
   const auto tokenizer = tokenizer_of(*model);
   const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
+  if (prompt.empty()) {
+    refuse(Exit::kUsage, "command line: the prompt has no token of ", model->path(),
+           "'s tokenizer; write a word");
+  }
   const models::ModelDescription& description = model->description();
   models::Decoder decoder(description.model,
                           {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,

@@ -26,14 +26,20 @@ void join_weights(const state::StateView& view, const launch::Peers& peers, Deco
   }
 }
 
+/// What a sample stands behind: a newline or, where that is no token, the end of a text.
+std::vector<int32_t> start_of(const Tokenizer& tokenizer) {
+  const std::vector<int32_t> newline = tokenizer.encode("\n");
+  if (!newline.empty()) return newline;
+  return {std::max(tokenizer.special_ids().eos, 0)};
+}
+
 std::string sample(const Language& language, const Tokenizer& tokenizer,
                    const SampleOptions& options, uint64_t number, std::atomic<int64_t>& drawn) {
-  const std::vector<int32_t> newline = tokenizer.encode("\n");
   const Choice choice{.draws = DrawRules{.temperature = options.temperature},
                       .seed = options.seed + number};
   std::vector<int32_t> tokens;
   language.clear();
-  continue_tokens(language, newline, options.tokens, {}, choice, [&](int32_t token) {
+  continue_tokens(language, start_of(tokenizer), options.tokens, {}, choice, [&](int32_t token) {
     tokens.push_back(token);
     ++drawn;
   });

@@ -122,11 +122,11 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
 int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
                      const SampleOptions& options);
 
-/// Text drawn token by token from the model's fp32 master weights behind a newline, samples apart
-/// by a blank line: sample i is what `zeroapp generate` draws with seed + i. Rank 0 joins the
-/// weights and runs a Decoder alone, over at most as many tokens as a training sample has, while
-/// the others, on other nodes too, hear that it lives. Nothing else may use `peers` meanwhile.
-/// Collective; the text is on rank 0, "" elsewhere.
+/// Text drawn token by token from the model's fp32 master weights behind a newline, or behind eos
+/// where the tokenizer has no newline, samples apart by a blank line: sample i is what `zeroapp
+/// generate` draws with seed + i. Rank 0 joins the weights and runs a Decoder alone, over at most
+/// as many tokens as a training sample has, while the others, on other nodes too, hear that it
+/// lives. Nothing else may use `peers` meanwhile. Collective; the text is on rank 0, "" elsewhere.
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
                         const model::Architecture& model, const Tokenizer& tokenizer,
                         const SampleOptions& options);
