@@ -41,6 +41,7 @@ struct Case {
   OptimizerConfig optimizer = {};             ///< of which the request has the form
   int steps = kSteps;
   int64_t layers = 2;
+  std::optional<model::Architecture> other = {};  ///< as TinyModel has it
 };
 
 inline Outcome train(const Case& c) {
@@ -48,6 +49,7 @@ inline Outcome train(const Case& c) {
   model.recompute = c.recompute;
   model.blocks = c.blocks;
   model.gpt2.layers = c.layers;
+  model.other = c.other;
   const plan::Plan plan = tiny_plan(c.request, model);
   EXPECT_EQ(moves_activations(plan), c.request.activation_home != plan::Tier::device);
   run::Rules rules = tiny_rules(c.request.compute);

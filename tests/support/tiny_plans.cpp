@@ -25,12 +25,16 @@ class Draw {
   uint32_t count_ = 0;
 };
 
+graph::Graph forward_of(const TinyModel& model, const model::ForwardOptions& options) {
+  return model.other ? model::forward(*model.other, options) : model::gpt2(model.gpt2, options);
+}
+
 }  // namespace
 
 graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
   const model::ForwardOptions options{
       .micro = model.micro, .compute = compute, .training = true, .head_unit = model.head_unit};
-  const graph::Graph forward = model::gpt2(model.gpt2, options);
+  const graph::Graph forward = forward_of(model, options);
   std::vector<graph::Recompute> policy(forward.blocks.size(), model.recompute);
   ZERO_REQUIRE(model.blocks.size() <= policy.size(), model.blocks.size(), " choices of recompute");
   std::copy(model.blocks.begin(), model.blocks.end(), policy.begin());
@@ -40,8 +44,8 @@ graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
 
 graph::Graph tiny_evaluation_graph(const TinyModel& model, Dtype compute) {
   if (!model.evaluates) return {};
-  const graph::Graph graph = model::gpt2(
-      model.gpt2,
+  const graph::Graph graph = forward_of(
+      model,
       {.micro = model.micro, .compute = compute, .training = false, .head_unit = model.head_unit});
   return model.fused ? graph::fuse(graph) : graph;
 }

@@ -1,7 +1,8 @@
 #pragma once
-/// Small GPT-2 plans for tests that need many of them.
+/// Small plans for tests that need many of them, of a GPT-2 where nothing else is said.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/model/gpt2.hpp"
@@ -12,6 +13,7 @@ namespace zero::testing {
 struct TinyModel {
   model::Gpt2 gpt2{
       .layers = 2, .width = 16, .heads = 2, .vocabulary = 61, .positions = 8, .dropout = 0.1f};
+  std::optional<model::Architecture> other = {};  ///< a model in place of gpt2, of 61 tokens
   graph::MicroBatch micro{.samples = 1, .length = 8};
   graph::Recompute recompute = graph::Recompute::none;
   std::vector<graph::Recompute> blocks = {};  ///< where given, a choice a block instead of that

@@ -67,6 +67,21 @@ int32_t target(int64_t sample, int64_t t) {
   return (sample + t) % 5 == 0 ? -1 : int32_t((7 * sample + 3 * t + 1) % 61);
 }
 
+/// What an input has of a sample at place t: ids of 61, and no target in one of five.
+int32_t number_of(const std::string& input, int64_t sample, int64_t t) {
+  if (input == "targets" || input == "next") return target(sample, t);
+  if (input == "source_count") return int32_t(1 + sample % 7);
+  return int32_t((7 * sample + 3 * t) % 61);
+}
+
+/// One micro-batch of an input, whose first sample has this number over all ranks.
+void fill_samples(const plan::InputBuffer& input, int64_t samples, int64_t first, int32_t* out) {
+  const int64_t each = input.bytes / int64_t(sizeof(int32_t)) / samples;
+  for (int64_t i = 0; i < samples * each; ++i) {
+    out[i] = number_of(input.name, first + i / each, i % each);
+  }
+}
+
 int64_t samples_of_step(const plan::Plan& plan) {
   return plan.graphs[0].samples * plan.request.ranks * plan.request.micro_batches;
 }
@@ -200,14 +215,6 @@ run::Rules tiny_rules(Dtype compute) {
   return rules;
 }
 
-void fill_samples(const graph::Graph& graph, int64_t first, int32_t* tokens, int32_t* targets) {
-  for (int64_t i = 0; i < graph.samples * graph.length; ++i) {
-    const int64_t sample = first + i / graph.length, t = i % graph.length;
-    tokens[i] = int32_t((7 * sample + 3 * t) % 61);
-    targets[i] = target(sample, t);
-  }
-}
-
 kernels::StepInputs tiny_inputs(const plan::Plan& plan, int64_t step) {
   const bool pending = step > 1;
   return {.seed = 42,
@@ -240,19 +247,17 @@ int32_t* inputs_of(Machine& machine, int rank, const plan::InputBuffer& input, i
 
 // Micro-batch j N + r is the j-th of rank r.
 void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) {
-  const graph::Graph& training = plan.graphs[0];
-  const graph::Graph& evaluation = plan.graphs[1];
-  for (int rank = 0; rank < plan.request.ranks; ++rank) {
-    for (int micro = 0; micro < plan.request.micro_batches; ++micro) {
-      const int64_t batch = int64_t(micro) * plan.request.ranks + rank;
-      fill_samples(training, first_sample + batch * training.samples,
-                   inputs_of(machine, rank, plan.input(0, "tokens"), micro),
-                   inputs_of(machine, rank, plan.input(0, "targets"), micro));
+  for (const plan::InputBuffer& input : plan.inputs) {
+    if (input.filled_by != graph::FilledBy::data) continue;
+    const int64_t samples = plan.graphs[size_t(input.graph)].samples;
+    const int micro_batches = input.graph == 0 ? plan.request.micro_batches : 1;
+    for (int rank = 0; rank < plan.request.ranks; ++rank) {
+      for (int micro = 0; micro < micro_batches; ++micro) {
+        const int64_t batch = int64_t(micro) * plan.request.ranks + rank;
+        fill_samples(input, samples, first_sample + batch * samples,
+                     inputs_of(machine, rank, input, micro));
+      }
     }
-    if (evaluation.ops.empty()) continue;
-    fill_samples(evaluation, first_sample + rank * evaluation.samples,
-                 inputs_of(machine, rank, plan.input(1, "tokens"), 0),
-                 inputs_of(machine, rank, plan.input(1, "targets"), 0));
   }
 }
 

@@ -79,10 +79,6 @@ class RandomRanks final : public Machine {
 /// Warm-up, clipping, and in fp16 a scale that overflows at first.
 run::Rules tiny_rules(Dtype compute);
 
-/// Fills tokens and targets of one micro-batch whose first sample has this number over all ranks.
-/// One target in five does not count.
-void fill_samples(const graph::Graph& graph, int64_t first, int32_t* tokens, int32_t* targets);
-
 /// A micro-batch's part of an input of a rank.
 int32_t* inputs_of(Machine& machine, int rank, const plan::InputBuffer& input, int micro);
 
