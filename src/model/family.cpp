@@ -17,7 +17,8 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
                    const char* quote) {
   std::string all;
   for (const Family* family : catalogue.families) {
-    all += text(all.empty() ? "" : " or ", quote, family->*member, quote);
+    const char* between = family == catalogue.families.back() ? " or " : ", ";
+    all += text(all.empty() ? "" : between, quote, family->*member, quote);
   }
   return all;
 }

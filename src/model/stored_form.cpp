@@ -37,6 +37,7 @@ void for_elements(const StoredForm& form, std::span<const int64_t> shape, const 
 }  // namespace
 
 std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape) {
+  if (form.one_row) return {1, shape.back()};
   if (form.is_plain()) return {shape.begin(), shape.end()};
   const auto [rows, columns] = part_of(form, shape);
   if (shape.size() == 1) return {columns};

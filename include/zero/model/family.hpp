@@ -84,6 +84,7 @@ class HubConfig {
 struct StoredForm {
   std::vector<std::string> names;  ///< without the family's prefix, from the first column on
   bool transposed = false;  ///< a tensor is [its columns, rows], as torch.nn.Linear has its weight
+  bool one_row = false;     ///< a vector is [1, columns]
 
   /// One tensor of the parameter's extents.
   bool is_plain() const { return names.size() == 1 && !transposed; }
@@ -163,7 +164,7 @@ struct Catalogue {
   std::vector<const Family*> families;  ///< the one that is meant where nothing is said comes first
   ModelTable models;                    ///< their settings and data, for read_config()
 
-  /// "GPT-2 or T5"
+  /// "GPT-2, T5 or BlenderBot"
   std::string titles() const;
 };
 

@@ -1,0 +1,222 @@
+#include "src/model/blenderbot.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/model/encoder_decoder.hpp"
+#include "src/model/head.hpp"
+#include "zero/base/align.hpp"
+#include "zero/base/text.hpp"
+#include "zero/graph/operations.hpp"
+
+namespace zero::model {
+namespace {
+
+using graph::GraphBuilder;
+using graph::Init;
+using graph::TensorId;
+
+struct Builder {
+  const Blenderbot& model;
+  GraphBuilder& out;
+  float dropout;      ///< 0 in evaluation
+  int64_t head_unit;  ///< of ForwardOptions
+  int64_t source_length;
+
+  int64_t head() const { return model.width / model.heads; }
+  int64_t wide() const { return round_up(head(), head_unit) * model.heads; }
+
+  TensorId norm(TensorId x, const std::string& name) {
+    const TensorId weight = out.parameter(
+        {.name = name + ".weight", .shape = {model.width}, .decays = false, .init = Init::ones});
+    const TensorId bias = out.parameter(
+        {.name = name + ".bias", .shape = {model.width}, .decays = false, .init = Init::zeros});
+    return graph::layernorm(out, x, weight, bias, model.epsilon);
+  }
+
+  struct Layer {
+    TensorId weight, bias;
+  };
+  Layer layer(const std::string& name, const Shape& shape) {
+    const TensorId weight = out.parameter({.name = name + ".weight", .shape = shape});
+    const TensorId bias = out.parameter(
+        {.name = name + ".bias", .shape = {shape[1]}, .decays = false, .init = Init::zeros});
+    return {weight, bias};
+  }
+  TensorId linear(TensorId x, const std::string& name, const Shape& shape) {
+    const Layer made = layer(name, shape);
+    return graph::linear(out, x, made.weight, made.bias);
+  }
+
+  /// `parts` of queries, keys and values, whose heads end with zeros where they are to be wider.
+  TensorId heads_of(TensorId x, const std::string& name, int64_t parts) {
+    Layer made = layer(name, {model.width, parts * model.width});
+    if (wide() != model.width) {
+      const int64_t heads = parts * model.heads;
+      made.weight =
+          graph::resize_heads(out, made.weight, model.width * heads, {model.width, parts * wide()});
+      made.bias = graph::resize_heads(out, made.bias, heads, {parts * wide()});
+    }
+    return graph::linear(out, x, made.weight, made.bias);
+  }
+
+  TensorId join(TensorId branch, TensorId x, const std::string& name) {
+    return graph::dropout_add(out, branch, x, dropout, name);
+  }
+
+  /// The projection behind attention has rows of zeros for the zeros of its heads.
+  TensorId projected(TensorId mixed, TensorId x, const std::string& name) {
+    Layer made = layer(name + ".out_proj", {model.width, model.width});
+    if (wide() != model.width)
+      made.weight = graph::resize_heads(out, made.weight, model.heads, {wide(), model.width});
+    return join(graph::linear(out, mixed, made.weight, made.bias), x, name);
+  }
+
+  TensorId self_attention(TensorId x, const std::string& block,
+                          const graph::AttentionOptions& options) {
+    const std::string name = block + ".self_attn";
+    const TensorId qkv = heads_of(norm(x, name + "_layer_norm"), name + ".qkv_proj", 3);
+    return projected(graph::attention(out, qkv, options), x, name);
+  }
+
+  TensorId cross_attention(TensorId x, TensorId encoded, const std::string& block,
+                           const graph::AttentionOptions& options) {
+    const std::string name = block + ".encoder_attn";
+    const TensorId q = heads_of(norm(x, name + "_layer_norm"), name + ".q_proj", 1);
+    const TensorId kv = heads_of(encoded, name + ".kv_proj", 2);
+    return projected(graph::cross_attention(out, q, kv, options), x, name);
+  }
+
+  TensorId feed_forward(TensorId x, const std::string& block, int64_t inner) {
+    const TensorId hidden =
+        linear(norm(x, block + ".final_layer_norm"), block + ".fc1", {model.width, inner});
+    return join(linear(graph::gelu_erf(out, hidden), block + ".fc2", {inner, model.width}), x,
+                block);
+  }
+
+  TensorId embedded(const std::string& stack, TensorId ids, TensorId tokens) {
+    const TensorId places = out.parameter(
+        {.name = stack + ".embed_positions.weight", .shape = {model.positions, model.width}});
+    const TensorId x =
+        graph::embedding(out, ids, tokens, places, float(std::sqrt(double(model.width))));
+    return dropout > 0 ? graph::dropout_add(out, x, graph::kNone, dropout, stack) : x;
+  }
+
+  TensorId finish(TensorId x, const std::string& stack) {
+    out.unit("shared");
+    return norm(x, stack + ".layer_norm");
+  }
+
+  TensorId ids(const std::string& name, int64_t length) {
+    return out.input({.name = name, .sample = {length}, .ids = model.vocabulary});
+  }
+
+  graph::AttentionOptions attention_options() const {
+    return {
+        .heads = model.heads, .head_width = wide() == model.width ? 0 : head(), .causal = false};
+  }
+
+  TensorId encoder(TensorId tokens, TensorId counts) {
+    const std::string stack = "model.encoder";
+    TensorId x = embedded(stack, ids("source", source_length), tokens);
+    graph::AttentionOptions options = attention_options();
+    options.key_counts = counts;
+    for (int64_t i = 0; i < model.layers; ++i) {
+      const std::string name = text(stack, ".layers.", i);
+      out.block(name);
+      x = self_attention(x, name, options);
+      x = graph::clamp_f16(out, feed_forward(x, name, model.inner));
+    }
+    return finish(x, stack);
+  }
+
+  TensorId decoder(TensorId tokens, TensorId encoded, TensorId counts) {
+    const std::string stack = "model.decoder";
+    TensorId x = embedded(stack, ids("previous", out.length()), tokens);
+    graph::AttentionOptions own = attention_options(), across = attention_options();
+    own.causal = true;
+    across.key_counts = counts;
+    for (int64_t i = 0; i < model.decoder_layers; ++i) {
+      const std::string name = text(stack, ".layers.", i);
+      out.block(name);
+      x = self_attention(x, name, own);
+      x = cross_attention(x, encoded, name, across);
+      x = feed_forward(x, name, model.decoder_inner);
+    }
+    return finish(x, stack);
+  }
+};
+
+void check(const Blenderbot& model, const graph::MicroBatch& micro) {
+  if (model.width % model.heads != 0) {
+    refuse(Exit::kUsage, "a width of ", model.width, " does not split into ", model.heads,
+           " heads: change model.width or model.heads");
+  }
+  const int64_t longest = std::max(micro.length, source_length(micro));
+  if (longest <= model.positions) return;
+  refuse(Exit::kUsage, "texts of ", longest, " tokens, but the model has ", model.positions,
+         " positions: shorten data.source_length and data.target_length or raise "
+         "model.max_positions");
+}
+
+/// Parameters of one layer of each kind, its norm included.
+struct LayerCounts {
+  explicit LayerCounts(const Blenderbot& model)
+      : attention(4 * model.width * model.width + 6 * model.width),
+        feed_forward((2 * model.width + 1) * model.inner + 3 * model.width),
+        decoder_feed_forward((2 * model.width + 1) * model.decoder_inner + 3 * model.width) {}
+
+  int64_t attention, feed_forward, decoder_feed_forward;
+};
+
+}  // namespace
+
+int64_t parameter_count(const Blenderbot& model) {
+  const LayerCounts each(model);
+  return (model.vocabulary + 2 * model.positions + 4) * model.width +
+         model.layers * (each.attention + each.feed_forward) +
+         model.decoder_layers * (2 * each.attention + each.decoder_feed_forward);
+}
+
+graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options) {
+  check(model, options.micro);
+  GraphBuilder out(options.micro, options.compute);
+  const float dropout = options.training ? model.dropout : 0.0f;
+  Builder builder{model, out, dropout, options.head_unit, source_length(options.micro)};
+  out.unit("shared");
+  const int64_t rows = padded_rows(model.vocabulary);
+  const TensorId tokens = out.parameter({.name = "model.shared.weight",
+                                         .shape = {rows, model.width},
+                                         .padding_rows = rows - model.vocabulary});
+  const TensorId bias = out.parameter({.name = "final_logits_bias",
+                                       .shape = {rows},
+                                       .decays = false,
+                                       .init = Init::zeros,
+                                       .padding_rows = rows - model.vocabulary});
+  const TensorId counts = out.input({.name = "source_count", .sample = {1}});
+  const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
+  const TensorId next = builder.ids("next", out.length());
+  graph::classifier(out, last, tokens, next,
+                    {.vocabulary = model.vocabulary,
+                     .chunk_rows = classifier_rows(options),
+                     .label_smoothing = options.training ? model.smoothing : 0.0f,
+                     .logit_bias = bias});
+  return out.finish();
+}
+
+double flops_per_target(const Blenderbot& model, const graph::MicroBatch& micro) {
+  const LayerCounts each(model);
+  const auto target = double(micro.length), source = double(source_length(micro));
+  const auto width = double(model.width);
+  const auto layers = double(model.layers), decoder_layers = double(model.decoder_layers);
+  const double cross = 2 * width * width;  // keys and values are made of the source
+  const double decoder = double(2 * each.attention + each.decoder_feed_forward) - cross;
+  const double products =
+      source * (layers * double(each.attention + each.feed_forward) + decoder_layers * cross) +
+      target * (decoder_layers * decoder + double(model.vocabulary) * width);
+  const double scores =
+      width * (layers * source * source + decoder_layers * target * (source + target / 2));
+  return (6 * products + 12 * scores) / target;
+}
+
+}  // namespace zero::model

@@ -1,0 +1,40 @@
+#include "src/model/encoder_decoder.hpp"
+
+#include "zero/base/text.hpp"
+
+namespace zero::model {
+
+int64_t source_length(const graph::MicroBatch& micro) {
+  return micro.source_length > 0 ? micro.source_length : micro.length;
+}
+
+int64_t longest_text(const RunConfig& config) { return config.data.sequence_length; }
+
+std::vector<std::string> unpacked(std::string_view name, std::string_view end) {
+  for (const std::string_view packed : {".qkv", ".kv"}) {
+    const std::string whole = text(packed, end);
+    if (!name.ends_with(whole)) continue;
+    std::vector<std::string> names;
+    const std::string_view front = name.substr(0, name.size() - whole.size());
+    for (const char part : packed.substr(1)) names.push_back(text(front, '.', part, end));
+    return names;
+  }
+  return {};
+}
+
+Rule without_samples(std::string_view title, std::string_view size) {
+  const auto broken = [title](const RunConfig& config) {
+    if (config.evaluation.show_samples == 0) return std::string();
+    return text("a ", title, " answers a text and continues none, which is how samples are made; ",
+                "write 0");
+  };
+  return {.keys = {"evaluation.show_samples", "model.family", "model.name"},
+          .broken = broken,
+          .example = {text("model.name = \"", size, "\""), "evaluation.show_samples = 1"}};
+}
+
+int64_t encoder_layers(const RunConfig& config) { return config.model.numbers.count("layers"); }
+
+int64_t four_widths(const RunConfig& config) { return 4 * config.model.numbers.count("width"); }
+
+}  // namespace zero::model

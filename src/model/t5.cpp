@@ -1,0 +1,236 @@
+#include "src/model/t5.hpp"
+
+#include <cmath>
+
+#include "src/model/encoder_decoder.hpp"
+#include "src/model/head.hpp"
+#include "zero/base/text.hpp"
+#include "zero/graph/operations.hpp"
+
+namespace zero::model {
+namespace {
+
+using graph::GraphBuilder;
+using graph::Init;
+using graph::ParameterSpec;
+using graph::TensorId;
+
+/// 1 / sqrt(n): what keeps the size of a sum of n products.
+float shrink(int64_t n) { return float(1 / std::sqrt(double(n))); }
+
+struct Builder {
+  const T5& model;
+  GraphBuilder& out;
+  float dropout;  ///< 0 in evaluation
+  int64_t source_length;
+
+  int64_t attended() const { return model.heads * model.head_width; }
+
+  TensorId drop(TensorId x, const std::string& name) {
+    return dropout > 0 ? graph::dropout_add(out, x, graph::kNone, dropout, name) : x;
+  }
+
+  TensorId norm(TensorId x, const std::string& name) {
+    const TensorId weight = out.parameter(
+        {.name = name + ".weight", .shape = {model.width}, .decays = false, .init = Init::ones});
+    return graph::rmsnorm(out, x, weight, model.epsilon);
+  }
+
+  TensorId linear(TensorId x, const ParameterSpec& weight) {
+    return graph::linear(out, x, out.parameter(weight), graph::kNone);
+  }
+
+  TensorId table(const std::string& name) {
+    const int64_t rows = padded_rows(model.vocabulary);
+    return out.parameter({.name = name,
+                          .shape = {rows, model.width},
+                          .deviation = 1,
+                          .padding_rows = rows - model.vocabulary});
+  }
+
+  TensorId ids(const std::string& name, int64_t length) {
+    return out.input({.name = name, .sample = {length}, .ids = model.vocabulary});
+  }
+
+  /// What every layer of a stack adds to its scores.
+  TensorId bias(const std::string& stack, int64_t length, bool bidirectional) {
+    const TensorId buckets = out.parameter(
+        {.name = stack + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+         .shape = {model.buckets, model.heads},
+         .decays = false,
+         .deviation = shrink(model.width)});
+    return graph::relative_bias(out, buckets,
+                                {.queries = length,
+                                 .keys = length,
+                                 .max_distance = model.distance,
+                                 .bidirectional = bidirectional});
+  }
+
+  /// A layer's branch joins the residual stream.
+  TensorId join(TensorId branch, TensorId x, const std::string& name) {
+    return graph::clamp_f16(out, graph::dropout_add(out, branch, x, dropout, name));
+  }
+
+  TensorId projection(TensorId mixed, const std::string& name) {
+    return linear(mixed, {.name = name + ".o.weight",
+                          .shape = {attended(), model.width},
+                          .deviation = shrink(attended())});
+  }
+
+  TensorId self_attention(TensorId x, const std::string& layer,
+                          const graph::AttentionOptions& options) {
+    const std::string name = layer + ".SelfAttention";
+    const TensorId qkv = linear(norm(x, layer + ".layer_norm"),
+                                {.name = name + ".qkv.weight",
+                                 .shape = {model.width, 3 * attended()},
+                                 .deviation = shrink(model.width),
+                                 .front_columns = attended(),
+                                 .front_deviation = shrink(model.width * model.head_width)});
+    return join(projection(graph::attention(out, qkv, options), name), x, layer);
+  }
+
+  TensorId cross_attention(TensorId x, TensorId encoded, const std::string& layer,
+                           const graph::AttentionOptions& options) {
+    const std::string name = layer + ".EncDecAttention";
+    const TensorId q = linear(norm(x, layer + ".layer_norm"),
+                              {.name = name + ".q.weight",
+                               .shape = {model.width, attended()},
+                               .deviation = shrink(model.width * model.head_width)});
+    const TensorId kv = linear(encoded, {.name = name + ".kv.weight",
+                                         .shape = {model.width, 2 * attended()},
+                                         .deviation = shrink(model.width)});
+    return join(projection(graph::cross_attention(out, q, kv, options), name), x, layer);
+  }
+
+  TensorId wide(TensorId x, const std::string& name) {
+    return linear(x, {.name = name + ".weight",
+                      .shape = {model.width, model.inner},
+                      .deviation = shrink(model.width)});
+  }
+
+  TensorId feed_forward(TensorId x, const std::string& layer) {
+    const std::string name = layer + ".DenseReluDense";
+    const TensorId in = norm(x, layer + ".layer_norm");
+    TensorId hidden = graph::kNone;
+    if (model.gated) {
+      const TensorId gate = graph::gelu(out, wide(in, name + ".wi_0"));
+      hidden = graph::multiply(out, gate, wide(in, name + ".wi_1"));
+    } else {
+      hidden = graph::relu(out, wide(in, name + ".wi"));
+    }
+    const TensorId narrow = linear(drop(hidden, name), {.name = name + ".wo.weight",
+                                                        .shape = {model.inner, model.width},
+                                                        .deviation = shrink(model.inner)});
+    return join(narrow, x, layer);
+  }
+
+  graph::AttentionOptions attention_options() const {
+    return {.heads = model.heads, .dropout = dropout, .causal = false, .divisor = 1};
+  }
+
+  /// The end of a stack.
+  TensorId finish(TensorId x, const std::string& stack) {
+    out.unit("shared");
+    return drop(norm(x, stack + ".final_layer_norm"), stack + ".final");
+  }
+
+  TensorId encoder(TensorId tokens, TensorId counts) {
+    TensorId x =
+        drop(graph::embedding(out, ids("source", source_length), tokens, graph::kNone), "encoder");
+    graph::AttentionOptions options = attention_options();
+    options.bias = bias("encoder", source_length, true);
+    options.key_counts = counts;
+    for (int64_t i = 0; i < model.layers; ++i) {
+      const std::string name = text("encoder.block.", i);
+      out.block(name);
+      x = self_attention(x, name + ".layer.0", options);
+      x = feed_forward(x, name + ".layer.1");
+    }
+    return finish(x, "encoder");
+  }
+
+  TensorId decoder(TensorId tokens, TensorId encoded, TensorId counts) {
+    TensorId x =
+        drop(graph::embedding(out, ids("previous", out.length()), tokens, graph::kNone), "decoder");
+    graph::AttentionOptions own = attention_options(), across = attention_options();
+    own.causal = true;
+    own.bias = bias("decoder", out.length(), false);
+    across.key_counts = counts;
+    for (int64_t i = 0; i < model.decoder_layers; ++i) {
+      const std::string name = text("decoder.block.", i);
+      out.block(name);
+      x = self_attention(x, name + ".layer.0", own);
+      x = cross_attention(x, encoded, name + ".layer.1", across);
+      x = feed_forward(x, name + ".layer.2");
+    }
+    return finish(x, "decoder");
+  }
+
+  /// The table of the classifier.
+  TensorId head(TensorId tokens) {
+    if (model.tied) return tokens;
+    out.unit("lm_head");
+    return table("lm_head.weight");
+  }
+};
+
+void check(const T5& model) {
+  if (model.buckets % 4 == 0) return;
+  refuse(Exit::kUsage, counted(model.buckets, "bucket"),
+         " of distances: half of them are for keys ",
+         "behind a query and half of those for single distances, so write a multiple of 4");
+}
+
+/// Parameters of one layer of each kind, its norm included.
+struct LayerCounts {
+  explicit LayerCounts(const T5& model)
+      : attention(model.width + 4 * model.width * model.heads * model.head_width),
+        feed_forward(model.width + (model.gated ? 3 : 2) * model.width * model.inner) {}
+
+  int64_t attention, feed_forward;
+};
+
+}  // namespace
+
+int64_t parameter_count(const T5& model) {
+  const LayerCounts each(model);
+  const int64_t tables = (model.tied ? 1 : 2) * model.vocabulary * model.width;
+  return tables + 2 * model.buckets * model.heads + 2 * model.width +
+         model.layers * (each.attention + each.feed_forward) +
+         model.decoder_layers * (2 * each.attention + each.feed_forward);
+}
+
+graph::Graph t5(const T5& model, const ForwardOptions& options) {
+  check(model);
+  GraphBuilder out(options.micro, options.compute);
+  const float dropout = options.training ? model.dropout : 0.0f;
+  Builder builder{model, out, dropout, source_length(options.micro)};
+  out.unit("shared");
+  const TensorId tokens = builder.table("shared.weight");
+  const TensorId counts = out.input({.name = "source_count", .sample = {1}});
+  const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
+  const TensorId next = builder.ids("next", out.length());
+  graph::classifier(out, last, builder.head(tokens), next,
+                    {.vocabulary = model.vocabulary,
+                     .chunk_rows = classifier_rows(options),
+                     .logit_scale = model.tied ? shrink(model.width) : 1.0f,
+                     .label_smoothing = options.training ? model.smoothing : 0.0f});
+  return out.finish();
+}
+
+double flops_per_target(const T5& model, const graph::MicroBatch& micro) {
+  const LayerCounts each(model);
+  const auto target = double(micro.length), source = double(source_length(micro));
+  const auto attended = double(model.heads * model.head_width), width = double(model.width);
+  const auto layers = double(model.layers), decoder_layers = double(model.decoder_layers);
+  const double cross = 2 * width * attended;  // keys and values are made of the source
+  const double decoder = double(2 * each.attention + each.feed_forward) - cross;
+  const double products =
+      source * (layers * double(each.attention + each.feed_forward) + decoder_layers * cross) +
+      target * (decoder_layers * decoder + double(model.vocabulary) * width);
+  const double scores =
+      attended * (layers * source * source + decoder_layers * target * (source + target / 2));
+  return (6 * products + 12 * scores) / target;
+}
+
+}  // namespace zero::model
