@@ -237,7 +237,11 @@ const Family& blenderbot_family() {
             return flops_per_target(of(model), micro);
           },
       .data_form = [](const Architecture& model) -> DataForm {
-        return {.vocabulary = of(model).vocabulary, .positions = of(model).positions};
+        return {.vocabulary = of(model).vocabulary,
+                .positions = of(model).positions,
+                .pad = kPad,
+                .end = kEnd,
+                .start = kStart};
       },
       .fact = [](const Architecture& model) { return "blenderbot of " + numbers_of(of(model)); },
       .words =

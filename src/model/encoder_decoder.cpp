@@ -1,5 +1,7 @@
 #include "src/model/encoder_decoder.hpp"
 
+#include <algorithm>
+
 #include "zero/base/text.hpp"
 
 namespace zero::model {
@@ -8,7 +10,9 @@ int64_t source_length(const graph::MicroBatch& micro) {
   return micro.source_length > 0 ? micro.source_length : micro.length;
 }
 
-int64_t longest_text(const RunConfig& config) { return config.data.sequence_length; }
+int64_t longest_text(const RunConfig& config) {
+  return std::max(config.data.sequence_length, config.data.source_length);
+}
 
 std::vector<std::string> unpacked(std::string_view name, std::string_view end) {
   for (const std::string_view packed : {".qkv", ".kv"}) {

@@ -1,8 +1,12 @@
+#include "src/model/blenderbot.hpp"
 #include "src/model/gpt2.hpp"
+#include "src/model/t5.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::model {
 
-Catalogue catalogue() { return Catalogue({&gpt2_family()}, data_kinds()); }
+Catalogue catalogue() {
+  return Catalogue({&gpt2_family(), &t5_family(), &blenderbot_family()}, data_kinds());
+}
 
 }  // namespace zero::model

@@ -14,6 +14,8 @@ constexpr int64_t kUngated = 1, kGated = 2;  // model.feed_forward
 constexpr int64_t kTied = 1, kUntied = 2;    // model.classifier
 constexpr int64_t kPad = 0, kEnd = 1;        // a decoder begins with padding
 
+constexpr int64_t kMostBuckets = 128;  // as relative_bias() takes them
+
 /// A distance is no position: texts have any length that data have.
 constexpr int64_t kNoLimit = 1 << 24;
 
@@ -62,7 +64,7 @@ ModelNumbers from_hub(const HubConfig& config) {
       .head_width = config.count("d_kv", 1'000'000),
       .inner = config.count("d_ff", 100'000'000),
       .vocabulary = config.count("vocab_size", 100'000'000),
-      .buckets = config.count("relative_attention_num_buckets", 1'000'000),
+      .buckets = config.count("relative_attention_num_buckets", kMostBuckets),
       .distance = config.count_or("relative_attention_max_distance", 100'000'000, 128),
       .gated = activation == "gated-gelu",
       .tied = config.flag_or("scale_decoder_outputs", config.flag_or("tie_word_embeddings", true)),
@@ -168,7 +170,9 @@ ModelFamily settings() {
                      {"vocab_size",
                       {.low = 2, .high = 1 << 24, .automatic = true},
                       [](const RunConfig&) -> int64_t { return 256; }},
-                     {"relative_buckets", count, [](const RunConfig&) -> int64_t { return 32; }},
+                     {"relative_buckets",
+                      {.low = 4, .high = kMostBuckets, .automatic = true},
+                      [](const RunConfig&) -> int64_t { return 32; }},
                      {"relative_distance", count, [](const RunConfig&) -> int64_t { return 128; }},
                      {"feed_forward", {}, first, {}, {"relu", "gated-gelu"}},
                      {"classifier", {}, first, {}, {"tied", "untied"}}},
@@ -239,7 +243,11 @@ const Family& t5_family() {
             return flops_per_target(of(model), micro);
           },
       .data_form = [](const Architecture& model) -> DataForm {
-        return {.vocabulary = of(model).vocabulary, .positions = kNoLimit};
+        return {.vocabulary = of(model).vocabulary,
+                .positions = kNoLimit,
+                .pad = kPad,
+                .end = kEnd,
+                .start = kPad};
       },
       .fact = [](const Architecture& model) { return "t5 of " + numbers_of(of(model)); },
       .words =

@@ -42,7 +42,9 @@ int64_t head_unit(const RunConfig& config, const World& world) {
 
 model::ForwardOptions forward_options(const RunConfig& config, const World& world, int64_t micro,
                                       bool training) {
-  return {.micro = {.samples = micro, .length = config.data.sequence_length},
+  return {.micro = {.samples = micro,
+                    .length = config.data.sequence_length,
+                    .source_length = config.data.source_length},
           .compute = compute_dtype(config),
           .training = training,
           .chunk_rows = world.gpus ? kClassifierRowsOfGpu : 0,
@@ -151,15 +153,19 @@ kernels::LossScaling loss_scaling_of(const RunConfig& config) {
           .min_scale = float(fp16.min_loss_scale)};
 }
 
-PairOptions pair_options(const DataConfig& data) {
+/// Ids that the model says, where none are written.
+PairOptions pair_options(const DataConfig& data, const model::DataForm& form) {
+  const auto written_or = [](int64_t written, int64_t said) {
+    return written < 0 ? said : written;
+  };
   return {.source_field = data.source_field,
           .target_field = data.target_field,
           .source_prefix = data.source_prefix,
           .source_length = data.source_length,
           .refuse_long = data.too_long == TooLong::refuse,
-          .pad_id = data.pad_id,
-          .end_id = data.eos_id,
-          .start_id = data.decoder_start_id,
+          .pad_id = written_or(data.pad_id, form.pad),
+          .end_id = written_or(data.eos_id, form.end),
+          .start_id = written_or(data.decoder_start_id, form.start),
           .noise_density = data.noise_density,
           .noise_span = data.mean_noise_span_length,
           .sentinel_id = data.sentinel_id};
@@ -172,6 +178,7 @@ Dtype compute_dtype(const RunConfig& config) {
 }
 
 DataOptions data_options(const RunConfig& config) {
+  const model::DataForm form = model::data_form(model::architecture_of(config));
   return {.train = config.data.train,
           .validation = config.data.validation,
           .validation_fraction = config.data.validation_fraction,
@@ -179,10 +186,10 @@ DataOptions data_options(const RunConfig& config) {
           .sequence_length = config.data.sequence_length,
           .max_train_samples = config.data.max_train_samples,
           .max_validation_samples = config.data.max_validation_samples,
-          .vocab_size = model::data_form(model::architecture_of(config)).vocabulary,
+          .vocab_size = form.vocabulary,
           .seed = uint64_t(config.run.seed),
           .model = model_numbers(config).counts,
-          .pairs = pair_options(config.data)};
+          .pairs = pair_options(config.data, form)};
 }
 
 DataSets open_data(const RunConfig& config) { return kind_of(config).open(data_options(config)); }

@@ -14,7 +14,9 @@ namespace {
 
 LogContext log_context(const Planned& planned, const Data& data, int64_t done, double peak_flops) {
   const RunConfig& config = planned.config;
-  const graph::MicroBatch sample{.samples = 1, .length = config.data.sequence_length};
+  const graph::MicroBatch sample{.samples = 1,
+                                 .length = config.data.sequence_length,
+                                 .source_length = config.data.source_length};
   return {.steps = config.run.steps,
           .last = last_step(config),
           .done = done,

@@ -42,6 +42,9 @@ struct ForwardOptions {
 struct DataForm {
   int64_t vocabulary;  ///< ids of tokens lie below
   int64_t positions;   ///< tokens of one text, at most
+  /// Ids that pairs of texts are made with: what fills up a short one, ends each, and what a
+  /// decoder reads first. -1: the model does not say.
+  int64_t pad = -1, end = -1, start = -1;
 };
 
 /// The scalars of a config.json as Hugging Face writes it, by their keys joined by dots. Of a list

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""A tiny T5 and a tiny BlenderBot go through the commands: every stage and rank count trains the
+same bytes, a folder for Transformers holds every tensor under its name and comes back, and what
+neither can do yet is refused by name."""
+import json
+import struct
+
+from program import Program, check, check_refused
+
+INPUT = """
+train_batch_size = 8
+train_micro_batch_size_per_gpu = 2
+[model]
+layers = 1
+decoder_layers = 2
+width = 16
+heads = 2
+inner = 24
+%s
+label_smoothing = 0.1
+[data]
+train = "pairs.tsv"
+source_length = 20
+target_length = 12
+validation_fraction = 0.2
+[run]
+steps = 4
+threads = 1
+[optimizer]
+lr = 1e-2
+[numerics]
+reproducible = true
+[export]
+at_end = true
+[checkpoint]
+resume = "never"
+"""
+MODELS = {
+    "t5": 'family = "t5"\nhead_width = 12\n',
+    "flan": 'family = "t5"\nhead_width = 12\nfeed_forward = "gated-gelu"\nclassifier = "untied"\n',
+    "blenderbot": 'family = "blenderbot"\n',
+}
+OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
+             "zero.offload_param.nvme_path=.")
+
+
+def trained(program, name, ranks, *settings):
+    run = f"{name}_{ranks}_{len(settings)}"
+    result = program.wait(program.start(ranks, *settings, f"run.output=runs/{run}",
+                                        input_file=f"{name}.toml"), run=run)
+    check(result.finished(), f"{name}: {ranks} ranks with {settings}", result)
+    return result
+
+
+def trains_alike_at_every_stage(program, name):
+    hashes, losses = set(), set()
+    cases = [(1, 0, ()), (2, 0, ()), (2, 1, ()), (4, 2, ()), (2, 3, ()), (2, 3, OFFLOADED)]
+    for ranks, stage, more in cases:
+        summary = trained(program, name, ranks, f"zero.stage={stage}", *more).summary
+        hashes.add(summary["state_sha256"])
+        losses.add(summary["eval_loss"])
+    check(len(hashes) == 1 and len(losses) == 1, f"{name}: one state and not {hashes}, {losses}")
+
+
+def names_in(folder):
+    data = (folder / "model.safetensors").read_bytes()
+    header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+    return {tensor: row["shape"] for tensor, row in header.items() if tensor != "__metadata__"}
+
+
+def comes_back_from_a_folder(program, name, some):
+    """`some` of the tensors with their extents, as Transformers has them."""
+    run = f"{name}_1_1"
+    stored = names_in(program.folder / f"runs/{run}/model")
+    for tensor, shape in some.items():
+        check(stored.get(tensor) == shape, f"{name}: {tensor} is {stored.get(tensor)}")
+    program.alone("import-weights", f"runs/{run}/model", f"{name}_imported")
+    data = ("data.train=pairs.tsv", "data.validation_fraction=0.2", "data.source_length=20",
+            "data.target_length=12")
+    losses = {json.loads(program.alone("eval", model, *data, "--json").out)["loss_hex"]
+              for model in (f"runs/{run}", f"runs/{run}/model", f"{name}_imported")}
+    check(len(losses) == 1, f"{name}: one loss of what was exported and imported: {losses}")
+
+
+def refuses_what_is_not_made(program, name, title):
+    check_refused(program.alone("generate", f"runs/{name}_1_1/model", "--prompt", "3"), 2,
+                  f"a {title} answers a text and continues none", "zeroapp eval")
+    check_refused(program.alone("plan", f"{name}.toml", "evaluation.show_samples=1"), 2,
+                  "show_samples", "write 0")
+
+
+def main():
+    program = Program()
+    program.write("pairs.tsv", "source\ttarget\n" +
+                  "".join(f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(50)))
+    for name, model in MODELS.items():
+        program.write(f"{name}.toml", INPUT % model)
+        trains_alike_at_every_stage(program, name)
+    comes_back_from_a_folder(program, "t5", {
+        "shared.weight": [256, 16], "encoder.block.0.layer.0.SelfAttention.k.weight": [24, 16],
+        "decoder.block.1.layer.1.EncDecAttention.o.weight": [16, 24],
+        "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight": [32, 2]})
+    comes_back_from_a_folder(program, "flan", {
+        "lm_head.weight": [256, 16],
+        "encoder.block.0.layer.1.DenseReluDense.wi_1.weight": [24, 16]})
+    comes_back_from_a_folder(program, "blenderbot", {
+        "final_logits_bias": [1, 256], "model.decoder.layers.1.encoder_attn.v_proj.bias": [16]})
+    refuses_what_is_not_made(program, "t5", "T5")
+    refuses_what_is_not_made(program, "blenderbot", "BlenderBot")
+    print("encoder-decoders go all ways")
+
+
+main()
