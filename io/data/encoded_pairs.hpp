@@ -67,11 +67,11 @@ class EncodedPairs : public DataSource {
   std::string_view item() const override { return "pair"; }
   int64_t items() const override { return pairs(); }
   int64_t vocab_size() const override { return vocab_size_; }
-  /// Of the file's bytes, the tokenizer, the prefix, the fields and the ids that mean something;
-  /// not of lengths.
+  /// Changes with the file's bytes, the tokenizer, the prefix, the fields and the ids that mean
+  /// something; not with lengths.
   uint64_t fingerprint() const override { return fingerprint_; }
 
-  /// Of what was added, how many texts were cut.
+  /// How many texts of what was added were cut.
   int64_t cut_sources() const { return cut_sources_; }
   int64_t cut_targets() const { return cut_targets_; }
 

@@ -26,7 +26,7 @@ struct SpanCounts {
   int64_t source() const { return kept + spans + 1; }    ///< with a sentinel a span, and the end
   int64_t targets() const { return noise + spans + 2; }  ///< with one sentinel more
 };
-/// Of 2 tokens or more: at least one of them is kept and one is not.
+/// `tokens` are 2 or more: at least one of them is kept and one is not.
 SpanCounts span_counts(int64_t tokens, const SpanNoise& noise);
 
 /// The most tokens in a row that fill a sample of this form; 0 if none fit.

@@ -29,7 +29,7 @@ struct TokenizerSettings {
 
   /// The text of the role, or `otherwise` where no file names it.
   std::string text_of(const std::string& role, const std::string& otherwise = "") const;
-  /// Of what changes ids.
+  /// Changes with all that changes ids.
   uint32_t fingerprint() const;
 };
 

@@ -10,9 +10,9 @@
 namespace zero {
 
 /// The kinds of tokenizers that are read from files. Both throw as open_tokenizer().
-/// Of a folder with vocab.json and merges.txt.
+/// `folder` has vocab.json and merges.txt.
 std::unique_ptr<Tokenizer> open_bpe(const std::string& folder);
-/// Of a SentencePiece model, with the settings in `folder`, which is "" for none.
+/// `path` is a SentencePiece model; settings are in `folder`, "" for none.
 std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::string& folder);
 
 /// Throws Error(kInput) unless ids[i] is an id of a tokenizer of `vocab_size`.

@@ -108,7 +108,7 @@ void data_fields(Table& table, DataConfig& c) {
   table.flag("changed", c.changed);
 }
 
-/// Of models that learn from pairs of texts.
+/// Keys of models that learn from pairs of texts.
 void pair_fields(Table& table, DataConfig& c) {
   const Range id{.low = -1, .high = 1 << 24};
   table.word("source_field", c.source_field);

@@ -12,7 +12,7 @@ namespace zero::model {
 /// Tokens of a text that the encoder reads.
 int64_t source_length(const graph::MicroBatch& micro);
 
-/// Of a source or a target.
+/// Tokens of the longest source or target.
 int64_t longest_text(const RunConfig& config);
 
 /// Queries, keys and values that stand side by side in a parameter ...qkv<end> or ...kv<end>: the

@@ -61,7 +61,7 @@ class PairTrial {
     return sums.loss.value() / double(golden_.counted);
   }
 
-  /// Of each stored tensor, by its name.
+  /// Gradients of the stored tensors, by their names.
   std::map<std::string, std::vector<double>> gradients() {
     std::map<std::string, std::vector<double>> all;
     for (const graph::Parameter& parameter : graph_.parameters) {

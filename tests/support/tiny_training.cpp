@@ -74,14 +74,6 @@ int32_t number_of(const std::string& input, int64_t sample, int64_t t) {
   return int32_t((7 * sample + 3 * t) % 61);
 }
 
-/// One micro-batch of an input, whose first sample has this number over all ranks.
-void fill_samples(const plan::InputBuffer& input, int64_t samples, int64_t first, int32_t* out) {
-  const int64_t each = input.bytes / int64_t(sizeof(int32_t)) / samples;
-  for (int64_t i = 0; i < samples * each; ++i) {
-    out[i] = number_of(input.name, first + i / each, i % each);
-  }
-}
-
 int64_t samples_of_step(const plan::Plan& plan) {
   return plan.graphs[0].samples * plan.request.ranks * plan.request.micro_batches;
 }
@@ -254,10 +246,19 @@ void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) 
     for (int rank = 0; rank < plan.request.ranks; ++rank) {
       for (int micro = 0; micro < micro_batches; ++micro) {
         const int64_t batch = int64_t(micro) * plan.request.ranks + rank;
-        fill_samples(input, samples, first_sample + batch * samples,
-                     inputs_of(machine, rank, input, micro));
+        fill_samples(
+            input.name, samples, first_sample + batch * samples,
+            {inputs_of(machine, rank, input, micro), size_t(input.bytes) / sizeof(int32_t)});
       }
     }
+  }
+}
+
+void fill_samples(const std::string& input, int64_t samples, int64_t first,
+                  std::span<int32_t> out) {
+  const int64_t each = int64_t(out.size()) / samples;
+  for (int64_t i = 0; i < samples * each; ++i) {
+    out[size_t(i)] = number_of(input, first + i / each, i % each);
   }
 }
 

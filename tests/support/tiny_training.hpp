@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tests/support/random_order.hpp"
@@ -87,6 +88,10 @@ kernels::StepInputs tiny_inputs(const plan::Plan& plan, int64_t step);
 /// Weights and step state as before the first step; batches from sample `first_sample` on.
 void fill_states(Machine& machine, const plan::Plan& plan, const run::Rules& rules);
 void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample);
+
+/// Fills what one micro-batch of `samples` has of an input of this name, tokens or targets of which
+/// one in five does not count. `first` is its first sample's number over all ranks.
+void fill_samples(const std::string& input, int64_t samples, int64_t first, std::span<int32_t> out);
 
 /// What a run left behind: the same bytes wherever the design promises the same numbers.
 struct Outcome {

@@ -12,7 +12,7 @@ struct ParameterSpec {
   bool decays = true;
   Init init = Init::normal;
   float deviation = 0.02f;
-  /// Of Init::normal: so many columns, the first of each row, have a deviation of their own.
+  /// So many columns, the first of each row, have a deviation of their own, of Init::normal.
   int64_t front_columns = 0;
   float front_deviation = 0;
   int64_t padding_rows = 0;  ///< of shape[0], the last: always zero

@@ -119,7 +119,7 @@ struct Parameter {
   TensorId gradient = kNone;  ///< set by differentiate()
   int64_t real_numel = 0;     ///< elements from here on are padding and always zero
 
-  /// Of Init::normal, by the element's place in the tensor.
+  /// An element's deviation by its place in the tensor, of Init::normal.
   float deviation_of(int64_t element) const {
     return front_columns > 0 && element % columns < front_columns ? front_deviation : deviation;
   }

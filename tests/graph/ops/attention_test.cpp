@@ -101,7 +101,9 @@ struct Naive {
   run::NaiveExecutor naive;
 
   explicit Naive(const Graph& of) : graph(of), naive(of, 1) {
-    testing::fill_samples(graph, 0, ints("tokens"), ints("targets"));
+    for (const char* name : {"tokens", "targets"}) {
+      testing::fill_samples(name, kSamples, 0, naive.values<int32_t>(graph.input(name)));
+    }
     std::ranges::copy(std::array{5, 0}, ints("counts"));
     for (size_t p = 0; p < graph.parameters.size(); ++p) {
       const std::span<float> values = naive.values<float>(graph.parameters[p].tensor);

@@ -130,7 +130,7 @@ TEST(PairFile, RefusesANameThatSaysNoFormat) {
 
 // Texts of every kind of character that means something to a format, written by each and read back.
 
-/// Of 0 to 11 pieces that a format may stumble over.
+/// Up to 11 pieces that a format may stumble over.
 std::string random_text(std::mt19937& random, const std::vector<std::string>& pieces) {
   std::string text;
   for (size_t i = random() % 12; i > 0; --i) text += pieces[random() % pieces.size()];
