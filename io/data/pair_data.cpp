@@ -16,15 +16,14 @@ namespace {
 
 constexpr int64_t kSyntheticSamples = 1 << 20;
 
-/// Ids that mean something; -1 where nothing says which.
-struct KnownIds {
-  int64_t pad = -1, end = -1, start = -1, sentinel = -1;
-};
-
-/// A text holds neither of the first two bytes, which are control characters.
-KnownIds known_ids(const std::string& tokenizer) {
-  if (tokenizer != "bytes") return {};
-  return {.pad = 0, .end = 1, .start = 0};
+/// What a tokenizer's files say of ids; of bytes the first two, control characters that no text
+/// holds.
+SpecialIds known_ids(const std::string& tokenizer) {
+  if (tokenizer != "bytes") return open_tokenizer(tokenizer)->special_ids();
+  SpecialIds ids;
+  ids.pad = ids.decoder_start = 0;
+  ids.eos = 1;
+  return ids;
 }
 
 bool corrupts(const DataOptions& options) { return options.pairs.noise_density > 0; }
@@ -48,13 +47,13 @@ int32_t id_of(const char* key, int64_t written, int64_t known, const DataOptions
   return int32_t(id);
 }
 
-PairForm form_of(const DataOptions& options, const KnownIds& known) {
+PairForm form_of(const DataOptions& options, const SpecialIds& known) {
   const PairOptions& pairs = options.pairs;
   return {.source_length = source_length(options),
           .target_length = options.sequence_length,
           .pad = id_of("data.pad_id", pairs.pad_id, known.pad, options),
-          .end = id_of("data.eos_id", pairs.end_id, known.end, options),
-          .start = id_of("data.decoder_start_id", pairs.start_id, known.start, options)};
+          .end = id_of("data.eos_id", pairs.end_id, known.eos, options),
+          .start = id_of("data.decoder_start_id", pairs.start_id, known.decoder_start, options)};
 }
 
 std::vector<DataColumn> columns(const DataOptions& options) {
@@ -206,7 +205,8 @@ class SpanOpener {
   /// A file of tokens does not say which ids mean something.
   void require_ids(int64_t ids_of_texts) const {
     const PairOptions& ids = options_.pairs;
-    if (ids_of_texts <= 256 || std::min({ids.pad_id, ids.end_id, ids.start_id}) >= 0) return;
+    const bool are_written = std::min({ids.pad_id, ids.end_id, ids.start_id}) >= 0;
+    if (ids_of_texts <= 256 || options_.tokenizer != "bytes" || are_written) return;
     refuse_settings({"data.eos_id", "data.pad_id", "data.decoder_start_id", "data.train"},
                     options_.train, " does not say which ids these are; write all three");
   }
@@ -214,9 +214,10 @@ class SpanOpener {
   int32_t first_sentinel(int64_t ids_of_texts) const {
     const int64_t wanted = span_counts(window_, noise_).spans + 1;
     const int64_t written = options_.pairs.sentinel_id;
-    const int64_t said = written < 0 ? known_.sentinel : written;
-    const int64_t first = said < 0 ? options_.vocab_size - 1 : said;
-    const int64_t least = said < 0 ? ids_of_texts : 0;
+    const bool is_known = written < 0 && known_.sentinels > 0;
+    const int64_t last = options_.vocab_size - 1;
+    const int64_t first = is_known ? known_.first_sentinel : written < 0 ? last : written;
+    const int64_t least = is_known ? first - known_.sentinels + 1 : written < 0 ? ids_of_texts : 0;
     if (first < options_.vocab_size && first - wanted + 1 >= least) return int32_t(first);
     refuse_settings({"data.sentinel_id", "model.vocab_size"}, "a sample has ", wanted,
                     " sentinels, counted down from ", first, ", in a vocabulary of ",
@@ -230,7 +231,7 @@ class SpanOpener {
   }
 
   const DataOptions& options_;
-  KnownIds known_;
+  SpecialIds known_;
   PairForm form_;
   SpanNoise noise_;
   int64_t window_;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "tests/support/temp_file.hpp"
+#include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/data/dataset.hpp"
 
@@ -100,8 +101,8 @@ TEST(PairData, NamesTheIdsThatATokenizerDoesNotSay) {
   EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.pad_id: 256 is beyond the model's"));
   options.vocab_size = 257;
   EXPECT_EQ(error_of(options), "no error");
-  options.tokenizer = "folder";
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.eos_id: the tokenizer folder does"));
+  options.tokenizer = (testing_support::tree_folder() / "tests/golden/bpe").string();
+  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.eos_id: the tokenizer "));
   options = options_of(file);
   options.vocab_size = 200;
   EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("model.vocab_size = 256 or more"));
