@@ -131,11 +131,11 @@ check_kernels_of_memory() {
   check_memory "optimizer, gradients and decisions" 120 \
     'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*'
   check_memory "elementwise kernels" 120 \
-    'LayerNorm*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
+    'LayerNorm*:Rms*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*'
   check_memory "the loops that kernels share" 120 \
     'MapEl*:Rows.*:ColumnTree*:ColumnChunksOf*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
-  check_memory "own attention" 120 'OwnAttention*:CachedAttention*:WriteDropout*'
+  check_memory "own attention" 120 'OwnAttention*:CachedAttention*:WriteDropout*:RelativeBias*'
   check_memory "products" 180 'Product*:RowProduct*:TableProduct*:FusedProduct*' 'ProductBlocks.*'
 }
 
@@ -233,7 +233,7 @@ check_memory "attention by the library" 240 \
   'Attention/*:AttentionGradient*:AttentionMask*:AttentionRefusal*:Cudnn*' '*TakesTheShapes*'
 check_memory "every algorithm of products" 300 'LtAlgorithms*'
 check_races "sums along rows and columns" 150 \
-  'LayerNorm*:SoftmaxRows*:Rows.*:ColumnTree*:ColumnChunksOf*:SumOfSquares*:Lamb*'
+  'LayerNorm*:RmsNorm*:SoftmaxRows*:Rows.*:ColumnTree*:ColumnChunksOf*:SumOfSquares*:Lamb*'
 check_races "own attention and the classifier" 200 'OwnAttention*:CachedAttention*:Classifier*'
 check_unwritten "attention" 150 'Attention/*:AttentionGradient*:Cudnn*' '*TakesTheShapes*'
 check "products fused beside apart" 30 python3 "$root/tools/product_times.py"
