@@ -93,7 +93,8 @@ struct TileDiagonals {
       scores[(block.warp() * kOwnRows + r) * (kTileRows + 1) + block.lane()] = score[r];
     block.sync();
     const int diagonal = block.thread() - (kTileRows - 1);
-    if (diagonal >= kTileRows) return;
+    // Behind the tile's last diagonal another tile's begin, whose block may be adding to them.
+    if (diagonal >= kTileRows || key + block.thread() >= count) return;
     float sum = 0.0f;
     for (int row = diagonal < 0 ? -diagonal : 0; row < kTileRows && row + diagonal < kTileRows;
          ++row)

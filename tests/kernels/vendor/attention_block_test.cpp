@@ -61,7 +61,9 @@ testing::PairedResult<T> run_blocks(const AttentionCase& shape, const Operands<T
       poisoned<T>(shape.rows() * shape.width()), poisoned<T>(shape.rows() * shape.width()),
       poisoned<T>(shape.key_rows() * 2 * shape.width()),
       poisoned<float>(shape.rows() * extents.heads), poisoned<float>(int64_t(shape.bias.size()))};
-  auto scratch = poisoned<float>(own_scratch_bytes(extents) / 4);
+  // What is added to the last element, be it zero, takes its sign.
+  auto scratch = poisoned<float>(own_scratch_bytes(extents) / 4 + 1);
+  scratch.back() = -0.0f;
   const AttentionLaunch all{extents, shape.site, &shape.inputs};
   const int64_t queries = attention_blocks(extents, Own::queries);
   const int64_t backward = attention_shared_numel(extents.head_width, true);
@@ -91,6 +93,7 @@ testing::PairedResult<T> run_blocks(const AttentionCase& shape, const Operands<T
   if (!extents.biased) return out;
   launch(bias_gradient_blocks(extents), 0,
          [&](const HostBlockThread& block) { attention_bias_gradient<T>(block, all, arrays); });
+  EXPECT_TRUE(std::signbit(scratch.back())) << "written behind the scratch";
   return out;
 }
 
