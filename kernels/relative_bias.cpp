@@ -57,11 +57,21 @@ struct Buckets {
         diagonals(int32_t(extents.diagonals())),
         heads(int32_t(extents.heads)) {
     std::fill(std::begin(first), std::end(first), int32_t(kFar));
-    int64_t known = 0;
-    for (int64_t distance = exact; distance <= extents.max_distance; ++distance) {
-      const int64_t bucket = bucket_of_distance(extents, distance) - exact;
-      for (; known <= bucket; ++known) first[known] = int32_t(distance);
+    for (int64_t i = 0; i < side - exact; ++i) first[i] = int32_t(first_of(extents, exact + i));
+  }
+
+  /// The least distance of a bucket, or of one behind it: buckets grow with the distance.
+  static int64_t first_of(const RelativeBiasExtents& extents, int64_t bucket) {
+    int64_t low = side_of(extents) / 2, high = extents.max_distance + 1;
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (bucket_of_distance(extents, middle) >= bucket) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
     }
+    return low <= extents.max_distance ? low : kFar;
   }
 
   /// The least distance of a bucket of one side.
