@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "zero/base/error.hpp"
+
 namespace zero::models {
 namespace {
 
@@ -113,11 +115,16 @@ void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<flo
   force_ends(rules, text, scores);
   forbid(rules.suppress_tokens, scores);
   if (is_at_begin(rules, text)) forbid(rules.begin_suppress_tokens, scores);
+  if (*std::ranges::max_element(scores) > kForbidden) return;
+  refuse(Exit::kUsage, "generation: the rules leave no token behind ", text.tokens.size(),
+         " others; allow more n-grams, tokens or lengths");
 }
 
 void narrow(const DrawRules& rules, std::span<float> scores) {
   if (rules.temperature != 1) {
-    for (float& score : scores) score /= float(rules.temperature);
+    // The largest becomes 0, so that no temperature is too low.
+    const double most = *std::ranges::max_element(scores);
+    for (float& score : scores) score = float((double(score) - most) / rules.temperature);
   }
   if (rules.top_k > 0) keep_largest(rules.top_k, scores);
   if (rules.top_p < 1) keep_mass(rules.top_p, scores);

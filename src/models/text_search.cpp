@@ -39,9 +39,6 @@ class Search : public TextSearch {
   void apply(const Tokens& tokens, std::span<float> scores) const {
     apply_rules(rules_.scores, {.source = source_, .tokens = tokens, .beginning = beginning_},
                 scores);
-    if (*std::ranges::max_element(scores) > -std::numeric_limits<float>::infinity()) return;
-    refuse(Exit::kUsage, "generation: the rules leave no token behind ", tokens.size(),
-           " others; allow more n-grams, tokens or lengths");
   }
   /// Whether a text of so many tokens, of which `last` is the last, goes on no further.
   bool ends(int64_t length, int32_t last) const {

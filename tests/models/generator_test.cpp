@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "tests/support/refusal.hpp"
+
 namespace zero::models {
 namespace {
 
@@ -121,6 +123,24 @@ TEST(ContinueTokens, RulesSeeWhatTheContextHasForgotten) {
   std::ranges::sort(sorted);
   EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end()) << "none comes twice";
   EXPECT_TRUE(std::ranges::find(made, 1) == made.end());
+}
+
+TEST(ContinueTokens, RulesThatLeaveNoTokenAreRefused) {
+  Adder adder;
+  const auto go_on = [&] {
+    continue_tokens(adder.language(100), std::vector<int32_t>{1, 2}, 20,
+                    {.no_repeat_ngram_size = 1}, {}, [](int32_t) {});
+  };
+  EXPECT_NE(testing_support::refusal_of(Exit::kUsage, go_on).find("leave no token"),
+            std::string::npos);
+}
+
+TEST(ChooseToken, NoTemperatureIsTooLow) {
+  const std::vector<float> logits = {1, 3, 2, 3.5f, -1};
+  for (const int64_t k : {0, 2}) {
+    const Choice cold{.draws = DrawRules{.temperature = 1e-300, .top_k = k}};
+    for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(choose_token(logits, cold, i), 3);
+  }
 }
 
 TEST(ContinueTokens, AnEndTokenEndsTheText) {
