@@ -81,7 +81,15 @@ void load_weights(const models::StoredModel& model, models::Decoder& decoder) {
 class Screen {
  public:
   explicit Screen(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
-  void show(std::span<const int32_t> tokens) { put(characters_.add(tokenizer_.decode(tokens))); }
+  /// What a token says may depend on whether another one stands in front of it.
+  void show(std::span<const int32_t> tokens) {
+    for (const int32_t token : tokens) {
+      const size_t known = tokenizer_.decode(last_).size();
+      last_.push_back(token);
+      put(characters_.add(tokenizer_.decode(last_).substr(known)));
+      last_ = {token};
+    }
+  }
   void finish() { put(characters_.finish() + "\n"); }
 
  private:
@@ -92,6 +100,7 @@ class Screen {
 
   const Tokenizer& tokenizer_;
   models::CharacterStream characters_;
+  std::vector<int32_t> last_;  ///< the token that was shown last
 };
 
 }  // namespace
