@@ -36,9 +36,13 @@ def names_declared(line):
 
 
 def code_of(path):
+    def without(text):
+        if text[0].startswith("/"):
+            return ""
+        return text[0] if text[0].endswith('.hpp"') else '""'
+
     with open(path, encoding="utf-8") as file:
-        return TEXT.sub(lambda text: text[0] if text[0][-5:] == '.hpp"' else '""',
-                        file.read())
+        return re.sub(r"[ \t]+$", "", TEXT.sub(without, file.read()), flags=re.M)
 
 
 @functools.cache
@@ -63,6 +67,7 @@ class Source:
         self.path = path
         code = code_of(path)
         self.local = {}  # name: the line that declares it
+        self.opened = set(re.findall(r"^using namespace [^;]*;", code, re.M))
         anonymous = False
         for line in code.splitlines():
             if re.match(r"namespace \{", line):
@@ -78,7 +83,10 @@ class Source:
         self.words, self.bare_words = set(WORD.findall(code)), set(BARE_WORD.findall(code))
 
     def may_see(self, other):
-        """The same alias may stand in both, and does nothing to a name with its namespace."""
+        """The same alias may stand in both, and does nothing to a name with its namespace. The
+        same namespace may be opened in both."""
+        if not other.opened <= self.opened:
+            return False
         brought = set().union(*(names_in(header) for header in self.headers - other.headers))
         for name, line in other.local.items():
             alias = ALIAS.match(line)

@@ -36,7 +36,8 @@ class Groups(unittest.TestCase):
 
     def test_a_local_name_is_defined_once(self):
         for text in ("int f() {", "struct f {", "constexpr int e = 1, f = 2;", "using f = int;",
-                     "template <class T>\nT f(T x) {", "[[noreturn]] void f(int x);", "int f[2];"):
+                     "template <class T>\nT f(T x) {", "[[noreturn]] void f(int x);", "int f[2];",
+                     "const std::string f;  // which is empty"):
             self.assertEqual(self.groups(local(text), local("double f() {")), [1, 1], text)
 
     def test_a_local_name_is_not_seen_by_another_source_that_uses_it(self):
@@ -49,6 +50,11 @@ class Groups(unittest.TestCase):
         for use in ("int g() { return a.f() + b->f(); }", "auto g = std::f();", "int g;  // f()",
                     'auto g = "f";', "/* f */ int g;"):
             self.assertEqual(self.groups(defines, use + "\n"), [2], use)
+
+    def test_what_one_opens_for_all_behind_it_the_others_open_too(self):
+        opens, other = "using namespace testing;\nint g();\n", "int h();\n"
+        self.assertEqual(self.groups(opens, opens), [2])
+        self.assertEqual(self.groups(opens, other), [1, 1])
 
     def test_what_all_can_see_anyway_does_not_part(self):
         self.assertEqual(self.groups("int f() {\n}\n", "int g() { return f(); }\n"), [2])
