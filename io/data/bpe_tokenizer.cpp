@@ -105,7 +105,9 @@ class BpeTokenizer : public Tokenizer {
     prefix_space_ = settings.prefix_space;
     if (prefix_space_ || !added_.tokens().empty()) files_.fingerprint ^= settings.fingerprint();
     const auto id_of = [&](const char* role) {
-      return find(settings.text_of(role)).value_or(SpecialIds::kNone);
+      // A gap of the vocabulary has no text either.
+      const std::string token = settings.text_of(role);
+      return token.empty() ? SpecialIds::kNone : find(token).value_or(SpecialIds::kNone);
     };
     special_ = {.pad = id_of("pad_token"),
                 .bos = id_of("bos_token"),

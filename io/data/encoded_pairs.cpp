@@ -88,8 +88,8 @@ void EncodedPairs::add_text(IdRows& rows, int64_t pair, const std::string& text,
 void EncodedPairs::require_room(int64_t pair) const {
   if (sources_.bytes() + targets_.bytes() <= kMostBytes) return;
   refuse(Exit::kInput, file_->place(pair), ": the pairs before it take ", bytes_text(kMostBytes),
-         " of memory as ids, the most that is held; write data.max_train_samples = ", pair,
-         " or less, or shorter lengths");
+         " of memory as ids, the most that is held; write smaller data.max_train_samples and ",
+         "data.max_validation_samples, or shorter lengths");
 }
 
 void EncodedPairs::read(int64_t row, const PairColumns& out) const {

@@ -11,10 +11,17 @@ namespace {
 /// What stands around the texts of a line may be nested and is passed over.
 constexpr JsonLimits kLimits{.depth = 32, .keys = 1 << 12};
 
-std::string joined(JsonSink::Path path) {
-  std::string name;
-  for (const std::string& key : path) name += (name.empty() ? "" : ".") + key;
-  return name;
+/// What of `name` is left behind the keys of a path, joined by dots: "" where they are the name,
+/// ".en" where they lead to it; none where they lead elsewhere.
+std::optional<std::string_view> behind(JsonSink::Path path, std::string_view name) {
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (i > 0 && !name.starts_with('.')) return std::nullopt;
+    if (i > 0) name.remove_prefix(1);
+    if (!name.starts_with(path[i])) return std::nullopt;
+    name.remove_prefix(path[i].size());
+  }
+  if (name.empty() || name.starts_with('.')) return name;
+  return std::nullopt;
 }
 
 /// Takes two fields of an object.
@@ -24,12 +31,13 @@ class Fields : public JsonSink {
       : place_(place), names_{names.source, names.target} {}
 
   void open(Path path, bool is_array) override {
-    if (is_array) arrays_.push_back(joined(path));
+    for (size_t i = 0; is_array && i < names_.size(); ++i) {
+      in_array_[i] = in_array_[i] || behind(path, names_[i]).has_value();
+    }
   }
   void value(Path path, const JsonScalar& value) override {
-    const std::string name = joined(path);
     for (size_t i = 0; i < names_.size(); ++i) {
-      if (name == names_[i]) take(i, value);
+      if (behind(path, names_[i]) == "") take(i, value);
     }
   }
   TextPair pair() {
@@ -45,10 +53,9 @@ class Fields : public JsonSink {
  private:
   void take(size_t field, const JsonScalar& value) {
     const std::string* text = std::get_if<std::string>(&value);
-    const bool in_array = std::ranges::find(arrays_, names_[field]) != arrays_.end();
-    if (!text || in_array) {
+    if (!text || in_array_[field]) {
       refuse(Exit::kInput, place_, ": \"", shown(names_[field]), "\" is no text",
-             in_array ? " but an array" : "");
+             in_array_[field] ? " but an array, or in one" : "");
     }
     if (texts_[field]) {
       refuse(Exit::kInput, place_, ": \"", shown(names_[field]), "\" stands there twice");
@@ -59,7 +66,7 @@ class Fields : public JsonSink {
   const std::string& place_;
   std::array<std::string, 2> names_;
   std::array<std::optional<std::string>, 2> texts_;
-  std::vector<std::string> arrays_;
+  std::array<bool, 2> in_array_ = {};
 };
 
 class JsonPairs : public PairFile {

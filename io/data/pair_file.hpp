@@ -1,9 +1,8 @@
 #pragma once
 /// Files of pairs of texts, told apart by their names:
 ///
-///   X.jsonl, X.json   JSON lines: an object a line, in which two fields are texts. A field is
-///   named
-///                     by the keys that lead to it: "translation.en" is en in the object
+///   X.jsonl, X.json   JSON lines: an object a line, in which two fields are texts. A field has the
+///                     name of the keys that lead to it: "translation.en" is en in the object
 ///                     translation, or a key of that whole name.
 ///   X.source          lines, whose pairs are the lines of X.target beside it
 ///   X.csv             RFC 4180: commas; a field may stand in double quotes, two of which are one,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "io/data/added_tokens.hpp"
 #include "io/data/sentencepiece.hpp"
@@ -100,12 +101,13 @@ class PieceTokenizer : public Tokenizer {
   }
 
  private:
-  int32_t id_of(const std::string& name) const {
-    const auto found = std::ranges::find(added_.tokens(), name, &AddedToken::text);
-    return found == added_.tokens().end() ? SpecialIds::kNone : found->id;
-  }
-
   void find_special(const TokenizerSettings& settings) {
+    std::unordered_map<std::string_view, int32_t> ids;
+    for (const AddedToken& token : added_.tokens()) ids.try_emplace(token.text, token.id);
+    const auto id_of = [&](const std::string& name) {
+      const auto found = ids.find(name);
+      return found == ids.end() ? SpecialIds::kNone : found->second;
+    };
     special_ = {.pad = id_of(settings.text_of("pad_token")),
                 .bos = id_of(settings.text_of("bos_token")),
                 .eos = id_of(settings.text_of("eos_token")),

@@ -83,6 +83,7 @@ void RecordFile::find_records(RecordEnd end) {
   }
   scanner.finish();
   if (begins_.back() < file_.bytes()) begins_.push_back(file_.bytes());
+  if (records() == 0) refuse(Exit::kInput, path(), ": holds a byte order mark and no record");
   fingerprint_ = number_of(hash.digest());
 }
 

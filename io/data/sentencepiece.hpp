@@ -29,9 +29,8 @@ class SentencePieceModel {
 std::unique_ptr<SentencePieceModel> open_sentencepiece(const std::string& content,
                                                        const std::string& path);
 
-/// Throws Error(kInput), naming
-/// file and offset, unless `content` is a unigram model whose rules of normalisation stay within
-/// their tables: the library itself follows them without a look.
+/// Throws Error(kInput), naming file and offset, unless `content` is a unigram model whose rules of
+/// normalisation stay within their tables: the library itself follows them without a look.
 void check_sentencepiece(std::string_view content, const std::string& path);
 
 }  // namespace zero

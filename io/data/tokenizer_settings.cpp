@@ -162,9 +162,10 @@ void read_file(const std::string& folder, const char* name, TokenizerSettings& o
 }
 
 /// A token with an id has the flags that stand beside the id, and is special as it says there.
-bool has_id(const TokenizerSettings& settings, const std::string& name) {
-  return std::ranges::any_of(settings.added,
-                             [&](const auto& entry) { return entry.second.text == name; });
+std::set<std::string> names_with_ids(const TokenizerSettings& settings) {
+  std::set<std::string> names;
+  for (const auto& [id, token] : settings.added) names.insert(token.text);
+  return names;
 }
 
 }  // namespace
@@ -199,8 +200,9 @@ std::vector<AddedToken> tokens_with_ids(
     const std::function<std::optional<int32_t>(const std::string&)>& find) {
   std::vector<AddedToken> tokens;
   for (const auto& [id, token] : settings.added) tokens.push_back(token);
+  const std::set<std::string> with_ids = names_with_ids(settings);
   for (const Named& named : settings.named) {
-    if (has_id(settings, named.token.text)) continue;
+    if (with_ids.contains(named.token.text)) continue;
     const std::optional<int32_t> id = find(named.token.text);
     if (!id) continue;
     AddedToken token = named.token;

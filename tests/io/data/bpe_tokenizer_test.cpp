@@ -68,6 +68,7 @@ TEST(BpeTokenizer, KeepsAnAddedTokenBehindItsVocabulary) {
   EXPECT_EQ(bpe->vocab_size(), 263);
   EXPECT_THAT(bpe->encode("<new>"), ElementsAre(262));
   EXPECT_EQ(bpe->decode(std::vector<int32_t>{260, 262}), "<new>") << "260 stands for nothing";
+  EXPECT_EQ(bpe->special_ids().eos, SpecialIds::kNone) << "which has no name";
 }
 
 TEST(BpeTokenizer, RefusesAnAddedTokenThatIsAnotherEntry) {

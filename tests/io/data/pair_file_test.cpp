@@ -73,6 +73,8 @@ TEST(JsonPairs, ADamagedLineIsNamed) {
               HasSubstr("\"translation.en\" is no text"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": [\"a\"], \"ro\": \"b\"}}"),
               HasSubstr("no text but an array"));
+  EXPECT_THAT(json_error("{\"translation\": [{\"en\": \"a\", \"ro\": \"b\"}]}"),
+              HasSubstr("no text but an array, or in one"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": \"a\", \"ro\": \"b\"}, \"translation.en\": "
                          "\"c\"}"),
               HasSubstr("stands there twice"));

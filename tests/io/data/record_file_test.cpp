@@ -64,6 +64,7 @@ TEST(RecordFile, RefusesWhatIsNoTextByItsLine) {
   EXPECT_THAT(error_of("a\nb\xFF\n"), HasSubstr("records.txt: line 2: byte 255 is no UTF-8"));
   EXPECT_THAT(error_of("a\n\xC3"), HasSubstr("line 2: the last character is cut off"));
   EXPECT_THAT(error_of(""), HasSubstr("is empty"));
+  EXPECT_THAT(error_of("\xEF\xBB\xBF"), HasSubstr("a byte order mark and no record"));
 }
 
 TEST(RecordFile, RefusesARecordWithoutAnEnd) {
