@@ -5,6 +5,7 @@
 
 #include "io/data/encoded_text.hpp"
 #include "io/data/formats.hpp"
+#include "io/data/tokenizers.hpp"
 #include "zero/base/path.hpp"
 
 namespace zero {
@@ -45,10 +46,12 @@ std::unique_ptr<TokenSource> open_text(std::unique_ptr<DataFile> file,
     return std::make_unique<IdFile>(std::move(file), layout);
   }
   const std::string tokens = replaced(options.path, ".bin");
+  const std::string how = names_pieces(options.tokenizer)
+                              ? "with the tokenizer's own library"
+                              : make_command(options, options.path, tokens);
   return std::make_unique<EncodedText>(
       *file, *open_tokenizer(options.tokenizer),
-      text("make a token file once, ", make_command(options, options.path, tokens),
-           ", and name that instead"));
+      text("make a token file once, ", how, ", and name that instead"));
 }
 
 IdLayout binary_layout(const DataFile& file, int64_t vocab_size) {

@@ -8,6 +8,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/data/dataset.hpp"
+#include "zero/io/data/tokenizer.hpp"
 
 namespace zero {
 namespace {
@@ -63,8 +64,8 @@ std::vector<std::string> files(const DataOptions& options) {
     paths.push_back(path);
     if (path.ends_with(".bin")) paths.push_back(index_path(path));
   }
-  if (paths.empty() || options.tokenizer == "bytes") return paths;
-  for (const char* name : {"/vocab.json", "/merges.txt"}) paths.push_back(options.tokenizer + name);
+  if (paths.empty()) return paths;
+  for (const std::string& path : tokenizer_paths(options.tokenizer)) paths.push_back(path);
   return paths;
 }
 

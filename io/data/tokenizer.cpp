@@ -52,12 +52,15 @@ void require_token(std::span<const int32_t> ids, size_t i, int64_t vocab_size) {
          "; name the one that the tokens were made with");
 }
 
+bool names_pieces(const std::string& name) {
+  return name != "bytes" && (is_file(name) || is_there(name + "/" + kPieces));
+}
+
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   if (name == "bytes") return std::make_unique<ByteTokenizer>();
+  if (!names_pieces(name)) return open_bpe(name);
   if (is_file(name)) return open_pieces(name, "");
-  const std::string pieces = name + "/" + kPieces;
-  if (is_folder(name) && is_there(pieces)) return open_pieces(pieces, name);
-  return open_bpe(name);
+  return open_pieces(name + "/" + kPieces, name);
 }
 
 std::vector<TokenizerFile> tokenizer_files(const std::string& name) {
@@ -69,6 +72,14 @@ std::vector<TokenizerFile> tokenizer_files(const std::string& name) {
     if (is_there(path)) files.push_back({.path = path, .name = file});
   }
   return files;
+}
+
+std::vector<std::string> tokenizer_paths(const std::string& name) {
+  if (name.empty() || name == "bytes") return {};
+  if (is_file(name)) return {name};
+  std::vector<std::string> paths = {name + "/config.json"};
+  for (const char* file : kFiles) paths.push_back(name + "/" + file);
+  return paths;
 }
 
 bool holds_tokenizer(const std::string& folder) {

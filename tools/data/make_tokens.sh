@@ -18,6 +18,9 @@ if [ ! -e "$text" ]; then
 fi
 if [ $# -eq 4 ]; then
   tokenizer=(--tokenizer "$3")
+  if [ -e "$3/spiece.model" ] || [ -f "$3" ]; then
+    fail 2 "$3: holds a SentencePiece model, of which no token file is made here"
+  fi
   if [ ! -e "$3/vocab.json" ] || [ ! -e "$3/merges.txt" ]; then
     python3 "$here/bpe.py" "$text" --out "$3" --vocab-size "$4"
   fi

@@ -68,6 +68,9 @@ struct TokenizerFile {
 /// The files that are there of a tokenizer with this name; none of "bytes".
 std::vector<TokenizerFile> tokenizer_files(const std::string& name);
 
+/// Paths of all files that open_tokenizer() may read, also of those that are not there.
+std::vector<std::string> tokenizer_paths(const std::string& name);
+
 /// Whether open_tokenizer() would find a tokenizer's files in `folder`.
 bool holds_tokenizer(const std::string& folder);
 
