@@ -82,7 +82,7 @@ def names_what_is_wrong(program):
     refused = program.alone("data", "relay.toml", "data.train=broken.jsonl")
     check_refused(refused, 3, "broken.jsonl: line 2", "translation.en")
     refused = program.alone("data", "relay.toml", "data.too_long=refuse")
-    check_refused(refused, 3, "pairs.jsonl: line 1: the source has 15 tokens", "source_length")
+    check_refused(refused, 3, "pairs.jsonl: line 1: the source has 17 tokens", "source_length")
     refused = program.alone("plan", "relay.toml", "model.name=low")
     check("source_prefix" in refused.err and "has no effect" in refused.err,
           "keys of pairs act with pairs alone", refused)

@@ -70,7 +70,7 @@ struct DataConfig {
   int64_t decoder_start_id = -1;        ///< what a decoder reads first; -1 = the model's
   double noise_density = 0;             ///< share of a text's tokens to be found again; 0 = pairs
   double mean_noise_span_length = 3.0;  ///< tokens in a row of these
-  int64_t sentinel_id = -1;             ///< of the first such span; -1 = the model's last id
+  int64_t sentinel_id = -1;  ///< of the first such span; -1: <extra_id_0>, or the last id
 
   bool operator==(const DataConfig&) const = default;
 };

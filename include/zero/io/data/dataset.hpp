@@ -149,7 +149,7 @@ struct PairOptions {
   /// The share of a text's tokens that are to be found again; 0: files hold pairs.
   double noise_density = 0;
   double noise_span = 3;     ///< tokens in a row of these, on average
-  int64_t sentinel_id = -1;  ///< stands for the first such span; -1 = the model's last
+  int64_t sentinel_id = -1;  ///< of the first such span; -1: <extra_id_0>, or the last id
 };
 
 struct DataOptions {
