@@ -48,7 +48,9 @@ std::string error_of(const std::string& path, const PairFields& fields = kFields
 std::string json_error(const std::string& line) {
   const TempFile file("pairs.jsonl", "{\"translation\": {\"en\": \"a\", \"ro\": \"b\"}}\n" + line);
   const std::string error = error_of(file.path());
-  if (error != "no error") EXPECT_THAT(error, StartsWith(file.path() + ": line 2: "));
+  if (error != "no error") {
+    EXPECT_THAT(error, StartsWith(file.path() + ": line 2: "));
+  }
   return error;
 }
 
