@@ -16,13 +16,19 @@ namespace {
 
 constexpr int64_t kSyntheticSamples = 1 << 20;
 
-/// What a tokenizer's files say of ids; of bytes the first two, control characters that no text
-/// holds.
-SpecialIds known_ids(const std::string& tokenizer) {
-  if (tokenizer != "bytes") return open_tokenizer(tokenizer)->special_ids();
+/// What a tokenizer's files say of ids, and the model of where a decoder begins; of bytes the
+/// model's, or the first two, control characters that texts seldom hold.
+SpecialIds known_ids(const DataOptions& options) {
+  const PairOptions& pairs = options.pairs;
   SpecialIds ids;
-  ids.pad = ids.decoder_start = 0;
-  ids.eos = 1;
+  if (options.tokenizer == "bytes") {
+    ids.pad = int32_t(std::max<int64_t>(pairs.model_pad, 0));
+    ids.eos = pairs.model_end < 0 ? 1 : int32_t(pairs.model_end);
+    ids.decoder_start = int32_t(std::max<int64_t>(pairs.model_start, 0));
+    return ids;
+  }
+  ids = open_tokenizer(options.tokenizer)->special_ids();
+  if (ids.decoder_start < 0) ids.decoder_start = int32_t(pairs.model_start);
   return ids;
 }
 
@@ -33,8 +39,10 @@ int64_t source_length(const DataOptions& options) {
   return length > 0 ? length : options.sequence_length;
 }
 
-/// The id that is written under a key, else the one that is known.
-int32_t id_of(const char* key, int64_t written, int64_t known, const DataOptions& options) {
+/// The id that is written under a key, else the one that is known. Whoever takes an exported model
+/// up goes by its config.json, so that it must be the same.
+int32_t id_of(const char* key, int64_t written, int64_t known, int64_t of_model,
+              const DataOptions& options) {
   const int64_t id = written < 0 ? known : written;
   if (id < 0) {
     refuse_settings({key, "data.tokenizer"}, "the tokenizer ", options.tokenizer,
@@ -44,6 +52,12 @@ int32_t id_of(const char* key, int64_t written, int64_t known, const DataOptions
     refuse_settings({key}, id, " is beyond the model's vocabulary, which is of ",
                     options.vocab_size, "; write one below");
   }
+  if (of_model >= 0 && id != of_model) {
+    refuse_settings({key, "data.tokenizer"}, "id ", id,
+                    written < 0 ? ", as the tokenizer says" : "",
+                    ", but config.json of such a model has ", of_model, "; write ", of_model,
+                    ", or take a tokenizer that has it there");
+  }
   return int32_t(id);
 }
 
@@ -51,9 +65,10 @@ PairForm form_of(const DataOptions& options, const SpecialIds& known) {
   const PairOptions& pairs = options.pairs;
   return {.source_length = source_length(options),
           .target_length = options.sequence_length,
-          .pad = id_of("data.pad_id", pairs.pad_id, known.pad, options),
-          .end = id_of("data.eos_id", pairs.end_id, known.eos, options),
-          .start = id_of("data.decoder_start_id", pairs.start_id, known.decoder_start, options)};
+          .pad = id_of("data.pad_id", pairs.pad_id, known.pad, pairs.model_pad, options),
+          .end = id_of("data.eos_id", pairs.end_id, known.eos, pairs.model_end, options),
+          .start = id_of("data.decoder_start_id", pairs.start_id, known.decoder_start,
+                         pairs.model_start, options)};
 }
 
 std::vector<DataColumn> columns(const DataOptions& options) {
@@ -71,7 +86,7 @@ std::vector<std::string> files(const DataOptions& options) {
 }
 
 DataSets open_synthetic(const DataOptions& options) {
-  const PairForm form = form_of(options, known_ids(options.tokenizer));
+  const PairForm form = form_of(options, known_ids(options));
   const int64_t samples = options.max_train_samples ? options.max_train_samples : kSyntheticSamples;
   auto source = std::make_unique<SyntheticTokens>(
       options.seed, samples * (form.source_length + form.target_length), options.vocab_size);
@@ -87,7 +102,7 @@ class PairOpener {
  public:
   explicit PairOpener(const DataOptions& options)
       : options_(options),
-        form_(form_of(options, known_ids(options.tokenizer))),
+        form_(form_of(options, known_ids(options))),
         tokenizer_(open_tokenizer(options.tokenizer)) {
     if (tokenizer_->vocab_size() <= options.vocab_size) return;
     refuse_settings({"data.tokenizer", "model.vocab_size"}, "the tokenizer knows ",
@@ -150,7 +165,7 @@ class SpanOpener {
  public:
   explicit SpanOpener(const DataOptions& options)
       : options_(options),
-        known_(known_ids(options.tokenizer)),
+        known_(known_ids(options)),
         form_(form_of(options, known_)),
         noise_{.density = options.pairs.noise_density,
                .mean_span = options.pairs.noise_span,
@@ -218,6 +233,12 @@ class SpanOpener {
     const int64_t last = options_.vocab_size - 1;
     const int64_t first = is_known ? known_.first_sentinel : written < 0 ? last : written;
     const int64_t least = is_known ? first - known_.sentinels + 1 : written < 0 ? ids_of_texts : 0;
+    for (const int64_t id : {form_.pad, form_.end, form_.start}) {
+      if (id > first || id <= first - wanted) continue;
+      refuse_settings({"data.sentinel_id"}, "a sample has ", wanted,
+                      " sentinels, counted down from ", first, ", of which ", id,
+                      " means something else; write a higher one");
+    }
     if (first < options_.vocab_size && first - wanted + 1 >= least) return int32_t(first);
     refuse_settings({"data.sentinel_id", "model.vocab_size"}, "a sample has ", wanted,
                     " sentinels, counted down from ", first, ", in a vocabulary of ",

@@ -153,19 +153,18 @@ kernels::LossScaling loss_scaling_of(const RunConfig& config) {
           .min_scale = float(fp16.min_loss_scale)};
 }
 
-/// Ids that the model says, where none are written.
 PairOptions pair_options(const DataConfig& data, const model::DataForm& form) {
-  const auto written_or = [](int64_t written, int64_t said) {
-    return written < 0 ? said : written;
-  };
   return {.source_field = data.source_field,
           .target_field = data.target_field,
           .source_prefix = data.source_prefix,
           .source_length = data.source_length,
           .refuse_long = data.too_long == TooLong::refuse,
-          .pad_id = written_or(data.pad_id, form.pad),
-          .end_id = written_or(data.eos_id, form.end),
-          .start_id = written_or(data.decoder_start_id, form.start),
+          .model_pad = form.pad,
+          .model_end = form.end,
+          .model_start = form.start,
+          .pad_id = data.pad_id,
+          .end_id = data.eos_id,
+          .start_id = data.decoder_start_id,
           .noise_density = data.noise_density,
           .noise_span = data.mean_noise_span_length,
           .sentinel_id = data.sentinel_id};

@@ -65,9 +65,9 @@ struct DataConfig {
   std::string source_prefix;            ///< in front of every source
   int64_t source_length = 0;            ///< tokens at most, with the end; auto = sequence_length
   TooLong too_long = TooLong::cut;      ///< what becomes of texts of more tokens
-  int64_t pad_id = -1;                  ///< fills up short samples; -1 = the model's
-  int64_t eos_id = -1;                  ///< ends each text; -1 = the model's
-  int64_t decoder_start_id = -1;        ///< what a decoder reads first; -1 = the model's
+  int64_t pad_id = -1;                  ///< fills up short samples; -1: the tokenizer's
+  int64_t eos_id = -1;                  ///< ends each text; -1: the tokenizer's
+  int64_t decoder_start_id = -1;        ///< what a decoder reads first; -1: likewise
   double noise_density = 0;             ///< share of a text's tokens to be found again; 0 = pairs
   double mean_noise_span_length = 3.0;  ///< tokens in a row of these
   int64_t sentinel_id = -1;  ///< of the first such span; -1: <extra_id_0>, or the last id

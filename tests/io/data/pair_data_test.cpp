@@ -94,6 +94,19 @@ TEST(PairData, SaysHowManyTextsWereCut) {
   EXPECT_THAT(error_of(options), HasSubstr("a.csv: line 5: the source has 5 tokens"));
 }
 
+TEST(PairData, TakesTheModelsIdsForBytesAndRefusesOthers) {
+  const TempFile file("a.csv", lines(3));
+  DataOptions options = options_of(file);
+  options.pairs.model_end = 2;
+  EXPECT_EQ(error_of(options), "no error");
+  options.pairs.end_id = 3;
+  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.eos_id: id 3, but config.json"));
+  options.tokenizer = (testing_support::tree_folder() / "tests/golden/pieces").string();
+  options.vocab_size = 600;
+  options.pairs.end_id = -1;
+  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("as the tokenizer says, but config.json"));
+}
+
 TEST(PairData, NamesTheIdsThatATokenizerDoesNotSay) {
   const TempFile file("a.csv", lines(3));
   DataOptions options = options_of(file);

@@ -143,7 +143,8 @@ struct PairOptions {
   std::string source_prefix = {};  ///< in front of every source
   int64_t source_length = 0;       ///< tokens at most, with the end; 0 = as many as of a target
   bool refuse_long = false;        ///< a text of more tokens is refused in place of cut
-  int64_t pad_id = -1;             ///< ids that mean something; -1 = the tokenizer's
+  int64_t model_pad = -1, model_end = -1, model_start = -1;  ///< of its config.json; -1: none there
+  int64_t pad_id = -1;  ///< ids that mean something; -1 = the tokenizer's
   int64_t end_id = -1;
   int64_t start_id = -1;
   /// The share of a text's tokens that are to be found again; 0: files hold pairs.
