@@ -3,6 +3,7 @@
 
 #include "src/model/blenderbot.hpp"
 #include "src/model/encoder_decoder.hpp"
+#include "src/model/head.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 
@@ -117,14 +118,6 @@ StoredForm stored_form_of(const Architecture&, std::string_view parameter) {
       std::initializer_list<std::string_view>{".q_proj", ".out_proj", ".fc1", ".fc2"},
       [&](std::string_view layer) { return name.ends_with(text(layer, ".weight")); });
   return {.names = {name}, .transposed = linear};
-}
-
-std::string uneven_heads(const RunConfig& config) {
-  const ModelNumbers numbers = model_numbers(config);
-  const int64_t width = numbers.count("width"), heads = numbers.count("heads");
-  if (heads == 0 || width % heads == 0) return "";
-  return text("a width of ", width, " does not divide into ", counted(heads, "head"),
-              "; write a width that is a multiple of heads");
 }
 
 std::string long_texts(const RunConfig& config) {

@@ -188,14 +188,6 @@ std::vector<HubEntry> to_hub(const Gpt2& model, std::string_view dtype) {
           {"resid_pdrop", text(model.dropout)}};
 }
 
-std::string uneven_heads(const RunConfig& config) {
-  const ModelNumbers numbers = model_numbers(config);
-  const int64_t width = numbers.count("width"), heads = numbers.count("heads");
-  if (heads == 0 || width % heads == 0) return "";
-  return text("a width of ", width, " does not divide into ", counted(heads, "head"),
-              "; write a width that is a multiple of heads");
-}
-
 std::string long_sequence(const RunConfig& config) {
   const int64_t length = config.data.sequence_length;
   const int64_t positions = model_numbers(config).count("max_positions");
