@@ -206,17 +206,15 @@ graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options) 
 
 double flops_per_target(const Blenderbot& model, const graph::MicroBatch& micro) {
   const LayerCounts each(model);
-  const auto target = double(micro.length), source = double(source_length(micro));
-  const auto width = double(model.width);
-  const auto layers = double(model.layers), decoder_layers = double(model.decoder_layers);
-  const double cross = 2 * width * width;  // keys and values are made of the source
-  const double decoder = double(2 * each.attention + each.decoder_feed_forward) - cross;
-  const double products =
-      source * (layers * double(each.attention + each.feed_forward) + decoder_layers * cross) +
-      target * (decoder_layers * decoder + double(model.vocabulary) * width);
-  const double scores =
-      width * (layers * source * source + decoder_layers * target * (source + target / 2));
-  return (6 * products + 12 * scores) / target;
+  return flops_per_target({.layers = model.layers,
+                           .decoder_layers = model.decoder_layers,
+                           .width = model.width,
+                           .attended = model.width,
+                           .attention = each.attention,
+                           .feed_forward = each.feed_forward,
+                           .decoder_feed_forward = each.decoder_feed_forward,
+                           .vocabulary = model.vocabulary},
+                          micro);
 }
 
 }  // namespace zero::model

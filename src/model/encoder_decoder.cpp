@@ -10,6 +10,20 @@ int64_t source_length(const graph::MicroBatch& micro) {
   return micro.source_length > 0 ? micro.source_length : micro.length;
 }
 
+double flops_per_target(const StackCounts& counts, const graph::MicroBatch& micro) {
+  const auto target = double(micro.length), source = double(source_length(micro));
+  const auto attended = double(counts.attended), width = double(counts.width);
+  const auto layers = double(counts.layers), decoder_layers = double(counts.decoder_layers);
+  const double cross = 2 * width * attended;  // keys and values are made of the source
+  const double decoder = double(2 * counts.attention + counts.decoder_feed_forward) - cross;
+  const double products =
+      source * (layers * double(counts.attention + counts.feed_forward) + decoder_layers * cross) +
+      target * (decoder_layers * decoder + double(counts.vocabulary) * width);
+  const double scores =
+      attended * (layers * source * source + decoder_layers * target * (source + target / 2));
+  return (6 * products + 12 * scores) / target;
+}
+
 int64_t longest_text(const RunConfig& config) {
   return std::max(config.data.sequence_length, config.data.source_length);
 }

@@ -15,6 +15,20 @@ int64_t source_length(const graph::MicroBatch& micro);
 /// Tokens of the longest source or target.
 int64_t longest_text(const RunConfig& config);
 
+/// What the operations of an encoder and a decoder are counted by: layers of both, and elements of
+/// the weights of each, those of norms and biases among them.
+struct StackCounts {
+  int64_t layers, decoder_layers;
+  int64_t width;
+  int64_t attended;   ///< width of all heads together
+  int64_t attention;  ///< of one, of which a layer of the decoder has two
+  int64_t feed_forward, decoder_feed_forward;
+  int64_t vocabulary;
+};
+
+/// Floating-point operations of a sample's forward and backward pass for each of its targets.
+double flops_per_target(const StackCounts& counts, const graph::MicroBatch& micro);
+
 /// Queries, keys and values that stand side by side in a parameter ...qkv<end> or ...kv<end>: the
 /// names of the tensors ...q<end>, ...k<end>, ...v<end> that hold them. Empty for other names.
 std::vector<std::string> unpacked(std::string_view name, std::string_view end);

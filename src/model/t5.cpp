@@ -220,17 +220,15 @@ graph::Graph t5(const T5& model, const ForwardOptions& options) {
 
 double flops_per_target(const T5& model, const graph::MicroBatch& micro) {
   const LayerCounts each(model);
-  const auto target = double(micro.length), source = double(source_length(micro));
-  const auto attended = double(model.heads * model.head_width), width = double(model.width);
-  const auto layers = double(model.layers), decoder_layers = double(model.decoder_layers);
-  const double cross = 2 * width * attended;  // keys and values are made of the source
-  const double decoder = double(2 * each.attention + each.feed_forward) - cross;
-  const double products =
-      source * (layers * double(each.attention + each.feed_forward) + decoder_layers * cross) +
-      target * (decoder_layers * decoder + double(model.vocabulary) * width);
-  const double scores =
-      attended * (layers * source * source + decoder_layers * target * (source + target / 2));
-  return (6 * products + 12 * scores) / target;
+  return flops_per_target({.layers = model.layers,
+                           .decoder_layers = model.decoder_layers,
+                           .width = model.width,
+                           .attended = model.heads * model.head_width,
+                           .attention = each.attention,
+                           .feed_forward = each.feed_forward,
+                           .decoder_feed_forward = each.feed_forward,
+                           .vocabulary = model.vocabulary},
+                          micro);
 }
 
 }  // namespace zero::model
