@@ -99,10 +99,7 @@ void EncodedPairs::read(int64_t row, const PairColumns& out) const {
 
 PairSamples::PairSamples(const EncodedPairs& pairs, const PairForm& form, int64_t first_row,
                          int64_t rows, std::optional<uint64_t> shuffle_seed)
-    : Dataset(form.columns(), rows, shuffle_seed),
-      pairs_(pairs),
-      form_(form),
-      first_row_(first_row) {}
+    : PairDataset(form, rows, shuffle_seed), pairs_(pairs), first_row_(first_row) {}
 
 void PairSamples::read_sample(int64_t sample, ColumnSpans out) const {
   const PairColumns columns(form_, out);

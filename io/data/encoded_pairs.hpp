@@ -89,22 +89,16 @@ class EncodedPairs : public DataSource {
 };
 
 /// Rows of such pairs as samples: first_row .. first_row + rows - 1. Views them.
-class PairSamples : public Dataset {
+class PairSamples : public PairDataset {
  public:
   PairSamples(const EncodedPairs& pairs, const PairForm& form, int64_t first_row, int64_t rows,
               std::optional<uint64_t> shuffle_seed);
-
-  std::string form() const override { return form_.words(); }
-  std::vector<ShownIds> shown(int64_t position) const override {
-    return shown_pair(Dataset::shown(position));
-  }
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override;
   int64_t counted_in(int64_t sample) const override;
 
   const EncodedPairs& pairs_;
-  PairForm form_;
   int64_t first_row_;
 };
 

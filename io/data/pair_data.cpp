@@ -14,11 +14,9 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kSyntheticSamples = 1 << 20;
-
 /// What a tokenizer's files say of ids, and the model of where a decoder begins; of bytes the
 /// model's, or the first two, control characters that texts seldom hold.
-SpecialIds known_ids(const DataOptions& options) {
+SpecialIds known_ids(const DataOptions& options, const Tokenizer& tokenizer) {
   const PairOptions& pairs = options.pairs;
   SpecialIds ids;
   if (options.tokenizer == "bytes") {
@@ -27,7 +25,7 @@ SpecialIds known_ids(const DataOptions& options) {
     ids.decoder_start = int32_t(std::max<int64_t>(pairs.model_start, 0));
     return ids;
   }
-  ids = open_tokenizer(options.tokenizer)->special_ids();
+  ids = tokenizer.special_ids();
   if (ids.decoder_start < 0) ids.decoder_start = int32_t(pairs.model_start);
   return ids;
 }
@@ -86,8 +84,8 @@ std::vector<std::string> files(const DataOptions& options) {
 }
 
 DataSets open_synthetic(const DataOptions& options) {
-  const PairForm form = form_of(options, known_ids(options));
-  const int64_t samples = options.max_train_samples ? options.max_train_samples : kSyntheticSamples;
+  const PairForm form = form_of(options, known_ids(options, *open_tokenizer(options.tokenizer)));
+  const int64_t samples = synthetic_samples(options.max_train_samples);
   auto source = std::make_unique<SyntheticTokens>(
       options.seed, samples * (form.source_length + form.target_length), options.vocab_size);
   DataSets sets;
@@ -102,8 +100,8 @@ class PairOpener {
  public:
   explicit PairOpener(const DataOptions& options)
       : options_(options),
-        form_(form_of(options, known_ids(options))),
-        tokenizer_(open_tokenizer(options.tokenizer)) {
+        tokenizer_(open_tokenizer(options.tokenizer)),
+        form_(form_of(options, known_ids(options, *tokenizer_))) {
     if (tokenizer_->vocab_size() <= options.vocab_size) return;
     refuse_settings({"data.tokenizer", "model.vocab_size"}, "the tokenizer knows ",
                     tokenizer_->vocab_size(), " tokens, the model ", options.vocab_size,
@@ -156,8 +154,8 @@ class PairOpener {
   }
 
   const DataOptions& options_;
-  PairForm form_;
   std::shared_ptr<const Tokenizer> tokenizer_;
+  PairForm form_;
 };
 
 /// Texts with spans to be found again.
@@ -165,7 +163,7 @@ class SpanOpener {
  public:
   explicit SpanOpener(const DataOptions& options)
       : options_(options),
-        known_(known_ids(options)),
+        known_(known_ids(options, *open_tokenizer(options.tokenizer))),
         form_(form_of(options, known_)),
         noise_{.density = options.pairs.noise_density,
                .mean_span = options.pairs.noise_span,

@@ -27,11 +27,12 @@ void PairColumns::finish(int64_t sources, int64_t targets) const {
   }
 }
 
-std::vector<ShownIds> shown_pair(std::vector<ShownIds> columns) {
+std::vector<ShownIds> PairDataset::shown(int64_t position) const {
+  std::vector<ShownIds> columns = Dataset::shown(position);
   ShownIds& source = columns[0];
   ShownIds& targets = columns[3];
   source.ids.resize(size_t(columns[1].ids[0]));
-  std::erase(targets.ids, Dataset::kNotCounted);
+  std::erase(targets.ids, kNotCounted);
   source.is_text = targets.is_text = true;
   return {std::move(source), {.name = "start", .ids = {columns[2].ids[0]}}, std::move(targets)};
 }

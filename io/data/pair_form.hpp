@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,7 +52,18 @@ class PairColumns {
   std::span<int32_t> previous_, next_;
 };
 
-/// Ids of a sample as they are shown: without padding, and without what stands there twice.
-std::vector<ShownIds> shown_pair(std::vector<ShownIds> columns);
+/// Samples of pairs, whatever they are made of.
+class PairDataset : public Dataset {
+ public:
+  std::string form() const override { return form_.words(); }
+  /// Without padding, and without what stands there twice.
+  std::vector<ShownIds> shown(int64_t position) const override;
+
+ protected:
+  PairDataset(const PairForm& form, int64_t samples, std::optional<uint64_t> shuffle_seed)
+      : Dataset(form.columns(), samples, shuffle_seed), form_(form) {}
+
+  const PairForm form_;
+};
 
 }  // namespace zero

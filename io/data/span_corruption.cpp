@@ -68,7 +68,7 @@ int64_t RandomRuns::next() {
 }
 
 CorruptedSpans::CorruptedSpans(const TokenSource& source, const Options& options)
-    : Dataset(options.form.columns(), count_samples(options), options.shuffle_seed),
+    : PairDataset(options.form, count_samples(options), options.shuffle_seed),
       source_(source),
       options_(options),
       window_(longest_window(options.form, options.noise)) {

@@ -61,7 +61,7 @@ class RandomRuns {
 /// those of PairForm. Views the text, which must outlive it.
 /// Source: Raffel et al. 2020, "Exploring the limits of transfer learning with a unified
 /// text-to-text transformer", sections 3.1.4 and 3.3.4.
-class CorruptedSpans : public Dataset {
+class CorruptedSpans : public PairDataset {
  public:
   struct Options {
     PairForm form = {};
@@ -75,9 +75,6 @@ class CorruptedSpans : public Dataset {
   CorruptedSpans(const TokenSource& source, const Options& options);
 
   std::string form() const override;
-  std::vector<ShownIds> shown(int64_t position) const override {
-    return shown_pair(Dataset::shown(position));
-  }
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override;

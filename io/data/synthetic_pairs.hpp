@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "io/data/pair_form.hpp"
 #include "io/data/token_source.hpp"
@@ -11,15 +9,10 @@ namespace zero {
 
 /// Pairs of random ids, all as long as they may be, for measuring speed. Views the source of ids,
 /// which must outlive it.
-class SyntheticPairs : public Dataset {
+class SyntheticPairs : public PairDataset {
  public:
   SyntheticPairs(const TokenSource& source, const PairForm& form, int64_t samples, uint64_t seed)
-      : Dataset(form.columns(), samples, seed), source_(source), form_(form) {}
-
-  std::string form() const override { return form_.words(); }
-  std::vector<ShownIds> shown(int64_t position) const override {
-    return shown_pair(Dataset::shown(position));
-  }
+      : PairDataset(form, samples, seed), source_(source) {}
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override {
@@ -32,7 +25,6 @@ class SyntheticPairs : public Dataset {
   int64_t counted_in(int64_t) const override { return form_.target_length; }
 
   const TokenSource& source_;
-  PairForm form_;
 };
 
 }  // namespace zero

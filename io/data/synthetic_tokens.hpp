@@ -20,4 +20,7 @@ class SyntheticTokens : public TokenSource {
   int64_t tokens_, vocab_size_;
 };
 
+/// How many samples such data have, where at most `most` are asked for; 0: nothing is said of it.
+inline int64_t synthetic_samples(int64_t most) { return most > 0 ? most : int64_t(1) << 20; }
+
 }  // namespace zero

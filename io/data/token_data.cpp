@@ -13,8 +13,6 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kSyntheticSamples = 1 << 20;
-
 std::unique_ptr<TokenSource> open_file(const std::string& path, const DataOptions& options) {
   return open_tokens(
       {.path = path, .tokenizer = options.tokenizer, .vocab_size = options.vocab_size});
@@ -32,7 +30,7 @@ std::unique_ptr<Dataset> windows_of(const TokenSource& source,
 }
 
 DataSets open_synthetic(const DataOptions& options) {
-  const int64_t samples = options.max_train_samples ? options.max_train_samples : kSyntheticSamples;
+  const int64_t samples = synthetic_samples(options.max_train_samples);
   const int64_t tokens = samples * (options.sequence_length + 1);
   auto source = std::make_unique<SyntheticTokens>(options.seed, tokens, options.vocab_size);
   DataSets sets;
