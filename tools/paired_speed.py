@@ -5,9 +5,10 @@
 
 BASE and HEAD are programs, made with the same preset. Cases: GPT-2 124M in fp32 and bf16 on one
 rank with all cores, two of its layers on two ranks at stage 3 in both, and a text that a model of
-its width continues. A run's figure is the median time of its steps but the first, or of generate
-the time of the process. Printed is, pair by pair, BASE / HEAD: above 1 HEAD is faster. Status 0:
-every median is at least --at-least.
+its width continues; the start of 124M, three steps that each save 1.5 GB, and a start that loads
+as much. A run's figure is the median time of its steps but the first, of a start the time before
+step 1, of saves and of generate that of the process. Printed is, pair by pair, BASE / HEAD: above
+1 HEAD is faster. Status 0: every median is at least --at-least.
 """
 import argparse
 import hashlib
@@ -38,6 +39,12 @@ WRITER = ("model.name=", "model.layers=12", "model.width=768", "model.heads=12",
           "train_batch_size=1", "run.steps=1", "bf16.enabled=false", "checkpoint.interval=1",
           "checkpoint.weights_only=true")
 GENERATE = "12 layers of bytes, fp32, generate 200 tokens"
+START = "124M, bf16, start to step 1"
+SAVED = ("model.name=", "model.layers=12", "model.width=768", "model.heads=12",
+         "model.vocab_size=28672", "train_micro_batch_size_per_gpu=1", "train_batch_size=1",
+         "data.sequence_length=64", "bf16.enabled=true", "zero.stage=3")
+SAVE = "107M, bf16, 3 steps and saves"
+LOAD = "107M, bf16, load to step 2"
 COMMON = ("data.validation_fraction=0", "data.tokenizer=bytes", "run.record=false",
           "run.log_interval=1")
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -51,16 +58,40 @@ def call(command, folder):
                  f"{result.stderr[-1000:]}")
 
 
-def step_ms(program, ranks, settings, folder):
-    run = folder / "run"
-    shutil.rmtree(run, ignore_errors=True)
+def train(program, ranks, settings, folder, run):
+    shutil.rmtree(folder / run, ignore_errors=True)
     threads = max(1, len(os.sched_getaffinity(0)) // ranks)
     call(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), program,
           str(ROOT / "inputs/gpt2_124m.toml"), *COMMON, "data.train=synthetic", *settings,
-          f"run.threads={threads}", "run.output=run"], folder)
-    lines = (run / "metrics.jsonl").read_text().splitlines()
+          f"run.threads={threads}", f"run.output={run}"], folder)
+
+
+def step_ms(program, ranks, settings, folder):
+    train(program, ranks, settings, folder, "run")
+    lines = (folder / "run/metrics.jsonl").read_text().splitlines()
     times = [json.loads(line)["step_ms"] for line in lines if '"step_ms"' in line]
     return statistics.median(times[1:])
+
+
+def start_ms(program, settings, folder):
+    train(program, 1, settings, folder, "run")
+    return 1000 * json.loads((folder / "run/summary.json").read_text())["launch"]["start_seconds"]
+
+
+def save_ms(program, folder):
+    """Of the process, on a disk that is done with earlier writes: summaries time steps alone."""
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    os.sync()
+    start = time.monotonic()
+    train(program, 1, (*SAVED, "run.steps=3", "checkpoint.interval=1"), folder, "run")
+    return 1000 * (time.monotonic() - start)
+
+
+def load_ms(program, folder):
+    saved = "saved-" + name_of(program)
+    if not (folder / saved).exists():
+        train(program, 1, (*SAVED, "run.steps=1", "checkpoint.interval=1"), folder, saved)
+    return start_ms(program, (*SAVED, "run.steps=2", f"checkpoint.resume_from={saved}"), folder)
 
 
 def generate_ms(program, folder):
@@ -69,8 +100,12 @@ def generate_ms(program, folder):
     return 1000 * (time.monotonic() - start)
 
 
+def name_of(program):
+    return hashlib.sha256(program.encode()).hexdigest()[:8]
+
+
 def writer_of(program):
-    return "writer-" + hashlib.sha256(program.encode()).hexdigest()[:8]
+    return "writer-" + name_of(program)
 
 
 def make_writer(program, folder):
@@ -108,21 +143,29 @@ def options():
     return parser.parse_args()
 
 
+def cases(programs, folder):
+    """What is measured, as (name, function of a program)."""
+    for name, (ranks, settings) in CASES.items():
+        yield name, lambda program, ranks=ranks, settings=settings: step_ms(
+            program, ranks, settings, folder)
+    yield START, lambda program: start_ms(
+        program, (*LARGE, "train_batch_size=1", "run.steps=1"), folder)
+    yield SAVE, lambda program: save_ms(program, folder)
+    yield LOAD, lambda program: load_ms(program, folder)
+
+    def generate(program):
+        make_writer(program, folder)
+        return generate_ms(program, folder)
+
+    yield GENERATE, generate
+
+
 def main():
     words = options()
     programs = [str(words.base.resolve()), str(words.head.resolve())]
     words.folder.mkdir(parents=True, exist_ok=True)
-    medians = []
-    for name, (ranks, settings) in CASES.items():
-        if words.only in name:
-            def measure(program, ranks=ranks, settings=settings):
-                return step_ms(program, ranks, settings, words.folder)
-            medians.append(compare(name, measure, programs, words.pairs))
-    if words.only in GENERATE:
-        for program in programs:
-            make_writer(program, words.folder)
-        medians.append(compare(GENERATE, lambda program: generate_ms(program, words.folder),
-                               programs, words.pairs))
+    medians = [compare(name, measure, programs, words.pairs)
+               for name, measure in cases(programs, words.folder) if words.only in name]
     return 0 if medians and min(medians) >= words.at_least else 1
 
 
