@@ -1,6 +1,7 @@
-// Attention of GPT-2 124M (1024 tokens, 12 heads of 64) in both directions, fp32 and bf16, one and
-// two threads: GFLOP/s of the tile products that are carried out (a causal tile beyond the diagonal
-// is not), beside a product of one square tile in the same run.
+// Attention of GPT-2 124M (12 heads of 64; a sample of 1024 tokens, and 8 of 128) in both
+// directions, fp32, bf16 and fp16, one and two threads: GFLOP/s of the tile products that are
+// carried out (a causal tile beyond the diagonal is not), beside a product of one square tile in
+// the same run.
 
 #include <Kokkos_Core.hpp>
 #include <cstdio>
@@ -16,14 +17,14 @@
 namespace zero::kernels {
 namespace {
 
-constexpr AttentionExtents kExtents{.samples = 1, .length = 1024, .heads = 12, .head_width = 64};
-constexpr int64_t kWidth = kExtents.heads * kExtents.head_width;
+constexpr AttentionExtents kLong{.samples = 1, .length = 1024, .heads = 12, .head_width = 64};
+constexpr AttentionExtents kShort{.samples = 8, .length = 128, .heads = 12, .head_width = 64};
 
 /// Multiply-adds count two; query tiles of 128 see keys up to the end of their own tile.
-double flops_of_two_products() {
+double flops_of_two_products(const AttentionExtents& extents) {
   double pairs = 0;
-  for (int64_t query = 0; query < kExtents.length; query += 128) pairs += 128.0 * (query + 128);
-  return 4.0 * pairs * double(kExtents.head_width * kExtents.heads * kExtents.samples);
+  for (int64_t query = 0; query < extents.length; query += 128) pairs += 128.0 * (query + 128);
+  return 4.0 * pairs * double(extents.head_width * extents.heads * extents.samples);
 }
 
 template <class T>
@@ -39,45 +40,47 @@ double peak(Stream& stream) {
 }
 
 template <class T>
-void measure(int threads, float dropout) {
+void measure(const AttentionExtents& extents, int threads, float dropout) {
   Stream stream(threads);
   adopt_threads(stream);
-  const int64_t rows = kExtents.samples * kExtents.length;
-  std::vector<T> qkv(rows * 3 * kWidth), y(rows * kWidth), dy(rows * kWidth), dqkv(qkv.size());
+  const int64_t rows = extents.samples * extents.length, width = extents.inner_width();
+  std::vector<T> qkv(rows * 3 * width), y(rows * width), dy(rows * width), dqkv(qkv.size());
   for (size_t i = 0; i < qkv.size(); ++i) qkv[i] = T(0.01f * float(int(i * 7919 % 199) - 99));
   for (size_t i = 0; i < dy.size(); ++i) dy[i] = T(0.01f * float(int(i * 104729 % 199) - 99));
-  std::vector<float> logsumexp(rows * kExtents.heads);
-  Arena scratch(attention_scratch_bytes(kExtents, dtype_of<T>(), threads));
+  std::vector<float> logsumexp(rows * extents.heads);
+  Arena scratch(attention_scratch_bytes(extents, dtype_of<T>(), threads));
   const DropoutSite site{.probability = dropout, .site = 1, .sample_offset = 0};
   const StepInputs inputs{};
   const double forward = perf::best_seconds(9, [&] {
     attention<T>(
-        stream, kExtents, site, &inputs,
-        {packed_attention<T>(kExtents, qkv.data()), y.data(), logsumexp.data(), scratch.data()});
+        stream, extents, site, &inputs,
+        {packed_attention<T>(extents, qkv.data()), y.data(), logsumexp.data(), scratch.data()});
     stream.wait();
   });
   const double backward = perf::best_seconds(9, [&] {
     attention_backward<T>(
-        stream, kExtents, site, &inputs,
-        {packed_attention<T>(kExtents, qkv.data()), dy.data(), y.data(), logsumexp.data(),
-         dqkv.data(), dqkv.data() + kWidth, dqkv.data() + 2 * kWidth, scratch.data()});
+        stream, extents, site, &inputs,
+        {packed_attention<T>(extents, qkv.data()), dy.data(), y.data(), logsumexp.data(),
+         dqkv.data(), dqkv.data() + width, dqkv.data() + 2 * width, scratch.data()});
     stream.wait();
   });
-  const double top = peak<T>(stream), flops = flops_of_two_products();
+  const double top = peak<T>(stream), flops = flops_of_two_products(extents);
   std::printf(
-      "%-5s %d threads, dropout %.1f: peak %6.1f  forward %6.1f (%3.0f %%) %6.3f ms  "
+      "%-5s %4d tokens, %d threads, dropout %.1f: peak %6.1f  forward %6.1f (%3.0f %%) %6.3f ms  "
       "backward %6.1f (%3.0f %%) %6.3f ms\n",
-      std::string(name_of(dtype_of<T>())).c_str(), threads, dropout, top * 1e-9,
-      flops / forward * 1e-9, 100 * flops / forward / top, 1e3 * forward,
+      std::string(name_of(dtype_of<T>())).c_str(), int(extents.length), threads, dropout,
+      top * 1e-9, flops / forward * 1e-9, 100 * flops / forward / top, 1e3 * forward,
       2.5 * flops / backward * 1e-9, 250 * flops / backward / top, 1e3 * backward);
 }
 
 void measure_all() {
-  for (int threads : {1, 2}) {
-    for (float dropout : {0.0f, 0.1f}) {
-      measure<float>(threads, dropout);
-      measure<bf16>(threads, dropout);
-      measure<f16>(threads, dropout);
+  for (const AttentionExtents& extents : {kLong, kShort}) {
+    for (int threads : {1, 2}) {
+      for (float dropout : {0.0f, 0.1f}) {
+        measure<float>(extents, threads, dropout);
+        measure<bf16>(extents, threads, dropout);
+        measure<f16>(extents, threads, dropout);
+      }
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/support/host_team.hpp"
 #include "kernels/support/math.hpp"
@@ -18,8 +19,8 @@ template <class C>
 struct ForwardScratch {
   C* q;              ///< [length, head_width]
   C *k, *v;          ///< [keys, head_width], zeros for padding
-  float* scores;     ///< [kQueries, kKeys]
-  C* probabilities;  ///< [kQueries, kKeys], not yet divided by the row's sum
+  float* scores;     ///< [kQueries, pitch_of(tile)]
+  C* probabilities;  ///< as scores, not yet divided by the row's sum
   float* y;          ///< [kQueries, head_width]
 
   ForwardScratch(const AttentionExtents& extents, Slice& slice) {
@@ -27,10 +28,16 @@ struct ForwardScratch {
     k = slice.take<C>(extents.key_length() * extents.head_width);
     v = slice.take<C>(extents.key_length() * extents.head_width);
     scores = slice.take<float>(kQueries * kKeys);
-    probabilities = slice.take<C>(kQueries * kKeys);
+    if constexpr (std::is_same_v<C, float>)  // in place: a tile less of cache
+      probabilities = scores;
+    else
+      probabilities = slice.take<C>(kQueries * kKeys);
     y = slice.take<float>(kQueries * extents.head_width);
   }
 };
+
+/// Elements from one query's row of a tile to the next one's: whole lanes of keys.
+int64_t pitch_of(const Tile& tile) { return round_up(tile.keys, kRowLanes); }
 
 /// The online softmax of one query.
 struct RowSoftmax {
@@ -77,12 +84,11 @@ void add_bias(const ForwardHead<T, C>& work, const Tile& tile, int64_t i, int64_
 /// this query before to the new maximum.
 template <class T, class C>
 float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
-  alignas(64) float row[kKeys];
-  alignas(64) C probabilities[kKeys];
-  const float* scores = work.scratch.scores + i * tile.keys;
+  const int64_t pitch = pitch_of(tile);
+  float* const row = work.scratch.scores + i * pitch;
+  C* const out = work.scratch.probabilities + i * pitch;
   const int64_t visible = std::min(tile.keys, work.head.visible(tile.query + i) - tile.key);
   const int64_t padded = round_up(visible, kRowLanes);
-  std::copy(scores, scores + visible, row);
   if (work.bias) add_bias(work, tile, i, visible, row);
   std::fill(row + visible, row + padded, kMinusInfinity);
 
@@ -94,31 +100,35 @@ float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
   if (work.dropout) {
     sum = exponentials(row, padded, work.log2_scale, shift, row);
     drop_row(work.mask, tile.query + i, tile.key, visible, row);
-    for (int64_t j = 0; j < padded; ++j) assign(probabilities[j], row[j]);
+    for (int64_t j = 0; j < padded; ++j) assign(out[j], row[j]);
   } else {
-    sum = exponentials(row, padded, work.log2_scale, shift, probabilities);
+    sum = exponentials(row, padded, work.log2_scale, shift, out);
   }
   state = {maximum, state.sum * rescale + sum};
-  C* out = work.scratch.probabilities + i * tile.keys;
-  std::copy(probabilities, probabilities + visible, out);
-  std::fill(out + visible, out + tile.keys, C(0.0f));
+  std::fill(out + padded, out + pitch, C(0.0f));
   return rescale;
 }
 
-ProductSpec scores_spec(const Tile& tile, int64_t d) {
-  return {.m = tile.queries, .n = tile.keys, .k = d, .transpose_b = true};
+GemmSpec scores_spec(const Tile& tile, int64_t d, Dtype compute) {
+  GemmSpec spec =
+      tile_spec({.m = tile.queries, .n = tile.keys, .k = d, .transpose_b = true}, compute);
+  spec.ldc = pitch_of(tile);
+  return spec;
 }
 
-ProductSpec values_spec(const Tile& tile, int64_t d) {
-  return {.m = tile.queries, .n = d, .k = tile.keys, .accumulate = tile.key > 0};
+GemmSpec values_spec(const Tile& tile, int64_t d, Dtype compute) {
+  GemmSpec spec =
+      tile_spec({.m = tile.queries, .n = d, .k = tile.keys, .accumulate = tile.key > 0}, compute);
+  spec.lda = pitch_of(tile);
+  return spec;
 }
 
 void prepare_forward(const AttentionExtents& extents, Dtype compute) {
   const int64_t d = extents.head_width;
   for_score_rows(extents, [&](const ScoreRows& rows) {
     for_tiles(rows, kKeys, [&](const Tile& tile) {
-      prepare_host_gemm(tile_spec(scores_spec(tile, d), compute), 1);
-      prepare_host_gemm(tile_spec(values_spec(tile, d), compute), 1);
+      prepare_host_gemm(scores_spec(tile, d, compute), 1);
+      prepare_host_gemm(values_spec(tile, d, compute), 1);
     });
   });
 }
@@ -127,13 +137,14 @@ template <class T, class C>
 void attend_tile(ForwardHead<T, C>& work, const Tile& tile) {
   const ForwardScratch<C>& s = work.scratch;
   const int64_t d = work.head.extents.head_width;
-  multiply(scores_spec(tile, d), s.q + tile.query * d, s.k + tile.key * d, s.scores);
+  constexpr Dtype kCompute = dtype_of<C>();
+  multiply(scores_spec(tile, d, kCompute), s.q + tile.query * d, s.k + tile.key * d, s.scores);
   for (int64_t i = 0; i < tile.queries; ++i) {
     const float rescale = softmax_row(work, tile, i);
     if (tile.key == 0) continue;
     for (int64_t j = 0; j < d; ++j) s.y[i * d + j] *= rescale;
   }
-  multiply(values_spec(tile, d), s.probabilities, s.v + tile.key * d, s.y);
+  multiply(values_spec(tile, d, kCompute), s.probabilities, s.v + tile.key * d, s.y);
 }
 
 template <class T, class C>

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/vendor/attention_problem.hpp"
 #include "kernels/vendor/host/gemm.hpp"
@@ -113,9 +114,13 @@ struct StridedRows {
 /// Dense C rows out of strided T rows.
 template <class T, class C>
 void gather_rows(const StridedRows& shape, const T* from, C* to) {
-  for (int64_t i = 0; i < shape.rows; ++i)
-    for (int64_t j = 0; j < shape.columns; ++j)
-      to[i * shape.columns + j] = C(float(from[i * shape.ld + j]));
+  for (int64_t i = 0; i < shape.rows; ++i, from += shape.ld, to += shape.columns) {
+    if constexpr (std::is_same_v<T, C>) {
+      std::copy_n(from, shape.columns, to);
+    } else {
+      for (int64_t j = 0; j < shape.columns; ++j) to[j] = C(float(from[j]));
+    }
+  }
 }
 
 template <class T>
@@ -134,12 +139,16 @@ void gather_inputs(const Head& head, const AttentionInputs<T>& in, const Scratch
   zero_rows({head.rows.keys - head.keys, d, d}, to.v + head.keys * d);
 }
 
+/// Rounds into the bits: a loop that assigns 16-bit structs would not vectorise.
+inline void round_to(float& to, float value) { to = value; }
+inline void round_to(bf16& to, float value) { to.bits = bf16_bits(value); }
+inline void round_to(f16& to, float value) { to.bits = f16_bits(value); }
+
 /// The reverse of gather_rows(), with a factor on the way.
 template <class T>
 void scatter_rows(const StridedRows& shape, float factor, const float* from, T* to) {
-  for (int64_t i = 0; i < shape.rows; ++i)
-    for (int64_t j = 0; j < shape.columns; ++j)
-      to[i * shape.ld + j] = T(factor * from[i * shape.columns + j]);
+  for (int64_t i = 0; i < shape.rows; ++i, from += shape.columns, to += shape.ld)
+    for (int64_t j = 0; j < shape.columns; ++j) round_to(to[j], factor * from[j]);
 }
 
 /// A product of dense tiles, with sums in fp32.
@@ -157,10 +166,10 @@ inline GemmSpec tile_spec(const ProductSpec& spec, Dtype dtype) {
           .accumulate = spec.accumulate};
 }
 
-/// Product of dense tiles on the calling thread alone.
+/// Product of tiles on the calling thread alone.
 template <class C>
-void multiply(const ProductSpec& spec, const C* a, const C* b, float* c) {
-  host_gemm(tile_spec(spec, dtype_of<C>()), {.a = a, .b = b, .c = c}, 1);
+void multiply(const GemmSpec& spec, const C* a, const C* b, float* c) {
+  host_gemm(spec, {.a = a, .b = b, .c = c}, 1);
 }
 
 /// What attention_backward() makes, for tiles of `compute`.
@@ -214,8 +223,7 @@ struct HeadMask {
   }
 };
 
-/// Rounds on assignment, NaN only in its default pattern; a loop over 16-bit structs would not
-/// vectorise.
+/// As round_to(), but of NaN only the default pattern: two instructions less.
 inline void assign(float& to, float value) { to = value; }
 inline void assign(bf16& to, float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);

@@ -149,13 +149,15 @@ void gradient_tile(const BackwardHead<T, C>& work, const Tile& tile) {
 
 /// The products of scores and of the gradient of probabilities, of keys and values, and of queries.
 struct TileSpecs {
-  ProductSpec scores, keys, queries;
+  GemmSpec scores, keys, queries;
 
-  TileSpecs(const Tile& tile, int64_t d)
-      : scores{.m = tile.keys, .n = tile.queries, .k = d, .transpose_b = true},
-        keys{.m = tile.keys, .n = d, .k = tile.queries, .accumulate = true},
-        queries{
-            .m = tile.queries, .n = d, .k = tile.keys, .transpose_a = true, .accumulate = true} {}
+  TileSpecs(const Tile& tile, int64_t d, Dtype compute)
+      : scores(
+            tile_spec({.m = tile.keys, .n = tile.queries, .k = d, .transpose_b = true}, compute)),
+        keys(tile_spec({.m = tile.keys, .n = d, .k = tile.queries, .accumulate = true}, compute)),
+        queries(tile_spec(
+            {.m = tile.queries, .n = d, .k = tile.keys, .transpose_a = true, .accumulate = true},
+            compute)) {}
 };
 
 template <class T, class C>
@@ -163,13 +165,35 @@ void backward_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   const BackwardScratch<C>& s = work.scratch;
   const int64_t d = work.head.extents.head_width;
   const int64_t query = tile.query * d, key = tile.key * d;
-  const TileSpecs specs(tile, d);
+  const TileSpecs specs(tile, d, dtype_of<C>());
   multiply(specs.scores, s.k + key, s.q + query, s.scores);
   multiply(specs.scores, s.v + key, s.dy + query, s.dp);
   gradient_tile(work, tile);
   multiply(specs.keys, s.probabilities, s.dy + query, s.dv + key);
   multiply(specs.keys, s.ds, s.q + query, s.dk + key);
   multiply(specs.queries, s.ds, s.k + key, s.dq + query);
+}
+
+/// The sums of what y and dy have in common, each from its first element to its last. Several rows
+/// are added side by side, since one addition waits for the one before.
+template <class T>
+void dot_rows(const StridedRows& shape, const T* y, const T* dy, float* sums) {
+  constexpr int64_t kSide = 8, kColumns = 64;
+  float products[kSide][kColumns] = {};
+  for (int64_t i = 0; i < shape.rows; i += kSide) {
+    const int64_t rows = std::min(kSide, shape.rows - i);
+    float sum[kSide] = {};
+    for (int64_t first = 0; first < shape.columns; first += kColumns) {
+      const int64_t columns = std::min(kColumns, shape.columns - first);
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t at = (i + r) * shape.ld + first;
+        for (int64_t j = 0; j < columns; ++j) products[r][j] = float(dy[at + j]) * float(y[at + j]);
+      }
+      for (int64_t j = 0; j < columns; ++j)
+        for (int64_t r = 0; r < kSide; ++r) sum[r] += products[r][j];
+    }
+    std::copy_n(sum, rows, sums + i);
+  }
 }
 
 /// What belongs to queries, and the bias.
@@ -180,13 +204,11 @@ void gather_queries(const BackwardHead<T, C>& work) {
   const int64_t d = head.extents.head_width, width = head.extents.inner_width();
   const T* dy = work.arrays.dy + head.of_queries(width);
   const T* y = work.arrays.y + head.of_queries(width);
-  gather_rows({head.extents.length, d, width}, dy, s.dy);
-  for (int64_t i = 0; i < head.extents.length; ++i) {
-    float sum = 0.0f;
-    for (int64_t j = 0; j < d; ++j) sum += float(dy[i * width + j]) * float(y[i * width + j]);
-    s.y_dot_dy[i] = sum;
+  const StridedRows queries{head.extents.length, d, width};
+  gather_rows(queries, dy, s.dy);
+  dot_rows(queries, y, dy, s.y_dot_dy);
+  for (int64_t i = 0; i < head.extents.length; ++i)
     s.log2_sum[i] = kLog2E * work.arrays.logsumexp[head.first_row() + i];
-  }
   if (!work.dbias) return;
   const int64_t last = head.extents.diagonals() - 1;
   const float* bias = head.diagonals(work.arrays.in.bias);
@@ -263,9 +285,9 @@ void attend_backward(int threads, const AttentionExtents& extents, const Dropout
 void prepare_backward(const AttentionExtents& extents, Dtype compute) {
   for_score_rows(extents, [&](const ScoreRows& rows) {
     for_tiles(rows, kKeys, [&](const Tile& tile) {
-      const TileSpecs specs(tile, extents.head_width);
-      for (const ProductSpec& spec : {specs.scores, specs.keys, specs.queries})
-        prepare_host_gemm(tile_spec(spec, compute), 1);
+      const TileSpecs specs(tile, extents.head_width, compute);
+      for (const GemmSpec& spec : {specs.scores, specs.keys, specs.queries})
+        prepare_host_gemm(spec, 1);
     });
   });
 }
