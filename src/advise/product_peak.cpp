@@ -49,11 +49,15 @@ class Measurement {
   Arena a_, b_, c_;
 };
 
+/// A GPU shows its rate on larger products only; larger still, they would want memory of the plan's.
+int64_t width_of_products() { return drives_devices() ? 4096 : 1024; }
+
+double operations_of(int64_t width) { return 2 * std::pow(double(width), 3); }
+
 template <class T>
 double measure(int threads) {
   // The first call also makes the library ready for the shape; a small one tells what it costs.
-  // A GPU shows its rate on larger ones only; larger still, they would want memory of the plan's.
-  const int64_t width = drives_devices() ? 4096 : 1024;
+  const int64_t width = width_of_products();
   const int64_t narrow = drives_devices() ? 512 : 256;
   const double times = std::pow(double(width) / double(narrow), 3);
   Measurement<T> small(threads, narrow);
@@ -66,10 +70,14 @@ double measure(int threads) {
     best = std::min(best, seconds);
     spent += seconds;
   }
-  return 2 * std::pow(double(width), 3) / best;
+  return operations_of(width) / best;
 }
 
 }  // namespace
+
+bool is_worth_a_product_peak(double operations) {
+  return operations > kRepeats * operations_of(width_of_products());
+}
 
 double measure_product_peak(int threads, Dtype dtype) {
   if (dtype == Dtype::bf16) return measure<bf16>(threads);

@@ -49,6 +49,15 @@ std::string limit_text(const RunConfig& config, const std::optional<launch::JobE
               job_end->source, ")\n");
 }
 
+/// This rank's, while all ranks measure theirs; 0 where it is not measured.
+double product_peak(const Context& context, const Planned& planned, const Opened& opened) {
+  const int64_t steps = last_step(planned.config) - opened.done();
+  if (!advise::is_worth_a_product_peak(planned.report.forecast.flops * double(steps))) return 0;
+  const launch::Lookout::Busy measuring(context.session.lookout());
+  return advise::measure_product_peak(context.session.threads(),
+                                      planned.build.plan.request.compute);
+}
+
 /// What there is when the steps begin.
 struct Made {
   Context& context;
@@ -130,10 +139,7 @@ void introduce(Context& context, Planned& planned, const Data& data, const Opene
   context.say(planned.choices);
   context.say(data.samples_text);
   context.say(advise::memory_table(planned.report));
-  const double own = [&] {
-    const launch::Lookout::Busy measuring(session.lookout());
-    return advise::measure_product_peak(session.threads(), planned.build.plan.request.compute);
-  }();
+  const double own = product_peak(context, planned, opened);
   const double peak = session.peers().sum(own);
   if (peak > 0) context.say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
   const plan::Forecast& forecast = planned.report.forecast;

@@ -63,7 +63,7 @@ class End:
         """What is wrong with this end; "" if nothing is. Steps may be as long as they were asked to
         be: from the banner on run.watchdog sees to what hangs."""
         if self.waited:
-            return "" if "product peak" in self.out else f"did not end in {PATIENCE} s"
+            return "" if "collectives by" in self.out else f"did not end in {PATIENCE} s"
         if self.status < 0:
             return f"ended by {signal.Signals(-self.status).name}"
         if self.status not in STATUSES:

@@ -9,4 +9,8 @@ namespace zero::advise {
 /// about 0.2 s; 0 where one product would take longer than that.
 double measure_product_peak(int threads, Dtype dtype);
 
+/// Whether a training of so many floating-point operations a rank, all its steps together, has more
+/// of them than measuring the peak takes. A shorter one would spend most of its time on that.
+bool is_worth_a_product_peak(double operations);
+
 }  // namespace zero::advise
