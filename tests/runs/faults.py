@@ -17,13 +17,18 @@ def merged(settings):
 
 
 class Faults(Program):
-    """Runs of two ranks over a folder with the committed steps 2 and 4."""
+    """Runs of two ranks over a folder with the committed steps 2 and 4, made anew or copied from
+    `like`, so that both can be at work at the same time."""
 
-    def __init__(self, ranks=2, settings=()):
+    def __init__(self, ranks=2, settings=(), like=None):
         super().__init__()
         self.ranks, self.settings = ranks, (*SETTINGS, *settings)
         self.runs, self.base = self.folder / "runs", self.folder / "base"
-        self.log = self.folder / "calls"
+        self.log, self.known_calls = self.folder / "calls", {}
+        if like:
+            self.state = like.state
+            shutil.copytree(like.base, self.base, symlinks=True)
+            return
         whole = self.go_on()
         check(whole.finished(), "a run without faults finishes", whole)
         self.state = whole.state()
@@ -56,10 +61,13 @@ class Faults(Program):
         return self.wait(self.start_faulty(*settings, rank=rank, **faults))
 
     def calls(self, rank, *settings, **faults):
-        """Names and paths of the calls that a save makes on a rank."""
-        result = self.run_faulty(*settings, rank=rank, **faults)
-        check(result.finished(), "a watched run finishes", result)
-        return self.logged()
+        """Names and paths of the calls that a save makes on a rank, the same each time."""
+        key = rank, settings, *sorted(faults.items())
+        if key not in self.known_calls:
+            result = self.run_faulty(*settings, rank=rank, **faults)
+            check(result.finished(), "a watched run finishes", result)
+            self.known_calls[key] = self.logged()
+        return self.known_calls[key]
 
     def logged(self):
         lines = self.log.read_text().splitlines() if self.log.exists() else []

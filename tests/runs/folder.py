@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A run's folder: what is written into it, whom it lets in, and disks and consoles that fail."""
 import atexit
+import functools
 import json
 import os
 import shutil
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from program import Program, check
+from program import Program, check, side_by_side
 from signals import ENDLESS, begin, first_rank, other_rank, wait_for_steps
 
 FILES = {"checkpoints", "effective.toml", "launches.jsonl", "lock", "metrics.jsonl", "summary.json"}
@@ -40,6 +41,7 @@ def leaves_its_files(program):
           f"the launch is on record: {line}")
     check(line["command"] == ["zeroapp", "tiny.toml", "run.seed=3"], f"with its command: {line}")
     check(line["start"] <= line["end"], f"from when to when: {line}")
+    check("of peak" not in result.out, "so few steps are worth no product peak", result)
 
 
 def effective_settings_train_the_same(program):
@@ -253,11 +255,14 @@ def train_beside(program, env, ranks, *settings):
     return program.wait(program.popen(line, env))
 
 
-def jobs_end_ends_a_run_in_time(program):
+def squeue_ends_a_run_in_time(program):
     require_ended_by(program, "squeue", lambda left: squeue_that(
         program, f"echo '{left // 60}:{left % 60:02}                '"))
     asked = (program.folder / "asked").read_text()
     check(asked == "-h -j 77 -O TimeLeft\n", f"one rank asks, once: {asked}")
+
+
+def jobs_end_ends_a_run_in_time(program):
     env = squeue_that(program)
     require_ended_by(program, "SLURM_JOB_END_TIME", lambda left: dict(
         env, SLURM_JOB_END_TIME=str(int(time.time()) + left)))
@@ -272,13 +277,15 @@ def require_ended_by(program, source, env_of):
     check(f"until the job ends ({source})" in result.out, f"{source}: the banner says it", result)
 
 
-def other_words_set_no_limit(program):
-    fresh(program)
+def squeue_that_hangs_sets_no_limit(program):
     # It would outlast what any test waits for.
     result = train_beside(program, squeue_that(program, "exec sleep 600"), 1)
     check(result.finished() and "\ntime " not in result.out, "a squeue that hangs is given up",
           result)
     check((program.folder / "asked").exists(), "after it was asked", result)
+
+
+def other_words_set_no_limit(program):
     fresh(program)
     result = train_beside(program, squeue_that(program, "echo UNLIMITED"), 1)
     check(result.finished() and "\ntime " not in result.out, "a job without an end", result)
@@ -305,8 +312,7 @@ def breakdown_shows_the_phases_of_a_step(program):
         check(compute < 1.05 * line["step_ms"], f"arithmetic takes no more than the step: {line}")
 
 
-def main():
-    program = Program()
+def all_but_limits(program):
     leaves_its_files(program)
     effective_settings_train_the_same(program)
     earlier_run_makes_way(program)
@@ -319,10 +325,17 @@ def main():
     full_disk_is_found_at_the_start(program)
     disk_that_fills_up_costs_no_training(program)
     closed_console_costs_no_training(program)
-    walltime_ends_a_run_in_time(program)
-    jobs_end_ends_a_run_in_time(program)
     other_words_set_no_limit(program)
     breakdown_shows_the_phases_of_a_step(program)
+
+
+WAITING = (walltime_ends_a_run_in_time, squeue_ends_a_run_in_time, jobs_end_ends_a_run_in_time,
+           squeue_that_hangs_sets_no_limit)
+
+
+def main():
+    """The waiting ones each in a folder of their own."""
+    side_by_side(*(functools.partial(case, Program()) for case in (all_but_limits, *WAITING)))
     print("nothing is lost")
 
 

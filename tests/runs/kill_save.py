@@ -9,7 +9,7 @@ import signal
 import time
 
 from faults import Faults
-from program import check
+from program import check, side_by_side
 from signals import children_of, parent_of, wait_for_steps
 
 
@@ -25,11 +25,12 @@ def naming(calls, step="step00000006"):
                 if name == "mkdir" and path.endswith("/" + step))
 
 
-def killed_at_calls(faults, choose, **others):
+def killed_at_calls(faults, choose, ranks=(0, 1), **others):
+    """`choose` picks of a rank's calls."""
     killed = 0
-    for rank in range(2):
+    for rank in ranks:
         calls = faults.calls(rank, **others)
-        for call in choose(rank, calls):
+        for call in choose(calls):
             what = f"rank {rank} killed at call {call} of {len(calls)}, {calls[call - 1]}, {others}"
             broken = faults.run_faulty(rank=rank, CALL=call, ACTION="kill", **others)
             check(not broken.finished(), f"{what}: it is killed", broken)
@@ -135,22 +136,29 @@ def interrupt_commits(faults):
     check(faults.latest() == f"step{step:08d}", "and is the latest", result)
 
 
-def main():
-    everywhere = os.environ.get("KILL") == "all"
-    faults = Faults()
+def killed(faults, everywhere):
     if everywhere:
         for others in ({}, {"NO_NOREPLACE": 1}):
-            killed_at_calls(faults, lambda rank, calls: range(1, len(calls) + 1), **others)
+            killed_at_calls(faults, lambda calls: range(1, len(calls) + 1), **others)
     else:
-        killed_at_calls(faults, lambda rank, calls: places(calls))
-        killed_at_calls(faults, lambda rank, calls: () if rank else
-                        [naming(calls) + i for i in range(3)], NO_NOREPLACE=1)
+        killed_at_calls(faults, places)
+        killed_at_calls(faults, lambda calls: [naming(calls) + i for i in range(3)], ranks=(0,),
+                        NO_NOREPLACE=1)
     killed_between_name_and_files(faults)
     killed_at_moments(faults, 40 if everywhere else 0)
+
+
+def waited_for(faults):
     stopped_rank_moves_no_latest(faults)
-    lone_rank_ends_too()
     slow_disks_are_waited_for(faults)
     interrupt_commits(faults)
+
+
+def main():
+    faults = Faults()
+    beside = Faults(like=faults)
+    side_by_side(lambda: killed(faults, os.environ.get("KILL") == "all"),
+                 lambda: waited_for(beside), lone_rank_ends_too)
     print("no acknowledged checkpoint is lost")
 
 

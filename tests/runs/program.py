@@ -1,5 +1,6 @@
 """Runs the whole program in a folder of its own and reads what it left; the tests here share it."""
 import atexit
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -155,6 +156,13 @@ def python_with_h5py():
         if subprocess.run([python, "-c", "import h5py"], capture_output=True).returncode == 0:
             return python
     return None
+
+
+def side_by_side(*cases):
+    """Calls them at the same time, which pays where they wait; the first that failed is told."""
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+        for future in [pool.submit(case) for case in cases]:
+            future.result()
 
 
 def check(condition, what, result=None):

@@ -5,10 +5,10 @@ that come slowly are waited for. REPEAT=N in the environment does all of it N ti
 
 usage: stopped_rank.py ZEROAPP MPIEXEC FAULT_CALLS
 """
+import functools
 import os
-import threading
 
-from program import Program, check
+from program import Program, check, side_by_side
 
 WATCHDOG_SECONDS = 2  # a busy machine keeps ranks from their cores
 PATIENCE_SECONDS = 10 * WATCHDOG_SECONDS
@@ -38,7 +38,7 @@ def before_the_banner(program):
                    ACTION="stop")
     require_hang(result, "banner", "no word from rank 0", "none, at its folder and checkpoints",
                  "rank 1 is at MPI_Allreduce of all ranks")
-    check("product peak" not in result.out, "banner: it has said nothing yet", result)
+    check("collectives by" not in result.out, "banner: it has said nothing yet", result)
 
 
 def at_its_input(program):
@@ -94,20 +94,7 @@ CASES = (before_the_banner, at_its_input, at_its_data, behind_the_last_line,
 
 
 def run_all(program):
-    """Side by side, as they mostly wait."""
-    ended = []
-
-    def run(case):
-        case(program)
-        ended.append(case)
-
-    threads = [threading.Thread(target=run, args=(case,)) for case in CASES]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    missing = [case.__name__ for case in CASES if case not in ended]
-    check(not missing, f"these: {missing}")
+    side_by_side(*(functools.partial(case, program) for case in CASES))
 
 
 def main():
