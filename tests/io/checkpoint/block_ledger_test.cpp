@@ -17,8 +17,9 @@ using ::testing::ElementsAre;
 /// Lists two files, of three blocks and of two.
 Manifest two_files() {
   Manifest manifest;
-  manifest.files = {{.name = "rank00000.h5", .bytes = 2 * kShortBlockBytes + 100},
-                    {.name = "rank00001.h5", .bytes = 2 * kShortBlockBytes}};
+  manifest.files.resize(2);
+  manifest.files[0].bytes = 2 * kShortBlockBytes + 100;
+  manifest.files[1].bytes = 2 * kShortBlockBytes;
   return manifest;
 }
 
