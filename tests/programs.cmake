@@ -1,7 +1,8 @@
 # Tests that start the whole program: Python scripts under runs/, each judged by its last word. A
-# fourth argument is a library that the script loads ahead of the program, or another program. With
-# 1 processor stand those that mostly wait for launchers, with 2 those that compute or watch the
-# clock.
+# fourth argument is a library that the script loads ahead of the program, or another program.
+# tools/test.sh gives tests two processors for each that there is: with 1 stand those that wait for
+# launchers half of the time or more, with 2 those that compute or watch the clock, with 3 what
+# measures the machine.
 function(zero_test_program name processors word)
   add_test(NAME runs.${name}
            COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/runs/${name}.py
@@ -18,14 +19,14 @@ zero_test_program(known_losses 1 "the losses of the host")
 zero_test_program(offload 1 "every home the same bytes")
 zero_test_program(encoder_decoders 2 "encoder-decoders go all ways")
 zero_test_program(optimizers 1 "every optimizer the same bytes")
-zero_test_program(refusals 2 "all refused")
-zero_test_program(mistakes 2 "each has its status and its sentence")
+zero_test_program(refusals 1 "all refused")
+zero_test_program(mistakes 1 "each has its status and its sentence")
 zero_test_program(address_space 2 "every mistake has its status and its sentence")
 zero_test_program(data 1 "all data read")
 zero_test_program(options 1 "all options act")
 zero_test_program(configuration 1 "all configured")
 zero_test_program(signals 2 "all ended in time")
-zero_test_program(suspended 2 "halted jobs go on")
+zero_test_program(suspended 1 "halted jobs go on")
 zero_test_program(folder 1 "nothing is lost")
 zero_test_program(resume 1 "the same bytes")
 zero_test_program(begin 1 "all begun as they should")
@@ -51,7 +52,7 @@ zero_test_program(import_deepspeed 1 "all articles imported")
 zero_test_program(articles 1 "verdicts of the table are printed")
 zero_test_program(container 1 "as outside of a container")
 zero_test_program(doctor 2 "doctor tells in")
-zero_test_program(calibrate 2 "plan and runs read what was measured")
+zero_test_program(calibrate 3 "plan and runs read what was measured")
 zero_test_program(largest 1 "the largest that fits")
 zero_test_program(plan_time 1 "plans take no longer")
 zero_test_program(homes 1 "the fastest homes that fit")
@@ -128,13 +129,16 @@ endif()
 
 # The longest begin first, so that none of them is left to run alone.
 set_tests_properties(runs.readme runs.calibrate runs.offload runs.resume runs.host_changes
-                     runs.changes runs.optimizers PROPERTIES COST 100)
+                     runs.changes runs.optimizers runs.folder runs.nodes runs.suspended
+                     PROPERTIES COST 100)
 if(NOT ZERO_SANITIZE)
   set_tests_properties(runs.allocations runs.kill_save runs.memory runs.overtaken_saves
-                       runs.save_faults runs.traffic PROPERTIES COST 100)
+                       runs.save_faults runs.slow_disk runs.stopped_rank runs.traffic
+                       PROPERTIES COST 100)
 endif()
 if(TARGET runs_test)
-  set_tests_properties(plan/verify.np1 runs/equivalence.np1 runs/home_bits.np1 PROPERTIES COST 100)
+  set_tests_properties(plan/verify.np1 runs/equivalence.np1 runs/home_bits.np1 PROPERTIES COST 100
+                       PROCESSORS 2)
 endif()
 
 # The program with another family of models.
