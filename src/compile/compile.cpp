@@ -1,6 +1,7 @@
 #include "zero/compile/compile.hpp"
 
 #include <bit>
+#include <utility>
 
 #include "src/compile/passes.hpp"
 #include "zero/base/error.hpp"
@@ -108,6 +109,13 @@ Plan compile(const Request& request, const graph::Graph& training, const graph::
   Plan plan = compile_unproved(request, training, evaluation);
   check_safe(plan);
   return plan;
+}
+
+void add_forms(Plan& plan, std::array<std::vector<graph::Graph>, 2> shorter) {
+  ZERO_REQUIRE(plan.request.activation_home == Tier::device,
+               "activations that leave the device do so by the bytes of the longest form");
+  plan.shorter = std::move(shorter);
+  check_safe(plan);
 }
 
 Plan compile_decode(const Request& request, const graph::Graph& token, const graph::Graph& chunk) {

@@ -144,6 +144,12 @@ void add(Digest& digest, const graph::Op& op) {
   for (uint64_t number : op.attributes.words()) digest.add(number);
 }
 
+/// A form differs from another by the extents of its tensors.
+void add_form(Digest& digest, const graph::Graph& graph) {
+  for (const graph::Op& op : graph.ops) add(digest, op);
+  for (const graph::Tensor& tensor : graph.tensors) digest.add(tensor.bytes());
+}
+
 void add(Digest& digest, const Unit& unit) {
   digest.add_name(unit.name);
   digest.add(unit.numel);
@@ -191,6 +197,9 @@ uint64_t Plan::hash() const {
   for (const OptimizerState& state : request.optimizer.states) digest.add_name(state.name);
   for (const graph::Graph& graph : graphs) {
     for (const graph::Op& op : graph.ops) add(digest, op);
+  }
+  for (const std::vector<graph::Graph>& forms : shorter) {
+    for (const graph::Graph& graph : forms) add_form(digest, graph);
   }
   for (const Unit& unit : units) add(digest, unit);
   for (const Buffer& buffer : buffers) {

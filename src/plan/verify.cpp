@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "src/plan/contents.hpp"
+#include "src/plan/forms.hpp"
 #include "src/plan/slot_schedule.hpp"
 #include "src/plan/turn_clocks.hpp"
 
@@ -31,12 +32,14 @@ bool reaches(Lane lane, Tier tier, bool reads) {
   }
 }
 
-/// Replays one body in its total order against the clocks that lanes and waits give.
+/// Replays one body in its total order against the clocks that lanes and waits give, its
+/// micro-batches in these forms.
 class BodyCheck {
  public:
-  BodyCheck(const Plan& plan, BodyId id, Findings& findings)
+  BodyCheck(const Plan& plan, BodyId id, const FormPair& forms, Findings& findings)
       : plan_(plan),
         body_(plan.bodies[id]),
+        forms_(forms),
         findings_(findings),
         clocks_(body_),
         contents_(plan),
@@ -141,9 +144,9 @@ class BodyCheck {
   }
 
   void check_op(int32_t i) {
-    const std::vector<Operand> counted =
-        op(i).counts ? counted_operands(i) : std::vector<Operand>();
-    const std::vector<Operand>& operands = op(i).counts ? counted : op(i).operands;
+    const bool as_listed = !op(i).counts && plan_.shorter[size_t(body_.graph)].empty();
+    const std::vector<Operand> others = as_listed ? std::vector<Operand>() : operands_of(i);
+    const std::vector<Operand>& operands = as_listed ? op(i).operands : others;
     for (const int32_t buffer : op(i).anew) forget(i, buffer);
     for (const Operand& operand : operands) {
       if (operand.buffer < 0) continue;
@@ -152,8 +155,8 @@ class BodyCheck {
       if (op(i).counts && !is_right(slots_.fault(contents_, operand))) return;
     }
     const bool transfers = is_transfer(op(i).kind);
-    if (!transfers) check_versions(i);
-    if (!transfers) check_computed(i);
+    if (!transfers) check_versions(i, operands);
+    if (!transfers) check_computed(i, operands);
     // What arrives of a transfer is what was sent.
     const Content sent = transfers ? content_at(extent(operands[kSource])) : Content{};
     for (size_t k = 0; k < operands.size(); ++k) {
@@ -175,8 +178,9 @@ class BodyCheck {
   }
 
   /// In the round that runs.
-  std::vector<Operand> counted_operands(int32_t i) const {
+  std::vector<Operand> operands_of(int32_t i) const {
     const Turn& turn = clocks_.turn(i);
+    if (!op(i).counts) return operands_in_form(plan_, body_, op(i), forms_.of(clocks_.micro(i)));
     return operands_in(plan_, op(i), carries_of(body_, op(i), turn.round + ahead_));
   }
 
@@ -250,8 +254,8 @@ class BodyCheck {
   }
 
   /// What an op computes with must not be a copy from before an update.
-  void check_versions(int32_t i) {
-    for (const Operand& operand : op(i).operands) {
+  void check_versions(int32_t i, const std::vector<Operand>& operands) {
+    for (const Operand& operand : operands) {
       if (operand.buffer < 0 || mode_of(operand) == Mode::write) continue;
       contents_.visit(extent(operand), [&](const Content& content) {
         if (versions_.is_latest(content.version)) return true;
@@ -267,8 +271,7 @@ class BodyCheck {
   }
 
   /// An op of the graph computes with the activations that it names, wherever they have been.
-  void check_computed(int32_t i) {
-    const std::vector<Operand>& operands = op(i).operands;
+  void check_computed(int32_t i, const std::vector<Operand>& operands) {
     for (size_t k = 0; k < operands.size(); ++k) {
       const Computed wanted = computed(i, k);
       if (wanted.tensor == graph::kNone || operands[k].mode != Mode::read) continue;
@@ -328,6 +331,7 @@ class BodyCheck {
 
   const Plan& plan_;
   const Body& body_;
+  const FormPair forms_;
   Findings& findings_;
   TurnClocks clocks_;
   int32_t turns_ = 0;
@@ -338,13 +342,31 @@ class BodyCheck {
   int64_t ahead_ = 0;                ///< the round that runs is so much later than the turns say
 };
 
+/// In all its forms, up to the first of which something is wrong.
+void check_body(const Plan& plan, BodyId id, Findings& findings) {
+  const Body& body = plan.bodies[id];
+  for (const FormPair& forms : form_pairs(plan, body)) {
+    Findings found(findings.limit());
+    BodyCheck(plan, id, forms, found).run();
+    if (found.count() == 0) continue;
+    if (plan.forms(body.graph) > 1) {
+      findings.add(body.name, ", its micro-batches in forms ", forms.even, " and ", forms.odd,
+                   " in turn:");
+    }
+    for (const std::string& one : found.take()) findings.add(one);
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> verify(const Plan& plan, int limit) {
   Findings findings(limit);
+  check_forms(plan, findings);
+  if (findings.count() > 0) return findings.take();
   for (int body = 0; body < kBodies; ++body) {
     check_apart(plan, BodyId(body), findings);
-    BodyCheck(plan, BodyId(body), findings).run();
+    check_body(plan, BodyId(body), findings);
   }
   return findings.take();
 }

@@ -19,6 +19,8 @@ class Findings {
   void add(const Parts&... parts) {
     if (list_.size() < limit_) list_.push_back(text(parts...));
   }
+  int limit() const { return int(limit_); }
+  size_t count() const { return list_.size(); }
   std::vector<std::string> take() { return std::move(list_); }
 
  private:

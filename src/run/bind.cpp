@@ -102,6 +102,8 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
   }
   const int64_t ranks = target.plan.request.ranks;
   bound.sample_offset = (op.micro * ranks + target.memory.rank) * bound.graph->samples;
+  const auto graph = int32_t(bound.graph - target.plan.graphs.data());
+  if (target.forms != nullptr) bound.chosen = target.forms->of(graph, op.micro);
 }
 
 void bind_slots(const BindTarget& target, BoundOp& bound) {
@@ -242,6 +244,26 @@ void bind_constants(const BindTarget& target, BoundOp& bound) {
 }
 
 }  // namespace
+
+ChosenForms::ChosenForms(const plan::Plan& plan) {
+  for (size_t graph = 0; graph < graphs_.size(); ++graph) {
+    if (plan.shorter[graph].empty()) continue;
+    const int micro_batches = graph == 0 ? plan.request.micro_batches : 1;
+    graphs_[graph].assign(size_t(micro_batches), &plan.graphs[graph]);
+  }
+}
+
+void ChosenForms::choose(const plan::Plan& plan, int32_t graph, int64_t micro, size_t form) {
+  ZERO_REQUIRE(form < plan.forms(graph), "form ", form, " of graph ", graph, ", which has ",
+               plan.forms(graph));
+  std::vector<const graph::Graph*>& graphs = graphs_.at(size_t(graph));
+  if (!graphs.empty()) graphs.at(size_t(micro)) = &plan.form(graph, form);
+}
+
+const graph::Graph* const* ChosenForms::of(int32_t graph, int32_t micro) const {
+  const std::vector<const graph::Graph*>& graphs = graphs_.at(size_t(graph));
+  return graphs.empty() ? nullptr : &graphs.at(size_t(micro));
+}
 
 std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memory,
                                   int32_t buffer) {

@@ -43,7 +43,9 @@ struct BoundOp {
   Function function = nullptr;
   const plan::Plan* plan = nullptr;
   const plan::PlanOp* op = nullptr;
-  const graph::Graph* graph = nullptr;  ///< of the body
+  const graph::Graph* graph = nullptr;  ///< of the body, in its longest form
+  /// That of the form which this op's micro-batch takes; null: of a body with one form alone.
+  const graph::Graph* const* chosen = nullptr;
   const Rules* rules = nullptr;
   std::vector<void*> operands;  ///< as op->operands; null where absent
 
@@ -72,6 +74,7 @@ struct BoundOp {
       operands[stride.operand] = at + stride.bytes * (next - round);
     }
     sample_offset += samples_a_round * (next - round);
+    if (chosen != nullptr) chosen += micro_a_round * (next - round);
     round = next;
     if (!slots.empty()) choose_slot();
   }
@@ -99,10 +102,25 @@ std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memo
 /// has no such body or its inputs are not of `bytes`.
 int32_t inputs_buffer(const plan::Plan& plan, plan::BodyId body, int64_t bytes);
 
+/// The forms that micro-batches take, [graph][micro-batch]; the longest, until others are chosen.
+/// None of a graph that has no other.
+class ChosenForms {
+ public:
+  ChosenForms() = default;
+  explicit ChosenForms(const plan::Plan& plan);
+  void choose(const plan::Plan& plan, int32_t graph, int64_t micro, size_t form);
+  /// Where that of a micro-batch stands; null where there is no choice. It stays there.
+  const graph::Graph* const* of(int32_t graph, int32_t micro) const;
+
+ private:
+  std::array<std::vector<const graph::Graph*>, 2> graphs_;
+};
+
 struct BindTarget {
   const plan::Plan& plan;
   const Rules& rules;
   RankMemory memory;
+  const ChosenForms* forms = nullptr;  ///< null: the longest alone
 };
 
 /// Resolves one op. `target.plan` and `target.rules` outlive the result. Throws Error(kInternal)

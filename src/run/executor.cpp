@@ -71,7 +71,10 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes, ProfileRo
 class Executor::Impl {
  public:
   Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks)
-      : buffers(plan, rank_of(plan, comms), comms, disks), plan_(plan), rules_(rules) {
+      : buffers(plan, rank_of(plan, comms), comms, disks),
+        plan_(plan),
+        rules_(rules),
+        forms_(plan) {
     lend_rates_to_device();
     make_lanes(comms, disks);
     crew.inputs_there = &inputs_there_;
@@ -93,6 +96,10 @@ class Executor::Impl {
     set_inputs(body, inputs);
     crew.times = {};
     run_lanes(body);
+  }
+
+  void choose_form(int32_t graph, int64_t micro, size_t form) {
+    forms_.choose(plan_, graph, micro, form);
   }
 
   std::vector<Profile> profile() const {
@@ -210,7 +217,7 @@ class Executor::Impl {
     setups[size_t(plan::Lane::disk_read)].disk = disks.read;
     setups[size_t(plan::Lane::disk_write)].disk = disks.write;
     setups[size_t(plan::Lane::host_optimizer)].disk = disks.write;
-    const BindTarget target{plan_, rules_, buffers.memory()};
+    const BindTarget target{plan_, rules_, buffers.memory(), &forms_};
     for (size_t id = 0; id < plan::kBodies; ++id) bind_body(target, id, setups, rows_);
     if (buffers.disk()) hand_sums_over(all_ops(setups));
     auto segments = make_segments(plan_, most_ops());
@@ -228,6 +235,7 @@ class Executor::Impl {
 
   const plan::Plan& plan_;
   Rules rules_;
+  ChosenForms forms_;
   Arena rates_;
   Event inputs_there_;
   std::optional<TraceRing> trace_;
@@ -244,6 +252,9 @@ void Executor::open_windows() { impl_->buffers.open_windows(); }
 Buffers& Executor::buffers() { return impl_->buffers; }
 DiskWindow* Executor::disk() { return impl_->buffers.disk(); }
 void Executor::run(BodyId body, const kernels::StepInputs& inputs) { impl_->run(body, inputs); }
+void Executor::choose_form(int32_t graph, int64_t micro, size_t form) {
+  impl_->choose_form(graph, micro, form);
+}
 void Executor::run_chunk(BodyId body, const kernels::DecodeInputs& inputs) {
   impl_->run_chunk(body, inputs);
 }

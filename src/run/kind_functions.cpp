@@ -43,10 +43,10 @@ kernels::TensorNorms* norms_of(const BoundOp& op) {
   return op.operand<TensorNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
 }
 
-graph::OpCall call_of(const BoundOp& op) {
-  const graph::Op& graph_op = op.graph->ops[size_t(op.op->graph_op)];
+graph::OpCall call_of(const BoundOp& op, const graph::Graph& graph) {
+  const graph::Op& graph_op = graph.ops[size_t(op.op->graph_op)];
   const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
-  return {.graph = op.graph,
+  return {.graph = &graph,
           .op = &graph_op,
           .operands = std::span<void* const>(op.operands).first(tensors),
           .scratch = {op.operands.size() > tensors ? op.operands[tensors] : nullptr},
@@ -72,10 +72,15 @@ tiers::Sums sums_of(const BoundOp& op) {
 }  // namespace
 
 void run_compute(const BoundOp& op, const LaneTools& tools) {
-  graph::call(tools.stream, call_of(op));
+  graph::call(tools.stream, call_of(op, op.chosen != nullptr ? **op.chosen : *op.graph));
 }
 
-void prepare_compute(const BoundOp& op, Stream& stream) { graph::prepare(stream, call_of(op)); }
+void prepare_compute(const BoundOp& op, Stream& stream) {
+  const auto graph = int32_t(op.graph - op.plan->graphs.data());
+  for (size_t form = 0; form < op.plan->forms(graph); ++form) {
+    graph::prepare(stream, call_of(op, op.plan->form(graph, form)));
+  }
+}
 
 void run_decide(const BoundOp& op, const LaneTools& tools) {
   kernels::decide(tools.stream, op.rules->decide, op.operand<const StepInputs>(plan::kStepInputs),

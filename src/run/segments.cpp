@@ -145,7 +145,9 @@ std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan
     ++segment.count;
     segment.awaited = awaited[place];
     segment.on_host = runs_on_host(*ops[place]);
-    segment.recordable = segment.count > 1 && !copies_unpinned(plan, lane);
+    // A recording is of one form, and which comes next is data.
+    const bool has_forms = plan.forms(of.graph) > 1;
+    segment.recordable = segment.count > 1 && !has_forms && !copies_unpinned(plan, lane);
     if (plan::is_collective(ops[place]->kind)) segment.turn = collectives_before[place];
   }
   return segments;

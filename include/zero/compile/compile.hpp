@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "zero/graph/graph.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/plan/plan.hpp"
@@ -10,6 +13,12 @@ namespace zero::plan {
 /// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
 /// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.
 Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation);
+
+/// What micro-batches of shorter samples run: the training and the evaluation graph of each of a
+/// few forms, from the shortest on (Plan::shorter). No address, wait or collective changes.
+/// Verifies anew. Throws Error(kInternal) where a form is other work than the longest, or where
+/// activations rest beside the device, whose transfers move the bytes of the longest.
+void add_forms(Plan& plan, std::array<std::vector<graph::Graph>, 2> shorter);
 
 /// Compiles and verifies a plan that continues one text on one rank: weights alone, as compile()
 /// lays them out, and caches that both bodies share. The graphs are of one token and of a chunk,

@@ -246,6 +246,11 @@ struct Plan {
   Request request;
   /// [0] training micro-batch, [1] evaluation micro-batch; or [0] one token, [1] a chunk of a text
   std::vector<graph::Graph> graphs = {};
+  /// [graph] what a micro-batch of shorter samples may run in place of graphs[graph], from the
+  /// shortest on: the same ops on the same tensors, some of which have fewer rows. Bodies list the
+  /// ops with the operands of the longest form, graphs[graph]; in another form an op touches less
+  /// of the same places. Which form a micro-batch takes is data (run::Executor::choose_form()).
+  std::array<std::vector<graph::Graph>, 2> shorter = {};
   std::vector<Unit> units = {};
   std::vector<Buffer> buffers = {};
   /// [units][level - 1] of a reproducible step with a loop: where the sum of 2^level micro-batches
@@ -274,6 +279,13 @@ struct Plan {
   int32_t output(int32_t graph, std::string_view name) const;
   /// The training graph's loss.
   int32_t step_sums() const { return output(0, graph::kLossOutput); }
+
+  /// How many forms a graph has, and each: the shorter ones in their order, then the longest.
+  size_t forms(int32_t graph) const { return shorter.at(size_t(graph)).size() + 1; }
+  const graph::Graph& form(int32_t graph, size_t number) const {
+    const std::vector<graph::Graph>& others = shorter.at(size_t(graph));
+    return number < others.size() ? others[number] : graphs.at(size_t(graph));
+  }
 
   /// Over everything above; ranks compare it before the first step.
   uint64_t hash() const;
@@ -305,6 +317,9 @@ UpdateSites update_sites(const Plan& plan);
 ///  - an op touches the tiers that its lane reaches
 ///  - waits point backwards in the total order, hence are acyclic
 ///  - persistent buffers still hold their own bytes at the end of each body
+///  - all forms of a graph are the same ops on the same tensors, and hand on the same gradients, so
+///    that collectives are the same; in no form does an op reach further than in the longest; and
+///    the above holds whichever of two forms follows the other
 /// Returns what is wrong, first `limit` findings, each with the ops' and buffers' names; empty:
 /// safe.
 std::vector<std::string> verify(const Plan& plan, int limit = 10);

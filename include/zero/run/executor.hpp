@@ -151,6 +151,9 @@ class Executor {
   /// buffers() have changed what copies are of. An error on a lane is rethrown here, after the
   /// other lanes have stopped waiting for it; the executor is then unusable.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
+  /// The form of a graph (plan::Plan::shorter) that a micro-batch of this rank runs in from now on;
+  /// the longest until one is chosen. Between runs.
+  void choose_form(int32_t graph, int64_t micro, size_t form);
   /// The same for kDecode and kPrefill, of which no trace is kept.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
