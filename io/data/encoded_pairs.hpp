@@ -93,6 +93,9 @@ class PairSamples : public PairDataset {
  public:
   PairSamples(const EncodedPairs& pairs, const PairForm& form, int64_t first_row, int64_t rows,
               std::optional<uint64_t> shuffle_seed);
+  LengthPair lengths(int64_t sample) const override {
+    return {pairs_.source_length(first_row_ + sample), pairs_.target_length(first_row_ + sample)};
+  }
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override;

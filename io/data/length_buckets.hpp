@@ -4,18 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "zero/base/shape.hpp"
+
 namespace zero {
 
-/// A pair of lengths that samples of pairs are padded to.
-struct LengthPair {
-  int64_t source = 0, target = 0;
-
-  int64_t tokens() const { return source + target; }
-  bool covers(const LengthPair& other) const {
-    return other.source <= source && other.target <= target;
-  }
-  bool operator==(const LengthPair&) const = default;
-};
+/// Lengths are multiples of this where that is no longer than samples may be: products are fast
+/// there.
+inline constexpr int64_t kLengthUnit = 8;
 
 /// How many samples have lengths up to each place of a grid: multiples of a step, at most kLevels
 /// on either side, so that choosing takes a bounded time.

@@ -13,6 +13,13 @@ std::vector<DataColumn> PairForm::columns() const {
           {.name = "next", .numel = target_length}};
 }
 
+PairForm PairForm::of_lengths(const LengthPair& lengths) const {
+  PairForm form = *this;
+  form.source_length = lengths.source;
+  form.target_length = lengths.target;
+  return form;
+}
+
 std::string PairForm::words() const {
   return text("at most ", source_length, " + ", target_length, " tokens");
 }

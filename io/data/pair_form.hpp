@@ -23,6 +23,8 @@ struct PairForm {
   int32_t start = 0;  ///< what a decoder reads first
 
   std::vector<DataColumn> columns() const;
+  /// The same padded to other lengths.
+  PairForm of_lengths(const LengthPair& lengths) const;
   /// "at most 128 + 64 tokens"
   std::string words() const;
 };
@@ -64,6 +66,11 @@ class PairDataset : public Dataset {
       : Dataset(form.columns(), samples, shuffle_seed), form_(form) {}
 
   const PairForm form_;
+
+ private:
+  std::vector<DataColumn> columns_for(const LengthPair& lengths) const override {
+    return form_.of_lengths(lengths).columns();
+  }
 };
 
 }  // namespace zero

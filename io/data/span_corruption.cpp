@@ -114,6 +114,11 @@ void CorruptedSpans::read_sample(int64_t sample, ColumnSpans out) const {
   columns.finish(int64_t(sources), int64_t(targets));
 }
 
+LengthPair CorruptedSpans::lengths(int64_t sample) const {
+  const SpanCounts counts = span_counts(length_of(sample), options_.noise);
+  return {counts.source(), counts.targets()};
+}
+
 int64_t CorruptedSpans::counted_in(int64_t sample) const {
   const int64_t tokens = length_of(sample);
   return tokens == 0 ? 0 : span_counts(tokens, options_.noise).targets();

@@ -75,6 +75,7 @@ class CorruptedSpans : public PairDataset {
   CorruptedSpans(const TokenSource& source, const Options& options);
 
   std::string form() const override;
+  LengthPair lengths(int64_t sample) const override;
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override;

@@ -13,6 +13,7 @@ class SyntheticPairs : public PairDataset {
  public:
   SyntheticPairs(const TokenSource& source, const PairForm& form, int64_t samples, uint64_t seed)
       : PairDataset(form, samples, seed), source_(source) {}
+  LengthPair lengths(int64_t) const override { return {form_.source_length, form_.target_length}; }
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override {

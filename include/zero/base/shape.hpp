@@ -36,6 +36,17 @@ class Shape {
   int rank_ = 0;
 };
 
+/// How many tokens the two texts of a sample have, or are padded to.
+struct LengthPair {
+  int64_t source = 0, target = 0;
+
+  int64_t tokens() const { return source + target; }
+  bool covers(const LengthPair& other) const {
+    return other.source <= source && other.target <= target;
+  }
+  bool operator==(const LengthPair&) const = default;
+};
+
 /// "[50257, 768]"
 inline std::string to_text(const Shape& shape) {
   std::string out = "[";

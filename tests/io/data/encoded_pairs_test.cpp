@@ -7,6 +7,7 @@
 
 #include <array>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "tests/support/temp_file.hpp"
@@ -180,6 +181,76 @@ TEST(IdRows, HoldIdsBeyondSixteenBits) {
     EXPECT_EQ(rows.bytes(), 3 * 8 + 3 * (vocabulary > 65536 ? 4 : 2));
     EXPECT_THROW(rows.copy(1, std::span(out).first(2)), Error);
   }
+}
+
+/// 3 of the 8 pairs have 2 tokens on either side, the others 4 and 5.
+const char* const kMixed =
+    "en\tro\na\tb\nabc\tabcd\nbcd\tbcde\nb\tc\ncde\tcdef\nc\td\ndef\tdefg\n"
+    "efg\tefgh\n";
+const std::vector<LengthPair> kTwoPairs = {{2, 2}, {4, 5}};
+
+std::vector<int32_t> source_in(const Dataset& data, int64_t position, size_t form) {
+  std::vector<std::vector<std::byte>> columns;
+  std::vector<std::span<std::byte>> places;
+  for (const DataColumn& column : data.columns_of(form)) columns.emplace_back(column.bytes());
+  for (std::vector<std::byte>& column : columns) places.emplace_back(column);
+  data.read(position, form, places);
+  const auto ids = values_in<int32_t>(places[0]);
+  return {ids.begin(), ids.end()};
+}
+
+TEST(GroupedPairs, AreReadInTheShortestFormThatCoversAMicroBatch) {
+  const TempFile file("a.tsv", kMixed);
+  Samples samples(options_of(file));
+  EXPECT_EQ(samples.data.form_of(0, 8), 0u) << "there is one form";
+  samples.data.group(kTwoPairs, 2);
+  EXPECT_EQ(samples.data.form_of(0, 2), 0u) << "two short ones";
+  EXPECT_EQ(samples.data.form_of(2, 2), 1u) << "the third, and a long one";
+  EXPECT_EQ(samples.data.form_of(4, 2), 1u);
+  EXPECT_EQ(samples.data.columns_of(0)[0].numel, 2);
+  EXPECT_EQ(samples.data.columns()[0].numel, 4);
+  EXPECT_THAT(source_in(samples.data, 0, 0), ElementsAre('a', kEnd));
+  EXPECT_THAT(source_in(samples.data, 0, 1), ElementsAre('a', kEnd, kPad, kPad));
+  EXPECT_THROW(source_in(samples.data, 3, 0), Error) << "a long one in a short form";
+}
+
+TEST(GroupedPairs, EndWhereTheyAreNotShuffledAndCountTheSame) {
+  const TempFile file("a.tsv", kMixed);
+  Samples samples(options_of(file));
+  const int64_t counted = samples.data.counted(0, 8);
+  samples.data.group(kTwoPairs, 2);
+  EXPECT_EQ(samples.data.counted(0, 8), counted);
+  EXPECT_EQ(samples.data.counted(8, 8), 0);
+  EXPECT_EQ(samples.data.form_of(8, 8), 0u);
+  std::set<int64_t> met;
+  for (int64_t i = 0; i < 8; ++i) met.insert(samples.data.sample_at(i));
+  EXPECT_EQ(met.size(), 8u);
+}
+
+TEST(GroupedPairs, SayWhatIsPadding) {
+  const TempFile file("a.tsv", kMixed);
+  Samples samples(options_of(file));
+  samples.data.group(kTwoPairs, 2);
+  const PaddingReport report = padding_of(samples.data, 2);
+  // 3 x 4 + 5 x 9 tokens, in one micro-batch of 2 x 4 and three of 2 x 9.
+  EXPECT_THAT(report.shares, ElementsAre(0.25, 0.75));
+  EXPECT_DOUBLE_EQ(report.padding, 1 - 57.0 / 62);
+  EXPECT_DOUBLE_EQ(report.padding_of_longest, 1 - 57.0 / 72);
+}
+
+TEST(GroupedPairs, AreChosenFromTheSamples) {
+  const TempFile file("a.tsv", kMixed);
+  const Samples samples(options_of(file));
+  // Multiples of 8 are longer than these samples may be.
+  EXPECT_THAT(choose_length_pairs(samples.data, {4, 5}, 4), ElementsAre(LengthPair{4, 5}));
+  EXPECT_THAT(choose_length_pairs(samples.data, {40, 24}, 4),
+              ElementsAre(LengthPair{8, 8}, LengthPair{40, 24}));
+}
+
+TEST(GroupedPairs, AreRefusedWhereTheLastPairIsNotTheLongest) {
+  const TempFile file("a.tsv", kMixed);
+  Samples samples(options_of(file));
+  EXPECT_THROW(samples.data.group({{2, 2}}, 2), Error);
 }
 
 }  // namespace

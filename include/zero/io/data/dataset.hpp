@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "zero/base/dtype.hpp"
+#include "zero/base/shape.hpp"
 
 namespace zero {
 
@@ -80,25 +81,45 @@ struct ShownIds {
   bool is_text = false;  ///< a tokenizer says what they are
 };
 
-/// Samples of one form, each a few columns. A kind of data says what a sample holds; which one
-/// stands where is the same for all.
+class BucketOrder;
+
+/// Samples, each a few columns. A kind of data says what a sample holds; which one stands where is
+/// the same for all.
 class Dataset {
  public:
   static constexpr int32_t kNotCounted = -1;  ///< a target that the loss leaves out
   static constexpr size_t kMostColumns = 16;
 
-  virtual ~Dataset() = default;
+  virtual ~Dataset();
 
-  const std::vector<DataColumn>& columns() const { return columns_; }
+  /// Of the longest form, which is the only one unless group() says others.
+  const std::vector<DataColumn>& columns() const { return columns_.back(); }
   int64_t samples() const { return samples_; }
 
+  /// From here on a micro-batch has one of these forms, samples of two texts that are padded to a
+  /// pair of lengths, and the order of samples is such that those of a micro-batch, `micro` of them
+  /// from a multiple of micro on, are mostly of one: bucket_order.hpp. Each pair covers the one
+  /// before it, and the last is as long as samples may be. Throws Error(kInternal) where samples
+  /// are no pairs.
+  void group(const std::vector<LengthPair>& pairs, int64_t micro);
+  /// As given to group().
+  const std::vector<LengthPair>& length_pairs() const { return pairs_; }
+  /// The form, by its place there, that `count` samples from a position on take: the first whose
+  /// lengths cover all of them. 0 of ungrouped samples.
+  size_t form_of(int64_t position, int64_t count) const;
+  const std::vector<DataColumn>& columns_of(size_t form) const { return columns_[form]; }
+  /// Lengths of the two texts of a sample; of no text where it has none. Without padding.
+  virtual LengthPair lengths(int64_t) const { return {}; }
+
   /// The sample that stands at a position, counted in the order of the source.
-  int64_t sample_at(int64_t position) const { return order_ ? order_->sample(position) : position; }
+  int64_t sample_at(int64_t position) const;
 
   /// The sample at a position, which is the count of samples consumed before it by all ranks.
   /// Shuffled sets repeat for ever, one permutation an epoch; others have nothing that counts after
   /// their end, so that ranks may read equally many. Allocates nothing; throws as its source.
-  void read(int64_t position, ColumnSpans out) const;
+  void read(int64_t position, ColumnSpans out) const { read(position, columns_.size() - 1, out); }
+  /// The same in a form that covers the sample.
+  void read(int64_t position, size_t form, ColumnSpans out) const;
 
   /// How many targets count in `count` samples from `position` on: the divisor of a step's loss,
   /// which every rank computes for all ranks without reading data.
@@ -118,11 +139,29 @@ class Dataset {
   /// on.
   virtual void read_sample(int64_t sample, ColumnSpans out) const = 0;
   virtual int64_t counted_in(int64_t sample) const = 0;
+  /// Of samples that are padded to these lengths; none where they are no pairs.
+  virtual std::vector<DataColumn> columns_for(const LengthPair&) const { return {}; }
 
-  std::vector<DataColumn> columns_;
+  std::vector<std::vector<DataColumn>> columns_;  ///< [forms]
   int64_t samples_;
+  std::optional<uint64_t> seed_;
   std::optional<SampleOrder> order_;
+  std::vector<LengthPair> pairs_;
+  std::unique_ptr<const BucketOrder> grouped_;
 };
+
+/// At most `most` pairs of lengths that pad the samples of a set of pairs to the fewest tokens, the
+/// last of them `longest`, which covers all. See length_buckets.hpp.
+std::vector<LengthPair> choose_length_pairs(const Dataset& data, const LengthPair& longest,
+                                            int64_t most);
+
+/// What pairs of lengths make of a grouped set, by the micro-batches of its first epoch.
+struct PaddingReport {
+  std::vector<double> shares = {};  ///< [pairs] of the samples
+  double padding = 0;               ///< share of the tokens that are run
+  double padding_of_longest = 0;    ///< the same if all samples were padded to the last pair
+};
+PaddingReport padding_of(const Dataset& data, int64_t micro);
 
 /// What a run trains and evaluates on. Owns the sources that the sets view.
 struct DataSets {
