@@ -13,6 +13,7 @@
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/save/checkpoint_survey.hpp"
 #include "zero/save/checkpointer.hpp"
+#include "zero/train/banner.hpp"
 #include "zero/train/batch_loader.hpp"
 
 namespace zero::commands {
@@ -121,6 +122,7 @@ View::View(const CommandLine& line) : line_(line) {
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
     data_ = state::open_data(config_);
+    state::order_by_length(config_, batch_, data_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });
   if (!warning.empty()) warn(warning);
@@ -148,6 +150,7 @@ std::string View::summary() const {
                 " held out\n");
   }
   if (!data_.remark.empty()) out += text("cut          ", data_.remark, "\n");
+  out += train::lengths_text(data_, batch_.micro);
   out += text("vocabulary   ids below ", data_.train_source->vocab_size(), ", the model's is ",
               model::data_form(model::architecture_of(config_)).vocabulary, "\n");
   out += text("fingerprint  ", fingerprint_text(fingerprint_), "\n");
@@ -179,6 +182,7 @@ Json View::summary_json() const {
   if (!data_.remark.empty()) out["remark"] = data_.remark;
   out["model_vocab_size"] = model::data_form(model::architecture_of(config_)).vocabulary;
   out["sequence_length"] = data.sequence_length;
+  if (!train().length_pairs().empty()) out["length_buckets"] = data.length_buckets;
   out["fingerprint"] = fingerprint_text(fingerprint_);
   out["ranks"] = line_.ranks;
   out["train_batch_size"] = batch_.train;

@@ -73,8 +73,10 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan, of which only the evaluation runs, and the data.
     session.together([&] {
-      model.build = state::build(model.config, {session.ranks(), session.threads()});
+      const state::World world{session.ranks(), session.threads()};
+      model.build = state::build(model.config, world);
       model.data = state::open_data(model.config);
+      state::group_samples(model.config, world, model.build, model.data);
     });
     launch::require_same(session, "the plan", text(model.build.plan.hash()));
     // 3. The weights, and their loss.

@@ -156,6 +156,16 @@ std::string length_text(const RunConfig& config) {
               ": the steps come from the data; zeroapp data INPUT counts them\n");
 }
 
+/// The same of the pairs of lengths, which are seldom written.
+std::string pairs_text(const DataConfig& data) {
+  if (data.length_buckets == "none") return "";
+  const bool chooses = chooses_lengths(data);
+  return text(
+      "lengths     ",
+      chooses ? "chosen from the data, as zeroapp data INPUT shows" : to_text(length_pairs(data)),
+      "; bytes and time are those of ", to_text({longest_pair(data)}), "\n");
+}
+
 }  // namespace
 
 int plan(const CommandLine& line) {
@@ -184,6 +194,7 @@ int plan(const CommandLine& line) {
     advise::add_largest_choice(input.config, limit, placement);
     std::fputs(placement.text().c_str(), stdout);
     std::fputs(length_text(config).c_str(), stdout);
+    std::fputs(pairs_text(config.data).c_str(), stdout);
   }
   print_report(report, line.json);
   std::fflush(stdout);

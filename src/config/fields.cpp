@@ -118,6 +118,8 @@ void pair_fields(Table& table, DataConfig& c) {
   table.integer("target_length", c.sequence_length, {.low = 1, .high = 1 << 24}).alias_of =
       "data.sequence_length";
   table.choice("too_long", c.too_long, {"cut", "refuse"});
+  table.word("length_buckets", c.length_buckets).note =
+      "none, auto, or at most four pairs of lengths, sources by targets";
   table.integer("pad_id", c.pad_id, id);
   table.integer("eos_id", c.eos_id, id);
   table.integer("decoder_start_id", c.decoder_start_id, id);

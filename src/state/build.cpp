@@ -65,6 +65,13 @@ graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture
                             model::forward(model, forward_options(config, world, micro, false)));
 }
 
+/// The same where samples are padded to shorter texts.
+RunConfig of_lengths(RunConfig config, const LengthPair& lengths) {
+  config.data.source_length = lengths.source;
+  config.data.sequence_length = lengths.target;
+  return config;
+}
+
 const DataKind& kind_of(const RunConfig& config) {
   const DataKind* kind = family_of(config.model).data;
   ZERO_REQUIRE(kind, "a table of models without data");
@@ -138,6 +145,17 @@ void refuse_unless_activations_leave(const RunConfig& config, const plan::Plan& 
                   "with buffer_count = ", ahead, " the backward pass would bring back at once all ",
                   "that could leave the device; write ",
                   ahead > 1 ? "buffer_count = 1" : "offload = \"none\", or recompute more blocks");
+}
+
+/// What leaves the device does so by the bytes of the longest samples.
+void require_lengths_stay(const RunConfig& config) {
+  if (config.data.length_buckets == "none" || config.offload_activations.home() == Home::none) {
+    return;
+  }
+  refuse_settings({"data.length_buckets", "activation_checkpointing.offload",
+                   "activation_checkpointing.cpu_checkpointing"},
+                  "activations of samples of several lengths stay on the device; write ",
+                  "length_buckets = \"none\", or offload = \"none\"");
 }
 
 kernels::LossScaling loss_scaling_of(const RunConfig& config) {
@@ -230,6 +248,7 @@ Build build(const RunConfig& config, const World& world, double device_update_sh
   made.plan = plan::compile(request, training_graph(config, made.model, world, made.batch.micro),
                             evaluation_graph(config, made.model, world, made.evaluation_micro));
   require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
+  add_forms(config, world, made);
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
@@ -238,6 +257,36 @@ Build build(const RunConfig& config, const World& world, double device_update_sh
                       (made.slotted.empty() ? 0 : kFrozenWindowBytes + kJoinRoomBytes);
   }
   return made;
+}
+
+void add_forms(const RunConfig& config, const World& world, Build& build) {
+  require_lengths_stay(config);
+  const std::vector<LengthPair> pairs = length_pairs(config.data);
+  std::array<std::vector<graph::Graph>, 2> shorter;
+  for (size_t i = 0; i + 1 < pairs.size(); ++i) {
+    const RunConfig form = of_lengths(config, pairs[i]);
+    shorter[0].push_back(training_graph(form, build.model, world, build.batch.micro));
+    if (build.evaluation_micro == 0) continue;
+    shorter[1].push_back(evaluation_graph(form, build.model, world, build.evaluation_micro));
+  }
+  if (!shorter[0].empty()) plan::add_forms(build.plan, std::move(shorter));
+}
+
+void order_by_length(RunConfig& config, const BatchSizes& batch, DataSets& sets) {
+  DataConfig& data = config.data;
+  if (data.length_buckets == "none") return;
+  const LengthPair longest = longest_pair(data);
+  std::vector<LengthPair> pairs = length_pairs(data);
+  if (pairs.empty()) pairs = choose_length_pairs(*sets.train, longest, int64_t(kMostLengthPairs));
+  data.length_buckets = to_text(pairs);
+  sets.train->group(pairs, batch.micro);
+  if (sets.validation) sets.validation->group(pairs, evaluation_micro_batch(config, batch));
+}
+
+void group_samples(RunConfig& config, const World& world, Build& build, DataSets& sets) {
+  const bool chooses = chooses_lengths(config.data);
+  order_by_length(config, build.batch, sets);
+  if (chooses) add_forms(config, world, build);
 }
 
 int64_t Build::disk_bytes() const {

@@ -36,6 +36,17 @@ std::string device_lines(launch::Session& session) {
   return lines;
 }
 
+/// "61.0 % of 48x32, 39.0 % of 128x64"
+std::string shares_text(const Dataset& data, const PaddingReport& report) {
+  std::string words;
+  for (size_t i = 0; i < report.shares.size(); ++i) {
+    const LengthPair& pair = data.length_pairs()[i];
+    words += text(words.empty() ? "" : ", ", format("%.1f %% ", 100 * report.shares[i]), "of ",
+                  pair.source, "x", pair.target);
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string mpi_text() {
@@ -65,6 +76,14 @@ std::string libraries_text() {
   const std::string attention = kernels::attention_library();
   return text(kernels::product_library(), ", ", attention.empty() ? "" : attention + ", ",
               "Kokkos ", kokkos_text(), ", ", mpi_text());
+}
+
+std::string lengths_text(const DataSets& sets, int64_t micro) {
+  if (sets.train->length_pairs().empty()) return "";
+  const PaddingReport report = padding_of(*sets.train, micro);
+  return text("lengths     ", shares_text(*sets.train, report),
+              format("; %.1f %% of tokens are padding, ", 100 * report.padding),
+              format("%.1f %% with one pair\n", 100 * report.padding_of_longest));
 }
 
 std::string banner(const std::string& version, launch::Session& session, const state::Build& build,

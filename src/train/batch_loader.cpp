@@ -3,6 +3,8 @@
 #include <array>
 #include <span>
 
+#include "zero/base/error.hpp"
+
 namespace zero::train {
 namespace {
 
@@ -14,7 +16,10 @@ using EachColumn = std::array<T, Dataset::kMostColumns>;
 class Columns {
  public:
   Columns(state::Engine& engine, int32_t graph, const Dataset& data)
-      : engine_(engine), data_(data) {
+      : engine_(engine), graph_(graph), data_(data) {
+    const size_t pairs = data.length_pairs().size(), forms = engine.plan().forms(graph);
+    ZERO_REQUIRE(pairs == forms || (pairs == 0 && forms == 1), "samples of ", pairs,
+                 " pairs of lengths for a plan of ", forms);
     for (size_t i = 0; i < data.columns().size(); ++i) {
       inputs_[i] = &engine.plan().input(graph, data.columns()[i].name);
     }
@@ -32,22 +37,26 @@ class Columns {
     });
   }
 
-  /// Reads samples into the places of a micro-batch.
+  /// Reads samples into the places of a micro-batch, in the shortest form that covers them.
   void read(int64_t micro, int64_t first, int64_t samples) const {
-    const size_t count = data_.columns().size();
+    const size_t form = data_.form_of(first, samples);
+    if (!data_.length_pairs().empty()) engine_.executor().choose_form(graph_, micro, form);
+    const std::vector<DataColumn>& columns = data_.columns_of(form);
+    const size_t count = columns.size();
     EachColumn<std::span<std::byte>> places;
     for (int64_t sample = 0; sample < samples; ++sample) {
       for (size_t i = 0; i < count; ++i) {
-        const int64_t bytes = data_.columns()[i].bytes();
+        const int64_t bytes = columns[i].bytes();
         places[i] =
             buffers_[i].subspan(size_t(micro * inputs_[i]->stride + sample * bytes), size_t(bytes));
       }
-      data_.read(first + sample, ColumnSpans(places).first(count));
+      data_.read(first + sample, form, ColumnSpans(places).first(count));
     }
   }
 
  private:
   state::Engine& engine_;
+  int32_t graph_;
   const Dataset& data_;
   EachColumn<const plan::InputBuffer*> inputs_{};
   EachColumn<std::span<std::byte>> buffers_;

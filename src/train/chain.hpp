@@ -55,6 +55,8 @@ struct Planned {
 
   /// How many steps there are to be behind `done`, and at which rates.
   void resolve_length(Context& context, const DataSets& data, const DataCursor& done);
+  /// Orders samples by their lengths and compiles what shorter ones run, where that is asked for.
+  void group_samples(Context& context, DataSets& data);
   bool is_saved() const { return state::is_saved(config); }
   bool exports_model() const;
   models::SampleOptions sample_options(int threads) const;

@@ -5,6 +5,7 @@
 #include "zero/base/text.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/state/build.hpp"
+#include "zero/train/banner.hpp"
 
 namespace zero::train {
 namespace {
@@ -28,6 +29,8 @@ Data::Data(Context& context, Planned& planned) {
   const RunConfig& config = planned.config;
   session.together([&] { sets = state::open_data(config); });
   if (!sets.remark.empty()) samples_text = text("data        ", sets.remark, "\n");
+  planned.group_samples(context, sets);
+  samples_text += lengths_text(sets, planned.build.batch.micro);
   planned.resolve_length(context, sets, {});
   session.together([&] {
     // It reads everything, which ranks of one node would find to be the same.

@@ -19,6 +19,10 @@ state::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
           .source = "a guess"};
 }
 
+state::World world_of(launch::Session& session) {
+  return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
+}
+
 /// What is free differs by moments and nodes; the least counts for all.
 advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& config,
                                 int64_t nodes_most) {
@@ -38,8 +42,7 @@ Planned::Planned(Context& context, Input input)
     : settings(std::move(input.settings)), config(settings.config) {
   context.enter(launch::Milestone::plan);
   launch::Session& session = context.session;
-  const state::World world{
-      .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
+  const state::World world = world_of(session);
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
   limit = least_limit(session, config, nodes_most);
   RunConfig asked;
@@ -103,6 +106,17 @@ void Planned::resolve_length(Context& context, const DataSets& data, const DataC
   if (!warning.empty()) context.warn(warning);
   // From here on a key says what it has come to. Homes may be others for the next launch.
   settings.config = advise::with_asked_homes(config, settings.config);
+}
+
+void Planned::group_samples(Context& context, DataSets& data) {
+  launch::Session& session = context.session;
+  const bool chooses = chooses_lengths(config.data);
+  session.together([&] {
+    settings.locate([&] { state::group_samples(config, world_of(session), build, data); });
+  });
+  if (!chooses) return;
+  settings.origins.at("data.length_buckets") += "; chosen for \"auto\" from the data";
+  launch::require_same(session, "the plan", text(build.plan.hash()));
 }
 
 bool Planned::exports_model() const {

@@ -59,5 +59,42 @@ TEST(ResolveBatch, RefusesMoreThanAStepCounts) {
   EXPECT_THAT(large, HasSubstr("a micro-batch of 2147483648 samples, and the most are 1000000"));
 }
 
+DataConfig lengths(int64_t source, int64_t target, const std::string& buckets) {
+  DataConfig data;
+  data.source_length = source;
+  data.sequence_length = target;
+  data.length_buckets = buckets;
+  return data;
+}
+
+std::string refused(const std::string& buckets) {
+  try {
+    return to_text(length_pairs(lengths(128, 64, buckets)));
+  } catch (const SettingsError& error) {
+    return error.what();
+  }
+}
+
+TEST(LengthPairs, EndWithTheLongestWrittenOrNot) {
+  EXPECT_EQ(to_text(length_pairs(lengths(128, 64, "32x16"))), "32x16, 128x64");
+  EXPECT_EQ(to_text(length_pairs(lengths(128, 64, "32x16,128x64"))), "32x16, 128x64");
+  EXPECT_EQ(to_text(length_pairs(lengths(0, 64, "8x9, 8x64"))), "8x9, 8x64, 64x64");
+  EXPECT_TRUE(length_pairs(lengths(128, 64, "none")).empty());
+  EXPECT_TRUE(length_pairs(lengths(128, 64, "auto")).empty());
+}
+
+TEST(LengthPairs, RefuseWhatIsNoListAndNameOne) {
+  using testing::HasSubstr;
+  for (const char* word : {"", "2", "32x", "x16", "32x16 ", "32x16;64x32", "0x8", "32x16,", "32x-1",
+                           "99999999999999999999x1"}) {
+    EXPECT_THAT(refused(word), HasSubstr("\"64x32, 128x64\"")) << word;
+  }
+  EXPECT_THAT(refused("32x16, 64x8"),
+              HasSubstr("32x16 is not covered by the pair behind it, 64x8"));
+  EXPECT_THAT(refused("32x16, 32x16"), HasSubstr("not covered"));
+  EXPECT_THAT(refused("129x1"), HasSubstr("129x1 is beyond the most that samples have, 128x64"));
+  EXPECT_THAT(refused("1x1, 2x2, 3x3, 4x4"), HasSubstr("5 pairs of lengths, with 128x64"));
+}
+
 }  // namespace
 }  // namespace zero

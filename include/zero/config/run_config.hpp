@@ -62,9 +62,12 @@ struct DataConfig {
   // Keys that act where a model learns from pairs of texts, a source and a target.
   std::string source_field = "source";  ///< "translation.en" is en in a record's translation
   std::string target_field = "target";
-  std::string source_prefix;            ///< in front of every source
-  int64_t source_length = 0;            ///< tokens at most, with the end; auto = sequence_length
-  TooLong too_long = TooLong::cut;      ///< what becomes of texts of more tokens
+  std::string source_prefix;        ///< in front of every source
+  int64_t source_length = 0;        ///< tokens at most, with the end; auto = sequence_length
+  TooLong too_long = TooLong::cut;  ///< what becomes of texts of more tokens
+  /// Pairs of lengths that micro-batches are padded to: "none", one for all; "auto", chosen from
+  /// the data; or up to four as "32x16, 128x64", sources by targets: length_pairs() in batch.hpp.
+  std::string length_buckets = "none";
   int64_t pad_id = -1;                  ///< fills up short samples; -1: the tokenizer's
   int64_t eos_id = -1;                  ///< ends each text; -1: the tokenizer's
   int64_t decoder_start_id = -1;        ///< what a decoder reads first; -1: likewise

@@ -63,6 +63,18 @@ bool pins_host(const RunConfig& config);
 /// plan::Request::device_update_share. Throws Error(kUsage) where the numbers cannot work together.
 Build build(const RunConfig& config, const World& world, double device_update_share = 0);
 
+/// Adds what micro-batches of shorter samples run to a build of the longest, one form for each pair
+/// of lengths that data.length_buckets lists; build() does. Changes no address. Throws as
+/// plan::add_forms().
+void add_forms(const RunConfig& config, const World& world, Build& build);
+
+/// Pads and orders the samples of all sets by the pairs of data.length_buckets (Dataset::group).
+/// Where the key is "auto" the pairs are chosen from the training samples, and from then on it
+/// lists them. Nothing where it is "none".
+void order_by_length(RunConfig& config, const BatchSizes& batch, DataSets& sets);
+/// The same, and what shorter samples run is added to `build`, where it is not there yet.
+void group_samples(RunConfig& config, const World& world, Build& build, DataSets& sets);
+
 /// What zero.offload_optimizer.buffer_count = "auto" should be where memory holds it: see
 /// plan::staged_units_for().
 int64_t buffers_for(const RunConfig& config, const World& world, const plan::Machine& machine);

@@ -21,4 +21,8 @@ std::string libraries_text();
 std::string banner(const std::string& version, launch::Session& session, const state::Build& build,
                    const std::string& backend);
 
+/// A line on samples that are grouped by their lengths: how many have which pair, and what share of
+/// the tokens is padding; "" where they are not.
+std::string lengths_text(const DataSets& sets, int64_t micro);
+
 }  // namespace zero::train
