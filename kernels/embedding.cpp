@@ -30,10 +30,9 @@ Chains chains_of(const EmbeddingExtents& extents, int32_t* scratch) {
 template <class T>
 struct Forward {
   EmbeddingExtents extents;
-  const DecodeInputs* inputs;  ///< of a text that is continued; null: of samples from their start
-  const int32_t* tokens;
-  const T* token_table;
-  const T* position_table;
+  const DecodeInputs* inputs;  ///< of texts that are continued; null: of samples from their start
+  const ChunkRow* rows;
+  EmbeddingTables<T> tables;
   T* x;
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
@@ -42,13 +41,13 @@ struct Forward {
     if (inputs != nullptr && r >= inputs->rows) {
       return row.for_each(width, [=](int64_t j) { to[j] = T(0.0f); });
     }
-    const int64_t at = inputs != nullptr ? inputs->position + r : r % extents.length;
+    const int64_t at = inputs != nullptr ? rows[r].position : r % extents.length;
     const float scale = extents.scale;
-    const T* const token = token_table + tokens[r] * width;
-    if (position_table == nullptr) {
+    const T* const token = tables.token_table + tables.tokens[r] * width;
+    if (tables.position_table == nullptr) {
       return row.write(width, to, [=](int64_t j) { return scale * float(token[j]); });
     }
-    const T* const position = position_table + at * width;
+    const T* const position = tables.position_table + at * width;
     row.write(width, to,
               [=](int64_t j) { return std::fma(scale, float(token[j]), float(position[j])); });
   }
@@ -172,14 +171,13 @@ template <class T>
 void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
                const T* token_table, const T* position_table, T* x) {
   for_each_row(stream, kForward, extents.samples * extents.length,
-               Forward<T>{extents, nullptr, tokens, token_table, position_table, x});
+               Forward<T>{extents, nullptr, nullptr, {tokens, token_table, position_table}, x});
 }
 
 template <class T>
 void embedding_at(Stream& stream, const EmbeddingExtents& extents, const DecodeInputs* inputs,
-                  const int32_t* tokens, const T* token_table, const T* position_table, T* x) {
-  for_each_row(stream, kForwardAt, extents.length,
-               Forward<T>{extents, inputs, tokens, token_table, position_table, x});
+                  const ChunkRow* rows, const EmbeddingTables<T>& tables, T* x) {
+  for_each_row(stream, kForwardAt, extents.length, Forward<T>{extents, inputs, rows, tables, x});
 }
 
 int64_t embedding_scratch_numel(const EmbeddingExtents& extents) {
@@ -209,12 +207,12 @@ template void embedding(Stream&, const EmbeddingExtents&, const int32_t*, const 
                         bf16*);
 template void embedding(Stream&, const EmbeddingExtents&, const int32_t*, const f16*, const f16*,
                         f16*);
-template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const int32_t*,
-                           const float*, const float*, float*);
-template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const int32_t*,
-                           const bf16*, const bf16*, bf16*);
-template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const int32_t*,
-                           const f16*, const f16*, f16*);
+template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const ChunkRow*,
+                           const EmbeddingTables<float>&, float*);
+template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const ChunkRow*,
+                           const EmbeddingTables<bf16>&, bf16*);
+template void embedding_at(Stream&, const EmbeddingExtents&, const DecodeInputs*, const ChunkRow*,
+                           const EmbeddingTables<f16>&, f16*);
 template void embedding_backward(Stream&, const EmbeddingExtents&,
                                  const EmbeddingGradArrays<float>&);
 template void embedding_backward(Stream&, const EmbeddingExtents&,

@@ -22,16 +22,25 @@ GraphBuilder::GraphBuilder(const MicroBatch& micro, Dtype compute) : compute_(co
        .tensor = lasting("step sums", Dtype::i64, {kernels::StepSums::kWords}, Role::state)});
 }
 
-GraphBuilder::GraphBuilder(const Chunk& chunk, Dtype compute)
-    : compute_(compute), context_(chunk.context) {
-  ZERO_REQUIRE(chunk.length > 0 && chunk.context > 0, "chunks of ", chunk.length,
-               " tokens in a context of ", chunk.context, ": both must be at least 1");
+GraphBuilder::GraphBuilder(const Chunk& chunk, Dtype compute) : compute_(compute), chunk_(chunk) {
+  ZERO_REQUIRE(chunk.length > 0 && chunk.context > 0 && chunk.texts > 0, "chunks of ", chunk.length,
+               " tokens in a context of ", chunk.context, " for each of ", chunk.texts,
+               " texts: all must be at least 1");
+  ZERO_REQUIRE(
+      (chunk.source_context > 0) == (chunk.sources > 0) && (chunk.sources > 0 || !chunk.encodes),
+      chunk.sources, " sources of ", chunk.source_context, " tokens");
   graph_.samples = 1;
   graph_.length = chunk.length;
   graph_.decode_inputs = add_input({.name = "decode inputs",
                                     .dtype = Dtype::u8,
                                     .shape = {int64_t(sizeof(kernels::DecodeInputs))}},
                                    FilledBy::step, 0);
+  const auto add = [&](const char* name, const Shape& shape) {
+    add_input({.name = name, .dtype = Dtype::i32, .shape = shape}, FilledBy::generation, 0);
+  };
+  add(kRowsInput, {chunk.length, int64_t(sizeof(kernels::ChunkRow) / sizeof(int32_t))});
+  add(kMovesInput, {chunk.texts, int64_t(sizeof(kernels::CacheMove) / sizeof(int32_t))});
+  add(kLogitRowsInput, {chunk.texts});
 }
 
 int32_t GraphBuilder::unit(const std::string& name) {
@@ -83,7 +92,17 @@ Graph GraphBuilder::finish() {
   // together.
   std::stable_sort(graph_.parameters.begin(), graph_.parameters.end(),
                    [](const Parameter& a, const Parameter& b) { return a.unit < b.unit; });
+  if (continues()) drop_unread_inputs();
   return std::move(graph_);
+}
+
+void GraphBuilder::drop_unread_inputs() {
+  std::erase_if(graph_.inputs, [&](const Input& input) {
+    return input.filled_by == FilledBy::generation &&
+           std::ranges::none_of(graph_.ops, [&](const Op& op) {
+             return std::ranges::find(op.inputs, input.tensor) != op.inputs.end();
+           });
+  });
 }
 
 TensorId GraphBuilder::add_input(const Tensor& tensor, FilledBy filled_by, int64_t ids) {
@@ -114,6 +133,7 @@ TensorId GraphBuilder::activation(const std::string& name, Dtype dtype, const Sh
 
 void GraphBuilder::add(Op op) {
   ZERO_REQUIRE(unit_ >= 0, "an op before the first unit");
+  if (continues() && chunk_.encodes != (side_ == Side::source)) return;
   op.unit = unit_;
   graph_.ops.push_back(std::move(op));
 }

@@ -81,10 +81,56 @@ TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
   const Tensor& cache = graph[first(graph, &kCachedAttention).outputs[1]];
   EXPECT_EQ(cache.shape, Shape({2 * 4, 64})) << "keys and values of 20 tokens, in a whole panel";
   EXPECT_EQ(cache.role, Role::cache);
-  EXPECT_EQ(graph[graph.output(kLogitsOutput)].shape, Shape({7}));
+  EXPECT_EQ(graph[graph.output(kLogitsOutput)].shape, Shape({1, 7}));
   EXPECT_EQ(graph[graph.output(kLogitsOutput)].dtype, Dtype::f32);
   EXPECT_EQ(graph[graph.decode_inputs].bytes(), int64_t(sizeof(kernels::DecodeInputs)));
-  EXPECT_THAT(fillers(graph), testing::ElementsAre(FilledBy::step, FilledBy::generation));
+  // Tokens, where they stand, what moves, whose logits are wanted.
+  constexpr FilledBy kHost = FilledBy::generation;
+  EXPECT_THAT(fillers(graph), testing::ElementsAre(FilledBy::step, kHost, kHost, kHost, kHost));
+}
+
+/// Both bodies of a model with an encoder: x of texts looks at what the encoder has made of x.
+Graph two_sides(bool encodes) {
+  GraphBuilder out({.length = 3,
+                    .context = 20,
+                    .texts = 2,
+                    .source_context = 70,
+                    .sources = 5,
+                    .encodes = encodes},
+                   Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 4}});
+  const TensorId keys = out.parameter({.name = "keys.weight", .shape = {4, 8}});
+  out.turn_to(Side::source);
+  const TensorId source = embedding(out, tiny_ids(out, "source"), table);
+  const TensorId kv = linear(out, source, keys, kNone);
+  out.turn_to(Side::text);
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
+  logits(out, cross_attention(out, x, kv, {.heads = 2, .causal = false}), table, 7);
+  return out.finish();
+}
+
+TEST(GraphBuilder, GivesEachSideItsOpsAndBothTheSameParametersAndCaches) {
+  const Graph source = two_sides(true), text = two_sides(false);
+  const auto kinds = [](const Graph& graph) {
+    std::vector<OpKind> list;
+    for (const Op& op : graph.ops) list.push_back(op.kind);
+    return list;
+  };
+  EXPECT_THAT(kinds(source), testing::ElementsAre(&kEmbeddingAt, &kRowLinear, &kStoreKeys));
+  EXPECT_THAT(kinds(text), testing::ElementsAre(&kEmbeddingAt, &kCachedAttention, &kLogits));
+  EXPECT_EQ(source.parameters.size(), text.parameters.size());
+  const Tensor& stored = source[first(source, &kStoreKeys).outputs[0]];
+  const Tensor& read = text[first(text, &kCachedAttention).inputs[1]];
+  EXPECT_EQ(stored.name, read.name);
+  EXPECT_EQ(stored.shape, Shape({5 * 2 * 4, 128})) << "keys and values of five sources";
+  const auto has = [](const Graph& graph, const char* name) {
+    return std::ranges::any_of(
+        graph.inputs, [&](const Input& input) { return graph[input.tensor].name == name; });
+  };
+  EXPECT_TRUE(has(source, "source") && !has(source, "tokens"));
+  EXPECT_TRUE(has(text, "tokens") && !has(text, "source"));
+  EXPECT_FALSE(has(text, kMovesInput)) << "no text has a cache of its own";
 }
 
 TEST(GraphBuilder, RefusesAChunkWithTargetsOrWithoutPositions) {

@@ -10,6 +10,7 @@
 
 #include "tests/support/arrays.hpp"
 #include "tests/support/attention_reference.hpp"
+#include "tests/support/chunk_rows.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
@@ -46,9 +47,16 @@ class Feeder {
     auto y = poisoned<T>(room * width);
     const int64_t bytes = cached_attention_scratch_bytes(extents, stream_.threads());
     auto scratch = poisoned<int64_t>(bytes / 8 + 1);
-    const DecodeInputs inputs{.position = position_, .rows = rows};
+    const DecodeInputs inputs{.rows = rows};
+    const std::vector<ChunkRow> places = testing::rows_from(position_, rows);
     cached_attention<T>(stream_, extents, &inputs,
-                        {chunk.data(), cache_.data(), y.data(), scratch.data()});
+                        {.rows = places.data(),
+                         .q = chunk.data(),
+                         .q_stride = 3 * width,
+                         .stored = {chunk.data() + width, chunk.data() + 2 * width, 3 * width},
+                         .cache = cache_.data(),
+                         .y = y.data(),
+                         .scratch = scratch.data()});
     stream_.wait();
     EXPECT_EQ(scratch.back(), -1);
     position_ += rows;
@@ -116,9 +124,16 @@ TEST(CachedAttentionRoom, HoldsNoMoreTokensThanTheCacheHasColumns) {
   std::vector<float> cache(size_t(2 * kHeads * extents.columns));
   std::vector<int64_t> scratch(size_t(cached_attention_scratch_bytes(extents, 1) / 8 + 1));
   const auto feed = [&](int64_t position, int64_t rows) {
-    const DecodeInputs inputs{.position = position, .rows = rows};
+    const DecodeInputs inputs{.rows = rows};
+    const std::vector<ChunkRow> places = testing::rows_from(position, rows);
     cached_attention<float>(stream, extents, &inputs,
-                            {qkv.data(), cache.data(), y.data(), scratch.data()});
+                            {.rows = places.data(),
+                             .q = qkv.data(),
+                             .q_stride = 3 * kHeads,
+                             .stored = {qkv.data() + kHeads, qkv.data() + 2 * kHeads, 3 * kHeads},
+                             .cache = cache.data(),
+                             .y = y.data(),
+                             .scratch = scratch.data()});
     stream.wait();
   };
   EXPECT_NO_THROW(feed(extents.columns - 2, 2));
@@ -222,25 +237,50 @@ template <class T>
 class TableProduct : public ::testing::Test {};
 TYPED_TEST_SUITE(TableProduct, Types);
 
-TYPED_TEST(TableProduct, OfTheLastRowThatThereIsAgreesWithDoubleLoopsOnAnyThreads) {
+TYPED_TEST(TableProduct, OfSomeRowsAgreesWithDoubleLoopsOnAnyThreads) {
   for (int64_t width : {1, 31, 64, 100}) {
-    constexpr int64_t kClasses = 519, kRows = 3;
-    const auto table = sixteenths<TypeParam>(519 * width, 2);
-    auto x = sixteenths<TypeParam>((kRows + 1) * width, 1);
-    const auto last = x.begin() + (kRows - 1) * width;
+    constexpr int64_t kClasses = 519;
+    const auto table = sixteenths<TypeParam>(kClasses * width, 2);
+    const auto x = sixteenths<TypeParam>(4 * width, 1);
+    const std::vector<int32_t> rows = {3, 0, 2};
+    auto some = x;
+    for (size_t i = 0; i < 3; ++i)
+      std::copy_n(x.begin() + rows[i] * width, width, some.begin() + int64_t(i) * width);
+    some.resize(size_t(3 * width));
     const auto expected = testing::multiply<TypeParam>(
-        {1, kClasses, width, testing::strides(false, width), testing::strides(true, width)},
-        {last, last + width}, table);
-    const DecodeInputs inputs{.position = 7, .rows = kRows};
-    auto one = poisoned<float>(kClasses), three = poisoned<float>(kClasses);
+        {3, kClasses, width, testing::strides(false, width), testing::strides(true, width)}, some,
+        table);
+    const DecodeInputs inputs{.rows = 4, .logits = 3};
+    auto one = poisoned<float>(3 * kClasses), three = poisoned<float>(3 * kClasses);
     Stream alone(1), team(3);
-    table_product<TypeParam>(alone, kClasses, width, &inputs, {x.data(), table.data(), one.data()});
+    table_product<TypeParam>(alone, kClasses, width, &inputs,
+                             {x.data(), rows.data(), table.data(), one.data()});
     table_product<TypeParam>(team, kClasses, width, &inputs,
-                             {x.data(), table.data(), three.data()});
+                             {x.data(), rows.data(), table.data(), three.data()});
     alone.wait();
     team.wait();
     EXPECT_LT(relative_error(one, expected), 1e-6) << "width " << width;
     EXPECT_TRUE(same_bits(one, three));
+  }
+}
+
+TYPED_TEST(TableProduct, ARowHasTheSameBitsAloneAndAmongOthers) {
+  constexpr int64_t kClasses = 300, kWidth = 77;
+  const auto table = testing::noise<TypeParam>(kClasses * kWidth, 2);
+  const auto x = testing::noise<TypeParam>(7 * kWidth, 1);
+  std::vector<int32_t> rows(7);
+  std::iota(rows.begin(), rows.end(), 0);
+  auto all = poisoned<float>(7 * kClasses), one = poisoned<float>(kClasses);
+  Stream stream(2);
+  const DecodeInputs inputs{.rows = 7, .logits = 7}, single{.rows = 7, .logits = 1};
+  table_product<TypeParam>(stream, kClasses, kWidth, &inputs,
+                           {x.data(), rows.data(), table.data(), all.data()});
+  for (size_t row = 0; row < 7; ++row) {
+    table_product<TypeParam>(stream, kClasses, kWidth, &single,
+                             {x.data(), &rows[row], table.data(), one.data()});
+    stream.wait();
+    const auto from = all.begin() + int64_t(row) * kClasses;
+    EXPECT_TRUE(same_bits(one, std::vector<float>(from, from + kClasses))) << row;
   }
 }
 

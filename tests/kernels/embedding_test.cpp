@@ -81,18 +81,20 @@ TYPED_TEST(Embedding, MayScaleTokensAndHaveNoPositions) {
   }
 }
 
-TYPED_TEST(Embedding, BeginsAtAPositionAndLeavesPaddingZero) {
+TYPED_TEST(Embedding, PutsRowsAtTheirPositionsAndLeavesPaddingZero) {
   const EmbeddingExtents extents{.samples = 1, .length = 4, .width = 3, .vocabulary = 2};
   const std::vector<int32_t> tokens = {1, 0, -1, -1};
   std::vector<TypeParam> table, positions, x(12, TypeParam(9.0f));
   for (int i = 0; i < 6; ++i) table.push_back(TypeParam(float(i)));
   for (int i = 0; i < 15; ++i) positions.push_back(TypeParam(float(16 * i)));
-  const DecodeInputs inputs{.position = 3, .rows = 2};
+  const DecodeInputs inputs{.rows = 2};
+  const ChunkRow rows[] = {{.text = 0, .position = 4}, {.text = 1, .position = 2}};
   Stream stream(2);
-  embedding_at(stream, extents, &inputs, tokens.data(), table.data(), positions.data(), x.data());
+  embedding_at<TypeParam>(stream, extents, &inputs, rows,
+                          {tokens.data(), table.data(), positions.data()}, x.data());
   stream.wait();
-  // Token 1 at position 3: {3, 4, 5} + 16 {9, 10, 11}; token 0 at position 4: {0, 1, 2} + ...
-  const std::vector<float> expected = {147, 164, 181, 192, 209, 226, 0, 0, 0, 0, 0, 0};
+  // Token 1 at position 4: {3, 4, 5} + 16 {12, 13, 14}; token 0 at position 2: {0, 1, 2} + ...
+  const std::vector<float> expected = {195, 212, 229, 96, 113, 130, 0, 0, 0, 0, 0, 0};
   for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(float(x[i]), expected[i]) << i;
 }
 

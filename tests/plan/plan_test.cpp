@@ -164,8 +164,10 @@ TEST(CompileDecode, BothBodiesTouchTheSameWeightsAndCachesAndNothingElseLasts) {
     return buffers;
   };
   std::set<int32_t> decode = lasting(kDecode), prefill = lasting(kPrefill);
-  EXPECT_EQ(decode.extract(plan.input(0, "tokens").buffer).empty(), false);
-  EXPECT_EQ(prefill.extract(plan.input(1, "tokens").buffer).empty(), false);
+  for (const char* name : {"tokens", "rows", "moves", "logit rows"}) {
+    EXPECT_EQ(decode.extract(plan.input(0, name).buffer).empty(), false) << name;
+    EXPECT_EQ(prefill.extract(plan.input(1, name).buffer).empty(), false) << name;
+  }
   EXPECT_EQ(decode, prefill);
   // Three units, two caches, inputs, logits.
   EXPECT_EQ(decode.size(), 3u + 2u + 2u);
@@ -177,8 +179,9 @@ TEST(CompileDecode, FindsInputsAndOutputsByTheirNamesAndByWhoFillsThem) {
   const Plan plan = decode_plan(80);
   using graph::FilledBy;
   EXPECT_EQ(plan.input(0, FilledBy::step).buffer, plan.input(1, FilledBy::step).buffer);
-  EXPECT_EQ(plan.input(1, FilledBy::generation).buffer, plan.input(1, "tokens").buffer);
   EXPECT_EQ(plan.input(1, "tokens").bytes, 5 * 4);
+  EXPECT_EQ(plan.input(1, "rows").bytes, 5 * 4 * 4);
+  EXPECT_THROW(plan.input(1, FilledBy::generation), Error) << "there are several";
   EXPECT_EQ(plan.output(0, "logits"), plan.output(1, "logits"));
   EXPECT_THROW(plan.input(0, FilledBy::data), Error);
   EXPECT_THROW(plan.input(0, "targets"), Error);

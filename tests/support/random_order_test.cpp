@@ -12,6 +12,7 @@
 #include "src/compile/passes.hpp"
 #include "src/model/gpt2.hpp"
 #include "tests/support/arrays.hpp"
+#include "tests/support/chunk_rows.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -289,9 +290,13 @@ std::vector<float> continue_text(Executor& executor, const plan::Plan& plan,
     fill_with(unit.weight, testing::noise<float>(unit.numel, uint64_t(unit.numel)));
   }
   fill_with(plan.input(1, "tokens").buffer, std::vector<int32_t>{3, 1, 4, 1});
-  executor.run_chunk(plan::kPrefill, {.position = 0, .rows = 4});
+  fill_with(plan.input(1, "rows").buffer, testing::rows_from(0, 4));
+  fill_with(plan.input(1, "logit rows").buffer, std::vector<int32_t>{3});
+  executor.run_chunk(plan::kPrefill, {.rows = 4, .logits = 1});
   fill_with(plan.input(0, "tokens").buffer, std::vector<int32_t>{5});
-  executor.run_chunk(plan::kDecode, {.position = 4, .rows = 1});
+  fill_with(plan.input(0, "rows").buffer, testing::rows_from(4, 1));
+  fill_with(plan.input(0, "logit rows").buffer, std::vector<int32_t>{0});
+  executor.run_chunk(plan::kDecode, {.rows = 1, .logits = 1});
   const int32_t logits_buffer = plan.output(0, graph::kLogitsOutput);
   std::vector<float> logits(bytes_of(logits_buffer).size() / sizeof(float));
   std::memcpy(logits.data(), bytes_of(logits_buffer).data(), logits.size() * sizeof(float));
@@ -319,8 +324,8 @@ TEST(RandomOrder, a_plan_that_continues_a_text_touches_only_what_it_declares) {
 TEST(RandomOrder, refuses_the_inputs_of_another_kind_of_plan) {
   testing::HandPlan hand;
   Executor executor(hand.plan, {}, {});
-  EXPECT_THROW(executor.run_chunk(plan::kDecode, {.position = 0, .rows = 1}), Error);
-  EXPECT_THROW(executor.run_chunk(kStep, {.position = 0, .rows = 1}), Error);
+  EXPECT_THROW(executor.run_chunk(plan::kDecode, {.rows = 1}), Error);
+  EXPECT_THROW(executor.run_chunk(kStep, {.rows = 1}), Error);
 }
 
 // So the first two tests above can fail.

@@ -34,13 +34,21 @@ struct MicroBatch {
   int64_t source_length = 0;
 };
 
-/// Rows of a graph that continues one text: tokens of a chunk, and tokens that its caches hold.
+/// Rows of a graph that continues texts: tokens of any of them, or of the sources that an encoder
+/// reads for them. Both graphs of a plan have the same caches.
 struct Chunk {
-  int64_t length;
-  int64_t context;
+  int64_t length;              ///< rows
+  int64_t context;             ///< tokens that a text's cache holds
+  int64_t texts = 1;           ///< that have a cache
+  int64_t source_context = 0;  ///< tokens that a source's cache holds; 0: there is no encoder
+  int64_t sources = 0;         ///< that have a cache
+  bool encodes = false;        ///< rows are tokens of sources
 };
 
-/// A forward graph while it is written, op by op, for a micro-batch or for a chunk of a text. A
+/// Whose tokens the rows are that ops work on: a model with an encoder has both.
+enum class Side { text, source };
+
+/// A forward graph while it is written, op by op, for a micro-batch or for a chunk of texts. A
 /// model writes it with the verbs of operations.hpp; these write it with add() and what is beside
 /// it.
 class GraphBuilder {
@@ -56,15 +64,23 @@ class GraphBuilder {
   TensorId input(const InputSpec& spec);
   /// The length of MicroBatch or Chunk.
   int64_t length() const { return graph_.length; }
+  /// Ops from here on are for this side's rows. A micro-batch has both; a chunk leaves out those of
+  /// the other side and what only they read, but for parameters, caches and outputs.
+  void turn_to(Side side) { side_ = side; }
   Graph finish();
 
   // What verbs need.
   const Graph& graph() const { return graph_; }
   const Tensor& operator[](TensorId id) const { return graph_[id]; }
   Dtype compute() const { return compute_; }
-  /// Whether a text is continued, and how many tokens its caches hold.
-  bool continues() const { return context_ > 0; }
-  int64_t context() const { return context_; }
+  /// Whether texts are continued.
+  bool continues() const { return chunk_.context > 0; }
+  const Chunk& chunk() const { return chunk_; }
+  /// Of a chunk: tokens that a cache of this side holds.
+  int64_t context() const { return side_ == Side::text ? chunk_.context : chunk_.source_context; }
+  Side side() const { return side_; }
+  /// Of a chunk: where its rows stand, which caches move, whose logits are wanted.
+  TensorId chunk_input(const char* name) const { return graph_.input(name); }
   TensorId activation(const std::string& name, Dtype dtype, const Shape& shape);
   /// A tensor that outlives the graph's ops.
   TensorId lasting(const std::string& name, Dtype dtype, const Shape& shape, Role role);
@@ -78,10 +94,12 @@ class GraphBuilder {
  private:
   TensorId add_input(const Tensor& tensor, FilledBy filled_by, int64_t ids);
   TensorId add_tensor(Tensor tensor);
+  void drop_unread_inputs();
 
   Graph graph_;
   Dtype compute_;
-  int64_t context_ = 0;  ///< tokens of a cache; 0: a micro-batch
+  Chunk chunk_{0, 0};  ///< a context of 0: there is a micro-batch
+  Side side_ = Side::text;
   int32_t unit_ = -1;
   int64_t sites_ = 0;
 };

@@ -146,7 +146,12 @@ struct Output {
   TensorId tensor = kNone;
 };
 inline constexpr const char* kLossOutput = "loss";      ///< the step sums, of which it is one
-inline constexpr const char* kLogitsOutput = "logits";  ///< those behind the last token of a chunk
+inline constexpr const char* kLogitsOutput = "logits";  ///< those behind tokens of a chunk
+
+// Inputs of a chunk beside its tokens, whose number kernels::DecodeInputs says.
+inline constexpr const char* kRowsInput = "rows";             ///< kernels::ChunkRow of each row
+inline constexpr const char* kMovesInput = "moves";           ///< kernels::CacheMove
+inline constexpr const char* kLogitRowsInput = "logit rows";  ///< whose logits are wanted
 
 struct Graph {
   std::vector<Tensor> tensors;
@@ -159,7 +164,7 @@ struct Graph {
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   TensorId step_inputs = kNone, step_state = kNone;
-  TensorId decode_inputs = kNone;  ///< of a graph that continues a text, its step inputs
+  TensorId decode_inputs = kNone;  ///< of a graph that continues texts, its step inputs
   int64_t samples = 0;             ///< of the micro-batch; of a chunk 1
   int64_t length = 0;              ///< of data.sequence_length; of a chunk its rows
 

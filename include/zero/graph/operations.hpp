@@ -92,18 +92,19 @@ struct AttentionOptions {
   TensorId key_counts = kNone;  ///< i32 [samples]; a sample's keys from there on are padding
 };
 /// Self-attention of qkv [rows, 3 * inner width]. Rows are those of all samples, and so are its
-/// queries and its keys. A causal one without bias and counts has a cache of its own where a text
-/// is continued.
+/// queries and its keys. Where texts are continued, a causal one has a cache of its own for each
+/// text, and one that is not is an encoder's, whose rows are all of a source; counts are the rows'.
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
 TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
                    int64_t head_width = 0);
 /// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * inner width], keys
-/// side by side with values. It is causal only where there are as many keys as queries.
+/// side by side with values. It is causal only where there are as many keys as queries. Where texts
+/// are continued, kv are rows of sources, whose keys and values each source's cache holds.
 TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
                          const AttentionOptions& options);
 extern const Operation kAttention, kAttentionGrad;            ///< AttentionAttributes
 extern const Operation kCrossAttention, kCrossAttentionGrad;  ///< AttentionAttributes
-extern const Operation kCachedAttention;
+extern const Operation kCachedAttention, kStoreKeys;
 
 struct RelativeBias {
   int64_t queries = 0, keys = 0;
@@ -148,7 +149,7 @@ struct LogitOptions {
   float scale = 1;
   TensorId bias = kNone;  ///< [rows of table]
 };
-/// For a chunk: logits [vocabulary] in fp32 of the last row that is a token, for the host.
+/// For a chunk: logits [texts, vocabulary] in fp32 of the rows that are wanted, for the host.
 void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& options);
 void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary);
 extern const Operation kLogits;

@@ -14,33 +14,64 @@ namespace zero::kernels {
 /// Tokens that a cache of `context` has room for: whole panels of keys.
 constexpr int64_t cache_columns(int64_t context) { return round_up<int64_t>(context, 64); }
 
+/// Which keys a row attends to.
+enum class CachedKeys {
+  past,   ///< those of its text up to its own, which is stored first
+  all,    ///< source_keys of its text, of which the row's own is stored first
+  source  ///< source_keys of its source; nothing is stored
+};
+
 struct CachedAttentionExtents {
   int64_t rows;  ///< new tokens, padding included
   int64_t heads;
   int64_t head_width;  ///< width = heads * head_width
-  int64_t columns;     ///< cache_columns(context)
+  int64_t columns;     ///< of each cache: cache_columns(context)
+  int64_t caches = 1;  ///< of texts, or of sources
+  CachedKeys keys = CachedKeys::past;
+  float divide_by = 0;  ///< scores; 0: the square root of head_width
+  int64_t reach = 0;    ///< of a bias: distances below it have one; 0: there is none
 };
 
 /// Bytes of scratch that cached_attention() wants, for `threads` threads.
 int64_t cached_attention_scratch_bytes(const CachedAttentionExtents& extents, int threads);
 
+/// Keys and values of new tokens, [rows, width] each; elements from one row to the next.
+template <class T>
+struct NewKeys {
+  const T* keys = nullptr;
+  const T* values = nullptr;
+  int64_t stride = 0;
+};
+
 template <class T>
 struct CachedAttentionArrays {
-  const T* qkv;  ///< [rows, 3 * width]: q, k, v side by side, heads inside each
-  /// Keys [heads, columns / 64, head_width, 64], then values [heads, columns, head_width].
+  const ChunkRow* rows;              ///< [rows], of which inputs->rows count
+  const CacheMove* moves = nullptr;  ///< [inputs->moves], or null: none
+  const T* q;                        ///< [rows, width], heads side by side
+  int64_t q_stride;                  ///< elements from one row to the next
+  NewKeys<T> stored = {};            ///< not with CachedKeys::source
+  const float* bias = nullptr;       ///< [heads, 2 reach - 1]: of distance key - query + reach - 1
+  /// [caches] keys [heads, columns / 64, head_width, 64], then values [heads, columns, head_width].
   T* cache;
   T* y;  ///< [rows, width], written; zero where a row is padding
   void* scratch;
 };
 
-/// Stores the keys and values of rows 0 to inputs->rows - 1 at inputs->position and after it, then
-/// attends from each of these rows over all tokens up to its own: softmax(q k^T / sqrt(head_width))
-/// v. fp32 between load and store. A row's bits depend neither on the other rows nor on the
-/// threads. Throws Error(kInternal) where the tokens do not fit the cache. Asynchronous on
-/// `stream`. Source: Vaswani et al. 2017, eq. 1.
+/// Makes the moves, in which no text that is moved from is moved to; stores the keys and values of
+/// rows 0 to inputs->rows - 1 at their positions, of which no two are the same; then attends from
+/// each of these rows: softmax(q k^T / divide_by + bias) v. fp32 between load and store. A row's
+/// bits depend neither on the other rows nor on the threads. Throws Error(kInternal) where a host
+/// finds rows or moves beyond the caches; a device leaves them out. Asynchronous on `stream`.
+/// Source: Vaswani et al. 2017, eq. 1.
 template <class T>
 void cached_attention(Stream& stream, const CachedAttentionExtents& extents,
                       const DecodeInputs* inputs, const CachedAttentionArrays<T>& arrays);
+
+/// Stores keys and values of rows of sources, as CachedKeys::all does, and attends to nothing:
+/// `rows`, `stored` and `cache` are read, each row's text being its source.
+template <class T>
+void store_keys(Stream& stream, const CachedAttentionExtents& extents, const DecodeInputs* inputs,
+                const CachedAttentionArrays<T>& arrays);
 
 struct RowProductExtents {
   int64_t rows;
@@ -70,14 +101,15 @@ void row_product(Stream& stream, const RowProductExtents& extents,
 
 template <class T>
 struct TableProductArrays {
-  const T* x;      ///< [inputs->rows, width], of which the last row counts
-  const T* table;  ///< [classes, width]
-  float* y;        ///< [classes], written
+  const T* x;           ///< [rows, width]
+  const int32_t* rows;  ///< [inputs->logits], of x
+  const T* table;       ///< [classes, width]
+  float* y;             ///< [inputs->logits, classes], written
 };
 
-/// y[j] = the fp32 sum over i of x[last, i] table[j, i]: the scores of all classes for the last
-/// row. The bits do not depend on the threads. `inputs` lie where the stream runs and are read when
-/// the work does. Asynchronous on `stream`.
+/// y[i, j] = the fp32 sum over k of x[rows[i], k] table[j, k]: the scores of all classes for some
+/// of the rows. A row's bits depend neither on the other rows nor on the threads. `inputs` lie
+/// where the stream runs and are read when the work does. Asynchronous on `stream`.
 template <class T>
 void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeInputs* inputs,
                    const TableProductArrays<T>& arrays);

@@ -16,6 +16,13 @@ struct EmbeddingExtents {
   float scale = 1;     ///< of a token's row
 };
 
+template <class T>
+struct EmbeddingTables {
+  const int32_t* tokens;
+  const T* token_table;
+  const T* position_table;  ///< or null
+};
+
 /// x[r] = scale token_table[tokens[r]] + position_table[r % length], rounded once.
 ///
 ///   tokens [samples * length] int32, each in [0, vocabulary): the loader has checked them
@@ -27,13 +34,13 @@ template <class T>
 void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
                const T* token_table, const T* position_table, T* x);
 
-/// The same for one sample whose first row is at inputs->position; rows from inputs->rows on are
+/// The same for one sample whose rows are at positions of their own; rows from inputs->rows on are
 /// zero. Asynchronous on `stream`.
 ///
-///   tokens [length]   position_table [inputs->position + inputs->rows or more, width]
+///   tokens [length]   rows [length]   position_table [more than every position, width], or null
 template <class T>
 void embedding_at(Stream& stream, const EmbeddingExtents& extents, const DecodeInputs* inputs,
-                  const int32_t* tokens, const T* token_table, const T* position_table, T* x);
+                  const ChunkRow* rows, const EmbeddingTables<T>& tables, T* x);
 
 /// int32 elements of scratch that embedding_backward wants.
 int64_t embedding_scratch_numel(const EmbeddingExtents& extents);

@@ -21,10 +21,25 @@ struct StepInputs {
   int64_t pending_tokens;  ///< counted_tokens of `pending_step`
 };
 
-/// Written by the host before each body of a plan that continues a text; read-only to kernels.
+/// Written by the host before each body of a plan that continues texts; read-only to kernels.
 struct DecodeInputs {
-  int64_t position;  ///< of the first row: tokens that are in the cache already
-  int64_t rows;      ///< rows that are tokens, at least 1; those behind them are padding
+  int64_t rows;        ///< that are tokens, at least 1; those behind them are padding
+  int64_t moves = 0;   ///< CacheMoves that come first
+  int64_t logits = 0;  ///< rows whose logits are wanted
+};
+
+/// Where a row of a chunk stands. Each text that is continued has a cache, and each source.
+struct ChunkRow {
+  int32_t text;             ///< whose cache holds the tokens in front of it
+  int32_t position;         ///< in that text, from 0 on
+  int32_t source = 0;       ///< that an encoder has read for it
+  int32_t source_keys = 0;  ///< tokens of that source
+};
+
+/// Tokens [begin, end) of a text's cache are copied to those of another text.
+struct CacheMove {
+  int32_t from, to;
+  int32_t begin, end;
 };
 
 /// Sums of one step over rows, blocks, micro-batches and, after an all-reduce of its int64 words,

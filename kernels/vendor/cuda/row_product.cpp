@@ -31,17 +31,19 @@ struct RowProduct {
 
 template <class T>
 struct TableProduct {
-  int64_t width;
+  int64_t classes, width;
   const DecodeInputs* inputs;
   TableProductArrays<T> arrays;
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t c) const {
-    const T* const values = arrays.x + (inputs->rows - 1) * width;
     const T* const class_row = arrays.table + c * width;
-    const float sum = row.template sum<float>(
-        width, [=](int64_t i) { return float(values[i]) * float(class_row[i]); });
-    float* const out = arrays.y + c;
-    row.once([=] { *out = sum; });
+    for (int64_t wanted = 0; wanted < inputs->logits; ++wanted) {
+      const T* const values = arrays.x + arrays.rows[wanted] * width;
+      const float sum = row.template sum<float>(
+          width, [=](int64_t i) { return float(values[i]) * float(class_row[i]); });
+      float* const out = arrays.y + wanted * classes + c;
+      row.once([=] { *out = sum; });
+    }
   }
 };
 
@@ -62,7 +64,7 @@ void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeI
                    const TableProductArrays<T>& arrays) {
   ZERO_REQUIRE(classes > 0 && width > 0, "product with a table of ", classes, " x ", width,
                ": both must be at least 1");
-  for_each_row(stream, kTableProduct, classes, TableProduct<T>{width, inputs, arrays});
+  for_each_row(stream, kTableProduct, classes, TableProduct<T>{classes, width, inputs, arrays});
 }
 
 template void row_product(Stream&, const RowProductExtents&, const RowProductArrays<float>&);

@@ -27,6 +27,17 @@ int64_t slice_bytes(const CachedAttentionExtents& extents) {
   return slice.bytes();
 }
 
+/// The keys that a row attends to.
+struct SeenKeys {
+  int64_t cache, count;
+};
+
+SeenKeys seen_by(const CachedAttentionExtents& extents, const ChunkRow& row) {
+  if (extents.keys == CachedKeys::source) return {row.source, row.source_keys};
+  if (extents.keys == CachedKeys::all) return {row.text, row.source_keys};
+  return {row.text, int64_t(row.position) + 1};
+}
+
 /// One head. Panels of keys lie transposed, so that scores, like the sums of values, are multiples
 /// of rows: no sum runs across a vector.
 template <class T>
@@ -37,59 +48,116 @@ struct CachedHead {
   int64_t head;
 
   int64_t width() const { return extents.heads * extents.head_width; }
-  const T* part(int64_t row, int64_t which) const {
-    return arrays.qkv + (3 * row + which) * width() + head * extents.head_width;
+  int64_t first() const { return head * extents.head_width; }
+  T* keys(int64_t cache) const {
+    return arrays.cache + (2 * width() * cache + first()) * extents.columns;
   }
-  T* keys() const { return arrays.cache + head * extents.head_width * extents.columns; }
-  T* values() const { return keys() + width() * extents.columns; }
-  T* out(int64_t row) const { return arrays.y + row * width() + head * extents.head_width; }
+  T* values(int64_t cache) const { return keys(cache) + width() * extents.columns; }
+  T* out(int64_t row) const { return arrays.y + row * width() + first(); }
+  float divisor() const {
+    return extents.divide_by > 0 ? extents.divide_by : std::sqrt(float(extents.head_width));
+  }
 
-  void store(int64_t row, int64_t position) const {
-    const int64_t d = extents.head_width, column = position % kPanelColumns;
-    const T *const key = part(row, 1), *const value = part(row, 2);
-    T* const panel = keys() + (position - column) * d;
+  void move(const CacheMove& move) const {
+    const int64_t d = extents.head_width;
+    const T* const from = keys(move.from);
+    T* const to = keys(move.to);
+    for (int64_t position = move.begin; position < move.end; ++position) {
+      const int64_t column = position % kPanelColumns, panel = (position - column) * d + column;
+      for (int64_t i = 0; i < d; ++i)
+        to[panel + i * kPanelColumns] = from[panel + i * kPanelColumns];
+    }
+    const T* const first_value = values(move.from);
+    std::copy(first_value + move.begin * d, first_value + move.end * d,
+              values(move.to) + move.begin * d);
+  }
+
+  void store(int64_t row) const {
+    const int64_t d = extents.head_width, position = arrays.rows[row].position;
+    const int64_t column = position % kPanelColumns, text = arrays.rows[row].text;
+    const T* const key = arrays.stored.keys + row * arrays.stored.stride + first();
+    const T* const value = arrays.stored.values + row * arrays.stored.stride + first();
+    T* const panel = keys(text) + (position - column) * d;
     for (int64_t i = 0; i < d; ++i) panel[i * kPanelColumns + column] = key[i];
-    std::copy(value, value + d, values() + position * d);
+    std::copy(value, value + d, values(text) + position * d);
   }
 
-  void attend(int64_t row, int64_t visible) const {
-    const int64_t padded = round_up(visible, kRowLanes);
-    const float log2_scale = kLog2E / std::sqrt(float(extents.head_width));
+  void attend(int64_t row) const {
+    const SeenKeys seen = seen_by(extents, arrays.rows[row]);
+    const int64_t padded = round_up(seen.count, kRowLanes);
     float* const scores = scratch.scores;
-    write_scores(row, visible);
-    std::fill(scores + visible, scores + padded, kMinusInfinity);
+    write_scores(row, seen);
+    float log2_scale = kLog2E / divisor();
+    if (extents.reach > 0) {
+      add_bias(row, seen.count);
+      log2_scale = kLog2E;
+    }
+    std::fill(scores + seen.count, scores + padded, kMinusInfinity);
     const float shift = log2_scale * maximum_of(scores, padded);
     const float sum = exponentials(scores, padded, log2_scale, shift, scores);
-    write_values(row, visible, 1.0f / sum);
+    write_values(row, seen, 1.0f / sum);
   }
 
-  /// scores[j] = q . k[j], also behind the visible tokens up to the end of their last panel.
-  void write_scores(int64_t row, int64_t visible) const {
+  /// scores[j] = q . k[j], also behind the keys that are seen up to the end of their last panel.
+  void write_scores(int64_t row, const SeenKeys& seen) const {
     const int64_t d = extents.head_width;
-    const T* const query = part(row, 0);
+    const T* const query = arrays.q + row * arrays.q_stride + first();
     for (int64_t i = 0; i < d; ++i) scratch.query[i] = float(query[i]);
-    for (int64_t token = 0; token < visible; token += kPanelColumns)
-      multiply_panel<1, T>({keys() + token * d, d, kPanelColumns, kPanelColumns}, scratch.query,
-                           scratch.scores + token);
+    for (int64_t token = 0; token < seen.count; token += kPanelColumns)
+      multiply_panel<1, T>({keys(seen.cache) + token * d, d, kPanelColumns, kPanelColumns},
+                           scratch.query, scratch.scores + token);
   }
 
-  void write_values(int64_t row, int64_t visible, float factor) const {
+  void add_bias(int64_t row, int64_t count) const {
+    const float* const bias = arrays.bias + head * (2 * extents.reach - 1) + extents.reach - 1 -
+                              arrays.rows[row].position;
+    const float factor = 1.0f / divisor();
+    for (int64_t j = 0; j < count; ++j)
+      scratch.scores[j] = std::fma(factor, scratch.scores[j], bias[j]);
+  }
+
+  void write_values(int64_t row, const SeenKeys& seen, float factor) const {
     const int64_t d = extents.head_width;
     for (int64_t column = 0; column < d; column += kPanelColumns) {
       const int64_t columns = std::min(kPanelColumns, d - column);
       float sums[kPanelColumns];
-      multiply_panel<1, T>({values() + column, visible, d, columns}, scratch.scores, sums);
+      multiply_panel<1, T>({values(seen.cache) + column, seen.count, d, columns}, scratch.scores,
+                           sums);
       scatter_rows({1, columns, columns}, factor, sums, out(row) + column);
     }
   }
 };
 
-void require_room(const CachedAttentionExtents& extents, const DecodeInputs& inputs) {
+bool is_within(int64_t index, int64_t count) { return index >= 0 && index < count; }
+
+void require_room(const CachedAttentionExtents& extents, const ChunkRow& row) {
+  const SeenKeys seen = seen_by(extents, row);
+  ZERO_REQUIRE(row.position >= 0 && seen.count >= 1 && seen.count <= extents.columns, "position ",
+               row.position, " among ", seen.count, " keys in a cache of ", extents.columns);
+  const bool stores = extents.keys != CachedKeys::source;
+  ZERO_REQUIRE(is_within(seen.cache, extents.caches) && (!stores || row.position < extents.columns),
+               "cache ", seen.cache, " of ", extents.caches, ", position ", row.position, " of ",
+               extents.columns);
+  ZERO_REQUIRE(extents.reach == 0 || (row.position < extents.reach && seen.count <= extents.reach),
+               "position ", row.position, " and ", seen.count, " keys under a bias of ",
+               extents.reach);
+}
+
+void require_room(const CachedAttentionExtents& extents, const CacheMove& move) {
+  const bool exists = is_within(move.from, extents.caches) && is_within(move.to, extents.caches);
+  ZERO_REQUIRE(exists && move.begin >= 0 && move.end <= extents.columns, "tokens ", move.begin,
+               " to ", move.end, " of cache ", move.from, " go to cache ", move.to, " of ",
+               extents.caches, " with ", extents.columns, " columns");
+}
+
+template <class T>
+void require_room(const CachedAttentionExtents& extents, const DecodeInputs& inputs,
+                  const CachedAttentionArrays<T>& arrays) {
   ZERO_REQUIRE(inputs.rows >= 1 && inputs.rows <= extents.rows, inputs.rows,
                " tokens in a chunk of ", extents.rows);
-  ZERO_REQUIRE(inputs.position >= 0 && inputs.position + inputs.rows <= extents.columns,
-               inputs.rows, " tokens from position ", inputs.position, " on in a cache of ",
-               extents.columns);
+  for (int64_t row = 0; row < inputs.rows; ++row) require_room(extents, arrays.rows[row]);
+  if (arrays.moves == nullptr) return;
+  for (int64_t i = 0; i < inputs.moves; ++i) require_room(extents, arrays.moves[i]);
 }
 
 }  // namespace
@@ -102,15 +170,29 @@ int64_t cached_attention_scratch_bytes(const CachedAttentionExtents& extents, in
 template <class T>
 void cached_attention(Stream& stream, const CachedAttentionExtents& extents,
                       const DecodeInputs* inputs, const CachedAttentionArrays<T>& arrays) {
-  vendor::require_room(extents, *inputs);
+  vendor::require_room(extents, *inputs, arrays);
   const int64_t bytes = vendor::slice_bytes(extents);
+  const int64_t moves = arrays.moves == nullptr ? 0 : inputs->moves;
+  const int64_t stored = arrays.stored.keys == nullptr ? 0 : inputs->rows;
   on_threads(stream.threads(), extents.heads, [&](int thread, int64_t item) {
     vendor::Slice slice(static_cast<std::byte*>(arrays.scratch) + thread * bytes);
     const vendor::CachedHead<T> head{extents, arrays, vendor::RowScratch(extents, slice), item};
-    for (int64_t row = 0; row < inputs->rows; ++row) head.store(row, inputs->position + row);
-    for (int64_t row = 0; row < inputs->rows; ++row) head.attend(row, inputs->position + row + 1);
+    for (int64_t i = 0; i < moves; ++i) head.move(arrays.moves[i]);
+    for (int64_t row = 0; row < stored; ++row) head.store(row);
+    for (int64_t row = 0; row < inputs->rows; ++row) head.attend(row);
     for (int64_t row = inputs->rows; row < extents.rows; ++row)
       std::fill_n(head.out(row), extents.head_width, T(0.0f));
+  });
+}
+
+template <class T>
+void store_keys(Stream& stream, const CachedAttentionExtents& extents, const DecodeInputs* inputs,
+                const CachedAttentionArrays<T>& arrays) {
+  vendor::require_room(extents, *inputs, arrays);
+  on_threads(stream.threads(), extents.heads, [&](int, int64_t item) {
+    vendor::Slice none(nullptr);
+    const vendor::CachedHead<T> head{extents, arrays, vendor::RowScratch(extents, none), item};
+    for (int64_t row = 0; row < inputs->rows; ++row) head.store(row);
   });
 }
 
@@ -120,5 +202,11 @@ template void cached_attention(Stream&, const CachedAttentionExtents&, const Dec
                                const CachedAttentionArrays<bf16>&);
 template void cached_attention(Stream&, const CachedAttentionExtents&, const DecodeInputs*,
                                const CachedAttentionArrays<f16>&);
+template void store_keys(Stream&, const CachedAttentionExtents&, const DecodeInputs*,
+                         const CachedAttentionArrays<float>&);
+template void store_keys(Stream&, const CachedAttentionExtents&, const DecodeInputs*,
+                         const CachedAttentionArrays<bf16>&);
+template void store_keys(Stream&, const CachedAttentionExtents&, const DecodeInputs*,
+                         const CachedAttentionArrays<f16>&);
 
 }  // namespace zero::kernels

@@ -86,11 +86,13 @@ void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeI
                    const TableProductArrays<T>& arrays) {
   ZERO_REQUIRE(classes > 0 && width > 0, "product with a table of ", classes, " x ", width,
                ": both must be at least 1");
-  const T* const last = arrays.x + (inputs->rows - 1) * width;
   on_threads(stream.threads(), ceil_div(classes, kClasses), [&](int, int64_t block) {
     const int64_t begin = block * kClasses, end = std::min(classes, begin + kClasses);
-    for (int64_t c = begin; c < end; ++c)
-      arrays.y[c] = vendor::dot(width, last, arrays.table + c * width);
+    for (int64_t i = 0; i < inputs->logits; ++i) {
+      const T* const x = arrays.x + arrays.rows[i] * width;
+      for (int64_t c = begin; c < end; ++c)
+        arrays.y[i * classes + c] = vendor::dot(width, x, arrays.table + c * width);
+    }
   });
 }
 

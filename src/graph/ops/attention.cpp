@@ -318,13 +318,9 @@ Self::Out<TensorId> results(GraphBuilder& out, TensorId x, int64_t width, int64_
 
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options) {
   const int64_t heads = options.heads, length = rows_of_sample(out, qkv, 3, heads);
-  require_extras(out, options, {heads, 2 * length - 1});
-  if (out.continues()) {
-    ZERO_REQUIRE(options.causal && options.divisor == 0 && options.bias == kNone &&
-                     options.key_counts == kNone,
-                 describe(out[qkv]), ": only plain causal attention has a cache");
-    return cached_attention(out, qkv, heads);
-  }
+  const int64_t keys = out.continues() ? out.context() : length;
+  require_extras(out, options, {heads, 2 * keys - 1});
+  if (out.continues()) return cached_attention(out, qkv, options);
   const auto made = results(out, qkv, out[qkv].shape[1] / 3, heads);
   out.add(make_op<SelfForward>(kAttention,
                                {.qkv = qkv,
@@ -350,7 +346,7 @@ TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
   ZERO_REQUIRE(!options.causal || keys == queries, describe(out[q]), " has ", queries,
                " queries a sample and ", describe(out[kv]), " ", keys,
                " keys: causal attention wants as many");
-  ZERO_REQUIRE(!out.continues(), describe(out[q]), ": attention to another text has no cache yet");
+  if (out.continues()) return cached_attention(out, q, kv, options);
   require_extras(out, options, {heads, queries + keys - 1});
   const auto made = results(out, q, width, heads);
   out.add(make_op<CrossForward>(kCrossAttention,

@@ -1,42 +1,114 @@
 #include "src/graph/ops/kinds.hpp"
 #include "zero/kernels/decode.hpp"
 
+// Attention of rows of several texts to what caches hold: of a text to itself, of an encoder's
+// source to all of itself, and of a text to its source, whose keys another op has stored.
+
 namespace zero::graph {
 namespace {
 
 struct CachedAttentionAttributes {
   int64_t heads;
+  int64_t caches;
+  int64_t keys;  ///< kernels::CachedKeys
+  double divisor;
+  int64_t reach;  ///< of the bias; 0: there is none
 };
 
+/// Of texts: `packed` are queries, keys and values. Of a text and its source: queries alone, and
+/// the cache is only read.
 struct CachedAttention {
   template <class S>
   struct In {
-    S qkv;
-    S cache;  ///< updated
-    S decode_inputs;
+    S packed;
+    S cache;  ///< updated, or read, or absent where one op makes and reads it
+    S decode_inputs, rows;
+    S moves = kAbsent<S>;
+    S bias = kAbsent<S>;
   };
   template <class S>
   struct Out {
-    S y, cache;
+    S y;
+    S cache = kAbsent<S>;
   };
 
+  static kernels::CachedKeys keys(const Op& op) {
+    return kernels::CachedKeys(op.attributes.as<CachedAttentionAttributes>().keys);
+  }
+
   static kernels::CachedAttentionExtents extents(const Graph& graph, const Op& op) {
+    const auto of = op.attributes.as<CachedAttentionAttributes>();
     const auto in = inputs<CachedAttention>(op);
-    const Shape& qkv = graph[in.qkv].shape;
-    const int64_t heads = op.attributes.as<CachedAttentionAttributes>().heads;
-    return {.rows = qkv[0],
-            .heads = heads,
-            .head_width = qkv[1] / 3 / heads,
-            .columns = graph[in.cache].shape[1]};
+    const auto out = outputs<CachedAttention>(op);
+    const Shape& y = graph[out.y].shape;
+    return {.rows = y[0],
+            .heads = of.heads,
+            .head_width = y[1] / of.heads,
+            .columns = graph[in.cache != kNone ? in.cache : out.cache].shape[1],
+            .caches = of.caches,
+            .keys = keys(op),
+            .divide_by = float(of.divisor),
+            .reach = of.reach};
   }
 
   template <class T>
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<CachedAttention>(call);
     const auto out = outputs<CachedAttention>(call);
-    kernels::cached_attention<T>(
-        stream, extents(*call.graph, *call.op), in.decode_inputs,
-        {.qkv = in.qkv, .cache = out.cache, .y = out.y, .scratch = call.scratch});
+    const kernels::CachedAttentionExtents of = extents(*call.graph, *call.op);
+    const int64_t width = of.heads * of.head_width;
+    const bool reads = of.keys == kernels::CachedKeys::source;
+    const T* const packed = in.packed;
+    kernels::NewKeys<T> stored;
+    if (!reads) stored = {packed + width, packed + 2 * width, 3 * width};
+    kernels::cached_attention<T>(stream, of, in.decode_inputs,
+                                 {.rows = in.rows,
+                                  .moves = in.moves,
+                                  .q = packed,
+                                  .q_stride = reads ? width : 3 * width,
+                                  .stored = stored,
+                                  .bias = in.bias,
+                                  .cache = reads ? in.cache : out.cache,
+                                  .y = out.y,
+                                  .scratch = call.scratch});
+  }
+};
+
+struct StoreKeys {
+  template <class S>
+  struct In {
+    S kv;
+    S cache;  ///< updated
+    S decode_inputs, rows;
+  };
+  template <class S>
+  struct Out {
+    S cache;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<StoreKeys>(call);
+    const auto attributes = call.op->attributes.as<CachedAttentionAttributes>();
+    const Graph& graph = *call.graph;
+    const Shape& kv = graph[inputs<StoreKeys>(*call.op).kv].shape;
+    const int64_t width = kv[1] / 2;
+    const T* const keys = in.kv;
+    kernels::store_keys<T>(stream,
+                           {.rows = kv[0],
+                            .heads = attributes.heads,
+                            .head_width = width / attributes.heads,
+                            .columns = graph[inputs<StoreKeys>(*call.op).cache].shape[1],
+                            .caches = attributes.caches,
+                            .keys = kernels::CachedKeys::all},
+                           in.decode_inputs,
+                           {.rows = in.rows,
+                            .q = nullptr,
+                            .q_stride = 0,
+                            .stored = {keys, keys + width, 2 * width},
+                            .cache = outputs<StoreKeys>(call).cache,
+                            .y = nullptr,
+                            .scratch = nullptr});
   }
 };
 
@@ -56,17 +128,69 @@ const Operation kCachedAttention{.name = "cached_attention",
                                  .flops = flops,
                                  .scratch_bytes = scratch,
                                  .call = call_typed<CachedAttention>};
+const Operation kStoreKeys{.name = "store_keys", .call = call_typed<StoreKeys>};
 
-TensorId cached_attention(GraphBuilder& out, TensorId qkv, int64_t heads) {
+namespace {
+
+CachedAttentionAttributes attributes_of(const GraphBuilder& out, const AttentionOptions& options,
+                                        kernels::CachedKeys keys) {
+  const bool of_texts = keys == kernels::CachedKeys::past;
+  return {.heads = options.heads,
+          .caches = of_texts ? out.chunk().texts : out.chunk().sources,
+          .keys = int64_t(keys),
+          .divisor = options.divisor,
+          .reach = options.bias == kNone ? 0 : out.context()};
+}
+
+/// For keys and values of `width` each.
+Shape cache_shape(int64_t caches, int64_t width, int64_t context) {
+  return {2 * width * caches, kernels::cache_columns(context)};
+}
+
+}  // namespace
+
+TensorId cached_attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options) {
   const int64_t rows = out[qkv].shape[0], width = out[qkv].shape[1] / 3;
   const std::string name = out[qkv].name;
-  const TensorId cache =
-      out.lasting(name + ".cache", out.compute(),
-                  {2 * width, kernels::cache_columns(out.context())}, Role::cache);
+  const auto attributes = attributes_of(
+      out, options, options.causal ? kernels::CachedKeys::past : kernels::CachedKeys::all);
+  const Shape shape = cache_shape(attributes.caches, width, out.context());
+  // What an encoder's rows attend to, they have all stored in the same chunk.
+  const TensorId cache = options.causal
+                             ? out.lasting(name + ".cache", out.compute(), shape, Role::cache)
+                             : out.activation(name + ".keys", out.compute(), shape);
   const TensorId y = out.activation("attention(" + name + ")", out.compute(), {rows, width});
+  out.add(make_op<CachedAttention>(kCachedAttention,
+                                   {.packed = qkv,
+                                    .cache = options.causal ? cache : kNone,
+                                    .decode_inputs = out.graph().decode_inputs,
+                                    .rows = out.chunk_input(kRowsInput),
+                                    .moves = options.causal ? out.chunk_input(kMovesInput) : kNone,
+                                    .bias = options.bias},
+                                   {.y = y, .cache = cache}, attributes));
+  return y;
+}
+
+TensorId cached_attention(GraphBuilder& out, TensorId q, TensorId kv,
+                          const AttentionOptions& options) {
+  ZERO_REQUIRE(!options.causal && options.bias == kNone, describe(out[q]),
+               ": attention to a source sees all of it, without a bias");
+  const int64_t width = out[q].shape[1];
+  const auto attributes = attributes_of(out, options, kernels::CachedKeys::source);
+  const TensorId cache =
+      out.lasting(out[kv].name + ".cache", out.compute(),
+                  cache_shape(attributes.caches, width, out.chunk().source_context), Role::cache);
+  const TensorId rows = out.chunk_input(kRowsInput), inputs = out.graph().decode_inputs;
+  out.turn_to(Side::source);
+  out.add(make_op<StoreKeys>(kStoreKeys,
+                             {.kv = kv, .cache = cache, .decode_inputs = inputs, .rows = rows},
+                             {.cache = cache}, attributes));
+  out.turn_to(Side::text);
+  const TensorId y =
+      out.activation("attention(" + out[q].name + ")", out.compute(), {out[q].shape[0], width});
   out.add(make_op<CachedAttention>(
-      kCachedAttention, {.qkv = qkv, .cache = cache, .decode_inputs = out.graph().decode_inputs},
-      {.y = y, .cache = cache}, CachedAttentionAttributes{.heads = heads}));
+      kCachedAttention, {.packed = q, .cache = cache, .decode_inputs = inputs, .rows = rows},
+      {.y = y}, attributes));
   return y;
 }
 

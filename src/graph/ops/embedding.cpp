@@ -87,7 +87,7 @@ struct EmbeddingAt {
   struct In {
     S tokens, token_table;
     S position_table;  ///< may be absent
-    S decode_inputs;
+    S decode_inputs, rows;
   };
   template <class S>
   struct Out {
@@ -98,9 +98,9 @@ struct EmbeddingAt {
   static void call(Stream& stream, const OpCall& call) {
     const auto of = inputs<EmbeddingAt>(*call.op);
     const auto in = inputs<EmbeddingAt>(call);
-    kernels::embedding_at<T>(stream, extents(*call.graph, *call.op, of.tokens, of.token_table),
-                             in.decode_inputs, in.tokens, in.token_table, in.position_table,
-                             outputs<EmbeddingAt>(call).x);
+    kernels::embedding_at<T>(
+        stream, extents(*call.graph, *call.op, of.tokens, of.token_table), in.decode_inputs,
+        in.rows, {in.tokens, in.token_table, in.position_table}, outputs<EmbeddingAt>(call).x);
   }
 };
 
@@ -191,7 +191,8 @@ TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table, Tensor
                                  {.tokens = ids,
                                   .token_table = token_table,
                                   .position_table = position_table,
-                                  .decode_inputs = graph.decode_inputs},
+                                  .decode_inputs = graph.decode_inputs,
+                                  .rows = out.chunk_input(kRowsInput)},
                                  {.x = x}, attributes));
   } else {
     out.add(make_op<Embedding>(

@@ -96,7 +96,9 @@ Op row_linear(TensorId x, TensorId weight, TensorId bias, TensorId y);
 
 // cached_attention.cpp
 
-/// What attention() adds where a text is continued, with a cache of its own.
-TensorId cached_attention(GraphBuilder& out, TensorId qkv, int64_t heads);
+/// What attention() and cross_attention() add where texts are continued, with a cache of its own.
+TensorId cached_attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
+TensorId cached_attention(GraphBuilder& out, TensorId q, TensorId kv,
+                          const AttentionOptions& options);
 
 }  // namespace zero::graph

@@ -12,7 +12,7 @@ struct LogitsAttributes {
 struct Logits {
   template <class S>
   struct In {
-    S x, table, decode_inputs;
+    S x, table, decode_inputs, rows;
     S bias;  ///< may be absent
   };
   template <class S>
@@ -24,19 +24,20 @@ struct Logits {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<Logits>(call);
     const auto out = outputs<Logits>(call);
-    const Graph& graph = *call.graph;
-    kernels::table_product<T>(stream, graph[outputs<Logits>(*call.op).logits].shape[0],
-                              graph[inputs<Logits>(*call.op).table].shape[1], in.decode_inputs,
-                              {.x = in.x, .table = in.table, .y = out.logits});
+    const Shape& shape = (*call.graph)[outputs<Logits>(*call.op).logits].shape;
+    const int64_t width = (*call.graph)[inputs<Logits>(*call.op).table].shape[1];
+    kernels::table_product<T>(stream, shape[1], width, in.decode_inputs,
+                              {.x = in.x, .rows = in.rows, .table = in.table, .y = out.logits});
     const float scale = float(call.op->attributes.as<LogitsAttributes>().scale);
-    const int64_t classes = graph[outputs<Logits>(*call.op).logits].shape[0];
-    if (scale != 1 || in.bias != nullptr)
-      kernels::scale_and_shift<T>(stream, classes, scale, in.bias, out.logits);
+    if (scale == 1 && in.bias == nullptr) return;
+    float* const logits = out.logits;
+    for (int64_t row = 0; row < shape[0]; ++row)
+      kernels::scale_and_shift<T>(stream, shape[1], scale, in.bias, logits + row * shape[1]);
   }
 };
 
 double flops(const Graph& graph, const Op& op) {
-  return 2.0 * double(graph[outputs<Logits>(op).logits].shape[0]) *
+  return 2.0 * double(graph[outputs<Logits>(op).logits].shape.numel()) *
          double(graph[inputs<Logits>(op).table].shape[1]);
 }
 
@@ -48,11 +49,15 @@ void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& o
   require_head(out[x], out[table], options.vocabulary);
   require_logit_bias(out, options.bias, table);
   ZERO_REQUIRE(out.continues(), "logits of a micro-batch: use classifier()");
-  const TensorId logits = out.output(kLogitsOutput, Dtype::f32, {options.vocabulary});
-  out.add(make_op<Logits>(
-      kLogits,
-      {.x = x, .table = table, .decode_inputs = out.graph().decode_inputs, .bias = options.bias},
-      {.logits = logits}, LogitsAttributes{.scale = options.scale}));
+  const TensorId logits =
+      out.output(kLogitsOutput, Dtype::f32, {out.chunk().texts, options.vocabulary});
+  out.add(make_op<Logits>(kLogits,
+                          {.x = x,
+                           .table = table,
+                           .decode_inputs = out.graph().decode_inputs,
+                           .rows = out.chunk_input(kLogitRowsInput),
+                           .bias = options.bias},
+                          {.logits = logits}, LogitsAttributes{.scale = options.scale}));
 }
 
 void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary) {

@@ -1,0 +1,143 @@
+#include "src/models/row_decoder.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "zero/base/error.hpp"
+#include "zero/compile/compile.hpp"
+#include "zero/graph/operation.hpp"
+#include "zero/kernels/decode.hpp"
+#include "zero/state/state_view.hpp"
+
+namespace zero::models {
+
+struct RowDecoder::ParameterLayout {
+  const plan::Unit* unit;
+  int64_t begin;
+  std::optional<kernels::WeightPanels> panels;  ///< none: row by row
+};
+
+namespace {
+
+plan::Plan compile(const model::Architecture& model, const RowDecoder::Options& options) {
+  if (options.compute == Dtype::f16) {
+    refuse(Exit::kUsage, "a text is continued in fp32 or bf16, not in fp16");
+  }
+  plan::Request request;
+  request.compute = options.compute;
+  request.threads = options.threads;
+  return plan::compile_decode(request, model::decode(model, options.decode, options.compute),
+                              model::decode(model, options.prefill, options.compute));
+}
+
+/// Weights that some op of either graph reads in panels.
+void find_panels(const graph::Graph& graph, const auto& set) {
+  const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
+  for (const graph::Op& op : graph.ops) {
+    if (op.kind->panelled == nullptr) continue;
+    const graph::TensorId weight = op.kind->panelled(op);
+    const Shape& shape = graph[weight].shape;
+    set(size_t(parameter_of[size_t(weight)]), kernels::WeightPanels{shape[0], shape[1]});
+  }
+}
+
+/// [parameters]
+template <class Layout>
+std::vector<Layout> find_layouts(const plan::Plan& plan) {
+  std::vector<Layout> layouts(plan.graphs[0].parameters.size());
+  for (const plan::Unit& unit : plan.units) {
+    for (const plan::Placement& placed : unit.placements)
+      layouts[size_t(placed.parameter)] = {.unit = &unit, .begin = placed.begin, .panels = {}};
+  }
+  for (const graph::Graph& graph : plan.graphs) {
+    find_panels(graph, [&](size_t parameter, const kernels::WeightPanels& panels) {
+      layouts[parameter].panels = panels;
+    });
+  }
+  return layouts;
+}
+
+template <class Item, class From>
+void fill(run::Buffers& buffers, int32_t buffer, const From& from, const auto& item) {
+  if (buffer < 0 || from.empty()) return;
+  buffers.fill<Item>(buffer, int64_t(from.size()), [&](std::span<Item> place) {
+    for (size_t i = 0; i < place.size(); ++i) place[i] = item(from[i]);
+  });
+}
+
+}  // namespace
+
+int64_t RowDecoder::bytes(const model::Architecture& model, const Options& options) {
+  int64_t sum = 0;
+  for (const int64_t bytes : compile(model, options).arena_bytes) sum += bytes;
+  return sum;
+}
+
+RowDecoder::RowDecoder(const model::Architecture& model, const Options& options)
+    : vocabulary_(model::data_form(model).vocabulary),
+      plan_(compile(model, options)),
+      layouts_(find_layouts<ParameterLayout>(plan_)),
+      inputs_{find_inputs(0), find_inputs(1)},
+      executor_(plan_, {}, {}),
+      logits_buffer_(plan_.output(0, graph::kLogitsOutput)) {
+  if (!executor_.buffers().on_host(logits_buffer_))
+    fetched_.resize(size_t(options.decode.texts * vocabulary_));
+}
+
+RowDecoder::~RowDecoder() = default;
+
+RowDecoder::Inputs RowDecoder::find_inputs(int32_t graph) const {
+  Inputs found;
+  for (const plan::InputBuffer& input : plan_.inputs) {
+    if (input.graph != graph || input.filled_by != graph::FilledBy::generation) continue;
+    if (input.ids > 0) {
+      found.tokens = input.buffer;
+      found.room = input.bytes / int64_t(sizeof(int32_t));
+    }
+    if (input.name == graph::kRowsInput) found.rows = input.buffer;
+    if (input.name == graph::kMovesInput) found.moves = input.buffer;
+    if (input.name == graph::kLogitRowsInput) found.logits = input.buffer;
+  }
+  return found;
+}
+
+void RowDecoder::set_parameter(int32_t index, int64_t first, std::span<const float> values) {
+  const graph::Parameter& parameter = graph().parameters.at(size_t(index));
+  ZERO_REQUIRE(first >= 0 && first + int64_t(values.size()) <= parameter.real_numel, "elements ",
+               first, " + ", values.size(), " of parameter ", graph()[parameter.tensor].name,
+               ", which has ", parameter.real_numel);
+  const state::StateView view = state::view_of(plan_, 0, executor_.buffers());
+  const ParameterLayout& layout = layouts_[size_t(index)];
+  if (!layout.panels) return state::write_master(view, *layout.unit, layout.begin + first, values);
+  std::vector<float> part;
+  for (int64_t panel = 0; panel < layout.panels->count(); ++panel) {
+    const int64_t at = layout.panels->take(panel, first, values, part);
+    state::write_master(view, *layout.unit, layout.begin + at, part);
+  }
+}
+
+void RowDecoder::run(plan::BodyId body, const Chunk& chunk) {
+  const Inputs& to = inputs_[size_t(plan_.bodies[body].graph)];
+  ZERO_REQUIRE(!chunk.rows.empty() && int64_t(chunk.rows.size()) <= to.room, chunk.rows.size(),
+               " rows in a chunk of ", to.room);
+  run::Buffers& buffers = executor_.buffers();
+  fill<int32_t>(buffers, to.tokens, chunk.rows, [](const TokenRow& row) { return row.token; });
+  fill<kernels::ChunkRow>(buffers, to.rows, chunk.rows,
+                          [](const TokenRow& row) { return row.place; });
+  fill<kernels::CacheMove>(buffers, to.moves, chunk.moves, [](const auto& move) { return move; });
+  fill<int32_t>(buffers, to.logits, chunk.logits, [](int32_t row) { return row; });
+  executor_.run_chunk(body, {.rows = int64_t(chunk.rows.size()),
+                             .moves = int64_t(chunk.moves.size()),
+                             .logits = int64_t(chunk.logits.size())});
+  wanted_ = int64_t(chunk.logits.size());
+}
+
+std::span<const float> RowDecoder::logits() {
+  const size_t numel = size_t(wanted_ * vocabulary_);
+  if (fetched_.empty()) return executor_.buffers().values<float>(logits_buffer_).first(numel);
+  const std::span<float> wanted = std::span(fetched_).first(numel);
+  executor_.buffers().read(logits_buffer_, 0, std::as_writable_bytes(wanted));
+  return wanted;
+}
+
+}  // namespace zero::models
