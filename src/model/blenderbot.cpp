@@ -83,7 +83,9 @@ struct Builder {
                            const graph::AttentionOptions& options) {
     const std::string name = block + ".encoder_attn";
     const TensorId q = heads_of(norm(x, name + "_layer_norm"), name + ".q_proj", 1);
+    out.turn_to(graph::Side::source);
     const TensorId kv = heads_of(encoded, name + ".kv_proj", 2);
+    out.turn_to(graph::Side::text);
     return projected(graph::cross_attention(out, q, kv, options), x, name);
   }
 
@@ -108,7 +110,8 @@ struct Builder {
   }
 
   TensorId ids(const std::string& name, int64_t length) {
-    return out.input({.name = name, .sample = {length}, .ids = model.vocabulary});
+    const int64_t rows = out.continues() ? out.length() : length;
+    return out.input({.name = name, .sample = {rows}, .ids = model.vocabulary});
   }
 
   graph::AttentionOptions attention_options() const {
@@ -118,6 +121,7 @@ struct Builder {
 
   TensorId encoder(TensorId tokens, TensorId counts) {
     const std::string stack = "model.encoder";
+    out.turn_to(graph::Side::source);
     TensorId x = embedded(stack, ids("source", source_length), tokens);
     graph::AttentionOptions options = attention_options();
     options.key_counts = counts;
@@ -127,7 +131,9 @@ struct Builder {
       x = self_attention(x, name, options);
       x = graph::clamp_f16(out, feed_forward(x, name, model.inner));
     }
-    return finish(x, stack);
+    x = finish(x, stack);
+    out.turn_to(graph::Side::text);
+    return x;
   }
 
   TensorId decoder(TensorId tokens, TensorId encoded, TensorId counts) {
@@ -147,16 +153,46 @@ struct Builder {
   }
 };
 
-void check(const Blenderbot& model, const graph::MicroBatch& micro) {
+void check_heads(const Blenderbot& model) {
   if (model.width % model.heads != 0) {
     refuse(Exit::kUsage, "a width of ", model.width, " does not split into ", model.heads,
            " heads: change model.width or model.heads");
   }
+}
+
+void check(const Blenderbot& model, const graph::MicroBatch& micro) {
+  check_heads(model);
   const int64_t longest = std::max(micro.length, source_length(micro));
   if (longest <= model.positions) return;
   refuse(Exit::kUsage, "texts of ", longest, " tokens, but the model has ", model.positions,
          " positions: shorten data.source_length and data.target_length or raise "
          "model.max_positions");
+}
+
+void check(const Blenderbot& model, const graph::Chunk& chunk) {
+  check_heads(model);
+  const int64_t longest = std::max(chunk.context, chunk.source_context);
+  if (longest <= model.positions) return;
+  refuse(Exit::kUsage, "texts of ", longest, " tokens, but the model has ", model.positions,
+         " positions: ask for at most as many tokens, behind a source of no more");
+}
+
+/// The tables that both stacks and the head read.
+struct Tables {
+  TensorId tokens, bias;
+};
+Tables tables(const Blenderbot& model, GraphBuilder& out) {
+  out.unit("shared");
+  const int64_t rows = padded_rows(model.vocabulary);
+  const TensorId tokens = out.parameter({.name = "model.shared.weight",
+                                         .shape = {rows, model.width},
+                                         .padding_rows = rows - model.vocabulary});
+  const TensorId bias = out.parameter({.name = "final_logits_bias",
+                                       .shape = {rows},
+                                       .decays = false,
+                                       .init = Init::zeros,
+                                       .padding_rows = rows - model.vocabulary});
+  return {tokens, bias};
 }
 
 /// Parameters of one layer of each kind, its norm included.
@@ -183,16 +219,7 @@ graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options) 
   GraphBuilder out(options.micro, options.compute);
   const float dropout = options.training ? model.dropout : 0.0f;
   Builder builder{model, out, dropout, options.head_unit, source_length(options.micro)};
-  out.unit("shared");
-  const int64_t rows = padded_rows(model.vocabulary);
-  const TensorId tokens = out.parameter({.name = "model.shared.weight",
-                                         .shape = {rows, model.width},
-                                         .padding_rows = rows - model.vocabulary});
-  const TensorId bias = out.parameter({.name = "final_logits_bias",
-                                       .shape = {rows},
-                                       .decays = false,
-                                       .init = Init::zeros,
-                                       .padding_rows = rows - model.vocabulary});
+  const auto [tokens, bias] = tables(model, out);
   const TensorId counts = out.input({.name = "source_count", .sample = {1}});
   const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
   const TensorId next = builder.ids("next", out.length());
@@ -201,6 +228,17 @@ graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options) 
                      .chunk_rows = classifier_rows(options),
                      .label_smoothing = options.training ? model.smoothing : 0.0f,
                      .logit_bias = bias});
+  return out.finish();
+}
+
+graph::Graph blenderbot_decode(const Blenderbot& model, const graph::Chunk& chunk, Dtype compute) {
+  check(model, chunk);
+  GraphBuilder out(chunk, compute);
+  Builder builder{model, out, 0.0f, 1, chunk.source_context};
+  const auto [tokens, bias] = tables(model, out);
+  const TensorId counts = graph::kNone;
+  const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
+  graph::logits(out, last, tokens, {.vocabulary = model.vocabulary, .bias = bias});
   return out.finish();
 }
 

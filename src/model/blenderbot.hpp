@@ -37,6 +37,11 @@ int64_t parameter_count(const Blenderbot& model);
 /// modeling_blenderbot.py for names and shapes.
 graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options);
 
+/// Graph that reads sources or continues texts behind them, with the same parameters in the same
+/// order, and gives logits behind texts. Throws Error(kUsage) where a cache holds more tokens than
+/// there are positions.
+graph::Graph blenderbot_decode(const Blenderbot& model, const graph::Chunk& chunk, Dtype compute);
+
 /// Floating-point operations of one target's forward and backward pass, its share of the source
 /// included, counted as for a T5.
 double flops_per_target(const Blenderbot& model, const graph::MicroBatch& micro);

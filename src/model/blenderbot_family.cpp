@@ -223,7 +223,8 @@ const Family& blenderbot_family() {
       .data = "pairs",
       .forward = [](const Architecture& model,
                     const ForwardOptions& options) { return blenderbot(of(model), options); },
-      .decode = nullptr,
+      .decode = [](const Architecture& model, const graph::Chunk& chunk,
+                   Dtype compute) { return blenderbot_decode(of(model), chunk, compute); },
       .parameter_count = [](const Architecture& model) { return parameter_count(of(model)); },
       .flops_per_token =
           [](const Architecture& model, const graph::MicroBatch& micro) {

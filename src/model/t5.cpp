@@ -21,8 +21,8 @@ float shrink(int64_t n) { return float(1 / std::sqrt(double(n))); }
 struct Builder {
   const T5& model;
   GraphBuilder& out;
-  float dropout;  ///< 0 in evaluation
-  int64_t source_length;
+  float dropout;                         ///< 0 in evaluation
+  int64_t source_length, target_length;  ///< of a text; where texts are continued, at most
 
   int64_t attended() const { return model.heads * model.head_width; }
 
@@ -49,7 +49,8 @@ struct Builder {
   }
 
   TensorId ids(const std::string& name, int64_t length) {
-    return out.input({.name = name, .sample = {length}, .ids = model.vocabulary});
+    const int64_t rows = out.continues() ? out.length() : length;
+    return out.input({.name = name, .sample = {rows}, .ids = model.vocabulary});
   }
 
   /// What every layer of a stack adds to its scores.
@@ -96,9 +97,11 @@ struct Builder {
                               {.name = name + ".q.weight",
                                .shape = {model.width, attended()},
                                .deviation = shrink(model.width * model.head_width)});
+    out.turn_to(graph::Side::source);
     const TensorId kv = linear(encoded, {.name = name + ".kv.weight",
                                          .shape = {model.width, 2 * attended()},
                                          .deviation = shrink(model.width)});
+    out.turn_to(graph::Side::text);
     return join(projection(graph::cross_attention(out, q, kv, options), name), x, layer);
   }
 
@@ -135,6 +138,7 @@ struct Builder {
   }
 
   TensorId encoder(TensorId tokens, TensorId counts) {
+    out.turn_to(graph::Side::source);
     TensorId x =
         drop(graph::embedding(out, ids("source", source_length), tokens, graph::kNone), "encoder");
     graph::AttentionOptions options = attention_options();
@@ -146,15 +150,17 @@ struct Builder {
       x = self_attention(x, name + ".layer.0", options);
       x = feed_forward(x, name + ".layer.1");
     }
-    return finish(x, "encoder");
+    x = finish(x, "encoder");
+    out.turn_to(graph::Side::text);
+    return x;
   }
 
   TensorId decoder(TensorId tokens, TensorId encoded, TensorId counts) {
-    TensorId x =
-        drop(graph::embedding(out, ids("previous", out.length()), tokens, graph::kNone), "decoder");
+    TensorId x = drop(graph::embedding(out, ids("previous", target_length), tokens, graph::kNone),
+                      "decoder");
     graph::AttentionOptions own = attention_options(), across = attention_options();
     own.causal = true;
-    own.bias = bias("decoder", out.length(), false);
+    own.bias = bias("decoder", target_length, false);
     across.key_counts = counts;
     for (int64_t i = 0; i < model.decoder_layers; ++i) {
       const std::string name = text("decoder.block.", i);
@@ -172,6 +178,8 @@ struct Builder {
     out.unit("lm_head");
     return table("lm_head.weight");
   }
+
+  float logit_scale() const { return model.tied ? shrink(model.width) : 1.0f; }
 };
 
 void check(const T5& model) {
@@ -204,7 +212,7 @@ graph::Graph t5(const T5& model, const ForwardOptions& options) {
   check(model);
   GraphBuilder out(options.micro, options.compute);
   const float dropout = options.training ? model.dropout : 0.0f;
-  Builder builder{model, out, dropout, source_length(options.micro)};
+  Builder builder{model, out, dropout, source_length(options.micro), options.micro.length};
   out.unit("shared");
   const TensorId tokens = builder.table("shared.weight");
   const TensorId counts = out.input({.name = "source_count", .sample = {1}});
@@ -213,8 +221,20 @@ graph::Graph t5(const T5& model, const ForwardOptions& options) {
   graph::classifier(out, last, builder.head(tokens), next,
                     {.vocabulary = model.vocabulary,
                      .chunk_rows = classifier_rows(options),
-                     .logit_scale = model.tied ? shrink(model.width) : 1.0f,
+                     .logit_scale = builder.logit_scale(),
                      .label_smoothing = options.training ? model.smoothing : 0.0f});
+  return out.finish();
+}
+
+graph::Graph t5_decode(const T5& model, const graph::Chunk& chunk, Dtype compute) {
+  check(model);
+  GraphBuilder out(chunk, compute);
+  Builder builder{model, out, 0.0f, chunk.source_context, chunk.context};
+  out.unit("shared");
+  const TensorId tokens = builder.table("shared.weight"), counts = graph::kNone;
+  const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
+  graph::logits(out, last, builder.head(tokens),
+                {.vocabulary = model.vocabulary, .scale = builder.logit_scale()});
   return out.finish();
 }
 

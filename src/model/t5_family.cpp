@@ -236,7 +236,8 @@ const Family& t5_family() {
       .data = "pairs",
       .forward = [](const Architecture& model,
                     const ForwardOptions& options) { return t5(of(model), options); },
-      .decode = nullptr,
+      .decode = [](const Architecture& model, const graph::Chunk& chunk,
+                   Dtype compute) { return t5_decode(of(model), chunk, compute); },
       .parameter_count = [](const Architecture& model) { return parameter_count(of(model)); },
       .flops_per_token =
           [](const Architecture& model, const graph::MicroBatch& micro) {
