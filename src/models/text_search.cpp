@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "zero/base/error.hpp"
+#include "zero/models/generator.hpp"
 
 namespace zero::models {
 namespace {

@@ -7,25 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "zero/models/generator.hpp"
 #include "zero/models/score_rules.hpp"
 
 namespace zero::models {
-
-/// When a search by beams is at its end, once as many texts have ended as there are beams.
-enum class EarlyStopping {
-  no,    ///< when the best running one, at its length, is no better than the worst ended one
-  yes,   ///< at once
-  never  ///< when no length could make it better
-};
-
-struct SearchRules {
-  ScoreRules scores = {};
-  Choice choice = {};  ///< of a search without beams
-  int64_t num_beams = 1;
-  double length_penalty = 1;  ///< a text's log probability is divided by its new tokens to this
-  EarlyStopping early_stopping = EarlyStopping::no;
-};
 
 class TextSearch {
  public:

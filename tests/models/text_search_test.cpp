@@ -14,6 +14,7 @@
 
 #include "tests/support/golden.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/search_options.hpp"
 
 namespace zero::models {
 namespace {
@@ -46,37 +47,13 @@ std::vector<float> logits_of(const Tokens& source, const Tokens& text) {
   return logits;
 }
 
-EarlyStopping stopping_of(const json& options) {
-  const json value = options.value("early_stopping", json(false));
-  if (value.is_string()) return EarlyStopping::never;
-  return value.get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
-}
-
-ScoreRules scores_of(const json& options) {
-  ScoreRules rules{.max_length = golden()["max_length"],
-                   .min_length = options.value("min_length", 0),
-                   .min_new_tokens = options.value("min_new_tokens", 0),
-                   .repetition_penalty = options.value("repetition_penalty", 1.0),
-                   .no_repeat_ngram_size = options.value("no_repeat_ngram_size", 0),
-                   .encoder_no_repeat_ngram_size = options.value("encoder_no_repeat_ngram_size", 0),
-                   .suppress_tokens = options.value("suppress_tokens", Tokens()),
-                   .begin_suppress_tokens = options.value("begin_suppress_tokens", Tokens()),
-                   .eos_token_id = {kEnd}};
-  if (options.contains("forced_bos_token_id")) {
-    rules.forced_bos_token_id = options["forced_bos_token_id"].get<int32_t>();
-  }
-  if (options.contains("forced_eos_token_id")) {
-    rules.forced_eos_token_id = {options["forced_eos_token_id"].get<int32_t>()};
-  }
+SearchRules rules_of(const json& options) {
+  SearchRules rules = testing_support::search_rules(options, golden()["max_length"]);
+  rules.scores.eos_token_id = {kEnd};
   return rules;
 }
 
-SearchRules rules_of(const json& options) {
-  return {.scores = scores_of(options),
-          .num_beams = options.value("num_beams", 1),
-          .length_penalty = options.value("length_penalty", 1.0),
-          .early_stopping = stopping_of(options)};
-}
+ScoreRules scores_of(const json& options) { return rules_of(options).scores; }
 
 Tokens written(const SearchRules& rules, const Tokens& source, const Tokens& beginning = {kStart}) {
   const auto search = search_text(rules, source, beginning);

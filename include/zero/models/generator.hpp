@@ -22,8 +22,10 @@
 
 namespace zero::models {
 
-/// A trained model that continues a text token by token: a compiled decode plan on this process
-/// alone, with a cache of keys and values. No MPI.
+class StoredModel;
+
+/// A trained model without an encoder that continues one text token by token: a compiled decode
+/// plan on this process alone, with a cache of keys and values. No MPI.
 class Decoder {
  public:
   struct Options {
@@ -60,11 +62,61 @@ class Decoder {
   std::unique_ptr<Parts> parts_;
 };
 
-/// How the next token is chosen from scores.
-struct Choice {
-  std::optional<DrawRules> draws = {};  ///< none: the likeliest, of equals the first
-  uint64_t seed = 1;
+using TokenList = std::vector<int32_t>;
+
+struct GenerationOptions {
+  SearchRules rules = {};
+  Dtype compute = Dtype::f32;  ///< f32 or bf16
+  int threads = 1;
+  int64_t batch = 8;           ///< sources that are worked on at a time; no text depends on it
+  int64_t longest_source = 0;  ///< tokens of the longest source, or prompt, that will come
 };
+
+/// Writes texts for sources: compiled plans with caches of several texts, and of what an encoder
+/// has made of sources, on this process alone. A source is what the encoder reads, and a text
+/// begins with the decoder's start; of a model without an encoder it is what the text begins with.
+/// No MPI.
+class TextGenerator {
+ public:
+  /// What one of this kind takes of a device's memory, or of the host's where they are one.
+  static int64_t bytes(const model::Architecture& model, const GenerationOptions& options);
+
+  /// Throws Error(kUsage) where the lengths exceed the model's positions.
+  TextGenerator(const model::Architecture& model, const GenerationOptions& options);
+  ~TextGenerator();
+  TextGenerator(const TextGenerator&) = delete;
+  TextGenerator& operator=(const TextGenerator&) = delete;
+
+  /// As a Decoder's.
+  const graph::Graph& graph() const;
+  void set_parameter(int32_t index, int64_t first, std::span<const float> values);
+
+  /// A text for each source, with its beginning and, where one ended it, its end token. Text i
+  /// draws with rules.choice.seed + numbers[i], or + i where there are none, and depends on no
+  /// other source. `ended`, if set, is told after each step how many are there. Throws
+  /// Error(kUsage) for a source that is empty or too long, or holds what is no token of the model.
+  std::vector<TokenList> write(std::span<const TokenList> sources,
+                               std::span<const int64_t> numbers = {},
+                               const std::function<void(int64_t)>& ended = {});
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Gives `set` every parameter of a stored model in pieces: its index in the graph, the first
+/// element of the piece, and its elements. Throws as the model's read().
+void load_weights(const StoredModel& model, const graph::Graph& graph,
+                  const std::function<void(int32_t, int64_t, std::span<const float>)>& set);
+
+/// Texts for all `sources`, which are the same on every rank, from a model while it is trained: the
+/// fp32 master weights are joined on every rank, and rank r writes those of sources r, r + ranks,
+/// ... Texts are in the order of sources, on every rank, and the same at every number of ranks.
+/// Nothing else may use `peers` meanwhile. Collective.
+std::vector<TokenList> generate_texts(const state::StateView& view, const launch::Peers& peers,
+                                      const model::Architecture& model,
+                                      const GenerationOptions& options,
+                                      std::span<const TokenList> sources);
 
 /// The index that a uniform number in [0, 1) falls on under softmax(scores).
 int64_t draw(std::span<const float> scores, double uniform);

@@ -1,6 +1,7 @@
 #pragma once
-/// What may follow a text, apart from what the model says of it: rules on scores, by the names and
-/// with the meaning of Hugging Face's GenerationConfig (transformers 5.23).
+/// What may follow a text, apart from what the model says of it: rules on scores and how a text is
+/// chosen by them, by the names and with the meaning of Hugging Face's GenerationConfig
+/// (transformers 5.23).
 
 #include <cstdint>
 #include <optional>
@@ -46,6 +47,30 @@ struct DrawRules {
 
 /// Changes scores to those whose softmax is drawn from.
 void narrow(const DrawRules& rules, std::span<float> scores);
+
+/// How the next token is chosen from scores.
+struct Choice {
+  std::optional<DrawRules> draws = {};  ///< none: the likeliest, of equals the first
+  uint64_t seed = 1;
+};
+
+/// When a search by beams is at its end, once as many texts have ended as there are beams.
+enum class EarlyStopping {
+  no,    ///< when the best running one, at its length, is no better than the worst ended one
+  yes,   ///< at once
+  never  ///< when no length could make it better
+};
+
+struct SearchRules {
+  ScoreRules scores = {};
+  Choice choice = {};  ///< of a search without beams
+  int64_t num_beams = 1;
+  double length_penalty = 1;  ///< a text's log probability is divided by its new tokens to this
+  EarlyStopping early_stopping = EarlyStopping::no;
+  /// Tokens behind a text's beginning, at most; 0: scores.max_length says it, and 20 where that is
+  /// 0, too. Only for those who write texts for sources (generator.hpp).
+  int64_t max_new_tokens = 0;
+};
 
 /// Softmax in fp64.
 std::vector<double> probabilities(std::span<const float> scores);
