@@ -18,7 +18,8 @@ namespace {
 
 /// Far from the end of 64 bits, whatever is drawn after them.
 constexpr int64_t kMostSamples = int64_t(1) << 62;
-constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic";
+constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic",
+                     *kOrderFact = "sample_order";
 constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
                      *kBestTokens = "best.eval_tokens";
 
@@ -95,6 +96,12 @@ const std::string& fact(const Facts& facts, const std::string& name) {
   static const std::string kNone = "unknown";
   const auto found = facts.find(name);
   return found == facts.end() ? kNone : found->second;
+}
+
+/// How samples are grouped, which their order follows from.
+std::string order_of_samples(const Facts& facts) {
+  const auto found = facts.find(kOrderFact);
+  return found == facts.end() ? "by no length" : found->second;
 }
 
 /// The batch of a configuration that other rules than today's may have allowed.
@@ -214,19 +221,25 @@ std::string arithmetic_text(const FactParts& parts) {
 }
 
 Facts launch_facts(const FactParts& parts) {
-  return {{"seed", std::to_string(parts.config.run.seed)},
-          {"stage", std::to_string(parts.config.zero.stage)},
-          {"architecture", model::fact(parts.build.model)},
-          {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
-          {"optimizer", parts.build.plan.request.optimizer.name},
-          {kTokenizerFact, parts.config.data.tokenizer},
-          {kDescriptionFact, parts.description},
-          {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},
-          {kDataFact, parts.data},
-          {kArithmeticFact, arithmetic_text(parts)},
-          {kConfigurationFact, parts.configuration},
-          {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
-          {"build", parts.program}};
+  Facts facts = {{"seed", std::to_string(parts.config.run.seed)},
+                 {"stage", std::to_string(parts.config.zero.stage)},
+                 {"architecture", model::fact(parts.build.model)},
+                 {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
+                 {"optimizer", parts.build.plan.request.optimizer.name},
+                 {kTokenizerFact, parts.config.data.tokenizer},
+                 {kDescriptionFact, parts.description},
+                 {kWeightsOnlyFact, parts.config.checkpoint.weights_only ? "true" : "false"},
+                 {kDataFact, parts.data},
+                 {kArithmeticFact, arithmetic_text(parts)},
+                 {kConfigurationFact, parts.configuration},
+                 {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
+                 {"build", parts.program}};
+  const std::string& pairs = parts.config.data.length_buckets;
+  if (pairs != "none") {
+    facts[kOrderFact] =
+        text("by lengths of ", pairs, ", in micro-batches of ", parts.build.batch.micro);
+  }
+  return facts;
 }
 
 FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data) {
@@ -247,6 +260,11 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
        launch::differences(fact(saved, kConfigurationFact), fact(now, kConfigurationFact))) {
     if (!is_free(key)) changes.listed.push_back(text(key, " = ", was, ", now ", is));
     changes.may_end_streak |= may_end_streak(key);
+  }
+  const std::string order = order_of_samples(saved), order_now = order_of_samples(now);
+  if (order != order_now) {
+    changes.listed.push_back(text("order of samples: ", order, ", now ", order_now,
+                                  "; some of this epoch come twice, as many not at all"));
   }
   const std::string &was = fact(saved, kArithmeticFact), &is = fact(now, kArithmeticFact);
   if (was != is) changes.listed.push_back(text("arithmetic: ", was, ", now ", is));

@@ -78,6 +78,8 @@ def a_stop_in_the_middle_changes_no_byte(program, state):
                                        input_file="t5.toml"), run="stopped")
     check('changed since: data.length_buckets = "8x8, 40x24", now "none"' in other.out,
           "other pairs are told", other)
+    check("order of samples: by lengths of 8x8, 40x24, in micro-batches of 2, now by no length; "
+          "some of this epoch come twice" in other.out, "and what follows from them", other)
 
 
 def losses_are_those_of_one_pair(program):

@@ -92,7 +92,7 @@ class Dataset {
 
   virtual ~Dataset();
 
-  /// Of the longest form, which is the only one unless group() says others.
+  /// Those of the longest form, which is the only one unless group() says others.
   const std::vector<DataColumn>& columns() const { return columns_.back(); }
   int64_t samples() const { return samples_; }
 
@@ -139,7 +139,7 @@ class Dataset {
   /// on.
   virtual void read_sample(int64_t sample, ColumnSpans out) const = 0;
   virtual int64_t counted_in(int64_t sample) const = 0;
-  /// Of samples that are padded to these lengths; none where they are no pairs.
+  /// The columns of samples that are padded to these lengths; none where they are no pairs.
   virtual std::vector<DataColumn> columns_for(const LengthPair&) const { return {}; }
 
   std::vector<std::vector<DataColumn>> columns_;  ///< [forms]
