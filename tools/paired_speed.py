@@ -79,7 +79,7 @@ def start_ms(program, settings, folder):
 
 
 def save_ms(program, folder):
-    """Of the process, on a disk that is done with earlier writes: summaries time steps alone."""
+    """Times the whole process on a disk done with earlier writes, as summaries time steps alone."""
     shutil.rmtree(folder / "run", ignore_errors=True)
     os.sync()
     start = time.monotonic()
