@@ -1,4 +1,4 @@
-"""Runs of GPT-2 124M and of a peer's command: what they print, and the memory that they take.
+"""Runs of a model and of a peer's command: what they print, and the memory that they take.
 
 Where others share the machine, the variable ALONE may hold a command that runs another one alone,
 such as "flock lock": each run by itself is then started through it.
@@ -59,7 +59,8 @@ def finish(command):
 
 
 def run_program(args, settings):
-    """A run of args.steps steps of one sample of args.length tokens a rank."""
+    """A run of args.steps steps of one sample of args.length tokens a rank, of GPT-2 124M unless
+    the settings say another model."""
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "data.train": "synthetic", "data.validation_fraction": 0, "model.dropout": 0,
@@ -84,10 +85,14 @@ def tokens_per_second(run):
     return statistics.median(line["tokens_per_s"] for line in run.lines[1:])
 
 
+def samples_per_second(run, samples):
+    """With `samples` a step; the median of the steps after the first."""
+    return statistics.median(1e3 * samples / line["step_ms"] for line in run.lines[1:])
+
+
 def run_peer(args):
-    """The JSON line of the peer's command, and its peak_bytes."""
-    names = {"dtype": args.dtype, "length": args.length, "threads": args.threads,
-             "ranks": args.ranks}
+    """The JSON line of the peer's command, in which {name} is the option --name; its peak_bytes."""
+    names = {**vars(args), "target": args.length}
     command = re.sub(r"\{(\w+)\}", lambda found: str(names[found[1]]), args.peer)
     done = finish(["sh", "-c", command])
     for line in done.out.splitlines():
