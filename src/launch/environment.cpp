@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "zero/base/error.hpp"
 #include "zero/launch/session.hpp"
@@ -27,10 +28,23 @@ void require_open_files() {
          "a rank wants at least ", kLeast, " - raise the limit: ulimit -n ", kWanted);
 }
 
+namespace {
+
+/// True if mpirun, or Slurm with one of its interfaces for MPI, may have started this process.
+bool may_have_launcher() {
+  constexpr const char* kSigns[] = {"PMIX_NAMESPACE", "PMI_RANK", "SLURM_STEP_ID"};
+  return std::any_of(std::begin(kSigns), std::end(kSigns), std::getenv);
+}
+
+}  // namespace
+
 void prepare_environment(char** argv) {
   if (!may_read_processes()) setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
   // A process without a launcher would else start a daemon of Open MPI's first, and wait for it.
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  // Nor does it need Open MPI's folder in /tmp. All such processes of a user share one, and one in
+  // a hundred fails to start where another just removes it.
+  if (!may_have_launcher()) setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   struct Setting {
     const char *name, *value;
   };

@@ -198,6 +198,14 @@ def a_checkpoint_has_the_permissions_that_were_asked_for(program):
         check(modes[0] == asked and set(modes[1:]) == {of_file}, f"{asked}, not {modes}")
 
 
+def a_rank_alone_leaves_nothing_in_the_folder_of_temporary_files(program):
+    """Nor can it fail where others that start or end at that time make and remove theirs."""
+    blocked = program.folder / "no_folder"
+    blocked.write_text("a file")
+    result = program.train(1, "run.steps=1", env={"TMPDIR": str(blocked)})
+    check(result.finished() and not result.err, "it needs none", result)
+
+
 def main():
     program = Program()
     a_dry_run_prints_the_plan_and_touches_nothing(program)
@@ -217,6 +225,7 @@ def main():
     a_threshold_below_every_unit_is_a_warning_with_its_place(program)
     a_checkpoint_has_the_permissions_that_were_asked_for(program)
     fp32_on_the_wire_is_auto_and_says_so(program)
+    a_rank_alone_leaves_nothing_in_the_folder_of_temporary_files(program)
     print("all options act")
 
 
