@@ -76,10 +76,10 @@ class GraphBuilder {
   /// Whether texts are continued.
   bool continues() const { return chunk_.context > 0; }
   const Chunk& chunk() const { return chunk_; }
-  /// Of a chunk: tokens that a cache of this side holds.
+  /// Tokens that a cache of this side holds; of a chunk.
   int64_t context() const { return side_ == Side::text ? chunk_.context : chunk_.source_context; }
   Side side() const { return side_; }
-  /// Of a chunk: where its rows stand, which caches move, whose logits are wanted.
+  /// Where a chunk's rows stand, which caches move, whose logits are wanted.
   TensorId chunk_input(const char* name) const { return graph_.input(name); }
   TensorId activation(const std::string& name, Dtype dtype, const Shape& shape);
   /// A tensor that outlives the graph's ops.

@@ -15,7 +15,7 @@ struct CachedAttentionAttributes {
   int64_t reach;  ///< of the bias; 0: there is none
 };
 
-/// Of texts: `packed` are queries, keys and values. Of a text and its source: queries alone, and
+/// `packed` are queries, keys and values of texts; between a text and its source queries alone, and
 /// the cache is only read.
 struct CachedAttention {
   template <class S>
