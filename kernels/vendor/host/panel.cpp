@@ -126,6 +126,27 @@ float dot(int64_t numel, const T* x, const T* y) {
   return sum_of(sums);
 }
 
+template <class T>
+void dots(int64_t numel, const T* const* x, const T* y, float* sums) {
+  Block kept[kDots][kDots];
+  for (int64_t i = 0; i < numel; i += kPanelColumns) {
+    Block a, b[kDots];
+#pragma GCC unroll 2
+    for (int64_t c = 0; c < kDots; ++c) load(y + c * numel + i, b[c]);
+#pragma GCC unroll 2
+    for (int64_t r = 0; r < kDots; ++r) {
+      load(x[r] + i, a);
+#pragma GCC unroll 2
+      for (int64_t c = 0; c < kDots; ++c) add_products(a, b[c], kept[r][c]);
+    }
+  }
+  for (int64_t r = 0; r < kDots; ++r)
+    for (int64_t c = 0; c < kDots; ++c) sums[r * kDots + c] = sum_of(kept[r][c]);
+}
+
+template void dots(int64_t, const float* const*, const float*, float*);
+template void dots(int64_t, const bf16* const*, const bf16*, float*);
+template void dots(int64_t, const f16* const*, const f16*, float*);
 template void multiply_panel<1>(const Panel<float>&, const float*, float*);
 template void multiply_panel<1>(const Panel<bf16>&, const float*, float*);
 template void multiply_panel<1>(const Panel<f16>&, const float*, float*);

@@ -31,4 +31,10 @@ void multiply_panel(const Panel<T>& panel, const float* factors, float* sums);
 template <class T>
 float dot(int64_t numel, const T* x, const T* y);
 
+/// sums[r, c] = dot(numel, x[r], y + c numel), bit for bit, for kDots rows of each: what is loaded
+/// is used as often. `numel` is a multiple of kPanelColumns.
+inline constexpr int64_t kDots = 2;
+template <class T>
+void dots(int64_t numel, const T* const* x, const T* y, float* sums);
+
 }  // namespace zero::kernels::vendor

@@ -60,8 +60,45 @@ void multiply(Stream& stream, const Work<T>& work) {
   });
 }
 
-/// Classes that a thread takes at a time: 192 KiB of a table of 768 columns in bf16.
-constexpr int64_t kClasses = 128;
+/// Classes that a thread takes at a time: 192 KiB of a table of 768 columns in bf16. And rows of x
+/// beside them, which stay near.
+constexpr int64_t kClasses = 128, kLogitRows = 8;
+
+template <class T>
+struct TableWork {
+  int64_t classes, width;
+  TableProductArrays<T> arrays;
+
+  const T* row(int64_t i) const { return arrays.x + arrays.rows[i] * width; }
+  const T* of_class(int64_t c) const { return arrays.table + c * width; }
+  float* out(int64_t i, int64_t c) const { return arrays.y + i * classes + c; }
+};
+
+struct Span {
+  int64_t begin, end;
+};
+
+/// Scores of some classes for some rows, two by two as far as that goes.
+template <class T>
+void multiply_classes(const TableWork<T>& work, const Span& classes, const Span& rows) {
+  constexpr int64_t kDots = vendor::kDots;
+  const bool whole = work.width % kPanelColumns == 0;
+  for (int64_t c = classes.begin; c < classes.end; c += kDots) {
+    for (int64_t i = rows.begin; i < rows.end; i += kDots) {
+      if (whole && c + kDots <= classes.end && i + kDots <= rows.end) {
+        const T* const x[kDots] = {work.row(i), work.row(i + 1)};
+        float sums[kDots * kDots];
+        vendor::dots(work.width, x, work.of_class(c), sums);
+        for (int64_t r = 0; r < kDots; ++r)
+          std::copy_n(sums + r * kDots, kDots, work.out(i + r, c));
+        continue;
+      }
+      for (int64_t r = i; r < std::min(rows.end, i + kDots); ++r)
+        for (int64_t j = c; j < std::min(classes.end, c + kDots); ++j)
+          *work.out(r, j) = vendor::dot(work.width, work.row(r), work.of_class(j));
+    }
+  }
+}
 
 }  // namespace
 
@@ -88,11 +125,9 @@ void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeI
                ": both must be at least 1");
   on_threads(stream.threads(), ceil_div(classes, kClasses), [&](int, int64_t block) {
     const int64_t begin = block * kClasses, end = std::min(classes, begin + kClasses);
-    for (int64_t i = 0; i < inputs->logits; ++i) {
-      const T* const x = arrays.x + arrays.rows[i] * width;
-      for (int64_t c = begin; c < end; ++c)
-        arrays.y[i * classes + c] = vendor::dot(width, x, arrays.table + c * width);
-    }
+    for (int64_t i = 0; i < inputs->logits; i += kLogitRows)
+      multiply_classes(TableWork<T>{classes, width, arrays}, {begin, end},
+                       {i, std::min(inputs->logits, i + kLogitRows)});
   });
 }
 
