@@ -1,6 +1,7 @@
 #include "zero/models/score_rules.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -106,6 +107,41 @@ void keep_mass(double p, std::span<float> scores) {
   }
 }
 
+/// Maxima and sums run in so many lanes.
+constexpr size_t kLanes = 16;
+
+float largest(std::span<const float> scores) {
+  float lanes[kLanes];
+  std::ranges::fill(lanes, scores[0]);
+  const size_t whole = scores.size() / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes)
+    for (size_t l = 0; l < kLanes; ++l)
+      lanes[l] = lanes[l] < scores[i + l] ? scores[i + l] : lanes[l];
+  for (size_t i = whole; i < scores.size(); ++i) lanes[0] = std::max(lanes[0], scores[i]);
+  return *std::ranges::max_element(lanes);
+}
+
+/// exp of what is not above 0, to 3e-7 relative; 0 below -87. A loop of it is vectors, which one of
+/// std::exp is not.
+float near_exp(float x) {
+  constexpr float kToInteger = 12582912.0f;  // 1.5 * 2^23: the sum's low bits are the integer
+  const float log2 = x * 1.44269504f;
+  const float clamped = log2 < -125.0f ? -125.0f : log2;
+  const float shifted = clamped + kToInteger;
+  // The remainder is exact: one product without rounding, and what its factor lacks.
+  const float rest = std::fma(x, 1.44269504f, -(shifted - kToInteger)) + x * 1.92596299e-8f;
+  float p = 1.5353362e-4f;
+  p = std::fma(p, rest, 1.3398874e-3f);
+  p = std::fma(p, rest, 9.6184374e-3f);
+  p = std::fma(p, rest, 5.5503325e-2f);
+  p = std::fma(p, rest, 2.4022648e-1f);
+  p = std::fma(p, rest, 6.9314720e-1f);
+  p = std::fma(p, rest, 1.0f);
+  const uint32_t power = std::bit_cast<uint32_t>(shifted) << 23;
+  const float value = std::bit_cast<float>(std::bit_cast<uint32_t>(p) + power);
+  return log2 < -125.0f ? 0.0f : value;
+}
+
 }  // namespace
 
 void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores) {
@@ -115,7 +151,7 @@ void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<flo
   force_ends(rules, text, scores);
   forbid(rules.suppress_tokens, scores);
   if (is_at_begin(rules, text)) forbid(rules.begin_suppress_tokens, scores);
-  if (*std::ranges::max_element(scores) > kForbidden) return;
+  if (largest(scores) > kForbidden) return;
   refuse(Exit::kUsage, "generation: the rules leave no token behind ", text.tokens.size(),
          " others; allow more n-grams, tokens or lengths");
 }
@@ -140,10 +176,14 @@ std::vector<double> probabilities(std::span<const float> scores) {
 }
 
 void to_log_softmax(std::span<float> scores) {
-  const double most = *std::ranges::max_element(scores);
-  double sum = 0;
-  for (const float score : scores) sum += std::exp(double(score) - most);
-  const double shift = most + std::log(sum);
+  const float most = largest(scores);
+  double lanes[kLanes] = {};
+  const size_t whole = scores.size() / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes)
+    for (size_t l = 0; l < kLanes; ++l) lanes[l] += double(near_exp(scores[i + l] - most));
+  for (size_t i = whole; i < scores.size(); ++i) lanes[0] += double(near_exp(scores[i] - most));
+  const double sum = std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
+  const double shift = double(most) + std::log(sum);
   for (float& score : scores) score = float(double(score) - shift);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "zero/base/error.hpp"
 #include "zero/models/generator.hpp"
@@ -88,14 +89,29 @@ void keep_best(std::vector<Item>& items, size_t count) {
   if (items.size() > count) items.resize(count);
 }
 
-/// The smallest of the `count` largest scores.
-float least_of_best(std::span<const float> scores, size_t count) {
-  if (count >= scores.size()) return -std::numeric_limits<float>::infinity();
-  std::vector<float> sorted(scores.begin(), scores.end());
-  const auto last = sorted.begin() + ptrdiff_t(count - 1);
-  std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
-  return *last;
-}
+/// Keeps the `count` largest of what is offered, from the largest on; of equals the first ones.
+class BestOf {
+ public:
+  explicit BestOf(size_t count) : count_(count) {}
+
+  void offer(const Candidate& candidate) {
+    if (best_.size() == count_ && !(candidate.score > best_.back().score)) return;
+    const auto place =
+        std::ranges::upper_bound(best_, candidate.score, std::ranges::greater{}, &Candidate::score);
+    best_.insert(place, candidate);
+    if (best_.size() > count_) best_.pop_back();
+  }
+  /// What is no larger would not be kept.
+  float least() const {
+    return best_.size() < count_ ? -std::numeric_limits<float>::infinity() : best_.back().score;
+  }
+  bool is_full() const { return best_.size() == count_; }
+  std::vector<Candidate> take() { return std::move(best_); }
+
+ private:
+  size_t count_;
+  std::vector<Candidate> best_;
+};
 
 class Beams : public Search {
  public:
@@ -144,21 +160,20 @@ class Beams : public Search {
 
   std::vector<Candidate> best_candidates(std::span<const float> logits) const {
     const size_t vocabulary = logits.size() / beams();
-    std::vector<Candidate> all;
+    BestOf best(candidates());
+    std::vector<float> scores;
     for (size_t row = 0; row < beams(); ++row) {
       const auto of_row = logits.subspan(row * vocabulary, vocabulary);
-      std::vector<float> scores(of_row.begin(), of_row.end());
+      scores.assign(of_row.begin(), of_row.end());
       to_log_softmax(scores);
       apply(rows_[row], scores);
-      for (float& score : scores) score += scores_[row];
-      const float least = least_of_best(scores, candidates());
       for (size_t token = 0; token < vocabulary; ++token) {
-        if (scores[token] < least) continue;
-        all.push_back({.score = scores[token], .row = int32_t(row), .token = int32_t(token)});
+        const float score = scores[token] + scores_[row];
+        if (best.is_full() && !(score > best.least())) continue;
+        best.offer({.score = score, .row = int32_t(row), .token = int32_t(token)});
       }
     }
-    keep_best(all, candidates());
-    return all;
+    return best.take();
   }
 
   Tokens continued(const Candidate& candidate) const {
