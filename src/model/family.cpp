@@ -52,10 +52,7 @@ graph::Graph forward(const Architecture& model, const ForwardOptions& options) {
 
 void require_decode(const Architecture& model) {
   if (row(model).decode) return;
-  refuse(Exit::kUsage, "a ", row(model).title,
-         " answers a text and continues none, and answers are ",
-         "not made here yet: zeroapp eval measures its loss, and Transformers' generate() reads ",
-         "what zeroapp export writes");
+  refuse(Exit::kUsage, "a ", row(model).title, " writes no texts: zeroapp eval measures its loss");
 }
 
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {

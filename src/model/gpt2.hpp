@@ -32,8 +32,8 @@ int64_t parameter_count(const Gpt2& model);
 /// al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
 graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options);
 
-/// Graph that continues one text by the tokens of a chunk and gives the logits that follow the
-/// last: the same parameters in the same order, with a cache of keys and values a block. Throws
+/// Graph that continues texts by the tokens of a chunk and gives logits behind them: the same
+/// parameters in the same order, with a cache of keys and values a block and text. Throws
 /// Error(kUsage) where heads do not divide width or the context exceeds positions.
 graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute);
 

@@ -161,6 +161,20 @@ TEST(Blenderbot, HasNoRoomForTextsBeyondItsPositions) {
   };
   EXPECT_THAT(refusal({.samples = 1, .length = 10}), HasSubstr("the model has 9 positions"));
   EXPECT_THAT(refusal({.samples = 1, .length = 9, .source_length = 10}), HasSubstr("10 tokens"));
+  const auto written = [](int64_t context, int64_t source_context) {
+    return refusal_of(Exit::kUsage, [&] {
+      const graph::Chunk chunk{
+          .length = 1, .context = context, .source_context = source_context, .sources = 1};
+      blenderbot_decode(kSmall, chunk, Dtype::f32);
+    });
+  };
+  EXPECT_EQ(written(9, 9), "");
+  EXPECT_THAT(written(10, 9), HasSubstr("texts of 10 tokens, but the model has 9 positions"));
+  EXPECT_THAT(written(9, 10), HasSubstr("texts of 10 tokens"));
+}
+
+TEST(Blenderbot, WritesTextsWithTheSameParameters) {
+  testing_support::expect_both_sides(kSmall, small_graph());
 }
 
 }  // namespace

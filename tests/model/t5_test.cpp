@@ -239,11 +239,9 @@ TEST(T5, OfAnotherNetworkIsRefused) {
   EXPECT_THAT(refusal(R"(, "tie_word_embeddings": 3)"), HasSubstr("write true or false"));
 }
 
-TEST(T5, ContinuesNoText) {
-  const std::string refusal =
-      refusal_of(Exit::kUsage, [] { decode(kSmall, {.length = 1, .context = 4}, Dtype::f32); });
-  EXPECT_THAT(refusal, HasSubstr("a T5 answers a text and continues none"));
-  EXPECT_THAT(refusal, HasSubstr("zeroapp export"));
+TEST(T5, WritesTextsWithTheSameParameters) {
+  for (const T5& model : {kSmall, own_head(kSmall)})
+    testing_support::expect_both_sides(model, small_graph(model));
 }
 
 }  // namespace

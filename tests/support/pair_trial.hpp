@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,36 @@ inline void expect_golden_pairs(const testing::GoldenPairs& golden,
     // biases of keys; the least of the others is 0.009.
     EXPECT_LE(testing::relative_l2(got, tensor.gradient, 0.005), 1e-5) << tensor.name;
   }
+}
+
+/// Both graphs that write texts have the parameters of `training`, in its order, and between them
+/// every block of both stacks.
+inline void expect_both_sides(const model::Architecture& model, const graph::Graph& training) {
+  std::vector<graph::Graph> sides;
+  for (const bool encodes : {true, false}) {
+    sides.push_back(model::decode(model,
+                                  {.length = 2,
+                                   .context = 4,
+                                   .texts = 3,
+                                   .source_context = 5,
+                                   .sources = 1,
+                                   .encodes = encodes},
+                                  Dtype::f32));
+    ASSERT_EQ(sides.back().parameters.size(), training.parameters.size());
+    for (size_t p = 0; p < training.parameters.size(); ++p) {
+      const graph::Tensor& tensor = sides.back()[sides.back().parameters[p].tensor];
+      EXPECT_EQ(tensor.name, training[training.parameters[p].tensor].name);
+      EXPECT_EQ(tensor.shape, training[training.parameters[p].tensor].shape);
+    }
+  }
+  std::set<std::string> read;
+  for (const graph::Graph& side : sides) {
+    for (const graph::Op& op : side.ops)
+      for (const graph::TensorId input : op.inputs)
+        if (input != graph::kNone) read.insert(side[input].name);
+  }
+  for (const graph::Parameter& parameter : training.parameters)
+    EXPECT_TRUE(read.contains(training[parameter.tensor].name)) << training[parameter.tensor].name;
 }
 
 /// With every choice that repeats or joins operations.

@@ -144,7 +144,7 @@ struct Family {
 
   /// See the functions of the same names below.
   graph::Graph (*forward)(const Architecture&, const ForwardOptions&);
-  /// nullptr: it continues no text.
+  /// nullptr: it writes no texts.
   graph::Graph (*decode)(const Architecture&, const graph::Chunk&, Dtype compute);
   int64_t (*parameter_count)(const Architecture&);
   double (*flops_per_token)(const Architecture&, const graph::MicroBatch&);
@@ -178,12 +178,12 @@ Catalogue catalogue();
 /// Error(kUsage) where the numbers do not fit together or to the length.
 graph::Graph forward(const Architecture& model, const ForwardOptions& options);
 
-/// Graph that continues one text by the tokens of a chunk and gives the logits that follow the
-/// last: the same parameters in the same order, with caches. Throws Error(kUsage) as forward() and
-/// require_decode().
+/// Graph for the rows of a chunk, which are tokens of texts that are continued, or of the sources
+/// that an encoder reads for them: the same parameters in the same order, with caches, and logits
+/// behind rows of texts. Throws Error(kUsage) as forward() and require_decode().
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute);
 
-/// Throws Error(kUsage) with what works instead, where the family continues no text.
+/// Throws Error(kUsage) with what works instead, where the family writes no texts.
 void require_decode(const Architecture& model);
 
 /// The tensors that hold a parameter, which is named as in forward().
