@@ -1,5 +1,3 @@
-#include "zero/advise/product_peak.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "zero/advise/machine_file.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "src/commands/calibrate/measurements.hpp"
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
+#include "zero/machine/machine.hpp"
 
 namespace zero::commands {
 namespace {
@@ -33,8 +33,8 @@ void check(const CommandLine& line, const std::string& file, const launch::Sessi
   if (line.nvme) tiers::DiskFiles({.folders = {*line.nvme}});
 }
 
-Measurements measure(const CommandLine& line, launch::Session& session) {
-  Measurements made(session, line.catalogue->families.front()->probe(drives_devices()));
+machine::Measurements measure(const CommandLine& line, launch::Session& session) {
+  machine::Measurements made(session, line.catalogue->families.front()->probe(drives_devices()));
   made.products();
   made.memory();
   made.steps();
@@ -44,7 +44,7 @@ Measurements measure(const CommandLine& line, launch::Session& session) {
   return made;
 }
 
-void print_and_write(const Measurements& made, const std::string& path) {
+void print_and_write(const machine::Measurements& made, const std::string& path) {
   const advise::MachineFigures& figures = made.figures();
   std::printf("zeroapp %s on host %s: ranks x threads: %lld x %lld, all at one time\n%s",
               version().c_str(), figures.host.c_str(), (long long)figures.ranks,
@@ -67,7 +67,7 @@ int calibrate(const CommandLine& line, int& argc, char**& argv) {
   session.together([&] { check(line, file, session); });
   session.alone([&] {
     session.start_threads(0, true);
-    const Measurements made = measure(line, session);
+    const machine::Measurements made = measure(line, session);
     if (session.is_first()) print_and_write(made, file);
   });
   return 0;

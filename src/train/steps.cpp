@@ -6,7 +6,7 @@
 
 #include "src/train/chain.hpp"
 #include "src/train/summary.hpp"
-#include "zero/advise/product_peak.hpp"
+#include "zero/advise/machine_file.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::train {

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/advise/product_peak.hpp"
+#include "zero/advise/machine_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,13 +10,13 @@
 #include <cstring>
 #include <vector>
 
-#include "src/commands/doctor/probes.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/aio/queue.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 constexpr int64_t kProbeBytes = int64_t(16) << 20;
@@ -117,4 +117,4 @@ Findings disk_findings(const launch::Session& session, const std::string& scratc
   return findings;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

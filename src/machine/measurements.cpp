@@ -1,15 +1,12 @@
-#include "src/commands/calibrate/measurements.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "src/commands/calibrate/nodes.hpp"
-#include "src/commands/memory_rates.hpp"
+#include "src/machine/memory_rates.hpp"
+#include "src/machine/nodes.hpp"
 #include "zero/advise/memory_limit.hpp"
-#include "zero/advise/product_peak.hpp"
 #include "zero/base/text.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/device/arena.hpp"
@@ -18,10 +15,11 @@
 #include "zero/graph/passes.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/kernels/tree_sum.hpp"
+#include "zero/machine/machine.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/state/timed_steps.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 constexpr double kGiga = 1e-9;
@@ -284,4 +282,4 @@ void Measurements::disk(const std::string& folder) {
   add_row({"written to measure", "", 0}, bytes_text(double(probe.bytes_written())));
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

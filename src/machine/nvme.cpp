@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "src/commands/doctor/probes.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/aio/queue.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 using tiers::DiskSetting;
@@ -115,4 +115,4 @@ Findings nvme_findings(const std::string& folder) {
   }
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

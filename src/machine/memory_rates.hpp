@@ -4,7 +4,7 @@
 
 #include "zero/device/arena.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 
 /// How fast the threads of a rank reach memory together, over arrays that no cache holds.
 class MemoryRates {
@@ -27,4 +27,4 @@ class MemoryRates {
   Arena arena_;
 };
 
-}  // namespace zero::commands
+}  // namespace zero::machine

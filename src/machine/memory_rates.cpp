@@ -1,4 +1,4 @@
-#include "src/commands/memory_rates.hpp"
+#include "src/machine/memory_rates.hpp"
 
 #include <barrier>
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -48,4 +48,4 @@ double MemoryRates::triad(double seconds) {
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

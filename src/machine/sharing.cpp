@@ -1,10 +1,10 @@
 #include <sys/statvfs.h>
 
-#include "src/commands/doctor/probes.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 constexpr int64_t kMiB = int64_t(1) << 20;
@@ -65,4 +65,4 @@ Findings sharing_findings(const launch::Session& session) {
           peer_copy_finding()};
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

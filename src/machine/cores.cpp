@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "src/commands/doctor/probes.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/train/banner.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 /// Cores' worth of time that the control group may take; 0: no limit.
@@ -147,4 +147,4 @@ Findings core_findings(const launch::Session& session) {
   return findings;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

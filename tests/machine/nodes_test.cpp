@@ -1,9 +1,9 @@
 // Ranks: 1
-#include "src/commands/calibrate/nodes.hpp"
+#include "src/machine/nodes.hpp"
 
 #include <gtest/gtest.h>
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 TEST(NodePosition, CountsRanksOfEachHostInTheirOrder) {
@@ -23,4 +23,4 @@ TEST(NodePosition, OfUnequalNodesHasNoNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace zero::commands
+}  // namespace zero::machine

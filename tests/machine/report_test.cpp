@@ -1,12 +1,12 @@
 // Ranks: 1
-#include "src/commands/doctor/report.hpp"
+#include "src/machine/report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST(DoctorReport, JsonHoldsEveryFindingWithItsRanks) {
 }
 
 }  // namespace
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -7,7 +7,7 @@
 #include "zero/comm/communicator.hpp"
 #include "zero/launch/session.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 
 /// Where a rank is among nodes.
 struct NodePosition {
@@ -24,4 +24,4 @@ NodePosition position_of(const std::vector<std::string>& hosts, int rank);
 /// by what a run over several nodes would have. Collective over all ranks.
 std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part);
 
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 
-#include "src/commands/doctor/probes.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/base/text.hpp"
 #include "zero/train/banner.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
@@ -66,4 +66,4 @@ Findings mpi_findings(launch::Session& session) {
           kill_delay_finding([](const char* name) { return std::getenv(name); })};
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "src/commands/doctor/report.hpp"
+#include "src/machine/report.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/launch/session.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 
 /// The first line of a small file of the kernel; "" of one that cannot be read.
 std::string first_line(const std::string& path);
@@ -43,12 +43,6 @@ Findings device_findings(launch::Session& session);
 /// What a run without run.share_device would say of its devices; `devices` are those of this rank.
 Finding device_finding(const NodeDevices& node, int node_rank,
                        const std::vector<DeviceInfo>& devices);
-
-/// By which name `plan --machine` knows the devices of this node; "host" of a build for the host.
-/// Throws Error(kUsage) where there is none, and of devices that no profile describes, with less
-/// memory than theirs among them.
-std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
-                      const std::string& trouble);
 
 // arithmetic.cpp
 /// Computes where training would.
@@ -91,4 +85,4 @@ struct DiskTrial {
 const DiskTrial& best_trial(const std::vector<DiskTrial>& trials);
 Finding nvme_choice(const std::string& folder, const DiskTrial& best);
 
-}  // namespace zero::commands
+}  // namespace zero::machine

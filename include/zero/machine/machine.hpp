@@ -1,15 +1,41 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "zero/advise/machine_file.hpp"
 #include "zero/base/dtype.hpp"
+#include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/device/device.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/model/family.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
+
+struct ExaminedFolders {
+  std::string scratch;              ///< where to try writing
+  std::optional<std::string> nvme;  ///< whose disk is measured
+};
+
+/// What machine and set-up give a run: findings of all ranks, those that found the same on one
+/// line.
+struct Examination {
+  std::string table, json;
+  Exit status;  ///< that of training there; kFinished where nothing stops it
+};
+
+/// Every rank comes to each field together, so that what is measured is measured by all at once.
+/// Collective.
+Examination examine(launch::Session& session, const ExaminedFolders& folders);
+
+/// By which name `plan --machine` knows the devices of this node; "host" of a build for the host.
+/// Throws Error(kUsage) where there is none, and of devices that no profile describes, with less
+/// memory than theirs among them.
+std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
+                      const std::string& trouble);
 
 /// The measurements of `zeroapp calibrate`, one after the other; each fills its part of the figures
 /// and adds lines to the table. All ranks call each together.
@@ -57,4 +83,4 @@ class Measurements {
   std::string table_;
 };
 
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -1,12 +1,12 @@
 #include <Kokkos_Core.hpp>
 
-#include "src/commands/doctor/probes.hpp"
-#include "zero/advise/product_peak.hpp"
+#include "src/machine/probes.hpp"
+#include "zero/advise/machine_file.hpp"
 #include "zero/base/text.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/train/banner.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 /// "4.7.0, OpenMP, 2 threads".
@@ -57,4 +57,4 @@ Findings arithmetic_findings(const launch::Session& session) {
   return findings;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

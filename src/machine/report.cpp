@@ -1,4 +1,4 @@
-#include "src/commands/doctor/report.hpp"
+#include "src/machine/report.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include "zero/base/text.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -189,4 +189,4 @@ Exit status_of(const std::vector<Line>& lines) {
   return Exit::kFinished;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "src/commands/doctor/probes.hpp"
-#include "src/commands/memory_rates.hpp"
+#include "src/machine/memory_rates.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
 #include "zero/base/text.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 constexpr int64_t kMiB = int64_t(1) << 20;
@@ -94,4 +94,4 @@ Findings memory_findings(const launch::Session& session) {
   return findings;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

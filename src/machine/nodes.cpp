@@ -1,4 +1,4 @@
-#include "src/commands/calibrate/nodes.hpp"
+#include "src/machine/nodes.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include "zero/comm/backends.hpp"
 #include "zero/device/device.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 
 NodePosition position_of(const std::vector<std::string>& hosts, int rank) {
   std::map<std::string, int> ranks_of;
@@ -35,4 +35,4 @@ std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, in
   return comm::make_nccl({.part = part});
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/commands/doctor/probes.hpp"
+#include "src/machine/probes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,9 @@
 #include <map>
 
 #include "tests/support/refusal.hpp"
+#include "zero/machine/machine.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 using ::testing::HasSubstr, ::testing::Not;
@@ -184,4 +185,4 @@ TEST(Nvme, RecommendsATableToPaste) {
 }
 
 }  // namespace
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -6,7 +6,7 @@
 
 #include "zero/base/error.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 
 enum class Verdict { good, warning, missing };
 const char* name_of(Verdict verdict);
@@ -54,4 +54,4 @@ std::string doctor_json(const std::vector<Line>& lines, int ranks);
 /// The status of the first finding that stops training; kFinished without any.
 Exit status_of(const std::vector<Line>& lines);
 
-}  // namespace zero::commands
+}  // namespace zero::machine

@@ -1,8 +1,9 @@
-#include "src/commands/doctor/probes.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/base/text.hpp"
+#include "zero/machine/machine.hpp"
 #include "zero/plan/forecast.hpp"
 
-namespace zero::commands {
+namespace zero::machine {
 namespace {
 
 /// "NVIDIA H200, 139.81 GiB, 132 multiprocessors, architecture 9.0".
@@ -48,4 +49,4 @@ Findings device_findings(launch::Session& session) {
   return {device_finding(node, node_rank, usable_devices())};
 }
 
-}  // namespace zero::commands
+}  // namespace zero::machine
