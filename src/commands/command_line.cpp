@@ -76,6 +76,46 @@ std::vector<Syntax> commands_on_checkpoints() {
   };
 }
 
+/// Rules of a search, by Hugging Face's names.
+std::vector<Option> search_options() {
+  const auto tokens = [](int64_t CommandLine::*place) {
+    return Count{place, 1, 1'000'000'000, "number of tokens"};
+  };
+  const auto id = [](int64_t CommandLine::*place) { return Count{place, 0, INT32_MAX, "id"}; };
+  return {{"--max-length", tokens(&CommandLine::max_length)},
+          {"--min-length", tokens(&CommandLine::min_length)},
+          {"--min-new-tokens", tokens(&CommandLine::min_new_tokens)},
+          {"--num-beams", Count{&CommandLine::num_beams, 1, 1000, "number of beams"}},
+          {"--length-penalty", Real{&CommandLine::length_penalty, -100, 100}},
+          {"--early-stopping", OneOf{&CommandLine::early_stopping, {"no", "yes", "never"}}},
+          {"--repetition-penalty", Real{&CommandLine::repetition_penalty, 0.01, 100}},
+          {"--no-repeat-ngram-size", tokens(&CommandLine::no_repeat_ngram_size)},
+          {"--encoder-no-repeat-ngram-size", tokens(&CommandLine::encoder_no_repeat_ngram_size)},
+          {"--forced-bos-token-id", id(&CommandLine::forced_bos_token_id)},
+          {"--forced-eos-token-id", id(&CommandLine::forced_eos_token_id)},
+          {"--suppress-tokens", &CommandLine::suppress_tokens},
+          {"--begin-suppress-tokens", &CommandLine::begin_suppress_tokens}};
+}
+
+std::vector<Option> generate_options() {
+  std::vector<Option> all = search_options();
+  const std::vector<Option> more = {
+      {"--prompt", &CommandLine::prompt},
+      {"--prompt-file", &CommandLine::prompt_file},
+      {"--input", &CommandLine::lines},
+      {"--output", &CommandLine::output},
+      {"--chat", &CommandLine::chat},
+      {"--persona", &CommandLine::persona},
+      {"--batch", Count{&CommandLine::batch, 1, 100'000, "number of texts"}},
+      {"--tokens", Count{&CommandLine::tokens, 1, 1'000'000'000, "number of tokens"}},
+      {"--temperature", Real{&CommandLine::temperature, 0, 100}},
+      {"--top-k", Count{&CommandLine::top_k, 1, 1'000'000'000, "number of tokens"}},
+      {"--top-p", Real{&CommandLine::top_p, 0, 1}},
+      {"--seed", Count{&CommandLine::seed, 1, INT64_MAX, "seed"}}};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 std::vector<Syntax> commands_on_runs() {
   return {
       {"", Command::train, "INPUT.toml", {{"--dry-run", &CommandLine::dry_run}}},
@@ -108,19 +148,7 @@ std::vector<Syntax> commands_on_runs() {
        "",
        {{"--nvme", &CommandLine::nvme}, {"--out", &CommandLine::output}}},
       {"eval", Command::eval, "DIR", {{"--json", &CommandLine::json}}},
-      {"generate",
-       Command::generate,
-       "DIR",
-       {{"--prompt", &CommandLine::prompt},
-        {"--prompt-file", &CommandLine::prompt_file},
-        {"--tokens", Count{&CommandLine::tokens, 1, 1'000'000'000, "number of tokens"}},
-        {"--temperature", Real{&CommandLine::temperature, 0, 100}},
-        {"--top-k", Count{&CommandLine::top_k, 1, 1'000'000'000, "number of tokens"}},
-        {"--top-p", Real{&CommandLine::top_p, 0, 1}},
-        {"--repetition-penalty", Real{&CommandLine::repetition_penalty, 0.01, 100}},
-        {"--no-repeat-ngram-size",
-         Count{&CommandLine::no_repeat_ngram_size, 1, 1'000'000'000, "number of tokens"}},
-        {"--seed", Count{&CommandLine::seed, 1, INT64_MAX, "seed"}}}},
+      {"generate", Command::generate, "DIR", generate_options()},
       {"import-deepspeed",
        Command::import_deepspeed,
        "FILE",
@@ -308,84 +336,8 @@ class Reader {
   CommandLine line_;
 };
 
-constexpr const char* kCommands =
-    R"( on MPI ranks with ZeRO stages 0 to 3: a compiled, verified plan.
-
-  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp INPUT.toml [key=value ...]
-                                                      train; 4 s to save after Ctrl-C
-  zeroapp INPUT.toml [key=value ...] --dry-run        compile the plan and print it
-  zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
-      --ranks N            ranks to plan for (1)
-      --ranks-per-node M   of them on one node (as many as NAME or FILE has GPUs, else all)
-      --machine NAME|FILE  host (default: with the rates of run.machine), titan_rtx_24g,
-                           rtx_3090_24g, v100_32g, a100_40g, a100_80g, h100_80g, h200_141g,
-                           b200_192g, or what calibrate wrote
-      --max-batch          the largest train_micro_batch_size_per_gpu that fits
-      --json               as one JSON object
-  zeroapp data INPUT.toml [key=value ...]             files, formats, samples, fingerprint
-      --steps A..B         and what the batches of these steps hold
-      --from DIR           of a run that goes on from there, perhaps with another batch
-      --ranks N            among N ranks (1)
-      --decode             with their text
-      --json               as JSON, one object a sample with all its tokens
-  zeroapp doctor, mpirun -n 2 zeroapp doctor          what this machine and its set-up give a run
-      --scratch FOLDER     where to try writing (the current folder)
-      --nvme FOLDER        measure its disk and recommend [aio]
-      --card               only the NAME of plan --machine for this node's GPUs, or host
-      --json               as one JSON object
-  zeroapp calibrate, mpirun -n 2 zeroapp calibrate    measure a machine for plan --machine FILE
-      --nvme FOLDER        its disk too
-      --out FILE           a new file (machine.toml)
-  zeroapp eval DIR [key=value ...]                    loss on validation data, on any ranks
-      --json               as one JSON object
-  zeroapp generate DIR --prompt TEXT                  continue a text
-      --prompt-file FILE   instead of --prompt
-      --tokens N           how many (200)
-      --temperature T      0 (default) takes the likeliest, 0.8 draws
-      --top-k K            draw among the K likeliest
-      --top-p P            draw among the likeliest that together have probability P
-      --repetition-penalty R      tokens that are there already become less likely above 1
-      --no-repeat-ngram-size N    no N tokens in a row come twice
-      --seed S             draw others
-  zeroapp score TEXTS REFERENCES [--json]             BLEU and exact matches, line by line
-  zeroapp ls DIR                                      checkpoints, and which one a run goes on from
-      --quick              without reading every block
-      --json               as one JSON object
-  zeroapp fsck DIR                                    checks every digest; status 4 if none verifies
-      --json               as one JSON object
-  zeroapp inspect A [B] [--json]                      tensors, statistics; how two of them differ
-  zeroapp export DIR OUT                              a checkpoint as Hugging Face has it
-      --format F           safetensors (default) or hdf5
-      --dtype T            fp32, bf16 or fp16 (as it was trained)
-      --max-shard-size S   of a file of weights (5GB)
-  zeroapp import-weights MODEL_DIR OUT                a Hugging Face )";
-
-constexpr const char* kMoreCommands =
-    R"( as a checkpoint of step 0
-  zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed JSON or Accelerate YAML to TOML
-      -o, --output NEW     into a new file
-      --leave-out-unsupported   keys that ask for what is not done, instead of refusing them
-      --hf-defaults        "auto" has the default of Transformers' TrainingArguments
-      -- WORDS             "auto" has the value of the launch line's own --learning_rate ...
-  zeroapp --help | --version
-
-DIR: a run, its folder of checkpoints, or one of them; of eval and generate also a model folder.
-inputs/reference.toml explains every key; )";
-
-constexpr const char* kExitStatus =
-    R"( is a run of three minutes.
-Exit status: 0 finished, 2 usage or configuration, 3 input data, 4 no checkpoint that verifies,
-5 I/O, 6 does not fit in memory, 7 numerics, 8 ranks disagree, 9 in use, 10 hang, 11 internal.
-)";
-
 }  // namespace
 
 CommandLine read_command_line(std::span<const char* const> words) { return Reader(words).read(); }
-
-std::string help_text(const model::Catalogue& catalogue) {
-  const std::string models = catalogue.titles();
-  return text("zeroapp trains a ", models, kCommands, models, kMoreCommands,
-              catalogue.models.front().example_input, kExitStatus);
-}
 
 }  // namespace zero::commands

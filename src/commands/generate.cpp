@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
+#include "src/commands/written_texts.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/launch/session.hpp"
@@ -26,14 +27,47 @@ double seconds_between(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
 }
 
+void require_options_of_a_search(const CommandLine& line) {
+  if (line.num_beams > 1 && line.temperature > 0) {
+    refuse(Exit::kUsage, "command line: --num-beams and --temperature: beams draw nothing; ",
+           "write one of them");
+  }
+  if (line.num_beams > 1) return;
+  for (const auto& [name, asks] : {std::pair("--length-penalty", line.length_penalty != 1),
+                                   {"--early-stopping", line.early_stopping != "no"}}) {
+    if (!asks) continue;
+    refuse(Exit::kUsage, "command line: ", name, ": compares beams, and there is one; ",
+           "write --num-beams 4 as well");
+  }
+}
+
 void require_options_that_act(const CommandLine& line) {
   if (!line.overrides.empty()) {
     refuse(Exit::kUsage, "command line: ", line.overrides[0],
            ": generate takes no settings; see zeroapp --help");
   }
-  if (line.prompt.empty() == line.prompt_file.empty()) {
-    refuse(Exit::kUsage, "command line: write --prompt TEXT or --prompt-file FILE");
+  const int asked = int(!line.prompt.empty()) + int(!line.prompt_file.empty()) +
+                    int(!line.lines.empty()) + int(line.chat);
+  if (asked != 1) {
+    refuse(Exit::kUsage, "command line: write --prompt TEXT or --prompt-file FILE, ",
+           "or --input FILE with a source on each line, or --chat");
   }
+  if (!line.output.empty() && line.lines.empty()) {
+    refuse(Exit::kUsage, "command line: --output: only what --input asks for goes to a file; ",
+           "write --input FILE as well, or redirect standard output");
+  }
+  if (line.batch > 0 && line.lines.empty()) {
+    refuse(Exit::kUsage, "command line: --batch: only lines of a file are worked on together; ",
+           "write --input FILE as well");
+  }
+  if (!line.persona.empty() && !line.chat) {
+    refuse(Exit::kUsage, "command line: --persona: only who talks has one; write --chat as well");
+  }
+  if (line.tokens > 0 && line.max_length > 0) {
+    refuse(Exit::kUsage, "command line: --tokens and --max-length: both say how long a text ",
+           "becomes; write one of them");
+  }
+  require_options_of_a_search(line);
   if (line.temperature > 0) return;
   for (const auto& [name, asks] : {std::pair("--top-k", line.top_k > 0),
                                    {"--top-p", line.top_p < 1},
@@ -66,17 +100,6 @@ std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
   return tokenizer;
 }
 
-void load_weights(const models::StoredModel& model, models::Decoder& decoder) {
-  const graph::Graph& graph = decoder.graph();
-  for (size_t p = 0; p < graph.parameters.size(); ++p) {
-    const graph::Parameter& parameter = graph.parameters[p];
-    models::read_pieces(model, graph[parameter.tensor].name, 0, parameter.real_numel,
-                        [&](int64_t first, std::span<const float> piece) {
-                          decoder.set_parameter(int32_t(p), first, piece);
-                        });
-  }
-}
-
 /// Standard output, character by character.
 class Screen {
  public:
@@ -103,6 +126,70 @@ class Screen {
   std::vector<int32_t> last_;  ///< the token that was shown last
 };
 
+/// Continues a text token by token, which are shown as they come.
+class Stream {
+ public:
+  Stream(const CommandLine& line, const Writer& writer)
+      : line_(line),
+        writer_(writer),
+        decoder_(writer.model.description().model,
+                 {.compute = writer.compute(), .threads = writer.threads}) {
+    models::load_weights(writer.model, decoder_.graph(),
+                         [&](int32_t parameter, int64_t first, std::span<const float> piece) {
+                           decoder_.set_parameter(parameter, first, piece);
+                         });
+  }
+
+  void run(std::span<const int32_t> prompt, Clock::time_point start) {
+    Screen screen(writer_.tokenizer);
+    screen.show(prompt);
+    const models::Language language{
+        .feed = [&](std::span<const int32_t> tokens) { return decoder_.feed(tokens); },
+        .clear = [&] { decoder_.clear(); },
+        .context = writer_.form().positions,
+        .vocabulary = writer_.tokenizer.vocab_size()};
+    models::SearchRules rules = search_rules(line_);
+    const int64_t most = count(prompt.size());
+    rules.scores.max_length = int64_t(prompt.size()) + most;
+    const Clock::time_point loaded = Clock::now();
+    Clock::time_point first = loaded;
+    int64_t made = 0;
+    models::continue_tokens(language, prompt, most, rules.scores, rules.choice, [&](int32_t token) {
+      if (made++ == 0) first = Clock::now();
+      screen.show({&token, 1});
+    });
+    screen.finish();
+    const double seconds = seconds_between(first, Clock::now());
+    std::fprintf(stderr,
+                 "loaded in %.1f s; %zu tokens of prompt in %.2f s; %lld tokens, %.1f tokens/s\n",
+                 seconds_between(start, loaded), prompt.size(), seconds_between(loaded, first),
+                 (long long)made, seconds > 0 ? double(made - 1) / seconds : 0.0);
+  }
+
+ private:
+  int64_t count(size_t prompt) const {
+    if (line_.max_length == 0) return line_.tokens > 0 ? line_.tokens : 200;
+    if (line_.max_length > int64_t(prompt)) return line_.max_length - int64_t(prompt);
+    refuse(Exit::kUsage, "command line: --max-length: ", line_.max_length, " with a prompt of ",
+           prompt, " tokens; write more than that");
+  }
+
+  const CommandLine& line_;
+  const Writer& writer_;
+  models::Decoder decoder_;
+};
+
+void continue_prompt(const CommandLine& line, const Writer& writer, Clock::time_point start) {
+  const std::string text = prompt_of(line);
+  const std::vector<int32_t> prompt = writer.tokenizer.encode(text);
+  if (prompt.empty()) {
+    refuse(Exit::kUsage, "command line: the prompt has no token of ", writer.model.path(),
+           "'s tokenizer; write a word");
+  }
+  if (writer.answers() || line.num_beams > 1) return write_text(line, writer, text);
+  Stream(line, writer).run(prompt, start);
+}
+
 }  // namespace
 
 int generate(const CommandLine& line) {
@@ -118,44 +205,18 @@ int generate(const CommandLine& line) {
       models::open_model(*line.catalogue, models::find_model(*line.catalogue, line.input));
   model::require_decode(model->description().model);
   const auto tokenizer = tokenizer_of(*model);
-  const std::vector<int32_t> prompt = tokenizer->encode(prompt_of(line));
-  if (prompt.empty()) {
-    refuse(Exit::kUsage, "command line: the prompt has no token of ", model->path(),
-           "'s tokenizer; write a word");
+  const Writer writer{.model = *model, .tokenizer = *tokenizer, .threads = threads};
+  if (line.chat && !writer.answers()) {
+    refuse(Exit::kUsage, "command line: --chat: ", model->path(),
+           " holds a model that continues a text and answers none; write --prompt");
   }
-  const models::ModelDescription& description = model->description();
-  models::Decoder decoder(description.model,
-                          {.compute = description.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
-                           .threads = threads});
-  load_weights(*model, decoder);
-
-  Screen screen(*tokenizer);
-  screen.show(prompt);
-  const models::Language language{
-      .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
-      .clear = [&] { decoder.clear(); },
-      .context = model::data_form(description.model).positions,
-      .vocabulary = tokenizer->vocab_size()};
-  models::Choice choice{.seed = uint64_t(line.seed)};
-  if (line.temperature > 0) {
-    choice.draws = models::DrawRules{
-        .temperature = line.temperature, .top_k = line.top_k, .top_p = line.top_p};
+  if (line.chat) {
+    talk(line, writer);
+  } else if (!line.lines.empty()) {
+    write_lines(line, writer);
+  } else {
+    continue_prompt(line, writer, start);
   }
-  const models::ScoreRules rules{.repetition_penalty = line.repetition_penalty,
-                                 .no_repeat_ngram_size = line.no_repeat_ngram_size};
-  const Clock::time_point loaded = Clock::now();
-  Clock::time_point first = loaded;
-  int64_t made = 0;
-  models::continue_tokens(language, prompt, line.tokens, rules, choice, [&](int32_t token) {
-    if (made++ == 0) first = Clock::now();
-    screen.show({&token, 1});
-  });
-  screen.finish();
-  const double seconds = seconds_between(first, Clock::now());
-  std::fprintf(stderr,
-               "loaded in %.1f s; %zu tokens of prompt in %.2f s; %lld tokens, %.1f tokens/s\n",
-               seconds_between(start, loaded), prompt.size(), seconds_between(loaded, first),
-               (long long)made, seconds > 0 ? double(made - 1) / seconds : 0.0);
   return int(Exit::kFinished);
 }
 

@@ -44,7 +44,8 @@ void continue_tokens(const Language& language, std::span<const int32_t> prompt, 
   for (int64_t number = 0; number < count; ++number) {
     const auto logits = language.feed(next).first(size_t(language.vocabulary));
     std::vector<float> scores(logits.begin(), logits.end());
-    apply_rules(rules, {.tokens = all, .beginning = int64_t(prompt.size())}, scores);
+    apply_rules(rules, {.source = prompt, .tokens = all, .beginning = int64_t(prompt.size())},
+                scores);
     const int32_t token = choose_token(scores, choice, uint32_t(number));
     visit(token);
     if (std::ranges::find(rules.eos_token_id, token) != rules.eos_token_id.end()) return;

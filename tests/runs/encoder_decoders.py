@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A tiny T5 and a tiny BlenderBot go through the commands: every stage and rank count trains the
-same bytes, a folder for Transformers holds every tensor under its name and comes back, and what
-neither can do yet is refused by name."""
+same bytes, a folder for Transformers holds every tensor under its name and comes back, texts are
+written for sources, and what neither can do yet is refused by name."""
 import json
 import struct
+import subprocess
 
 from program import Program, check, check_refused
 
@@ -82,11 +83,57 @@ def comes_back_from_a_folder(program, name, some):
     check(len(losses) == 1, f"{name}: one loss of what was exported and imported: {losses}")
 
 
-def refuses_what_is_not_made(program, name, title):
-    check_refused(program.alone("generate", f"runs/{name}_1_1/model", "--prompt", "3"), 2,
-                  f"a {title} answers a text and continues none", "zeroapp eval")
+def lines_of(program, model, name, *options):
+    """The bytes that generate writes for the lines of a file."""
+    result = program.alone("generate", model, "--input", "sources.txt", "--output", name, *options)
+    check(result.status == 0 and result.out == "", f"{name}: writes lines", result)
+    return (program.folder / name).read_bytes().split(b"\n")
+
+
+def writes_texts(program, name):
+    """Each source has its own text, whatever others it is written with."""
+    model = f"runs/{name}_1_1/model"
+    sources = [f"{i} times {i + 1}"[:3 + i % 8] for i in range(11)]
+    program.write("sources.txt", "".join(source + "\n" for source in sources))
+    beams = ("--num-beams", "3", "--no-repeat-ngram-size", "2", "--tokens", "9")
+    together = lines_of(program, model, f"{name}_8.txt", *beams)
+    check(len(together) == len(sources) + 1 and together[-1] == b"", f"a line each: {together}")
+    check(b"\0" not in b"".join(together), f"{name}: ids around texts are shown: {together}")
+    check(together == lines_of(program, model, f"{name}_1.txt", *beams, "--batch", "1"),
+          f"{name}: texts depend on their batch")
+    check(together == lines_of(program, f"runs/{name}_1_1", f"{name}_run.txt", *beams),
+          f"{name}: a run's newest model is another one")
+    drawn = ("--temperature", "0.9", "--min-new-tokens", "4", "--tokens", "6")
+    first, second = (lines_of(program, model, f"{name}_{seed}_drawn.txt", *drawn, "--seed", seed)
+                     for seed in ("3", "4"))
+    check(first != second, f"{name}: a seed draws others")
+
+
+def talks(program, model):
+    done = subprocess.run(
+        [str(program.zeroapp), "generate", model, "--chat", "--persona", "I sum.", "--tokens", "5",
+         "--min-new-tokens", "3", "--suppress-tokens", ",".join(map(str, [10, *range(128, 256)]))],
+        input="1 times\n2 times\n", capture_output=True, text=True, cwd=program.folder, timeout=60)
+    check(done.returncode == 0 and done.stdout.count("\n") == 2, f"answers each line: {done}")
+
+
+def refuses_what_is_not_made(program, name):
+    model = f"runs/{name}_1_1/model"
     check_refused(program.alone("plan", f"{name}.toml", "evaluation.show_samples=1"), 2,
                   "show_samples", "write 0")
+    check_refused(program.alone("generate", model, "--input", "sources.txt", "--prompt", "3"), 2,
+                  "--input FILE")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--length-penalty", "2"), 2,
+                  "--num-beams 4")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--num-beams", "2",
+                                "--temperature", "1"), 2, "beams draw nothing")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--tokens", "3",
+                                "--max-length", "4"), 2, "write one of them")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--suppress-tokens", "3,x"), 2,
+                  "no list of ids")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--persona", "x"), 2, "--chat")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--batch", "2"), 2, "--input")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--output", "x"), 2, "--input")
 
 
 def main():
@@ -105,8 +152,14 @@ def main():
         "encoder.block.0.layer.1.DenseReluDense.wi_1.weight": [24, 16]})
     comes_back_from_a_folder(program, "blenderbot", {
         "final_logits_bias": [1, 256], "model.decoder.layers.1.encoder_attn.v_proj.bias": [16]})
-    refuses_what_is_not_made(program, "t5", "T5")
-    refuses_what_is_not_made(program, "blenderbot", "BlenderBot")
+    for name in MODELS:
+        writes_texts(program, name)
+    refuses_what_is_not_made(program, "t5")
+    refuses_what_is_not_made(program, "blenderbot")
+    talks(program, "runs/blenderbot_1_1/model")
+    program.write("sources.txt", "x" * 200 + "\n")
+    check_refused(program.alone("generate", "runs/blenderbot_1_1", "--input", "sources.txt"), 3,
+                  "line 1", "positions")
     print("encoder-decoders go all ways")
 
 

@@ -48,6 +48,32 @@ def prompts_come_from_files_and_models_travel(program):
     check(long.removeprefix(PROMPT * 20) == seen.removeprefix(end), "the end of a long one is seen")
 
 
+def lines_are_continued(program):
+    """As each prompt alone, in any batch; with beams, too."""
+    prompts = [PROMPT, "7 ", "12 times 5 is"]
+    (program.folder / "lines.txt").write_text("".join(prompt + "\n" for prompt in prompts))
+    lines = ("runs/tiny", "--input", "lines.txt", "--tokens", "8")
+    greedy = program.alone("generate", *lines)
+    alone = [generate(program, "runs/tiny", "--prompt", prompt, "--tokens", "8")
+             for prompt in prompts]
+    check(greedy.out == "".join(text[:-1].replace("\n", " ") + "\n" for text in alone),
+          f"{greedy.out!r} and not {alone!r}", greedy)
+    beams = [program.alone("generate", *lines, "--num-beams", "4", "--batch", batch).out
+             for batch in ("1", "8")]
+    check(beams[0] == beams[1] and beams[0].count("\n") == 3, f"beams in any batch: {beams}")
+    refused(program, 2, "answers none", "runs/tiny", "--chat")
+
+
+def rules_hold_for_a_prompt(program):
+    asked = ("runs/tiny", "--prompt", PROMPT, "--tokens", "8")
+    last = generate(program, *asked, "--forced-eos-token-id", str(ord("A")))
+    check(last.removesuffix("\n").endswith("A"), f"{last!r} ends with A")
+    new = generate(program, *asked, "--encoder-no-repeat-ngram-size", "1")[len(PROMPT):-1]
+    check(new and not set(new) & set(PROMPT), f"{new!r} has nothing of {PROMPT!r}")
+    short = generate(program, "runs/tiny", "--prompt", PROMPT, "--max-length", str(len(PROMPT) + 3))
+    check(short == generate(program, *asked)[:len(PROMPT) + 3] + "\n", f"{short!r}: three more")
+
+
 def what_cannot_be_generated_is_refused(program):
     refused(program, 2, "--prompt TEXT", "moved")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
@@ -72,6 +98,8 @@ def main():
     check(result.finished(), "trains", result)
     texts_repeat(program)
     prompts_come_from_files_and_models_travel(program)
+    lines_are_continued(program)
+    rules_hold_for_a_prompt(program)
     what_cannot_be_generated_is_refused(program)
     print("every text repeats")
 

@@ -28,7 +28,7 @@ struct ScoreRules {
 
 /// A text as it is being continued.
 struct WrittenText {
-  std::span<const int32_t> source = {};  ///< of an encoder-decoder; else empty
+  std::span<const int32_t> source = {};  ///< of a model without an encoder: the beginning
   std::span<const int32_t> tokens;       ///< so far, with its beginning
   int64_t beginning = 1;                 ///< of them were given
 };

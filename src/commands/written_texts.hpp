@@ -1,0 +1,44 @@
+#pragma once
+/// What generate does with whole texts: answers, lines of a file, a talk.
+
+#include <cstdint>
+#include <string>
+
+#include "src/commands/command_line.hpp"
+#include "zero/io/data/tokenizer.hpp"
+#include "zero/models/score_rules.hpp"
+#include "zero/models/stored_model.hpp"
+
+namespace zero::commands {
+
+/// Who writes.
+struct Writer {
+  const models::StoredModel& model;
+  const Tokenizer& tokenizer;
+  int threads;
+
+  model::DataForm form() const { return model::data_form(model.description().model); }
+  /// Whether it answers a text, instead of continuing it.
+  bool answers() const { return form().start >= 0; }
+  Dtype compute() const {
+    return model.description().compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32;
+  }
+};
+
+/// The rules of the command line's options, without a length. Throws Error(kUsage) for ids that
+/// are none.
+models::SearchRules search_rules(const CommandLine& line);
+
+/// Writes a text for one prompt to standard output.
+void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt);
+
+/// A text for each line of a file, one a line, to a new file or standard output; line breaks within
+/// a text become blanks.
+void write_lines(const CommandLine& line, const Writer& writer);
+
+/// Reads what is said from standard input, line by line, and answers each to standard output. What
+/// was said before is read again each time, as much of its end as the model has room for, behind
+/// what it is told of itself.
+void talk(const CommandLine& line, const Writer& writer);
+
+}  // namespace zero::commands
