@@ -48,7 +48,8 @@ class Measurement {
   Arena a_, b_, c_;
 };
 
-/// A GPU shows its rate on larger products only; larger still, they would want memory of the plan's.
+/// A GPU shows its rate on larger products only; larger still, they would want memory of the
+/// plan's.
 int64_t width_of_products() { return drives_devices() ? 4096 : 1024; }
 
 double operations_of(int64_t width) { return 2 * std::pow(double(width), 3); }

@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "zero/advise/machine_file.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/advise/machine_file.hpp"
 
 namespace zero::advise {
 namespace {
