@@ -90,19 +90,19 @@ float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
   const int64_t visible = std::min(tile.keys, work.head.visible(tile.query + i) - tile.key);
   const int64_t padded = round_up(visible, kRowLanes);
   if (work.bias) add_bias(work, tile, i, visible, row);
-  std::fill(row + visible, row + padded, kMinusInfinity);
 
   RowSoftmax& state = work.rows[i];
-  const float maximum = std::max(state.maximum, maximum_of(row, padded));
+  const float maximum = std::max(state.maximum, maximum_of(row, visible));
   const float shift = work.log2_scale * maximum;
-  const float rescale = exp2_f32(std::fma(work.log2_scale, state.maximum, -shift));
+  const float rescale =
+      tile.key == 0 ? 0.0f : exp2_f32(std::fma(work.log2_scale, state.maximum, -shift));
   float sum;
   if (work.dropout) {
-    sum = exponentials(row, padded, work.log2_scale, shift, row);
+    sum = exponentials(row, visible, work.log2_scale, shift, row);
     drop_row(work.mask, tile.query + i, tile.key, visible, row);
     for (int64_t j = 0; j < padded; ++j) assign(out[j], row[j]);
   } else {
-    sum = exponentials(row, padded, work.log2_scale, shift, out);
+    sum = exponentials(row, visible, work.log2_scale, shift, out);
   }
   state = {maximum, state.sum * rescale + sum};
   std::fill(out + padded, out + pitch, C(0.0f));
@@ -156,11 +156,11 @@ void attend_queries(ForwardHead<T, C>& work, int64_t query) {
   for_key_tiles(head.rows, query, kKeys, [&](const Tile& tile) { attend_tile(work, tile); });
   T* y = work.arrays.y + head.of_queries(width) + query * width;
   float* logsumexp = work.arrays.logsumexp + head.first_row() + query;
-  for (int64_t i = 0; i < queries; ++i) {
-    const float factor = work.mask.multiplier / work.rows[i].sum;
-    scatter_rows({1, d, width}, factor, work.scratch.y + i * d, y + i * width);
+  for (int64_t i = 0; i < queries; ++i)
     logsumexp[i] = work.log2_scale * kLn2 * work.rows[i].maximum + log_f32(work.rows[i].sum);
-  }
+  for (int64_t i = 0; i < queries; ++i)
+    scatter_rows({1, d, width}, work.mask.multiplier / work.rows[i].sum, work.scratch.y + i * d,
+                 y + i * width);
 }
 
 /// Queries that see no key.

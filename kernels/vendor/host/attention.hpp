@@ -1,11 +1,16 @@
 #pragma once
 /// What both directions of attention on the host share: tiles, scratch, products of tiles, masks.
 
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -111,12 +116,21 @@ struct StridedRows {
   int64_t rows, columns, ld;
 };
 
+/// Copies a row, usually of whole cache lines, without a call.
+template <class T>
+void copy_row(const T* from, int64_t numel, T* to) {
+  constexpr int64_t kLine = 64 / int64_t(sizeof(T));
+  int64_t j = 0;
+  for (; j + kLine <= numel; j += kLine) std::memcpy(to + j, from + j, sizeof(T) * kLine);
+  for (; j < numel; ++j) to[j] = from[j];
+}
+
 /// Dense C rows out of strided T rows.
 template <class T, class C>
 void gather_rows(const StridedRows& shape, const T* from, C* to) {
   for (int64_t i = 0; i < shape.rows; ++i, from += shape.ld, to += shape.columns) {
     if constexpr (std::is_same_v<T, C>) {
-      std::copy_n(from, shape.columns, to);
+      copy_row(from, shape.columns, to);
     } else {
       for (int64_t j = 0; j < shape.columns; ++j) to[j] = C(float(from[j]));
     }
@@ -223,11 +237,34 @@ struct HeadMask {
   }
 };
 
+/// Sums and maxima of a row run in this many lanes, then down a tree.
+inline constexpr int64_t kRowLanes = 16;
+
 /// As round_to(), but of NaN only the default pattern: two instructions less.
 inline void assign(float& to, float value) { to = value; }
 inline void assign(bf16& to, float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   to.bits = uint16_t((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+using Lanes = float[kRowLanes];
+
+/// assign() of kRowLanes elements. GCC neither makes the processor's instruction out of a loop,
+/// five others' worth, nor vectorises one that assigns structs.
+inline void assign_lanes(float* to, const Lanes& values) { std::copy_n(values, kRowLanes, to); }
+inline void assign_lanes(bf16* to, const Lanes& values) {
+#ifdef __AVX512BF16__
+  const auto bits = std::bit_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_loadu_ps(values)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bits);
+#else
+  uint16_t bits[kRowLanes];
+  for (int64_t l = 0; l < kRowLanes; ++l) {
+    bf16 rounded;
+    assign(rounded, values[l]);
+    bits[l] = rounded.bits;
+  }
+  std::memcpy(to, bits, sizeof bits);
+#endif
 }
 
 inline constexpr float kLog2E = 1.44269504088896341f;
@@ -237,9 +274,8 @@ inline constexpr float kLn2 = 0.693147180559945309f;
 /// one reduction step, no subnormal results.
 inline float exp2_f32(float x) {
   constexpr float kToInteger = 12582912.0f;  // 1.5 * 2^23: the sum's low bits are the integer
-  const float clamped = x < -127.0f ? -127.0f : x;
-  const float shifted = clamped + kToInteger;
-  const float r = clamped - (shifted - kToInteger);
+  const float shifted = x + kToInteger;
+  const float r = x - (shifted - kToInteger);
   float p = 1.535336188319500e-4f;
   p = std::fma(p, r, 1.339887440266574e-3f);
   p = std::fma(p, r, 9.618437357674640e-3f);
@@ -253,34 +289,53 @@ inline float exp2_f32(float x) {
 }
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-/// Sums and maxima of a row run in this many lanes, then down a tree.
-inline constexpr int64_t kRowLanes = 16;
 
-/// The largest of whole lanes of floats.
-inline float maximum_of(const float* row, int64_t numel) {
-  float lane[kRowLanes];
-  std::copy(row, row + kRowLanes, lane);
-  for (int64_t j = kRowLanes; j < numel; j += kRowLanes)
-    for (int64_t l = 0; l < kRowLanes; ++l) lane[l] = lane[l] < row[j + l] ? row[j + l] : lane[l];
+/// One number of all lanes, down a tree of fold(a, b).
+template <class Fold>
+float fold_lanes(Lanes& lane, const Fold& fold) {
+#pragma GCC unroll 4
   for (int64_t stride = kRowLanes / 2; stride > 0; stride /= 2)
-    for (int64_t l = 0; l < stride; ++l) lane[l] = std::max(lane[l], lane[l + stride]);
+    for (int64_t l = 0; l < stride; ++l) lane[l] = fold(lane[l], lane[l + stride]);
   return lane[0];
 }
 
-/// out[j] = 2^(factor * row[j] - shift) over whole lanes; returns their sum.
+/// The largest of `numel` floats, of which a multiple of the lanes may be read. Four lanes are
+/// taken side by side: one waits for the one before.
+inline float maximum_of(const float* row, int64_t numel) {
+  constexpr int64_t kSide = 4;
+  const auto larger = [](float a, float b) { return a < b ? b : a; };
+  Lanes lane[kSide];
+  for (auto& lanes : lane) std::fill_n(lanes, kRowLanes, kMinusInfinity);
+  int64_t j = 0;
+  for (; j + kSide * kRowLanes <= numel; j += kSide * kRowLanes)
+    for (int64_t s = 0; s < kSide; ++s)
+      for (int64_t l = 0; l < kRowLanes; ++l)
+        lane[s][l] = larger(lane[s][l], row[j + s * kRowLanes + l]);
+  for (; j < numel; j += kRowLanes)
+    for (int64_t l = 0; l < kRowLanes; ++l)
+      lane[0][l] = larger(lane[0][l], j + l < numel ? row[j + l] : kMinusInfinity);
+  for (int64_t l = 0; l < kRowLanes; ++l)
+    lane[0][l] = larger(larger(lane[0][l], lane[1][l]), larger(lane[2][l], lane[3][l]));
+  return fold_lanes(lane[0], larger);
+}
+
+/// out[j] = 2^(factor * row[j] - shift), and zeros up to whole lanes; returns the sum.
 template <class C>
 float exponentials(const float* row, int64_t numel, float factor, float shift, C* out) {
-  float lane[kRowLanes] = {};
-  for (int64_t j = 0; j < numel; j += kRowLanes) {
-    float value[kRowLanes];
-    for (int64_t l = 0; l < kRowLanes; ++l)
-      value[l] = exp2_f32(std::fma(factor, row[j + l], -shift));
+  Lanes lane = {};
+  const auto put_lanes = [&](int64_t first, int64_t visible) {
+    Lanes value;
+    for (int l = 0; l < kRowLanes; ++l) {
+      const float power = exp2_f32(std::fma(factor, row[first + l], -shift));
+      value[l] = l < int(visible) ? power : 0.0f;
+    }
     for (int64_t l = 0; l < kRowLanes; ++l) lane[l] += value[l];
-    for (int64_t l = 0; l < kRowLanes; ++l) assign(out[j + l], value[l]);
-  }
-  for (int64_t stride = kRowLanes / 2; stride > 0; stride /= 2)
-    for (int64_t l = 0; l < stride; ++l) lane[l] += lane[l + stride];
-  return lane[0];
+    assign_lanes(out + first, value);
+  };
+  const int64_t whole = numel / kRowLanes * kRowLanes;
+  for (int64_t j = 0; j < whole; j += kRowLanes) put_lanes(j, kRowLanes);
+  if (whole < numel) put_lanes(whole, numel - whole);
+  return fold_lanes(lane, [](float a, float b) { return a + b; });
 }
 
 /// Bytes of one thread's slice.

@@ -80,16 +80,36 @@ struct GradientRow {
   float log2_scale;
 };
 
+struct Gradient {
+  float probability, score;
+};
+
+template <bool kDropout>
+Gradient gradient_of(const GradientRow& row, int64_t c) {
+  const float p = exp2_f32(std::fma(row.log2_scale, row.scores[c], -row.shift[c]));
+  const float kept = kDropout ? row.multiplier[c] : 1.0f;
+  return {.probability = p * kept, .score = p * (row.dp[c] * kept - row.y_dot_dy[c])};
+}
+
 template <bool kDropout, bool kUnrounded, class C>
 void gradient_row(const GradientRow& row, int64_t queries, C* probabilities, C* ds) {
-#pragma omp simd
-  for (int64_t c = 0; c < queries; ++c) {
-    const float p = exp2_f32(std::fma(row.log2_scale, row.scores[c], -row.shift[c]));
-    const float kept = kDropout ? row.multiplier[c] : 1.0f;
-    const float gradient = p * (row.dp[c] * kept - row.y_dot_dy[c]);
-    assign(probabilities[c], p * kept);
-    assign(ds[c], gradient);
-    if constexpr (kUnrounded) row.unrounded[c] = gradient;
+  int64_t c = 0;
+  for (; c + kRowLanes <= queries; c += kRowLanes) {
+    Lanes probability, score;
+    for (int64_t l = 0; l < kRowLanes; ++l) {
+      const Gradient gradient = gradient_of<kDropout>(row, c + l);
+      probability[l] = gradient.probability;
+      score[l] = gradient.score;
+    }
+    assign_lanes(probabilities + c, probability);
+    assign_lanes(ds + c, score);
+    if constexpr (kUnrounded) std::copy_n(score, kRowLanes, row.unrounded + c);
+  }
+  for (; c < queries; ++c) {
+    const Gradient gradient = gradient_of<kDropout>(row, c);
+    assign(probabilities[c], gradient.probability);
+    assign(ds[c], gradient.score);
+    if constexpr (kUnrounded) row.unrounded[c] = gradient.score;
   }
 }
 
