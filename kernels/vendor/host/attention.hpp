@@ -252,11 +252,13 @@ using Lanes = float[kRowLanes];
 /// assign() of kRowLanes elements. GCC neither makes the processor's instruction out of a loop,
 /// five others' worth, nor vectorises one that assigns structs.
 inline void assign_lanes(float* to, const Lanes& values) { std::copy_n(values, kRowLanes, to); }
-inline void assign_lanes(bf16* to, const Lanes& values) {
 #ifdef __AVX512BF16__
+inline void assign_lanes(bf16* to, const Lanes& values) {
   const auto bits = std::bit_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_loadu_ps(values)));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bits);
+}
 #else
+inline void assign_lanes(bf16* to, const Lanes& values) {
   uint16_t bits[kRowLanes];
   for (int64_t l = 0; l < kRowLanes; ++l) {
     bf16 rounded;
@@ -264,8 +266,8 @@ inline void assign_lanes(bf16* to, const Lanes& values) {
     bits[l] = rounded.bits;
   }
   std::memcpy(to, bits, sizeof bits);
-#endif
 }
+#endif
 
 inline constexpr float kLog2E = 1.44269504088896341f;
 inline constexpr float kLn2 = 0.693147180559945309f;
@@ -325,10 +327,12 @@ float exponentials(const float* row, int64_t numel, float factor, float shift, C
   Lanes lane = {};
   const auto put_lanes = [&](int64_t first, int64_t visible) {
     Lanes value;
+#pragma omp simd
     for (int l = 0; l < kRowLanes; ++l) {
       const float power = exp2_f32(std::fma(factor, row[first + l], -shift));
       value[l] = l < int(visible) ? power : 0.0f;
     }
+#pragma omp simd
     for (int64_t l = 0; l < kRowLanes; ++l) lane[l] += value[l];
     assign_lanes(out + first, value);
   };
