@@ -1,6 +1,6 @@
 # Called by tools/cuda_check.sh from the root of the tree, with NVCC, FLAGS, CXX, CXX_FLAGS, KOKKOS
 # and SOURCES. As in a build, nvcc gets what cmake/nvcc_sources.regex matches; the rest only calls
-# CUDA's libraries and is plain C++.
+# CUDA's libraries and is plain C++, which is read, templates and all, and leaves an empty object.
 folder := build/cuda-check
 objects := $(patsubst %.cpp,$(folder)/%.o,$(SOURCES))
 command := $(NVCC) $(FLAGS) -I. -Iinclude -isystem $(KOKKOS)/include
@@ -20,7 +20,7 @@ $(folder)/%.o: %.cpp $(folder)/flags $(wants_nvcc)
 	  $(command) -MMD -MP -MF $(@:.o=.d) -x cu -c $< -o $@; \
 	else \
 	  echo "c++ $<"; \
-	  $(plain) -MMD -MP -MF $(@:.o=.d) -c $< -o $@; \
+	  $(plain) -fsyntax-only -MMD -MP -MF $(@:.o=.d) -MT $@ $< && : > $@; \
 	fi
 
 .PHONY: all force

@@ -46,34 +46,40 @@ for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/kernels
   sources+=("${source#"$root"/}")
 done
 
-# join_kernels: sources with kernels are compiled several at a time, as most of what nvcc does for
-# one of them is to read Kokkos, four times over. The units include what nvcc puts first anyway,
-# by which cmake/nvcc_sources.regex knows them.
-join_kernels() {
-  local plain kernels source number unit
+# join NAME FIRST_LINE SOURCE...: prints units NAME_0.cpp, NAME_1.cpp, ... that include the sources.
+join() {
+  local name=$1 first_line=$2 number source unit
   local -A text=()
-  mapfile -t plain < <(grep -LEf cmake/nvcc_sources.regex "${sources[@]}")
-  mapfile -t kernels < <(grep -lEf cmake/nvcc_sources.regex "${sources[@]}")
   while read -r number source; do
-    unit=build/cuda-check/kernels_$number.cpp
-    text[$unit]=${text[$unit]:-#include <cuda_runtime.h>}$'\n'"#include \"$source\""
-  done < <(python3 cmake/unity_groups.py 10 "${kernels[@]}")
+    unit=build/cuda-check/${name}_$number.cpp
+    text[$unit]=${text[$unit]:-$first_line}$'\n'"#include \"$source\""
+  done < <(python3 cmake/unity_groups.py 10 "${@:3}")
   for unit in "${!text[@]}"; do
     [ "$(cat "$unit" 2> /dev/null)" = "${text[$unit]}" ] || echo "${text[$unit]}" > "$unit"
-  done
-  mapfile -t sources < <(printf '%s\n' "${!text[@]}" | sort)
-  sources+=("${plain[@]}")
+    echo "$unit"
+  done | sort
+}
+
+# join_sources: compiles several at a time, as most of what a compiler does for one of them is to
+# read headers, nvcc those of Kokkos four times over. Units with kernels include what nvcc puts
+# first anyway, by which cmake/nvcc_sources.regex knows them.
+join_sources() {
+  local plain kernels
+  mapfile -t plain < <(grep -LEf cmake/nvcc_sources.regex "${sources[@]}")
+  mapfile -t kernels < <(grep -lEf cmake/nvcc_sources.regex "${sources[@]}")
+  mapfile -t sources < <(join kernels "#include <cuda_runtime.h>" "${kernels[@]}"
+    join plain "" "${plain[@]}")
 }
 
 count=${#sources[@]}
 mkdir -p "$root/build/cuda-check"
 use_ccache
 launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-}
-if wants_unity; then join_kernels; fi
+if wants_unity; then join_sources; fi
 flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr -arch=sm_90 --fmad=false -O1"
 flags+=" -Xcompiler=-fopenmp,-ffp-contract=off $(cuda_flags)"
 toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
-cxx_flags="-std=c++20 -O1 -Wall -Wextra -Wshadow -fopenmp -ffp-contract=off"
+cxx_flags="-std=c++20 -Wall -Wextra -Wshadow -fopenmp -ffp-contract=off"
 cxx_flags+=" -isystem $root/.deps/cudnn-frontend/include -isystem $toolkit/include"
 cxx_flags+=" $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
@@ -86,7 +92,7 @@ fi
 
 # Kokkos gives a kernel of 512 bytes or more by way of one block of constant memory, for which the
 # host waits each time, and which cannot be recorded in a graph.
-for source in "${sources[@]}"; do
+for source in $(grep -lEf cmake/nvcc_sources.regex "${sources[@]}"); do
   large=$(nm -C "$root/build/cuda-check/${source%.cpp}.o" |
     grep -m 1 'cuda_parallel_launch_\(constant\|global\)_memory' || true)
   if [ -n "$large" ]; then
