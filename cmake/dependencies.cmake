@@ -2,6 +2,7 @@
 # hwloc, SentencePiece). A missing optional part costs one line here and a plain twin file, never
 # the build.
 
+include(CheckCXXSourceCompiles)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS CXX)
@@ -32,8 +33,22 @@ if(NOT Kokkos_ENABLE_OPENMP)
 endif()
 
 # Checkpoints: HDF5's serial C library and the header of xxHash. Debian keeps the serial HDF5 beside
-# the parallel ones; CMake's own FindHDF5 would want a C compiler of the project.
+# the parallel ones; CMake's own FindHDF5 would want a C compiler of the project. Its shared library
+# loads curl and thirty libraries behind that, which nothing here uses: where the static one links
+# with compression alone, programs hold what they need of it, 3 MB.
 find_path(ZERO_HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)
+find_library(ZERO_HDF5_STATIC NAMES libhdf5_serial.a libhdf5.a PATH_SUFFIXES hdf5/serial)
+if(ZERO_HDF5_INCLUDE AND ZERO_HDF5_STATIC AND NOT ZERO_HDF5_LIBRARY)
+  set(CMAKE_REQUIRED_INCLUDES ${ZERO_HDF5_INCLUDE})
+  set(CMAKE_REQUIRED_LIBRARIES ${ZERO_HDF5_STATIC} sz z m ${CMAKE_DL_LIBS} Threads::Threads)
+  check_cxx_source_compiles("#include <hdf5.h>\nint main() { return H5Fclose(0); }"
+                            ZERO_HDF5_LINKS)
+  if(ZERO_HDF5_LINKS)
+    set(ZERO_HDF5_LIBRARY ${CMAKE_REQUIRED_LIBRARIES})
+  endif()
+  unset(CMAKE_REQUIRED_INCLUDES)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+endif()
 find_library(ZERO_HDF5_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
 find_path(ZERO_XXHASH_INCLUDE xxhash.h)
 if(NOT ZERO_HDF5_INCLUDE OR NOT ZERO_HDF5_LIBRARY OR NOT ZERO_XXHASH_INCLUDE)
