@@ -58,9 +58,9 @@ void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T, Lo
 struct Layout {
   int64_t logits_bytes, losses_bytes, sums_bytes;
 
-  Layout(const ClassifierExtents& extents, Dtype dtype, bool gradient) {
+  Layout(const ClassifierExtents& extents, Dtype dtype, bool dtable) {
     const int64_t chunk = std::min(extents.chunk_rows, extents.rows);
-    const bool sums = gradient && dtype != Dtype::f32 && chunk < extents.rows;
+    const bool sums = dtable && dtype != Dtype::f32 && chunk < extents.rows;
     logits_bytes = round_up(chunk * extents.padded_vocabulary * 4, kExtentAlignBytes);
     losses_bytes = round_up(chunk * 8, kExtentAlignBytes);
     sums_bytes = sums ? extents.padded_vocabulary * extents.width * 4 : 0;
@@ -148,6 +148,7 @@ struct Classifier {
   void multiply_gradients(int64_t first, int64_t rows) const {
     product<T, T>(stream, dx_spec(extents, rows, dtype_of<T>()), reinterpret_cast<const T*>(logits),
                   arrays.table, nullptr, arrays.dx + first * extents.width);
+    if (arrays.dtable == nullptr) return;
     if (sums != nullptr)
       multiply_dtable(first, rows, sums);
     else
@@ -157,19 +158,20 @@ struct Classifier {
 
 }  // namespace
 
-int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool gradient) {
+int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable) {
   check(extents);
-  return Layout(extents, dtype, gradient).bytes();
+  return Layout(extents, dtype, dtable).bytes();
 }
 
-void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype,
-                        bool gradient) {
-  const bool sums = Layout(extents, dtype, gradient).sums_bytes > 0;
+void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype, bool dx,
+                        bool dtable) {
+  const bool sums = Layout(extents, dtype, dtable).sums_bytes > 0;
   for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
     prepare_product(stream, logits_spec(extents, rows), dtype, Dtype::f32, false);
-    if (!gradient) continue;
+    if (!dx) continue;
     prepare_product(stream, dx_spec(extents, rows, dtype), dtype, dtype, false);
+    if (!dtable) continue;
     prepare_product(stream, dtable_spec(extents, rows, dtype, first == 0), dtype,
                     sums ? Dtype::f32 : dtype, false);
   }
@@ -181,9 +183,9 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
                 const ClassifierOptions& options) {
   check(extents);
   check(options);
-  ZERO_REQUIRE((arrays.dx == nullptr) == (arrays.dtable == nullptr),
-               "classifier with one of dx and dtable: give both or neither");
-  const Layout layout(extents, dtype_of<T>(), arrays.dx != nullptr);
+  ZERO_REQUIRE(arrays.dx != nullptr || arrays.dtable == nullptr,
+               "classifier with dtable alone: give dx too");
+  const Layout layout(extents, dtype_of<T>(), arrays.dtable != nullptr);
   auto* const scratch = static_cast<std::byte*>(arrays.scratch);
   auto* const losses = reinterpret_cast<double*>(scratch + layout.logits_bytes);
   auto* const table_sums =

@@ -145,6 +145,19 @@ struct TokenGradient {
 };
 
 template <class T>
+void token_gradient(Stream& stream, const EmbeddingExtents& extents,
+                    const EmbeddingGradArrays<T>& arrays) {
+  const Chains chains = chains_of(extents, arrays.scratch);
+  link_rows(stream, extents, arrays.tokens, chains);
+  if (arrays.first) {
+    const int64_t bytes = extents.vocabulary * extents.width * int64_t(sizeof(T));
+    clear_bytes(stream, bytes, arrays.dtoken_table);
+  }
+  for_each_row(stream, kTokens, extents.samples * extents.length,
+               TokenGradient<T>{extents.width, extents.scale, arrays, chains});
+}
+
+template <class T>
 struct PositionGradient {
   EmbeddingExtents extents;
   EmbeddingGradArrays<T> arrays;
@@ -189,14 +202,7 @@ void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
                         const EmbeddingGradArrays<T>& arrays) {
   const int64_t rows = extents.samples * extents.length;
   ZERO_REQUIRE(rows <= INT32_MAX, "embedding gradient over ", rows, " rows: at most 2^31 - 1");
-  const Chains chains = chains_of(extents, arrays.scratch);
-  link_rows(stream, extents, arrays.tokens, chains);
-  if (arrays.first) {
-    const int64_t bytes = extents.vocabulary * extents.width * int64_t(sizeof(T));
-    clear_bytes(stream, bytes, arrays.dtoken_table);
-  }
-  for_each_row(stream, kTokens, rows,
-               TokenGradient<T>{extents.width, extents.scale, arrays, chains});
+  if (arrays.dtoken_table != nullptr) token_gradient(stream, extents, arrays);
   if (arrays.dposition_table == nullptr) return;
   for_each_row(stream, kPositions, extents.length, PositionGradient<T>{extents, arrays});
 }

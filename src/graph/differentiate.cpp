@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "src/graph/ops/kinds.hpp"
@@ -6,6 +7,30 @@
 #include "zero/graph/passes.hpp"
 
 namespace zero::graph {
+namespace {
+
+bool names_any(const std::vector<TensorId>& tensors, const std::vector<bool>& marks) {
+  return std::ranges::any_of(
+      tensors, [&](TensorId tensor) { return tensor != kNone && marks[size_t(tensor)]; });
+}
+
+/// The tensors that trained parameters go into, and these. [tensors]
+std::vector<bool> trained_into(const Graph& graph) {
+  std::vector<bool> wanted(graph.tensors.size(), false);
+  for (const Parameter& parameter : graph.parameters) {
+    wanted[size_t(parameter.tensor)] = !parameter.frozen;
+  }
+  for (const Op& op : graph.ops) {
+    if (!names_any(op.inputs, wanted)) continue;
+    for (const TensorId output : op.outputs) wanted[size_t(output)] = true;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+GradientTape::GradientTape(Graph& graph)
+    : graph_(graph), wanted_(trained_into(graph)), pending_(graph.tensors.size(), kNone) {}
 
 TensorId GradientTape::take(TensorId tensor) {
   return std::exchange(pending_[size_t(tensor)], kNone);
@@ -15,6 +40,7 @@ void GradientTape::contribute(TensorId tensor, TensorId gradient) {
   // What plans reduce is a gradient of its own, which an op writes into its unit's bytes.
   ZERO_REQUIRE(graph_[tensor].role != Role::parameter, "parameter ", graph_[tensor].name,
                " is used where only activations have a gradient");
+  if (!wants(tensor)) return;
   TensorId& pending = pending_[size_t(tensor)];
   if (pending == kNone) {
     pending = gradient;
@@ -39,6 +65,7 @@ TensorId GradientTape::like(TensorId tensor) {
 
 TensorId GradientTape::weight_gradient(TensorId weight) {
   const TensorId made = like(weight);
+  if (!wants(weight)) return made;
   if (graph_[weight].role != Role::parameter || gradient(weight) != kNone) {
     parts_.push_back({.weight = weight, .part = made});
     return made;
@@ -76,10 +103,28 @@ void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
   }
 }
 
-/// Whether the loss depends on an output of `op`.
+/// Whether the loss depends on an output of `op`, and that on something trained.
 bool depends_on(const GradientTape& tape, const Op& op) {
   return std::ranges::any_of(op.outputs,
                              [&](TensorId output) { return tape.gradient(output) != kNone; });
+}
+
+/// Removes backward ops of whose outputs neither an op nor a plan reads any: rules write gradients
+/// of frozen parameters, and of what leads to these alone, where an op of its own makes them.
+void drop_unread(Graph& graph) {
+  std::vector<bool> read(graph.tensors.size(), false);
+  for (size_t i = 0; i < read.size(); ++i) read[i] = graph.tensors[i].role != Role::activation;
+  std::vector<Op> kept;
+  while (!graph.ops.empty()) {
+    Op op = std::move(graph.ops.back());
+    graph.ops.pop_back();
+    if (op.backward && !names_any(op.outputs, read)) continue;
+    for (const TensorId input : op.inputs) {
+      if (input != kNone) read[size_t(input)] = true;
+    }
+    kept.push_back(std::move(op));
+  }
+  graph.ops.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
 }
 
 }  // namespace
@@ -96,10 +141,12 @@ Graph differentiate(const Graph& forward) {
     if (depends_on(tape, op)) append_gradient(tape, graph, op);
   }
   for (Parameter& parameter : graph.parameters) {
+    if (parameter.frozen) continue;
     parameter.gradient = tape.gradient(parameter.tensor);
     ZERO_REQUIRE(parameter.gradient != kNone, "the loss does not depend on parameter ",
                  graph[parameter.tensor].name);
   }
+  if (frozen_numel(graph) > 0) drop_unread(graph);
   return graph;
 }
 

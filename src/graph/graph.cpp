@@ -29,6 +29,14 @@ std::vector<int32_t> parameter_index(const Graph& graph) {
   return index;
 }
 
+int64_t frozen_numel(const Graph& graph) {
+  int64_t numel = 0;
+  for (const Parameter& parameter : graph.parameters) {
+    if (parameter.frozen) numel += parameter.real_numel;
+  }
+  return numel;
+}
+
 int32_t first_backward_op(const Graph& graph) {
   const auto is_backward = [](const Op& op) { return op.backward; };
   return int32_t(std::find_if(graph.ops.begin(), graph.ops.end(), is_backward) - graph.ops.begin());

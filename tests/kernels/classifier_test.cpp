@@ -51,12 +51,13 @@ struct Call {
 
 template <class T>
 Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradient = true,
-              int threads = 1) {
+              int threads = 1, bool trained = true) {
   Stream stream(threads);
   adopt_threads(stream);
   Result<T> out{poisoned<T>(extents.rows * extents.width),
                 poisoned<T>(extents.padded_vocabulary * extents.width)};
-  const int64_t bytes = classifier_scratch_bytes(extents, dtype_of<T>(), gradient);
+  const bool dtable = gradient && trained;
+  const int64_t bytes = classifier_scratch_bytes(extents, dtype_of<T>(), dtable);
   auto scratch = poisoned<int64_t>(bytes / 8 + 1);
   // On the heap, which a device can read where a thread's stack is not.
   const auto call = std::make_unique<Call>();
@@ -67,7 +68,7 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
                  .table = in.table.data(),
                  .targets = in.targets.data(),
                  .dx = gradient ? out.dx.data() : nullptr,
-                 .dtable = gradient ? out.dtable.data() : nullptr,
+                 .dtable = dtable ? out.dtable.data() : nullptr,
                  .scratch = scratch.data(),
                  .logit_bias = in.bias.empty() ? nullptr : in.bias.data()},
                 &call->sums, in.options);
@@ -124,6 +125,18 @@ TYPED_TEST(Classifier, AgreesWithDoubleLoopsForAnyVocabulary) {
                       .vocabulary = vocabulary,
                       .padded_vocabulary = vocabulary + vocabulary % 3,
                       .chunk_rows = 4});
+}
+
+TYPED_TEST(Classifier, OfATableThatIsNotTrainedGivesTheSameLossAndInputsGradient) {
+  for (int64_t chunk : {8, 33}) {
+    const ClassifierExtents extents{
+        .rows = 33, .width = 24, .vocabulary = 70, .padded_vocabulary = 128, .chunk_rows = chunk};
+    const Inputs<TypeParam> in(extents);
+    const auto both = run(extents, in), one = run(extents, in, true, 1, false);
+    EXPECT_TRUE(testing::same_bits(one.dx, both.dx));
+    EXPECT_EQ(one.sums.loss.value(), both.sums.loss.value());
+    EXPECT_TRUE(testing::same_bits(one.dtable, poisoned<TypeParam>(128 * 24))) << "untouched";
+  }
 }
 
 /// On a device such rows stay in the registers of a block.

@@ -149,6 +149,22 @@ TYPED_TEST(Embedding, WritesAWholeGradientOfATableThatNobodyHasWritten) {
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(float(table[i]), 0.0f);
 }
 
+TYPED_TEST(Embedding, GivesPositionsAloneTheGradientThatTheyHaveBesideTokens) {
+  const EmbeddingExtents extents{.samples = 4, .length = 3, .width = 5, .vocabulary = 8};
+  const auto tokens = some_tokens(extents);
+  const auto dx = noise<TypeParam>(12 * 5, 3), before = noise<TypeParam>(8 * 5, 4);
+  std::vector<TypeParam> positions(3 * 5, TypeParam(NAN));
+  Stream stream(2);
+  embedding_backward(stream, {.samples = 4, .length = 3, .width = 5, .vocabulary = 0},
+                     EmbeddingGradArrays<TypeParam>{.tokens = nullptr,
+                                                    .dx = dx.data(),
+                                                    .dtoken_table = nullptr,
+                                                    .dposition_table = positions.data(),
+                                                    .scratch = nullptr});
+  stream.wait();
+  EXPECT_TRUE(same_bits(positions, gradients_of(extents, tokens, dx, before, 1).positions));
+}
+
 TYPED_TEST(Embedding, ThreadsDoNotChangeABit) {
   const EmbeddingExtents extents{5, 60, 130, 200};
   const auto tokens = some_tokens(extents);

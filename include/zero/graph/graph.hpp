@@ -116,7 +116,8 @@ struct Parameter {
   int64_t columns = 0;        ///< of a row
   int64_t front_columns = 0;  ///< those whose deviation is front_deviation
   float front_deviation = 0;
-  TensorId gradient = kNone;  ///< set by differentiate()
+  TensorId gradient = kNone;  ///< set by differentiate(); none of a frozen one
+  bool frozen = false;        ///< not trained: set by freeze()
   int64_t real_numel = 0;     ///< elements from here on are padding and always zero
 
   /// An element's deviation by its place in the tensor, of Init::normal.
@@ -156,7 +157,8 @@ inline constexpr const char* kLogitRowsInput = "logit rows";  ///< whose logits 
 struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
-  std::vector<Parameter> parameters;  ///< in unit order; the index seeds initialisation
+  std::vector<Parameter> parameters;  ///< in unit order but for freeze(); the index seeds
+                                      ///< initialisation
   std::string prefix;                 ///< before the names of parameters where they are saved
   std::vector<std::string> unit_names;
   /// Units whose forward code may run again in the backward pass, in their order.
@@ -178,6 +180,9 @@ struct Graph {
 /// Index into graph.parameters of a parameter's tensor; kNone for any other tensor.
 /// [tensors.size()]
 std::vector<int32_t> parameter_index(const Graph& graph);
+
+/// Elements of frozen parameters, without padding.
+int64_t frozen_numel(const Graph& graph);
 
 /// Where the backward pass begins; ops.size() where there is none.
 int32_t first_backward_op(const Graph& graph);

@@ -25,7 +25,7 @@ struct DropoutAttributes {
 /// pass.
 TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
                    TensorId position_table = kNone, float scale = 1);
-extern const Operation kEmbedding, kEmbeddingGrad, kEmbeddingAt;
+extern const Operation kEmbedding, kEmbeddingGrad, kPositionGrad, kEmbeddingAt;
 
 /// `residual` may be kNone.
 TensorId dropout_add(GraphBuilder& out, TensorId x, TensorId residual, float probability,
@@ -142,7 +142,8 @@ void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
                 const ClassifierOptions& options);
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
                 int64_t chunk_rows);
-extern const Operation kClassifier, kClassifierGrad;  ///< ClassifierAttributes
+extern const Operation kClassifier, kClassifierGrad,
+    kClassifierInputGrad;  ///< ClassifierAttributes
 
 struct LogitOptions {
   int64_t vocabulary = 0;

@@ -8,12 +8,20 @@
 
 namespace zero::graph {
 
+/// Freezes parameters, [parameters] of which `frozen` says which: they are read and never trained.
+/// A unit of which all are frozen stays whole; those of any other move to a unit of their own,
+/// "<unit>.frozen", as units are updated and reduced whole. Parameters keep their places in the
+/// list, and so their initial values. Throws Error(kInternal) if nothing is left to train.
+Graph freeze(Graph forward, const std::vector<bool>& frozen);
+
 /// Appends the backward pass: walks the forward ops in reverse and lets each kind's rule append its
 /// gradient ops. The loss, last in the forward pass, gives way to its gradient op, which computes
-/// both in one pass. Every parameter gets a gradient tensor of its own shape in the compute dtype,
-/// written exactly once before anything updates it: that of one used several times is the sum in
-/// the order of the backward pass, whatever units the uses are in. Throws Error(kInternal) if a
-/// parameter is unreachable from the loss.
+/// both in one pass. Every trained parameter gets a gradient tensor of its own shape in the compute
+/// dtype, written exactly once before anything updates it: that of one used several times is the
+/// sum in the order of the backward pass, whatever units the uses are in. Where parameters are
+/// frozen, no op is left that only their gradients would want, activations' in front of the first
+/// trained parameter among them. Throws Error(kInternal) if a trained parameter is unreachable from
+/// the loss.
 Graph differentiate(const Graph& forward);
 
 enum class Recompute : uint8_t {
@@ -47,23 +55,27 @@ Graph fuse(const Graph& graph);
 /// What a kind's gradient rule sees.
 class GradientTape {
  public:
-  explicit GradientTape(Graph& graph) : graph_(graph), pending_(graph.tensors.size(), kNone) {}
+  explicit GradientTape(Graph& graph);
 
   const Graph& graph() const { return graph_; }
+  /// Whether a trained parameter is, or goes into, a tensor of the forward pass. Of another one
+  /// nobody reads a gradient: an op that makes several leaves it out where it can.
+  bool wants(TensorId tensor) const { return wanted_[size_t(tensor)]; }
 
   /// The gradient of an output, complete; that of a parameter so far. kNone if there is none.
   TensorId gradient(TensorId tensor) const { return pending_[size_t(tensor)]; }
   /// Takes what has been gathered for `tensor` so far, so that the rule's own op can add it in;
   /// contribute() then sets the whole. kNone if there is none.
   TensorId take(TensorId tensor);
-  /// Adds `gradient` to the gradient of `tensor`, with an add op if there is one already. Throws
-  /// Error(kInternal) for a parameter, whose gradient is weight_gradient().
+  /// Adds `gradient` to the gradient of `tensor`, with an add op if there is one already; nothing
+  /// where nobody wants it. Throws Error(kInternal) for a parameter, whose gradient is
+  /// weight_gradient().
   void contribute(TensorId tensor, TensorId gradient);
   /// A new activation like `tensor`, named "d(<name>)".
   TensorId like(TensorId tensor);
   /// What the op about to be appended writes of the gradient of a weight, which is a parameter or
   /// made from one: the gradient itself, or where an op has written it already, a part that
-  /// add_parts() adds to it.
+  /// add_parts() adds to it. Where nobody wants it, an activation that is not read.
   TensorId weight_gradient(TensorId weight);
   void append(Op op);
   /// Behind the ops of a rule: sums follow the order of the backward pass, in the compute dtype.
@@ -75,6 +87,7 @@ class GradientTape {
   };
 
   Graph& graph_;
+  std::vector<bool> wanted_;  ///< [tensors] of the forward pass
   std::vector<TensorId> pending_;
   std::vector<Part> parts_;
 };

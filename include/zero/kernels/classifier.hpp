@@ -16,12 +16,13 @@ struct ClassifierExtents {
   int64_t chunk_rows;         ///< rows whose logits exist at a time; part of the arithmetic record
 };
 
-/// Bytes of scratch that classifier() wants; `gradient` = false is the evaluation form.
-int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool gradient);
+/// Bytes of scratch that classifier() wants, with the gradient of the table or without.
+int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable);
 
-/// Makes what the first classifier() of these extents on this thread makes: prepare_product().
-void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype,
-                        bool gradient);
+/// Makes what the first classifier() of these extents and gradients on this thread makes:
+/// prepare_product().
+void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype, bool dx,
+                        bool dtable);
 
 /// What a loss is made with beside products. Without any of it no kernel is slower for it.
 struct ClassifierOptions {
@@ -36,7 +37,7 @@ struct ClassifierArrays {
   const T* table;          ///< [padded_vocabulary, width]: the tied token table
   const int32_t* targets;  ///< [rows]; -1: does not count
   T* dx;                   ///< [rows, width], written; null: loss only
-  T* dtable;               ///< [padded_vocabulary, width], written; null: loss only
+  T* dtable;               ///< [padded_vocabulary, width], written; null: the table is not trained
   void* scratch;
   const T* logit_bias = nullptr;  ///< [padded_vocabulary], or null; has no gradient
 };

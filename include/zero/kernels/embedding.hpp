@@ -47,12 +47,12 @@ int64_t embedding_scratch_numel(const EmbeddingExtents& extents);
 
 template <class T>
 struct EmbeddingGradArrays {
-  const int32_t* tokens;  ///< [samples * length]
+  const int32_t* tokens;  ///< [samples * length]; null without dtoken_table
   const T* dx;            ///< [samples * length, width]
-  T* dtoken_table;        ///< [vocabulary, width], updated, or with `first` written
+  T* dtoken_table;        ///< [vocabulary, width], updated, or with `first` written; or null
   T* dposition_table;     ///< [length, width], written; or null
-  int32_t* scratch;
-  bool first = false;  ///< nobody has written dtoken_table: rows of no token become zero
+  int32_t* scratch;       ///< null without dtoken_table
+  bool first = false;     ///< nobody has written dtoken_table: rows of no token become zero
 };
 
 /// Adds each token's gradients, summed in fp32 in row order, times `scale` to its row of

@@ -21,7 +21,6 @@ struct Classifier {
   struct Out {
     S sums;
   };
-  static constexpr bool kGradient = false;
   template <class T>
   static void call(Stream& stream, const OpCall& call);
 };
@@ -34,7 +33,19 @@ struct ClassifierGrad {
     S sums, dx, dtable;
     S dlogit_bias = kAbsent<S>;  ///< zeros
   };
-  static constexpr bool kGradient = true;
+  template <class T>
+  static void call(Stream& stream, const OpCall& call);
+};
+
+/// What is left where the table is not trained.
+struct ClassifierInputGrad {
+  template <class S>
+  using In = ClassifierIn<S>;
+  template <class S>
+  struct Out {
+    S sums, dx;
+    S dlogit_bias = kAbsent<S>;  ///< zeros
+  };
   template <class T>
   static void call(Stream& stream, const OpCall& call);
 };
@@ -72,12 +83,23 @@ void Classifier::call(Stream& stream, const OpCall& call) {
   run<T>(stream, call, nullptr, nullptr, outputs<Classifier>(call).sums);
 }
 
+/// `zeros` is the gradient of a bias of logits, and lies at `at`; it may be absent.
+void clear_bias(Stream& stream, const OpCall& call, TensorId zeros, Address at) {
+  if (zeros != kNone) kernels::clear_bytes(stream, (*call.graph)[zeros].bytes(), at);
+}
+
 template <class T>
 void ClassifierGrad::call(Stream& stream, const OpCall& call) {
   const auto out = outputs<ClassifierGrad>(call);
   run<T>(stream, call, out.dx, out.dtable, out.sums);
-  const TensorId zeros = outputs<ClassifierGrad>(*call.op).dlogit_bias;
-  if (zeros != kNone) kernels::clear_bytes(stream, (*call.graph)[zeros].bytes(), out.dlogit_bias);
+  clear_bias(stream, call, outputs<ClassifierGrad>(*call.op).dlogit_bias, out.dlogit_bias);
+}
+
+template <class T>
+void ClassifierInputGrad::call(Stream& stream, const OpCall& call) {
+  const auto out = outputs<ClassifierInputGrad>(call);
+  run<T>(stream, call, out.dx, nullptr, out.sums);
+  clear_bias(stream, call, outputs<ClassifierInputGrad>(*call.op).dlogit_bias, out.dlogit_bias);
 }
 
 /// Logits are never kept, so both gradients are made in the pass that makes the loss. A bias of
@@ -85,52 +107,62 @@ void ClassifierGrad::call(Stream& stream, const OpCall& call) {
 /// zero and it does not decay.
 void gradient(GradientTape& tape, const Op& op) {
   const auto in = inputs<Classifier>(op);
-  const TensorId dx = tape.like(in.x);
-  const TensorId dtable = tape.weight_gradient(in.table);
-  const bool bias = in.logit_bias != kNone && tape.graph()[in.logit_bias].role == Role::parameter;
+  const TensorId sums = outputs<Classifier>(op).sums, dx = tape.like(in.x);
+  const bool table = tape.wants(in.table);
+  const TensorId dtable = table ? tape.weight_gradient(in.table) : kNone;
+  const bool bias = in.logit_bias != kNone && tape.wants(in.logit_bias) &&
+                    tape.graph()[in.logit_bias].role == Role::parameter;
   const TensorId dlogit_bias = bias ? tape.weight_gradient(in.logit_bias) : kNone;
-  tape.append(make_op<ClassifierGrad>(kClassifierGrad, in,
-                                      {.sums = outputs<Classifier>(op).sums,
-                                       .dx = dx,
-                                       .dtable = dtable,
-                                       .dlogit_bias = dlogit_bias},
-                                      op.attributes));
+  tape.append(table ? make_op<ClassifierGrad>(
+                          kClassifierGrad, in,
+                          {.sums = sums, .dx = dx, .dtable = dtable, .dlogit_bias = dlogit_bias},
+                          op.attributes)
+                    : make_op<ClassifierInputGrad>(
+                          kClassifierInputGrad, in,
+                          {.sums = sums, .dx = dx, .dlogit_bias = dlogit_bias}, op.attributes));
   tape.contribute(in.x, dx);
 }
 
-template <class Kind>
+/// What the kernel makes beside the loss.
+struct Made {
+  bool dx = false, dtable = false;
+};
+
+template <Made kMade>
 double flops(const Graph& graph, const Op& op) {
   const kernels::ClassifierExtents of = extents(graph, op);
-  const double products = Kind::kGradient ? 3 : 1;
+  const double products = 1 + int(kMade.dx) + int(kMade.dtable);
   return products * 2.0 * double(of.rows) * double(of.width) * double(of.padded_vocabulary);
 }
 
-template <class Kind>
+template <Made kMade>
 int64_t scratch(const Graph& graph, const Op& op, int) {
   return kernels::classifier_scratch_bytes(extents(graph, op), compute_dtype(graph, op),
-                                           Kind::kGradient);
+                                           kMade.dtable);
 }
 
-template <class Kind>
+template <Made kMade>
 void prepare(Stream& stream, const OpCall& call) {
   kernels::prepare_classifier(stream, extents(*call.graph, *call.op),
-                              compute_dtype(*call.graph, *call.op), Kind::kGradient);
+                              compute_dtype(*call.graph, *call.op), kMade.dx, kMade.dtable);
+}
+
+template <class Kind, Made kMade>
+constexpr Operation operation(void (*gradient)(GradientTape&, const Op&) = nullptr) {
+  return {.name = "classifier",
+          .flops = flops<kMade>,
+          .scratch_bytes = scratch<kMade>,
+          .gradient = gradient,
+          .is_loss = gradient != nullptr,
+          .call = call_typed<Kind>,
+          .prepare = prepare<kMade>};
 }
 
 }  // namespace
 
-const Operation kClassifier{.name = "classifier",
-                            .flops = flops<Classifier>,
-                            .scratch_bytes = scratch<Classifier>,
-                            .gradient = gradient,
-                            .is_loss = true,
-                            .call = call_typed<Classifier>,
-                            .prepare = prepare<Classifier>};
-const Operation kClassifierGrad{.name = "classifier",
-                                .flops = flops<ClassifierGrad>,
-                                .scratch_bytes = scratch<ClassifierGrad>,
-                                .call = call_typed<ClassifierGrad>,
-                                .prepare = prepare<ClassifierGrad>};
+const Operation kClassifier = operation<Classifier, Made{}>(gradient);
+const Operation kClassifierGrad = operation<ClassifierGrad, Made{.dx = true, .dtable = true}>();
+const Operation kClassifierInputGrad = operation<ClassifierInputGrad, Made{.dx = true}>();
 
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
                 const ClassifierOptions& options) {

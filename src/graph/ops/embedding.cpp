@@ -45,6 +45,16 @@ struct Embedding {
   }
 };
 
+/// Positions behind the last token of a sample were not used: `at` is the gradient of all.
+template <class T>
+void clear_unused(Stream& stream, const OpCall& call, const kernels::EmbeddingExtents& of,
+                  TensorId positions, T* at) {
+  const int64_t written = of.length * of.width;
+  const int64_t numel = (*call.graph)[positions].shape.numel();
+  if (numel == written) return;
+  kernels::clear_bytes(stream, (numel - written) * int64_t(sizeof(T)), at + written);
+}
+
 struct EmbeddingGrad {
   template <class S>
   struct In {
@@ -72,13 +82,37 @@ struct EmbeddingGrad {
                                     .dposition_table = dpositions,
                                     .scratch = call.scratch,
                                     .first = in.dtoken_table == nullptr});
-    if (positions == kNone) return;
-    // Positions behind the last token of a sample were not used.
-    const int64_t written = of.length * of.width;
-    const int64_t numel = (*call.graph)[positions].shape.numel();
-    if (numel > written) {
-      kernels::clear_bytes(stream, (numel - written) * int64_t(sizeof(T)), dpositions + written);
-    }
+    if (positions != kNone) clear_unused<T>(stream, call, of, positions, dpositions);
+  }
+};
+
+/// What is left where the table of tokens is not trained.
+struct PositionGrad {
+  template <class S>
+  struct In {
+    S dx;
+  };
+  template <class S>
+  struct Out {
+    S dposition_table;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const Graph& graph = *call.graph;
+    const Shape& dx = graph[inputs<PositionGrad>(*call.op).dx].shape;
+    const TensorId positions = outputs<PositionGrad>(*call.op).dposition_table;
+    const int64_t samples = call.op->attributes.as<EmbeddingAttributes>().samples;
+    const kernels::EmbeddingExtents of{
+        .samples = samples, .length = dx[0] / samples, .width = dx[1], .vocabulary = 0};
+    T* const dpositions = outputs<PositionGrad>(call).dposition_table;
+    kernels::embedding_backward<T>(stream, of,
+                                   {.tokens = nullptr,
+                                    .dx = inputs<PositionGrad>(call).dx,
+                                    .dtoken_table = nullptr,
+                                    .dposition_table = dpositions,
+                                    .scratch = nullptr});
+    clear_unused<T>(stream, call, of, positions, dpositions);
   }
 };
 
@@ -104,16 +138,25 @@ struct EmbeddingAt {
   }
 };
 
+/// kNone where there are no positions, or none that are trained.
+TensorId position_gradient(GradientTape& tape, TensorId table) {
+  return table != kNone && tape.wants(table) ? tape.weight_gradient(table) : kNone;
+}
+
 void gradient(GradientTape& tape, const Op& op) {
   const auto [tokens, token_table, position_table] = inputs<Embedding>(op);
   const TensorId dx = tape.gradient(outputs<Embedding>(op).x);
+  if (!tape.wants(token_table)) {
+    return tape.append(make_op<PositionGrad>(
+        kPositionGrad, {.dx = dx}, {.dposition_table = position_gradient(tape, position_table)},
+        op.attributes));
+  }
   // What an op has written is added to in place, as few of its rows change. Only a parameter's
   // gradient is sure to be nobody else's.
   const bool adds = tape.graph()[token_table].role == Role::parameter;
   const TensorId before = adds ? tape.gradient(token_table) : kNone;
   const TensorId dtokens = before != kNone ? before : tape.weight_gradient(token_table);
-  const TensorId dpositions =
-      position_table == kNone ? kNone : tape.weight_gradient(position_table);
+  const TensorId dpositions = position_gradient(tape, position_table);
   tape.append(make_op<EmbeddingGrad>(
       kEmbeddingGrad, {.tokens = tokens, .dx = dx, .dtoken_table = before},
       {.dtoken_table = dtokens, .dposition_table = dpositions}, op.attributes));
@@ -159,6 +202,7 @@ const Operation kEmbeddingGrad{.name = "embedding_grad",
                                .traffic_bytes = gradient_traffic,
                                .scratch_bytes = gradient_scratch,
                                .call = call_typed<EmbeddingGrad>};
+const Operation kPositionGrad{.name = "position_grad", .call = call_typed<PositionGrad>};
 const Operation kEmbeddingAt{
     .name = "embedding_at", .traffic_bytes = traffic, .call = call_typed<EmbeddingAt>};
 
