@@ -20,6 +20,14 @@ constexpr const char* kUnexplained = "for no known reason";
 int64_t parameters(const PlanReport& report) { return model::parameter_count(report.build->model); }
 const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }
 
+/// What ZeRO's formulas go by.
+struct Counted {
+  int64_t all, frozen;
+};
+Counted parameters_of(const PlanReport& report) {
+  return {parameters(report), graph::frozen_numel(report.build->plan.graphs[0])};
+}
+
 int64_t nodes(const PlanReport& report) {
   return plan::nodes_of(report.machine, request(report).ranks);
 }
@@ -50,11 +58,21 @@ std::optional<double> formula_elements(const TrafficFormula& formula, size_t ver
   return verb == 0 ? formula.gathered : formula.reduced;
 }
 
-/// Elements of all units, with what makes shards equal and begins tensors at round places.
-int64_t padded_parameters(const PlanReport& report) {
-  int64_t numel = 0;
-  for (const plan::Unit& unit : report.build->plan.units) numel += unit.numel;
+/// Elements of units, with what makes shards equal and begins tensors at round places.
+Counted padded_parameters(const PlanReport& report) {
+  Counted numel{0, 0};
+  for (const plan::Unit& unit : report.build->plan.units) {
+    numel.all += unit.numel;
+    if (unit.frozen) numel.frozen += unit.numel;
+  }
   return numel;
+}
+
+StateFormula formula_of(const plan::Request& asked, const Counted& counted) {
+  return state_formula(asked, counted.all, counted.frozen);
+}
+TrafficFormula traffic_of(const plan::Request& asked, const Counted& counted) {
+  return traffic_formula(asked, counted.all, counted.frozen);
 }
 
 /// Why gradients at rest differ from the formula by more than padding.
@@ -118,9 +136,9 @@ std::string off_device(const PlanReport& report, Use use) {
 
 std::string memory_formula(const PlanReport& report, Use use, int64_t bytes) {
   const plan::Request& asked = request(report);
-  const auto formula = formula_bytes(state_formula(asked, parameters(report)), use);
+  const auto formula = formula_bytes(formula_of(asked, parameters_of(report)), use);
   if (!formula) return "";
-  const auto padded = formula_bytes(state_formula(asked, padded_parameters(report)), use);
+  const auto padded = formula_bytes(formula_of(asked, padded_parameters(report)), use);
   return format("   formula %12s", bytes_text(*formula).c_str()) +
          difference(
              double(bytes),
@@ -129,9 +147,9 @@ std::string memory_formula(const PlanReport& report, Use use, int64_t bytes) {
 
 std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t elements) {
   const plan::Request& asked = request(report);
-  const auto formula = formula_elements(traffic_formula(asked, parameters(report)), verb);
+  const auto formula = formula_elements(traffic_of(asked, parameters_of(report)), verb);
   if (!formula) return "";
-  const auto padded = formula_elements(traffic_formula(asked, padded_parameters(report)), verb);
+  const auto padded = formula_elements(traffic_of(asked, padded_parameters(report)), verb);
   return format("   formula %.0f elements", *formula) +
          difference(double(elements),
                     {.formula = *formula,
@@ -321,11 +339,12 @@ nlohmann::ordered_json tiers_json(const plan::Forecast& forecast) {
 std::string plan_json(const PlanReport& report) {
   const plan::Request& asked = request(report);
   const plan::Forecast& forecast = report.forecast;
-  const StateFormula formula = state_formula(asked, parameters(report));
+  const StateFormula formula = formula_of(asked, parameters_of(report));
   nlohmann::ordered_json json = {{"ranks", asked.ranks},
                                  {"stage", asked.stage},
                                  {"compute", name_of(asked.compute)},
                                  {"parameters", parameters(report)},
+                                 {"frozen_parameters", parameters_of(report).frozen},
                                  {"arena_bytes", report.device_bytes()},
                                  {"limit_bytes", report.limit.bytes},
                                  {"limit_source", report.limit.source},
@@ -351,7 +370,7 @@ std::string plan_json(const PlanReport& report) {
     const plan::CollectiveForecast& row = forecast.collectives[plan::kStep][verb];
     json["sent"][kVerbs[verb]] = {
         {"calls", row.calls}, {"elements", row.elements}, {"bytes", row.bytes}};
-    const auto elements = formula_elements(traffic_formula(asked, parameters(report)), verb);
+    const auto elements = formula_elements(traffic_of(asked, parameters_of(report)), verb);
     if (elements) json["sent"][kVerbs[verb]]["formula_elements"] = *elements;
   }
   json["disk"] = {{"read_bytes", forecast.disk[plan::kStep].bytes_read},

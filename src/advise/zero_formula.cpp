@@ -19,18 +19,21 @@ double gradient_bytes(const plan::Request& request) {
 
 }  // namespace
 
-StateFormula state_formula(const plan::Request& request, int64_t parameters) {
-  const double p = double(parameters), shard = p / request.ranks;
-  return {.weights = double(bytes_of(request.compute)) * (request.stage >= 3 ? shard : p),
-          .gradients = gradient_bytes(request) * (request.stage >= 2 ? shard : p),
-          .optimizer = optimizer_bytes(request) * (request.stage >= 1 ? shard : p)};
+StateFormula state_formula(const plan::Request& request, int64_t parameters, int64_t frozen) {
+  const double p = double(parameters), t = p - double(frozen), ranks = request.ranks;
+  return {.weights = double(bytes_of(request.compute)) * (request.stage >= 3 ? p / ranks : p),
+          .gradients = gradient_bytes(request) * (request.stage >= 2 ? t / ranks : t),
+          .optimizer = optimizer_bytes(request) * (request.stage >= 1 ? t / ranks : t)};
 }
 
-TrafficFormula traffic_formula(const plan::Request& request, int64_t parameters) {
-  const double once = double(parameters) * (request.ranks - 1) / request.ranks;
+TrafficFormula traffic_formula(const plan::Request& request, int64_t parameters, int64_t frozen) {
+  const auto once = [&](int64_t numel) {
+    return double(numel) * (request.ranks - 1) / request.ranks;
+  };
+  const double p = once(parameters), t = once(parameters - frozen);
   const int a = request.micro_batches;
   const bool each = request.stage >= 2 || request.reproducible;
-  return {.gathered = once * (request.stage == 3 ? 2 * a : 1), .reduced = once * (each ? a : 1)};
+  return {.gathered = request.stage == 3 ? 2 * a * p : t, .reduced = t * (each ? a : 1)};
 }
 
 }  // namespace zero::advise

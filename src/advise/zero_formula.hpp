@@ -18,15 +18,17 @@ struct StateFormula {
 /// micro-batches) and o = 10 (bf16), 12 (fp16) or 8 (fp32), w = 2 or 4: stage 0 (w+g+o)P, 1 (w+g)P
 /// + oP/N, 2 wP + (g+o)P/N, 3 (w+g+o)P/N. Source: Rajbhandari et al. 2020 (arXiv:1910.02054),
 /// section 5, with split master weights.
-StateFormula state_formula(const plan::Request& request, int64_t parameters);
+/// Frozen parameters, which are among these, have weights alone.
+StateFormula state_formula(const plan::Request& request, int64_t parameters, int64_t frozen = 0);
 
 /// Elements that one rank sends in a step, by verb. An all-reduce of stage 0 is a reduce-scatter
 /// and an all-gather; both carry P (N-1)/N. With A micro-batches a rank: stages 0 and 1 reduce
 /// once, stages 2 and 3 A times, and so do all stages in reproducible mode; stage 3 gathers up to
-/// 2A times.
+/// 2A times. Frozen parameters are only gathered, at stage 3.
 struct TrafficFormula {
   double gathered = 0, reduced = 0;
 };
-TrafficFormula traffic_formula(const plan::Request& request, int64_t parameters);
+TrafficFormula traffic_formula(const plan::Request& request, int64_t parameters,
+                               int64_t frozen = 0);
 
 }  // namespace zero::advise

@@ -137,8 +137,10 @@ void print_report(const advise::PlanReport& report, bool json) {
     return;
   }
   const state::Build& build = *report.build;
-  std::printf("%lld parameters, stage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
-              (long long)model::parameter_count(build.model), build.plan.request.stage,
+  const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
+  std::printf("%lld parameters, %sstage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
+              (long long)model::parameter_count(build.model),
+              frozen > 0 ? text(frozen, " of them frozen, ").c_str() : "", build.plan.request.stage,
               counted(build.plan.request.ranks, "rank").c_str(),
               std::string(name_of(build.plan.request.compute)).c_str(),
               (long long)build.batch.train, (long long)build.batch.micro,

@@ -47,9 +47,10 @@ class UnitFeed {
     if (moves) slack_.end(writer_.size());
   }
 
-  /// What this rank owns of it, updated if it was not.
+  /// What this rank owns of it, updated if it was not and is trained.
   Operand weight_of(int32_t u) {
-    if (updater_ == nullptr) return writer_.whole(writer_.unit(u).weight, Mode::read);
+    const Unit& unit = writer_.unit(u);
+    if (updater_ == nullptr || unit.frozen) return writer_.whole(unit.weight, Mode::read);
     if (updated_[size_t(u)]) return updater_->weight(u);
     updated_[size_t(u)] = true;
     return updater_->update(u);

@@ -43,9 +43,11 @@ void place_optimizer(Plan& plan, Unit& unit) {
 
 void place_unit(Plan& plan, Unit& unit) {
   const Request& request = plan.request;
-  unit.optimizer_sharded = request.stage >= 1 && request.ranks > 1;
   unit.weight_sharded = request.stage == 3 && request.ranks > 1;
+  unit.optimizer_sharded =
+      unit.frozen ? unit.weight_sharded : request.stage >= 1 && request.ranks > 1;
   unit.weight = keep_weight(plan, unit, unit.weight_sharded ? unit.shard_numel : unit.numel);
+  if (unit.frozen) return;
   place_optimizer(plan, unit);
   const Tier site = unit.optimizer_site();
   const RestingGradient gradient = resting_gradient(request, site);
@@ -61,9 +63,10 @@ void choose_homes(Plan& plan) {
   const Request& request = plan.request;
   double seen = 0, moved = 0, on_device = 0;
   for (Unit& unit : plan.units) {
+    unit.weight_home = request.weight_home;
+    if (unit.frozen) continue;
     const double numel = double(unit.numel);
     seen += numel;
-    unit.weight_home = request.weight_home;
     if (moved + numel > request.optimizer_share * seen) continue;
     unit.optimizer_home = request.optimizer_home;
     moved += numel;
@@ -127,6 +130,7 @@ std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks) {
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
     Unit& unit = units[size_t(parameter.unit)];
+    unit.frozen = parameter.frozen;
     const int64_t begin = round_up(unit.numel, kTensorAlignNumel);
     const int64_t numel = graph[parameter.tensor].shape.numel();
     unit.placements.push_back({.parameter = int32_t(p), .begin = begin, .numel = numel});

@@ -46,7 +46,7 @@ void copy_states(Plan& plan, Unit& unit) {
 std::vector<int32_t> update_order(const Plan& plan) {
   std::vector<int32_t> order;
   for (const Gather& first : find_first_uses(plan.units, find_uses(plan.graphs[0]))) {
-    order.push_back(first.unit);
+    if (!plan.units[size_t(first.unit)].frozen) order.push_back(first.unit);
   }
   return order;
 }

@@ -10,7 +10,13 @@ namespace {
 void load_piece(checkpoint::TensorReader& reader, const state::StateView& view,
                 const state::SavedSlice& piece, std::vector<float>& room) {
   const auto& [held, part] = piece;
-  const checkpoint::Tensor tensor = state::saved_tensor(*view.plan, held.parameter, part);
+  checkpoint::Tensor tensor = state::saved_tensor(*view.plan, held.parameter, part);
+  if (part == state::SavedPart::weight) {
+    tensor.dtype = reader.find(tensor.name)->dtype;  // another run may have saved in another type
+    room.resize(size_t(held.numel()));
+    reader.read(tensor, held.begin, room);
+    return state::write_master(view, *held.unit, held.range.begin, room);
+  }
   const std::span<float> place =
       state::state_in_memory(view, *held.unit, state::kind_of(part), held.range);
   if (!place.empty()) return reader.read(tensor, held.begin, place);

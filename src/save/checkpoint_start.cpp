@@ -207,6 +207,7 @@ void Checkpointer::require_same_training(const Start& start) {
     }
     std::string refused = changes_since(facts, facts_, config_.data.changed).refused;
     if (refused.empty()) refused = state::other_optimizer(plan_, start.manifest);
+    if (refused.empty()) refused = state::other_freeze(plan_, start.manifest);
     if (!refused.empty()) {
       refuse(Exit::kInput, start.folder(), ": ", refused,
              " - go on with what it was, or begin anew with another ", place_of(config_));

@@ -22,11 +22,13 @@ int mode_of(Permissions permissions) {
 
 /// The bytes of one checkpoint, but for a few KiB.
 int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
-  int64_t numel = 0, bytes = 0;
+  int64_t bytes = 0;
   for (const graph::Parameter& parameter : plan.graphs[0].parameters) {
-    numel += parameter.real_numel;
+    for (const state::SavedPart part : parts) {
+      if (!state::is_saved(parameter.frozen, part)) continue;
+      bytes += parameter.real_numel * state::element_bytes(plan, part);
+    }
   }
-  for (const state::SavedPart part : parts) bytes += numel * state::element_bytes(plan, part);
   return bytes;
 }
 

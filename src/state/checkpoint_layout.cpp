@@ -67,13 +67,24 @@ std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded&
 
 size_t place_of(SavedPart part) { return size_t(int(part) - int(SavedPart::weight)); }
 
+/// `is_wanted` says of which units a part is.
+template <class IsWanted>
 std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
-                                   std::span<const SavedPart> parts) {
+                                   std::span<const SavedPart> parts, const IsWanted& is_wanted) {
   std::vector<SavedSlice> all;
   for (const HeldSlice& slice : slices) {
-    for (const SavedPart part : parts) all.push_back({slice, part});
+    for (const SavedPart part : parts) {
+      if (is_wanted(slice.unit->frozen, part)) all.push_back({slice, part});
+    }
   }
   return all;
+}
+
+/// What a resume reads: weights follow from masters, which frozen parameters have none of.
+bool is_loaded(bool frozen, SavedPart part) { return frozen == (part == SavedPart::weight); }
+
+std::string name_in(const plan::Plan& plan, int32_t parameter, SavedPart part) {
+  return saved_tensor(plan, parameter, part).name;
 }
 
 }  // namespace
@@ -113,17 +124,15 @@ std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only
   return all.first(weights_only ? 1 : 2 + plan.request.optimizer.states.size());
 }
 
-std::span<const SavedPart> loaded_parts(const plan::Plan& plan) {
-  return saved_parts(plan, false).subspan(1);
-}
+bool is_saved(bool frozen, SavedPart part) { return !frozen || part == SavedPart::weight; }
 
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
                                      std::span<const SavedPart> parts) {
-  return with_parts(slices_to_save(plan, rank), parts);
+  return with_parts(slices_to_save(plan, rank), parts, is_saved);
 }
 
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
-  return with_parts(slices_to_load(plan, rank), loaded_parts(plan));
+  return with_parts(slices_to_load(plan, rank), saved_parts(plan, false), is_loaded);
 }
 
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
@@ -170,6 +179,7 @@ std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
   std::set<int32_t> buffers;
   for (const plan::Unit& unit : plan.units) {
     for (const SavedPart part : parts) {
+      if (!is_saved(unit.frozen, part)) continue;
       const int32_t buffer = buffer_of(plan, unit, part);
       if (is_on_disk(plan, buffer)) buffers.insert(buffer);
     }
@@ -188,7 +198,7 @@ bool is_split(const plan::Plan& plan, SavedPart part) {
 }
 
 bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
-  return !is_on_disk(plan, buffer_of(plan, unit, part));
+  return is_saved(unit.frozen, part) && !is_on_disk(plan, buffer_of(plan, unit, part));
 }
 
 int64_t copied_bytes(const plan::Plan& plan, SavedPart part) {
@@ -233,25 +243,29 @@ std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& p
   return bytes;
 }
 
-void describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
-                      checkpoint::Manifest& manifest) {
-  for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
+std::vector<int32_t> describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
+                                      checkpoint::Manifest& manifest) {
+  std::vector<int32_t> first;
+  const std::vector<graph::Parameter>& parameters = plan.graphs[0].parameters;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    first.push_back(int32_t(manifest.tensors.size()));
     for (const SavedPart part : parts) {
+      if (!is_saved(parameters[p].frozen, part)) continue;
       manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
     }
   }
+  return first;
 }
 
 void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
                      checkpoint::Manifest& manifest) {
-  describe_tensors(plan, parts, manifest);
+  const std::vector<int32_t> first = describe_tensors(plan, parts, manifest);
   for (int rank = 0; rank < ranks; ++rank) {
     for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
-      manifest.slices.push_back(
-          {.tensor = int32_t(size_t(held.parameter) * parts.size() + place_of(part)),
-           .file = rank,
-           .begin = held.begin,
-           .numel = held.numel()});
+      manifest.slices.push_back({.tensor = first[size_t(held.parameter)] + int32_t(place_of(part)),
+                                 .file = rank,
+                                 .begin = held.begin,
+                                 .numel = held.numel()});
     }
   }
 }
@@ -279,15 +293,35 @@ void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manife
                       const std::string& folder) {
   std::map<std::string_view, const checkpoint::Tensor*> known;
   for (const checkpoint::Tensor& tensor : manifest.tensors) known[tensor.name] = &tensor;
-  for (size_t p = 0; p < plan.graphs[0].parameters.size(); ++p) {
-    for (const SavedPart part : loaded_parts(plan)) {
-      const checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
+  const std::vector<graph::Parameter>& parameters = plan.graphs[0].parameters;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    for (const SavedPart part : saved_parts(plan, false)) {
+      if (!is_loaded(parameters[p].frozen, part)) continue;
+      checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
       const auto found = known.find(wanted.name);
       if (found == known.end()) refuse(Exit::kInput, folder, ": holds no ", wanted.name);
+      // Weights are in the type that the run computed in, which this one need not share.
+      if (part == SavedPart::weight) wanted.dtype = found->second->dtype;
       if (*found->second == wanted) continue;
       refuse(Exit::kInput, folder, ": ", wanted.name, " has other extents than this model's");
     }
   }
+}
+
+std::string other_freeze(const plan::Plan& plan, const checkpoint::Manifest& manifest) {
+  std::set<std::string_view> known;
+  for (const checkpoint::Tensor& tensor : manifest.tensors) known.insert(tensor.name);
+  const graph::Graph& graph = plan.graphs[0];
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    const graph::Parameter& parameter = graph.parameters[p];
+    if (!known.contains(name_in(plan, int32_t(p), SavedPart::weight))) continue;
+    const bool trained = known.contains(name_in(plan, int32_t(p), SavedPart::master));
+    if (trained != parameter.frozen) continue;
+    return text("model.freeze: ", graph[parameter.tensor].name,
+                trained ? " was trained there and is frozen" : " was frozen there and is trained",
+                " now; model.init_from begins a new run with its weights");
+  }
+  return "";
 }
 
 std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& manifest) {

@@ -76,7 +76,7 @@ void fill_initial_states(const StateView& view) {
   for (size_t i = 0; i < states.size(); ++i) {
     if (states[i].initial == 0) continue;
     for (const plan::Unit& unit : view.plan->units) {
-      fill_state(view, unit, StateKind(i), states[i].initial);
+      if (!unit.frozen) fill_state(view, unit, StateKind(i), states[i].initial);
     }
   }
 }

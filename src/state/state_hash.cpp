@@ -42,7 +42,7 @@ std::vector<Block> blocks_of(const StateView& view, int ranks) {
   for (const int32_t index : parameters_by_name(view.plan->graphs[0])) {
     const Located parameter = locate(*view.plan, index);
     const int64_t end = parameter.range.end;
-    for (const StateKind kind : state_kinds(*view.plan)) {
+    for (const StateKind kind : state_kinds(*view.plan, *parameter.unit)) {
       for (int64_t i = parameter.range.begin; i < end; i += kBlockNumel) {
         const UnitRange range{i, std::min(end, i + kBlockNumel)};
         blocks.push_back(block_of(parameter, kind, range, blocks.size(), ranks));
@@ -108,7 +108,8 @@ std::vector<Xxh3Digest> own_digests(const StateView& view, const launch::Peers& 
 std::string state_sha256(const StateView& view, const launch::Peers& peers) {
   Sha256 hash;
   for (int32_t parameter : parameters_by_name(view.plan->graphs[0])) {
-    for (const StateKind kind : state_kinds(*view.plan)) {
+    const plan::Unit& unit = *locate(*view.plan, parameter).unit;
+    for (const StateKind kind : state_kinds(*view.plan, unit)) {
       join_state(view, peers, kind, parameter,
                  [&](std::span<const float> piece) { hash.add(std::as_bytes(piece)); });
     }

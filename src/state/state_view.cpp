@@ -108,11 +108,29 @@ std::span<std::byte> lying_in_memory(const StateView& view, const plan::Unit& un
                size_t(range.end - range.begin) * lying.element_bytes);
 }
 
+/// A weight of a frozen unit is the master itself, in 16 bits.
+template <class T>
+void widen_weight(const StateView& view, const plan::Unit& unit, UnitRange range,
+                  std::span<float> out) {
+  const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
+  require_held(unit, held, range);
+  std::vector<T> room;
+  const std::span<const T> weight =
+      loaded(view, unit.weight, range.begin - held.begin, out.size(), room);
+  std::transform(weight.begin(), weight.end(), out.begin(), [](T w) { return float(w); });
+}
+
 void read_master(const StateView& view, const plan::Unit& unit, UnitRange range,
                  std::span<float> out) {
   const Dtype compute = view.plan->request.compute;
-  if (compute == Dtype::bf16) return join_bf16(view, unit, range, out);
-  load_floats(view, unit, compute == Dtype::f32 ? unit.weight : unit.low, range, out);
+  if (compute == Dtype::f32) return load_floats(view, unit, unit.weight, range, out);
+  const bool is_bf16 = compute == Dtype::bf16;
+  if (unit.frozen) {
+    return is_bf16 ? widen_weight<bf16>(view, unit, range, out)
+                   : widen_weight<f16>(view, unit, range, out);
+  }
+  if (is_bf16) return join_bf16(view, unit, range, out);
+  load_floats(view, unit, unit.low, range, out);
 }
 
 /// The part of [begin, begin + master.size()) in `held`, as (first element of master, elements).
@@ -163,8 +181,9 @@ void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
 
 }  // namespace
 
-std::vector<StateKind> state_kinds(const plan::Plan& plan) {
+std::vector<StateKind> state_kinds(const plan::Plan& plan, const plan::Unit& unit) {
   std::vector<StateKind> kinds = {StateKind::master};
+  if (unit.frozen) return kinds;
   for (size_t i = 0; i < plan.request.optimizer.states.size(); ++i) kinds.push_back(StateKind(i));
   return kinds;
 }

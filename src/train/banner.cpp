@@ -92,12 +92,14 @@ std::string banner(const std::string& version, launch::Session& session, const s
   const BatchSizes& batch = build.batch;
   const auto& [family, numbers] = build.model;
   const int64_t layers = block_count(family->settings, numbers);
+  const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
   return text(
       "zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ", session.node_ranks(),
       " on host ", session.host(), ", ", counted(session.threads(), "thread"),
       " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\n",
       device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
-      model::parameter_count(build.model), " parameters, ", counted(layers, "layer"), " of width ",
+      model::parameter_count(build.model), " parameters, ",
+      frozen > 0 ? text(frozen, " of them frozen, ") : "", counted(layers, "layer"), " of width ",
       numbers.count(kWidth), ", ", name_of(request.compute), ", ZeRO stage ", request.stage,
       request.reproducible ? ", reproducible" : "", "\nbatch       ",
       counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"), " = ",

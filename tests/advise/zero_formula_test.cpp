@@ -40,6 +40,17 @@ TEST(TrafficFormula, FollowsStageAndMicroBatches) {
   EXPECT_EQ(total(3, false), 50 * (3 + 6));  // A P reduced, 2 A P gathered
 }
 
+TEST(ZeroFormulas, CountWeightsAloneOfWhatIsFrozen) {
+  plan::Request request{.stage = 2, .ranks = 4, .compute = Dtype::f16};
+  EXPECT_EQ(state_formula(request, 100, 60).total(), 200 + 14 * 10);  // 2 P + 14 (P - F) / N
+  EXPECT_EQ(traffic_formula(request, 100, 60).gathered, 30);          // (P - F)(N-1)/N
+  EXPECT_EQ(traffic_formula(request, 100, 60).reduced, 30);
+  request.stage = 3;
+  EXPECT_EQ(state_formula(request, 100, 60).total(), 50 + 14 * 10);
+  EXPECT_EQ(traffic_formula(request, 100, 60).gathered, 2 * 75);
+  EXPECT_EQ(traffic_formula(request, 100, 60).reduced, 30);
+}
+
 TEST(TrafficFormula, OneRankSendsNothing) {
   EXPECT_EQ(traffic_formula({.stage = 2}, 100).reduced, 0);
 }

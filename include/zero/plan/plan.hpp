@@ -212,6 +212,7 @@ struct Unit {
   std::vector<Placement> placements = {};
   int64_t numel = 0;        ///< padded: a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
+  bool frozen = false;      ///< read and never trained: of all below it has a weight alone
   // Persistent buffers, -1 where the unit has none.
   int32_t weight = -1, low = -1, gradient = -1;
   std::vector<int32_t> states = {};  ///< of Request::optimizer, in its order
@@ -219,12 +220,12 @@ struct Unit {
   /// updates them; empty where none is.
   std::vector<int32_t> ahead = {};
   bool weight_sharded = false;         ///< stage 3: `weight` holds this rank's shard only
-  bool optimizer_sharded = false;      ///< stages 1 to 3
+  bool optimizer_sharded = false;      ///< stages 1 to 3; of a frozen unit as weight_sharded
   Tier weight_home = Tier::device;     ///< where `weight` rests
   Tier optimizer_home = Tier::device;  ///< where `low` and states do
   bool updated_on_device = false;      ///< although they rest elsewhere
 
-  /// What an update changes: weight, low and states.
+  /// What an update changes, of a unit that is trained: weight, low and states.
   std::vector<int32_t> updated() const {
     std::vector<int32_t> buffers = {weight, low};
     buffers.insert(buffers.end(), states.begin(), states.end());
@@ -237,7 +238,9 @@ struct Unit {
   /// Whether a whole unit has to be put together on the device before an op can read its weights.
   bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
   /// Whether its optimizer finds anything elsewhere than where it rests.
-  bool is_moved() const { return optimizer_home != Tier::device || weight_home != Tier::device; }
+  bool is_moved() const {
+    return !frozen && (optimizer_home != Tier::device || weight_home != Tier::device);
+  }
 };
 
 enum BodyId : int { kStep, kFinish, kEvaluate, kReadAhead, kDecode, kPrefill, kBodies };

@@ -18,8 +18,9 @@ namespace zero::state {
 enum class SavedPart : int { weight = -2, master = -1 };
 /// All of a plan, or the first of checkpoint.weights_only; valid for good.
 std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only);
-/// What a resume reads; weights follow from masters.
-std::span<const SavedPart> loaded_parts(const plan::Plan& plan);
+/// Whether a checkpoint holds this part of what is frozen or not: of a frozen parameter, which
+/// rests in the compute type alone, the weight.
+bool is_saved(bool frozen, SavedPart part);
 /// The kind of state that a part is which is no weight.
 StateKind kind_of(SavedPart part);
 
@@ -37,8 +38,8 @@ struct HeldSlice {
 /// written once and ranks share the work. Without padding; at most one slice a parameter.
 std::vector<HeldSlice> slices_to_save(const plan::Plan& plan, int rank);
 
-/// The slices that `rank` must read: all whose optimizer state it holds. Whole weights at stages 1
-/// and 2 are completed by the first gather.
+/// The slices that `rank` must read: all whose optimizer state it holds, and of frozen units the
+/// weights that it holds. Whole weights at stages 1 and 2 are completed by the first gather.
 std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank);
 
 /// A parameter's extents, without the rows that pad the vocabulary.
@@ -55,6 +56,7 @@ struct SavedSlice {
 /// In the order of the file.
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
                                      std::span<const SavedPart> parts);
+/// Masters and states, of frozen units weights.
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank);
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
                                                std::span<const SavedPart> parts);
@@ -103,9 +105,10 @@ void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::b
 std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
                                       std::vector<float>& room);
 
-/// All tensors of a plan. `parts` begins as saved_parts().
-void describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
-                      checkpoint::Manifest& manifest);
+/// All tensors of a plan. `parts` begins as saved_parts(). Returns the place of each parameter's
+/// first one.
+std::vector<int32_t> describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
+                                      checkpoint::Manifest& manifest);
 
 /// All tensors of a plan and what each of so many ranks writes of them, without its place; rank r's
 /// file is number r. `parts` begins as saved_parts().
@@ -125,6 +128,10 @@ void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manife
 /// Why a run with this plan cannot go on with the states of a checkpoint: an optimizer made them
 /// that keeps others, or that updates them otherwise. "" where it can.
 std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& manifest);
+
+/// Why a run with this plan cannot go on with a checkpoint: a parameter is frozen in one of them
+/// alone, and would lack its states or lose them. "" where it can.
+std::string other_freeze(const plan::Plan& plan, const checkpoint::Manifest& manifest);
 
 /// The places of what was described. `offsets` [ranks][slices of the rank]: of their first bytes in
 /// its file, as ShardWriter tells.

@@ -54,8 +54,9 @@ UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
 
 /// The master, which weight and low make, or a state of the optimizer: its place in the list.
 enum class StateKind : int { master = -1 };
-/// Master and states of a plan's optimizer, in the order of hashes and checkpoints.
-std::vector<StateKind> state_kinds(const plan::Plan& plan);
+/// Master and states of a plan's optimizer, in the order of hashes and checkpoints; of a frozen
+/// unit, whose weight is its master, that alone.
+std::vector<StateKind> state_kinds(const plan::Plan& plan, const plan::Unit& unit);
 
 /// A range of one state of `unit` in fp32, all of which the view's rank must hold.
 ///   out [end - begin]
