@@ -105,6 +105,19 @@ struct Assign {
     if (!is_line_of_text(*word)) return "a string with a control character or no UTF-8";
     return *out = *word, "";
   }
+  /// Each as a string alone, and none that is empty.
+  std::string operator()(std::vector<std::string>* out) const {
+    const auto* items = std::get_if<TomlArray>(&value);
+    if (!items) return wrong_type(value, kWords);
+    std::vector<std::string> words;
+    for (const TomlScalar& item : *items) {
+      const TomlValue one = std::visit([](const auto& x) { return TomlValue(x); }, item);
+      const std::string wrong = Assign{one}(&words.emplace_back());
+      if (!wrong.empty()) return wrong;
+      if (words.back().empty()) return text(to_text(value), " has an empty one; write ", kWords);
+    }
+    return *out = words, "";
+  }
   std::string operator()(std::array<double, 2>* out) const {
     const auto* items = std::get_if<TomlArray>(&value);
     std::array<double, 2> betas{};

@@ -30,6 +30,9 @@ struct ValueOf {
   }
   TomlValue operator()(const Duration& binding) const { return *binding.value; }
   TomlValue operator()(const std::string* value) const { return *value; }
+  TomlValue operator()(const std::vector<std::string>* value) const {
+    return TomlArray(value->begin(), value->end());
+  }
   TomlValue operator()(const std::array<double, 2>* value) const {
     return TomlArray{(*value)[0], (*value)[1]};
   }
@@ -52,6 +55,7 @@ struct LegalValues {
   std::string operator()(const Size&) const { return std::string(kSizes); }
   std::string operator()(const Duration&) const { return std::string(kTimes); }
   std::string operator()(const std::string*) const { return "text"; }
+  std::string operator()(const std::vector<std::string>*) const { return std::string(kWords); }
   std::string operator()(const std::array<double, 2>*) const { return "two of 0 to below 1"; }
   std::string operator()(const Recompute*) const { return std::string(kRecomputes); }
   std::string operator()(const Choice& binding) const { return to_text(binding); }

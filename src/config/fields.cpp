@@ -94,6 +94,7 @@ void model_fields(Table& table, ModelConfig& c) {
   table.word("name", c.name);
   if (c.table) number_fields(table, *c.table, c);
   table.word("init_from", c.init_from);
+  table.words("freeze", c.freeze);
 }
 
 void data_fields(Table& table, DataConfig& c) {

@@ -57,8 +57,9 @@ struct Hint {
   std::string_view reason;
 };
 
-using Binding = std::variant<bool*, Integer, Real, Size, Duration, std::string*,
-                             std::array<double, 2>*, Recompute*, Choice, Fixed, Hint>;
+using Binding =
+    std::variant<bool*, Integer, Real, Size, Duration, std::string*, std::vector<std::string>*,
+                 std::array<double, 2>*, Recompute*, Choice, Fixed, Hint>;
 
 /// What somebody who knows the key from DeepSpeed may expect of it.
 enum class Standing {
@@ -101,6 +102,7 @@ std::string to_text(const Range& range);
 std::string to_text(const Choice& choice);
 inline constexpr std::string_view kSizes =
     "bytes, or text such as \"24GiB\" or \"512MiB\", or \"auto\"";
+inline constexpr std::string_view kWords = "strings in [\"brackets\"]";
 inline constexpr std::string_view kTimes = "\"HH:MM:SS\" or seconds, and 0 for none";
 inline constexpr std::string_view kRecomputes =
     "\"none\", \"selective\", \"full\" or a list of blocks, [0, 2, 5]";

@@ -25,6 +25,7 @@ class Table {
     return other(key, Real{&value, range});
   }
   Field& word(std::string_view key, std::string& value) { return other(key, &value); }
+  Field& words(std::string_view key, std::vector<std::string>& value) { return other(key, &value); }
   Field& flag(std::string_view key, bool& value) { return other(key, &value); }
   template <class Enum>
   Field& choice(std::string_view key, Enum& value, std::vector<std::string_view> names,

@@ -53,7 +53,9 @@ model::ForwardOptions forward_options(const RunConfig& config, const World& worl
 
 graph::Graph training_graph(const RunConfig& config, const model::Architecture& model,
                             const World& world, int64_t micro) {
-  const graph::Graph forward = model::forward(model, forward_options(config, world, micro, true));
+  const graph::Graph forward =
+      model::freeze(model, config.model.freeze,
+                    model::forward(model, forward_options(config, world, micro, true)));
   const auto policy = recompute_policy(config.recompute, forward.blocks.size());
   return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
 }
@@ -61,8 +63,9 @@ graph::Graph training_graph(const RunConfig& config, const model::Architecture& 
 graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture& model,
                               const World& world, int64_t micro) {
   if (micro == 0) return {};
-  return fused_where_wanted(config,
-                            model::forward(model, forward_options(config, world, micro, false)));
+  return fused_where_wanted(
+      config, model::freeze(model, config.model.freeze,
+                            model::forward(model, forward_options(config, world, micro, false))));
 }
 
 /// The same where samples are padded to shorter texts.

@@ -29,6 +29,9 @@ struct LegalOf {
   Values operator()(const Size&) const { return {"auto", "1.5GiB", int64_t(4096)}; }
   Values operator()(const Duration&) const { return {int64_t(0), int64_t(90), "01:02:03"}; }
   Values operator()(const std::string*) const { return {"", "word", "a \"quoted\" \\ word ä"}; }
+  Values operator()(const std::vector<std::string>*) const {
+    return {TomlArray{}, TomlArray{"word", "a \"quoted\" \\ word ä"}};
+  }
   Values operator()(const std::array<double, 2>*) const {
     return {TomlArray{0.5, 0.75}, TomlArray{int64_t(0), 0.5}};
   }
@@ -58,6 +61,9 @@ struct MistypedOf {
   Values operator()(const Size&) const { return {true, "24GB", "lots", 0.5}; }
   Values operator()(const Duration&) const { return {true, "90", "1:2:3", 0.5}; }
   Values operator()(const std::string*) const { return {true, int64_t(3), TomlArray{}}; }
+  Values operator()(const std::vector<std::string>*) const {
+    return {true, "word", TomlArray{"word", int64_t(3)}};
+  }
   Values operator()(const std::array<double, 2>*) const {
     return {0.9, "0.9", TomlArray{0.9}, TomlArray{true, 0.9}};
   }
@@ -85,6 +91,7 @@ struct OutOfRangeOf {
   }
   Values operator()(const Size&) const { return {int64_t(-1), "9000PiB"}; }
   Values operator()(const Duration&) const { return {int64_t(-1), int64_t(1e12), "00:61:00"}; }
+  Values operator()(const std::vector<std::string>*) const { return {TomlArray{"word", ""}}; }
   Values operator()(const std::array<double, 2>*) const {
     return {TomlArray{0.9, 1.0}, TomlArray{-0.1, 0.9}};
   }

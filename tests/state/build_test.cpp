@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
@@ -72,6 +74,44 @@ TEST(Build, EvaluatesOnlyWhereThereIsValidationData) {
   EXPECT_EQ(build(config, {}).plan.graphs[1].samples, 2) << "as many as in training";
   config.evaluation.micro_batch_size = 5;
   EXPECT_EQ(build(config, {}).plan.graphs[1].samples, 5);
+}
+
+/// Kinds of a plan's ops on a unit, all bodies taken together.
+std::set<plan::Kind> kinds_on(const plan::Plan& plan, size_t unit) {
+  std::set<plan::Kind> kinds;
+  for (const plan::Body& body : plan.bodies) {
+    for (const plan::PlanOp& op : body.ops) {
+      if (op.unit == int32_t(unit)) kinds.insert(op.kind);
+    }
+  }
+  return kinds;
+}
+
+TEST(Build, PlansAWeightAloneForWhatIsFrozen) {
+  using plan::Kind;
+  RunConfig config = tiny();
+  config.bf16.enabled = true;
+  config.model.freeze = {"wte.weight", "h.1.*"};
+  for (int stage : {0, 1, 2, 3}) {
+    config.zero.stage = stage;
+    config.offload_param.device = stage == 3 ? Home::cpu : Home::none;
+    config.offload_optimizer.device = stage == 2 ? Home::cpu : Home::none;
+    const plan::Plan plan = build(config, {.ranks = 2}).plan;
+    int frozen = 0;
+    for (size_t u = 0; u < plan.units.size(); ++u) {
+      const plan::Unit& unit = plan.units[u];
+      EXPECT_EQ(unit.frozen, unit.name == "h.1" || unit.name == "embedding.frozen") << unit.name;
+      EXPECT_EQ(unit.gradient < 0, unit.frozen);
+      EXPECT_EQ(unit.low < 0, unit.frozen);
+      EXPECT_EQ(unit.states.empty(), unit.frozen);
+      EXPECT_EQ(unit.weight_sharded, stage == 3);
+      if (!unit.frozen) continue;
+      ++frozen;
+      const std::set<Kind> kinds = kinds_on(plan, u), moves = {Kind::all_gather, Kind::copy};
+      EXPECT_EQ(kinds, stage == 3 ? moves : std::set<Kind>()) << "stage " << stage;
+    }
+    EXPECT_EQ(frozen, 2);
+  }
 }
 
 int64_t classifier_rows(const Build& build, size_t graph) {

@@ -41,6 +41,9 @@ struct ModelConfig {
   /// A model folder, or a run, its checkpoints or one of them, whose weights the first step begins
   /// with; "" = drawn from run.seed. Without effect where a launch goes on from a checkpoint.
   std::string init_from = {};
+  /// Parameters that are not trained, by their names or those of Hugging Face's files, in which *
+  /// stands for any letters and ? for one; empty: all are.
+  std::vector<std::string> freeze = {};
 
   bool operator==(const ModelConfig&) const = default;
 };

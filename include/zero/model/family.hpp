@@ -178,6 +178,12 @@ Catalogue catalogue();
 /// Error(kUsage) where the numbers do not fit together or to the length.
 graph::Graph forward(const Architecture& model, const ForwardOptions& options);
 
+/// Freezes the parameters of a forward graph that patterns mean (ModelConfig::freeze), by their own
+/// names or those of Hugging Face's files. Throws Error(kUsage) for a pattern that means none, or a
+/// part of one, and where nothing is left to train.
+graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
+                    graph::Graph forward);
+
 /// Graph for the rows of a chunk, which are tokens of texts that are continued, or of the sources
 /// that an encoder reads for them: the same parameters in the same order, with caches, and logits
 /// behind rows of texts. Throws Error(kUsage) as forward() and require_decode().

@@ -1,0 +1,76 @@
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "zero/base/text.hpp"
+#include "zero/graph/passes.hpp"
+#include "zero/model/family.hpp"
+
+namespace zero::model {
+namespace {
+
+bool meets(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+/// A parameter's own name as checkpoints show it, and as Hugging Face's files have it.
+bool meets_any(const Architecture& model, const std::string& pattern, std::string_view name) {
+  const std::string_view prefix = model.family->stored.prefix;
+  return meets(pattern, std::string(name)) || meets(pattern, text(prefix, name)) ||
+         meets(pattern, text("model/", prefix, name));
+}
+
+bool meets_copy(const Architecture& model, const std::string& pattern, std::string_view name) {
+  return std::ranges::any_of(model.family->stored.copies, [&](const StoredCopy& copy) {
+    return copy.original == name && meets_any(model, pattern, copy.copy);
+  });
+}
+
+/// Whether a pattern means a parameter. It may hold several tensors of Hugging Face's, side by
+/// side, of which either all are meant or none.
+bool means(const Architecture& model, const std::string& pattern, const std::string& name) {
+  if (meets_any(model, pattern, name) || meets_copy(model, pattern, name)) return true;
+  const std::vector<std::string> parts = stored_form(model, name).names;
+  const auto met = std::ranges::count_if(
+      parts, [&](const std::string& part) { return meets_any(model, pattern, part); });
+  if (met == 0 || met == std::ssize(parts)) return met > 0;
+  refuse_settings({"model.freeze"}, '"', pattern, "\" means a part of ", name, ", which holds ",
+                  parts.front(), " to ", parts.back(), " and is trained or frozen whole; write \"",
+                  name, '"');
+}
+
+[[noreturn]] void refuse_unknown(const std::string& pattern,
+                                 const std::vector<std::string>& names) {
+  const std::string near = nearest_key(pattern, names);
+  refuse_settings({"model.freeze"}, '"', pattern, "\" meets no parameter; ",
+                  near.empty() ? "names are such as " + names.front() + " and " + names.back()
+                               : "did you mean \"" + near + "\"?");
+}
+
+}  // namespace
+
+graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
+                    graph::Graph forward) {
+  if (patterns.empty()) return forward;
+  std::vector<std::string> names;
+  for (const graph::Parameter& parameter : forward.parameters) {
+    names.push_back(forward[parameter.tensor].name);
+  }
+  std::vector<bool> frozen(names.size(), false);
+  for (const std::string& pattern : patterns) {
+    bool met = false;
+    for (size_t p = 0; p < names.size(); ++p) {
+      if (!means(model, pattern, names[p])) continue;
+      met = frozen[p] = true;
+    }
+    if (!met) refuse_unknown(pattern, names);
+  }
+  if (std::ranges::find(frozen, false) == frozen.end()) {
+    refuse_settings({"model.freeze"}, "all ", names.size(),
+                    " parameters are frozen and nothing is trained; leave out those that are to ",
+                    "learn");
+  }
+  return graph::freeze(std::move(forward), frozen);
+}
+
+}  // namespace zero::model
