@@ -100,6 +100,10 @@ constexpr ImportRule kLaunch[] = {
      .why = kStage,
      .values = "full_shard=3|full_shard auto_wrap=3|shard_grad_op=2|shard_grad_op auto_wrap=2|"
                "no_shard=0"},
+    {.from = "--label_smoothing --label_smoothing_factor", .to = "model.label_smoothing"},
+    {.from = "--max_source_length", .to = "data.source_length"},
+    {.from = "--max_target_length", .to = "data.target_length"},
+    {.in = "--", .from = "source_prefix", .to = "data.*"},
     {.from = "--output_dir", .to = "run.output"},
     {.from = "--train_file", .to = "data.train"},
     {.from = "--validation_file", .to = "data.validation"},
@@ -119,7 +123,9 @@ constexpr ImportRule kLaunch[] = {
     {.from = "--resume_from_checkpoint",
      .why = "a second start in the same folder goes on by itself"},
     // What would change the training, and is not done.
-    {.from = "--label_smoothing_factor", .why = "labels are not smoothed; write 0", .only = "0"},
+    {.from = "--freeze_embeds",
+     .why = "write model.freeze=[...] with the names of the tables, as key=value",
+     .only = "false"},
     {.from = "--group_by_length", .why = "samples are of one length; write false", .only = "false"},
     {.from = "--adafactor", .why = "write --optim adamw_torch", .only = "false"},
     {.from = "--optim_args", .why = "optimizer.* has every setting; remove it", .only = kNoValue},

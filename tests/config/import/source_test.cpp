@@ -287,10 +287,10 @@ TEST(LaunchLine, YieldsToKeyAndValueAndContradictsNoFile) {
 }
 
 TEST(LaunchLine, RefusesWhatWouldChangeTheTrainingAndIsNotDone) {
-  EXPECT_THAT(import({"--label_smoothing_factor", "0.1", "--optim", "adafactor"}).refused,
-              ElementsAre(HasSubstr("--label_smoothing_factor: unsupported: labels are not"),
+  EXPECT_THAT(import({"--freeze_embeds", "--optim", "adafactor"}).refused,
+              ElementsAre(HasSubstr("--freeze_embeds: unsupported: write model.freeze=[...]"),
                           HasSubstr("--optim: unsupported: write adamw_torch")));
-  EXPECT_THAT(import({"--label_smoothing_factor", "0.0", "--optim", "adamw_torch_fused"}).refused,
+  EXPECT_THAT(import({"--freeze_embeds", "false", "--optim", "adamw_torch_fused"}).refused,
               IsEmpty());
 }
 
