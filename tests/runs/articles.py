@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """The table of the articles' verdicts in inputs/from_deepspeed.md: each row's verdict of ours is
-what its command prints."""
+what its command prints. Likewise the plans in the heads of input files. perf/articles.py finds that
+every batch of the articles fits, and nothing that they could not have without ZeRO."""
 import pathlib
 import re
+import subprocess
+import sys
 
 from program import Program, check
 
@@ -43,8 +46,32 @@ def verdict(result):
     return f"{'fits' if fits else 'does not fit'}: {arena[1]} of {limit[1]}{rest}"
 
 
+def heads_are_printed(program):
+    """`#   ./zeroapp plan ...` in the head of an input file prints the rows below, `#     ...`."""
+    planned, head = 0, re.compile(r"(?m)^#   \./zeroapp plan (.+[^\\])\n((?:#     .+\n)+)")
+    for path in sorted((TREE / "inputs").glob("*.toml")):
+        for words, rows in head.findall(path.read_text()):
+            given, *settings = words.split()
+            printed = program.alone("plan", str(TREE / given), *settings).out.splitlines()
+            for row in rows.splitlines():
+                found = [line for line in printed if line.split() == row.split()[1:]]
+                check(found, f"{path.name} has {row!r}, which `plan {words}` does not print")
+            planned += 1
+    check(planned >= 3, f"{planned} input files have a plan in their heads")
+
+
+def articles_batches_fit(program):
+    script = TREE / "perf/articles.py"
+    done = subprocess.run([sys.executable, "-B", str(script), str(program.zeroapp.parents[1])],
+                          capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and "every batch of the articles fits" in done.stdout,
+          f"perf/articles.py: {done.stdout}{done.stderr}")
+
+
 def main():
     program = Program()
+    heads_are_printed(program)
+    articles_batches_fit(program)
     text = (TREE / "inputs/from_deepspeed.md").read_text()
     table, plans = rows(text), commands(text)
     check(table.keys() == plans.keys() and len(table) >= LEAST_ROWS,

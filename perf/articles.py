@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The tables of the articles that made ZeRO known beside what zeroapp plans for the same cards.
+
+usage: perf/articles.py BUILD [--only WORD]     tables whose title has the word
+
+A row is a way to train: the largest batch of a card and the seconds of an epoch that the article
+measured, and the largest batch that `zeroapp plan` accepts and the seconds that its forecast, by
+the card's data sheet, gives an epoch in the article's batches. Ends with status 1 where a batch of
+the articles does not fit here, or where one fits that the articles say cannot without ZeRO.
+"""
+import argparse
+import collections
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DOES_NOT_FIT = 6
+
+# batch: of a card; 0: the article says that not even 1 fits. seconds: of an epoch of training.
+Row = collections.namedtuple("Row", "method settings batch seconds host_gb", defaults=(None, None))
+Table = collections.namedtuple("Table", "title input machine ranks samples rows")
+
+PLAIN = ("zero.stage=0", "zero.offload_optimizer.device=none")
+NO_OFFLOAD = ("zero.offload_optimizer.device=none",)
+FP32 = ("fp16.enabled=false",)
+TABLES = (
+    Table("t5-large, English to Romanian, two Titan RTX", "t5_large_en_ro", "titan_rtx_24g", 2,
+          2000,
+          (Row("DDP", PLAIN + FP32, 16, 30.9458), Row("DDP, fp16", PLAIN, 20, 21.4943),
+           Row("sharded_ddp", NO_OFFLOAD + FP32, 30, 25.9085),
+           Row("sharded_ddp, fp16", NO_OFFLOAD, 30, 17.3838),
+           Row("DeepSpeed", NO_OFFLOAD, 40, 10.4007),
+           Row("DeepSpeed, optimizer on the CPU", (), 50, 20.9706))),
+    Table("t5-3b, English to Romanian, one RTX 3090", "t5_3b_en_ro", "rtx_3090_24g", 1, 60,
+          (Row("without ZeRO", PLAIN, 0), Row("optimizer on the CPU", (), 20, 8.8511, 71))),
+    Table("BlenderBot-400M, two Titan RTX", "blenderbot_400m", "titan_rtx_24g", 2, 10_000,
+          (Row("DDP", ("zero.stage=0",), 100, 27.36), Row("ZeRO stage 2", (), 200, 19.06))),
+    Table("gpt2-xl, one Titan RTX", "gpt2_xl_zero3_offload", "titan_rtx_24g", 1, None,
+          (Row("DDP", PLAIN + ("zero.offload_param.device=none",), 0),
+           Row("stage 3, all on the CPU", (), 16))),
+)
+
+
+def plan(zeroapp, table, row, *more):
+    words = [str(zeroapp), "plan", str(ROOT / f"inputs/{table.input}.toml"), "--ranks",
+             str(table.ranks), "--machine", table.machine, *row.settings, *more]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, DOES_NOT_FIT):
+        sys.exit(f"{' '.join(words)}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done
+
+
+def batch_words(batch):
+    return (f"train_micro_batch_size_per_gpu={batch}", f"evaluation.micro_batch_size={batch}")
+
+
+def largest(zeroapp, table, row):
+    done = plan(zeroapp, table, row, "--max-batch")
+    return int(done.stdout.split("=")[1]) if done.returncode == 0 else 0
+
+
+def compare(zeroapp, table, row):
+    """What is printed of a row, and whether it is as it must be."""
+    most = largest(zeroapp, table, row)
+    if row.batch == 0:
+        return ("does not fit", "", most or "does not fit", ""), most == 0
+    done = plan(zeroapp, table, row, *batch_words(row.batch), "--json")
+    made = json.loads(done.stdout)
+    host = made["tiers"]["host"]["arena_bytes"] / 1e9
+    fits = done.returncode == 0 and most >= row.batch
+    steps = math.ceil(table.samples / (row.batch * table.ranks)) if table.samples else 0
+    there = f"{row.seconds:.1f}" if row.seconds else ""
+    here = f"{steps * made['forecast']['step_seconds']:.1f}" if row.seconds else ""
+    if row.host_gb:
+        there, here = f"{there}, {row.host_gb} GB", f"{here}, {host:.0f} GB"
+        fits = fits and host <= row.host_gb
+    return (row.batch, there, most, here), fits
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    layout, holds = "{:34} {:>12} {:>13} {:>12} {:>13}", True
+    for table in TABLES:
+        if args.only not in table.title:
+            continue
+        print(f"\n{table.title}")
+        print(layout.format("", "batch there", "s there", "batch here", "s by forecast"))
+        for row in table.rows:
+            cells, as_there = compare(args.build / "src/zeroapp", table, row)
+            print(layout.format(row.method, *map(str, cells)), "" if as_there else "  FEWER HERE")
+            holds = holds and as_there
+    print("\nevery batch of the articles fits" if holds else "\nnot as in the articles")
+    sys.exit(0 if holds else 1)
+
+
+if __name__ == "__main__":
+    main()
