@@ -3,20 +3,22 @@
 # costs, then installs it: as root with apt-get, with sudo after one question, else it prints the
 # line to ask an administrator for and ends with status 2. Kokkos is built into .deps/kokkos unless
 # CMake finds one. With everything there it only looks, in less than two seconds.
-# usage: tools/setup.sh [--yes] [--text] [--style]
+# usage: tools/setup.sh [--yes] [--text] [--pairs] [--style]
 #   --yes    do not ask before using sudo      --text   also the packages with the text to train on
+#   --pairs  also those of two translations of it, and what makes pieces of them, if they can be had
 #   --style  also the formatter and the fuzzer that the tests use where they are there
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-assume_yes=no want_text=no want_style=no
+assume_yes=no want_text=no want_pairs=no want_style=no
 for argument in "$@"; do
   case $argument in
     --yes) assume_yes=yes ;;
     --text) want_text=yes ;;
+    --pairs) want_pairs=yes ;;
     --style) want_style=yes ;;
-    *) fail 2 "usage: tools/setup.sh [--yes] [--text] [--style]" ;;
+    *) fail 2 "usage: tools/setup.sh [--yes] [--text] [--pairs] [--style]" ;;
   esac
 done
 compiler=${CXX:-c++}
@@ -55,6 +57,9 @@ has_onednn() { header oneapi/dnnl/dnnl.h; }
 # perf/ loads it by name while it runs, for a second opinion on the peak; nothing links it.
 has_openblas() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep 'libopenblas\.so\.0' > /dev/null; }
 has_text() { have mod2imp && [ -e /usr/share/sword/mods.d/engWEB2015eb.conf ]; }
+has_pairs() {
+  has_text && have spm_train && [ -e /usr/share/sword/mods.d/engKJV2006eb.conf ]
+}
 has_style() {
   have clang-format-14 || clang-format --version 2> /dev/null | grep -q 'version 14\.'
 }
@@ -95,6 +100,10 @@ parts=(
 )
 if [ "$want_text" = yes ]; then
   parts+=("text|required|10|libsword-utils sword-text-web|the World English Bible, to train on")
+fi
+if [ "$want_pairs" = yes ]; then
+  bibles="libsword-utils sword-text-web sword-text-kjv"
+  parts+=("pairs|optional|15|$bibles sentencepiece|two Bibles: without them t5_mini is not trained")
 fi
 if [ "$want_style" = yes ]; then
   parts+=("style|optional|35|clang-format-14|clang-format 14: without it the layout is not checked"

@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 phase "set-up"
-"$root/tools/setup.sh" --style "$@"
+"$root/tools/setup.sh" --style --pairs "$@"
 phase "build"
 build_host all
 phase "tests"

@@ -86,7 +86,7 @@ TEST(Inputs, AllRead) {
   EXPECT_EQ(large.zero.stage, 2);
   EXPECT_TRUE(large.fp16.enabled);
   EXPECT_EQ(large.recompute.mode, Recompute::Mode::full);
-  for (const char* pairs : {"t5_large_en_ro", "t5_3b_en_ro", "blenderbot_400m"})
+  for (const char* pairs : {"t5_mini", "t5_large_en_ro", "t5_3b_en_ro", "blenderbot_400m"})
     EXPECT_GT(read_config_file(inputs(text(pairs, ".toml"))).config.data.source_length, 0);
 }
 

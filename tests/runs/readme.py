@@ -23,6 +23,8 @@ CAMPAIGN_OF = {
     "tools/quickstart.sh": "quick_start",
     "tools/test.sh": "fresh",
     "tools/setup.sh": "fresh",
+    "tools/data/verse_pairs.py data/verses --pieces 2000": "t5_mini",
+    "mpirun --mca odls_base_sigkill_timeout 2 -np 2 ./zeroapp inputs/t5_mini.toml": "t5_mini",
     "cmake --build build/host-release --target zeroapp": "fresh",
     "git pull": None,  # needs a place to pull from
 }

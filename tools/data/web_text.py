@@ -40,13 +40,18 @@ def verses(dump):
             lines.append(line)
 
 
+def dump_of(module):
+    """What a module holds, as text with its markup."""
+    if not shutil.which("mod2imp"):
+        sys.exit(f"mod2imp is missing: install the packages {PACKAGES}")
+    dump = subprocess.run(["mod2imp", module], capture_output=True, check=False).stdout
+    return dump.decode("utf-8")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    if not shutil.which("mod2imp"):
-        sys.exit(f"web_text.py: mod2imp is missing: install the packages {PACKAGES}")
-    dump = subprocess.run(["mod2imp", MODULE], capture_output=True, check=False).stdout
-    rows = list(verses(dump.decode("utf-8")))
+    rows = list(verses(dump_of(MODULE)))
     if len(rows) < 37000:
         sys.exit(f"web_text.py: {MODULE}: {len(rows)} verses, not 37,000: install {PACKAGES}")
     out = sys.argv[1]
