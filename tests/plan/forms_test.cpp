@@ -161,7 +161,11 @@ Plan plan_that_hands_on_scratch() {
   testing::HandPlan made;
   Plan& plan = made.plan;
   plan.request.micro_batches = 2;
-  plan.graphs[0] = {.ops = {{.kind = &kKeepsARow}}, .samples = 1, .length = 8};
+  graph::Op keeps_a_row;
+  keeps_a_row.kind = &kKeepsARow;
+  plan.graphs[0].ops = {keeps_a_row};
+  plan.graphs[0].samples = 1;
+  plan.graphs[0].length = 8;
   const int32_t row = made.transient("row", 32);
   for (const Mode mode : {Mode::write, Mode::read}) {
     PlanOp& op = made.op(Kind::compute, Lane::compute, {made.whole(row, mode)});
