@@ -78,7 +78,7 @@ void fill_moments(const state::StateView& view) {
     const state::UnitRange held = state::held_range(unit, unit.optimizer_sharded, view.rank);
     std::vector<float> values(size_t(held.end - held.begin));
     fill_unalike(std::as_writable_bytes(std::span(values)));
-    for (const auto kind : state::state_kinds(*view.plan)) {
+    for (const auto kind : state::state_kinds(*view.plan, unit)) {
       if (kind == state::StateKind::master) continue;
       state::write_state(view, unit, kind, held.begin, values);
     }
