@@ -81,12 +81,13 @@ void add_products(const Block& a, const Block& b, Block& sums) {
 }
 
 float sum_of(const Block& block) {
-  const Lanes all = (block.part[0] + block.part[1]) + (block.part[2] + block.part[3]);
-  float lane[kLanes];
-  std::memcpy(lane, &all, sizeof(lane));
-  for (int64_t stride = kLanes / 2; stride > 0; stride /= 2)
-    for (int64_t l = 0; l < stride; ++l) lane[l] += lane[l + stride];
-  return lane[0];
+  // Halves upon halves. Through memory it would take as long as 300 products.
+  Lanes all = (block.part[0] + block.part[1]) + (block.part[2] + block.part[3]);
+  all += __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+  all += __builtin_shufflevector(all, all, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+  all += __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+  all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+  return all[0];
 }
 
 }  // namespace
