@@ -82,7 +82,7 @@ def draw_axes(picture):
 
 def draw(run):
     picture = Picture(run)
-    picture.text(LEFT, 24, "A T5 of 2.5 million parameters learns to write verses in modern "
+    picture.text(LEFT, 24, "A T5 of 2.9 million parameters learns to write verses in modern "
                  "English", size=15, weight="bold")
     told = ", ".join(f"{value:.1f} {name}" for name, value in run["scores"].items())
     picture.text(LEFT, 46, f"Nats a token; {run['seconds'] / 60:.0f} minutes on two ranks at stage "
