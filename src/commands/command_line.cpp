@@ -9,7 +9,7 @@
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/communicator.hpp"
-#include "zero/config/units.hpp"
+#include "zero/config/toml.hpp"
 
 namespace zero::commands {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/units.hpp"
+#include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {

@@ -7,7 +7,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/config/units.hpp"
+#include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {

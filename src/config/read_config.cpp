@@ -18,7 +18,6 @@
 #include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/config/units.hpp"
 
 namespace zero {
 namespace {

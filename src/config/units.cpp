@@ -1,5 +1,3 @@
-#include "zero/config/units.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include "src/config/text_cursor.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/config/units.hpp"
+#include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/io/files/files.hpp"

@@ -1,8 +1,8 @@
 // Ranks: 1
 
-#include "zero/config/units.hpp"
-
 #include <gtest/gtest.h>
+
+#include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {

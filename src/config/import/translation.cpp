@@ -8,7 +8,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
-#include "zero/config/units.hpp"
+#include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {
