@@ -81,6 +81,7 @@ void EncodedPairs::add_text(IdRows& rows, int64_t pair, const std::string& text,
     ids.resize(size_t(most - 1));
     ++(is_source ? cut_sources_ : cut_targets_);
   }
+  if (!is_source && ids.empty()) ++empty_targets_;
   ids.push_back(options_.form.end);
   rows.add(ids);
 }

@@ -74,6 +74,8 @@ class EncodedPairs : public DataSource {
   /// How many texts of what was added were cut.
   int64_t cut_sources() const { return cut_sources_; }
   int64_t cut_targets() const { return cut_targets_; }
+  /// How many targets have no token but their end.
+  int64_t empty_targets() const { return empty_targets_; }
 
  private:
   void add_text(IdRows& rows, int64_t pair, const std::string& text, bool is_source);
@@ -84,7 +86,7 @@ class EncodedPairs : public DataSource {
   std::unique_ptr<PairFile> file_;
   int64_t vocab_size_;
   IdRows sources_, targets_;
-  int64_t cut_sources_ = 0, cut_targets_ = 0;
+  int64_t cut_sources_ = 0, cut_targets_ = 0, empty_targets_ = 0;
   uint64_t fingerprint_ = 0;
 };
 

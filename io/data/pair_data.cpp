@@ -145,12 +145,19 @@ class PairOpener {
                                    std::optional<uint64_t> seed) const {
     return std::make_unique<PairSamples>(source, form_, source.add(first, count), count, seed);
   }
-  /// What the banner says of a set, "" if nothing was cut.
+  /// What the banner says of a set, "" if nothing was cut or empty.
   std::string cuts(const char* set, const EncodedPairs& source) const {
-    if (source.cut_sources() + source.cut_targets() == 0) return "";
-    return text("; in ", set, " ", counted(source.cut_sources(), "source"), " cut to ",
-                counted(form_.source_length, "token"), ", ",
-                counted(source.cut_targets(), "target"), " to ", form_.target_length);
+    std::string words;
+    if (source.cut_sources() + source.cut_targets() > 0) {
+      words = text(counted(source.cut_sources(), "source"), " cut to ",
+                   counted(form_.source_length, "token"), ", ",
+                   counted(source.cut_targets(), "target"), " to ", form_.target_length);
+    }
+    if (source.empty_targets() > 0) {
+      words += text(words.empty() ? "" : ", ", counted(source.empty_targets(), "target"),
+                    source.empty_targets() == 1 ? " is" : " are", " empty");
+    }
+    return words.empty() ? "" : text("; in ", set, " ", words);
   }
 
   const DataOptions& options_;
@@ -200,6 +207,11 @@ class SpanOpener {
 
  private:
   std::unique_ptr<TokenSource> opened(const std::string& path) const {
+    if (names_pairs(path)) {
+      refuse_settings({"data.noise_density", "data.train", "data.validation"}, path,
+                      " is a file of pairs by its name, and spans are taken out of a text; write ",
+                      "data.noise_density = 0 to learn the pairs, or the path of a text");
+    }
     return open_tokens(
         {.path = path, .tokenizer = options_.tokenizer, .vocab_size = options_.vocab_size});
   }

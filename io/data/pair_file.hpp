@@ -1,7 +1,8 @@
 #pragma once
 /// Files of pairs of texts, told apart by their names:
 ///
-///   X.jsonl, X.json   JSON lines: an object a line, in which two fields are texts. A field has the
+///   X.jsonl, X.ndjson, X.json
+///                     JSON lines: an object a line, in which two fields are texts. A field has the
 ///                     name of the keys that lead to it: "translation.en" is en in the object
 ///                     translation, or a key of that whole name.
 ///   X.source          lines, whose pairs are the lines of X.target beside it
@@ -59,5 +60,8 @@ std::unique_ptr<PairFile> open_tsv_pairs(const std::string& path, const PairFiel
 /// What a user can do where a file of pairs is missing or empty.
 inline constexpr const char* kPairFileAdvice =
     "write the path of a file of pairs: .jsonl, .csv, .tsv, or .source beside its .target";
+
+/// Whether a name says one of these that is no plain text to its reader.
+bool names_pairs(const std::string& path);
 
 }  // namespace zero

@@ -149,7 +149,7 @@ std::string View::summary() const {
     out += text("validation   ", from, "; ", counted(data_.validation->samples(), "sample"),
                 " held out\n");
   }
-  if (!data_.remark.empty()) out += text("cut          ", data_.remark, "\n");
+  if (!data_.remark.empty()) out += text("remark       ", data_.remark, "\n");
   out += train::lengths_text(data_, batch_.micro);
   out += text("vocabulary   ids below ", data_.train_source->vocab_size(), ", the model's is ",
               model::data_form(model::architecture_of(config_)).vocabulary, "\n");

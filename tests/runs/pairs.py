@@ -81,6 +81,13 @@ def names_what_is_wrong(program):
     program.write("broken.jsonl", '{"translation": {"en": "a", "ro": "b"}}\n{"translation": 1}\n')
     refused = program.alone("data", "relay.toml", "data.train=broken.jsonl")
     check_refused(refused, 3, "broken.jsonl: line 2", "translation.en")
+    refused = program.alone("data", "relay.toml", "data.noise_density=0.15",
+                            "data.source_prefix=", "data.source_field=source",
+                            "data.target_field=target")
+    check_refused(refused, 2, "pairs.jsonl is a file of pairs by its name", "noise_density = 0")
+    program.write("empty.tsv", "translation.en\ttranslation.ro\n" + "a\t\nb\tc\n" * 8)
+    told = program.alone("data", "relay.toml", "data.train=empty.tsv")
+    check("in training and validation 8 targets are empty" in told.out, "empty targets", told)
     refused = program.alone("data", "relay.toml", "data.too_long=refuse")
     check_refused(refused, 3, "pairs.jsonl: line 1: the source has 17 tokens", "source_length")
     refused = program.alone("plan", "relay.toml", "model.name=low")

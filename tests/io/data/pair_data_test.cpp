@@ -94,6 +94,25 @@ TEST(PairData, SaysHowManyTextsWereCut) {
   EXPECT_THAT(error_of(options), HasSubstr("a.csv: line 5: the source has 5 tokens"));
 }
 
+TEST(PairData, CountsEmptyTargets) {
+  const TempFile file("a.csv", lines(3) + "z,\n");
+  DataOptions options = options_of(file);
+  EXPECT_EQ(pair_data().open(options).remark, "in training 1 target is empty");
+  const TempFile cut("b.csv", lines(3) + "long,\nz,\n");
+  options.train = cut.path();
+  EXPECT_EQ(pair_data().open(options).remark,
+            "in training 1 source cut to 2 tokens, 0 targets to 3, 2 targets are empty");
+}
+
+TEST(PairData, TakesNoSpansOutOfAFileOfPairs) {
+  const TempFile file("a.csv", lines(9));
+  DataOptions options = options_of(file);
+  options.pairs.noise_density = 0.15;
+  options.sequence_length = options.pairs.source_length = 20;
+  EXPECT_THAT(error_of(options, Exit::kUsage),
+              HasSubstr("a.csv is a file of pairs by its name, and spans are taken out of a text"));
+}
+
 TEST(PairData, TakesTheModelsIdsForBytesAndRefusesOthers) {
   const TempFile file("a.csv", lines(3));
   DataOptions options = options_of(file);

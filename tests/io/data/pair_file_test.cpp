@@ -70,7 +70,7 @@ TEST(JsonPairs, AreFoundInObjectsAndUnderFlatNames) {
 
 TEST(JsonPairs, ADamagedLineIsNamed) {
   EXPECT_THAT(json_error("{\"translation\": {\"en\": \"a\"}}"),
-              HasSubstr("has no text \"translation.ro\""));
+              HasSubstr("has no text \"translation.ro\" but \"translation.en\"; data.source"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": 1, \"ro\": \"b\"}}"),
               HasSubstr("\"translation.en\" is no text"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": [\"a\"], \"ro\": \"b\"}}"),
@@ -81,9 +81,28 @@ TEST(JsonPairs, ADamagedLineIsNamed) {
                          "\"c\"}"),
               HasSubstr("stands there twice"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": \"a\", \"ro\": \"b\"}"), HasSubstr("no JSON"));
-  EXPECT_THAT(json_error("[]"), HasSubstr("is no JSON object"));
-  EXPECT_THAT(json_error("\n"), HasSubstr("is no JSON"));
+  EXPECT_THAT(json_error("\n"), HasSubstr("is blank; remove it, as each line is one object"));
+  EXPECT_THAT(json_error("\"a}\""), HasSubstr("which is no whole object"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": \"\xFF\"}}"), HasSubstr("no UTF-8"));
+}
+
+TEST(JsonPairs, OfAFileForPeopleAreRefusedWithWhatMakesLines) {
+  const TempFile list("list.json", "[\n  {\n    \"en\": \"a\"\n  }\n]\n");
+  EXPECT_EQ(error_of(list.path()),
+            list.path() +
+                ": line 1: holds \"[\", which is no whole object; write one object a line, "
+                "as jq -c '.[]' makes them of a list and jq -c . of objects");
+  const TempFile objects("objects.json", "{\n  \"en\": \"a\"\n}\n");
+  EXPECT_THAT(error_of(objects.path()), HasSubstr("line 1: holds \"{\", which is no whole"));
+  const TempFile one("one.json", "[{\"en\": \"a\", \"ro\": \"b\"}]");
+  EXPECT_THAT(error_of(one.path()), HasSubstr("jq -c '.[]'"));
+}
+
+TEST(JsonPairs, HaveOneFormUnderThreeNames) {
+  for (const char* name : {"same.jsonl", "same.ndjson", "same.json"}) {
+    const TempFile file(name, "{\"en\": \"a\", \"ro\": \"b\"}\n");
+    EXPECT_EQ(read_all(file.path(), {"en", "ro"}), (Texts{{"a", "b"}})) << name;
+  }
 }
 
 TEST(LinePairs, AreLinesOfTheSameNumber) {
