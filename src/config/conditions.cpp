@@ -155,7 +155,7 @@ bool learns_pairs(const RunConfig& c) {
 }
 
 std::vector<Condition> pair_conditions() {
-  const std::string wanted = "a model.family or model.name that learns from pairs of texts";
+  const std::string wanted = text("a model.name or model.family ", kLearnsPairs);
   return {
       {.keys = {"data.source_length", "data.pad_id", "data.eos_id", "data.decoder_start_id",
                 "data.noise_density"},

@@ -21,6 +21,9 @@ struct Condition {
   std::vector<std::string> example = {};  ///< with `holds`: lines under which they do not act
 };
 
+/// In what a condition wants: the families that do so are named behind it.
+inline constexpr std::string_view kLearnsPairs = "that learns from pairs of texts";
+
 /// Those of [model], whatever its family.
 std::vector<Rule> model_rules(const ModelConfig& model);
 

@@ -123,6 +123,12 @@ TEST(Conditions, ATokenizerReadsFilesAlone) {
   EXPECT_EQ(error_of(complete({"data.tokenizer = \"bpe\""})), "");
 }
 
+TEST(Conditions, AKeyOfPairsNamesTheFamiliesThatLearnFromThem) {
+  EXPECT_THAT(error_of(complete({"data.source_prefix = \"say: \""})),
+              HasSubstr("a model.name or model.family that learns from pairs of texts (\"t5\", "
+                        "\"blenderbot\"), and data.noise_density = 0"));
+}
+
 TEST(Conditions, OtherDataAreAllowedToAResumeAlone) {
   EXPECT_THAT(error_of(complete({"checkpoint.resume = \"never\"", "data.changed = true"})),
               HasSubstr("in.toml:5: data.changed: true has no effect: it acts only with "));
