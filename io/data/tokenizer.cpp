@@ -44,6 +44,33 @@ class ByteTokenizer : public Tokenizer {
 
 bool is_file(const std::string& path) { return is_there(path) && !is_folder(path); }
 
+bool holds_pieces(const std::string& folder) { return is_there(folder + "/" + kPieces); }
+bool holds_bpe(const std::string& folder) {
+  return is_there(folder + "/vocab.json") && is_there(folder + "/merges.txt");
+}
+
+/// Whether the other files of a tokenizer speak of sentinels, which belong to SentencePiece here.
+bool knows_sentinels(const std::string& folder) {
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    const FileStart start = read_start(folder + "/" + name, size_t(1) << 20);
+    if (start.reason == 0 && start.bytes.find("extra_id") != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// A folder has one tokenizer.
+void require_one_kind(const std::string& folder) {
+  if (holds_pieces(folder) && holds_bpe(folder)) {
+    refuse(Exit::kInput, folder, ": holds two tokenizers, spiece.model, and vocab.json with ",
+           "merges.txt; remove the one that the model does not have, or write data.tokenizer = ",
+           folder, "/spiece.model");
+  }
+  if (!holds_pieces(folder) && !holds_bpe(folder) && knows_sentinels(folder)) {
+    refuse(Exit::kInput, folder, ": holds no spiece.model, which its other files belong to; take ",
+           "it from where the model comes from");
+  }
+}
+
 }  // namespace
 
 void require_token(std::span<const int32_t> ids, size_t i, int64_t vocab_size) {
@@ -58,6 +85,7 @@ bool names_pieces(const std::string& name) {
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   if (name == "bytes") return std::make_unique<ByteTokenizer>();
+  if (is_folder(name)) require_one_kind(name);
   if (!names_pieces(name)) return open_bpe(name);
   if (is_file(name)) return open_pieces(name, "");
   return open_pieces(name + "/" + kPieces, name);
@@ -83,8 +111,7 @@ std::vector<std::string> tokenizer_paths(const std::string& name) {
 }
 
 bool holds_tokenizer(const std::string& folder) {
-  if (is_there(folder + "/" + kPieces)) return true;
-  return is_there(folder + "/vocab.json") && is_there(folder + "/merges.txt");
+  return holds_pieces(folder) || holds_bpe(folder);
 }
 
 }  // namespace zero

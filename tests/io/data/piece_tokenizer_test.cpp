@@ -167,5 +167,17 @@ TEST(TokenizerFiles, AreThoseThatTransformersLooksFor) {
   EXPECT_TRUE(holds_tokenizer(folder.path()));
 }
 
+TEST(TokenizerFiles, OfTwoTokenizersAreRefusedAndOfNoneNameTheOneThatIsMissing) {
+  const auto refusal = [](const std::string& name) {
+    return refusal_of(Exit::kInput, [&] { open_tokenizer(name); });
+  };
+  const TokenizerFolder folder("kinds");
+  folder.write("tokenizer_config.json", "{\"extra_ids\": 100}");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("holds no spiece.model, which its other files"));
+  for (const char* name : {"spiece.model", "vocab.json", "merges.txt"}) folder.write(name, "");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("holds two tokenizers"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("kinds/spiece.model"));
+}
+
 }  // namespace
 }  // namespace zero
