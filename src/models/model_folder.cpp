@@ -107,6 +107,10 @@ void ModelFolder::open_files() {
     }
     return;
   }
+  if (!is_there(whole) && is_there(path_ + "/model.h5")) {
+    refuse(Exit::kInput, path_, ": holds model.h5, which is for h5py and is not read here; export ",
+           "the model again without --format hdf5, which writes model.safetensors");
+  }
   const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(whole));
   for (const SafetensorsTensor& tensor : file->tensors()) add(tensor.name, {file.get(), &tensor});
 }

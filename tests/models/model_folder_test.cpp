@@ -113,6 +113,12 @@ TEST_F(ModelFolders, ACopyOfALargeTableIsComparedToItsLastElement) {
   EXPECT_NE(refusal().find("lm_head.weight differs"), std::string::npos);
 }
 
+TEST_F(ModelFolders, OneForH5pyIsRefusedWithTheExportThatIsRead) {
+  std::ofstream(file("model.h5")) << "any";
+  EXPECT_NE(refusal().find("holds model.h5"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("without --format hdf5"), std::string::npos) << refusal();
+}
+
 TEST_F(ModelFolders, AnotherHeadThanTheTableIsRefused) {
   const Tensors head = {{"lm_head.weight", {10, 8}}};
   write(tensors_of(""), "model-1.safetensors");
