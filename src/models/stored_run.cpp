@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "zero/base/path.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
@@ -43,13 +44,29 @@ std::string composed_input(const ModelDescription& description,
   const std::string only = override_of(overrides, "data.validation");
   const std::string train = !given.empty() ? given : only.empty() ? "synthetic" : only;
   if (given.empty()) input += "train = " + to_text(TomlValue(train)) + "\n";
+  const bool is_named = !override_of(overrides, "data.tokenizer").empty();
+  if (family->settings.learns_pairs && description.tokenizer.empty() && !is_named) {
+    refuse(
+        Exit::kUsage, "no tokenizer lies beside the model; copy the spiece.model, or vocab.json ",
+        "and merges.txt, that it was trained with to its folder, or write data.tokenizer=FOLDER");
+  }
   const bool reads = train != "synthetic" && !description.tokenizer.empty();
-  if (reads && override_of(overrides, "data.tokenizer").empty()) {
+  if (reads && !is_named) {
     input += "tokenizer = " + to_text(TomlValue(description.tokenizer)) + "\n";
   }
   if (description.compute == Dtype::bf16) input += "[bf16]\nenabled = true\n";
   if (description.compute == Dtype::f16) input += "[fp16]\nenabled = true\n";
   return input;
+}
+
+/// A run's tokenizer may be gone where its files lie beside the model that it left.
+bool is_tokenizer_gone(const std::string& settings, const ModelDescription& description) {
+  if (description.tokenizer.empty() || description.tokenizer == "bytes") return false;
+  for (const TomlEntry& entry : parse_toml(settings).entries) {
+    const std::string* name = std::get_if<std::string>(&entry.value);
+    if (entry.key == "data.tokenizer" && name) return *name != "bytes" && !is_there(*name);
+  }
+  return false;
 }
 
 /// A file named for this evaluation takes the place of what the run held out, and a compute type
@@ -98,9 +115,12 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
     settings = {.name = model.path() + "/config.json",
                 .text = composed_input(description, overrides)};
   }
-  RunConfig config =
-      read_config(models, settings.text, settings.name, for_this_evaluation(overrides), Writer::run)
-          .config;
+  std::vector<std::string> own = for_this_evaluation(overrides);
+  const bool names_one = !override_of(overrides, "data.tokenizer").empty();
+  if (!names_one && is_tokenizer_gone(settings.text, description)) {
+    own.push_back("data.tokenizer=" + to_text(TomlValue(description.tokenizer)));
+  }
+  RunConfig config = read_config(models, settings.text, settings.name, own, Writer::run).config;
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }

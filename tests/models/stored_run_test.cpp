@@ -25,11 +25,7 @@ class StoredRun : public ::testing::Test {
  protected:
   StoredRun() : run_(fs::temp_directory_path() / ("zero-stored-" + std::to_string(getpid()))) {
     fs::create_directories(run_ / "model");
-    std::ofstream(run_ / "model/config.json") << description_json({.model = kModel,
-                                                                   .compute = Dtype::bf16,
-                                                                   .tokenizer = "bytes",
-                                                                   .sequence_length = 8,
-                                                                   .evaluation_micro = 3});
+    describe("bytes");
     const auto tensors = stored_tensors(
         model::gpt2(kModel, {.micro = {1, 1}, .compute = Dtype::f32, .training = false}));
     SafetensorsWriter writer((run_ / "model/model.safetensors").string(), {.tensors = tensors});
@@ -42,6 +38,16 @@ class StoredRun : public ::testing::Test {
   }
   ~StoredRun() override { fs::remove_all(run_); }
 
+  void describe(const std::string& tokenizer) const {
+    write("model/config.json", description_json({.model = kModel,
+                                                 .compute = Dtype::bf16,
+                                                 .tokenizer = tokenizer,
+                                                 .sequence_length = 8,
+                                                 .evaluation_micro = 3}));
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(run_ / name) << text;
+  }
   void settings(const std::string& text) const { std::ofstream(run_ / "effective.toml") << text; }
   RunConfig config(const std::vector<std::string>& overrides) const {
     return evaluation_config(testing_support::catalogue().models,
@@ -85,6 +91,22 @@ TEST_F(StoredRun, SettingsOfTheRunComeFirst) {
   EXPECT_EQ(found.evaluation.micro_batch_size, 3) << "the run's, whatever its batch was";
   EXPECT_EQ(found.train_micro_batch_size_per_gpu, 1) << "nothing is trained";
   EXPECT_EQ(config({"evaluation.micro_batch_size=5"}).evaluation.micro_batch_size, 5);
+}
+
+TEST_F(StoredRun, ATokenizerThatIsGoneIsTheOneBesideTheModel) {
+  describe("elsewhere");
+  for (const char* name : {"model/vocab.json", "model/merges.txt"}) write(name, "");
+  const std::string model = (run_ / "model").string(), there = run_.string();
+  const std::string named = "[data]\ntokenizer = ";
+  const auto with = [&](const std::string& tokenizer) {
+    std::string text = kSettings;
+    settings(text.replace(text.find("[data]\n"), 7, named + "\"" + tokenizer + "\"\n"));
+  };
+  with("/nonexistent/tokenizer");
+  EXPECT_EQ(config({}).data.tokenizer, model);
+  EXPECT_EQ(config({"data.tokenizer=" + there}).data.tokenizer, there);
+  with(there);
+  EXPECT_EQ(config({}).data.tokenizer, there) << "which is still there";
 }
 
 TEST_F(StoredRun, HowGradientsTravelledForbidsNoComputeType) {
