@@ -133,6 +133,38 @@ struct Assign {
     return *out = betas, "";
   }
   std::string operator()(Recompute* out) const;
+  std::string operator()(const Open& binding) const {
+    return std::visit(
+        [&](auto* out) {
+          if (is_auto(value)) return out->reset(), std::string();
+          return fill(*out, binding.range);
+        },
+        binding.value);
+  }
+  std::string fill(std::optional<bool>& out, const Range&) const {
+    bool flag = false;
+    if (!std::holds_alternative<bool>(value)) return wrong_type(value, "true, false or \"auto\"");
+    (*this)(&flag);
+    return out = flag, "";
+  }
+  std::string fill(std::optional<int64_t>& out, const Range& range) const {
+    int64_t number = 0;
+    const std::string wrong = (*this)(Integer{&number, range});
+    if (wrong.empty()) out = number;
+    return wrong;
+  }
+  std::string fill(std::optional<double>& out, const Range& range) const {
+    double number = 0;
+    const std::string wrong = (*this)(Real{&number, range});
+    if (wrong.empty()) out = number;
+    return wrong;
+  }
+  std::string fill(std::optional<BeamEnd>& out, const Range&) const {
+    const bool* flag = std::get_if<bool>(&value);
+    if (!flag && !is_word(value, "never")) return wrong_type(value, kBeamEnds);
+    return out = !flag ? BeamEnd::never : *flag ? BeamEnd::yes : BeamEnd::no, "";
+  }
+  std::string fill(std::optional<std::vector<int64_t>>& out, const Range& range) const;
   std::string operator()(const Choice& binding) const {
     const auto* word = std::get_if<std::string>(&value);
     const auto found =
@@ -161,6 +193,21 @@ struct Assign {
     return (*this)(Integer{&integer, binding.range});
   }
 };
+
+std::string Assign::fill(std::optional<std::vector<int64_t>>& out, const Range& range) const {
+  const auto* items = std::get_if<TomlArray>(&value);
+  std::vector<int64_t> ids;
+  const auto add = [&](const TomlValue& item) {
+    if (!as_integer(item, ids.emplace_back())) return wrong_type(value, kIdLists);
+    return check_range({.low = range.low, .high = range.high}, item, double(ids.back()));
+  };
+  std::string wrong = items ? "" : add(value);
+  for (size_t i = 0; items && i < items->size() && wrong.empty(); ++i) {
+    wrong = add(std::visit([](const auto& item) { return TomlValue(item); }, (*items)[i]));
+  }
+  if (wrong.empty()) out = ids;
+  return wrong;
+}
 
 std::string Assign::operator()(Recompute* out) const {
   Recompute recompute;

@@ -162,6 +162,10 @@ std::vector<Condition> pair_conditions() {
        .because = {"model.family", "model.name"},
        .wanted = wanted,
        .holds = learns_pairs},
+      {.keys = {"generation.encoder_no_repeat_ngram_size"},
+       .because = {"model.family", "model.name"},
+       .wanted = wanted,
+       .holds = learns_pairs},
       {.keys = {"data.source_field", "data.target_field", "data.source_prefix", "data.too_long",
                 "data.length_buckets"},
        .because = {"model.family", "model.name", "data.noise_density"},
@@ -212,7 +216,7 @@ std::span<const Condition> conditions() {
   static const std::vector<Condition> all = [] {
     std::vector<Condition> joined = schedule_conditions();
     for (const auto& some : {optimizer_conditions(), engine_conditions(), data_conditions(),
-                             pair_conditions(), tier_conditions()}) {
+                             pair_conditions(), generation_conditions(), tier_conditions()}) {
       joined.insert(joined.end(), some.begin(), some.end());
     }
     return joined;

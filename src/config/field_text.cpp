@@ -46,6 +46,20 @@ struct ValueOf {
   }
   TomlValue operator()(const Fixed& binding) const { return binding.accepted[0]; }
   TomlValue operator()(const Hint& binding) const { return binding.fallback; }
+  TomlValue operator()(const Open& binding) const {
+    return std::visit([](const auto* value) { return *value ? said(**value) : TomlValue("auto"); },
+                      binding.value);
+  }
+  template <class T>
+  static TomlValue said(const T& value) {
+    return value;
+  }
+  static TomlValue said(BeamEnd value) {
+    return value == BeamEnd::never ? TomlValue("never") : TomlValue(value == BeamEnd::yes);
+  }
+  static TomlValue said(const std::vector<int64_t>& ids) {
+    return TomlArray(ids.begin(), ids.end());
+  }
 };
 
 struct LegalValues {
@@ -68,6 +82,12 @@ struct LegalValues {
   std::string operator()(const Hint& binding) const {
     const bool flag = std::holds_alternative<bool>(binding.fallback);
     return flag ? "true or false" : to_text(binding.range);
+  }
+  std::string operator()(const Open& binding) const {
+    const std::string words[] = {"true, false or \"auto\"", to_text(binding.range),
+                                 to_text(binding.range), std::string(kBeamEnds),
+                                 std::string(kIdLists)};
+    return words[binding.value.index()];
   }
 };
 

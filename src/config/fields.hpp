@@ -57,9 +57,17 @@ struct Hint {
   std::string_view reason;
 };
 
+/// A setting that others may say where nobody writes it: "auto", which is kept as none.
+struct Open {
+  std::variant<std::optional<bool>*, std::optional<int64_t>*, std::optional<double>*,
+               std::optional<BeamEnd>*, std::optional<std::vector<int64_t>>*>
+      value;
+  Range range = {.automatic = true};  ///< of a number, or of each in a list
+};
+
 using Binding =
     std::variant<bool*, Integer, Real, Size, Duration, std::string*, std::vector<std::string>*,
-                 std::array<double, 2>*, Recompute*, Choice, Fixed, Hint>;
+                 std::array<double, 2>*, Recompute*, Choice, Fixed, Hint, Open>;
 
 /// What somebody who knows the key from DeepSpeed may expect of it.
 enum class Standing {
@@ -104,6 +112,8 @@ inline constexpr std::string_view kSizes =
     "bytes, or text such as \"24GiB\" or \"512MiB\", or \"auto\"";
 inline constexpr std::string_view kWords = "strings in [\"brackets\"]";
 inline constexpr std::string_view kTimes = "\"HH:MM:SS\" or seconds, and 0 for none";
+inline constexpr std::string_view kBeamEnds = "false, true, \"never\" or \"auto\"";
+inline constexpr std::string_view kIdLists = "a list of token ids, [1, 2], or one, or \"auto\"";
 inline constexpr std::string_view kRecomputes =
     "\"none\", \"selective\", \"full\" or a list of blocks, [0, 2, 5]";
 

@@ -72,6 +72,9 @@ class Table {
   std::vector<Field> fields_;
 };
 
+/// [generation].
+void generation_fields(Table& table, GenerationConfig& config);
+
 /// [zero] with the sections below it, and [aio].
 void zero_fields(Table& table, RunConfig& config);
 

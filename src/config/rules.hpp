@@ -27,6 +27,10 @@ inline constexpr std::string_view kLearnsPairs = "that learns from pairs of text
 /// Those of [model], whatever its family.
 std::vector<Rule> model_rules(const ModelConfig& model);
 
+/// Those of [generation], and conditions under which its keys act.
+std::vector<Rule> generation_rules();
+std::vector<Condition> generation_conditions();
+
 /// With those of the model's family.
 std::vector<Rule> rules_for(const ModelConfig& model);
 std::span<const Condition> conditions();

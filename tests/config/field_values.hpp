@@ -43,6 +43,17 @@ struct LegalOf {
     for (const std::string_view name : binding.names) values.push_back(std::string(name));
     return values;
   }
+  Values operator()(const Open& binding) const {
+    int64_t integer = 0;
+    double real = 0;
+    Values values[] = {{true, false},
+                       (*this)(Integer{&integer, binding.range}),
+                       (*this)(Real{&real, binding.range}),
+                       {true, false, "never"},
+                       {int64_t(3), TomlArray{int64_t(3), int64_t(5)}, TomlArray{}}};
+    values[binding.value.index()].push_back("auto");
+    return values[binding.value.index()];
+  }
   Values operator()(const Fixed& binding) const { return binding.accepted; }
   Values operator()(const Hint& binding) const {
     int64_t integer = 0;
@@ -69,6 +80,10 @@ struct MistypedOf {
   }
   Values operator()(const Recompute*) const { return {true, int64_t(3), "some"}; }
   Values operator()(const Choice&) const { return {true, int64_t(0), "no such word"}; }
+  Values operator()(const Open& binding) const {
+    const bool is_list = binding.value.index() == 4;
+    return {"word", is_list ? TomlArray{"word"} : TomlArray{int64_t(1)}};
+  }
   Values operator()(const Fixed& binding) const {
     if (std::holds_alternative<bool>(binding.accepted[0])) return {int64_t(1), "word"};
     return {true, TomlArray{true}};
@@ -96,6 +111,15 @@ struct OutOfRangeOf {
     return {TomlArray{0.9, 1.0}, TomlArray{-0.1, 0.9}};
   }
   Values operator()(const Recompute*) const { return {TomlArray{int64_t(2), int64_t(1)}}; }
+  Values operator()(const Open& binding) const {
+    int64_t integer = 0;
+    double real = 0;
+    const size_t kind = binding.value.index();
+    if (kind == 1) return (*this)(Integer{&integer, binding.range});
+    if (kind == 2) return (*this)(Real{&real, binding.range});
+    if (kind == 4) return {int64_t(-1), TomlArray{int64_t(1), int64_t(1) << 25}};
+    return {};
+  }
   Values operator()(const Fixed& binding) const {
     if (binding.accepted.size() > 1 && std::holds_alternative<bool>(binding.accepted[0])) return {};
     const TomlValue& done = binding.accepted[0];

@@ -6,7 +6,8 @@ import subprocess
 
 FREE_TESTS = ("runs", "tidy", "support")
 CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml"
-OTHER_SECTIONS = ("include/zero/config/optimizer.hpp",)  # of RunConfig, in headers of their own
+# Sections of RunConfig in headers of their own.
+OTHER_SECTIONS = ("include/zero/config/generation.hpp", "include/zero/config/optimizer.hpp")
 CAMPAIGNS, PROMISES = "tests/campaigns.txt", "tests/promises.md"
 STARTED = "tests/programs.cmake"  # where the tests named runs.NAME are
 SHOWN_BY = re.compile(r"\*\*(\w+)\*\*|\b(runs\.\w+|\w+(?:/\w+)+)")

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/config/generation.hpp"
 #include "zero/config/optimizer.hpp"
 
 namespace zero {
@@ -359,6 +360,7 @@ struct RunConfig {
   OffloadActivationsConfig offload_activations;  ///< [activation_checkpointing]
   MemoryConfig memory;
   EvaluationConfig evaluation;
+  GenerationConfig generation;
   ProfileConfig profile;
   ExportConfig export_model;  ///< [export]
   CheckpointConfig checkpoint;

@@ -8,6 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "zero/config/run_config.hpp"
+#include "zero/model/family.hpp"
+
 namespace zero::models {
 
 /// Rules that hold however a token is chosen. Lengths count all tokens of the text, its beginning
@@ -71,6 +74,12 @@ struct SearchRules {
   /// 0, too. Only for those who write texts for sources (generator.hpp).
   int64_t max_new_tokens = 0;
 };
+
+/// What a completed [generation] asks of texts of `model` that are to have at most `new_tokens`
+/// behind their beginning where it says no length; drawn by `seed`. Throws SettingsError for ids
+/// beyond the vocabulary, and for texts longer than the model's positions.
+SearchRules search_rules(const GenerationConfig& generation, const model::Architecture& model,
+                         int64_t new_tokens, uint64_t seed);
 
 /// Softmax in fp64.
 std::vector<double> probabilities(std::span<const float> scores);
