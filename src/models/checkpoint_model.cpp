@@ -1,4 +1,5 @@
 #include "zero/base/error.hpp"
+#include "zero/config/generation.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/models/stored_model.hpp"
 #include "zero/save/checkpoint_facts.hpp"
@@ -17,6 +18,10 @@ ModelDescription description_of(const model::Catalogue& catalogue,
       parse_description(catalogue, words, checkpoint.folder() + ": its model");
   const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
+  description.generation =
+      completed(generation_in(checkpoint.fact(save::kConfigurationFact)),
+                parse_generation(description.model, checkpoint.fact(save::kGenerationFact),
+                                 checkpoint.folder() + ": its generation"));
   return description;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "zero/base/path.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/models/stored_model.hpp"
@@ -50,6 +51,11 @@ ModelDescription read_description(const model::Catalogue& catalogue, const std::
   ModelDescription description =
       parse_description(catalogue, read_whole(path, kConfigBytesMax), path);
   if (description.tokenizer.empty() && holds_tokenizer(folder)) description.tokenizer = folder;
+  const std::string generation = folder + "/generation_config.json";
+  if (is_there(generation)) {
+    description.generation =
+        parse_generation(description.model, read_whole(generation, kConfigBytesMax), generation);
+  }
   return description;
 }
 

@@ -13,7 +13,8 @@ ModelDescription describe_model(const RunConfig& config, const state::Build& bui
           .compute = build.plan.request.compute,
           .tokenizer = unknown ? "" : config.data.tokenizer,
           .sequence_length = config.data.sequence_length,
-          .evaluation_micro = build.evaluation_micro ? build.evaluation_micro : build.batch.micro};
+          .evaluation_micro = build.evaluation_micro ? build.evaluation_micro : build.batch.micro,
+          .generation = config.generation};
 }
 
 void export_model(const state::StateView& view, const launch::Peers& peers,

@@ -3,6 +3,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/config/generation.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
@@ -23,14 +24,17 @@ save::Facts facts_of(const StoredModel& model, const std::string& program) {
            "keeps it; rename the folder, or name a link to it");
   }
   const ModelDescription& description = model.description();
-  return {{"architecture", model::fact(description.model)},
-          {"compute", std::string(name_of(description.compute))},
-          {save::kTokenizerFact, description.tokenizer},
-          {save::kDescriptionFact, description_json(description)},
-          {save::kWeightsOnlyFact, "true"},
-          {"imported_from", model.path()},
-          {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
-          {"build", program}};
+  save::Facts facts = {{"architecture", model::fact(description.model)},
+                       {"compute", std::string(name_of(description.compute))},
+                       {save::kTokenizerFact, description.tokenizer},
+                       {save::kDescriptionFact, description_json(description)},
+                       {save::kWeightsOnlyFact, "true"},
+                       {"imported_from", model.path()},
+                       {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
+                       {"build", program}};
+  if (!generation_values(description.generation).empty())
+    facts[save::kGenerationFact] = generation_json(description);
+  return facts;
 }
 
 std::vector<SlicePlan> slices_of(const StoredModel& model) {

@@ -111,6 +111,8 @@ struct ModelWriter::Parts {
         parameters(stored_parameters(from.description.model)),
         files(parts_of(from, parameters)) {
     write_new_file(folder.file("config.json"), description_json(options.description));
+    const std::string generation = generation_json(options.description);
+    if (!generation.empty()) write_new_file(folder.file("generation_config.json"), generation);
     copy_tokenizer(folder, options.description.tokenizer);
     if (files.size() > 1) {
       write_new_file(folder.file("model.safetensors.index.json"),

@@ -3,6 +3,7 @@
 
 #include "zero/base/path.hpp"
 #include "zero/comm/communicator.hpp"
+#include "zero/config/generation.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/models/stored_model.hpp"
@@ -125,6 +126,8 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }
   require_same_model(model, model::architecture_of(config));
+  require_generation(config.generation, description.generation);
+  config.generation = completed(config.generation, description.generation);
   drop_training(config, description.evaluation_micro);
   return config;
 }

@@ -76,7 +76,8 @@ bool is_free(const std::string& key) {
   constexpr std::string_view kSections[] = {"zero.",       "activation_checkpointing.",
                                             "aio.",        "memory.",
                                             "evaluation.", "checkpoint.",
-                                            "profile.",    "export."};
+                                            "profile.",    "export.",
+                                            "generation."};
   constexpr std::string_view kKeys[] = {
       "run.output",       "run.threads",  "run.stop_at",      "run.walltime",
       "run.log_interval", "run.watchdog", "steps_per_print",  "wall_clock_breakdown",
@@ -239,6 +240,7 @@ Facts launch_facts(const FactParts& parts) {
     facts[kOrderFact] =
         text("by lengths of ", pairs, ", in micro-batches of ", parts.build.batch.micro);
   }
+  if (!parts.generation.empty()) facts[kGenerationFact] = parts.generation;
   return facts;
 }
 

@@ -59,6 +59,9 @@ struct Planned {
   void group_samples(Context& context, DataSets& data);
   bool is_saved() const { return state::is_saved(config); }
   bool exports_model() const;
+  /// Completes what [generation] leaves open: `under` is what the model that the run began with
+  /// says.
+  void complete_generation(Context& context, const GenerationConfig& under);
   models::SampleOptions sample_options(int threads) const;
 
   ConfigInput settings;  ///< as they are told: what was left open stays so, with what was chosen
@@ -106,7 +109,7 @@ struct Opened {
   /// Whether an earlier launch has reached the last step and left what it was ordered to.
   bool has_ended(Context& context, const Planned& planned) const;
   /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
-  void open_initial_weights(Context& context, const Planned& planned);
+  void open_initial_weights(Context& context, Planned& planned, const Data& data);
   int64_t done() const { return cursor.steps; }
   /// Whether all its steps had batches of the size that this launch has.
   bool is_of_this_batch(const Planned& planned) const;
@@ -114,11 +117,14 @@ struct Opened {
   std::optional<RunFolder> folder;  ///< on the first rank
   std::optional<save::Checkpointer> checkpointer;
   std::optional<save::Start> start;
-  DataCursor cursor;                             ///< of that start
+  DataCursor cursor;  ///< of that start
+  /// What [generation] leaves open goes by this generation_config.json; "" = by none.
+  std::string generation;
   std::unique_ptr<models::StoredModel> initial;  ///< of model.init_from, until they are loaded
 
  private:
   void count_from_start(Context& context, Planned& planned, const Data& data);
+  void learn_generation(Context& context, Planned& planned, const Data& data);
 
   bool other_batches_ = false;  ///< were in a checkpoint that was looked at
 };

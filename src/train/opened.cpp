@@ -5,6 +5,7 @@
 #include "zero/config/effective.hpp"
 #include "zero/config/steps.hpp"
 #include "zero/models/model_folder.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::train {
 namespace {
@@ -13,12 +14,14 @@ bool begins_anew(const Planned& planned) {
   return !planned.is_saved() || planned.config.checkpoint.resume == Resume::never;
 }
 
-save::Facts facts_of(const Context& context, const Planned& planned, const Data& data) {
+save::Facts facts_of(const Context& context, const Planned& planned, const Data& data,
+                     const std::string& generation = "") {
   const auto described = models::describe_model(planned.config, planned.build, data.sets);
   return save::launch_facts({.config = planned.config,
                              .build = planned.build,
                              .configuration = effective_toml(planned.settings),
                              .description = models::description_json(described),
+                             .generation = generation,
                              .data = data.fingerprint,
                              .program = context.order.version,
                              .threads = context.session.threads()});
@@ -62,7 +65,30 @@ void Opened::count_from_start(Context& context, Planned& planned, const Data& da
   other_batches_ |= !is_of_this_batch(planned);
   if (!other_batches_) return;
   planned.resolve_length(context, data.sets, cursor);
-  checkpointer->set_facts(facts_of(context, planned, data));
+  checkpointer->set_facts(facts_of(context, planned, data, generation));
+}
+
+/// What the model said that the run began with stays what it said, also where its folder is gone.
+void Opened::learn_generation(Context& context, Planned& planned, const Data& data) {
+  const model::Architecture& model = planned.build.model;
+  GenerationConfig under;
+  if (start) {
+    const auto found = start->manifest.facts.find(save::kGenerationFact);
+    generation = found == start->manifest.facts.end() ? "" : found->second;
+    context.session.together([&] {
+      under = models::parse_generation(model, generation, start->folder() + ": its generation");
+    });
+  } else if (initial) {
+    models::ModelDescription description = initial->description();
+    under = description.generation;
+    const bool says_anything = !generation_values(under).empty();
+    generation = says_anything ? models::generation_json(description) : "";
+    launch::require_same(context.session, "what model.init_from says of generation", generation);
+  }
+  planned.complete_generation(context, under);
+  if (checkpointer && !generation.empty()) {
+    checkpointer->set_facts(facts_of(context, planned, data, generation));
+  }
 }
 
 bool Opened::is_of_this_batch(const Planned& planned) const {
@@ -80,9 +106,9 @@ bool Opened::has_ended(Context& context, const Planned& planned) const {
   return context.session.peers().largest(ended) > 0;
 }
 
-void Opened::open_initial_weights(Context& context, const Planned& planned) {
+void Opened::open_initial_weights(Context& context, Planned& planned, const Data& data) {
   const RunConfig& config = planned.config;
-  if (start || config.model.init_from.empty()) return;
+  if (start || config.model.init_from.empty()) return learn_generation(context, planned, data);
   initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
   context.session.together([&] {
     models::require_same_model(*initial, planned.build.model);
@@ -92,6 +118,7 @@ void Opened::open_initial_weights(Context& context, const Planned& planned) {
     refuse(Exit::kInput, "model.init_from: ", initial->path(), ": was trained with tokenizer ",
            there, ", data.tokenizer is ", config.data.tokenizer);
   });
+  learn_generation(context, planned, data);
 }
 
 }  // namespace zero::train

@@ -105,7 +105,15 @@ void Planned::resolve_length(Context& context, const DataSets& data, const DataC
   });
   if (!warning.empty()) context.warn(warning);
   // From here on a key says what it has come to. Homes may be others for the next launch.
+  const GenerationConfig own = settings.config.generation;
   settings.config = advise::with_asked_homes(config, settings.config);
+  settings.config.generation = own;
+}
+
+void Planned::complete_generation(Context& context, const GenerationConfig& under) {
+  context.session.together(
+      [&] { settings.locate([&] { require_generation(settings.config.generation, under); }); });
+  config.generation = completed(settings.config.generation, under);
 }
 
 void Planned::group_samples(Context& context, DataSets& data) {

@@ -73,7 +73,7 @@ Exit make(Context& context, Values& values) {
     tell_of_end(context, config, opened);
     return Exit::kFinished;
   }
-  opened.open_initial_weights(context, planned);
+  opened.open_initial_weights(context, planned, data);
   const auto stopped_here = [&] { return stopped(context, config, &opened); };
   if (const auto end = stopped_here()) return status_of(config, opened.done(), *end);
   Live& live = values.live;

@@ -109,6 +109,16 @@ TEST_F(StoredRun, ATokenizerThatIsGoneIsTheOneBesideTheModel) {
   EXPECT_EQ(config({}).data.tokenizer, there) << "which is still there";
 }
 
+TEST_F(StoredRun, WhatIsOpenOfGenerationTheModelSays) {
+  write("model/generation_config.json", "{\"num_beams\": 4, \"max_length\": 30}");
+  EXPECT_EQ(config({"data.validation=b.txt"}).generation,
+            (GenerationConfig{.max_length = 30, .num_beams = 4}));
+  settings(kSettings + "[generation]\nnum_beams = 2\n");
+  EXPECT_EQ(config({"generation.max_new_tokens=9"}).generation,
+            (GenerationConfig{.max_new_tokens = 9, .num_beams = 2}));
+  EXPECT_EQ(refused({"generation.do_sample=true"}), Exit::kUsage) << "beams draw nothing";
+}
+
 TEST_F(StoredRun, HowGradientsTravelledForbidsNoComputeType) {
   settings("communication_data_type = \"bf16\"\n" + kSettings);
   EXPECT_FALSE(config({"bf16.enabled=false"}).bf16.enabled);

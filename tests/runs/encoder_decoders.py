@@ -35,12 +35,18 @@ reproducible = true
 at_end = true
 [checkpoint]
 resume = "never"
+[generation]
+num_beams = 4
+suppress_tokens = [7, 9]
 """
 MODELS = {
     "t5": 'family = "t5"\nhead_width = 12\n',
     "flan": 'family = "t5"\nhead_width = 12\nfeed_forward = "gated-gelu"\nclassifier = "untied"\n',
     "blenderbot": 'family = "blenderbot"\n',
 }
+T5_IDS = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+IDS = {"t5": T5_IDS, "flan": T5_IDS,
+       "blenderbot": {"decoder_start_token_id": 1, "pad_token_id": 0, "eos_token_id": 2}}
 OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
              "zero.offload_param.nvme_path=.")
 
@@ -76,6 +82,11 @@ def comes_back_from_a_folder(program, name, some):
     for tensor, shape in some.items():
         check(stored.get(tensor) == shape, f"{name}: {tensor} is {stored.get(tensor)}")
     program.alone("import-weights", f"runs/{run}/model", f"{name}_imported")
+    program.alone("export", f"{name}_imported", f"{name}_again")
+    said = [json.loads((program.folder / place / "generation_config.json").read_text())
+            for place in (f"runs/{run}/model", f"{name}_again")]
+    wanted = {**IDS[name], "num_beams": 4, "suppress_tokens": [7, 9]}
+    check(said == [wanted, wanted], f"{name}: what [generation] says goes along: {said}")
     data = ("data.train=pairs.tsv", "data.validation_fraction=0.2", "data.source_length=20",
             "data.target_length=12")
     losses = {json.loads(program.alone("eval", model, *data, "--json").out)["loss_hex"]

@@ -79,10 +79,10 @@ class ModelFolder : public StoredModel {
 /// As Hugging Face's: larger models are cut into several files.
 inline constexpr int64_t kModelFileBytesMax = 5'000'000'000;
 
-/// Writes a new model folder, tensor by tensor: config.json, the files of the tokenizer, and
-/// model.safetensors as ModelFolder reads it - or the files behind model.safetensors.index.json -
-/// or model.h5, which h5py reads. Tied weights and rows of padding are not in it. The folder
-/// appears when it is whole.
+/// Writes a new model folder, tensor by tensor: config.json, generation_config.json where there is
+/// anything to say in it, the files of the tokenizer, and model.safetensors as ModelFolder reads it
+/// - or the files behind model.safetensors.index.json - or model.h5, which h5py reads. Tied weights
+/// and rows of padding are not in it. The folder appears when it is whole.
 class ModelWriter {
  public:
   enum class Format { safetensors, hdf5 };

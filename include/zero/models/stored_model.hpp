@@ -23,6 +23,7 @@ struct ModelDescription {
   std::string tokenizer = {};    ///< "bytes", a folder as open_tokenizer() takes, or "": not known
   int64_t sequence_length = 0;   ///< of its training data
   int64_t evaluation_micro = 0;  ///< samples a rank evaluated at a time; 0 = not known
+  GenerationConfig generation = {};  ///< of generation_config.json; of a run, its [generation]
 };
 
 /// Reads the text of a config.json, `name` being for messages. Throws Error(kInput) with it, the
@@ -30,12 +31,23 @@ struct ModelDescription {
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
                                    const std::string& name);
 
-/// Reads <folder>/config.json. A tokenizer that is not "bytes" is the folder itself, if the files
-/// of one lie there.
+/// Reads <folder>/config.json, and generation_config.json where it is there. A tokenizer that is
+/// not "bytes" is the folder itself, if the files of one lie there.
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
 
 /// The text of such a config.json.
 std::string description_json(const ModelDescription& description);
+
+/// The text of a generation_config.json: what the model's family says of ids, and what
+/// `description.generation` says; "" where neither says anything.
+std::string generation_json(const ModelDescription& description);
+
+/// Reads such a text, "" saying nothing; `name` is for messages. Keys that nothing is made of are
+/// passed over with one warning of the first process that names them, but for those that change no
+/// text. Throws Error(kInput) with the key and what would work for a value that is refused in
+/// [generation], and for ids that `model` has elsewhere.
+GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
+                                  const std::string& name);
 
 /// A trained model, wherever it lies: a folder as Hugging Face has it, or a checkpoint.
 class StoredModel {

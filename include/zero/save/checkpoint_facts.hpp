@@ -13,7 +13,8 @@ namespace zero::save {
 /// Facts that others than a resume ask for.
 inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFact = "tokenizer",
                             *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only",
-                            *kSamplesFact = "samples_consumed", *kHealthyFact = "healthy";
+                            *kSamplesFact = "samples_consumed", *kHealthyFact = "healthy",
+                            *kGenerationFact = "generation";
 
 /// Whether a checkpoint holds weights alone, from which no training goes on.
 bool is_weights_only(const Facts& facts);

@@ -23,6 +23,7 @@ struct FactParts {
   const state::Build& build;
   std::string configuration;  ///< the text of an input file
   std::string description;    ///< description_json()
+  std::string generation;     ///< a generation_config.json that [generation] goes by; "" = none
   std::string data;           ///< fingerprint
   std::string program;        ///< version
   int threads = 1;            ///< a rank
