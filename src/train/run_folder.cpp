@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// All that a run writes into its folder but the lock. Whatever else is there is not ours to move.
-constexpr const char* kOutputs[] = {"metrics.jsonl",  "summary.json", "launches.jsonl",
-                                    "effective.toml", "trace.json",   "error.json",
-                                    "sample.txt",     "model"};
+constexpr const char* kOutputs[] = {
+    "metrics.jsonl", "summary.json", "launches.jsonl", "effective.toml",    "trace.json",
+    "error.json",    "sample.txt",   "model",          "evaluations.jsonl", "generated"};
 
 [[noreturn]] void refuse_path(const std::string& path, int reason) {
   refuse(Exit::kIo, "run.output: ", path, ": ", std::strerror(reason),

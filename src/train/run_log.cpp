@@ -9,10 +9,12 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/files.hpp"
+#include "zero/models/metrics.hpp"
 
 namespace zero::train {
 namespace {
@@ -23,28 +25,6 @@ constexpr size_t kLineBytes = 1024;
 /// A JSON number with enough digits to read the same value back.
 void append_number(std::string& line, const char* name, double value) {
   append(line, std::isfinite(value) ? "\"%s\": %.17g, " : "\"%s\": null, ", name, value);
-}
-
-/// The leading lines about steps up to some last one. A line that is too long is none of a run.
-struct EarlierSteps {
-  int64_t bytes = 0;
-  double seconds = 0;
-};
-
-EarlierSteps read_earlier(const std::string& path, int64_t last) {
-  constexpr std::string_view kTime = "\"step_ms\": ";
-  std::ifstream lines(path);
-  EarlierSteps earlier;
-  std::array<char, kLineBytes> text;
-  while (lines.getline(text.data(), text.size()) && !lines.eof()) {
-    const std::string_view line = text.data();
-    long long step = 0;
-    if (std::sscanf(text.data(), "{\"step\": %lld", &step) != 1 || step > last) break;
-    earlier.bytes += lines.gcount();
-    const size_t time = line.find(kTime);
-    if (time != line.npos) earlier.seconds += 1e-3 * std::atof(&line[time + kTime.size()]);
-  }
-  return earlier;
 }
 
 /// What wall_clock_breakdown shows.
@@ -135,14 +115,83 @@ void Window::add(const StepRecord& record) {
   for (size_t phase = 0; phase < phases.size(); ++phase) phases[phase] += record.phases[phase];
 }
 
+std::string texts_line(const state::Evaluation::Texts& texts) {
+  return format("BLEU %.2f  exact match %.4f  %lld texts", texts.bleu, texts.exact_match,
+                (long long)texts.count);
+}
+
+std::string evaluation_text(const state::Evaluation& evaluation) {
+  std::string words;
+  append(words, "evaluation after step %lld  loss %.4f  perplexity %.4g  %lld tokens  %.1f s\n",
+         (long long)evaluation.step, evaluation.loss, models::perplexity(evaluation.loss),
+         (long long)evaluation.tokens, evaluation.seconds);
+  if (!evaluation.texts) return words;
+  append(words, "generated after step %lld  %s  %.1f s\n", (long long)evaluation.step,
+         texts_line(*evaluation.texts).c_str(), evaluation.texts->seconds);
+  return words;
+}
+
+std::string evaluation_json(const state::Evaluation& evaluation) {
+  std::string line;
+  append(line, "{\"step\": %lld, ", (long long)evaluation.step);
+  append_number(line, "loss", evaluation.loss);
+  append(line, "\"loss_hex\": \"%016llx\", ",
+         (unsigned long long)std::bit_cast<uint64_t>(evaluation.loss));
+  append_number(line, "perplexity", models::perplexity(evaluation.loss));
+  append(line, "\"tokens\": %lld, \"seconds\": %.3f", (long long)evaluation.tokens,
+         evaluation.seconds);
+  if (const auto& texts = evaluation.texts) {
+    append(line, ", \"bleu\": %.17g, \"exact_match\": %.17g, \"texts\": %lld", texts->bleu,
+           texts->exact_match, (long long)texts->count);
+    append(line, ", \"texts_seconds\": %.3f", texts->seconds);
+  }
+  return line + "}\n";
+}
+
+StepLines::StepLines(const std::string& folder, const char* name, int64_t done) : name_(name) {
+  const std::string path = folder + "/" + name;
+  file_ = open_own(path, O_WRONLY | O_CREAT);
+  read_earlier(path, done);
+  if (!cut()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
+}
+
+/// A line that is too long is none of a run.
+void StepLines::read_earlier(const std::string& path, int64_t done) {
+  constexpr std::string_view kTime = "\"step_ms\": ";
+  std::ifstream lines(path);
+  std::array<char, kLineBytes> text;
+  while (lines.getline(text.data(), text.size()) && !lines.eof()) {
+    const std::string_view line = text.data();
+    long long step = 0;
+    if (std::sscanf(text.data(), "{\"step\": %lld", &step) != 1 || step > done) break;
+    bytes_ += lines.gcount();
+    earlier_step_ = step;
+    const size_t time = line.find(kTime);
+    if (time != line.npos) earlier_seconds_ += 1e-3 * std::atof(&line[time + kTime.size()]);
+  }
+}
+
+bool StepLines::cut() {
+  return ftruncate(file_.descriptor(), bytes_) == 0 &&
+         lseek(file_.descriptor(), bytes_, SEEK_SET) == bytes_;
+}
+
+void StepLines::add(const std::string& line) {
+  const int reason = write_all(file_, line);
+  if (reason == 0) {
+    bytes_ += int64_t(line.size());
+    return;
+  }
+  // Half a line would spoil the next one, for which there may be room again.
+  const bool is_cut = cut();
+  if (std::exchange(warned_, true)) return;
+  warn(name_, " lacks steps: ", std::strerror(reason),
+       is_cut ? "" : ", and its last line may be cut", "; training goes on");
+}
+
 RunLog::RunLog(launch::Console& console, const std::string& folder, const LogContext& context)
-    : console_(console), context_(context) {
-  const std::string path = folder + "/metrics.jsonl";
-  metrics_ = open_own(path, O_WRONLY | O_CREAT);
-  const EarlierSteps earlier = read_earlier(path, context.done);
-  metrics_bytes_ = earlier.bytes;
-  earlier_seconds_ = earlier.seconds;
-  if (!cut_metrics()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
+    : console_(console), context_(context), metrics_(folder, "metrics.jsonl", context.done) {
+  if (context.evaluates) evaluations_.emplace(folder, "evaluations.jsonl", context.done);
   line_.reserve(kLineBytes);
 }
 
@@ -152,7 +201,7 @@ void RunLog::step(const StepRecord& record) {
   window_.add(record);
   line_.clear();
   append_metrics_line(line_, record);
-  write_metrics();
+  metrics_.add(line_);
   if (share_of_peak(record, context_) > 1) withdraw_peak();
   const int64_t step = record.report.step;
   const bool shown = step % context_.interval == 0 || steps_ == 1 || step == context_.last;
@@ -174,35 +223,14 @@ void RunLog::withdraw_peak() {
 }
 
 void RunLog::evaluation(const state::Evaluation& evaluation) {
-  line_.clear();
-  append(line_, "evaluation after step %lld  loss %.4f  %lld tokens  %.1f s\n",
-         (long long)evaluation.step, evaluation.loss, (long long)evaluation.tokens,
-         evaluation.seconds);
-  console_.say(line_);
+  console_.say(evaluation_text(evaluation));
+  if (!evaluations_ || evaluation.step <= evaluations_->earlier_step()) return;
+  evaluations_->add(evaluation_json(evaluation));
 }
 
 double RunLog::mean_seconds() const {
   if (steps_ < 2) return first_seconds_;
   return (seconds_ - first_seconds_) / double(steps_ - 1);
-}
-
-bool RunLog::cut_metrics() {
-  return ftruncate(metrics_.descriptor(), metrics_bytes_) == 0 &&
-         lseek(metrics_.descriptor(), metrics_bytes_, SEEK_SET) == metrics_bytes_;
-}
-
-void RunLog::write_metrics() {
-  const int reason = write_all(metrics_, line_);
-  if (reason == 0) {
-    metrics_bytes_ += int64_t(line_.size());
-    return;
-  }
-  // Half a line would spoil the next one, for which there may be room again.
-  const bool cut = cut_metrics();
-  if (warned_) return;
-  warned_ = true;
-  warn("metrics.jsonl lacks steps: ", std::strerror(reason),
-       cut ? "" : ", and its last line may be cut", "; training goes on");
 }
 
 }  // namespace zero::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "src/train/trainer.hpp"
@@ -17,6 +18,7 @@ struct LogContext {
   bool shows_scale = false;    ///< fp16
   bool synthetic = false;      ///< no data was learnt from
   bool breaks_down = false;    ///< wall_clock_breakdown
+  bool evaluates = false;      ///< there are validation data
   int64_t interval = 1;        ///< steps between two lines on the console
 };
 
@@ -30,6 +32,17 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
 /// skipped, tokens, tokens_per_s, step_ms, exposed_ms, and the ms of each phase on this rank; a
 /// number that is not finite is null.
 void append_metrics_line(std::string& line, const StepRecord& record);
+
+/// "BLEU 23.45  exact match 0.1200  500 texts"
+std::string texts_line(const state::Evaluation::Texts& texts);
+
+/// "evaluation after step 10  loss 2.3456  perplexity 10.4  1200 tokens  0.3 s", and where texts
+/// were generated a line with them.
+std::string evaluation_text(const state::Evaluation& evaluation);
+
+/// One JSON object with step, loss, loss_hex, perplexity, tokens and seconds, and where texts were
+/// generated bleu, exact_match, texts and texts_seconds.
+std::string evaluation_json(const state::Evaluation& evaluation);
 
 /// Steps whose times are added up.
 struct Window {
@@ -48,38 +61,61 @@ void append_breakdown_line(std::string& line, const Window& window);
 /// "1 h 02 m", "3 m 05 s", "41 s"
 std::string duration_text(double seconds);
 
-/// The console and <folder>/metrics.jsonl of a run, on rank 0. A full disk or a closed console
-/// costs one warning and no training.
+/// A file of a run that grows by a line a step, or by one where there is something to tell of a
+/// step. A full disk costs one warning and no training.
+class StepLines {
+ public:
+  /// Keeps the lines of an earlier launch up to step `done`. Throws Error(kIo).
+  StepLines(const std::string& folder, const char* name, int64_t done);
+
+  /// One that ends with a newline.
+  void add(const std::string& line);
+  /// The last step of the earlier launch's lines, 0 without any, and the step_ms of all.
+  int64_t earlier_step() const { return earlier_step_; }
+  double earlier_seconds() const { return earlier_seconds_; }
+
+ private:
+  void read_earlier(const std::string& path, int64_t done);
+  bool cut();
+
+  const char* name_;
+  OpenFile file_;
+  int64_t bytes_ = 0;  ///< of whole lines
+  int64_t earlier_step_ = 0;
+  double earlier_seconds_ = 0;
+  bool warned_ = false;
+};
+
+/// The console, <folder>/metrics.jsonl and <folder>/evaluations.jsonl of a run, on rank 0. A full
+/// disk or a closed console costs one warning and no training.
 class RunLog {
  public:
-  /// Cuts metrics.jsonl behind the steps that are done. `console` outlives it. Throws Error(kIo).
+  /// Cuts both files behind the steps that are done. `console` outlives it. Throws Error(kIo).
   RunLog(launch::Console& console, const std::string& folder, const LogContext& context);
 
   /// Writes every step; prints one every `interval` steps, the first one, and the last one that
   /// this launch is to reach, which after a signal it does not.
   void step(const StepRecord& record);
+  /// An evaluation that the files know already, of a launch whose end is made good, is only said.
   void evaluation(const state::Evaluation& evaluation);
   /// Mean of the steps so far but the first, which makes the libraries ready.
   double mean_seconds() const;
   /// What all steps of this launch took, and those that metrics.jsonl had before.
   double seconds() const { return seconds_; }
-  double earlier_seconds() const { return earlier_seconds_; }
+  double earlier_seconds() const { return metrics_.earlier_seconds(); }
 
  private:
-  void write_metrics();
   /// A step above the peak shows that the peak was measured too low.
   void withdraw_peak();
-  bool cut_metrics();
 
   launch::Console& console_;
   LogContext context_;
-  OpenFile metrics_;
-  int64_t metrics_bytes_ = 0;  ///< of whole lines
-  bool warned_ = false;
+  StepLines metrics_;
+  std::optional<StepLines> evaluations_;
   std::string line_;  ///< the next line; keeps its room
   Window window_;     ///< since the last line on the console
   int64_t steps_ = 0;
-  double first_seconds_ = 0, seconds_ = 0, earlier_seconds_ = 0;
+  double first_seconds_ = 0, seconds_ = 0;
 };
 
 }  // namespace zero::train

@@ -25,6 +25,7 @@ LogContext log_context(const Planned& planned, const Data& data, int64_t done, d
           .shows_scale = config.fp16.enabled,
           .synthetic = data.sets.synthetic,
           .breaks_down = config.wall_clock_breakdown,
+          .evaluates = data.sets.validation != nullptr,
           .interval = config.run.log_interval};
 }
 

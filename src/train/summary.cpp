@@ -12,6 +12,7 @@
 #include "src/train/disk_report.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/models/metrics.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::train {
@@ -247,6 +248,7 @@ std::string summary_json(const SummaryParts& parts) {
     json["eval_loss"] = parts.outcome.evaluation->loss;
     json["eval_step"] = parts.outcome.evaluation->step;
     json["eval_tokens"] = parts.outcome.evaluation->tokens;
+    json["eval_perplexity"] = models::perplexity(parts.outcome.evaluation->loss);
   }
   json["state_sha256"] = hashes.sha256;
   json["state_xxh3"] = hashes.xxh3;

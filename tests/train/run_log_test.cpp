@@ -106,6 +106,31 @@ TEST(BreakdownLine, GivesMeansOfTheStepsSinceTheLastOne) {
   EXPECT_TRUE(line.ends_with("of 400.0 ms  (mean of 2 steps)\n")) << line;
 }
 
+state::Evaluation evaluation_of(int64_t step) {
+  return {.step = step, .loss = 2, .tokens = 100, .seconds = 0.25};
+}
+
+TEST(EvaluationText, TellsWhatTextsWereWorthWhereThereAreAny) {
+  state::Evaluation evaluation = evaluation_of(10);
+  const std::string loss =
+      "evaluation after step 10  loss 2.0000  perplexity 7.389  100 tokens  0.2 s\n";
+  EXPECT_EQ(evaluation_text(evaluation), loss);
+  evaluation.texts = {.count = 50, .bleu = 12.345, .exact_match = 0.5, .seconds = 1.5};
+  EXPECT_EQ(evaluation_text(evaluation),
+            loss + "generated after step 10  BLEU 12.35  exact match 0.5000  50 texts  1.5 s\n");
+}
+
+TEST(EvaluationJson, KeepsTheBitsOfTheLossAndIsJsonWhereItIsNoNumber) {
+  state::Evaluation evaluation = evaluation_of(10);
+  evaluation.texts = {.count = 50, .bleu = 12.5, .exact_match = 0.5, .seconds = 1.5};
+  EXPECT_EQ(evaluation_json(evaluation),
+            "{\"step\": 10, \"loss\": 2, \"loss_hex\": \"4000000000000000\", \"perplexity\": "
+            "7.3890560989306504, \"tokens\": 100, \"seconds\": 0.250, \"bleu\": 12.5, "
+            "\"exact_match\": 0.5, \"texts\": 50, \"texts_seconds\": 1.500}\n");
+  evaluation.loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_NE(evaluation_json(evaluation).find("\"perplexity\": null"), std::string::npos);
+}
+
 class RunLogTest : public testing::Test {
  protected:
   RunLogTest() {
@@ -157,6 +182,24 @@ TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
   const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3});
   EXPECT_EQ(log.earlier_seconds(), 1.5) << "of steps 1 to 3; the others are taken again";
   EXPECT_EQ(log.seconds(), 0);
+}
+
+TEST_F(RunLogTest, KeepsEvaluationsOfStepsThatAreDoneAndEachOnce) {
+  const auto steps_after = [&](int64_t done, std::initializer_list<int64_t> steps) {
+    testing::internal::CaptureStdout();
+    launch::Console console(true);
+    RunLog log(console, folder_, {.steps = 9, .last = 9, .done = done, .evaluates = true});
+    for (const int64_t step : steps) log.evaluation(evaluation_of(step));
+    testing::internal::GetCapturedStdout();
+    std::string found;
+    const std::string lines = content_of(folder_ + "/evaluations.jsonl");
+    for (size_t at = lines.find("\"step\": "); at != lines.npos;
+         at = lines.find("\"step\": ", at + 1))
+      found += lines[at + 8];
+    return found;
+  };
+  EXPECT_EQ(steps_after(0, {2, 4, 6}), "246");
+  EXPECT_EQ(steps_after(4, {4, 6, 8}), "2468") << "6 is made anew, 4 is not said twice";
 }
 
 TEST_F(RunLogTest, TakesNoLineThatNoRunHasWrittenAndFollowsNoLink) {

@@ -149,6 +149,14 @@ struct Evaluation {
   double loss = 0;   ///< nats a counted token; NaN if any is not finite
   int64_t tokens = 0;
   double seconds = 0;
+  /// What texts that are generated for the set's sources are worth.
+  struct Texts {
+    int64_t count = 0;
+    double bleu = 0;         ///< 0 to 100
+    double exact_match = 0;  ///< 0 to 1
+    double seconds = 0;
+  };
+  std::optional<Texts> texts = {};  ///< none where none are generated
 };
 
 }  // namespace zero::state
