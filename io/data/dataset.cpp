@@ -89,6 +89,8 @@ std::vector<ShownIds> Dataset::shown(int64_t position) const {
   return shown;
 }
 
+std::optional<std::string> Dataset::target_text(int64_t) const { return std::nullopt; }
+
 std::vector<LengthPair> choose_length_pairs(const Dataset& data, const LengthPair& longest,
                                             int64_t most) {
   LengthHistogram histogram(longest, kLengthUnit);

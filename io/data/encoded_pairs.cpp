@@ -1,6 +1,7 @@
 #include "io/data/encoded_pairs.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace zero {
@@ -58,6 +59,7 @@ EncodedPairs::EncodedPairs(const Options& options, std::shared_ptr<const Tokeniz
 
 int64_t EncodedPairs::add(int64_t first, int64_t count) {
   const int64_t row = sources_.rows();
+  pair_of_[row] = first;
   for (int64_t pair = first; pair < first + count; ++pair) {
     const TextPair texts = file_->read(pair);
     add_text(sources_, pair, options_.prefix + texts.source, true);
@@ -98,9 +100,18 @@ void EncodedPairs::read(int64_t row, const PairColumns& out) const {
   out.finish(sources, targets_.copy(row, out.targets()));
 }
 
+std::string EncodedPairs::target_text(int64_t row) const {
+  const auto [begin, pair] = *std::prev(pair_of_.upper_bound(row));
+  return file_->read(pair + row - begin).target;
+}
+
 PairSamples::PairSamples(const EncodedPairs& pairs, const PairForm& form, int64_t first_row,
                          int64_t rows, std::optional<uint64_t> shuffle_seed)
     : PairDataset(form, rows, shuffle_seed), pairs_(pairs), first_row_(first_row) {}
+
+std::optional<std::string> PairSamples::target_text(int64_t position) const {
+  return pairs_.target_text(first_row_ + sample_at(position));
+}
 
 void PairSamples::read_sample(int64_t sample, ColumnSpans out) const {
   const PairColumns columns(form_, out);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,6 +63,8 @@ class EncodedPairs : public DataSource {
   int64_t target_length(int64_t row) const { return targets_.length(row); }
   /// The columns of a row; allocates nothing.
   void read(int64_t row, const PairColumns& out) const;
+  /// The target of a row as the file has it.
+  std::string target_text(int64_t row) const;
 
   std::string format() const override { return file_->format(); }
   std::string_view item() const override { return "pair"; }
@@ -85,6 +88,7 @@ class EncodedPairs : public DataSource {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<PairFile> file_;
   int64_t vocab_size_;
+  std::map<int64_t, int64_t> pair_of_;  ///< by the first row of what was added at once
   IdRows sources_, targets_;
   int64_t cut_sources_ = 0, cut_targets_ = 0, empty_targets_ = 0;
   uint64_t fingerprint_ = 0;
@@ -98,6 +102,8 @@ class PairSamples : public PairDataset {
   LengthPair lengths(int64_t sample) const override {
     return {pairs_.source_length(first_row_ + sample), pairs_.target_length(first_row_ + sample)};
   }
+
+  std::optional<std::string> target_text(int64_t position) const override;
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override;

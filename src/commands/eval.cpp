@@ -7,6 +7,7 @@
 #include "src/commands/commands.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/models/metrics.hpp"
 #include "zero/models/stored_model.hpp"
 #include "zero/state/build.hpp"
 #include "zero/train/evaluator.hpp"
@@ -36,7 +37,17 @@ state::Evaluation evaluate(Session& session, const Model& model) {
                                    .reserved = 0,
                                    .pending_step = 0,
                                    .pending_tokens = 0};
-  return train::evaluate(engine, *model.data.validation, session.rank(), inputs);
+  state::Evaluation result =
+      train::evaluate(engine, *model.data.validation, session.rank(), inputs);
+  if (!model.config.evaluation.generate) return result;
+  result.texts = train::answer({.session = session,
+                                .engine = engine,
+                                .config = model.config,
+                                .build = model.build,
+                                .validation = *model.data.validation,
+                                .tokenizer = *open_tokenizer(model.config.data.tokenizer)})
+                     .figures;
+  return result;
 }
 
 /// A token that is a byte makes the loss comparable to other compressors of the same text.
@@ -48,6 +59,12 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
     std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %.17g, ", result.loss,
                 (unsigned long long)std::bit_cast<uint64_t>(result.loss), perplexity);
     if (bytes) std::printf("\"bits_per_byte\": %.17g, ", bits_of(result.loss));
+    if (const auto& texts = result.texts) {
+      std::printf("\"bleu\": %.17g, \"signature\": \"%s\", ", texts->bleu,
+                  models::bleu_signature().c_str());
+      std::printf("\"exact_match\": %.17g, \"texts\": %lld, \"texts_seconds\": %.3f, ",
+                  texts->exact_match, (long long)texts->count, texts->seconds);
+    }
     std::printf("\"tokens\": %lld, \"seconds\": %.3f}\n", (long long)result.tokens, result.seconds);
     return;
   }
@@ -55,6 +72,11 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
   if (bytes) std::printf(" = %.6f bits a byte", bits_of(result.loss));
   std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", perplexity, (long long)result.tokens,
               result.seconds);
+  if (const auto& texts = result.texts) {
+    std::printf("BLEU %.4f  exact match %.4f  %lld texts  %.1f s\n  %s\n", texts->bleu,
+                texts->exact_match, (long long)texts->count, texts->seconds,
+                models::bleu_signature().c_str());
+  }
 }
 
 }  // namespace

@@ -129,6 +129,7 @@ std::vector<Condition> engine_conditions() {
        .holds = [](const RunConfig& c) { return c.checkpoint.keep > 0; },
        .example = {"checkpoint.keep = 0"}},
       acts_with({"checkpoint.load_best_at_end"}, "checkpoint.best_metric", {"eval_loss"}),
+      acts_with({"evaluation.generate_samples"}, "evaluation.generate", {true}),
   };
 }
 
@@ -166,6 +167,12 @@ std::vector<Condition> pair_conditions() {
        .because = {"model.family", "model.name"},
        .wanted = wanted,
        .holds = learns_pairs},
+      {.keys = {"evaluation.generate"},
+       .because = {"model.family", "model.name", "data.noise_density", "data.validation",
+                   "data.validation_fraction"},
+       .wanted = wanted + ", data.noise_density = 0, and data.validation or " +
+                 "data.validation_fraction",
+       .holds = holds_pairs_out},
       {.keys = {"data.source_field", "data.target_field", "data.source_prefix", "data.too_long",
                 "data.length_buckets"},
        .because = {"model.family", "model.name", "data.noise_density"},
@@ -211,6 +218,10 @@ std::vector<Condition> tier_conditions() {
 }
 
 }  // namespace
+
+bool holds_pairs_out(const RunConfig& c) {
+  return learns_pairs(c) && c.data.noise_density == 0 && validates(c);
+}
 
 std::span<const Condition> conditions() {
   static const std::vector<Condition> all = [] {

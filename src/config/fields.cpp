@@ -256,6 +256,8 @@ void report_fields(Table& table, RunConfig& c) {
   table.integer("micro_batch_size", c.evaluation.micro_batch_size,
                 {.low = 1, .high = 1e6, .automatic = true});
   table.integer("show_samples", c.evaluation.show_samples, {.high = 1000});
+  table.flag("generate", c.evaluation.generate);
+  table.integer("generate_samples", c.evaluation.generate_samples, {});
   generation_fields(table, c.generation);
   table.section("profile", kOurs);
   table.flag("trace", c.profile.trace);

@@ -24,6 +24,9 @@ struct Condition {
 /// In what a condition wants: the families that do so are named behind it.
 inline constexpr std::string_view kLearnsPairs = "that learns from pairs of texts";
 
+/// Whether there is a validation set of pairs, whose sources have answers to be compared with.
+bool holds_pairs_out(const RunConfig& config);
+
 /// Those of [model], whatever its family.
 std::vector<Rule> model_rules(const ModelConfig& model);
 

@@ -92,6 +92,7 @@ struct Data {
   std::string fingerprint;  ///< on the first rank of each node; on all where the run is saved
   std::optional<DataWatch> watch;
   std::unique_ptr<Tokenizer> sample_tokenizer = {};  ///< of evaluation.show_samples
+  std::unique_ptr<Tokenizer> answer_tokenizer = {};  ///< of evaluation.generate
   std::string samples_text = {};
 
  private:
@@ -120,6 +121,7 @@ struct Opened {
   DataCursor cursor;  ///< of that start
   /// What [generation] leaves open goes by this generation_config.json; "" = by none.
   std::string generation;
+  std::string answers_text;                      ///< for people: what evaluation.generate will take
   std::unique_ptr<models::StoredModel> initial;  ///< of model.init_from, until they are loaded
 
  private:

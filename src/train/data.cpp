@@ -37,6 +37,9 @@ Data::Data(Context& context, Planned& planned) {
     if (session.leads_node()) fingerprint = text(sets.fingerprint());
   });
   launch::require_same(session, "the data", fingerprint);
+  if (config.evaluation.generate) {
+    session.together([&] { answer_tokenizer = open_tokenizer(config.data.tokenizer); });
+  }
   if (config.evaluation.show_samples == 0) return;
   // Whether samples can be written at the end is known before the first step.
   session.together([&] {

@@ -27,6 +27,24 @@ save::Facts facts_of(const Context& context, const Planned& planned, const Data&
                              .threads = context.session.threads()});
 }
 
+/// Whether texts can be generated is known before the first step. What the banner says of them.
+std::string require_answers(Context& context, const Planned& planned, const Data& data) {
+  const EvaluationConfig& evaluation = planned.config.evaluation;
+  if (!evaluation.generate) return "";
+  int64_t bytes = 0;
+  context.session.together([&] {
+    planned.settings.locate([&] {
+      const models::GenerationOptions options = answer_options(
+          planned.config, planned.build, *data.answer_tokenizer, context.session.threads());
+      bytes = models::TextGenerator::bytes(planned.build.model, options);
+      advise::require_room_for_answers(planned.build, bytes, planned.limit);
+    });
+  });
+  const int64_t count = limited(data.sets.validation->samples(), evaluation.generate_samples);
+  return text("answers     ", counted(count, "text"), " an evaluation, for which each rank takes ",
+              bytes_text(double(bytes)), " more\n");
+}
+
 /// What an end at the step that is reached has been ordered to leave and could leave again.
 std::vector<std::string> left_by_an_end(const Planned& planned, int64_t done) {
   std::vector<std::string> names = {"summary.json"};
@@ -86,6 +104,7 @@ void Opened::learn_generation(Context& context, Planned& planned, const Data& da
     launch::require_same(context.session, "what model.init_from says of generation", generation);
   }
   planned.complete_generation(context, under);
+  answers_text = require_answers(context, planned, data);
   if (checkpointer && !generation.empty()) {
     checkpointer->set_facts(facts_of(context, planned, data, generation));
   }

@@ -46,6 +46,14 @@ void RunFolder::write(const std::string& name, const std::string& content) const
   launch::write_file(path_ + "/" + name, content);
 }
 
+void RunFolder::write_generated(const std::string& name, const std::string& content) const {
+  const std::string folder = path_ + "/generated";
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) refuse_path(folder, errno);
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(folder, error))) refuse_path(folder, ENOTDIR);
+  launch::write_file(folder + "/" + name, content);
+}
+
 void RunFolder::try_disk() const {
   const std::string path = path_ + "/.probe", page(4096, '\0');
   const OpenFile file = make_own(path);

@@ -32,6 +32,9 @@ class RunFolder {
   /// Gives a file of the run this content, as launch::write_file() does. Throws Error(kIo).
   void write(const std::string& name, const std::string& content) const;
 
+  /// The same of a file in its folder generated/, which is made; a link is none of ours.
+  void write_generated(const std::string& name, const std::string& content) const;
+
   const std::string& path() const { return path_; }
   /// Where an earlier run's files went; "" if there were none.
   const std::string& moved_to() const { return moved_to_; }

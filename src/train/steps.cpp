@@ -7,6 +7,8 @@
 #include "src/train/chain.hpp"
 #include "src/train/summary.hpp"
 #include "zero/advise/machine_file.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::train {
@@ -81,7 +83,8 @@ class RunObserver final : public Observer {
   }
 
   void on_evaluation(const state::Evaluation& evaluation) override {
-    run_.live.evaluation_seconds += evaluation.seconds;
+    run_.live.evaluation_seconds +=
+        evaluation.seconds + (evaluation.texts ? evaluation.texts->seconds : 0);
     if (run_.live.log) run_.live.log->evaluation(evaluation);
     if (run_.opened.checkpointer) run_.opened.checkpointer->note(evaluation);
   }
@@ -121,6 +124,26 @@ class RunSaver final : public Saver {
   int64_t said_ = 0;  ///< the last step that was said to be saved
 };
 
+/// What the weights after a step answer; its texts lie in generated/ of the run's folder.
+state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
+  const Answers answers = answer({.session = run.context.session,
+                                  .engine = *run.live.engine,
+                                  .config = run.planned.config,
+                                  .build = run.planned.build,
+                                  .validation = *run.data.sets.validation,
+                                  .tokenizer = *run.data.answer_tokenizer});
+  // As with other lines of a log, a full disk costs no training.
+  try {
+    if (run.opened.folder) {
+      run.opened.folder->write_generated(format("step%08lld.txt", (long long)step), answers.texts);
+      run.opened.folder->write_generated("targets.txt", answers.targets);
+    }
+  } catch (const Error& error) {
+    warn("the texts after step ", step, ": ", error.what(), "; training goes on");
+  }
+  return answers.figures;
+}
+
 /// The ranks vote on the time, so that one may know for all.
 launch::TimeLimit time_limit(const Context& context, const RunConfig& config, const Live& live) {
   if (live.job_end) return {live.job_end->seconds, live.job_end->asked};
@@ -139,6 +162,7 @@ void introduce(Context& context, Planned& planned, const Data& data, const Opene
   context.say(limit_text(config, live.job_end));
   context.say(planned.choices);
   context.say(data.samples_text);
+  context.say(opened.answers_text);
   context.say(advise::memory_table(planned.report));
   const double own = product_peak(context, planned, opened);
   const double peak = session.peers().sum(own);
@@ -171,6 +195,9 @@ Outcome train_steps(Context& context, Planned& planned, Data& data, Opened& open
                        .saver = opened.checkpointer ? &saver : nullptr,
                        .done = opened.cursor,
                        .requests = live.requests};
+  if (config.evaluation.generate) {
+    parts.answers = [&](int64_t step) { return answer_texts(run, step); };
+  }
   Outcome outcome = Trainer(std::move(parts)).run();
   live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());
   return outcome;

@@ -249,6 +249,11 @@ std::string summary_json(const SummaryParts& parts) {
     json["eval_step"] = parts.outcome.evaluation->step;
     json["eval_tokens"] = parts.outcome.evaluation->tokens;
     json["eval_perplexity"] = models::perplexity(parts.outcome.evaluation->loss);
+    if (const auto& texts = parts.outcome.evaluation->texts) {
+      json["eval_bleu"] = texts->bleu;
+      json["eval_exact_match"] = texts->exact_match;
+      json["eval_texts"] = texts->count;
+    }
   }
   json["state_sha256"] = hashes.sha256;
   json["state_xxh3"] = hashes.xxh3;

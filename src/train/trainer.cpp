@@ -156,6 +156,7 @@ void Trainer::evaluate_weights(int64_t step) {
   finish();
   evaluation_ =
       evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
+  if (parts_.answers) evaluation_->texts = parts_.answers(step);
   parts_.observer.on_evaluation(*evaluation_);
 }
 

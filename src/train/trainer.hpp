@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -74,6 +75,9 @@ class Trainer {
     Saver* saver = nullptr;              ///< null: nothing is saved
     DataCursor done = {};                ///< what the state in the engine has behind it
     launch::UserRequests requests = {};  ///< of rank 0
+    /// What the weights after a step answer to the validation set; none where that is not asked
+    /// for. Collective.
+    std::function<state::Evaluation::Texts(int64_t step)> answers = {};
   };
   explicit Trainer(Parts parts);
 

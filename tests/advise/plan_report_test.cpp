@@ -187,6 +187,9 @@ TEST(RequireRoomForSamples, CountsWhatIsPlannedBesideThem) {
   EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_samples(build, 101, own); }),
               HasSubstr("(ulimit -v)"));
   EXPECT_NO_THROW(require_room_for_samples(build, 1 << 30, {})) << "no limit is known";
+  EXPECT_NO_THROW(require_room_for_answers(build, 200, device));
+  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, [&] { require_room_for_answers(build, 201, device); }),
+              HasSubstr("evaluation.generate: every rank would hold the whole model"));
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ bool fits(const state::Build& build, const MemoryLimit& limit);
 /// Throws Error(kDoesNotFit) where the `bytes` that sample_bytes() tells, beside the plan's, are
 /// above the limit of a rank.
 void require_room_for_samples(const state::Build& build, int64_t bytes, const MemoryLimit& limit);
+/// The same of what TextGenerator::bytes() tells of every rank, for evaluation.generate.
+void require_room_for_answers(const state::Build& build, int64_t bytes, const MemoryLimit& limit);
 
 /// What is said about a compiled plan before it runs.
 struct PlanReport {

@@ -1,8 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "zero/io/data/dataset.hpp"
+#include "zero/io/data/tokenizer.hpp"
+#include "zero/models/generator.hpp"
 #include "zero/state/engine.hpp"
 
 namespace zero::train {
@@ -12,5 +18,41 @@ namespace zero::train {
 /// has no update pending. Collective.
 state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int rank,
                            const kernels::StepInputs& inputs);
+
+/// How texts of a validation set's sources are generated, by [generation] as it is completed and
+/// without ids that the tokenizer does not know. Throws as models::search_rules().
+models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
+                                         const Tokenizer& tokenizer, int threads);
+
+/// The texts of a model for sources, each a list of ids as the encoder reads it, without padding:
+/// all sources and all texts on every rank, in one order. May be collective.
+using TextWriter =
+    std::function<std::vector<std::vector<int32_t>>(std::span<const std::vector<int32_t>> sources)>;
+
+/// What a model answers to the sources of a validation set of pairs, beside the targets as their
+/// file has them: not cut to data.target_length.
+struct Answers {
+  state::Evaluation::Texts figures;
+  std::string texts, targets;  ///< a line each; what ends a line in one is a blank there
+};
+
+/// Answers the first `samples` of the set, or all with 0. Ids that mean something, such as the
+/// start and the end, are no part of a text, nor are ids that the tokenizer does not know. Every
+/// rank counts all texts, so that all have the same figures at any number of ranks. Throws as
+/// Dataset::target_text(). Collective if `writes` is.
+Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,
+               const TextWriter& writes);
+
+/// The weights of an engine that answer, and what is asked of them.
+struct AnswerParts {
+  launch::Session& session;
+  state::Engine& engine;
+  const RunConfig& config;  ///< [generation] completed, evaluation.generate_samples
+  const state::Build& build;
+  const Dataset& validation;
+  const Tokenizer& tokenizer;
+};
+/// The same by those weights. Between bodies; collective.
+Answers answer(const AnswerParts& parts);
 
 }  // namespace zero::train

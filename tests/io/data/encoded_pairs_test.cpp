@@ -168,6 +168,21 @@ TEST(EncodedPairs, FingerprintChangesWithWhatASampleIsMadeOf) {
   EXPECT_NE(print(options), first);
 }
 
+TEST(EncodedPairs, TellTargetsAsTheFileHasThemAndCountEmptyOnes) {
+  const TempFile file("a.tsv", "en\tro\na\tlonger than four\nb\t\nc\td\n");
+  EncodedPairs::Options options = options_of(file);
+  options.form.target_length = 4;
+  EncodedPairs pairs(options, bytes());
+  const int64_t third = pairs.add(2, 1), others = pairs.add(0, 2);
+  EXPECT_EQ(pairs.target_text(third), "d");
+  EXPECT_EQ(pairs.target_text(others), "longer than four");
+  EXPECT_EQ(pairs.target_text(others + 1), "");
+  EXPECT_EQ(pairs.target_length(others), 4);
+  EXPECT_EQ(pairs.empty_targets(), 1);
+  const PairSamples samples(pairs, options.form, others, 2, std::nullopt);
+  EXPECT_EQ(samples.target_text(0), "longer than four");
+}
+
 TEST(IdRows, HoldIdsBeyondSixteenBits) {
   for (const int64_t vocabulary : {65536, 65537, 1 << 20}) {
     IdRows rows(vocabulary);

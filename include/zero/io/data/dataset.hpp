@@ -129,6 +129,9 @@ class Dataset {
   virtual std::string form() const = 0;
   /// Ids of the sample at a position; by default all columns of them.
   virtual std::vector<ShownIds> shown(int64_t position) const;
+  /// The target at a position as its file has it, whatever of it became tokens; none where a sample
+  /// is no pair of texts. Reads the file; throws as DataSource::fingerprint.
+  virtual std::optional<std::string> target_text(int64_t position) const;
 
  protected:
   /// `shuffle_seed`: none: in the order of the source, once.

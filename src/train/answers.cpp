@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <chrono>
+
+#include "zero/base/error.hpp"
+#include "zero/models/generator.hpp"
+#include "zero/models/metrics.hpp"
+#include "zero/train/evaluator.hpp"
+
+namespace zero::train {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+/// A source, and the ids around texts.
+struct Asked {
+  Ids source;
+  int32_t start, end;
+};
+
+Asked asked(const Dataset& validation, int64_t sample) {
+  const std::vector<ShownIds> columns = validation.shown(sample);
+  ZERO_REQUIRE(columns.size() == 3 && !columns[0].ids.empty(), "sample ", sample, " is no pair");
+  return {.source = columns[0].ids, .start = columns[1].ids[0], .end = columns[0].ids.back()};
+}
+
+/// Bytes have no special ids of their own, so those around a text are taken away here.
+std::string text_of(Ids ids, const Asked& asked, const Tokenizer& tokenizer) {
+  std::erase_if(ids, [&](int32_t id) {
+    return id == asked.start || id == asked.end || id >= tokenizer.vocab_size();
+  });
+  return tokenizer.decode(ids, SpecialTokens::kSkipped);
+}
+
+/// What a line of a file of texts holds: characters, and no end of a line.
+std::string as_line(const std::string& text) {
+  models::CharacterStream characters;
+  std::string line = characters.add(text) + characters.finish();
+  std::ranges::replace(line, '\n', ' ');
+  std::ranges::replace(line, '\r', ' ');
+  return line;
+}
+
+}  // namespace
+
+models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
+                                         const Tokenizer& tokenizer, int threads) {
+  const int64_t source = config.data.source_length;
+  models::SearchRules rules = models::search_rules(
+      config.generation, build.model, config.data.sequence_length, uint64_t(config.run.seed));
+  const int64_t vocabulary = model::data_form(build.model).vocabulary;
+  for (int64_t id = tokenizer.vocab_size(); id < vocabulary; ++id) {
+    if (std::ranges::find(rules.scores.eos_token_id, id) == rules.scores.eos_token_id.end())
+      rules.scores.suppress_tokens.push_back(int32_t(id));
+  }
+  return {.rules = std::move(rules),
+          .compute = build.plan.request.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
+          .threads = threads,
+          .batch = build.evaluation_micro ? build.evaluation_micro : build.batch.micro,
+          .longest_source = source > 0 ? source : config.data.sequence_length};
+}
+
+Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,
+               const TextWriter& writes) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun = Clock::now();
+  const int64_t count = limited(validation.samples(), samples);
+  std::vector<Asked> questions;
+  std::vector<Ids> sources;
+  for (int64_t i = 0; i < count; ++i) {
+    sources.push_back(questions.emplace_back(asked(validation, i)).source);
+  }
+  const std::vector<Ids> texts = writes(sources);
+  ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", count, " sources");
+  Answers answers;
+  models::TextCounts counts;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string text = as_line(text_of(texts[size_t(i)], questions[size_t(i)], tokenizer));
+    const std::string target = as_line(validation.target_text(i).value_or(""));
+    counts += models::count_pair(text, target);
+    answers.texts += text + "\n";
+    answers.targets += target + "\n";
+  }
+  answers.figures = {.count = count,
+                     .bleu = models::bleu(counts),
+                     .exact_match = models::exact_match(counts),
+                     .seconds = std::chrono::duration<double>(Clock::now() - begun).count()};
+  return answers;
+}
+
+Answers answer(const AnswerParts& parts) {
+  const launch::Lookout::Busy generating(parts.session.lookout());
+  const auto writes = [&](std::span<const Ids> sources) {
+    return models::generate_texts(
+        parts.engine.view(), parts.session.peers(), parts.build.model,
+        answer_options(parts.config, parts.build, parts.tokenizer, parts.session.threads()),
+        sources);
+  };
+  return answer(parts.validation, parts.config.evaluation.generate_samples, parts.tokenizer,
+                writes);
+}
+
+}  // namespace zero::train

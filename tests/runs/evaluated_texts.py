@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""A tiny T5 and a tiny BlenderBot answer their validation sets while they train: with the same
+texts and figures at any rank count and stage, which eval and score find too; what a
+model's folder says of generation holds where the input file says nothing."""
+import json
+import shutil
+
+from program import Program, check, check_refused
+
+INPUT = """
+train_batch_size = 8
+train_micro_batch_size_per_gpu = 4
+[model]
+layers = 1
+decoder_layers = 1
+width = 32
+heads = 2
+inner = 48
+%s
+[data]
+train = "pairs.tsv"
+source_length = 12
+target_length = 26
+validation_fraction = 0.2
+[run]
+steps = 120
+threads = 1
+[optimizer]
+lr = 5e-3
+[numerics]
+reproducible = true
+[evaluation]
+generate = true
+interval = 40
+[checkpoint]
+interval = 40
+resume = "never"
+"""
+MODELS = {"t5": 'family = "t5"\nhead_width = 12', "blenderbot": 'family = "blenderbot"'}
+BEAMS = ("generation.num_beams=3", "generation.no_repeat_ngram_size=4")
+OFFLOADED = ("zero.stage=3", "zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
+             "zero.offload_param.nvme_path=.")
+EXPECTED = 12  # pairs that are held out
+
+
+def pairs():
+    """The letter in a source says which target it has."""
+    targets = ("she ate a red apple", "he had green pears")
+    kinds = [i * i % 7 % 2 for i in range(60)]
+    return "source\ttarget\n" + "".join(f"{i} {'rg'[kind]}\t{targets[kind]}\n"
+                                        for i, kind in enumerate(kinds))
+
+
+def trained(program, name, run, ranks, *settings):
+    result = program.wait(program.start(ranks, *settings, f"run.output=runs/{run}",
+                                        input_file=f"{name}.toml"), run=run)
+    check(result.finished(), f"{name}: {ranks} ranks with {settings}", result)
+    return result
+
+
+def evaluations(program, run):
+    """What evaluations.jsonl tells, without times."""
+    lines = (program.folder / "runs" / run / "evaluations.jsonl").read_text().splitlines()
+    return [{key: value for key, value in json.loads(line).items() if "seconds" not in key}
+            for line in lines]
+
+
+def texts(program, run):
+    folder = program.folder / "runs" / run / "generated"
+    return {path.name: path.read_text() for path in sorted(folder.iterdir())}
+
+
+def answers_alike_at_any_rank_count(program, name):
+    one = trained(program, name, f"{name}_1", 1, *BEAMS)
+    two = trained(program, name, f"{name}_2", 2, *BEAMS, *OFFLOADED)
+    check(one.state() == two.state(), f"{name}: both train the same model")
+    check("answers     12 texts an evaluation, for which each rank takes " in two.out, "room", two)
+    told, generated = evaluations(program, f"{name}_1"), texts(program, f"{name}_1")
+    check(told == evaluations(program, f"{name}_2"), f"{name}: the same figures: {told}", two)
+    check(generated == texts(program, f"{name}_2"), f"{name}: the same texts: {generated}")
+    check([line["step"] for line in told] == [40, 80, 120], f"one line each: {told}")
+    check(list(generated) == ["step00000040.txt", "step00000080.txt", "step00000120.txt",
+                              "targets.txt"], f"a file each: {list(generated)}")
+    check(all(len(lines.splitlines()) == EXPECTED for lines in generated.values()),
+          f"a line a pair that is held out: {generated}")
+    check(told[-1]["bleu"] > 20 and told[-1]["texts"] == EXPECTED, f"{name} has learnt: {told}")
+    summary = {key: one.summary[f"eval_{key}"] for key in ("bleu", "exact_match", "texts")}
+    check(summary == {key: told[-1][key] for key in summary}, f"the summary has them: {summary}")
+
+
+def others_find_the_same(program, run):
+    last, folder = evaluations(program, run)[-1], f"runs/{run}"
+    again = json.loads(program.alone("eval", folder, "--json").out)
+    check({key: again[key] for key in ("bleu", "exact_match", "texts", "loss_hex")} ==
+          {key: last[key] for key in ("bleu", "exact_match", "texts", "loss_hex")},
+          f"eval of the run: {again}, not {last}")
+    made, targets = f"{folder}/generated/step00000120.txt", f"{folder}/generated/targets.txt"
+    scored = program.alone("score", made, targets, "--json").out
+    check(json.loads(scored)["bleu"] == last["bleu"], f"score of the files: {scored}")
+
+
+def first_samples_alone(program, run):
+    few = json.loads(program.alone("eval", f"runs/{run}", "evaluation.generate_samples=5",
+                                   "--json").out)
+    check(few["texts"] == 5, f"the first five: {few}")
+
+
+def folder_says_what_is_open(program, name):
+    """Also when its model began the run, and is gone."""
+    exported = program.folder / "start"
+    program.alone("export", f"runs/{name}_1", "start")
+    said = json.loads((exported / "generation_config.json").read_text())
+    check(said["num_beams"] == 3 and said["no_repeat_ngram_size"] == 4, f"{said}")
+    (exported / "generation_config.json").write_text(json.dumps({**said, "max_length": 6}))
+    more = ("model.init_from=start", "run.steps=4", "evaluation.interval=2",
+            "checkpoint.interval=2", "checkpoint.resume=auto")
+    words = ("generation.max_length=6", *BEAMS)
+    trained(program, name, "written", 1, *more, *words)
+    trained(program, name, "open", 1, *more, "run.stop_at=2")
+    shutil.rmtree(exported)
+    trained(program, name, "open", 1, *more)
+    check(texts(program, "open") == texts(program, "written") and
+          evaluations(program, "open") == evaluations(program, "written"),
+          f"{texts(program, 'open')}, not {texts(program, 'written')}")
+    longest = max(map(len, texts(program, "open")["step00000004.txt"].splitlines()))
+    check(longest <= 5, f"max_length counts the start: {longest}")
+
+
+def refuses_what_cannot_be(program, name, run):
+    few = ("run.output=runs/none", "run.steps=1")
+    check_refused(program.alone(f"{name}.toml", *few, "generation.suppress_tokens=[300]"), 2,
+                  "suppress_tokens: id 300 is beyond the model's vocabulary")
+    check_refused(program.alone("eval", f"runs/{run}", "generation.do_sample=true"), 2,
+                  "write do_sample = false")
+    summary = json.loads((program.folder / f"runs/{run}/summary.json").read_text())
+    arena = summary["memory"]["device"]["planned_bytes"]
+    check_refused(program.alone(f"{name}.toml", *few, f"memory.device_limit={arena}"), 6,
+                  "evaluation.generate: every rank would hold the whole model", "zeroapp eval")
+
+
+def main():
+    program = Program()
+    program.write("pairs.tsv", pairs())
+    for name, model in MODELS.items():
+        program.write(f"{name}.toml", INPUT % model)
+        answers_alike_at_any_rank_count(program, name)
+    others_find_the_same(program, "t5_1")
+    first_samples_alone(program, "t5_1")
+    folder_says_what_is_open(program, "t5")
+    refuses_what_cannot_be(program, "t5", "t5_1")
+    print("answers are the same everywhere")
+
+
+main()
