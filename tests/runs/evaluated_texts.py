@@ -3,6 +3,7 @@
 texts and figures at any rank count and stage, which eval and score find too; what a
 model's folder says of generation holds where the input file says nothing."""
 import json
+import os
 import shutil
 
 from program import Program, check, check_refused
@@ -97,6 +98,11 @@ def others_find_the_same(program, run):
     made, targets = f"{folder}/generated/step00000120.txt", f"{folder}/generated/targets.txt"
     scored = program.alone("score", made, targets, "--json").out
     check(json.loads(scored)["bleu"] == last["bleu"], f"score of the files: {scored}")
+    pipe = program.folder / "pipe"
+    os.mkfifo(pipe)
+    process = program.popen([str(program.zeroapp), "score", "pipe", targets, "--json"])
+    pipe.write_text((program.folder / made).read_text())
+    check(program.wait(process).out == scored, f"a pipe is scored as a file is: {scored}")
 
 
 def first_samples_alone(program, run):
