@@ -128,7 +128,8 @@ std::vector<Condition> engine_conditions() {
        .wanted = "a checkpoint.keep that removes any",
        .holds = [](const RunConfig& c) { return c.checkpoint.keep > 0; },
        .example = {"checkpoint.keep = 0"}},
-      acts_with({"checkpoint.load_best_at_end"}, "checkpoint.best_metric", {"eval_loss"}),
+      acts_with({"checkpoint.load_best_at_end", "checkpoint.patience"}, "checkpoint.best_metric",
+                {"validation_loss", "perplexity", "bleu", "exact_match"}),
       acts_with({"evaluation.generate_samples"}, "evaluation.generate", {true}),
   };
 }

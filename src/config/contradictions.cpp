@@ -312,6 +312,18 @@ std::string unmeasured_best(const C& c) {
               evaluates);
 }
 
+/// These metrics count texts, which are generated for a validation set of pairs alone.
+std::string ungenerated_best(const C& c) {
+  const BestMetric metric = c.checkpoint.best_metric;
+  const bool is_of_texts = metric == BestMetric::bleu || metric == BestMetric::exact_match;
+  const bool generates = c.evaluation.generate && holds_pairs_out(c);
+  if (!is_of_texts || generates || !validates(c)) return kFine;
+  return text("\"", metric == BestMetric::bleu ? "bleu" : "exact_match",
+              "\" is a number of texts that are generated for a validation set of pairs; write ",
+              "evaluation.generate = true for such a model, or ",
+              "best_metric = \"validation_loss\"");
+}
+
 std::vector<Rule> checkpoint_rules() {
   return {
       clash({"checkpoint.keep"}, [](const C& c) { return c.checkpoint.keep == 1; },
@@ -322,6 +334,11 @@ std::vector<Rule> checkpoint_rules() {
        .broken = unmeasured_best,
        .example = {"data.validation_fraction = 0.5", "checkpoint.best_metric = \"eval_loss\"",
                    "evaluation.interval = 10", "checkpoint.interval = 15"}},
+      {.keys = {"checkpoint.best_metric", "evaluation.generate", "evaluation.generate_samples",
+                "data.validation", "data.validation_fraction"},
+       .broken = ungenerated_best,
+       .example = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
+                   "checkpoint.interval = 10", "checkpoint.best_metric = \"bleu\""}},
       clash({"checkpoint.load_best_at_end", "checkpoint.weights_only", "checkpoint.best_metric"},
             [](const C& c) { return c.checkpoint.load_best_at_end && c.checkpoint.weights_only; },
             "the best state is loaded whole; remove weights_only or load_best_at_end",

@@ -265,6 +265,17 @@ void report_fields(Table& table, RunConfig& c) {
   table.flag("at_end", c.export_model.at_end);
 }
 
+/// The last word is an earlier one for the first metric.
+Choice best_metrics(BestMetric& metric) {
+  const std::vector<std::string_view> names = {"",     "validation_loss", "perplexity",
+                                               "bleu", "exact_match",     "eval_loss"};
+  const int last = int(names.size()) - 1;
+  return {.names = names,
+          .get = [&metric] { return int(metric); },
+          .set = [&metric, last](int i) { metric = i == last ? BestMetric(1) : BestMetric(i); },
+          .hint = ""};
+}
+
 void checkpoint_fields(Table& table, CheckpointConfig& c) {
   table.section("checkpoint", kOurs);
   table.word("dir", c.dir);
@@ -272,7 +283,8 @@ void checkpoint_fields(Table& table, CheckpointConfig& c) {
   table.integer("keep", c.keep, {.high = 1e6});
   table.integer("keep_every", c.keep_every, {.high = 1e12});
   table.flag("async", c.async);
-  table.choice("best_metric", c.best_metric, {"", "eval_loss"});
+  table.other("best_metric", best_metrics(c.best_metric));
+  table.integer("patience", c.patience, {.high = 1e6});
   table.flag("load_best_at_end", c.load_best_at_end);
   table.choice("resume", c.resume, {"auto", "require", "never"});
   table.word("resume_from", c.resume_from);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <type_traits>
 
 #include "zero/base/text.hpp"
@@ -21,7 +23,11 @@ constexpr int64_t kMostSamples = int64_t(1) << 62;
 constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic",
                      *kOrderFact = "sample_order";
 constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
-                     *kBestTokens = "best.eval_tokens";
+                     *kBestTokens = "best.eval_tokens", *kBestTexts = "best.texts",
+                     *kBestBleu = "best.bleu", *kBestExact = "best.exact_match";
+constexpr const char *kPatienceMetric = "patience.metric", *kPatienceMerit = "patience.merit",
+                     *kPatienceEvaluations = "patience.evaluations",
+                     *kPatienceStep = "patience.step";
 
 /// Calls `visit` with the name and the member of everything in a state.
 template <class State, class Visit>
@@ -187,10 +193,30 @@ int64_t skipped_in_row(const Facts& facts) {
                                                                    : 0;
 }
 
+double merit_of(const state::Evaluation& evaluation, BestMetric metric) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  switch (metric) {
+    case BestMetric::validation_loss:
+    case BestMetric::perplexity:  // which falls as the loss does, and may be too large for a double
+      return std::isfinite(evaluation.loss) ? -evaluation.loss : kNone;
+    case BestMetric::bleu:
+      return evaluation.texts ? evaluation.texts->bleu : kNone;
+    case BestMetric::exact_match:
+      return evaluation.texts ? evaluation.texts->exact_match : kNone;
+    case BestMetric::none:
+      return kNone;
+  }
+  return kNone;
+}
+
 void add_best(const state::Evaluation& best, Facts& facts) {
   facts[kBestStep] = number_text(best.step);
   facts[kBestLoss] = number_text(best.loss);
   facts[kBestTokens] = number_text(best.tokens);
+  if (!best.texts) return;
+  facts[kBestTexts] = number_text(best.texts->count);
+  facts[kBestBleu] = number_text(best.texts->bleu);
+  facts[kBestExact] = number_text(best.texts->exact_match);
 }
 
 std::optional<state::Evaluation> best_in(const Facts& facts) {
@@ -198,7 +224,44 @@ std::optional<state::Evaluation> best_in(const Facts& facts) {
   const bool known = read_number(fact(facts, kBestStep), best.step) &&
                      read_number(fact(facts, kBestLoss), best.loss) &&
                      read_number(fact(facts, kBestTokens), best.tokens);
+  state::Evaluation::Texts texts;
+  if (read_number(fact(facts, kBestTexts), texts.count) &&
+      read_number(fact(facts, kBestBleu), texts.bleu) &&
+      read_number(fact(facts, kBestExact), texts.exact_match)) {
+    best.texts = texts;
+  }
   return known ? std::optional(best) : std::nullopt;
+}
+
+void Patience::hear(int64_t of_step, double other) {
+  if (of_step <= step) return;
+  step = of_step;
+  const bool is_better = evaluations < 0 ? !std::isnan(other) : other > merit;
+  if (is_better) merit = other;
+  if (is_better || evaluations >= 0) evaluations = is_better ? 0 : evaluations + 1;
+}
+
+void add_patience(const Patience& patience, BestMetric metric, Facts& facts) {
+  if (patience.evaluations < 0) return;
+  facts[kPatienceMetric] = number_text(int64_t(metric));
+  facts[kPatienceMerit] = number_text(patience.merit);
+  facts[kPatienceEvaluations] = number_text(patience.evaluations);
+  facts[kPatienceStep] = number_text(patience.step);
+}
+
+Patience patience_in(const Facts& facts, BestMetric metric) {
+  int64_t of = 0;
+  Patience patience;
+  const bool known = read_number(fact(facts, kPatienceMetric), of) && of == int64_t(metric) &&
+                     read_number(fact(facts, kPatienceMerit), patience.merit) &&
+                     read_number(fact(facts, kPatienceEvaluations), patience.evaluations) &&
+                     read_number(fact(facts, kPatienceStep), patience.step);
+  return known ? patience : Patience();
+}
+
+bool is_out_of_patience(const Facts& facts, const CheckpointConfig& config) {
+  return config.patience > 0 &&
+         patience_in(facts, config.best_metric).evaluations >= config.patience;
 }
 
 std::string attention_text(const std::string& library, const RunConfig& config) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
@@ -229,6 +230,10 @@ bool Checkpointer::load(const Start& start, state::Engine& engine) {
   take_state(start, engine);
   if (start.store != store_.get()) return true;
   best_ = best_in(start.manifest.facts);
+  // Under another metric an earlier evaluation may have no number to be compared.
+  const BestMetric metric = config_.checkpoint.best_metric;
+  if (best_ && metric != BestMetric::none && std::isnan(merit_of(*best_, metric))) best_.reset();
+  patience_ = patience_in(start.manifest.facts, metric);
   session_.together([&] {
     if (session_.is_first()) set_newer_aside(start);
   });

@@ -118,8 +118,16 @@ void Checkpointer::warn_of_little_room() {
 }
 
 void Checkpointer::note(const state::Evaluation& evaluation) {
-  if (config_.checkpoint.best_metric == BestMetric::none) return;
-  if (std::isfinite(evaluation.loss)) noted_ = evaluation;
+  const double merit = merit_of(evaluation, config_.checkpoint.best_metric);
+  // A launch that ends between two evaluations makes one more, which must not end a training.
+  const int64_t interval = config_.evaluation.interval;
+  if (interval > 0 && evaluation.step % interval == 0) patience_.hear(evaluation.step, merit);
+  if (!std::isnan(merit)) noted_ = evaluation;
+}
+
+bool Checkpointer::is_out_of_patience() const {
+  const int64_t most = config_.checkpoint.patience;
+  return most > 0 && patience_.evaluations >= most;
 }
 
 void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
@@ -132,8 +140,12 @@ void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
   const StreakMark mark = streak_mark(config_, step, state);
   add_streak(mark, facts);
   const bool measured = noted_ && noted_->step == step;
-  best_if_saved_ = measured && (!best_ || noted_->loss < best_->loss) ? noted_ : best_;
+  const auto merit = [&](const state::Evaluation& evaluation) {
+    return merit_of(evaluation, config_.checkpoint.best_metric);
+  };
+  best_if_saved_ = measured && (!best_ || merit(*noted_) > merit(*best_)) ? noted_ : best_;
   if (best_if_saved_) add_best(*best_if_saved_, facts);
+  add_patience(patience_, config_.checkpoint.best_metric, facts);
   LivePayload live(engine.view(), state::saved_parts(plan_, config_.checkpoint.weights_only));
   SaveOrder order{.store = *store_,
                   .plan = plan_,

@@ -127,6 +127,7 @@ struct Opened {
  private:
   void count_from_start(Context& context, Planned& planned, const Data& data);
   void learn_generation(Context& context, Planned& planned, const Data& data);
+  bool is_out_of_patience(const Planned& planned) const;
 
   bool other_batches_ = false;  ///< were in a checkpoint that was looked at
 };

@@ -65,7 +65,8 @@ void export_model(Context& context, const Planned& planned, const Data& data, Li
                   const Outcome& outcome) {
   const RunConfig& config = planned.config;
   const std::string folder = config.run.output + "/model";
-  if (!outcome.stopped_by.empty() || outcome.steps < config.run.steps) return;
+  const bool is_last = outcome.steps >= config.run.steps || outcome.out_of_patience;
+  if (!outcome.stopped_by.empty() || !is_last) return;
   if (!planned.exports_model()) {
     if (outcome.saved != outcome.steps) return;
     context.say(text("for its model: ", context.order.program, " export ", config.run.output, " ",
@@ -96,7 +97,11 @@ std::string how_to_go_on(const Planned& planned, const Outcome& outcome) {
   const bool ended = outcome.steps >= config.run.steps && outcome.stopped_by.empty();
   if (ended || outcome.saved < outcome.steps || config.checkpoint.weights_only) return "";
   std::string how = "to go on: the same command";
-  if (outcome.stopped_by.empty()) how += " with run.stop_at=0, or a later step";
+  if (outcome.out_of_patience) {
+    how += " with checkpoint.patience=0, or more of it";
+  } else if (outcome.stopped_by.empty()) {
+    how += " with run.stop_at=0, or a later step";
+  }
   if (config.checkpoint.resume == Resume::never) {
     const bool typed = planned.settings.origins.at("checkpoint.resume") == "command line";
     how += typed ? ", without checkpoint.resume=never" : ", with checkpoint.resume=auto";
@@ -115,7 +120,11 @@ std::string ending(const RunConfig& config, int64_t done, const Outcome& outcome
                 may_be_typed ? " (or Ctrl-C, which mpirun turns into it)" : "",
                 outcome.steps > done ? " after step " + place : text(" before step ", done + 1));
   }
-  return text("finished step ", place, outcome.steps < config.run.steps ? " (run.stop_at)" : "");
+  const bool is_early = outcome.steps < config.run.steps;
+  return text("finished step ", place,
+              !is_early                 ? ""
+              : outcome.out_of_patience ? " (checkpoint.patience)"
+                                        : " (run.stop_at)");
 }
 
 void tell_launch(const RunFolder& folder, const std::string& ending) {

@@ -46,10 +46,10 @@ std::string require_answers(Context& context, const Planned& planned, const Data
 }
 
 /// What an end at the step that is reached has been ordered to leave and could leave again.
-std::vector<std::string> left_by_an_end(const Planned& planned, int64_t done) {
+std::vector<std::string> left_by_an_end(const Planned& planned, bool is_last) {
   std::vector<std::string> names = {"summary.json"};
   if (planned.config.evaluation.show_samples > 0) names.push_back("sample.txt");
-  if (planned.exports_model() && done >= planned.config.run.steps) names.push_back("model");
+  if (planned.exports_model() && is_last) names.push_back("model");
   return names;
 }
 
@@ -114,10 +114,16 @@ bool Opened::is_of_this_batch(const Planned& planned) const {
   return cursor == cursor_before(done() + 1, {}, planned.build.batch.train);
 }
 
+bool Opened::is_out_of_patience(const Planned& planned) const {
+  return start && save::is_out_of_patience(start->manifest.facts, planned.config.checkpoint);
+}
+
 bool Opened::has_ended(Context& context, const Planned& planned) const {
   // Without all that it leaves the end itself is yet to come.
-  if (!start || done() < last_step(planned.config)) return false;
-  const std::vector<std::string> left = left_by_an_end(planned, done());
+  const bool is_reached = start && done() >= last_step(planned.config);
+  if (!start || !(is_reached || is_out_of_patience(planned))) return false;
+  const bool is_last = done() >= planned.config.run.steps || is_out_of_patience(planned);
+  const std::vector<std::string> left = left_by_an_end(planned, is_last);
   const auto has_left = [&](const std::string& name) {
     return is_there(folder->path() + "/" + name);
   };

@@ -31,10 +31,14 @@ void tell_of_end(Context& context, const RunConfig& config, Opened& opened) {
   });
   const int64_t done = opened.done();
   const bool stops = config.run.stop_at > 0 && config.run.stop_at < config.run.steps;
-  context.say(
-      text(opened.start->folder(), ": step ", done, " of ", config.run.steps, " is reached: ",
-           stops ? "go on with run.stop_at=0" : text("train further with run.steps=", 2 * done),
-           ", or begin anew with ", save::to_begin_anew(config), "\n"));
+  const bool waits = done < last_step(config);
+  const std::string more = waits   ? text("checkpoint.patience = ", config.checkpoint.patience,
+                                          " has ended it: go on with checkpoint.patience=0")
+                           : stops ? "is reached: go on with run.stop_at=0"
+                                   : text("is reached: train further with run.steps=", 2 * done);
+  context.say(text(opened.start->folder(), ": step ", done, " of ", config.run.steps,
+                   waits ? ", where " : " ", more, ", or begin anew with ",
+                   save::to_begin_anew(config), "\n"));
 }
 
 Exit status_of(const RunConfig& config, int64_t done, const Outcome& outcome) {

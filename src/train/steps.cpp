@@ -113,10 +113,14 @@ class RunSaver final : public Saver {
   std::optional<state::Evaluation> load_best(int64_t last_step) override {
     const auto best = run_.opened.checkpointer->load_best(last_step, *run_.live.engine);
     if (best) {
-      run_.context.say(
-          text("the best weights are loaded: step ", best->step, ", loss ", best->loss, "\n"));
+      run_.context.say(text("the best weights are loaded: step ", best->step, ", loss ", best->loss,
+                            best->texts ? ", " + texts_line(*best->texts) : "", "\n"));
     }
     return best;
+  }
+
+  bool is_out_of_patience() const override {
+    return run_.opened.checkpointer->is_out_of_patience();
   }
 
  private:

@@ -44,7 +44,7 @@ Outcome Trainer::run() {
   launch::Peers& peers = parts_.session.peers();
   int64_t step = parts_.done.steps;
   int32_t votes = kGoOn;
-  while (step < last && votes <= kSaves) {
+  while (step < last && votes <= kSaves && !is_out_of_patience()) {
     parts_.session.set_step(++step);
     peers.cast_vote(vote());
     attempt(step);
@@ -53,12 +53,13 @@ Outcome Trainer::run() {
   }
   if (step == parts_.done.steps) complete_weights(step);
   finish();
-  const bool cut = step < last;
+  const bool cut = votes > kSaves && step < last;
   end(step, cut);
   return {.steps = step,
           .saved = saved_,
           .stopped_by = cut ? reason_of(votes, parts_.config) : "",
-          .evaluation = evaluation_};
+          .evaluation = evaluation_,
+          .out_of_patience = !cut && is_out_of_patience()};
 }
 
 /// Cast as a step begins: whether it is to be the last one or saved, and why.
@@ -158,6 +159,10 @@ void Trainer::evaluate_weights(int64_t step) {
       evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
   if (parts_.answers) evaluation_->texts = parts_.answers(step);
   parts_.observer.on_evaluation(*evaluation_);
+}
+
+bool Trainer::is_out_of_patience() const {
+  return parts_.saver && parts_.saver->is_out_of_patience();
 }
 
 /// The decision about the pending attempt is on the device when the next body has run; the

@@ -36,6 +36,7 @@ struct Outcome {
   std::string stopped_by = {};  ///< what cut it short: "SIGTERM", "run.walltime", "the
                                 ///< job's end", "stop_now"; or ""
   std::optional<state::Evaluation> evaluation;  ///< the last one
+  bool out_of_patience = false;                 ///< checkpoint.patience has ended the training
 };
 
 /// Hears on every rank what a step and an evaluation have come to.
@@ -55,6 +56,7 @@ class Saver {
   virtual void save(const DataCursor& done) = 0;
   virtual int64_t committed(bool waits) = 0;
   virtual std::optional<state::Evaluation> load_best(int64_t last_step) = 0;
+  virtual bool is_out_of_patience() const = 0;
 
  protected:
   ~Saver() = default;
@@ -81,8 +83,9 @@ class Trainer {
   };
   explicit Trainer(Parts parts);
 
-  /// Ends after last_step(), or at the step boundary after a signal on any rank, a request, or
-  /// before the time limit of any; all updates are then applied, and the state is saved. The
+  /// Ends after last_step() or when the saver is out of patience, or at the step boundary after a
+  /// signal on any rank, a request, or before the time limit of any; all updates are then applied,
+  /// and the state is saved. The
   /// weights are then those of the best evaluation if that is asked for. Throws Ended, kNumerics,
   /// when training has broken down; any other error is this rank's alone, in the middle of
   /// communication. Collective.
@@ -98,6 +101,7 @@ class Trainer {
   void leave_step(int64_t step, int32_t vote);
   void end(int64_t step, bool cut);
   void evaluate_weights(int64_t step);
+  bool is_out_of_patience() const;
   void complete_weights(int64_t step);
   void save(int64_t step);
   void hear_of_saves(bool waits);

@@ -52,6 +52,18 @@ TEST(Generation, AKeyUnderASwitchActsWhereAModelsFileMayTurnItOn) {
   EXPECT_EQ(error_of(complete({"generation.top_p = 0.9", "model.init_from = \"there\""})), "");
 }
 
+TEST(BestMetric, OfTextsWantsAModelThatWritesThem) {
+  Lines lines = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
+                 "checkpoint.interval = 10", "checkpoint.best_metric = \"bleu\""};
+  const char* advice = "evaluation.generate = true for such a model";
+  EXPECT_THAT(error_of(complete(lines)), HasSubstr(advice));
+  lines.push_back("evaluation.generate = true");
+  EXPECT_THAT(error_of(complete(lines)), HasSubstr(advice)) << "a GPT-2 answers nothing";
+  lines.push_back("model.name = \"t5-small\"");
+  lines.push_back("data.sequence_length = 8");
+  EXPECT_EQ(error_of(complete(lines)), "");
+}
+
 TEST(AssignGeneration, TakesAndRefusesAsAnInputFileDoes) {
   GenerationConfig config;
   EXPECT_EQ(assign_generation(config, "length_penalty", int64_t(2)), "");

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A tiny T5 and a tiny BlenderBot answer their validation sets while they train: with the same
-texts and figures at any rank count and stage, which eval and score find too; what a
-model's folder says of generation holds where the input file says nothing."""
+texts and figures at any rank count and stage, which eval and score find too; the best answers'
+checkpoint is the best one, and what a model's folder says of generation holds where the input file
+says nothing."""
 import json
 import os
 import shutil
@@ -111,6 +112,29 @@ def first_samples_alone(program, run):
     check(few["texts"] == 5, f"the first five: {few}")
 
 
+def best_answers_are_kept(program, name):
+    """Nothing matches exactly in the first two evaluations, which two launches make: with patience
+    they end the training, and the first one stays the best. By BLEU it then goes on, and has other
+    best answers."""
+    settings = ("checkpoint.load_best_at_end=true", "checkpoint.resume=auto")
+    exact = (*settings, "checkpoint.best_metric=exact_match", "checkpoint.patience=1")
+    trained(program, name, "best", 1, *exact, "run.stop_at=40")
+    result = trained(program, name, "best", 1, *exact)
+    told = evaluations(program, "best")
+    check([line["exact_match"] for line in told] == [0, 0], f"such is this data: {told}", result)
+    check("finished step 80 of 120 (checkpoint.patience)" in result.out, f"{told}", result)
+    check("the best weights are loaded: step 40," in result.out, f"of equals the first: {told}",
+          result)
+    result = trained(program, name, "best", 1, *settings, "checkpoint.best_metric=bleu")
+    told = evaluations(program, "best")
+    best = max(told, key=lambda line: line["bleu"])
+    check([line["step"] for line in told] == [40, 80, 120] and told[0]["bleu"] < best["bleu"],
+          f"such is this data: {told}", result)
+    loaded = f"the best weights are loaded: step {best['step']}," in result.out
+    check(loaded == (best["step"] != 120) and "loaded: step 40," not in result.out,
+          f"the highest BLEU is the best: {told}", result)
+
+
 def folder_says_what_is_open(program, name):
     """Also when its model began the run, and is gone."""
     exported = program.folder / "start"
@@ -152,6 +176,7 @@ def main():
         answers_alike_at_any_rank_count(program, name)
     others_find_the_same(program, "t5_1")
     first_samples_alone(program, "t5_1")
+    best_answers_are_kept(program, "t5")
     folder_says_what_is_open(program, "t5")
     refuses_what_cannot_be(program, "t5", "t5_1")
     print("answers are the same everywhere")

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """When a run saves, and beside what: on request, in the background, and its best weights."""
 import errno
+import json
+import math
 import pathlib
 import re
 import shutil
@@ -172,6 +174,43 @@ def best_is_kept_and_loaded(faults):
     check(10 in saved_steps(faults), "and they are", result)
 
 
+def end_by_patience(losses, patience):
+    """The step of the evaluation that is the last of so many which are no better."""
+    best, since = None, 0
+    for step, loss in sorted(losses.items()):
+        since = 0 if best is None or loss < best else since + 1
+        best = loss if since == 0 else best
+        if since >= patience:
+            return step
+    return 8
+
+
+def patience_ends_a_training(faults):
+    settings = (*faults.settings, *BEST, "checkpoint.best_metric=perplexity")
+    settings = tuple(s for s in settings if s != "checkpoint.best_metric=eval_loss")
+    shutil.rmtree(faults.runs, ignore_errors=True)
+    losses = evaluations_of(faults.train(1, *settings))
+    for patience in (1, 2):
+        end = end_by_patience(losses, patience)
+        check(end < 8, f"this run gets no better: {losses}")
+        patient = (*settings, f"checkpoint.patience={patience}")
+        shutil.rmtree(faults.runs, ignore_errors=True)
+        faults.train(1, *patient, f"run.stop_at={end - 1}")
+        result = faults.train(1, *patient)
+        check(f"finished step {end} of 8 (checkpoint.patience)" in result.out,
+              f"what an earlier launch has seen counts: {losses}, {end}", result)
+        check(result.status in (0, 1) and steps_done(faults) == end, "and ends well", result)
+        again = faults.train(1, *patient)
+        check(f"checkpoint.patience = {patience} has ended it" in again.out
+              and steps_done(faults) == end, "which it says again", again)
+    more = faults.train(1, *settings)
+    check("finished step 8 of 8" in more.out, "without it training goes on", more)
+    told = [json.loads(line) for line in
+            (faults.runs / "tiny/evaluations.jsonl").read_text().splitlines()]
+    check([line["step"] for line in told] == [2, 4, 6, 8], f"each is on record once: {told}")
+    check(all(abs(math.log(line["perplexity"]) - line["loss"]) < 1e-9 for line in told), f"{told}")
+
+
 def synced_and_named(calls):
     """The paths that a rank renames: each, with all that is in it, must be on the disk by then, and
     so must a folder of checkpoints before it gets its next name."""
@@ -219,6 +258,7 @@ def main():
     nothing_is_abandoned_that_was_not_begun(faults)
     copy_is_planned(faults)
     best_is_kept_and_loaded(faults)
+    patience_ends_a_training(faults)
     names_are_of_what_is_on_the_disk(faults)
     print("all saves act")
 

@@ -24,8 +24,60 @@ TEST(CheckpointFacts, TheBestEvaluationComesBackBitForBit) {
   EXPECT_EQ(best_in(facts)->step, 40);
   EXPECT_EQ(best_in(facts)->loss, 1.0 / 3);
   EXPECT_EQ(best_in(facts)->tokens, 7);
+  EXPECT_FALSE(best_in(facts)->texts);
   facts["best.step"] = "many";
   EXPECT_FALSE(best_in(facts));
+}
+
+TEST(CheckpointFacts, TheBestEvaluationComesBackWithWhatItsTextsWereWorth) {
+  Facts facts;
+  const state::Evaluation::Texts texts{.count = 500, .bleu = 100.0 / 3, .exact_match = 1.0 / 7};
+  add_best({.step = 40, .loss = 2, .tokens = 7, .texts = texts}, facts);
+  ASSERT_TRUE(best_in(facts) && best_in(facts)->texts);
+  EXPECT_EQ(best_in(facts)->texts->count, 500);
+  EXPECT_EQ(best_in(facts)->texts->bleu, 100.0 / 3);
+  EXPECT_EQ(best_in(facts)->texts->exact_match, 1.0 / 7);
+}
+
+TEST(Merit, IsMoreWhereLossesAreLessAndTextsAreBetter) {
+  const auto merit = [](double loss, double bleu, double exact, BestMetric metric) {
+    const state::Evaluation::Texts texts{.bleu = bleu, .exact_match = exact};
+    return merit_of({.loss = loss, .texts = texts}, metric);
+  };
+  for (const BestMetric metric : {BestMetric::validation_loss, BestMetric::perplexity}) {
+    EXPECT_GT(merit(1, 0, 0, metric), merit(2, 9, 1, metric));
+    EXPECT_TRUE(std::isnan(merit(std::numeric_limits<double>::quiet_NaN(), 9, 1, metric)));
+  }
+  EXPECT_GT(merit(2, 9, 0, BestMetric::bleu), merit(1, 8, 1, BestMetric::bleu));
+  EXPECT_GT(merit(2, 8, 1, BestMetric::exact_match), merit(1, 9, 0, BestMetric::exact_match));
+  EXPECT_TRUE(std::isnan(merit_of({.loss = 1}, BestMetric::bleu))) << "of no texts";
+}
+
+TEST(Patience, CountsEvaluationsBehindTheBestAndComesBack) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Patience patience;
+  std::vector<int64_t> counts;
+  for (const double merit : {nan, -3.0, -2.0, -2.0, nan, -2.5, -1.0, -1.5}) {
+    patience.hear(int64_t(10 + counts.size()), merit);
+    patience.hear(int64_t(10 + counts.size()), merit);  // of a launch whose end is made good
+    counts.push_back(patience.evaluations);
+  }
+  EXPECT_THAT(counts, ElementsAre(-1, 0, 0, 1, 2, 3, 0, 1));
+  Facts facts;
+  add_patience(patience, BestMetric::perplexity, facts);
+  EXPECT_EQ(patience_in(facts, BestMetric::perplexity).merit, -1.0);
+  EXPECT_EQ(patience_in(facts, BestMetric::perplexity).evaluations, 1);
+  EXPECT_EQ(patience_in(facts, BestMetric::perplexity).step, 17);
+  EXPECT_EQ(patience_in(facts, BestMetric::bleu).evaluations, -1) << "of another metric";
+  CheckpointConfig config{.best_metric = BestMetric::perplexity};
+  EXPECT_FALSE(is_out_of_patience(facts, config));
+  config.patience = 1;
+  EXPECT_TRUE(is_out_of_patience(facts, config));
+  config.patience = 2;
+  EXPECT_FALSE(is_out_of_patience(facts, config));
+  Facts none;
+  add_patience({}, BestMetric::bleu, none);
+  EXPECT_THAT(none, IsEmpty());
 }
 
 TEST(CheckpointFacts, FastAttentionStandsInTheRecordAndAResumeSaysSo) {

@@ -306,8 +306,9 @@ struct ExportConfig {
 };
 
 enum class Resume { automatic, require, never };
-/// The number whose lowest value makes a checkpoint the best one.
-enum class BestMetric { none, eval_loss };
+/// The number whose best value makes a checkpoint the best one: of a loss and a perplexity the
+/// lowest, of the others the highest.
+enum class BestMetric { none, validation_loss, perplexity, bleu, exact_match };
 /// Folders and files are for nobody else, read by the group, read by all, written by the group.
 enum class Permissions { owner, group_reads, all_read, group_writes };
 
@@ -322,9 +323,12 @@ struct CheckpointConfig {
   Resume resume = Resume::automatic;  ///< auto | require | never
   std::string resume_from;            ///< a run, its checkpoints or one: begins there; "" = anew
   bool async = false;                 ///< written beside the steps
-  BestMetric best_metric = BestMetric::none;  ///< whose checkpoint is kept too; "" | "eval_loss"
-  bool load_best_at_end = false;              ///< what is exported then has the best weights
-  int64_t max_failures = 0;                   ///< saves that may fail before training is given up
+  /// Whose checkpoint is kept too; "" | "validation_loss", which "eval_loss" is another word for,
+  /// | "perplexity" | "bleu" | "exact_match".
+  BestMetric best_metric = BestMetric::none;
+  int64_t patience = 0;  ///< evaluations without a better one that end the training; 0 = none do
+  bool load_best_at_end = false;  ///< what is exported then has the best weights
+  int64_t max_failures = 0;       ///< saves that may fail before training is given up
   Permissions permissions = Permissions::owner;  ///< "0700" | "0750" | "0755" | "0770"
   bool weights_only = false;  ///< weights without what a resume needs: for model.init_from, export
 

@@ -44,11 +44,22 @@ bool counts_streaks(const RunConfig& config);
 /// Attempts in a row that were skipped up to a checkpoint; 0 where it does not say.
 int64_t skipped_in_row(const Facts& facts);
 
+/// The number of an evaluation by which checkpoint.best_metric chooses, turned such that more of it
+/// is better; NaN where it has none.
+double merit_of(const state::Evaluation& evaluation, BestMetric metric);
+
 /// Adds the evaluation of the best checkpoint so far.
 void add_best(const state::Evaluation& best, Facts& facts);
 
 /// The reverse; none where there is none.
 std::optional<state::Evaluation> best_in(const Facts& facts);
+
+/// Adds how long evaluations have been no better.
+void add_patience(const Patience& patience, BestMetric metric, Facts& facts);
+/// The reverse; that of nothing heard where there is none, or it was of another metric.
+Patience patience_in(const Facts& facts, BestMetric metric);
+/// Whether checkpoint.patience ends a training there.
+bool is_out_of_patience(const Facts& facts, const CheckpointConfig& config);
 
 struct FactChanges {
   std::string refused;              ///< what forbids to go on, as a sentence; "" if nothing does

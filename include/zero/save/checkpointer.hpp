@@ -64,6 +64,17 @@ struct Start {
   std::string folder() const;
 };
 
+/// How long evaluations have been no better than an earlier one, which may not have been saved.
+struct Patience {
+  double merit = 0;          ///< of the best one
+  int64_t evaluations = -1;  ///< behind it; -1: there was none yet
+  int64_t step = 0;          ///< of the last one
+
+  /// Takes that of a step; one that was taken already, of a launch whose end is made good, counts
+  /// once. A merit of NaN is no better than any.
+  void hear(int64_t of_step, double other);
+};
+
 struct KeptOfSaves;
 struct Problem;
 struct StreakMark;
@@ -116,9 +127,13 @@ class Checkpointer {
   /// A sentence where going on from there gives other bytes each time; else "".
   std::string bytes_note(const Start& start) const;
 
-  /// The evaluation of a step that is about to be saved: the best one's checkpoint is kept where
-  /// checkpoint.best_metric says so.
+  /// An evaluation, before its step is saved if it is: the best one's checkpoint is kept where
+  /// checkpoint.best_metric says so. Not collective.
   void note(const state::Evaluation& evaluation);
+
+  /// Whether so many evaluations as checkpoint.patience says were no better than one before them,
+  /// those of earlier launches included. Not collective.
+  bool is_out_of_patience() const;
 
   /// Saves the state that has `done` behind it, all updates applied. Returns when that is committed
   /// or has failed; with checkpoint.async when the save before it has ended and the state is
@@ -171,6 +186,7 @@ class Checkpointer {
   int64_t failures_ = 0;
   std::string problem_;  ///< of the last of them
   std::optional<state::Evaluation> noted_, best_, best_if_saved_;
+  Patience patience_;
   /// What is wrong with checkpoints that were passed over.
   std::map<std::pair<const checkpoint::Store*, int64_t>, std::string> damaged_;
   std::unique_ptr<StreakRecord> streaks_;
