@@ -17,10 +17,17 @@ struct Asked {
   int32_t start, end;
 };
 
-Asked asked(const Dataset& validation, int64_t sample) {
-  const std::vector<ShownIds> columns = validation.shown(sample);
-  ZERO_REQUIRE(columns.size() == 3 && !columns[0].ids.empty(), "sample ", sample, " is no pair");
+Asked asked(const Dataset& validation, int64_t position) {
+  const std::vector<ShownIds> columns = validation.shown(position);
+  ZERO_REQUIRE(columns.size() == 3 && !columns[0].ids.empty(), "no pair stands at ", position);
   return {.source = columns[0].ids, .start = columns[1].ids[0], .end = columns[0].ids.back()};
+}
+
+/// Where each sample stands: with length_buckets in another order than in its file.
+std::vector<int64_t> positions_of_samples(const Dataset& data) {
+  std::vector<int64_t> positions(size_t(data.samples()));
+  for (int64_t at = 0; at < data.samples(); ++at) positions[size_t(data.sample_at(at))] = at;
+  return positions;
 }
 
 /// Bytes have no special ids of their own, so those around a text are taken away here.
@@ -63,24 +70,26 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
                const TextWriter& writes) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begun = Clock::now();
-  const int64_t count = limited(validation.samples(), samples);
+  std::vector<int64_t> positions = positions_of_samples(validation);
+  positions.resize(size_t(limited(validation.samples(), samples)));
   std::vector<Asked> questions;
   std::vector<Ids> sources;
-  for (int64_t i = 0; i < count; ++i) {
-    sources.push_back(questions.emplace_back(asked(validation, i)).source);
+  for (const int64_t position : positions) {
+    sources.push_back(questions.emplace_back(asked(validation, position)).source);
   }
   const std::vector<Ids> texts = writes(sources);
-  ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", count, " sources");
+  ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", sources.size(),
+               " sources");
   Answers answers;
   models::TextCounts counts;
-  for (int64_t i = 0; i < count; ++i) {
-    const std::string text = as_line(text_of(texts[size_t(i)], questions[size_t(i)], tokenizer));
-    const std::string target = as_line(validation.target_text(i).value_or(""));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string text = as_line(text_of(texts[i], questions[i], tokenizer));
+    const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
     counts += models::count_pair(text, target);
     answers.texts += text + "\n";
     answers.targets += target + "\n";
   }
-  answers.figures = {.count = count,
+  answers.figures = {.count = int64_t(texts.size()),
                      .bleu = models::bleu(counts),
                      .exact_match = models::exact_match(counts),
                      .seconds = std::chrono::duration<double>(Clock::now() - begun).count()};

@@ -20,7 +20,8 @@ constexpr int32_t kStart = 0, kEnd = 1;
 /// Ten pairs, of which the last four are held out; targets are cut to 11 bytes and the end.
 class HeldOutPairs {
  public:
-  HeldOutPairs() : file_("pairs.tsv", text_of_pairs()) {
+  /// The source of a `polite` one is longer.
+  explicit HeldOutPairs(int polite = -1) : file_("pairs.tsv", text_of_pairs(polite)) {
     sets_ = pair_data().open({.train = file_.path(),
                               .validation_fraction = 0.4,
                               .sequence_length = 12,
@@ -28,12 +29,14 @@ class HeldOutPairs {
                               .pairs = {.source_prefix = "add ", .source_length = 20}});
   }
   const Dataset& validation() const { return *sets_.validation; }
+  void group(const std::vector<LengthPair>& pairs) { sets_.validation->group(pairs, 2); }
 
  private:
-  static std::string text_of_pairs() {
+  static std::string text_of_pairs(int polite) {
     std::string lines = "source\ttarget\n";
     for (int i = 0; i < 10; ++i) {
-      lines += std::to_string(i) + " and 1\tthe sum of both is " + std::to_string(i + 1) + "\n";
+      lines += std::to_string(i) + " and 1" + (i == polite ? " please" : "") +
+               "\tthe sum of both is " + std::to_string(i + 1) + "\n";
     }
     return lines;
   }
@@ -79,6 +82,24 @@ TEST(Answer, CountsTextsBesideTheTargetsAsTheFileHasThem) {
   // 24 tokens, 1 of them other: precisions 23/24, 19/20, 15/16, 11/12.
   EXPECT_NEAR(answers.figures.bleu, 100 * std::pow(23.0 / 24 * 19 / 20 * 15 / 16 * 11 / 12, 0.25),
               1e-9);
+}
+
+TEST(Answer, GoesThroughTheFileWhereSamplesStandByTheirLengths) {
+  HeldOutPairs pairs(6);
+  pairs.group({{12, 12}, {20, 12}});
+  EXPECT_NE(pairs.validation().sample_at(0), 0) << "the order is another one";
+  const auto tokenizer = open_tokenizer("bytes");
+  std::vector<std::string> asked;
+  const Answers answers =
+      answer(pairs.validation(), 0, *tokenizer, [&](std::span<const Ids> sources) {
+        for (const Ids& source : sources) asked.push_back(words_of(source));
+        return std::vector<Ids>(sources.size(), {kStart, kEnd});
+      });
+  EXPECT_THAT(asked,
+              ElementsAre("add 6 and 1 please", "add 7 and 1", "add 8 and 1", "add 9 and 1"));
+  EXPECT_EQ(answers.targets,
+            "the sum of both is 7\nthe sum of both is 8\nthe sum of both is 9\n"
+            "the sum of both is 10\n");
 }
 
 TEST(Answer, AsksTheFirstOfThemAndWritesOneLineEach) {

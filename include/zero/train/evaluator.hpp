@@ -36,10 +36,10 @@ struct Answers {
   std::string texts, targets;  ///< a line each; what ends a line in one is a blank there
 };
 
-/// Answers the first `samples` of the set, or all with 0. Ids that mean something, such as the
-/// start and the end, are no part of a text, nor are ids that the tokenizer does not know. Every
-/// rank counts all texts, so that all have the same figures at any number of ranks. Throws as
-/// Dataset::target_text(). Collective if `writes` is.
+/// Answers the first `samples` of the set in its file's order, or all with 0. Ids that mean
+/// something, such as the start and the end, are no part of a text, nor are ids that the tokenizer
+/// does not know. Every rank counts all texts, so that all have the same figures at any number of
+/// ranks. Throws as Dataset::target_text(). Collective if `writes` is.
 Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,
                const TextWriter& writes);
 
