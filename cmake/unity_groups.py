@@ -2,7 +2,8 @@
 """Prints which sources may be compiled as one, a line "GROUP SOURCE" each: no file of a group
 mentions a name that is local to another, nor includes a header with such a name that the other does
 not include, so that each of them means what it means alone. Local is what stands at column 0 of an
-anonymous namespace, a macro, and what a using declaration brings in.
+anonymous namespace, a macro, and what a using declaration brings in. Nor does one name a namespace
+without a header that opens it, as testing::Not does GoogleTest's, where another has zero::testing.
 usage: unity_groups.py MOST_FILES SOURCE..."""
 import functools
 import os
@@ -62,6 +63,11 @@ def names_in(header):
             for name in names_declared(line)}
 
 
+@functools.cache
+def namespaces_in(header):
+    return frozenset(re.findall(r"^namespace (?:\w+::)*(\w+) \{", code_of(header), re.M))
+
+
 class Source:
     def __init__(self, path):
         self.path = path
@@ -80,12 +86,16 @@ class Source:
                 self.local.update((name, line) for name in names_declared(line))
         code = re.sub(r"//[^\n]*|#include[^\n]*", "", code)
         self.headers = headers_of(path)
+        self.namespaces = set().union(*map(namespaces_in, self.headers))
+        self.named_namespaces = set(re.findall(r"(?<![:\w])(\w+)::", code))
         self.words, self.bare_words = set(WORD.findall(code)), set(BARE_WORD.findall(code))
 
     def may_see(self, other):
         """The same alias may stand in both, and does nothing to a name with its namespace. The
         same namespace may be opened in both."""
         if not other.opened <= self.opened:
+            return False
+        if (self.namespaces - other.namespaces) & other.named_namespaces:
             return False
         brought = set().union(*(names_in(header) for header in self.headers - other.headers))
         for name, line in other.local.items():

@@ -20,6 +20,7 @@ class Groups(unittest.TestCase):
             unity_groups.ROOT = folder
             unity_groups.headers_of.cache_clear()
             unity_groups.names_in.cache_clear()
+            unity_groups.namespaces_in.cache_clear()
             for name, text in headers:
                 pathlib.Path(folder, name).write_text(text, encoding="utf-8")
             paths = []
@@ -44,6 +45,16 @@ class Groups(unittest.TestCase):
         defines = local("int f(int x) { return x; }")
         self.assertEqual(self.groups(defines, "int g() { return f(1); }\n"), [1, 1])
         self.assertEqual(self.groups("int g() { return zero::f(1); }\n", defines), [1, 1])
+
+    def test_a_namespace_without_its_header_is_another(self):
+        headers = (("own.hpp", "namespace zero::testing {\nint f();\n}  // namespace\n"),)
+        has = '#include "own.hpp"\nint g() { return testing::f(); }\n'
+        for text in (local("using testing::Not;"), "int h() { return testing::k(); }\n"):
+            self.assertEqual(self.groups(has, text, headers=headers), [1, 1], text)
+            self.assertEqual(self.groups(text, has, headers=headers), [1, 1], text)
+            other = text.replace("testing::", "::testing::")
+            self.assertEqual(self.groups(has, other, headers=headers), [2], other)
+        self.assertEqual(self.groups(has, has.replace("g()", "h()"), headers=headers), [2])
 
     def test_members_names_of_std_comments_and_texts_are_no_use(self):
         defines = local("int f(int x) { return x; }")
