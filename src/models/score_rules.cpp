@@ -121,9 +121,9 @@ float largest(std::span<const float> scores) {
   return *std::ranges::max_element(lanes);
 }
 
-/// exp of what is not above 0, to 3e-7 relative; 0 below -87. A loop of it is vectors, which one of
-/// std::exp is not.
-float near_exp(float x) {
+/// exp of what is not above 0, to 3e-7 relative; 0 below -87. A loop of it, inline, is vectors,
+/// which one of std::exp is not.
+[[gnu::always_inline]] inline float near_exp(float x) {
   constexpr float kToInteger = 12582912.0f;  // 1.5 * 2^23: the sum's low bits are the integer
   const float log2 = x * 1.44269504f;
   const float clamped = log2 < -125.0f ? -125.0f : log2;
