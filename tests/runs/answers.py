@@ -28,8 +28,8 @@ PIECES = ("--pieces", "2000")
 TASKS = {
     "verses": (("tools/data/verse_pairs.py", *PIECES), ()),
     "spelling": (("tools/data/spelling_pairs.py", *PIECES),
-                 ("data.source_length=24", "data.target_length=24", "train_batch_size=64",
-                  "train_micro_batch_size_per_gpu=32")),
+                 ("data.source_length=24", "data.target_length=24", "train_batch_size=128",
+                  "train_micro_batch_size_per_gpu=64")),
 }
 
 
