@@ -135,7 +135,7 @@ check_kernels_of_memory() {
   check_memory "the classifier" 120 'Classifier*'
   check_memory "the loops that kernels share" 120 \
     'MapEl*:Rows.*:ColumnTree*:ColumnChunksOf*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
-  check_memory "own attention" 120 'OwnAttention*:CachedAttention*:WriteDropout*:RelativeBias*'
+  check_memory "own attention" 120 'OwnAttention*:Cached*:WriteDropout*:RelativeBias*'
   check_memory "products" 180 'Product*:RowProduct*:TableProduct*:FusedProduct*' 'ProductBlocks.*'
 }
 
@@ -234,7 +234,7 @@ check_memory "attention by the library" 240 \
 check_memory "every algorithm of products" 300 'LtAlgorithms*'
 check_races "sums along rows and columns" 150 \
   'LayerNorm*:RmsNorm*:SoftmaxRows*:Rows.*:ColumnTree*:ColumnChunksOf*:SumOfSquares*:Lamb*'
-check_races "own attention and the classifier" 200 'OwnAttention*:CachedAttention*:Classifier*'
+check_races "own attention and the classifier" 200 'OwnAttention*:Cached*:Classifier*'
 check_unwritten "attention" 150 'Attention/*:AttentionGradient*:Cudnn*' '*TakesTheShapes*'
 check "products fused beside apart" 30 python3 "$root/tools/product_times.py"
 check_ten_billion

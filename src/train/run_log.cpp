@@ -120,19 +120,16 @@ std::string texts_line(const state::Evaluation::Texts& texts) {
                 (long long)texts.count);
 }
 
-std::string evaluation_text(const state::Evaluation& evaluation) {
-  std::string words;
-  append(words, "evaluation after step %lld  loss %.4f  perplexity %.4g  %lld tokens  %.1f s\n",
+void append_evaluation(std::string& line, const state::Evaluation& evaluation) {
+  append(line, "evaluation after step %lld  loss %.4f  perplexity %.4g  %lld tokens  %.1f s\n",
          (long long)evaluation.step, evaluation.loss, models::perplexity(evaluation.loss),
          (long long)evaluation.tokens, evaluation.seconds);
-  if (!evaluation.texts) return words;
-  append(words, "generated after step %lld  %s  %.1f s\n", (long long)evaluation.step,
+  if (!evaluation.texts) return;
+  append(line, "generated after step %lld  %s  %.1f s\n", (long long)evaluation.step,
          texts_line(*evaluation.texts).c_str(), evaluation.texts->seconds);
-  return words;
 }
 
-std::string evaluation_json(const state::Evaluation& evaluation) {
-  std::string line;
+void append_evaluation_line(std::string& line, const state::Evaluation& evaluation) {
   append(line, "{\"step\": %lld, ", (long long)evaluation.step);
   append_number(line, "loss", evaluation.loss);
   append(line, "\"loss_hex\": \"%016llx\", ",
@@ -145,7 +142,7 @@ std::string evaluation_json(const state::Evaluation& evaluation) {
            texts->exact_match, (long long)texts->count);
     append(line, ", \"texts_seconds\": %.3f", texts->seconds);
   }
-  return line + "}\n";
+  line += "}\n";
 }
 
 StepLines::StepLines(const std::string& folder, const char* name, int64_t done) : name_(name) {
@@ -223,9 +220,13 @@ void RunLog::withdraw_peak() {
 }
 
 void RunLog::evaluation(const state::Evaluation& evaluation) {
-  console_.say(evaluation_text(evaluation));
+  line_.clear();
+  append_evaluation(line_, evaluation);
+  console_.say(line_);
   if (!evaluations_ || evaluation.step <= evaluations_->earlier_step()) return;
-  evaluations_->add(evaluation_json(evaluation));
+  line_.clear();
+  append_evaluation_line(line_, evaluation);
+  evaluations_->add(line_);
 }
 
 double RunLog::mean_seconds() const {

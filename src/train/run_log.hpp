@@ -37,12 +37,13 @@ void append_metrics_line(std::string& line, const StepRecord& record);
 std::string texts_line(const state::Evaluation::Texts& texts);
 
 /// "evaluation after step 10  loss 2.3456  perplexity 10.4  1200 tokens  0.3 s", and where texts
-/// were generated a line with them.
-std::string evaluation_text(const state::Evaluation& evaluation);
+/// were generated a line with them. Without texts this and the next allocate nothing where `line`
+/// has room.
+void append_evaluation(std::string& line, const state::Evaluation& evaluation);
 
 /// One JSON object with step, loss, loss_hex, perplexity, tokens and seconds, and where texts were
 /// generated bleu, exact_match, texts and texts_seconds.
-std::string evaluation_json(const state::Evaluation& evaluation);
+void append_evaluation_line(std::string& line, const state::Evaluation& evaluation);
 
 /// Steps whose times are added up.
 struct Window {

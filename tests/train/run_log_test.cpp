@@ -110,6 +110,18 @@ state::Evaluation evaluation_of(int64_t step) {
   return {.step = step, .loss = 2, .tokens = 100, .seconds = 0.25};
 }
 
+std::string evaluation_text(const state::Evaluation& evaluation) {
+  std::string text;
+  append_evaluation(text, evaluation);
+  return text;
+}
+
+std::string evaluation_json(const state::Evaluation& evaluation) {
+  std::string line;
+  append_evaluation_line(line, evaluation);
+  return line;
+}
+
 TEST(EvaluationText, TellsWhatTextsWereWorthWhereThereAreAny) {
   state::Evaluation evaluation = evaluation_of(10);
   const std::string loss =
