@@ -39,7 +39,7 @@ state::Evaluation evaluate(Session& session, const Model& model) {
                                    .pending_tokens = 0};
   state::Evaluation result =
       train::evaluate(engine, *model.data.validation, session.rank(), inputs);
-  if (!model.config.evaluation.generate) return result;
+  if (!model.config.evaluation.generate || !std::isfinite(result.loss)) return result;
   result.texts = train::answer({.session = session,
                                 .engine = engine,
                                 .config = model.config,

@@ -28,6 +28,8 @@ void join_weights(const state::StateView& view, const launch::Peers& peers,
                   TextGenerator& generator) {
   const graph::Graph& graph = generator.graph();
   std::vector<float> values;
+  for (const graph::Parameter& parameter : graph.parameters)
+    values.reserve(size_t(parameter.real_numel));
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     values.clear();
     state::join_state(view, peers, state::StateKind::master, int32_t(p),

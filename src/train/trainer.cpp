@@ -1,6 +1,7 @@
 #include "src/train/trainer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "src/train/health.hpp"
@@ -157,7 +158,9 @@ void Trainer::evaluate_weights(int64_t step) {
   finish();
   evaluation_ =
       evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
-  if (parts_.answers) evaluation_->texts = parts_.answers(step);
+  // Weights whose loss is no number write nothing; what becomes of the run is not decided here.
+  if (parts_.answers && std::isfinite(evaluation_->loss))
+    evaluation_->texts = parts_.answers(step);
   parts_.observer.on_evaluation(*evaluation_);
 }
 
