@@ -94,7 +94,7 @@ def draw(run):
     picture.curve(run["held_out"], HELD_OUT, 2)
     for number, (words, colour) in enumerate((("training batches", TRAINED),
                                               ("held-out verses", HELD_OUT))):
-        picture.text(WIDTH - RIGHT, TOP + 52 + 18 * number, words, "end", colour, weight="bold")
+        picture.text(WIDTH - RIGHT, TOP + 110 + 18 * number, words, "end", colour, weight="bold")
     return picture.svg()
 
 

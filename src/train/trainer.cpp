@@ -159,8 +159,7 @@ void Trainer::evaluate_weights(int64_t step) {
   evaluation_ =
       evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
   // Weights whose loss is no number write nothing; what becomes of the run is not decided here.
-  if (parts_.answers && std::isfinite(evaluation_->loss))
-    evaluation_->texts = parts_.answers(step);
+  if (parts_.answers && std::isfinite(evaluation_->loss)) evaluation_->texts = parts_.answers(step);
   parts_.observer.on_evaluation(*evaluation_);
 }
 

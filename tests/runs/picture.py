@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """doc/step.svg is what tools/step_picture.py draws of doc/step.json, and doc/step.json is still
 true: today's plan of the same step takes the same memory and, by the forecast, the same time within
-10 %. The table of doc/a_step.md is what tools/step_table.py prints of today's plan. Called like the
-other scripts here; the third argument is the program print_step."""
+10 %. The table of doc/a_step.md is what tools/step_table.py prints of today's plan. doc/t5_mini.svg
+is what tools/loss_picture.py draws of doc/t5_mini.json. Called like the other scripts here; the
+third argument is the program print_step."""
 import importlib.util
 import json
 import pathlib
@@ -44,18 +45,25 @@ def compare_table(print_step):
         + planned)
 
 
-def main():
-    tool = load_tool("step_picture")
-    drawn = json.loads((TREE / "doc/step.json").read_text())
-    made, committed = tool.draw(drawn), (TREE / "doc/step.svg").read_text()
-    assert made == committed, "doc/step.svg is not drawn from doc/step.json"
+def drawn_as(tool, name):
+    """What doc/NAME.svg shows."""
+    drawn = json.loads((TREE / f"doc/{name}.json").read_text())
+    made, committed = tool.draw(drawn), (TREE / f"doc/{name}.svg").read_text()
+    assert made == committed, f"doc/{name}.svg is not drawn from doc/{name}.json"
     xml.dom.minidom.parseString(committed)
+    return drawn
+
+
+def main():
+    drawn_as(load_tool("loss_picture"), "t5_mini")
+    tool = load_tool("step_picture")
+    drawn = drawn_as(tool, "step")
     now = todays_step(tool, sys.argv[3], drawn)
     for name in ("arena_bytes", "step_seconds"):
         is_near(name, now, drawn)
     assert {bar[0] for bar in now["bars_us"]} == set(tool.LANES), "every drawn lane has ops"
     compare_table(sys.argv[3])
-    print("the picture is of its plan")
+    print("the pictures are of a plan and a run")
 
 
 main()
