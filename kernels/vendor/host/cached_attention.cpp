@@ -104,7 +104,7 @@ struct CachedHead {
     const T* const query = arrays.q + row * arrays.q_stride + first();
     for (int64_t i = 0; i < d; ++i) scratch.query[i] = float(query[i]);
     for (int64_t token = 0; token < seen.count; token += kPanelColumns)
-      multiply_panel<1, T>({keys(seen.cache) + token * d, d, kPanelColumns, kPanelColumns},
+      multiply_panel<1, T>({keys(seen.cache) + token * d, d, kPanelColumns, kPanelColumns}, 1,
                            scratch.query, scratch.scores + token);
   }
 
@@ -121,7 +121,7 @@ struct CachedHead {
     for (int64_t column = 0; column < d; column += kPanelColumns) {
       const int64_t columns = std::min(kPanelColumns, d - column);
       float sums[kPanelColumns];
-      multiply_panel<1, T>({values(seen.cache) + column, seen.count, d, columns}, scratch.scores,
+      multiply_panel<1, T>({values(seen.cache) + column, seen.count, d, columns}, 1, scratch.scores,
                            sums);
       scatter_rows({1, columns, columns}, factor, sums, out(row) + column);
     }

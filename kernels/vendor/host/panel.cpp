@@ -19,10 +19,16 @@ struct Block {
   Lanes part[kParts] = {};
 };
 
+/// part(0) to part(kParts - 1), written out: what a loop indexes lies in memory before and after
+/// it.
+template <class Part>
+[[gnu::always_inline]] inline void each_part(const Part& part) {
+  static_assert(kParts == 4);
+  part(0), part(1), part(2), part(3);
+}
+
 void load(const float* from, Block& to) {
-#pragma GCC unroll 4
-  for (int64_t part = 0; part < kParts; ++part)
-    std::memcpy(&to.part[part], from + part * kLanes, sizeof(Lanes));
+  each_part([&](int64_t i) { std::memcpy(&to.part[i], from + i * kLanes, sizeof(Lanes)); });
 }
 
 /// One of two elements in a word needs a shift and the other a mask: half the work of widening them
@@ -71,18 +77,20 @@ void store<bf16>(const Block& from, float* to) {
 }
 
 void add_multiple(float factor, const Block& block, Block& sums) {
-#pragma GCC unroll 4
-  for (int64_t part = 0; part < kParts; ++part) sums.part[part] += factor * block.part[part];
+  each_part([&](int64_t i) { sums.part[i] += factor * block.part[i]; });
 }
 
 void add_products(const Block& a, const Block& b, Block& sums) {
-#pragma GCC unroll 4
-  for (int64_t part = 0; part < kParts; ++part) sums.part[part] += a.part[part] * b.part[part];
+  each_part([&](int64_t i) { sums.part[i] += a.part[i] * b.part[i]; });
+}
+
+Lanes lanes_of(const Block& block) {
+  return (block.part[0] + block.part[1]) + (block.part[2] + block.part[3]);
 }
 
 float sum_of(const Block& block) {
   // Halves upon halves. Through memory it would take as long as 300 products.
-  Lanes all = (block.part[0] + block.part[1]) + (block.part[2] + block.part[3]);
+  Lanes all = lanes_of(block);
   all += __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
   all += __builtin_shufflevector(all, all, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
   all += __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
@@ -90,24 +98,75 @@ float sum_of(const Block& block) {
   return all[0];
 }
 
-}  // namespace
+/// sum_of() of four, in the same tree: halves of two share a vector, then quarters of four.
+void sums_of(Lanes a, Lanes b, Lanes c, Lanes d, float* sums) {
+  const auto halves = [](const Lanes& x, const Lanes& y) {
+    return __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+           __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30,
+                                   31);
+  };
+  const Lanes ab = halves(a, b), cd = halves(c, d);
+  Lanes all =
+      __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+      __builtin_shufflevector(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+  all += __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+  all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+  for (int64_t i = 0; i < 4; ++i) sums[i] = all[4 * i];
+}
 
+/// Rows of a panel that stay in half of a core's nearest cache while all tiles use them.
+template <class T>
+constexpr int64_t kNear = 24576 / (kPanelColumns * sizeof(T));
+
+/// Elements of the line of a cache.
+template <class T>
+constexpr int64_t kLine = 64 / sizeof(T);
+
+/// Adds what rows of the panel give to sums. Meanwhile a line of each row that follows the near
+/// ones is fetched: the one that `ahead` counts.
 template <int64_t kRows, class T>
-void multiply_panel(const Panel<T>& panel, const float* factors, float* sums) {
-  const T* from = panel.first;
+void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
+              const float* factors, Block (&sums)[kRows]) {
   const bool whole = panel.columns == kPanelColumns;
   Block kept[kRows];
-  for (int64_t i = 0; i < panel.count; ++i, factors += kRows, from += panel.ld) {
+#pragma GCC unroll 4
+  for (int64_t r = 0; r < kRows; ++r) kept[r] = sums[r];
+  for (int64_t i = begin; i < end; ++i) {
+    const T* const from = panel.first + i * panel.ld;
+    if constexpr (kRows > 1)
+      __builtin_prefetch(from + kNear<T> * panel.ld + ahead * kLine<T>, 0, 2);
     Block row;
     if (whole)
       load(from, row);
     else
       load_some(from, panel.columns, row);
 #pragma GCC unroll 4
-    for (int64_t r = 0; r < kRows; ++r) add_multiple(factors[r], row, kept[r]);
+    for (int64_t r = 0; r < kRows; ++r) add_multiple(factors[i * kRows + r], row, kept[r]);
   }
 #pragma GCC unroll 4
-  for (int64_t r = 0; r < kRows; ++r) store<T>(kept[r], sums + r * kPanelColumns);
+  for (int64_t r = 0; r < kRows; ++r) sums[r] = kept[r];
+}
+
+}  // namespace
+
+template <int64_t kRows, class T>
+void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, float* sums) {
+  for (int64_t begin = 0; begin < panel.count; begin += kNear<T>) {
+    const int64_t end = std::min(begin + kNear<T>, panel.count);
+    for (int64_t t = 0; t < tiles; ++t) {
+      float* const to = sums + t * kRows * kPanelColumns;
+      Block kept[kRows];
+      if (begin > 0) std::memcpy(&kept[0].part, to, sizeof(kept));
+      const int64_t ahead = std::min(t, kPanelColumns / kLine<T> - 1);
+      add_rows(panel, begin, end, ahead, factors + t * panel.count * kRows, kept);
+      if (end < panel.count) {
+        std::memcpy(to, &kept[0].part, sizeof(kept));
+        continue;
+      }
+#pragma GCC unroll 4
+      for (int64_t r = 0; r < kRows; ++r) store<T>(kept[r], to + r * kPanelColumns);
+    }
+  }
 }
 
 template <class T>
@@ -128,32 +187,34 @@ float dot(int64_t numel, const T* x, const T* y) {
 }
 
 template <class T>
-void dots(int64_t numel, const T* const* x, const T* y, float* sums) {
-  Block kept[kDots][kDots];
+void dots(int64_t numel, const T* const* x, const T* y, const T* ahead, float* sums) {
+  static_assert(kDots == 2);
+  Block s00, s01, s10, s11;
   for (int64_t i = 0; i < numel; i += kPanelColumns) {
-    Block a, b[kDots];
-#pragma GCC unroll 2
-    for (int64_t c = 0; c < kDots; ++c) load(y + c * numel + i, b[c]);
-#pragma GCC unroll 2
-    for (int64_t r = 0; r < kDots; ++r) {
-      load(x[r] + i, a);
-#pragma GCC unroll 2
-      for (int64_t c = 0; c < kDots; ++c) add_products(a, b[c], kept[r][c]);
-    }
+    for (int64_t j = 0; j < kPanelColumns / 2; j += kLine<T>)
+      __builtin_prefetch(ahead + i / 2 + j, 0, 2);
+    Block row, class0, class1;
+    load(y + i, class0);
+    load(y + numel + i, class1);
+    load(x[0] + i, row);
+    add_products(row, class0, s00);
+    add_products(row, class1, s01);
+    load(x[1] + i, row);
+    add_products(row, class0, s10);
+    add_products(row, class1, s11);
   }
-  for (int64_t r = 0; r < kDots; ++r)
-    for (int64_t c = 0; c < kDots; ++c) sums[r * kDots + c] = sum_of(kept[r][c]);
+  sums_of(lanes_of(s00), lanes_of(s01), lanes_of(s10), lanes_of(s11), sums);
 }
 
-template void dots(int64_t, const float* const*, const float*, float*);
-template void dots(int64_t, const bf16* const*, const bf16*, float*);
-template void dots(int64_t, const f16* const*, const f16*, float*);
-template void multiply_panel<1>(const Panel<float>&, const float*, float*);
-template void multiply_panel<1>(const Panel<bf16>&, const float*, float*);
-template void multiply_panel<1>(const Panel<f16>&, const float*, float*);
-template void multiply_panel<kPanelRows>(const Panel<float>&, const float*, float*);
-template void multiply_panel<kPanelRows>(const Panel<bf16>&, const float*, float*);
-template void multiply_panel<kPanelRows>(const Panel<f16>&, const float*, float*);
+template void dots(int64_t, const float* const*, const float*, const float*, float*);
+template void dots(int64_t, const bf16* const*, const bf16*, const bf16*, float*);
+template void dots(int64_t, const f16* const*, const f16*, const f16*, float*);
+template void multiply_panel<1>(const Panel<float>&, int64_t, const float*, float*);
+template void multiply_panel<1>(const Panel<bf16>&, int64_t, const float*, float*);
+template void multiply_panel<1>(const Panel<f16>&, int64_t, const float*, float*);
+template void multiply_panel<kPanelRows>(const Panel<float>&, int64_t, const float*, float*);
+template void multiply_panel<kPanelRows>(const Panel<bf16>&, int64_t, const float*, float*);
+template void multiply_panel<kPanelRows>(const Panel<f16>&, int64_t, const float*, float*);
 template float dot(int64_t, const float*, const float*);
 template float dot(int64_t, const bf16*, const bf16*);
 template float dot(int64_t, const f16*, const f16*);

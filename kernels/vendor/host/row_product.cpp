@@ -34,13 +34,13 @@ void widen_tile(const Work<T>& work, int64_t tile) {
   }
 }
 
+/// Tiles whose sums stay near.
+constexpr int64_t kTiles = 16;
+
+/// y[r, j] of a tile's rows and a panel's columns.
 template <int64_t kRows, class T>
-void multiply_tile(const Work<T>& work, int64_t tile, int64_t panel) {
-  const int64_t in = work.extents.in, columns = work.panels.columns(panel);
-  float sums[kRows * kPanelColumns];
-  vendor::multiply_panel<kRows, T>(
-      {work.arrays.weight + work.panels.begin(panel), in, columns, columns},
-      work.arrays.scratch + tile * in * kRows, sums);
+void write_tile(const Work<T>& work, int64_t tile, int64_t panel, const float* sums) {
+  const int64_t columns = work.panels.columns(panel);
   const int64_t rows = std::min(kRows, work.extents.rows - tile * kRows);
   float bias[kPanelColumns] = {};
   for (int64_t j = 0; work.arrays.bias != nullptr && j < columns; ++j)
@@ -52,11 +52,23 @@ void multiply_tile(const Work<T>& work, int64_t tile, int64_t panel) {
 }
 
 template <int64_t kRows, class T>
+void multiply_tiles(const Work<T>& work, int64_t first, int64_t count, int64_t panel) {
+  const int64_t in = work.extents.in, columns = work.panels.columns(panel);
+  float sums[kTiles * kRows * kPanelColumns];
+  vendor::multiply_panel<kRows, T>(
+      {work.arrays.weight + work.panels.begin(panel), in, columns, columns}, count,
+      work.arrays.scratch + first * in * kRows, sums);
+  for (int64_t t = 0; t < count; ++t)
+    write_tile<kRows>(work, first + t, panel, sums + t * kRows * kPanelColumns);
+}
+
+template <int64_t kRows, class T>
 void multiply(Stream& stream, const Work<T>& work) {
   const int64_t tiles = ceil_div(work.extents.rows, kRows);
   on_threads(stream.threads(), tiles, [&](int, int64_t tile) { widen_tile<kRows>(work, tile); });
   on_threads(stream.threads(), work.panels.count(), [&](int, int64_t panel) {
-    for (int64_t tile = 0; tile < tiles; ++tile) multiply_tile<kRows>(work, tile, panel);
+    for (int64_t tile = 0; tile < tiles; tile += kTiles)
+      multiply_tiles<kRows>(work, tile, std::min(kTiles, tiles - tile), panel);
   });
 }
 
@@ -78,6 +90,10 @@ struct Span {
   int64_t begin, end;
 };
 
+/// How many classes behind those in use are fetched, half a class for each pair of rows.
+constexpr int64_t kAhead = 8;
+static_assert(kLogitRows == 4 * vendor::kDots);
+
 /// Scores of some classes for some rows, two by two as far as that goes.
 template <class T>
 void multiply_classes(const TableWork<T>& work, const Span& classes, const Span& rows) {
@@ -87,8 +103,10 @@ void multiply_classes(const TableWork<T>& work, const Span& classes, const Span&
     for (int64_t i = rows.begin; i < rows.end; i += kDots) {
       if (whole && c + kDots <= classes.end && i + kDots <= rows.end) {
         const T* const x[kDots] = {work.row(i), work.row(i + 1)};
+        const T* const ahead = work.of_class(std::min(c + kAhead, classes.end - kDots));
         float sums[kDots * kDots];
-        vendor::dots(work.width, x, work.of_class(c), sums);
+        vendor::dots(work.width, x, work.of_class(c), ahead + (i - rows.begin) * work.width / 4,
+                     sums);
         for (int64_t r = 0; r < kDots; ++r)
           std::copy_n(sums + r * kDots, kDots, work.out(i + r, c));
         continue;
