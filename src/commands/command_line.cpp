@@ -16,13 +16,16 @@ namespace {
 
 /// What may stand behind an option's name: nothing (bool), a size (int64_t), any word, or one of
 /// these.
+template <class Number>
+using Rule = std::optional<Number> GenerationConfig::*;
+using Ids = std::vector<int64_t>;
 struct Count {
-  int64_t CommandLine::*place;
+  std::variant<int64_t CommandLine::*, Rule<int64_t>> place;
   int64_t low, high;
   const char* what;  ///< "number of ranks"
 };
 struct Real {
-  double CommandLine::*place;
+  Rule<double> place;
   double low, high;
 };
 struct OneOf {
@@ -32,7 +35,8 @@ struct OneOf {
 struct Option {
   std::string_view name;
   std::variant<bool CommandLine::*, int64_t CommandLine::*, std::string CommandLine::*,
-               std::optional<std::string> CommandLine::*, Count, Real, OneOf>
+               std::optional<std::string> CommandLine::*, Count, Real, OneOf, Rule<BeamEnd>,
+               Rule<Ids>>
       kind;
 };
 
@@ -76,25 +80,29 @@ std::vector<Syntax> commands_on_checkpoints() {
   };
 }
 
-/// Rules of a search, by Hugging Face's names.
+/// Rules of a search, by Hugging Face's names. What is 0 leaves out what the model's file asks for.
 std::vector<Option> search_options() {
-  const auto tokens = [](int64_t CommandLine::*place) {
-    return Count{place, 1, 1'000'000'000, "number of tokens"};
+  using Rules = GenerationConfig;
+  const auto tokens = [](Rule<int64_t> place, int64_t low) {
+    return Count{place, low, 1'000'000'000, "number of tokens"};
   };
-  const auto id = [](int64_t CommandLine::*place) { return Count{place, 0, INT32_MAX, "id"}; };
-  return {{"--max-length", tokens(&CommandLine::max_length)},
-          {"--min-length", tokens(&CommandLine::min_length)},
-          {"--min-new-tokens", tokens(&CommandLine::min_new_tokens)},
-          {"--num-beams", Count{&CommandLine::num_beams, 1, 1000, "number of beams"}},
-          {"--length-penalty", Real{&CommandLine::length_penalty, -100, 100}},
-          {"--early-stopping", OneOf{&CommandLine::early_stopping, {"no", "yes", "never"}}},
-          {"--repetition-penalty", Real{&CommandLine::repetition_penalty, 0.01, 100}},
-          {"--no-repeat-ngram-size", tokens(&CommandLine::no_repeat_ngram_size)},
-          {"--encoder-no-repeat-ngram-size", tokens(&CommandLine::encoder_no_repeat_ngram_size)},
-          {"--forced-bos-token-id", id(&CommandLine::forced_bos_token_id)},
-          {"--forced-eos-token-id", id(&CommandLine::forced_eos_token_id)},
-          {"--suppress-tokens", &CommandLine::suppress_tokens},
-          {"--begin-suppress-tokens", &CommandLine::begin_suppress_tokens}};
+  return {{"--tokens", tokens(&Rules::max_new_tokens, 1)},
+          {"--max-length", tokens(&Rules::max_length, 1)},
+          {"--min-length", tokens(&Rules::min_length, 0)},
+          {"--min-new-tokens", tokens(&Rules::min_new_tokens, 0)},
+          {"--temperature", Real{&Rules::temperature, 0, 100}},
+          {"--top-k", tokens(&Rules::top_k, 0)},
+          {"--top-p", Real{&Rules::top_p, 0, 1}},
+          {"--num-beams", Count{&Rules::num_beams, 1, 1000, "number of beams"}},
+          {"--length-penalty", Real{&Rules::length_penalty, -100, 100}},
+          {"--early-stopping", &Rules::early_stopping},
+          {"--repetition-penalty", Real{&Rules::repetition_penalty, 0.01, 100}},
+          {"--no-repeat-ngram-size", tokens(&Rules::no_repeat_ngram_size, 0)},
+          {"--encoder-no-repeat-ngram-size", tokens(&Rules::encoder_no_repeat_ngram_size, 0)},
+          {"--forced-bos-token-id", Count{&Rules::forced_bos_token_id, 0, INT32_MAX, "id"}},
+          {"--forced-eos-token-id", &Rules::forced_eos_token_id},
+          {"--suppress-tokens", &Rules::suppress_tokens},
+          {"--begin-suppress-tokens", &Rules::begin_suppress_tokens}};
 }
 
 std::vector<Option> generate_options() {
@@ -107,10 +115,6 @@ std::vector<Option> generate_options() {
       {"--chat", &CommandLine::chat},
       {"--persona", &CommandLine::persona},
       {"--batch", Count{&CommandLine::batch, 1, 100'000, "number of texts"}},
-      {"--tokens", Count{&CommandLine::tokens, 1, 1'000'000'000, "number of tokens"}},
-      {"--temperature", Real{&CommandLine::temperature, 0, 100}},
-      {"--top-k", Count{&CommandLine::top_k, 1, 1'000'000'000, "number of tokens"}},
-      {"--top-p", Real{&CommandLine::top_p, 0, 1}},
       {"--seed", Count{&CommandLine::seed, 1, INT64_MAX, "seed"}}};
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -294,18 +298,50 @@ class Reader {
     refuse_value(name, "is no size; write one as 5GB (10^9) or 5GiB (2^30)");
   }
   void take(const std::string& name, const Count& count) {
-    if (reads(value(name), count.low, count.high, line_.*count.place)) return;
-    refuse_value(name, text("is no ", count.what, "; write ", count.low, " to ", count.high));
+    int64_t number = 0;
+    if (!reads(value(name), count.low, count.high, number))
+      refuse_value(name, text("is no ", count.what, "; write ", count.low, " to ", count.high));
+    std::visit([&](auto place) { at(place) = number; }, count.place);
   }
   void take(const std::string& name, const Real& real) {
-    if (reads(value(name), real.low, real.high, line_.*real.place)) return;
-    refuse_value(name, text("is no number from ", real.low, " to ", real.high));
+    double number = 0;
+    if (!reads(value(name), real.low, real.high, number))
+      refuse_value(name, text("is no number from ", real.low, " to ", real.high));
+    at(real.place) = number;
   }
   void take(const std::string& name, const OneOf& choice) {
+    line_.*choice.place = choice.words[one_of(name, choice.words)];
+  }
+  void take(const std::string& name, Rule<BeamEnd> place) {
+    at(place) = BeamEnd(one_of(name, {"no", "yes", "never"}));
+  }
+  /// Ids between commas; none are a list, too.
+  void take(const std::string& name, Rule<Ids> place) {
+    std::string_view word = value(name);
+    Ids ids;
+    while (!word.empty()) {
+      const size_t end = std::min(word.find(','), word.size());
+      const bool is_id =
+          reads(word.substr(0, end), int64_t(0), int64_t(INT32_MAX), ids.emplace_back());
+      if (!is_id || end + 1 == word.size())
+        refuse_value(name, "is no list of ids; write them as 3,17");
+      word.remove_prefix(std::min(end + 1, word.size()));
+    }
+    at(place) = ids;
+  }
+
+  int64_t& at(int64_t CommandLine::*place) { return line_.*place; }
+  template <class Value>
+  std::optional<Value>& at(Rule<Value> place) {
+    return line_.generation.*place;
+  }
+
+  /// Which of the words stands behind the option.
+  size_t one_of(const std::string& name, const std::vector<std::string_view>& words) {
     const std::string& word = value(name);
     std::string known;
-    for (const std::string_view each : choice.words) {
-      if (each == word) return void(line_.*choice.place = word);
+    for (const std::string_view& each : words) {
+      if (each == word) return size_t(&each - words.data());
       known += text(known.empty() ? "" : ", ", each);
     }
     refuse_value(name, "is not known; write one of " + known);
@@ -313,7 +349,7 @@ class Reader {
 
   /// Whether the whole word is a number from `low` to `high`.
   template <class Number>
-  static bool reads(const std::string& word, Number low, Number high, Number& number) {
+  static bool reads(std::string_view word, Number low, Number high, Number& number) {
     const char* last = word.data() + word.size();
     const auto [end, error] = std::from_chars(word.data(), last, number);
     return error == std::errc() && end == last && number >= low && number <= high;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/config/generation.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::commands {
@@ -54,19 +55,9 @@ struct CommandLine {
   std::string lines;                ///< a file with a source or prompt a line; its texts: `output`
   bool chat = false;
   std::string persona;
-  int64_t batch = 0;   ///< lines worked on at a time; 0: a default
-  int64_t tokens = 0;  ///< 0: max_length says it, or 200
-  double temperature = 0;
-  int64_t top_k = 0;
-  double top_p = 1;
-  double repetition_penalty = 1;
-  int64_t no_repeat_ngram_size = 0, encoder_no_repeat_ngram_size = 0;
-  int64_t max_length = 0, min_length = 0, min_new_tokens = 0;
-  int64_t num_beams = 1;
-  double length_penalty = 1;
-  std::string early_stopping = "no";                           ///< or "yes", "never"
-  int64_t forced_bos_token_id = -1, forced_eos_token_id = -1;  ///< -1: none
-  std::string suppress_tokens, begin_suppress_tokens;          ///< ids between commas
+  int64_t batch = 0;            ///< lines worked on at a time; 0: a default
+  GenerationConfig generation;  ///< what is written; --tokens is max_new_tokens, and a
+                                ///< temperature of 0 draws nothing
   int64_t seed = 0;
   bool quick = false;                   ///< ls: without reading every block
   std::string format = "safetensors";   ///< export: or "hdf5"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
+#include "src/commands/generation_options.hpp"
 #include "src/commands/written_texts.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
@@ -21,24 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kPromptBytesMax = int64_t(16) << 20;
+constexpr int64_t kPromptBytesMax = int64_t(16) << 20, kDefaultTokens = 200;
 
 double seconds_between(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
-}
-
-void require_options_of_a_search(const CommandLine& line) {
-  if (line.num_beams > 1 && line.temperature > 0) {
-    refuse(Exit::kUsage, "command line: --num-beams and --temperature: beams draw nothing; ",
-           "write one of them");
-  }
-  if (line.num_beams > 1) return;
-  for (const auto& [name, asks] : {std::pair("--length-penalty", line.length_penalty != 1),
-                                   {"--early-stopping", line.early_stopping != "no"}}) {
-    if (!asks) continue;
-    refuse(Exit::kUsage, "command line: ", name, ": compares beams, and there is one; ",
-           "write --num-beams 4 as well");
-  }
 }
 
 void require_options_that_act(const CommandLine& line) {
@@ -62,19 +49,6 @@ void require_options_that_act(const CommandLine& line) {
   }
   if (!line.persona.empty() && !line.chat) {
     refuse(Exit::kUsage, "command line: --persona: only who talks has one; write --chat as well");
-  }
-  if (line.tokens > 0 && line.max_length > 0) {
-    refuse(Exit::kUsage, "command line: --tokens and --max-length: both say how long a text ",
-           "becomes; write one of them");
-  }
-  require_options_of_a_search(line);
-  if (line.temperature > 0) return;
-  for (const auto& [name, asks] : {std::pair("--top-k", line.top_k > 0),
-                                   {"--top-p", line.top_p < 1},
-                                   {"--seed", line.seed > 0}}) {
-    if (!asks) continue;
-    refuse(Exit::kUsage, "command line: ", name, ": nothing is drawn at temperature 0; ",
-           "write --temperature 0.8 as well");
   }
 }
 
@@ -141,6 +115,10 @@ class Stream {
   }
 
   void run(std::span<const int32_t> prompt, Clock::time_point start) {
+    models::SearchRules rules =
+        asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens);
+    const int64_t most = count(rules, int64_t(prompt.size()));
+    rules.scores.max_length = int64_t(prompt.size()) + most;
     Screen screen(writer_.tokenizer);
     screen.show(prompt);
     const models::Language language{
@@ -148,15 +126,12 @@ class Stream {
         .clear = [&] { decoder_.clear(); },
         .context = writer_.form().positions,
         .vocabulary = writer_.tokenizer.vocab_size()};
-    models::SearchRules rules = search_rules(line_);
-    const int64_t most = count(prompt.size());
-    rules.scores.max_length = int64_t(prompt.size()) + most;
     const Clock::time_point loaded = Clock::now();
     Clock::time_point first = loaded;
     int64_t made = 0;
     models::continue_tokens(language, prompt, most, rules.scores, rules.choice, [&](int32_t token) {
       if (made++ == 0) first = Clock::now();
-      screen.show({&token, 1});
+      if (!is_silent_end(rules.scores, token)) screen.show({&token, 1});
     });
     screen.finish();
     const double seconds = seconds_between(first, Clock::now());
@@ -167,11 +142,20 @@ class Stream {
   }
 
  private:
-  int64_t count(size_t prompt) const {
-    if (line_.max_length == 0) return line_.tokens > 0 ? line_.tokens : 200;
-    if (line_.max_length > int64_t(prompt)) return line_.max_length - int64_t(prompt);
-    refuse(Exit::kUsage, "command line: --max-length: ", line_.max_length, " with a prompt of ",
-           prompt, " tokens; write more than that");
+  int64_t count(const models::SearchRules& rules, int64_t prompt) const {
+    if (rules.max_new_tokens > 0) return rules.max_new_tokens;
+    const int64_t whole = rules.scores.max_length;
+    if (whole > prompt) return whole - prompt;
+    const bool written = line_.generation.max_length.has_value();
+    refuse(Exit::kUsage, written ? "command line: " : writer_.model.path() + ": its generation: ",
+           written ? "--max-length" : "max_length", ": ", whole, " with a prompt of ", prompt,
+           " tokens; write ", written ? "more than that" : "--tokens N");
+  }
+
+  /// Whether a token ends the text and is special: such a one is not shown.
+  bool is_silent_end(const models::ScoreRules& rules, int32_t token) const {
+    return std::ranges::find(rules.eos_token_id, token) != rules.eos_token_id.end() &&
+           writer_.tokenizer.decode({&token, 1}, SpecialTokens::kSkipped).empty();
   }
 
   const CommandLine& line_;
@@ -186,7 +170,8 @@ void continue_prompt(const CommandLine& line, const Writer& writer, Clock::time_
     refuse(Exit::kUsage, "command line: the prompt has no token of ", writer.model.path(),
            "'s tokenizer; write a word");
   }
-  if (writer.answers() || line.num_beams > 1) return write_text(line, writer, text);
+  const bool beams = writer.generation.num_beams.value_or(1) > 1;
+  if (writer.answers() || beams) return write_text(line, writer, text);
   Stream(line, writer).run(prompt, start);
 }
 
@@ -205,7 +190,11 @@ int generate(const CommandLine& line) {
       models::open_model(*line.catalogue, models::find_model(*line.catalogue, line.input));
   model::require_decode(model->description().model);
   const auto tokenizer = tokenizer_of(*model);
-  const Writer writer{.model = *model, .tokenizer = *tokenizer, .threads = threads};
+  const Writer writer{
+      .model = *model,
+      .tokenizer = *tokenizer,
+      .generation = asked_generation(line, model->description().generation, model->path()),
+      .threads = threads};
   if (line.chat && !writer.answers()) {
     refuse(Exit::kUsage, "command line: --chat: ", model->path(),
            " holds a model that continues a text and answers none; write --prompt");

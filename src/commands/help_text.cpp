@@ -39,13 +39,14 @@ constexpr const char* kCommands =
       --input FILE         a text for each line of it, to --output FILE or standard output
       --batch N            lines that are worked on at a time (8)
       --chat               talk with a model that answers; --persona TEXT says who it is
+         What is not written below is what the model's generation_config.json says, else (this).
       --tokens N           how many at most (200), or --max-length N with what was there before
       --min-length N, --min-new-tokens N   no end before
       --num-beams N        search with N beams (1)
       --length-penalty P   of beams: above 0 longer texts are better (1)
-      --early-stopping W   of beams: no (default), yes or never
-      --temperature T      0 (default) takes the likeliest, 0.8 draws
-      --top-k K            draw among the K likeliest
+      --early-stopping W   of beams: no, yes or never (no)
+      --temperature T      0 takes the likeliest, 0.8 draws (0)
+      --top-k K            draw among the K likeliest, 0: all (all)
       --top-p P            draw among the likeliest that together have probability P
       --repetition-penalty R      tokens that are there already become less likely above 1
       --no-repeat-ngram-size N    no N tokens in a row come twice

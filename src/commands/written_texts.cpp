@@ -1,7 +1,6 @@
 #include "src/commands/written_texts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <deque>
 #include <iostream>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/commands/generation_options.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/files.hpp"
@@ -24,48 +24,23 @@ constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
 /// Between what was said in turn, and what a speaker is told of itself.
 constexpr const char* kTurn = "  ";
 
-/// "3,17"
-std::vector<int32_t> ids_of(const std::string& words, const char* option) {
-  std::vector<int32_t> ids;
-  const char *at = words.data(), *const end = at + words.size();
-  while (at != end) {
-    int32_t id = -1;
-    const auto [next, error] = std::from_chars(at, end, id);
-    if (error != std::errc() || id < 0 || (next != end && (*next != ',' || next + 1 == end))) {
-      refuse(Exit::kUsage, "command line: ", option, ": \"", words,
-             "\" is no list of ids; write them as 3,17");
-    }
-    ids.push_back(id);
-    at = next == end ? end : next + 1;
-  }
-  return ids;
-}
-
-models::EarlyStopping early_stopping(const std::string& word) {
-  if (word == "never") return models::EarlyStopping::never;
-  return word == "yes" ? models::EarlyStopping::yes : models::EarlyStopping::no;
-}
-
-/// The rules with what depends on the model: ids that end a text, and those that no text has.
-models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
-  models::SearchRules rules = search_rules(line);
-  const int64_t end =
-      writer.form().end >= 0 ? writer.form().end : int64_t(writer.tokenizer.special_ids().eos);
-  if (end >= 0) rules.scores.eos_token_id = {int32_t(end)};
-  for (int64_t id = writer.tokenizer.vocab_size(); id < writer.form().vocabulary; ++id) {
-    if (id != end) rules.scores.suppress_tokens.push_back(int32_t(id));
-  }
-  return rules;
-}
-
-/// How far texts may go behind beginnings of up to so many tokens.
-void set_length(const CommandLine& line, const Writer& writer, int64_t beginning,
-                models::SearchRules& rules) {
-  rules.scores.max_length = line.max_length;
-  rules.max_new_tokens = line.tokens;
-  if (line.max_length > 0 || line.tokens > 0) return;
+/// Without a word of a length texts have so many tokens behind a beginning, if there is room.
+int64_t default_tokens(const Writer& writer, int64_t beginning) {
   const int64_t room = writer.form().positions - beginning + 1;
-  rules.max_new_tokens = std::clamp<int64_t>(room, 1, kDefaultTokens);
+  return std::clamp<int64_t>(room, 1, kDefaultTokens);
+}
+
+/// The rules for texts behind beginnings of up to so many tokens. Where nobody says what ends one,
+/// the tokenizer does.
+models::SearchRules rules_for(const CommandLine& line, const Writer& writer, int64_t beginning) {
+  GenerationConfig asked = writer.generation;
+  const int32_t end = writer.tokenizer.special_ids().eos;
+  if (!asked.eos_token_id && writer.form().end < 0 && end >= 0)
+    asked.eos_token_id = std::vector<int64_t>{end};
+  models::SearchRules rules =
+      asked_rules(line, writer.model, asked, default_tokens(writer, beginning));
+  models::suppress_unknown(writer.tokenizer, writer.form(), rules.scores);
+  return rules;
 }
 
 /// How many sources will come at a time, and the tokens of the longest.
@@ -86,22 +61,20 @@ class Texts {
 
   std::vector<std::string> write(std::span<const TokenList> sources) {
     std::vector<std::string> texts;
-    for (TokenList& text : generator_.write(sources)) texts.push_back(shown(text));
+    for (const TokenList& text : generator_.write(sources)) texts.push_back(shown(text));
     return texts;
   }
 
  private:
-  /// Bytes have no special ids of their own, so those around an answer are taken away here.
-  std::string shown(TokenList& text) const {
+  std::string shown(const TokenList& text) const {
     const model::DataForm form = writer_.form();
-    if (writer_.answers())
-      std::erase_if(text, [&](int32_t id) { return id == form.start || id == form.end; });
-    return writer_.tokenizer.decode(text, SpecialTokens::kSkipped);
+    return writer_.answers() ? models::answer_text(text, form.start, form.end, writer_.tokenizer)
+                             : writer_.tokenizer.decode(text, SpecialTokens::kSkipped);
   }
 
   models::GenerationOptions options(const CommandLine& line, const Extents& of) const {
-    models::GenerationOptions made{.rules = rules_for(line, writer_)};
-    set_length(line, writer_, writer_.answers() ? 1 : of.longest, made.rules);
+    const int64_t beginning = writer_.answers() ? 1 : of.longest;
+    models::GenerationOptions made{.rules = rules_for(line, writer_, beginning)};
     made.compute = writer_.compute();
     made.threads = writer_.threads;
     made.batch = std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count);
@@ -177,30 +150,6 @@ TokenList source_of_talk(const Writer& writer, const std::string& persona, int64
 }
 
 }  // namespace
-
-models::SearchRules search_rules(const CommandLine& line) {
-  models::SearchRules rules{.choice = {.seed = uint64_t(line.seed)},
-                            .num_beams = line.num_beams,
-                            .length_penalty = line.length_penalty,
-                            .early_stopping = early_stopping(line.early_stopping)};
-  rules.scores = {
-      .min_length = line.min_length,
-      .min_new_tokens = line.min_new_tokens,
-      .repetition_penalty = line.repetition_penalty,
-      .no_repeat_ngram_size = line.no_repeat_ngram_size,
-      .encoder_no_repeat_ngram_size = line.encoder_no_repeat_ngram_size,
-      .suppress_tokens = ids_of(line.suppress_tokens, "--suppress-tokens"),
-      .begin_suppress_tokens = ids_of(line.begin_suppress_tokens, "--begin-suppress-tokens")};
-  if (line.forced_bos_token_id >= 0)
-    rules.scores.forced_bos_token_id = int32_t(line.forced_bos_token_id);
-  if (line.forced_eos_token_id >= 0)
-    rules.scores.forced_eos_token_id = {int32_t(line.forced_eos_token_id)};
-  if (line.temperature > 0) {
-    rules.choice.draws = models::DrawRules{
-        .temperature = line.temperature, .top_k = line.top_k, .top_p = line.top_p};
-  }
-  return rules;
-}
 
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt) {
   const std::vector<TokenList> source = {source_of(writer, prompt)};

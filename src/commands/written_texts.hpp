@@ -6,7 +6,6 @@
 
 #include "src/commands/command_line.hpp"
 #include "zero/io/data/tokenizer.hpp"
-#include "zero/models/score_rules.hpp"
 #include "zero/models/stored_model.hpp"
 
 namespace zero::commands {
@@ -15,6 +14,7 @@ namespace zero::commands {
 struct Writer {
   const models::StoredModel& model;
   const Tokenizer& tokenizer;
+  GenerationConfig generation;  ///< as asked_generation() has it
   int threads;
 
   model::DataForm form() const { return model::data_form(model.description().model); }
@@ -24,10 +24,6 @@ struct Writer {
     return model.description().compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32;
   }
 };
-
-/// The rules of the command line's options, without a length. Throws Error(kUsage) for ids that
-/// are none.
-models::SearchRules search_rules(const CommandLine& line);
 
 /// Writes a text for one prompt to standard output.
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt);

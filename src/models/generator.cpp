@@ -60,6 +60,19 @@ void continue_tokens(const Language& language, std::span<const int32_t> prompt, 
   }
 }
 
+void suppress_unknown(const Tokenizer& tokenizer, const model::DataForm& form, ScoreRules& rules) {
+  for (int64_t id = tokenizer.vocab_size(); id < form.vocabulary; ++id) {
+    if (std::ranges::find(rules.eos_token_id, id) == rules.eos_token_id.end())
+      rules.suppress_tokens.push_back(int32_t(id));
+  }
+}
+
+std::string answer_text(TokenList ids, int64_t start, int64_t end, const Tokenizer& tokenizer) {
+  std::erase_if(
+      ids, [&](int32_t id) { return id == start || id == end || id >= tokenizer.vocab_size(); });
+  return tokenizer.decode(ids, SpecialTokens::kSkipped);
+}
+
 std::string CharacterStream::add(std::string_view bytes) {
   std::string whole;
   for (const char byte : bytes) {

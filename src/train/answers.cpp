@@ -30,14 +30,6 @@ std::vector<int64_t> positions_of_samples(const Dataset& data) {
   return positions;
 }
 
-/// Bytes have no special ids of their own, so those around a text are taken away here.
-std::string text_of(Ids ids, const Asked& asked, const Tokenizer& tokenizer) {
-  std::erase_if(ids, [&](int32_t id) {
-    return id == asked.start || id == asked.end || id >= tokenizer.vocab_size();
-  });
-  return tokenizer.decode(ids, SpecialTokens::kSkipped);
-}
-
 /// What a line of a file of texts holds: characters, and no end of a line.
 std::string as_line(const std::string& text) {
   models::CharacterStream characters;
@@ -54,11 +46,7 @@ models::GenerationOptions answer_options(const RunConfig& config, const state::B
   const int64_t source = config.data.source_length;
   models::SearchRules rules = models::search_rules(
       config.generation, build.model, config.data.sequence_length, uint64_t(config.run.seed));
-  const int64_t vocabulary = model::data_form(build.model).vocabulary;
-  for (int64_t id = tokenizer.vocab_size(); id < vocabulary; ++id) {
-    if (std::ranges::find(rules.scores.eos_token_id, id) == rules.scores.eos_token_id.end())
-      rules.scores.suppress_tokens.push_back(int32_t(id));
-  }
+  models::suppress_unknown(tokenizer, model::data_form(build.model), rules.scores);
   return {.rules = std::move(rules),
           .compute = build.plan.request.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
           .threads = threads,
@@ -83,7 +71,8 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
   Answers answers;
   models::TextCounts counts;
   for (size_t i = 0; i < texts.size(); ++i) {
-    const std::string text = as_line(text_of(texts[i], questions[i], tokenizer));
+    const std::string text =
+        as_line(models::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
     const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
     counts += models::count_pair(text, target);
     answers.texts += text + "\n";

@@ -87,19 +87,41 @@ TEST(CommandLine, UsesWhatWasTrained) {
             "--no-repeat-ngram-size", "3"});
   EXPECT_EQ(line.command, Command::generate);
   EXPECT_EQ(line.prompt, "a b=c");
-  EXPECT_EQ(line.tokens, 5);
-  EXPECT_EQ(line.temperature, 0.75);
-  EXPECT_EQ(line.top_k, 40);
   EXPECT_EQ(line.seed, 3);
-  EXPECT_EQ(line.top_p, 0.9);
-  EXPECT_EQ(line.repetition_penalty, 1.2);
-  EXPECT_EQ(line.no_repeat_ngram_size, 3);
+  EXPECT_EQ(line.generation, (GenerationConfig{.max_new_tokens = 5,
+                                               .temperature = 0.75,
+                                               .top_k = 40,
+                                               .top_p = 0.9,
+                                               .repetition_penalty = 1.2,
+                                               .no_repeat_ngram_size = 3}));
   for (const char* bad : {"-1", "101", "nan", "warm", "1x", ""}) {
     EXPECT_NE(refusal({"generate", "x", "--temperature", bad}).find("no number from 0 to 100"),
               std::string::npos)
         << bad;
   }
   EXPECT_NE(refusal({"generate"}).find("no DIR"), std::string::npos);
+}
+
+TEST(CommandLine, KeepsWhatIsWrittenOfGenerationAndNothingElse) {
+  EXPECT_EQ(read({"generate", "x"}).generation, GenerationConfig());
+  const auto ids = [](const char* word) {
+    return read({"generate", "x", "--suppress-tokens", word}).generation.suppress_tokens;
+  };
+  EXPECT_EQ(ids("3,17"), (std::vector<int64_t>{3, 17}));
+  EXPECT_EQ(ids(""), std::vector<int64_t>());
+  for (const char* bad : {"3,x", "3,", ",3", "-1", "3 4", "2147483648"}) {
+    EXPECT_NE(refusal({"generate", "x", "--suppress-tokens", bad}).find("no list of ids"),
+              std::string::npos)
+        << bad;
+  }
+  const auto end = [](const char* word) {
+    return read({"generate", "x", "--early-stopping", word}).generation.early_stopping;
+  };
+  EXPECT_EQ(end("no"), BeamEnd::no);
+  EXPECT_EQ(end("yes"), BeamEnd::yes);
+  EXPECT_EQ(end("never"), BeamEnd::never);
+  EXPECT_NE(refusal({"generate", "x", "--early-stopping", "true"}).find("no, yes, never"),
+            std::string::npos);
 }
 
 TEST(CommandLine, WorksOnCheckpoints) {

@@ -151,6 +151,16 @@ TEST(ContinueTokens, AnEndTokenEndsTheText) {
   EXPECT_EQ(made, (std::vector<int32_t>{3, 6, 2}));
 }
 
+TEST(SuppressUnknown, LeavesTheTokenizersIdsAndEnds) {
+  ScoreRules rules{.suppress_tokens = {7}, .eos_token_id = {257}};
+  suppress_unknown(*open_tokenizer("bytes"), {.vocabulary = 260, .positions = 8}, rules);
+  EXPECT_EQ(rules.suppress_tokens, (std::vector<int32_t>{7, 256, 258, 259}));
+}
+
+TEST(AnswerText, HasNeitherStartNorEndNorUnknownIds) {
+  EXPECT_EQ(answer_text({0, 'a', 300, 'b', 1}, 0, 1, *open_tokenizer("bytes")), "ab");
+}
+
 TEST(CharacterStream, HoldsBackWhatMayBecomeACharacter) {
   CharacterStream stream;
   EXPECT_EQ(stream.add("a\xC3"), "a");

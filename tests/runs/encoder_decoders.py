@@ -114,7 +114,7 @@ def writes_texts(program, name):
           f"{name}: texts depend on their batch")
     check(together == lines_of(program, f"runs/{name}_1_1", f"{name}_run.txt", *beams),
           f"{name}: a run's newest model is another one")
-    drawn = ("--temperature", "0.9", "--min-new-tokens", "4", "--tokens", "6")
+    drawn = ("--num-beams", "1", "--temperature", "0.9", "--min-new-tokens", "4", "--tokens", "6")
     first, second = (lines_of(program, model, f"{name}_{seed}_drawn.txt", *drawn, "--seed", seed)
                      for seed in ("3", "4"))
     check(first != second, f"{name}: a seed draws others")
@@ -128,14 +128,41 @@ def talks(program, model):
     check(done.returncode == 0 and done.stdout.count("\n") == 2, f"answers each line: {done}")
 
 
+def goes_by_the_models_file(program, name):
+    """As if its generation_config.json had been written as options; what is written wins."""
+    program.alone("export", f"runs/{name}_1_1", f"{name}_said")
+    program.alone("export", f"runs/{name}_1_1", f"{name}_silent")
+    said, silent = f"{name}_said", f"{name}_silent"
+    (program.folder / silent / "generation_config.json").unlink()
+    (program.folder / said / "generation_config.json").write_text(json.dumps(
+        {**IDS[name], "num_beams": 3, "max_length": 9, "length_penalty": 2.0,
+         "no_repeat_ngram_size": 2, "suppress_tokens": [32, 101]}))
+    rules = ("--num-beams", "3", "--max-length", "9", "--length-penalty", "2",
+             "--no-repeat-ngram-size", "2", "--suppress-tokens", "32,101")
+    texts = lines_of(program, said, f"{name}_said.txt")
+    check(texts == lines_of(program, silent, f"{name}_written.txt", *rules),
+          f"{name}: the file's rules are options: {texts}")
+    check(texts != lines_of(program, silent, f"{name}_greedy.txt", "--max-length", "9"),
+          f"{name}: the file changes texts: {texts}")
+    wins = ("--num-beams", "1", "--max-length", "5", "--no-repeat-ngram-size", "0",
+            "--suppress-tokens", "")
+    check(lines_of(program, said, f"{name}_wins.txt", *wins) ==
+          lines_of(program, silent, f"{name}_plain.txt", "--max-length", "5"),
+          f"{name}: what is written wins")
+    check_refused(program.alone("generate", said, "--prompt", "3", "--temperature", "1"), 2,
+                  "num_beams = 3", "write --num-beams 1 as well")
+
+
 def refuses_what_is_not_made(program, name):
     model = f"runs/{name}_1_1/model"
     check_refused(program.alone("plan", f"{name}.toml", "evaluation.show_samples=1"), 2,
                   "show_samples", "write 0")
     check_refused(program.alone("generate", model, "--input", "sources.txt", "--prompt", "3"), 2,
                   "--input FILE")
-    check_refused(program.alone("generate", model, "--prompt", "3", "--length-penalty", "2"), 2,
-                  "--num-beams 4")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--num-beams", "1",
+                                "--length-penalty", "2"), 2, "--num-beams 4")
+    check_refused(program.alone("generate", model, "--prompt", "3", "--suppress-tokens", "300"), 2,
+                  "command line: --suppress-tokens: id 300 is beyond the model's vocabulary")
     check_refused(program.alone("generate", model, "--prompt", "3", "--num-beams", "2",
                                 "--temperature", "1"), 2, "beams draw nothing")
     check_refused(program.alone("generate", model, "--prompt", "3", "--tokens", "3",
@@ -165,6 +192,7 @@ def main():
         "final_logits_bias": [1, 256], "model.decoder.layers.1.encoder_attn.v_proj.bias": [16]})
     for name in MODELS:
         writes_texts(program, name)
+    goes_by_the_models_file(program, "blenderbot")
     refuses_what_is_not_made(program, "t5")
     refuses_what_is_not_made(program, "blenderbot")
     talks(program, "runs/blenderbot_1_1/model")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A stored model continues a text: the same one for the same seed, the likeliest without any."""
+import json
 import shutil
 
 from program import Program, check, check_refused
@@ -74,6 +75,35 @@ def rules_hold_for_a_prompt(program):
     check(short == generate(program, *asked)[:len(PROMPT) + 3] + "\n", f"{short!r}: three more")
 
 
+def the_models_file_is_gone_by(program):
+    """generation_config.json holds where nothing is written, whether texts are shown as they come
+    or not."""
+    asked, file = ("moved", "--prompt", PROMPT), program.folder / "moved/generation_config.json"
+    most = len(PROMPT) + 6
+    for said, written in (
+            ({"max_length": most}, ("--max-length", str(most))),
+            ({"do_sample": True, "temperature": 0.9, "top_k": 9, "max_new_tokens": 30},
+             ("--temperature", "0.9", "--top-k", "9", "--tokens", "30"))):
+        wanted = generate(program, *asked, *written)
+        file.write_text(json.dumps(said))
+        check(generate(program, *asked) == wanted != generate(program, *asked, "--tokens", "3",
+                                                              "--temperature", "0"), f"{said}")
+        file.unlink()
+    greedy = generate(program, *asked, "--tokens", "30")
+    end = greedy[len(PROMPT) + 4]
+    file.write_text(json.dumps({"eos_token_id": ord(end)}))
+    short = generate(program, *asked, "--tokens", "30")
+    check(short == PROMPT + greedy[len(PROMPT):].partition(end)[0] + end + "\n", f"{short!r}")
+    file.unlink()
+    beams = ("--num-beams", "3", "--max-length", str(most))
+    wanted = program.alone("generate", *asked, *beams).out
+    file.write_text(json.dumps({"num_beams": 3, "max_length": most}))
+    check(program.alone("generate", *asked).out == wanted, f"beams of the file: {wanted!r}")
+    refused(program, 2, "write --tokens N", "moved", "--num-beams", "1", "--prompt", PROMPT * 2)
+    refused(program, 2, "write --num-beams 1 as well", *asked, "--temperature", "0.5")
+    file.unlink()
+
+
 def what_cannot_be_generated_is_refused(program):
     refused(program, 2, "--prompt TEXT", "moved")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
@@ -100,6 +130,7 @@ def main():
     prompts_come_from_files_and_models_travel(program)
     lines_are_continued(program)
     rules_hold_for_a_prompt(program)
+    the_models_file_is_gone_by(program)
     what_cannot_be_generated_is_refused(program)
     print("every text repeats")
 

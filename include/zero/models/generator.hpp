@@ -118,6 +118,14 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
                                       const GenerationOptions& options,
                                       std::span<const TokenList> sources);
 
+/// Adds the ids of a model that `tokenizer` does not know, but for those that end a text, to those
+/// that no text has.
+void suppress_unknown(const Tokenizer& tokenizer, const model::DataForm& form, ScoreRules& rules);
+
+/// What an answer says: without its start and end, which among bytes are no special ids, and
+/// without special ids and those that the tokenizer does not know.
+std::string answer_text(TokenList ids, int64_t start, int64_t end, const Tokenizer& tokenizer);
+
 /// The index that a uniform number in [0, 1) falls on under softmax(scores).
 int64_t draw(std::span<const float> scores, double uniform);
 
@@ -176,9 +184,10 @@ int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
 
 /// Text drawn token by token from the model's fp32 master weights behind a newline, or behind eos
 /// where the tokenizer has no newline, samples apart by a blank line: sample i is what `zeroapp
-/// generate` draws with seed + i. Rank 0 joins the weights and runs a Decoder alone, over at most
-/// as many tokens as a training sample has, while the others, on other nodes too, hear that it
-/// lives. Nothing else may use `peers` meanwhile. Collective; the text is on rank 0, "" elsewhere.
+/// generate` draws with seed + i where the model says nothing of generation. Rank 0 joins the
+/// weights and runs a Decoder alone, over at most as many tokens as a training sample has, while
+/// the others, on other nodes too, hear that it lives. Nothing else may use `peers` meanwhile.
+/// Collective; the text is on rank 0, "" elsewhere.
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
                         const model::Architecture& model, const Tokenizer& tokenizer,
                         const SampleOptions& options);
