@@ -67,12 +67,11 @@ ScoreRules scores_of(const GenerationConfig& generation, const model::DataForm& 
 SearchRules search_rules(const GenerationConfig& generation, const model::Architecture& model,
                          int64_t new_tokens, uint64_t seed) {
   const model::DataForm form = model::data_form(model);
-  SearchRules rules{
-      .scores = scores_of(generation, form),
-      .choice = {.seed = seed},
-      .num_beams = generation.num_beams.value_or(1),
-      .length_penalty = generation.length_penalty.value_or(1),
-      .early_stopping = EarlyStopping(generation.early_stopping.value_or(BeamEnd::no))};
+  SearchRules rules{.scores = scores_of(generation, form),
+                    .choice = {.seed = seed},
+                    .num_beams = generation.num_beams.value_or(1),
+                    .length_penalty = generation.length_penalty.value_or(1),
+                    .early_stopping = generation.early_stopping.value_or(BeamEnd::no)};
   if (generation.do_sample.value_or(false)) rules.choice.draws = draws_of(generation);
   if (generation.max_length) {
     rules.scores.max_length = *generation.max_length;

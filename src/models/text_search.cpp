@@ -134,7 +134,7 @@ class Beams : public Search {
     const bool all_end = std::ranges::all_of(best, [&](const Candidate& c) { return is_end(c); });
     ++written_;
     look_ahead();
-    const bool is_full = all_finished() && rules_.early_stopping == EarlyStopping::yes;
+    const bool is_full = all_finished() && rules_.early_stopping == BeamEnd::yes;
     ended_ = !may_improve_ || is_full || all_end;
   }
   const Tokens& best() const override { return finished_.front().tokens; }
@@ -185,7 +185,7 @@ class Beams : public Search {
   /// As many as there are beams may end at a time; the others would only have been kept to go on.
   void finish(const std::vector<Candidate>& best) {
     const bool is_closed =
-        !may_improve_ || (all_finished() && rules_.early_stopping == EarlyStopping::yes);
+        !may_improve_ || (all_finished() && rules_.early_stopping == BeamEnd::yes);
     if (is_closed) return;
     for (size_t i = 0; i < std::min(best.size(), beams()); ++i) {
       if (!is_end(best[i])) continue;
@@ -213,7 +213,7 @@ class Beams : public Search {
 
   /// Whether a running text can still become better than the worst that has ended.
   void look_ahead() {
-    const bool longest = rules_.early_stopping == EarlyStopping::never && rules_.length_penalty > 0;
+    const bool longest = rules_.early_stopping == BeamEnd::never && rules_.length_penalty > 0;
     const int64_t length = longest ? rules_.scores.max_length - beginning_ : written_;
     const float possible = scores_[0] / divisor(length);
     const float worst = all_finished() ? finished_.back().score : kFar;

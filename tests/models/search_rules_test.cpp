@@ -52,7 +52,7 @@ TEST(SearchRules, TakeEveryKey) {
   EXPECT_EQ(rules.scores.min_length, 5);
   EXPECT_EQ(rules.num_beams, 4);
   EXPECT_EQ(rules.length_penalty, 2);
-  EXPECT_EQ(rules.early_stopping, EarlyStopping::never);
+  EXPECT_EQ(rules.early_stopping, BeamEnd::never);
   EXPECT_EQ(rules.scores.repetition_penalty, 1.2);
   EXPECT_EQ(rules.scores.no_repeat_ngram_size, 3);
   EXPECT_EQ(rules.scores.encoder_no_repeat_ngram_size, 4);

@@ -8,10 +8,10 @@
 
 namespace zero::testing_support {
 
-inline models::EarlyStopping early_stopping(const nlohmann::json& options) {
+inline BeamEnd early_stopping(const nlohmann::json& options) {
   const nlohmann::json value = options.value("early_stopping", nlohmann::json(false));
-  if (value.is_string()) return models::EarlyStopping::never;
-  return value.get<bool>() ? models::EarlyStopping::yes : models::EarlyStopping::no;
+  if (value.is_string()) return BeamEnd::never;
+  return value.get<bool>() ? BeamEnd::yes : BeamEnd::no;
 }
 
 /// Without ids that end a text.

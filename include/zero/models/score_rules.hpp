@@ -57,19 +57,14 @@ struct Choice {
   uint64_t seed = 1;
 };
 
-/// When a search by beams is at its end, once as many texts have ended as there are beams.
-enum class EarlyStopping {
-  no,    ///< when the best running one, at its length, is no better than the worst ended one
-  yes,   ///< at once
-  never  ///< when no length could make it better
-};
-
 struct SearchRules {
   ScoreRules scores = {};
   Choice choice = {};  ///< of a search without beams
   int64_t num_beams = 1;
   double length_penalty = 1;  ///< a text's log probability is divided by its new tokens to this
-  EarlyStopping early_stopping = EarlyStopping::no;
+  /// With no, a search ends when the best running text, at its length, is no better than the worst
+  /// ended one.
+  BeamEnd early_stopping = BeamEnd::no;
   /// Tokens behind a text's beginning, at most; 0: scores.max_length says it, and 20 where that is
   /// 0, too. Only for those who write texts for sources (generator.hpp).
   int64_t max_new_tokens = 0;
