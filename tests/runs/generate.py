@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import token_files
 from program import Program, check, check_refused
 
 PROMPT = "3 times 3 "
@@ -104,6 +105,34 @@ def the_models_file_is_gone_by(program):
     file.unlink()
 
 
+def texts_have_known_tokens_and_no_special_end(program):
+    """The tokenizer knows 257 of 300 ids; the last of these is its end."""
+    result = program.train(1, "export.at_end=true", "run.steps=2", "model.vocab_size=300",
+                           "run.output=runs/words")
+    check(result.finished(), "trains", result)
+    model = program.folder / "runs/words/model"
+    config = json.loads((model / "config.json").read_text())
+    del config["zeroapp"]["tokenizer"]
+    (model / "config.json").write_text(json.dumps(config))
+    letters = [*list(token_files.BPE_VOCABULARY)[:256], "<|end|>"]
+    (model / "vocab.json").write_text(json.dumps({text: i for i, text in enumerate(letters)}))
+    (model / "merges.txt").write_text("#version: 0.2\n")
+    (model / "special_tokens_map.json").write_text(json.dumps({"eos_token": "<|end|>"}))
+    asked, drawn = (str(model), "--prompt", "ab"), ("--temperature", "100", "--tokens", "28")
+    program.write("two.txt", "ab\nab\n")
+    lines = program.alone("generate", str(model), "--input", "two.txt", "--output", "texts", *drawn)
+    check(lines.status == 0, "knows all of its tokens", lines)
+    last = (*asked, "--max-length", "5", "--forced-eos-token-id", "256")
+    shown = generate(program, *last)
+    check(shown.endswith("<|end|>\n"), f"{shown!r}: a token like any other")
+    (model / "generation_config.json").write_text(json.dumps({"eos_token_id": 256}))
+    ended = generate(program, *last)
+    check(ended == shown.replace("<|end|>", ""), f"{ended!r} ends without a word of it")
+    forced = generate(program, *asked, "--tokens", "9", "--suppress-tokens",
+                      ",".join(str(i) for i in range(300) if i != 256))
+    check(forced == "ab\n", f"{forced!r}: the end at once")
+
+
 def what_cannot_be_generated_is_refused(program):
     refused(program, 2, "--prompt TEXT", "moved")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
@@ -131,6 +160,7 @@ def main():
     lines_are_continued(program)
     rules_hold_for_a_prompt(program)
     the_models_file_is_gone_by(program)
+    texts_have_known_tokens_and_no_special_end(program)
     what_cannot_be_generated_is_refused(program)
     print("every text repeats")
 
