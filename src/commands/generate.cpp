@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
+#include "src/commands/file_or_pipe.hpp"
 #include "src/commands/generation_options.hpp"
 #include "src/commands/written_texts.hpp"
 #include "zero/io/data/tokenizer.hpp"
-#include "zero/io/files/files.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
 #include "zero/models/generator.hpp"
@@ -54,7 +54,7 @@ void require_options_that_act(const CommandLine& line) {
 
 std::string prompt_of(const CommandLine& line) {
   if (!line.prompt.empty()) return line.prompt;
-  std::string prompt = read_whole(line.prompt_file, kPromptBytesMax);
+  std::string prompt = read_file_or_pipe(line.prompt_file, kPromptBytesMax);
   if (prompt.empty()) refuse(Exit::kInput, line.prompt_file, ": is empty; write a prompt into it");
   return prompt;
 }

@@ -1,14 +1,12 @@
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "src/commands/commands.hpp"
+#include "src/commands/file_or_pipe.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/files/files.hpp"
 #include "zero/models/metrics.hpp"
 
 namespace zero::commands {
@@ -29,25 +27,11 @@ void require_utf8(const std::string& path, size_t number, std::string_view line)
     refuse(Exit::kInput, path, ": line ", number, ": ends inside a character of UTF-8");
 }
 
-/// A pipe, as a shell makes of a command's output, is read to its end.
-std::string content_of(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_fifo(path, error)) return read_whole(path, kMostBytes);
-  std::ifstream pipe(path, std::ios::binary);
-  std::string content, piece(size_t(1) << 16, '\0');
-  while (pipe.read(piece.data(), std::streamsize(piece.size())) || pipe.gcount() > 0) {
-    content.append(piece, 0, size_t(pipe.gcount()));
-    if (int64_t(content.size()) > kMostBytes)
-      refuse(Exit::kInput, path, ": gives more than ", kMostBytes,
-             " bytes, the most that are read");
-  }
-  return content;
-}
-
 /// The lines of a file, one at a time, without their ends; the last one may lack its own.
 class Lines {
  public:
-  explicit Lines(const std::string& path) : path_(path), content_(content_of(path)) {}
+  explicit Lines(const std::string& path)
+      : path_(path), content_(read_file_or_pipe(path, kMostBytes)) {}
 
   bool next(std::string_view& line) {
     if (at_ == content_.size()) return false;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/commands/file_or_pipe.hpp"
 #include "src/commands/generation_options.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
@@ -114,7 +115,7 @@ void require_source(const CommandLine& line, const Writer& writer, size_t number
 }
 
 std::vector<TokenList> sources_of(const CommandLine& line, const Writer& writer) {
-  const std::string content = read_whole(line.lines, kMostBytes);
+  const std::string content = read_file_or_pipe(line.lines, kMostBytes);
   std::vector<TokenList> sources;
   for (size_t at = 0; at < content.size();) {
     const size_t end = std::min(content.find('\n', at), content.size());

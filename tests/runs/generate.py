@@ -2,6 +2,7 @@
 """A stored model continues a text: the same one for the same seed, the likeliest without any."""
 import json
 import shutil
+import subprocess
 
 import token_files
 from program import Program, check, check_refused
@@ -64,6 +65,23 @@ def lines_are_continued(program):
              for batch in ("1", "8")]
     check(beams[0] == beams[1] and beams[0].count("\n") == 3, f"beams in any batch: {beams}")
     refused(program, 2, "answers none", "runs/tiny", "--chat")
+
+
+def piped(program, text, option):
+    """What is generated of a pipe, in place of a file."""
+    line = [str(program.zeroapp), "generate", "runs/tiny", option, "/dev/stdin"]
+    done = subprocess.run(line, input=text, capture_output=True, text=True, cwd=program.folder,
+                          env=program.env, timeout=60)
+    check(done.returncode == 0, f"{option} of a pipe: {done}")
+    return done.stdout
+
+
+def pipes_are_read(program):
+    written = generate(program, "runs/tiny", "--prompt", PROMPT)
+    check(piped(program, PROMPT, "--prompt-file") == written, "a prompt of a pipe")
+    (program.folder / "one.txt").write_text(PROMPT)
+    written = program.alone("generate", "runs/tiny", "--input", "one.txt").out
+    check(piped(program, PROMPT, "--input") == written != "", "lines of a pipe")
 
 
 def rules_hold_for_a_prompt(program):
@@ -158,6 +176,7 @@ def main():
     texts_repeat(program)
     prompts_come_from_files_and_models_travel(program)
     lines_are_continued(program)
+    pipes_are_read(program)
     rules_hold_for_a_prompt(program)
     the_models_file_is_gone_by(program)
     texts_have_known_tokens_and_no_special_end(program)
