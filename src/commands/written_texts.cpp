@@ -25,21 +25,19 @@ constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
 /// Between what was said in turn, and what a speaker is told of itself.
 constexpr const char* kTurn = "  ";
 
-/// Without a word of a length texts have so many tokens behind a beginning, if there is room.
-int64_t default_tokens(const Writer& writer, int64_t beginning) {
-  const int64_t room = writer.form().positions - beginning + 1;
-  return std::clamp<int64_t>(room, 1, kDefaultTokens);
-}
-
-/// The rules for texts behind beginnings of up to so many tokens. Where nobody says what ends one,
-/// the tokenizer does.
-models::SearchRules rules_for(const CommandLine& line, const Writer& writer, int64_t beginning) {
+/// Where nobody says what ends a text, the tokenizer does. Without a word of a length each text has
+/// the default number of tokens behind its own beginning, if there is room: the last one of all
+/// takes no position.
+models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   GenerationConfig asked = writer.generation;
+  const int64_t positions = writer.form().positions;
   const int32_t end = writer.tokenizer.special_ids().eos;
   if (!asked.eos_token_id && writer.form().end < 0 && end >= 0)
     asked.eos_token_id = std::vector<int64_t>{end};
   models::SearchRules rules =
-      asked_rules(line, writer.model, asked, default_tokens(writer, beginning));
+      asked_rules(line, writer.model, asked, std::min(kDefaultTokens, positions));
+  const bool is_open = !asked.max_length && !asked.max_new_tokens;
+  if (is_open && !writer.answers()) rules.scores.max_length = positions + 1;
   models::suppress_unknown(writer.tokenizer, writer.form(), rules.scores);
   return rules;
 }
@@ -74,8 +72,7 @@ class Texts {
   }
 
   models::GenerationOptions options(const CommandLine& line, const Extents& of) const {
-    const int64_t beginning = writer_.answers() ? 1 : of.longest;
-    models::GenerationOptions made{.rules = rules_for(line, writer_, beginning)};
+    models::GenerationOptions made{.rules = rules_for(line, writer_)};
     made.compute = writer_.compute();
     made.threads = writer_.threads;
     made.batch = std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count);

@@ -21,8 +21,9 @@ bool has_encoder(const model::DataForm& form) { return form.start >= 0; }
 
 /// Tokens of a text that begins with so many, at most.
 int64_t most_tokens(const SearchRules& rules, int64_t beginning) {
-  if (rules.max_new_tokens > 0) return beginning + rules.max_new_tokens;
-  return rules.scores.max_length > 0 ? rules.scores.max_length : beginning + kDefaultNewTokens;
+  const int64_t whole = rules.scores.max_length, added = rules.max_new_tokens;
+  if (whole == 0) return beginning + (added > 0 ? added : kDefaultNewTokens);
+  return added > 0 ? std::min(whole, beginning + added) : whole;
 }
 
 void require_positions(const model::DataForm& form, int64_t length, const char* what) {

@@ -181,8 +181,8 @@ class Prompts {
       for (int32_t j = 0; j < 1 + 11 * i; ++j) sources_.back().push_back((3 + i * j * j) % 32);
     }
   }
-  std::vector<TokenList> write(const json& rules, int64_t batch) const {
-    GenerationOptions options{.rules = testing_support::search_rules(rules, 0)};
+  std::vector<TokenList> write(const json& rules, int64_t batch, int64_t max_length = 0) const {
+    GenerationOptions options{.rules = testing_support::search_rules(rules, max_length)};
     options.rules.max_new_tokens = 12;
     options.batch = batch;
     options.longest_source = 89;
@@ -225,6 +225,14 @@ TEST(TextGenerator, ContinuesPromptsOfAnyLengthsAsADecoderDoesOneByOne) {
                     [&](int32_t token) { expected.push_back(token); });
     EXPECT_EQ(texts[i], expected) << "prompt " << i;
   }
+}
+
+TEST(TextGenerator, EachTextEndsWhereTheFirstOfTwoLengthsDoes) {
+  const Prompts prompts;
+  const int64_t whole = 95;  // of the last prompt's 89 and the 12 that may be new
+  auto expected = prompts.write(json::object(), 4);
+  expected.back().resize(whole);
+  EXPECT_EQ(prompts.write(json::object(), 4, whole), expected);
 }
 
 TEST(TextGenerator, BeamsOfPromptsDoNotDependOnTheBatch) {

@@ -84,6 +84,16 @@ def pipes_are_read(program):
     check(piped(program, PROMPT, "--input") == written != "", "lines of a pipe")
 
 
+def lines_are_as_long_as_alone(program):
+    """Without a word of a length each goes on to the model's end, whatever else is there."""
+    prompts = [PROMPT * 2 + "\n", "3 \n", PROMPT + "\n"]
+    (program.folder / "lines.txt").write_text("".join(prompts))
+    together = program.alone("generate", "runs/tiny", "--input", "lines.txt")
+    alone = [piped(program, prompt, "--input") for prompt in prompts]
+    check(together.out == "".join(alone), f"{together.out!r} and not {alone}", together)
+    check([len(text) for text in alone] == 3 * [32 + 1 + 1], f"one more than positions: {alone}")
+
+
 def rules_hold_for_a_prompt(program):
     asked = ("runs/tiny", "--prompt", PROMPT, "--tokens", "8")
     last = generate(program, *asked, "--forced-eos-token-id", str(ord("A")))
@@ -177,6 +187,7 @@ def main():
     prompts_come_from_files_and_models_travel(program)
     lines_are_continued(program)
     pipes_are_read(program)
+    lines_are_as_long_as_alone(program)
     rules_hold_for_a_prompt(program)
     the_models_file_is_gone_by(program)
     texts_have_known_tokens_and_no_special_end(program)

@@ -65,8 +65,9 @@ struct SearchRules {
   /// With no, a search ends when the best running text, at its length, is no better than the worst
   /// ended one.
   BeamEnd early_stopping = BeamEnd::no;
-  /// Tokens behind a text's beginning, at most; 0: scores.max_length says it, and 20 where that is
-  /// 0, too. Only for those who write texts for sources (generator.hpp).
+  /// Tokens behind a text's beginning, at most, where scores.max_length leaves room for them; 0:
+  /// that alone says it, and 20 where it is 0, too. Only for those who write texts for sources
+  /// (generator.hpp).
   int64_t max_new_tokens = 0;
 };
 
