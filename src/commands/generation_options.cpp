@@ -89,6 +89,29 @@ void require_one_of_two(const GenerationConfig& written) {
   }
 }
 
+/// Where nothing ends a text but its length, none ends before.
+void require_ends(const GenerationConfig& written, const std::string& place,
+                  const models::ScoreRules& rules) {
+  if (!rules.eos_token_id.empty()) return;
+  for (const auto& [name, least] : {std::pair("--min-length", written.min_length),
+                                    {"--min-new-tokens", written.min_new_tokens}}) {
+    if (least.value_or(0) == 0) continue;
+    refuse(Exit::kUsage, "command line: ", name, ": no token ends a text of ", place,
+           ", so that none ends before --tokens; leave it out, or name an eos_token_id in ",
+           "its generation_config.json or [generation]");
+  }
+}
+
+/// The default gives way to no option.
+void require_default_length(const GenerationConfig& asked, int64_t new_tokens) {
+  if (asked.max_length || asked.max_new_tokens) return;
+  const int64_t least = asked.min_new_tokens.value_or(0);
+  if (least <= new_tokens) return;
+  refuse_settings({"generation.min_new_tokens"}, "no text ends before ", least,
+                  " new tokens, and none has more than ", new_tokens, "; write --tokens ", least,
+                  " as well");
+}
+
 /// Options that act only among beams, or only where texts are drawn.
 void require_effect(const CommandLine& line, const GenerationConfig& written,
                     const GenerationConfig& all) {
@@ -129,10 +152,15 @@ GenerationConfig asked_generation(const CommandLine& line, const GenerationConfi
 
 models::SearchRules asked_rules(const CommandLine& line, const models::StoredModel& model,
                                 const GenerationConfig& asked, int64_t new_tokens) {
+  const GenerationConfig written = written_in(line);
   try {
-    return models::search_rules(asked, model.description().model, new_tokens, uint64_t(line.seed));
+    const models::SearchRules rules =
+        models::search_rules(asked, model.description().model, new_tokens, uint64_t(line.seed));
+    require_ends(written, model.path(), rules.scores);
+    require_default_length(asked, new_tokens);
+    return rules;
   } catch (const SettingsError& error) {
-    refuse_as_asked(written_in(line), model.path(), error);
+    refuse_as_asked(written, model.path(), error);
   }
 }
 

@@ -18,8 +18,10 @@ namespace zero::commands {
 GenerationConfig asked_generation(const CommandLine& line, const GenerationConfig& of_model,
                                   const std::string& place);
 
-/// The rules of what asked_generation() has returned. Throws as models::search_rules(), as
-/// Error(kUsage) with the option, or Error(kInput) where the model says so.
+/// The rules of what asked_generation() has returned, of texts of up to `new_tokens` more where it
+/// says no length. Throws as models::search_rules(), as Error(kUsage) with the option, or
+/// Error(kInput) where the model says so; likewise where a least length exceeds `new_tokens`, or
+/// is written and no token ends a text.
 models::SearchRules asked_rules(const CommandLine& line, const models::StoredModel& model,
                                 const GenerationConfig& asked, int64_t new_tokens);
 

@@ -123,6 +123,9 @@ def the_models_file_is_gone_by(program):
     file.write_text(json.dumps({"eos_token_id": ord(end)}))
     short = generate(program, *asked, "--tokens", "30")
     check(short == PROMPT + greedy[len(PROMPT):].partition(end)[0] + end + "\n", f"{short!r}")
+    longer = generate(program, *asked, "--tokens", "30", "--min-new-tokens", "20")
+    check(len(longer) > len(PROMPT) + 20, f"{longer!r}: no end before")
+    refused(program, 2, "write --tokens 201 as well", *asked, "--min-new-tokens", "201")
     file.unlink()
     beams = ("--num-beams", "3", "--max-length", str(most))
     wanted = program.alone("generate", *asked, *beams).out
@@ -166,6 +169,8 @@ def what_cannot_be_generated_is_refused(program):
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--top-p", "0.5")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--top-k", "3")
+    for least in ("--min-length", "--min-new-tokens"):
+        refused(program, 2, "name an eos_token_id", "moved", "--prompt", "x", least, "3")
     refused(program, 2, "no number from", "moved", "--prompt", "x", "--temperature", "-1")
     refused(program, 2, "takes no settings", "moved", "--prompt", "x", "run.seed=3")
     refused(program, 3, "is not there", "absent", "--prompt", "x")
