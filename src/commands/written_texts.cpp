@@ -131,20 +131,20 @@ void show(const std::string& text) {
   if (!shown || std::fflush(stdout) != 0) refuse(Exit::kIo, "standard output: is closed or full");
 }
 
-/// What a model reads of a talk: its persona, and the last turns that fit into `most` tokens.
-TokenList source_of_talk(const Writer& writer, const std::string& persona, int64_t most,
-                         std::deque<std::string>& turns) {
-  for (;;) {
-    std::string all = persona;
-    for (const std::string& turn : turns) all += (all.empty() ? "" : kTurn) + turn;
-    TokenList source = source_of(writer, all);
-    if (int64_t(source.size()) <= most) return source;
-    if (turns.size() <= 1) {
-      refuse(Exit::kUsage, "what was said, with the persona, has ", source.size(),
-             " tokens and room for ", most, "; say less at a time");
-    }
-    turns.pop_front();
-  }
+using Turns = std::deque<std::string>;
+
+/// What a model reads of a talk: its persona, and turns.
+TokenList source_of_talk(const Writer& writer, const std::string& persona, const Turns& turns) {
+  std::string all = persona;
+  for (const std::string& turn : turns) all += (all.empty() ? "" : kTurn) + turn;
+  return source_of(writer, all);
+}
+
+void require_persona(const Writer& writer, const std::string& persona, int64_t most) {
+  const int64_t tokens = int64_t(source_of_talk(writer, persona, {""}).size());
+  if (persona.empty() || tokens < most) return;
+  refuse(Exit::kUsage, "command line: --persona: has ", counted(tokens, "token"),
+         ", which leave no room among ", most, " for what is said; write a shorter one");
 }
 
 }  // namespace
@@ -174,12 +174,21 @@ void talk(const CommandLine& line, const Writer& writer) {
   // Where positions have no end, a talk has one.
   constexpr int64_t kMostTokens = 2048;
   const int64_t most = std::min(writer.form().positions, kMostTokens);
+  require_persona(writer, line.persona, most);
   Texts texts(line, writer, {.count = 1, .longest = most});
-  std::deque<std::string> turns;
+  const auto tokens_of = [&](const Turns& turns) {
+    return int64_t(source_of_talk(writer, line.persona, turns).size());
+  };
+  Turns turns;
   for (std::string said; std::getline(std::cin, said);) {
+    if (const int64_t tokens = tokens_of({said}); tokens > most) {
+      warn("that line, with the persona, has ", tokens, " tokens, and the model reads ", most,
+           "; it is passed over; say less at a time");
+      continue;
+    }
     turns.push_back(said);
-    const std::vector<TokenList> source = {source_of_talk(writer, line.persona, most, turns)};
-    turns.push_back(texts.write(source)[0]);
+    while (tokens_of(turns) > most) turns.pop_front();
+    turns.push_back(texts.write({{source_of_talk(writer, line.persona, turns)}})[0]);
     show(turns.back() + "\n");
   }
 }

@@ -34,7 +34,8 @@ void write_lines(const CommandLine& line, const Writer& writer);
 
 /// Reads what is said from standard input, line by line, and answers each to standard output. What
 /// was said before is read again each time, as much of its end as the model has room for, behind
-/// what it is told of itself.
+/// what it is told of itself. A line that the model has no room for is passed over with a warning.
+/// Throws Error(kUsage) where what it is told leaves no room at all.
 void talk(const CommandLine& line, const Writer& writer);
 
 }  // namespace zero::commands

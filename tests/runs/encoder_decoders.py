@@ -120,12 +120,26 @@ def writes_texts(program, name):
     check(first != second, f"{name}: a seed draws others")
 
 
+def talk(program, model, persona, said):
+    return subprocess.run(
+        [str(program.zeroapp), "generate", model, "--chat", "--persona", persona, "--tokens", "5",
+         "--min-new-tokens", "3", "--suppress-tokens", ",".join(map(str, [10, *range(128, 256)])),
+         "--encoder-no-repeat-ngram-size", "1"],
+        input=said, capture_output=True, text=True, cwd=program.folder, timeout=60)
+
+
 def talks(program, model):
-    done = subprocess.run(
-        [str(program.zeroapp), "generate", model, "--chat", "--persona", "I sum.", "--tokens", "5",
-         "--min-new-tokens", "3", "--suppress-tokens", ",".join(map(str, [10, *range(128, 256)]))],
-        input="1 times\n2 times\n", capture_output=True, text=True, cwd=program.folder, timeout=60)
+    """No answer has a letter of what is read for it, which is all that was said: 20 tokens."""
+    done = talk(program, model, "I", "1\n2\n")
     check(done.returncode == 0 and done.stdout.count("\n") == 2, f"answers each line: {done}")
+    check(done.stderr == "", f"nothing is to be said of it: {done}")
+    first, second = done.stdout.splitlines()
+    check(not set(second) & {"1", "2", *first}, f"it reads what was said before: {done}")
+    more = talk(program, model, "I", "1\n" + 40 * second + "\n2\n")
+    check(more.returncode == 0 and more.stdout == done.stdout, f"{more} goes on as {done}")
+    check(more.stderr.count("\n") == 1 and "204 tokens" in more.stderr, f"it was too long: {more}")
+    mute = talk(program, model, 200 * "x", "1\n")
+    check(mute.returncode == 2 and "write a shorter one" in mute.stderr, f"no room to talk: {mute}")
 
 
 def goes_by_the_models_file(program, name):
