@@ -20,16 +20,22 @@ bool meets_any(const Architecture& model, const std::string& pattern, std::strin
          meets(pattern, text("model/", prefix, name));
 }
 
-bool meets_copy(const Architecture& model, const std::string& pattern, std::string_view name) {
+using Names = std::vector<std::string>;
+
+/// A copy that is a parameter of its own in this model, as an untied classifier, is none.
+bool meets_copy(const Architecture& model, const std::string& pattern, const std::string& name,
+                const Names& names) {
   return std::ranges::any_of(model.family->stored.copies, [&](const StoredCopy& copy) {
-    return copy.original == name && meets_any(model, pattern, copy.copy);
+    return copy.original == name && meets_any(model, pattern, copy.copy) &&
+           std::ranges::find(names, copy.copy) == names.end();
   });
 }
 
 /// Whether a pattern means a parameter. It may hold several tensors of Hugging Face's, side by
 /// side, of which either all are meant or none.
-bool means(const Architecture& model, const std::string& pattern, const std::string& name) {
-  if (meets_any(model, pattern, name) || meets_copy(model, pattern, name)) return true;
+bool means(const Architecture& model, const std::string& pattern, const std::string& name,
+           const Names& names) {
+  if (meets_any(model, pattern, name) || meets_copy(model, pattern, name, names)) return true;
   const std::vector<std::string> parts = stored_form(model, name).names;
   const auto met = std::ranges::count_if(
       parts, [&](const std::string& part) { return meets_any(model, pattern, part); });
@@ -39,8 +45,7 @@ bool means(const Architecture& model, const std::string& pattern, const std::str
                   name, '"');
 }
 
-[[noreturn]] void refuse_unknown(const std::string& pattern,
-                                 const std::vector<std::string>& names) {
+[[noreturn]] void refuse_unknown(const std::string& pattern, const Names& names) {
   const std::string near = nearest_key(pattern, names);
   refuse_settings({"model.freeze"}, '"', pattern, "\" meets no parameter; ",
                   near.empty() ? "names are such as " + names.front() + " and " + names.back()
@@ -52,7 +57,7 @@ bool means(const Architecture& model, const std::string& pattern, const std::str
 graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
                     graph::Graph forward) {
   if (patterns.empty()) return forward;
-  std::vector<std::string> names;
+  Names names;
   for (const graph::Parameter& parameter : forward.parameters) {
     names.push_back(forward[parameter.tensor].name);
   }
@@ -60,7 +65,7 @@ graph::Graph freeze(const Architecture& model, std::span<const std::string> patt
   for (const std::string& pattern : patterns) {
     bool met = false;
     for (size_t p = 0; p < names.size(); ++p) {
-      if (!means(model, pattern, names[p])) continue;
+      if (!means(model, pattern, names[p], names)) continue;
       met = frozen[p] = true;
     }
     if (!met) refuse_unknown(pattern, names);

@@ -56,7 +56,15 @@ TEST(Freeze, TakesNamesAsCheckpointsAndFilesOfHuggingFaceShowThem) {
       << "a copy of it";
   EXPECT_EQ(frozen("t5-small", {"encoder.*"}).size(), 1u + 1 + 1 + 6 * 6)
       << "the table by its copy's name, a norm, distances and six of each block";
+  EXPECT_THAT(frozen("t5-small", {"lm_head.weight"}), ElementsAre("shared.weight")) << "another";
   EXPECT_EQ(frozen("gpt2", {}).size(), 0u);
+}
+
+TEST(Freeze, LeavesTheTableToAnUntiedClassifier) {
+  EXPECT_THAT(frozen("t5-v1_1-small", {"lm_head.weight"}), ElementsAre("lm_head.weight"));
+  EXPECT_THAT(frozen("t5-v1_1-small", {"shared.weight"}), ElementsAre("shared.weight"));
+  EXPECT_THAT(frozen("t5-v1_1-small", {"decoder.embed_*"}), ElementsAre("shared.weight"))
+      << "still a copy";
 }
 
 TEST(Freeze, TakesAParameterThatHoldsSeveralTensorsWholeOrNotAtAll) {
