@@ -31,7 +31,8 @@ bool same_storage(const graph::Tensor& a, const graph::Tensor& b) {
 }
 
 bool same_parameter(const graph::Parameter& a, const graph::Parameter& b) {
-  return a.tensor == b.tensor && a.unit == b.unit && a.gradient == b.gradient;
+  return a.tensor == b.tensor && a.unit == b.unit && a.gradient == b.gradient &&
+         a.frozen == b.frozen && a.real_numel == b.real_numel;
 }
 
 template <class List, class Same>

@@ -136,6 +136,13 @@ TEST(VerifyForms, FindsAFormWhoseCollectivesWouldDiffer) {
   }
 }
 
+TEST(VerifyForms, FindsAFormThatTrainsOtherElements) {
+  EXPECT_THAT(said_of([](graph::Graph& graph) { graph.parameters[0].frozen = true; }),
+              HasSubstr("other tensors, parameters"));
+  EXPECT_THAT(said_of([](graph::Graph& graph) { graph.parameters[0].real_numel -= 1; }),
+              HasSubstr("other tensors, parameters"));
+}
+
 /// Copies to another tier are of the longest form's bytes, which a shorter one has not written.
 TEST(VerifyForms, FindsABodyThatReadsMoreThanAFormHasWritten) {
   Request request = request_of(1, 2, 2);
