@@ -318,7 +318,7 @@ std::string ungenerated_best(const C& c) {
   const bool is_of_texts = metric == BestMetric::bleu || metric == BestMetric::exact_match;
   const bool generates = c.evaluation.generate && holds_pairs_out(c);
   if (!is_of_texts || generates || !validates(c)) return kFine;
-  return text("\"", metric == BestMetric::bleu ? "bleu" : "exact_match",
+  return text("\"", name_of(metric),
               "\" is a number of texts that are generated for a validation set of pairs; write ",
               "evaluation.generate = true for such a model, or ",
               "best_metric = \"validation_loss\"");

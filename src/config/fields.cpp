@@ -11,6 +11,8 @@ namespace zero {
 namespace {
 
 constexpr Standing kOurs = Standing::ours, kSame = Standing::same;
+constexpr std::string_view kBestMetrics[] = {"", "validation_loss", "perplexity", "bleu",
+                                             "exact_match"};
 
 void batch_fields(Table& table, RunConfig& c) {
   table.integer("train_batch_size", c.train_batch_size,
@@ -267,8 +269,8 @@ void report_fields(Table& table, RunConfig& c) {
 
 /// The last word is an earlier one for the first metric.
 Choice best_metrics(BestMetric& metric) {
-  const std::vector<std::string_view> names = {"",     "validation_loss", "perplexity",
-                                               "bleu", "exact_match",     "eval_loss"};
+  std::vector<std::string_view> names(std::begin(kBestMetrics), std::end(kBestMetrics));
+  names.push_back("eval_loss");
   const int last = int(names.size()) - 1;
   return {.names = names,
           .get = [&metric] { return int(metric); },
@@ -294,6 +296,8 @@ void checkpoint_fields(Table& table, CheckpointConfig& c) {
 }
 
 }  // namespace
+
+std::string_view name_of(BestMetric metric) { return kBestMetrics[size_t(metric)]; }
 
 std::vector<Field> fields_of(RunConfig& config) {
   Table table;

@@ -243,16 +243,15 @@ void Patience::hear(int64_t of_step, double other) {
 
 void add_patience(const Patience& patience, BestMetric metric, Facts& facts) {
   if (patience.evaluations < 0) return;
-  facts[kPatienceMetric] = number_text(int64_t(metric));
+  facts[kPatienceMetric] = name_of(metric);
   facts[kPatienceMerit] = number_text(patience.merit);
   facts[kPatienceEvaluations] = number_text(patience.evaluations);
   facts[kPatienceStep] = number_text(patience.step);
 }
 
 Patience patience_in(const Facts& facts, BestMetric metric) {
-  int64_t of = 0;
   Patience patience;
-  const bool known = read_number(fact(facts, kPatienceMetric), of) && of == int64_t(metric) &&
+  const bool known = fact(facts, kPatienceMetric) == name_of(metric) &&
                      read_number(fact(facts, kPatienceMerit), patience.merit) &&
                      read_number(fact(facts, kPatienceEvaluations), patience.evaluations) &&
                      read_number(fact(facts, kPatienceStep), patience.step);

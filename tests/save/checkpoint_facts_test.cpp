@@ -65,6 +65,7 @@ TEST(Patience, CountsEvaluationsBehindTheBestAndComesBack) {
   EXPECT_THAT(counts, ElementsAre(-1, 0, 0, 1, 2, 3, 0, 1));
   Facts facts;
   add_patience(patience, BestMetric::perplexity, facts);
+  EXPECT_EQ(facts.at("patience.metric"), "perplexity") << "and no number that an update may shift";
   EXPECT_EQ(patience_in(facts, BestMetric::perplexity).merit, -1.0);
   EXPECT_EQ(patience_in(facts, BestMetric::perplexity).evaluations, 1);
   EXPECT_EQ(patience_in(facts, BestMetric::perplexity).step, 17);

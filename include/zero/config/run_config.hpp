@@ -309,6 +309,8 @@ enum class Resume { automatic, require, never };
 /// The number whose best value makes a checkpoint the best one: of a loss and a perplexity the
 /// lowest, of the others the highest.
 enum class BestMetric { none, validation_loss, perplexity, bleu, exact_match };
+/// As an input file names it; "" for none.
+std::string_view name_of(BestMetric metric);
 /// Folders and files are for nobody else, read by the group, read by all, written by the group.
 enum class Permissions { owner, group_reads, all_read, group_writes };
 
