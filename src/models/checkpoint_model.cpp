@@ -7,6 +7,13 @@
 namespace zero::models {
 namespace {
 
+/// What the run's own keys leave open.
+GenerationConfig generation_of(const model::Architecture& model,
+                               const save::StoredCheckpoint& checkpoint) {
+  return parse_generation(model, checkpoint.fact(save::kGenerationFact),
+                          checkpoint.folder() + ": its generation");
+}
+
 ModelDescription description_of(const model::Catalogue& catalogue,
                                 const save::StoredCheckpoint& checkpoint) {
   const std::string& words = checkpoint.fact(save::kDescriptionFact);
@@ -18,10 +25,8 @@ ModelDescription description_of(const model::Catalogue& catalogue,
       parse_description(catalogue, words, checkpoint.folder() + ": its model");
   const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
-  description.generation =
-      completed(generation_in(checkpoint.fact(save::kConfigurationFact)),
-                parse_generation(description.model, checkpoint.fact(save::kGenerationFact),
-                                 checkpoint.folder() + ": its generation"));
+  description.generation = completed(generation_in(checkpoint.fact(save::kConfigurationFact)),
+                                     generation_of(description.model, checkpoint));
   return description;
 }
 
@@ -53,7 +58,8 @@ const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter)
 
 StoredModel::Settings CheckpointModel::settings() const {
   return {.name = path() + ": its configuration",
-          .text = checkpoint_.fact(save::kConfigurationFact)};
+          .text = checkpoint_.fact(save::kConfigurationFact),
+          .generation = generation_of(description_.model, checkpoint_)};
 }
 
 Dtype CheckpointModel::dtype_of(std::string_view parameter) const {

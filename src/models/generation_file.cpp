@@ -74,6 +74,12 @@ void require_id(const model::Architecture& model, const std::string& name, const
          " has ", wanted, " there; write ", wanted);
 }
 
+/// All ranks read the same file.
+template <class... Parts>
+void warn_once(const Parts&... parts) {
+  if (launch::current_launch().task <= 0) warn(parts...);
+}
+
 Json json_of(const TomlValue& value) {
   if (const auto* list = std::get_if<TomlArray>(&value)) {
     Json json = Json::array();
@@ -123,13 +129,14 @@ GenerationConfig parse_generation(const model::Architecture& model, std::string_
     }
     const std::optional<std::string> wrong = assign_generation(config, key, read.value);
     if (!wrong) unknown += (unknown.empty() ? "" : ", ") + shown(key);
-    if (wrong && !wrong->empty()) refuse(Exit::kInput, name, ": ", shown(key), ": ", *wrong);
+    if (wrong && !wrong->empty())
+      warn_once(name, ": ", shown(key), ": ", *wrong, "; it is passed over");
   }
   // As Transformers, which warns of it.
   if (config.max_new_tokens) config.max_length.reset();
-  if (!unknown.empty() && launch::current_launch().task <= 0) {
-    warn(name, ": nothing here goes by ", unknown, "; texts are generated without ",
-         unknown.find(',') == unknown.npos ? "it" : "them");
+  if (!unknown.empty()) {
+    warn_once(name, ": nothing here goes by ", unknown, "; texts are generated without ",
+              unknown.find(',') == unknown.npos ? "it" : "them");
   }
   return config;
 }

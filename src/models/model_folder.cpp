@@ -193,8 +193,9 @@ const ModelFolder::FoundTensor& ModelFolder::found_tensor(std::string_view store
 StoredModel::Settings ModelFolder::settings() const {
   const std::string file =
       (fs::path(path_).lexically_normal() / ".." / "effective.toml").lexically_normal().string();
-  if (!is_there(file)) return {};
-  return {.name = file, .text = read_whole(file, int64_t(kTomlMaxBytes))};
+  const GenerationConfig& generation = description_.generation;
+  if (!is_there(file)) return {.name = "", .text = "", .generation = generation};
+  return {.name = file, .text = read_whole(file, int64_t(kTomlMaxBytes)), .generation = generation};
 }
 
 Dtype ModelFolder::dtype_of(std::string_view parameter) const {

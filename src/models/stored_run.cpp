@@ -113,8 +113,8 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
   const ModelDescription& description = model.description();
   StoredModel::Settings settings = model.settings();
   if (settings.text.empty()) {
-    settings = {.name = model.path() + "/config.json",
-                .text = composed_input(description, overrides)};
+    settings.name = model.path() + "/config.json";
+    settings.text = composed_input(description, overrides);
   }
   std::vector<std::string> own = for_this_evaluation(overrides);
   const bool names_one = !override_of(overrides, "data.tokenizer").empty();
@@ -126,8 +126,8 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }
   require_same_model(model, model::architecture_of(config));
-  require_generation(config.generation, description.generation);
-  config.generation = completed(config.generation, description.generation);
+  require_generation(config.generation, settings.generation);
+  config.generation = completed(config.generation, settings.generation);
   drop_training(config, description.evaluation_micro);
   return config;
 }

@@ -72,6 +72,19 @@ TEST_F(CheckpointModels, AreReadFromMastersWhereThereAreAny) {
   EXPECT_THAT(row, ::testing::ElementsAre(19.25f, 19.5f, 19.75f));
 }
 
+TEST_F(CheckpointModels, SayOfGenerationWhatTheRunsOwnKeysLeaveOpen) {
+  std::map<std::string, std::string> said = facts("bytes");
+  said["configuration"] = "[generation]\nnum_beams = 4\n";
+  said["generation"] = R"({"num_beams": 2, "repetition_penalty": 1.5})";
+  save(std::move(said), false);
+  const CheckpointModel model(testing_support::catalogue(), place_.path());
+  EXPECT_EQ(model.description().generation,
+            (GenerationConfig{.num_beams = 4, .repetition_penalty = 1.5}));
+  EXPECT_EQ(model.settings().generation,
+            (GenerationConfig{.num_beams = 2, .repetition_penalty = 1.5}))
+      << "to which num_beams = \"auto\" comes";
+}
+
 TEST_F(CheckpointModels, AreReadFromWeightsAlone) {
   save(facts("bytes"), false);
   const CheckpointModel model(testing_support::catalogue(), place_.path());

@@ -48,14 +48,24 @@ TEST(ParseGeneration, NamesInOneWarningWhatItDoesNotKnow) {
             "penalty_alpha; texts are generated without them\n");
 }
 
-TEST(ParseGeneration, RefusesIdsOfAnotherModelAndValuesThatAreNone) {
+TEST(ParseGeneration, PassesOverAValueThatNothingIsGeneratedBy) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(parsed(R"({"num_beams": 2, "temperature": 0.0, "top_p": 1.5})"),
+            GenerationConfig{.num_beams = 2});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("generation_config.json: temperature: 0.0 is out of range"));
+  EXPECT_THAT(said, HasSubstr("generation_config.json: top_p: 1.5 is out of range"));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(parsed(R"({"num_beams": "four"})"), GenerationConfig());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("num_beams: \"four\" is a string"));
+}
+
+TEST(ParseGeneration, RefusesIdsOfAnotherModelAndTextThatIsNoJson) {
   const auto refusal = [](const std::string& content) {
     return refusal_of(Exit::kInput, [&] { parsed(content); });
   };
   EXPECT_THAT(refusal(R"({"decoder_start_token_id": 2})"),
               HasSubstr("generation_config.json: decoder_start_token_id: is 2, but a T5 has 0"));
-  EXPECT_THAT(refusal(R"({"num_beams": "four"})"), HasSubstr("num_beams: \"four\" is a string"));
-  EXPECT_THAT(refusal(R"({"top_p": 1.5})"), HasSubstr("top_p: 1.5 is out of range"));
   EXPECT_THAT(refusal(R"({"top_p": 0.5,})"), HasSubstr("byte "));
   EXPECT_EQ(parsed(R"({"pad_token_id": 7})", "gpt2"), GenerationConfig()) << "it says none";
 }

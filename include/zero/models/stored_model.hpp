@@ -44,8 +44,8 @@ std::string generation_json(const ModelDescription& description);
 
 /// Reads such a text, "" saying nothing; `name` is for messages. Keys that nothing is made of are
 /// passed over with one warning of the first process that names them, but for those that change no
-/// text. Throws Error(kInput) with the key and what would work for a value that is refused in
-/// [generation], and for ids that `model` has elsewhere.
+/// text; so is a value that [generation] would refuse, since a model may serve for more than texts.
+/// Throws Error(kInput) for ids that `model` has elsewhere.
 GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
                                   const std::string& name);
 
@@ -60,8 +60,9 @@ class StoredModel {
 
   /// The settings of the run that trained it, as the text of an input file.
   struct Settings {
-    std::string name;  ///< for messages
-    std::string text;  ///< "" if they are not known
+    std::string name;                  ///< for messages
+    std::string text;                  ///< "" if they are not known
+    GenerationConfig generation = {};  ///< what the model says of keys that they leave open
   };
   virtual Settings settings() const = 0;
 
