@@ -269,6 +269,15 @@ inline void assign_lanes(bf16* to, const Lanes& values) {
 }
 #endif
 
+/// The same of the first `count` elements, so that equal values round alike in a part of the lanes:
+/// the processor's instruction makes zeros of subnormal numbers.
+template <class C>
+void assign_lanes(C* to, const Lanes& values, int64_t count) {
+  C rounded[kRowLanes];
+  assign_lanes(rounded, values);
+  std::copy_n(rounded, count, to);
+}
+
 inline constexpr float kLog2E = 1.44269504088896341f;
 inline constexpr float kLn2 = 0.693147180559945309f;
 

@@ -105,12 +105,17 @@ void gradient_row(const GradientRow& row, int64_t queries, C* probabilities, C* 
     assign_lanes(ds + c, score);
     if constexpr (kUnrounded) std::copy_n(score, kRowLanes, row.unrounded + c);
   }
-  for (; c < queries; ++c) {
-    const Gradient gradient = gradient_of<kDropout>(row, c);
-    assign(probabilities[c], gradient.probability);
-    assign(ds[c], gradient.score);
-    if constexpr (kUnrounded) row.unrounded[c] = gradient.score;
+  const int64_t rest = queries - c;
+  if (rest == 0) return;
+  Lanes probability = {}, score = {};
+  for (int64_t l = 0; l < rest; ++l) {
+    const Gradient gradient = gradient_of<kDropout>(row, c + l);
+    probability[l] = gradient.probability;
+    score[l] = gradient.score;
   }
+  assign_lanes(probabilities + c, probability, rest);
+  assign_lanes(ds + c, score, rest);
+  if constexpr (kUnrounded) std::copy_n(score, rest, row.unrounded + c);
 }
 
 template <bool kUnrounded, class C>
