@@ -29,8 +29,8 @@ Forecast forecast_of(const Plan& plan) {
   return forecast(plan, machine_profile("h100_80g", plan.request.compute));
 }
 
-// Elements sent a rank and step, times ranks / (ranks - 1), in units of the parameters P
-// (performance.md 2): stage 1 2P, stage 2 (A + 1) P, stage 3 A P reduced and 2 A P gathered.
+// Elements sent a rank and step, times ranks / (ranks - 1), in units of the parameters P:
+// stage 1 2P, stage 2 (A + 1) P, stage 3 A P reduced and 2 A P gathered.
 TEST(Forecast, SendsTheFormulasElements) {
   for (int ranks : {2, 4}) {
     for (int a : {1, 3}) {
