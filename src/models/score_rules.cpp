@@ -152,6 +152,10 @@ void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<flo
   forbid(rules.suppress_tokens, scores);
   if (is_at_begin(rules, text)) forbid(rules.begin_suppress_tokens, scores);
   if (largest(scores) > kForbidden) return;
+  if (std::ranges::any_of(scores, [](float score) { return std::isnan(score); })) {
+    refuse(Exit::kNumerics, "generation: what the model says behind ", text.tokens.size(),
+           " tokens is no number: the weights are broken, or overflow in the compute type");
+  }
   refuse(Exit::kUsage, "generation: the rules leave no token behind ", text.tokens.size(),
          " others; allow more n-grams, tokens or lengths");
 }

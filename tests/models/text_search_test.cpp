@@ -129,6 +129,14 @@ TEST(TextSearch, RulesThatLeaveNoTokenAreRefused) {
   }
 }
 
+TEST(ApplyRules, TellScoresThatAreNoNumbersFromRulesThatLeaveNone) {
+  const Tokens tokens = {2};
+  std::vector<float> scores(4, std::numeric_limits<float>::quiet_NaN());
+  const auto apply = [&] { apply_rules({.suppress_tokens = {0, 3}}, {.tokens = tokens}, scores); };
+  EXPECT_THAT(testing_support::refusal_of(Exit::kNumerics, apply),
+              HasSubstr("behind 1 tokens is no number"));
+}
+
 TEST(Narrow, LeavesWhatGenerateDrawsFrom) {
   for (const json& test : golden()["drawn"]) {
     const Tokens tokens = test["tokens"],

@@ -38,7 +38,7 @@ struct WrittenText {
 
 /// Changes the scores of the tokens that may follow, [vocabulary]: logits, or their log softmax
 /// where beams are scored. Forbidden ones get minus infinity. Throws Error(kUsage) where the rules
-/// leave none.
+/// leave none, and Error(kNumerics) where none is left that is a number.
 void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
 
 /// How a token is drawn.
