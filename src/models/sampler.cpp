@@ -2,29 +2,15 @@
 #include <atomic>
 #include <optional>
 
+#include "src/models/joined_weights.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/launch/peers.hpp"
 #include "zero/models/generator.hpp"
-#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 namespace {
 
 constexpr const char* kKey = "evaluation.show_samples";
-
-/// What all ranks hold becomes rank 0's decoder's; the others have none.
-void join_weights(const state::StateView& view, const launch::Peers& peers, Decoder* decoder) {
-  const size_t parameters = view.plan->graphs[0].parameters.size();
-  for (size_t p = 0; p < parameters; ++p) {
-    int64_t first = 0;
-    state::join_state(view, peers, state::StateKind::master, int32_t(p),
-                      [&](std::span<const float> piece) {
-                        decoder->set_parameter(int32_t(p), first, piece);
-                        first += int64_t(piece.size());
-                      });
-  }
-}
 
 /// What a sample stands behind: a newline or, where that is no token, the end of a text.
 std::vector<int32_t> start_of(const Tokenizer& tokenizer) {
@@ -98,7 +84,9 @@ std::string sample_text(const state::StateView& view, const launch::Peers& peers
   std::optional<Decoder> decoder;
   if (view.rank == 0)
     decoder.emplace(model, Decoder::Options{.context = context, .threads = options.threads});
-  join_weights(view, peers, decoder ? &*decoder : nullptr);
+  join_weights(view, peers, 1, [&](int32_t index, int64_t first, std::span<const float> values) {
+    decoder->set_parameter(index, first, values);
+  });
   std::atomic<int64_t> drawn{0};
   launch::SignOfLife life(
       peers,

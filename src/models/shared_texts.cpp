@@ -2,45 +2,13 @@
 #include <cstring>
 #include <string>
 
+#include "src/models/joined_weights.hpp"
 #include "zero/base/error.hpp"
-#include "zero/launch/peers.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/stored_model.hpp"
-#include "zero/state/state_view.hpp"
 
 namespace zero::models {
 namespace {
-
-/// Elements that go from rank to rank at a time.
-constexpr size_t kPiece = 1 << 20;
-
-/// From rank 0 to all others, each of which hands it on to the next one.
-void hand_on(const launch::Peers& peers, std::span<float> values) {
-  for (size_t begin = 0; begin < values.size(); begin += kPiece) {
-    const auto piece = values.subspan(begin, std::min(kPiece, values.size() - begin));
-    if (peers.rank() > 0) peers.receive(piece, peers.rank() - 1);
-    if (peers.rank() + 1 < peers.ranks()) peers.send(piece, peers.rank() + 1);
-  }
-}
-
-/// What all ranks hold becomes every rank's own, parameter by parameter.
-void join_weights(const state::StateView& view, const launch::Peers& peers,
-                  TextGenerator& generator) {
-  const graph::Graph& graph = generator.graph();
-  std::vector<float> values;
-  for (const graph::Parameter& parameter : graph.parameters)
-    values.reserve(size_t(parameter.real_numel));
-  for (size_t p = 0; p < graph.parameters.size(); ++p) {
-    values.clear();
-    state::join_state(view, peers, state::StateKind::master, int32_t(p),
-                      [&](std::span<const float> piece) {
-                        values.insert(values.end(), piece.begin(), piece.end());
-                      });
-    values.resize(size_t(graph.parameters[p].real_numel));
-    hand_on(peers, values);
-    generator.set_parameter(int32_t(p), 0, values);
-  }
-}
 
 /// Lengths and tokens, one text behind the other.
 std::string to_bytes(std::span<const TokenList> texts) {
@@ -85,7 +53,10 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
     numbers.push_back(int64_t(i));
   }
   TextGenerator generator(model, options);
-  join_weights(view, peers, generator);
+  join_weights(view, peers, peers.ranks(),
+               [&](int32_t index, int64_t first, std::span<const float> values) {
+                 generator.set_parameter(index, first, values);
+               });
   std::atomic<int64_t> steps{0};
   launch::SignOfLife life(peers, {.name = "its texts", .slow = "a text takes long", .moved = [&] {
                                     return steps.load();
