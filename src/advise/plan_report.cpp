@@ -1,5 +1,6 @@
 #include "zero/advise/plan_report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -371,6 +372,17 @@ std::string plan_json(const PlanReport& report) {
                      {"host_limit_bytes_of_a_rank", report.limit.host_bytes}};
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+double flops_per_token(const PlanReport& report, int64_t source_length) {
+  const state::Build& build = *report.build;
+  const graph::Graph& graph = build.plan.graphs[0];
+  const graph::MicroBatch sample{
+      .samples = 1, .length = graph.length, .source_length = source_length};
+  const double all = model::flops_per_token(build.model, sample);
+  if (graph::frozen_numel(graph) == 0) return all;
+  const double of_ranks = report.forecast.flops * double(build.plan.request.ranks);
+  return std::min(all, of_ranks / double(build.batch.train * graph.length));
 }
 
 }  // namespace zero::advise

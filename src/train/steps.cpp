@@ -16,13 +16,10 @@ namespace {
 
 LogContext log_context(const Planned& planned, const Data& data, int64_t done, double peak_flops) {
   const RunConfig& config = planned.config;
-  const graph::MicroBatch sample{.samples = 1,
-                                 .length = config.data.sequence_length,
-                                 .source_length = config.data.source_length};
   return {.steps = config.run.steps,
           .last = last_step(config),
           .done = done,
-          .flops_per_token = model::flops_per_token(planned.build.model, sample),
+          .flops_per_token = advise::flops_per_token(planned.report, config.data.source_length),
           .peak_flops = peak_flops,
           .shows_scale = config.fp16.enabled,
           .synthetic = data.sets.synthetic,

@@ -109,6 +109,23 @@ TEST(PlanReport, HoldsDeviceAndHostTogetherAgainstALimitOfTheProcess) {
   EXPECT_THAT(shortage_text(made, limit), HasSubstr("(ulimit -v)"));
 }
 
+TEST(FlopsPerToken, AreOfTheModelOrOfWhatIsPlannedBesideFrozenParameters) {
+  const auto flops = [](const RunConfig& config, int ranks) {
+    const state::Build made = state::build(config, {.ranks = ranks});
+    return flops_per_token(report_plan(made, plan::machine_profile("v100_32g", Dtype::f32), {}), 0);
+  };
+  RunConfig config = tiny(1);
+  const double whole = model::flops_per_token(model::architecture_of(config), {1, 16});
+  EXPECT_EQ(flops(config, 2), whole);
+  config.model.freeze = {"wte.weight", "wpe.weight", "h.0.*", "h.1.*"};
+  // Of three blocks the last takes all of its three passes, the others the forward one alone.
+  EXPECT_NEAR(flops(config, 2) / whole, 5.0 / 9, 0.02);
+  EXPECT_EQ(flops(config, 4), flops(config, 2));
+  config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
+  config.model.freeze = {"ln_f.bias"};
+  EXPECT_EQ(flops(config, 2), whole) << "no recompute is counted";
+}
+
 TEST(PlanReport, NamesTheSecondSlotsOfSavesInAShortageOfTheDisk) {
   RunConfig config = tiny(1);
   config.offload_optimizer.device = Home::nvme;

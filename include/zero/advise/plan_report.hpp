@@ -39,6 +39,10 @@ struct PlanReport {
 PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
                        const MemoryLimit& limit);
 
+/// Floating-point operations of the forward and backward pass of one token of the longest samples:
+/// model::flops_per_token() or, where parameters are frozen, what is planned if that is less.
+double flops_per_token(const PlanReport& report, int64_t source_length);
+
 /// "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", of a plan that does not fit.
 std::string shortage_text(const state::Build& build, const MemoryLimit& limit);
 
