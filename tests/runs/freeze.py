@@ -92,19 +92,33 @@ def trains_alike_everywhere(program):
         check(len(states) == 1, f"{precision}: one state and not {states}")
 
 
+# Sizes at which each unit takes several blocks of 2048 elements of a rank.
+WIDTH, INNER, BIAS = 128, 512, 64
+LARGER = (f"model.width={WIDTH}", "model.head_width=64", f"model.inner={INNER}")
+ATTENTION, FORWARD = 4 * WIDTH * WIDTH, 2 * WIDTH * INNER
+ENCODER, DECODER = ATTENTION + FORWARD + 2 * WIDTH, 2 * ATTENTION + FORWARD + 3 * WIDTH
+# Elements of the units: the table with the last norms, and the blocks, of which the first of each
+# stack has the bias of distances.
+UNITS = {"whole": (258 * WIDTH, ENCODER + BIAS, ENCODER, DECODER + BIAS, DECODER),
+         "frozen": (2 * WIDTH, 0, ENCODER, DECODER + BIAS, DECODER - 3 * ATTENTION // 4)}
+
+
 def plans_nothing_for_them(program):
     made = {}
     for name, settings in (("whole", ()), ("frozen", (FREEZE,))):
         result = program.alone("plan", "t5.toml", "--ranks", "2", "--json", "zero.stage=2",
-                               "bf16.enabled=true", *settings)
+                               "bf16.enabled=true", *LARGER, *settings)
         made[name] = json.loads(result.out)
     numel = made["frozen"]["frozen_parameters"]
-    check(made["whole"]["frozen_parameters"] == 0 and numel > 0, f"{numel} are frozen")
+    check(made["whole"]["frozen_parameters"] == 0 and
+          numel == sum(UNITS["whole"]) - sum(UNITS["frozen"]), f"{numel} are frozen")
     for use, element in (("gradients", 4), ("optimizer state", 10)):
         fall = made["whole"]["formula_bytes"][use] - made["frozen"]["formula_bytes"][use]
         check(fall == element * numel / 2, f"{use}: the formula falls by {fall}")
-        planned = made["whole"]["bytes"][use] - made["frozen"]["bytes"][use]
-        check(planned > 0.5 * fall, f"{use}: the plan falls by {planned} of {fall}")
+        for name, units in UNITS.items():
+            shard = sum(-(-unit // 4096) for unit in units) * 2048
+            planned = made[name]["bytes"][use]
+            check(planned == element * shard, f"{name}: {use} take {planned}, not {shard} each")
     sent = [made[name]["sent"]["reduce_scatter"]["elements"] for name in ("whole", "frozen")]
     check(sent[1] < sent[0], f"gradients sent: {sent}")
 

@@ -82,6 +82,16 @@ def a_stop_in_the_middle_changes_no_byte(program, state):
           "some of this epoch come twice" in other.out, "and what follows from them", other)
 
 
+def so_are_those_of_half_precision_beside_frozen_parameters(program):
+    words = ('model.freeze=["encoder.block.0.*"]', "fp16.enabled=true",
+             "fp16.initial_scale_power=8", "model.dropout=0.1")
+    states = {trained(program, name, ranks, *words, *where).state()
+              for name, ranks, where in (("frozen_1", 1, ("zero.stage=0",)),
+                                         ("frozen_2", 2, ("zero.stage=3",
+                                                          "zero.offload_optimizer.device=cpu")))}
+    check(len(states) == 1, f"one state and not {states}")
+
+
 def losses_are_those_of_one_pair(program):
     """A step of all samples sees the same ones in any order."""
     whole = ("train_batch_size=32", "train_micro_batch_size_per_gpu=2", "run.steps=4")
@@ -118,6 +128,7 @@ def main():
     program.write("t5.toml", INPUT)
     state = bytes_are_those_of_one_rank(program)
     a_stop_in_the_middle_changes_no_byte(program, state)
+    so_are_those_of_half_precision_beside_frozen_parameters(program)
     losses_are_those_of_one_pair(program)
     auto_chooses_and_tells(program)
     names_what_is_wrong(program)
