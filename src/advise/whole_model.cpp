@@ -37,8 +37,8 @@ void require_room_for_samples(const state::Build& build, int64_t bytes, const Me
 void require_room_for_answers(const state::Build& build, int64_t bytes, const MemoryLimit& limit) {
   require_room(build,
                {"evaluation.generate", "every rank",
-                "write evaluation.generate = false and run zeroapp eval RUN "
-                "evaluation.generate=true afterwards",
+                "write a smaller evaluation.micro_batch_size, or evaluation.generate = false and "
+                "run zeroapp eval RUN evaluation.generate=true afterwards, on fewer ranks",
                 bytes},
                limit);
 }

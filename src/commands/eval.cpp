@@ -24,6 +24,14 @@ struct Model {
   DataSets data;
 };
 
+void require_answers(Session& session, const Model& model) {
+  if (!model.config.evaluation.generate) return;
+  const int ranks = session.node_ranks();
+  train::require_room_for_answers(
+      model.config, model.build, session.threads(),
+      advise::rank_limit(model.config, ranks, session.shares_devices() ? ranks : 1));
+}
+
 state::Evaluation evaluate(Session& session, const Model& model) {
   const std::vector<float> rates = state::learning_rates(model.config);
   state::Engine engine(session, model.build, state::rules_of(model.config, rates), {});
@@ -101,6 +109,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
       state::group_samples(model.config, world, model.build, model.data);
     });
     launch::require_same(session, "the plan", text(model.build.plan.hash()));
+    session.together([&] { require_answers(session, model); });
     // 3. The weights, and their loss.
     const state::Evaluation result = evaluate(session, model);
     session.together([&] {

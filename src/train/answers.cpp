@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/metrics.hpp"
@@ -52,6 +53,15 @@ models::GenerationOptions answer_options(const RunConfig& config, const state::B
           .threads = threads,
           .batch = build.evaluation_micro ? build.evaluation_micro : build.batch.micro,
           .longest_source = source > 0 ? source : config.data.sequence_length};
+}
+
+int64_t require_room_for_answers(const RunConfig& config, const state::Build& build, int threads,
+                                 const advise::MemoryLimit& limit) {
+  // Which ids a tokenizer knows takes no room.
+  const int64_t bytes = models::TextGenerator::bytes(
+      build.model, answer_options(config, build, *open_tokenizer("bytes"), threads));
+  advise::require_room_for_answers(build, bytes, limit);
+  return bytes;
 }
 
 Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,

@@ -34,10 +34,8 @@ std::string require_answers(Context& context, const Planned& planned, const Data
   int64_t bytes = 0;
   context.session.together([&] {
     planned.settings.locate([&] {
-      const models::GenerationOptions options = answer_options(
-          planned.config, planned.build, *data.answer_tokenizer, context.session.threads());
-      bytes = models::TextGenerator::bytes(planned.build.model, options);
-      advise::require_room_for_answers(planned.build, bytes, planned.limit);
+      bytes = require_room_for_answers(planned.config, planned.build, context.session.threads(),
+                                       planned.limit);
     });
   });
   const int64_t count = limited(data.sets.validation->samples(), evaluation.generate_samples);

@@ -145,6 +145,9 @@ def folder_says_what_is_open(program, name):
     more = ("model.init_from=start", "run.steps=4", "evaluation.interval=2",
             "checkpoint.interval=2", "checkpoint.resume=auto")
     words = ("generation.max_length=6", *BEAMS)
+    told = [[line for line in program.alone("plan", f"{name}.toml", *settings).out.splitlines()
+             if line.startswith("answers")] for settings in (more, (*more, *words), more[1:])]
+    check(told[0] == told[1] != told[2], f"a plan knows it: {told}")
     trained(program, name, "written", 1, *more, *words)
     trained(program, name, "open", 1, *more, "run.stop_at=2")
     shutil.rmtree(exported)
@@ -164,8 +167,14 @@ def refuses_what_cannot_be(program, name, run):
                   "write do_sample = false")
     summary = json.loads((program.folder / f"runs/{run}/summary.json").read_text())
     arena = summary["memory"]["device"]["planned_bytes"]
-    check_refused(program.alone(f"{name}.toml", *few, f"memory.device_limit={arena}"), 6,
-                  "evaluation.generate: every rank would hold the whole model", "zeroapp eval")
+    limit = f"memory.device_limit={arena}"
+    for args in ((f"{name}.toml", *few, limit), ("plan", f"{name}.toml", *few, limit),
+                 (f"{name}.toml", "--dry-run", *few, limit),
+                 ("eval", f"runs/{run}", "memory.device_limit=1024")):
+        check_refused(program.alone(*args), 6,
+                      "evaluation.generate: every rank would hold the whole model", "zeroapp eval")
+    told = program.alone("plan", f"{name}.toml", *few).out
+    check("answers     for which each rank takes" in told, f"plan tells of answers: {told}")
 
 
 def main():

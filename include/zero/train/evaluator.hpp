@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/advise/memory_limit.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/models/generator.hpp"
@@ -23,6 +24,11 @@ state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int
 /// without ids that the tokenizer does not know. Throws as models::search_rules().
 models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
                                          const Tokenizer& tokenizer, int threads);
+
+/// The bytes that answers take of each rank beside its plan, whatever the tokenizer. Throws as
+/// models::search_rules(), and Error(kDoesNotFit) where they are above the limit of a rank.
+int64_t require_room_for_answers(const RunConfig& config, const state::Build& build, int threads,
+                                 const advise::MemoryLimit& limit);
 
 /// The texts of a model for sources, each a list of ids as the encoder reads it, without padding:
 /// all sources and all texts on every rank, in one order. May be collective.
