@@ -118,7 +118,7 @@ TEST(FlopsPerToken, AreOfTheModelOrOfWhatIsPlannedBesideFrozenParameters) {
   const double whole = model::flops_per_token(model::architecture_of(config), {1, 16});
   EXPECT_EQ(flops(config, 2), whole);
   config.model.freeze = {"wte.weight", "wpe.weight", "h.0.*", "h.1.*"};
-  // Of three blocks the last takes all of its three passes, the others the forward one alone.
+  // The last of three blocks takes all of its three passes, the others the forward one alone.
   EXPECT_NEAR(flops(config, 2) / whole, 5.0 / 9, 0.02);
   EXPECT_EQ(flops(config, 4), flops(config, 2));
   config.recompute = {.mode = Recompute::Mode::full, .layers = {}};
