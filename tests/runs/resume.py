@@ -2,13 +2,14 @@
 """A run that was cut anywhere goes on with the same bytes, at other ranks and stages too.
 
 RESUME=all in the environment: of 40 steps each is stopped at, for every model, stage, home and
-number of ranks; else one step of each of a few."""
+number of ranks, with SHARE=K/N the K-th of N parts of these; else one step of each of a few."""
 import concurrent.futures
 import itertools
 import os
 import shutil
 import signal
 
+from attack import share_of
 from program import Program, check, check_refused
 from signals import first_rank, wait_for_steps
 
@@ -108,6 +109,7 @@ def every_stop():
     """Cases run side by side, one a core, each in a folder of its own."""
     cases = [case for case in itertools.product(range(4), (1, 2), HARD, ("none", "cpu", "nvme"))
              if case[0] > 0 or case[3] == "none"]
+    shared = share_of(list(enumerate(cases)))
 
     def one(numbered):
         number, case = numbered
@@ -118,8 +120,8 @@ def every_stop():
               f"alone: stage {stage}, {ranks} ranks, {name}, homes {home}", flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, enumerate(cases)))
-    return len(cases)
+        list(pool.map(one, shared))
+    return len(shared)
 
 
 def saves_change_no_bit(program):
