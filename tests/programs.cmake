@@ -104,7 +104,7 @@ zero_test_program(disk 1 "the same bytes on every disk" $<TARGET_FILE:swap_bytes
 # The plan of a step as JSON, which tools/step_picture.py draws.
 add_executable(print_step runs/print_step.cpp)
 target_link_libraries(print_step PRIVATE zero_train nlohmann_json::nlohmann_json)
-zero_test_program(picture 1 "the picture is of its plan" $<TARGET_FILE:print_step>)
+zero_test_program(picture 1 "the pictures are of a plan and a run" $<TARGET_FILE:print_step>)
 
 # What a sanitizer adds to memory would be counted, and it wants to be the first library itself.
 if(NOT ZERO_SANITIZE)
