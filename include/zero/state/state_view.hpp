@@ -91,9 +91,9 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
 /// As state_in_memory, of weights; none where they are far.
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range);
-/// The same of what is beside the weights of bf16 masters.
-std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
-                                           UnitRange range);
+/// Views the low halves of bf16 masters in memory; empty if they are far.
+std::span<const std::byte> lows_in_memory(const StateView& view, const plan::Unit& unit,
+                                          UnitRange range);
 
 /// Stores fp32 masters as weight and low, of each what this rank holds, from element `begin` of
 /// the unit on.
