@@ -15,7 +15,8 @@
 namespace zero::launch {
 namespace {
 
-/// How long who waits sleeps: short at first, as ranks with equal work come soon after each other.
+/// How long a waiting rank sleeps. The first sleeps are short, because ranks with equal work arrive
+/// close together.
 constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{250};
 
 /// One of each rank, one behind the other.

@@ -61,7 +61,7 @@ class Peers {
   /// The same, on every rank.
   std::vector<std::string> share(const std::string& text) const;
 
-  /// Ends when the receiver has come.
+  /// Blocks until the receiver takes the values.
   void send(std::span<const float> values, int to) const;
   void receive(std::span<float> values, int from) const;
 

@@ -68,9 +68,9 @@ class Lookout {
   /// The plan of the bodies that run; null where there are none any more.
   void show_plan(const plan::Plan* plan);
 
-  /// As long as it lives this rank is at files, or at arithmetic outside of bodies: what others may
-  /// wait for longer, and whose time on a core counts as movement, unless it waits for peers
-  /// itself. They nest.
+  /// While it lives, this rank reads files or computes outside bodies. Others may wait longer for
+  /// it, and its core time counts as progress, unless it waits for peers itself. These objects
+  /// nest.
   class Busy {
    public:
     explicit Busy(Lookout& lookout) : lookout_(lookout) { lookout_.change_busy(1); }
@@ -81,8 +81,8 @@ class Lookout {
    private:
     Lookout& lookout_;
   };
-  /// A run's own watchdog is to leave what does not move to this one: before the first step, where
-  /// this one sees all ranks, and while a rank that lives is busy.
+  /// Whether the run's watchdog should leave a stall to this one: before the first step if all
+  /// ranks are visible, and while a living rank is busy.
   bool is_patient() const {
     return (milestone() < Milestone::steps && sees_all()) || (board_ && board().any_is_busy());
   }
@@ -184,8 +184,8 @@ class Session {
   int threads() const { return threads_; }
   /// Whether any two ranks of a node drive the same device.
   bool shares_devices() const { return shares_devices_; }
-  /// Says of a rank that drives a device "12 cores near it"; a launcher that allows only cores
-  /// which are far from it has its way.
+  /// Text such as "12 cores near it" for a rank that drives a device. If the launcher allows only
+  /// distant cores, they are used.
   const std::string& cores_text() const { return cores_text_; }
 
   /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
@@ -251,7 +251,7 @@ void require_joined_launch(const Launch& launch);
 /// those that differ. Collective.
 void require_same(Session& session, const std::string& what, const std::string& mine);
 
-/// The same for the settings of a run, as the text of an input file; names the keys that differ and
+/// Does so for the settings of a run, as the text of an input file; names the keys that differ and
 /// their values. Collective.
 void require_same_settings(Session& session, const std::string& mine);
 
