@@ -2,8 +2,7 @@
 /// A strict subset of TOML 1.0: [sections] and [dotted.sections], bare and dotted keys, "basic" and
 /// 'literal' strings on one line, decimal integers and floats with underscores, booleans, arrays of
 /// those (no nesting, several lines allowed), comments. Refused with a reason: dates, inline
-/// tables,
-/// [[arrays of tables]], quoted keys, multi-line strings, other number bases, inf and nan.
+/// tables, [[arrays of tables]], quoted keys, multi-line strings, other number bases, inf and nan.
 
 #include <cstdint>
 #include <string>
