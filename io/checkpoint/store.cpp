@@ -328,7 +328,7 @@ bool Store::verifies(int64_t step, bool whole) const try {
   verify(step, whole);
   return true;
 } catch (const Error& error) {
-  // Who could not look knows nothing of it.
+  // If the step cannot be read, assume nothing about its contents.
   if (error.exit() == Exit::kIo) throw;
   return false;
 }
