@@ -13,7 +13,7 @@ namespace zero::advise {
 struct Setting {
   std::string text;
   std::function<void(RunConfig&)> apply;
-  /// Settings that change less, the one that changes least first. Where one works, those behind it
+  /// Settings that change less, the one that changes least first. Where one works, those after it
   /// do.
   std::vector<Setting> weaker = {};
 };
@@ -30,8 +30,8 @@ std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch
 
 /// The present recomputation, then more of it.
 std::vector<Level> recompute_levels(const RunConfig& config);
-/// Those that recompute anything, with what recomputation begins with in this memory; none where
-/// that rests there already, or in a slower one.
+/// Recompute settings whose kept inputs move to this tier; empty if they already rest there or on a
+/// slower tier.
 std::vector<Level> activation_levels(const RunConfig& config, Home home);
 
 /// Changes of how states are cut and where they rest, the cheapest first.
