@@ -14,10 +14,10 @@ namespace zero::plan {
 ///
 /// Slot l holds the sum of 2^l micro-batches until the next 2^l are summed. A round counts one pair
 /// of micro-batches. A pair whose number ends in c - 1 ones carries c times: it is summed in slot
-/// c, which is empty, and then slots 1 to c - 1, all full, are added in this order, so that the sum
-/// is one balanced tree. No slot moves, and the slots that are full in front of a round are the
-/// ones in the binary number of its pair. So one list of ops with the same waits serves every
-/// round: which slots it names follows from the pair's number (PlanOp::counts).
+/// c, which is empty. Then slots 1 to c - 1, all full, are added in this order, so that the sum is
+/// one balanced tree. No slot moves, and the slots that are full in front of a round are the ones
+/// in the binary number of its pair. So one list of ops with the same waits serves every round:
+/// which slots it names follows from the pair's number (PlanOp::counts).
 ///
 /// One round of each number of carries is proof for all. Everything beside slots is in the same
 /// state in front of every round, so it makes no difference how often the round before carried.

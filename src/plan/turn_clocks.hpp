@@ -31,8 +31,8 @@ class TurnClocks {
   /// A round begins.
   void mark_seam();
   /// Adds to `key` what later turns can know about turn i (-1: none) when a round begins. Equal
-  /// keys mean equal knowledge: how far back the turn is or, for a turn in front of the round
-  /// before, from where on each lane knows that it has finished.
+  /// keys mean equal knowledge: how far back the turn is or, for a turn that is older than the
+  /// round before, from where on each lane knows that it has finished.
   void add_seen(int32_t i, std::vector<int64_t>& key) const;
   /// Adds in this way what the ops of the round before know, because later ops may wait for them.
   void add_knowledge(std::vector<int64_t>& key) const;
