@@ -19,7 +19,7 @@ namespace {
 /// close together.
 constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{250};
 
-/// One of each rank, one behind the other.
+/// One of each rank, one after the other.
 struct Texts {
   explicit Texts(int ranks) : lengths(size_t(ranks), 0), begins(size_t(ranks), 0) {}
 

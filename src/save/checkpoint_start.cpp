@@ -56,7 +56,7 @@ std::string named_folder(const std::string& folder, Exit exit) {
 }  // namespace
 
 CheckpointFolder find_checkpoints(const std::string& folder, Exit exit) {
-  // Messages keep the user's words, unless a link has another name than the step behind it.
+  // Messages keep the user's words, unless a link has another name than the step that it leads to.
   const fs::path words = fs::path(folder + "/").lexically_normal().parent_path();
   std::error_code unknown;  // then what the words name will say so
   for (const fs::path& path : {words, fs::weakly_canonical(folder, unknown)}) {

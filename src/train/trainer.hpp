@@ -83,11 +83,11 @@ class Trainer {
   };
   explicit Trainer(Parts parts);
 
-  /// Ends after last_step() or when the saver is out of patience, or at the step boundary after a
-  /// signal on any rank, a request, or before the time limit of any; all updates are then applied,
-  /// and the state is saved. The weights are then those of the best evaluation if that is asked
-  /// for. Throws Ended, kNumerics, when training has broken down; any other error is this rank's
-  /// alone, in the middle of communication. Collective.
+  /// Ends after last_step() or when the saver is out of patience. Also ends at the step boundary
+  /// after a signal on any rank or a request, and before the time limit of any. All updates are
+  /// then applied, and the state is saved. The weights are then those of the best evaluation if
+  /// that is asked for. Throws Ended, kNumerics, when training has broken down; any other error is
+  /// this rank's alone, in the middle of communication. Collective.
   Outcome run();
 
  private:

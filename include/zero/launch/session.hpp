@@ -38,7 +38,7 @@ class KernelThreads {
 class MovedBytes;
 
 /// A thread over this rank and those of its node, from the return of MPI_Init to that of
-/// MPI_Finalize. Ten times a second it gives a sign of life and looks at the others; it ends all
+/// MPI_Finalize. Ten times a second it gives a sign of life and looks at the others. It ends all
 /// ranks where one has died, or where no byte, no verb of `Peers`, no op and no arithmetic has
 /// moved on any of them for ten times the patience of a run's own watchdog. One rank, the first of
 /// the node that lives, says so for all; the others then end by themselves, as a launcher takes its
@@ -124,9 +124,9 @@ class Lookout {
   std::unique_ptr<Watchdog> watchdog_;
 };
 
-/// How often an OpenMP thread looks for work before it sleeps: some 30 us, longer than between two
-/// products of a decoder, where waking it would take as long as the product; too short for lanes
-/// and ranks that want its core to miss it.
+/// How often an OpenMP thread looks for work before it sleeps: some 30 us. That is longer than
+/// between two products of a decoder, where waking it would take as long as the product. It is too
+/// short for lanes and ranks that want its core to miss it.
 inline constexpr const char* kBriefSpin = "2000";
 
 /// Starts the program again with an environment in which OpenMP threads soon sleep while they wait,
@@ -177,7 +177,7 @@ class Session {
   /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
   /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos. On a
   /// build that drives devices each rank takes its own (choose_device), or where there are too few
-  /// and `share_device` a part of one, and cores near it; throws Ended, kUsage, otherwise, and for
+  /// and `share_device` a part of one, and cores near it. Throws Ended, kUsage, otherwise, and for
   /// variables that ask for what cannot be; kDoesNotFit where the system refuses threads.
   /// Collective.
   void start_threads(int64_t wanted, bool share_device);
