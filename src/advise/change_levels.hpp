@@ -40,10 +40,11 @@ struct StateLevels {
   /// Some of them: where none of these fits, none of all does.
   std::vector<Level> leanest;
 };
-/// Every stage from the present one on; at stage 3 no units kept, no prefetch; what rests in host
-/// memory back on the device; what rests on disk in host memory; states, then also parameters, in
-/// host memory; on disk; there with some on the device. Each of these groups also with fewer
-/// buffers, where their number is said, and with checkpoint.async = false, where it is true.
+/// Every stage from the present one on; at stage 3 no units kept, no prefetch. Then what rests in
+/// host memory is back on the device, and what rests on disk is in host memory. Then states, later
+/// also parameters, are in host memory, on disk, and there with some on the device. Each of these
+/// groups also with fewer buffers, where their number is said, and with checkpoint.async = false,
+/// where it is true.
 StateLevels state_levels(const RunConfig& config, int ranks);
 
 }  // namespace zero::advise
