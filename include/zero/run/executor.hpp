@@ -194,8 +194,8 @@ class Executor {
   void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);
 
   /// Called once, on the failing lane's thread, as soon as an op has thrown and before run() waits
-  /// for the other lanes: the place to abort communicators, since a lane may be in a collective
-  /// whose peers will now never come.
+  /// for the other lanes. It is the place to abort communicators, since a lane may be in a
+  /// collective whose peers will now never come.
   void set_error_hook(std::function<void()> hook);
 
  private:

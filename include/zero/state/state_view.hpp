@@ -136,7 +136,7 @@ std::string state_sha256(const StateView& view, const launch::Peers& peers);
 /// The same numbers in the same order, hashed by `threads` threads of each rank, as fast as memory
 /// or the way from a device gives them. Each parameter's master and states are cut from their first
 /// element on into blocks of 4 MiB of fp32, the last of which may be shorter. The digest is
-/// XXH3-128 of the blocks' XXH3-128, one behind the other; it depends neither on threads nor on
+/// XXH3-128 of the blocks' XXH3-128, one after the other; it depends neither on threads nor on
 /// ranks, stage or homes. 32 hexadecimal digits on rank 0, "" elsewhere. Collective.
 ///
 /// Where ranks hold copies of one state, they share its blocks out, so that a copy that differs
