@@ -12,7 +12,7 @@
 namespace zero::models {
 namespace {
 
-/// The score of beams that do not count; any log probability is closer to 0.
+/// Lowers the score of beams that do not count; any log probability is closer to 0.
 constexpr float kFar = -1e9f;
 
 using Tokens = std::vector<int32_t>;
