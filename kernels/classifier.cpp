@@ -120,7 +120,7 @@ struct Classifier {
 
   bool gradient() const { return arrays.dx != nullptr; }
 
-  /// Losses of rows that lie behind the first `first`, and in place of their logits the gradients.
+  /// Losses of rows that follow the first `first`, and in place of their logits the gradients.
   void compare(int64_t first, int64_t rows, LossRows losses,
                const ClassifierOptions& options) const {
     const Logits made{logits, extents.vocabulary, extents.padded_vocabulary};

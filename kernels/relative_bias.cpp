@@ -60,7 +60,7 @@ struct Buckets {
     for (int64_t i = 0; i < side - exact; ++i) first[i] = int32_t(first_of(extents, exact + i));
   }
 
-  /// The least distance of a bucket, or of one behind it: buckets grow with the distance.
+  /// The least distance of a bucket, or of one after it: buckets grow with the distance.
   static int64_t first_of(const RelativeBiasExtents& extents, int64_t bucket) {
     int64_t low = side_of(extents) / 2, high = extents.max_distance + 1;
     while (low < high) {

@@ -16,12 +16,12 @@ class FileStructure {
   struct Extent {
     int64_t offset, bytes;
   };
-  /// Reads it from a file without payloads. Requires that they lie one behind the other.
+  /// Reads it from a file without payloads. Requires that they lie one after the other.
   FileStructure(const InputFile& file, std::vector<Extent> extents);
 
   int64_t file_bytes() const { return file_bytes_; }
   const std::vector<Extent>& extents() const { return extents_; }
-  /// What lies before this extent; behind the last one for the number that follows.
+  /// What lies before this extent; for the number that follows the last one, what lies after it.
   std::span<const std::byte> before(size_t extent) const { return between_[extent]; }
 
  private:

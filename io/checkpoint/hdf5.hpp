@@ -1,5 +1,5 @@
 #pragma once
-/// HDF5's C library behind handles that close themselves. One thread at a time.
+/// HDF5's C library as handles that close themselves. One thread at a time.
 
 #include <hdf5.h>
 
@@ -60,8 +60,8 @@ class Hdf5File {
   /// Properties of objects of this kind, to which more can be added.
   Hdf5Handle creation_of(hid_t kind) const;
   Hdf5Handle make_dataset(const std::string& path, const Dataset& dataset) const;
-  /// A dataset whose elements others write: contiguous, there from the start, behind those that
-  /// were made before it.
+  /// A dataset whose elements others write: contiguous, there from the start, after those that were
+  /// made before it.
   Hdf5Handle make_payload(const std::string& path, Dtype dtype, std::span<const int64_t> shape);
   Hdf5Handle make_group(const std::string& path) const;
   Hdf5Handle root() const;

@@ -11,7 +11,8 @@
 
 namespace zero::checkpoint {
 
-/// Who holds the lock may be about to finish what looks unfinished.
+/// Lists what is no checkpoint. If the lock is held, its holder may still finish what looks
+/// unfinished.
 std::vector<Store::Leftover> Store::leftovers() const {
   const std::optional<LockHolder> holder = lock_holder(path(kLock));
   const bool in_use = holder && holder->may_live;

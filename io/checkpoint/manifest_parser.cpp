@@ -29,7 +29,7 @@ constexpr const char* kBeforeVersion = "stands in front of \"format_version\"";
 constexpr std::array<Dtype, 4> kDtypes = {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64};
 
 /// Collects what a manifest says. No member or field stands twice (read_json sees to it) and none
-/// is unknown, so their number tells whether any is missing; an entry must be whole before the next
+/// is unknown, so their number tells whether any is missing. An entry must be whole before the next
 /// begins, so that a text makes no more entries than it has room for.
 class ManifestSink : public JsonSink {
  public:

@@ -103,31 +103,31 @@ int64_t ShardStream::left() const {
   return offset + bytes - bytes_;
 }
 
-void ShardStream::append(std::span<const std::byte> bytes, bool rest) {
+void ShardStream::append(std::span<const std::byte> bytes, bool stays) {
   while (!bytes.empty()) {
     const auto now = bytes.first(size_t(std::min(left(), int64_t(bytes.size()))));
     ZERO_REQUIRE(!now.empty(), path_, ": ", bytes.size(), " bytes beyond the last payload");
-    put(now, rest);
+    put(now, stays);
     bytes = bytes.subspan(now.size());
     if (left() == 0) put(structure_->before(++payload_), false);
   }
 }
 
 /// The next bytes of the file.
-void ShardStream::put(std::span<const std::byte> bytes, bool rest) {
+void ShardStream::put(std::span<const std::byte> bytes, bool stays) {
   while (!bytes.empty()) {
     const size_t lacks = size_t(kPieceBytes - bytes_ % kPieceBytes);
     const auto now = bytes.first(std::min(bytes.size(), lacks));
-    add(now, rest);
+    add(now, stays);
     bytes = bytes.subspan(now.size());
   }
 }
 
 /// No more than the piece lacks.
-void ShardStream::add(std::span<const std::byte> bytes, bool rest) {
+void ShardStream::add(std::span<const std::byte> bytes, bool stays) {
   const size_t filled = size_t(bytes_ % kPieceBytes);
   if (filled == 0) begin_piece();
-  if (rest && goes_on_in_place(bytes, filled)) {
+  if (stays && goes_on_in_place(bytes, filled)) {
     if (filled == 0) in_place_ = bytes.data();
   } else {
     copy(bytes, filled);

@@ -32,15 +32,13 @@ class ShardStream {
   ShardStream(const ShardStream&) = delete;
   ShardStream& operator=(const ShardStream&) = delete;
 
-  /// The next bytes of the next payload, which may be changed when it returns. Those that `rest`
-  /// stay as they are until finish() has returned or this is gone: where a whole piece of the file
-  /// lies in them, at an address that the disk can read from, it is not copied.
-  void append(std::span<const std::byte> bytes, bool rest = false);
+  /// Appends the next payload bytes. With `stays`, they remain unchanged until finish() or
+  /// destruction, so whole aligned pieces are written without a copy.
+  void append(std::span<const std::byte> bytes, bool stays = false);
   /// Everything is on the disk when it returns. Requires that all was appended.
   ShardWriter::Written finish();
 
-  /// Bytes of whose multiples the address of a write's memory must be one; 0 through the page
-  /// cache, which takes any.
+  /// Required alignment of write buffers in bytes; 0 when the page cache is used.
   size_t alignment() const { return alignment_; }
   /// Pieces that were not copied.
   int64_t pieces_in_place() const { return pieces_in_place_; }
@@ -54,8 +52,8 @@ class ShardStream {
   static constexpr int kUnderWay = 8;
 
   int64_t left() const;
-  void put(std::span<const std::byte> bytes, bool rest);
-  void add(std::span<const std::byte> bytes, bool rest);
+  void put(std::span<const std::byte> bytes, bool stays);
+  void add(std::span<const std::byte> bytes, bool stays);
   bool goes_on_in_place(std::span<const std::byte> bytes, size_t filled) const;
   void copy(std::span<const std::byte> bytes, size_t filled);
   std::span<std::byte> staged() const;

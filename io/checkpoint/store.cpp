@@ -35,7 +35,7 @@ constexpr size_t kTrialBytes = 4096;
 }
 
 /// A folder outlives a loss of power when its name in the one above is on the disk, and so on. What
-/// may not be opened was there before; EINVAL: there is no disk behind it.
+/// may not be opened was there before; EINVAL: the folder has no disk.
 void sync_above(const std::string& root) {
   std::error_code gone;  // the folder that the program was started in
   fs::path at = fs::absolute(root, gone);
@@ -328,7 +328,7 @@ bool Store::verifies(int64_t step, bool whole) const try {
   verify(step, whole);
   return true;
 } catch (const Error& error) {
-  // Who could not look knows nothing of it.
+  // If the step cannot be read, assume nothing about its contents.
   if (error.exit() == Exit::kIo) throw;
   return false;
 }

@@ -20,9 +20,10 @@ struct BpeFiles {
 
 /// Reads FOLDER/vocab.json, one JSON object from entry to id, and FOLDER/merges.txt, a merge a
 /// line: two entries with one blank between; lines that begin with "#version" are no merges. Throws
-/// Error(kInput) with file, offset or line and how such files are made: for a file that is missing,
-/// too large or malformed; an entry or id that comes twice; ids that are not 0, 1, 2, ...; a byte
-/// without its entry; a merge that comes twice or whose sides or result are no entries.
+/// Error(kInput) with file, offset or line and how such files are made. It does so for a file that
+/// is missing, too large or malformed. Malformed are an entry or id that comes twice; ids that are
+/// not 0, 1, 2, ...; a byte without its entry; a merge that comes twice or whose sides or result
+/// are no entries.
 BpeFiles read_bpe_files(const std::string& folder);
 
 }  // namespace zero

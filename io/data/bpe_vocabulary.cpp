@@ -72,7 +72,7 @@ class VocabularyReader : public nlohmann::json_sax<Json> {
 
  private:
   [[noreturn]] void fail(const std::string& what) { fail_at(offset(), what); }
-  /// The offset of the byte behind what the parser has read; tellg() would be -1 at the end.
+  /// The offset of the byte after what the parser has read; tellg() would be -1 at the end.
   int64_t offset() { return stream_.rdbuf()->pubseekoff(0, std::ios::cur, std::ios::in); }
   [[noreturn]] void fail_at(int64_t place, const std::string& what) {
     refuse(Exit::kInput, path_, ": offset ", place, ": ", what,
@@ -118,7 +118,7 @@ constexpr Alphabet kAlphabet = [] {
   return alphabet;
 }();
 
-/// The byte of the symbol at `at`, which moves behind it; -1 if it is none.
+/// The byte of the symbol at `at`, which moves past it; -1 if it is none.
 int read_symbol(const std::string& entry, size_t& at) {
   size_t code_point = uint8_t(entry[at++]);
   if (code_point >= 0xC0 && code_point < 0xE0 && at < entry.size())

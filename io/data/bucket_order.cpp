@@ -46,7 +46,7 @@ int64_t BucketOrder::sample(int64_t consumed) const {
 /// Where in the joined buckets of an epoch stands what comes at `place` of it.
 int64_t BucketOrder::in_epoch(int64_t epoch, int64_t place) const {
   const int64_t samples = int64_t(samples_.size());
-  // An epoch shares micro-batches with the one before it and the one behind it.
+  // An epoch shares micro-batches with the one before it and the one after it.
   const int64_t begun = epoch % micro_ * (samples % micro_) % micro_;
   const int64_t head = std::min(samples, (micro_ - begun) % micro_);
   const int64_t tail = (samples - head) % micro_;

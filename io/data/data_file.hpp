@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "numbers of data files
 /// A file of data, and how a user may come by one. Safe from several threads at once.
 class DataFile {
  public:
-  /// Throws Error(kInput) with `advice` behind it if the file cannot be opened, is a folder or a
+  /// Throws Error(kInput) that ends with `advice` if the file cannot be opened, is a folder or a
   /// pipe, or is empty.
   DataFile(const std::string& path, std::string advice);
 

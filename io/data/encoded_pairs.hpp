@@ -15,7 +15,7 @@
 
 namespace zero {
 
-/// Rows of ids one behind the other, 2 bytes an id where all are below 65536, else 4.
+/// Rows of ids one after the other, 2 bytes an id where all are below 65536, else 4.
 class IdRows {
  public:
   /// Every id is below `vocabulary`.

@@ -51,7 +51,7 @@ inline constexpr IdType kInt32 = id_type<int32_t>("int32");
 inline constexpr IdType kUint32 = id_type<uint32_t>("uint32");
 inline constexpr IdType kInt64 = id_type<int64_t>("int64");
 
-/// Where a format keeps its ids: `tokens` of them, one behind the other from `offset` to the end.
+/// Where a format keeps its ids: `tokens` of them, one after the other from `offset` to the end.
 struct IdLayout {
   std::string format = {};
   IdType type = kUint8;

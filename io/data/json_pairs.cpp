@@ -11,7 +11,7 @@ namespace {
 /// What stands around the texts of a line may be nested and is passed over.
 constexpr JsonLimits kLimits{.depth = 32, .keys = 1 << 12};
 
-/// What of `name` is left behind the keys of a path, joined by dots: "" where they are the name,
+/// What of `name` is left after the keys of a path, joined by dots: "" where they are the name,
 /// ".en" where they lead to it; none where they lead elsewhere.
 std::optional<std::string_view> behind(JsonSink::Path path, std::string_view name) {
   for (size_t i = 0; i < path.size(); ++i) {

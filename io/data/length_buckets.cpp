@@ -35,7 +35,7 @@ class Chooser {
     }
     return bests;
   }
-  /// With one pair more behind those of `shorter`.
+  /// With one pair more after those of `shorter`.
   Bests next(const Bests& shorter) const {
     Bests bests(covered_.size());
     for (int64_t i = 0; i < histogram_.sources(); ++i) {

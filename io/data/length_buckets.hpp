@@ -41,8 +41,8 @@ class LengthHistogram {
 
 /// At most `most` pairs of lengths, each covering the one before it, the last all samples, that
 /// samples are padded to: each to the first that covers it. As a pair covers those before it, the
-/// largest pair of some samples covers them all. Of all such pairs on the grid these pad to the
-/// fewest tokens; of several that do, to the fewest pairs. Dynamic programming over the last pair.
+/// largest pair of some samples covers them all. It chooses the pairs on the grid with the least
+/// padding, and among equals the fewest pairs. Dynamic programming over the last pair.
 std::vector<LengthPair> choose_length_pairs(const LengthHistogram& histogram, int64_t most);
 
 /// The first of these pairs that covers a sample. Requires that one does.

@@ -135,7 +135,7 @@ Header legacy_header(const DataFile& index) {
     index.damaged(40, sizes, " sizes of ", header.sequences,
                   " sequences; only rows of ids are read, no tables");
   }
-  // Two rows of offsets, each with an end behind the last sequence.
+  // Two rows of offsets, each with an end after the last sequence.
   const int64_t rows = 2 * (header.sequences + 1) + header.sequences + header.documents;
   require_length(index, header, header.bytes + 8 * rows);
   return header;

@@ -37,8 +37,8 @@ int64_t source_length(const DataOptions& options) {
   return length > 0 ? length : options.sequence_length;
 }
 
-/// The id that is written under a key, else the one that is known. Whoever takes an exported model
-/// up goes by its config.json, so that it must be the same.
+/// The id that is written under a key, else the one that is known. A program that loads an exported
+/// model goes by its config.json, so the id must be the same there.
 int32_t id_of(const char* key, int64_t written, int64_t known, int64_t of_model,
               const DataOptions& options) {
   const int64_t id = written < 0 ? known : written;
@@ -235,7 +235,7 @@ class SpanOpener {
     refuse_settings({"data.eos_id", "data.pad_id", "data.decoder_start_id", "data.train"},
                     options_.train, " does not say which ids these are; write all three");
   }
-  /// Sentinels take ids that no text has: one a span, and one behind the last.
+  /// Sentinels take ids that no text has: one a span, and one after the last.
   int32_t first_sentinel(int64_t ids_of_texts) const {
     const int64_t wanted = span_counts(window_, noise_).spans + 1;
     const int64_t written = options_.pairs.sentinel_id;

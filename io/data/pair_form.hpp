@@ -43,8 +43,8 @@ class PairColumns {
   std::span<int32_t> source() const { return source_; }
   std::span<int32_t> targets() const { return next_; }
 
-  /// Fills what lies behind `sources` and `targets` such ids, and the other two columns. Of a
-  /// sample that is missing, 0 and 0, one padded source is there to be looked at.
+  /// Fills what follows `sources` and `targets` such ids, and the other two columns. A missing
+  /// sample (0, 0) keeps one padded source token, so that attention has a key.
   void finish(int64_t sources, int64_t targets) const;
 
  private:

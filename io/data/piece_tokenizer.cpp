@@ -17,7 +17,7 @@ constexpr int64_t kMostBytes = int64_t(64) << 20;
 
 std::string sentinel(int64_t k) { return text("<extra_id_", k, ">"); }
 
-/// Sentinels stand behind the pieces, the last one first, and take the blanks around them along.
+/// Sentinels stand after the pieces, the last one first, and take the blanks around them along.
 std::map<int32_t, AddedToken> sentinels_behind(int32_t pieces, int64_t count) {
   std::map<int32_t, AddedToken> tokens;
   for (int64_t k = 0; k < count; ++k) {

@@ -50,7 +50,7 @@ class RecordFile {
   void find_records(RecordEnd end);
 
   DataFile file_;
-  std::vector<int64_t> begins_;  ///< of each record; the file's length behind the last
+  std::vector<int64_t> begins_;  ///< of each record; the file's length after the last
   std::vector<int64_t> lines_;   ///< of each record where records have several; else empty
   uint64_t fingerprint_ = 0;
 };

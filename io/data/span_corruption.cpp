@@ -83,7 +83,7 @@ std::string CorruptedSpans::form() const {
               zero::counted(counts.spans, "span"), " to be found again");
 }
 
-/// Tokens of text in a sample; 0 of one behind the end.
+/// Tokens of text in a sample; 0 for one after the end.
 int64_t CorruptedSpans::length_of(int64_t sample) const {
   if (sample >= samples()) return 0;
   return std::min(window_, options_.tokens - sample * window_);

@@ -56,7 +56,7 @@ class RandomRuns {
 
 /// A range of a text, cut into windows of longest_window() tokens that do not overlap, in each of
 /// which spans give way to sentinels. The source is what is left, with a sentinel for each span;
-/// the targets are each sentinel with its span behind it, and one more sentinel; both end with the
+/// the targets are each sentinel with its span after it, and one more sentinel; both end with the
 /// end's id. Which spans depends on the seed and the window's place in the text alone. Columns are
 /// those of PairForm. Views the text, which must outlive it.
 /// Source: Raffel et al. 2020, "Exploring the limits of transfer learning with a unified

@@ -18,7 +18,7 @@ std::string split_at_tabs(std::string_view record, std::vector<std::string>& fie
   return "";
 }
 
-/// Takes the field of a CSV record that begins at `at`, which moves behind it.
+/// Takes the field of a CSV record that begins at `at`, which moves past it.
 std::string take_quoted(std::string_view record, size_t& at, std::string& field) {
   for (++at; at < record.size(); ++at) {
     if (record[at] != '"') {

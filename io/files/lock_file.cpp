@@ -85,7 +85,8 @@ LockFile::LockFile(const std::string& path, const Words& words) {
                      words.permissions.value_or(0644)));
   if (!file) refuse_path(path, errno, words.remedy);
   lock(file, path, words);
-  // Who could open it may lock it: what others may do is for those who own it to say.
+  // Sets permissions only after the lock is held. Any process that can open the file may lock it,
+  // so its owner decides who can.
   if (words.permissions) give_permissions(file.descriptor(), *words.permissions);
   const std::string holder = text("host ", host_name(), " process ", getpid(), "\n");
   if (ftruncate(file.descriptor(), 0) != 0) refuse_path(path, errno, words.remedy);

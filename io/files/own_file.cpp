@@ -43,7 +43,7 @@ OpenFile make_own(const std::string& path) {
 }
 
 bool sync_file(const OpenFile& file) {
-  // EINVAL: there is nothing behind this file system that a file could be sent to.
+  // EINVAL: this file system has no disk that a file could be sent to.
   return fsync(file.descriptor()) == 0 || errno == EINVAL;
 }
 

@@ -2,9 +2,10 @@
 /// Loops over elements that do not depend on each other. On the host a work item is a block whose
 /// inner loop the compiler vectorises; on a GPU it is one element.
 ///
-/// A functor's body first copies its captured structs into locals: behind `this`, the compiler must
-/// expect every store to change them, and then no loop vectorises. Labels are std::string objects
-/// of the file, because Kokkos takes strings and one made per call would allocate inside a step.
+/// A functor's body first copies its captured structs into locals: through `this`, the compiler
+/// must expect every store to change them, and then no loop vectorises. Labels are std::string
+/// objects of the file, because Kokkos takes strings and one made per call would allocate inside a
+/// step.
 
 #include <algorithm>
 #include <mutex>

@@ -74,7 +74,7 @@ struct Normal {
   float density;  ///< its derivative, e^(-x^2 / 2) / sqrt(2 pi)
 };
 
-/// Behind it the density is zero in fp32.
+/// Beyond it the density is zero in fp32.
 inline constexpr float kNormalEnd = 15.0f;
 
 /// Both to within 5e-7 of their size down to 1e-37, and so Phi in its lower tail too, where

@@ -39,7 +39,7 @@ struct RmsForwardBlock {
   }
 
  private:
-  /// The runs of a lane in order, several of them under way at once. Behind the row are zeros.
+  /// The runs of a lane in order, several of them under way at once. Zeros follow the row.
   template <class Block>
   ZERO_DEVICE_ONLY static float squares(const Block& block, const RunsOfRow<const T, kWhole>& x) {
     constexpr int kAtOnce = 4;

@@ -101,7 +101,7 @@ ZERO_HOST_DEVICE inline RowTarget<Loss> target_of(const Logits& logits, const Lo
   return {loss, target, known, known ? loss.logit(x[target], target) : 0.0f, logits.vocabulary};
 }
 
-/// That of the products, which logits are a multiple of.
+/// The gradient of the unscaled products; logits are a multiple of these.
 template <class Loss>
 ZERO_HOST_DEVICE inline RowGradient<Loss> gradient_of(const Logits& logits, const LossRows& rows,
                                                       const RowTarget<Loss>& target,

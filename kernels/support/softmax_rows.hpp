@@ -1,6 +1,6 @@
 #pragma once
 /// Softmax cross-entropy of a row of logits and, in place, its gradient. A thread of the host keeps
-/// the exponentials in place until their sum is known; a team of the device computes them twice and
+/// the exponentials in place until their sum is known. A team of the device computes them twice and
 /// so reads the logits twice and writes the gradient once, as memory is what it waits for. Rows
 /// that registers hold are read once: kernels/support/softmax_block.hpp.
 

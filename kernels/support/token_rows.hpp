@@ -6,7 +6,7 @@
 
 namespace zero::kernels {
 
-/// The first row behind r with its token, -1: none.
+/// The first row after r with its token, -1: none.
 KOKKOS_INLINE_FUNCTION int64_t next_equal(const int32_t* tokens, int64_t r, int64_t rows) {
   constexpr int kAtOnce = 16;
   const int32_t token = tokens[r];

@@ -18,10 +18,10 @@ struct Algorithm {
   float microseconds;
 };
 
-/// A table in memory with a file behind it, one line an entry, that several processes add to: a
-/// line is one append and carries its own check sum, so a torn or foreign line is passed over.
-/// Entries belong to a machine, the GPU and the library's version, and are not seen under another.
-/// A file that cannot be read or written costs measuring again and nothing else. Thread-safe.
+/// A table in memory that a file keeps, one line an entry, to which several processes add: a line
+/// is one append and carries its own check sum, so a torn or foreign line is passed over. Entries
+/// belong to a machine, the GPU and the library's version, and are not seen under another. A file
+/// that cannot be read or written costs measuring again and nothing else. Thread-safe.
 class AlgorithmCache {
  public:
   /// `path` "" keeps nothing; its folder is made if need be. `machine` and problems hold no tab and

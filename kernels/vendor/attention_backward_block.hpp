@@ -73,7 +73,7 @@ struct TileDiagonals {
       : sums(nullptr), count(count_of(extents)) {
     if (arrays.dbias) sums = first(extents, arrays.scratch) + tile * count;
   }
-  /// Behind y . dy of all rows.
+  /// After y . dy of all rows.
   ZERO_DEVICE_ONLY static float* first(const AttentionExtents& extents, void* scratch) {
     return static_cast<float*>(scratch) + extents.samples * extents.heads * extents.length;
   }
@@ -93,7 +93,7 @@ struct TileDiagonals {
       scores[(block.warp() * kOwnRows + r) * (kTileRows + 1) + block.lane()] = score[r];
     block.sync();
     const int diagonal = block.thread() - (kTileRows - 1);
-    // Behind the tile's last diagonal another tile's begin, whose block may be adding to them.
+    // After the tile's last diagonal another tile's begin, whose block may be adding to them.
     if (diagonal >= kTileRows || key + block.thread() >= count) return;
     float sum = 0.0f;
     for (int row = diagonal < 0 ? -diagonal : 0; row < kTileRows && row + diagonal < kTileRows;
@@ -203,7 +203,8 @@ ZERO_DEVICE_ONLY void attention_bias_gradient(const Block& block, const Attentio
   const int64_t tiles = attention_tiles(extents, Own::queries);
   const int64_t count = TileDiagonals::count_of(extents);
   const float* const sums = TileDiagonals::first(extents, arrays.scratch);
-  // That of the tile's first query and key 0 is number kTileRows - 1 of the tile's diagonals.
+  // The diagonal of the tile's first query and key 0 is number kTileRows - 1 of the tile's
+  // diagonals.
   const int64_t relative = element % extents.diagonals() - (extents.length - 1);
   float sum = 0.0f;
   for (int64_t sample = 0; sample < extents.samples; ++sample)

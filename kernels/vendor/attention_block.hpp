@@ -33,7 +33,7 @@ constexpr int64_t attention_shared_numel(int64_t head_width, bool backward) {
   return backward ? 2 * own + 2 * other : own + other + kTileRows * head_width;
 }
 
-/// fp32 elements of a tile of scores that the queries' gradient wants behind them for a bias.
+/// fp32 elements of a tile of scores that the queries' gradient wants after them for a bias.
 inline constexpr int64_t kScoreTileNumel = kTileRows * (kTileRows + 1);
 
 /// Which rows the blocks of a launch own.
@@ -80,7 +80,7 @@ struct AttentionTile {
   ZERO_DEVICE_ONLY bool sees(int64_t query, int64_t key) const {
     return key < keys && (!causal || key <= query);
   }
-  /// Behind the last key that a query of this tile sees.
+  /// Just after the last key that a query of this tile sees.
   ZERO_DEVICE_ONLY int64_t end_of_keys() const {
     const int64_t end = first_row + kTileRows;
     return causal && end < keys ? end : keys;

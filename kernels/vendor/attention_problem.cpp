@@ -11,7 +11,7 @@ namespace {
 /// Room for what another version of the library might want beside it.
 constexpr int64_t kSpareBytes = int64_t(1) << 20;
 
-/// Places one piece behind the others.
+/// Places one piece after the others.
 int64_t place(int64_t& end, int64_t bytes) {
   const int64_t begin = end;
   end += round_up(bytes, kExtentAlignBytes);

@@ -1,5 +1,5 @@
 #pragma once
-/// The matrix product behind product(): one header, a twin for each library.
+/// The matrix product that product() calls: one header, a twin for each library.
 
 #include <cstdint>
 #include <string>

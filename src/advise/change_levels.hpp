@@ -13,7 +13,7 @@ namespace zero::advise {
 struct Setting {
   std::string text;
   std::function<void(RunConfig&)> apply;
-  /// Settings that change less, the one that changes least first. Where one works, those behind it
+  /// Settings that change less, the one that changes least first. Where one works, those after it
   /// do.
   std::vector<Setting> weaker = {};
 };
@@ -30,8 +30,8 @@ std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch
 
 /// The present recomputation, then more of it.
 std::vector<Level> recompute_levels(const RunConfig& config);
-/// Those that recompute anything, with what recomputation begins with in this memory; none where
-/// that rests there already, or in a slower one.
+/// Recompute settings whose kept inputs move to this tier; empty if they already rest there or on a
+/// slower tier.
 std::vector<Level> activation_levels(const RunConfig& config, Home home);
 
 /// Changes of how states are cut and where they rest, the cheapest first.
@@ -40,10 +40,11 @@ struct StateLevels {
   /// Some of them: where none of these fits, none of all does.
   std::vector<Level> leanest;
 };
-/// Every stage from the present one on; at stage 3 no units kept, no prefetch; what rests in host
-/// memory back on the device; what rests on disk in host memory; states, then also parameters, in
-/// host memory; on disk; there with some on the device. Each of these groups also with fewer
-/// buffers, where their number is said, and with checkpoint.async = false, where it is true.
+/// Every stage from the present one on; at stage 3 no units kept, no prefetch. Then what rests in
+/// host memory is back on the device, and what rests on disk is in host memory. Then states, later
+/// also parameters, are in host memory, on disk, and there with some on the device. Each of these
+/// groups also with fewer buffers, where their number is said, and with checkpoint.async = false,
+/// where it is true.
 StateLevels state_levels(const RunConfig& config, int ranks);
 
 }  // namespace zero::advise

@@ -52,7 +52,7 @@ const std::array kLines = {
     Line{"disk.mixed", &Figures::mixed},
 };
 
-/// What stands behind a section's name in the file.
+/// What follows a section's name in the file.
 std::string_view unit_of(std::string_view section) {
   if (section == "products") return "floating-point operations a second";
   if (section == "memory")
@@ -158,8 +158,8 @@ double step_share(const Figures& figures, Dtype compute) {
   return or_default(measured, 1);
 }
 
-/// One rate for both verbs, as a plan sends about as much by each. Those were measured over all
-/// nodes, where there were several.
+/// One rate for both verbs, as a plan sends about as much by each. These rates were measured over
+/// all nodes, where there were several.
 double link_of(const Figures& figures) {
   if (figures.link_gb > 0) return 1e9 * figures.link_gb;
   if (figures.all_gather == 0 || figures.reduce_scatter == 0) return 0;

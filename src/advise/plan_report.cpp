@@ -33,7 +33,7 @@ int64_t nodes(const PlanReport& report) {
   return plan::nodes_of(report.machine, request(report).ranks);
 }
 
-/// Behind whose rates a forecast goes by; "" of ranks that share a node.
+/// Says how many nodes the ranks take, to follow the machine's name; "" when they share one node.
 std::string nodes_text(const PlanReport& report) {
   const plan::Machine& machine = report.machine;
   if (nodes(report) == 1) return "";

@@ -15,9 +15,9 @@ struct StateFormula {
 };
 
 /// With P = parameters, N = ranks, g = 2 bytes (4 for fp32, or for the sum of several
-/// micro-batches) and o = 10 (bf16), 12 (fp16) or 8 (fp32), w = 2 or 4: stage 0 (w+g+o)P, 1 (w+g)P
-/// + oP/N, 2 wP + (g+o)P/N, 3 (w+g+o)P/N. Source: Rajbhandari et al. 2020 (arXiv:1910.02054),
-/// section 5, with split master weights.
+/// micro-batches) and o = 10 (bf16), 12 (fp16) or 8 (fp32), w = 2 or 4. The bytes are: stage 0
+/// (w+g+o)P, 1 (w+g)P + oP/N, 2 wP + (g+o)P/N, 3 (w+g+o)P/N. Source: Rajbhandari et al. 2020
+/// (arXiv:1910.02054), section 5, with split master weights.
 /// Frozen parameters, which are among these, have weights alone.
 StateFormula state_formula(const plan::Request& request, int64_t parameters, int64_t frozen = 0);
 

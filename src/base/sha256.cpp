@@ -1,6 +1,6 @@
 #include "zero/base/sha256.hpp"
 
-// OpenSSL 3 calls these functions deprecated. Those that it recommends load modules that a
+// OpenSSL 3 calls these functions deprecated. The functions that it recommends load modules that a
 // configuration file names, and bring 4 MB of other algorithms along; these are 20 KB.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>

@@ -22,14 +22,14 @@ struct Waiting {
   void* context = nullptr;
 };
 
-/// Sets the counter and wakes who waits for it. What the caller wrote before is seen by who wakes.
+/// Sets the counter and wakes its waiters. A woken thread sees everything the caller wrote before.
 void raise(Counter& counter, uint32_t value);
 
-/// Adds one, of several threads that raise the counter together: wakes who waits for it where that
-/// makes it `least`. What all of them wrote before is seen by who wakes.
+/// Adds one. Several threads may raise the counter together; the one that reaches `least` wakes the
+/// waiters, who see everything all of them wrote.
 void add_one(Counter& counter, uint32_t least);
 
-/// Wakes who waits for the counter without raising it, so that their hooks are called soon.
+/// Wakes the waiters without raising the counter, so that their hooks are called soon.
 void wake(Counter& counter);
 
 /// True if the counter is at `least` or beyond (modulo 2^32: the two are less than 2^31 apart);

@@ -56,8 +56,8 @@ void place_own_piece(const Call& call, int rank, const std::byte* shard, std::by
 void sum_sources(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
                  std::byte* out, float* sums);
 
-/// The same in two parts, for who has one group of sources at a time: its sum to `sum`, then the
-/// tree over the sums of all groups, [groups, numel], to `out`.
+/// Computes the same sum in two parts, for a back end that holds one group of sources at a time:
+/// the group's sum to `sum`, then the tree over the sums of all groups, [groups, numel], to `out`.
 void sum_group(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
                float* sum);
 void finish_groups(const Call& call, float* sums, int groups, int64_t numel, std::byte* out);

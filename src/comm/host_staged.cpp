@@ -108,7 +108,7 @@ class HostStaged final : public Communicator {
 
   static Piece whole(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel}; }
 
-  /// The piece of all ranks, side by side, behind it this rank's own, then the sums of groups.
+  /// The piece of all ranks, side by side, after it this rank's own, then the sums of groups.
   std::byte* all() const { return staging_.data(); }
   std::byte* own(int64_t numel) const { return all() + ranks() * numel * kElementBytes; }
 

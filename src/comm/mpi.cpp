@@ -120,7 +120,7 @@ class MpiCommunicator final : public HostCommunicator {
   }
 
   // A chunk takes a round for each group of ranks: in round k this rank receives from the k-th
-  // group behind its own, and sends to the ranks for which its own group is that one.
+  // group after its own, and sends to the ranks for which its own group is that one.
   void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) override {
     agree(call);
     const int own = rank() / group();

@@ -14,8 +14,7 @@
 namespace zero::commands {
 namespace {
 
-/// What may stand behind an option's name: nothing (bool), a size (int64_t), any word, or one of
-/// these.
+/// What may follow an option's name: nothing (bool), a size (int64_t), any word, or one of these.
 template <class Number>
 using Rule = std::optional<Number> GenerationConfig::*;
 using Ids = std::vector<int64_t>;
@@ -51,7 +50,7 @@ struct Syntax {
   std::vector<Option> options;
   Second second = Second::settings;
   std::string_view second_name = "";
-  std::vector<std::string> CommandLine::*trailing = nullptr;  ///< takes all words behind "--"
+  std::vector<std::string> CommandLine::*trailing = nullptr;  ///< takes all words after "--"
 };
 
 std::vector<Syntax> commands_on_checkpoints() {
@@ -336,7 +335,7 @@ class Reader {
     return line_.generation.*place;
   }
 
-  /// Which of the words stands behind the option.
+  /// Which of the words follows the option.
   size_t one_of(const std::string& name, const std::vector<std::string_view>& words) {
     const std::string& word = value(name);
     std::string known;

@@ -66,10 +66,10 @@ struct CommandLine {
   std::string output;  ///< import-deepspeed, calibrate, generate: a new file; "" = a default
   bool leave_out_unsupported = false;  ///< import-deepspeed, like what follows
   bool hf_defaults = false;
-  std::vector<std::string> launch_line;  ///< the words behind "--"
+  std::vector<std::string> launch_line;  ///< the words after "--"
 };
 
-/// `words` are those behind the program's name. Throws Error(kUsage) for an unknown option, a
+/// `words` are those after the program's name. Throws Error(kUsage) for an unknown option, a
 /// missing value or input file, and a word that is no key=value.
 CommandLine read_command_line(std::span<const char* const> words);
 

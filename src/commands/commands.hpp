@@ -30,18 +30,18 @@ int plan(const CommandLine& line);
 int data(const CommandLine& line);
 
 /// Looks at everything outside of the program that training leans on, on every rank that the
-/// launcher started, and prints one table (or, with --json, one object) from rank 0: what is good,
-/// what costs speed or safety, what is missing, and what to do about it. Takes a few seconds, most
-/// of them to measure. Returns 0, or, where something is missing that training needs, the status
-/// that training would end with.
+/// launcher started. Prints one table (or, with --json, one object) from rank 0: what is good, what
+/// costs speed or safety, what is missing, and what to do about it. Takes a few seconds, most of
+/// them to measure. Returns 0, or, where something is missing that training needs, the status that
+/// training would end with.
 int doctor(const CommandLine& line, int& argc, char**& argv);
 
 /// Measures what a plan's forecast computes with, on every rank that the launcher started, all at
-/// the same time: memory, products of each type, copies, collectives and, with --nvme, a disk; on a
-/// build for devices those of each rank's device, beside the host's memory. Prints each figure and
-/// writes a machine file for `plan --machine`. Takes about 15 seconds. Throws Error(kUsage) for a
-/// file that is there already and a folder that is none, before anything is measured, and where no
-/// device is.
+/// the same time: memory, products of each type, copies, collectives and, with --nvme, a disk. A
+/// build for devices measures those of each rank's device, beside the host's memory. Prints each
+/// figure and writes a machine file for `plan --machine`. Takes about 15 seconds. Throws
+/// Error(kUsage) for a file that is there already and a folder that is none, before anything is
+/// measured, and where no device is.
 int calibrate(const CommandLine& line, int& argc, char**& argv);
 
 /// The loss of a trained model on validation data, together with the ranks that the launcher

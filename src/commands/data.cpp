@@ -100,7 +100,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSourc
   return open_tokenizer(config.data.tokenizer);
 }
 
-/// What a run has behind it that goes on from the checkpoints in a folder.
+/// How far a run has come that goes on from the checkpoints in a folder.
 DataCursor cursor_in(const std::string& folder) {
   const save::Survey survey =
       save::survey_checkpoints(folder, save::SurveyDepth::manifests, [](const auto&) {});

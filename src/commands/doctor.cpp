@@ -10,7 +10,7 @@ namespace zero::commands {
 
 int doctor(const CommandLine& line, int& argc, char**& argv) {
   if (line.card) {
-    // Batch scripts ask, to whom MPI is no friend: it is not started.
+    // Batch scripts call this before MPI is available, so MPI is not started.
     std::printf("%s\n",
                 machine::card_name(drives_devices(), usable_devices(), device_trouble()).c_str());
     return 0;

@@ -26,7 +26,7 @@ constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
 constexpr const char* kTurn = "  ";
 
 /// Where nobody says what ends a text, the tokenizer does. Without a word of a length each text has
-/// the default number of tokens behind its own beginning, if there is room: the last one of all
+/// the default number of tokens after its own beginning, if there is room: the last one of all
 /// takes no position.
 models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   GenerationConfig asked = writer.generation;

@@ -10,7 +10,7 @@
 
 namespace zero::commands {
 
-/// Who writes.
+/// The model that writes, and how.
 struct Writer {
   const models::StoredModel& model;
   const Tokenizer& tokenizer;
@@ -33,7 +33,7 @@ void write_text(const CommandLine& line, const Writer& writer, const std::string
 void write_lines(const CommandLine& line, const Writer& writer);
 
 /// Reads what is said from standard input, line by line, and answers each to standard output. What
-/// was said before is read again each time, as much of its end as the model has room for, behind
+/// was said before is read again each time, as much of its end as the model has room for, after
 /// what it is told of itself. A line that the model has no room for is passed over with a warning.
 /// Throws Error(kUsage) where what it is told leaves no room at all.
 void talk(const CommandLine& line, const Writer& writer);

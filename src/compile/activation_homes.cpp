@@ -16,7 +16,7 @@ class Stretches {
     }
   }
 
-  /// Where the stretch begins that is so many behind that of an op.
+  /// Where the stretch begins that is so many after that of an op.
   int32_t begin(int32_t op, int behind) const {
     const int32_t last = int32_t(begins_.size()) - 1;
     return begins_[size_t(std::clamp(of_[size_t(op)] + behind, 0, last))];

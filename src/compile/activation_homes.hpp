@@ -10,7 +10,7 @@ namespace zero::plan {
 /// tensor are ops of the graph.
 struct MovedActivation {
   graph::TensorId tensor;
-  int32_t away;   ///< behind which it leaves the device
+  int32_t away;   ///< after which it leaves the device
   int32_t gone;   ///< before which its bytes there are wanted
   int32_t ahead;  ///< before which it begins to come back
   int32_t back;   ///< the first op of the block that reads it, which has to be waited for

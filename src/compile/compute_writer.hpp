@@ -28,7 +28,8 @@ class ComputeWriter {
   void set_weights(int32_t unit, int32_t buffer) { weights_[size_t(unit)] = buffer; }
   /// Unit u's gradients are now written to this whole-unit buffer.
   void set_gradients(int32_t unit, int32_t buffer) { gradients_[size_t(unit)] = buffer; }
-  /// Those of its weights' gradients that products can add now go to this fp32 sum of the unit.
+  /// From here on products that can do so write unit u's weight gradients to this fp32 sum, or
+  /// `add` them.
   void set_sum(int32_t unit, int32_t buffer, bool add) { sums_[size_t(unit)] = {buffer, add}; }
   /// The buffer of an activation of this micro-batch, made where there is none.
   int32_t activation(graph::TensorId tensor);

@@ -37,7 +37,7 @@ class GapSearch {
       look_before(borders_[0]);
     look_before(range);
   }
-  /// Behind all ranges; -1 if no gap holds them.
+  /// After all ranges; -1 if no gap holds them.
   int64_t best() {
     for (const Range& border : std::exchange(borders_, {})) look_before(border);
     return best_;
@@ -61,7 +61,7 @@ class GapSearch {
 };
 
 /// By time: a step of many micro-batches has many buffers, few of which live at the same time.
-/// Those that live long are looked at each time.
+/// Buffers that live long are looked at each time.
 class ByTime {
  public:
   explicit ByTime(size_t positions) : windows_(positions / kWindow + 1) {}
@@ -228,9 +228,8 @@ class Placed {
   std::vector<Range> taken_;
 };
 
-/// Not over the borders of copies if it fits between them: then what is on its way lies on one
-/// copy, and that copy waits for no other when it is filled anew. Else the tightest gap, or the
-/// end.
+/// Places a buffer between copies' borders if it fits, so that it lies on one copy and only that
+/// copy waits for it; else in the tightest gap, or at the end.
 int64_t place_among(Placed& placed, const std::vector<Lifetime>& lives,
                     const std::vector<Range>& borders, int64_t bytes) {
   placed.look_at(lives);
@@ -265,7 +264,7 @@ std::vector<Tenant> tenants_of(const Plan& plan, const std::vector<Lifetime>& li
   return tenants;
 }
 
-/// Offline best fit behind `base`, largest first; copies lie there already. Returns the bytes used.
+/// Offline best fit after `base`, largest first; copies lie there already. Returns the bytes used.
 int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int64_t base,
                         size_t positions) {
   std::vector<Tenant> tenants = tenants_of(plan, lifetimes);
@@ -313,7 +312,7 @@ int64_t pack_persistent(Plan& plan, Tier tier, bool copies, int64_t top) {
   return top;
 }
 
-/// One arena. Persistent buffers first; the last of them are copies, on and behind which bodies
+/// One arena. Persistent buffers first; the last of them are copies, on and after which bodies
 /// place what is transient.
 void pack_tier(Plan& plan, Tier tier) {
   const int64_t base = pack_persistent(plan, tier, false, 0);

@@ -1,6 +1,6 @@
 #pragma once
-/// The passes behind plan::compile(), in the order in which they run. Each works on the plan in
-/// place and leaves it complete up to its own fields.
+/// The passes of plan::compile(), in the order in which they run. Each works on the plan in place
+/// and leaves it complete up to its own fields.
 
 #include "zero/plan/plan.hpp"
 

@@ -44,8 +44,7 @@ int32_t Reducer::begin(int32_t u, int32_t micro) {
   return bucket_[size_t(u)];
 }
 
-// Backward writes the tensors; what lies between and behind them travels and counts in the norm
-// too.
+// Backward writes the tensors; what lies between and after them travels and counts in the norm too.
 void Reducer::clear_gaps(int32_t u) {
   const Unit& unit = writer_.unit(u);
   const int64_t element = int64_t(bytes_of(writer_.request().compute));
@@ -224,7 +223,7 @@ void Reducer::count(int32_t u, int32_t micro) {
   level[carries - 1] = -1;
 }
 
-/// One for each level above that of a leaf. Those full at the end of the step are left over.
+/// Makes a slot for each level above the leaves. Slots that end the step full are the leftovers.
 void Reducer::make_slots(int32_t u) {
   std::vector<std::vector<int32_t>>& counters = writer_.plan().counters;
   counters.resize(writer_.plan().units.size());
@@ -239,8 +238,8 @@ void Reducer::make_slots(int32_t u) {
   }
 }
 
-// The same sums by ops that find their slots in each round (slot_schedule.hpp): a pair of leaves is
-// added where the group will rest that they complete, and takes in the older ones.
+// Computes the same sums, with slots chosen in each round (slot_schedule.hpp). A pair of leaves is
+// summed in the slot of the group that it completes, then the older slots are added.
 void Reducer::count_in_slots(int32_t u, int32_t micro) {
   if (micro == 0) make_slots(u);
   const std::vector<int32_t>& slots = writer_.plan().counters[size_t(u)];

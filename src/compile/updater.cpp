@@ -72,8 +72,8 @@ Updater::Updater(BodyWriter& writer)
   weights_.resize(is_last_.size());
 }
 
-// As many units are moved at once as have copies. In turns their bytes serve the others, so those
-// of the unit behind the last one's are free first.
+// As many units move at once as there are copies. Copies rotate, so the slots that follow the last
+// unit's are free first.
 void Updater::list_units() {
   std::vector<int32_t> moved = order_;
   std::erase_if(moved, [&](int32_t u) { return !writer_.unit(u).is_moved(); });
@@ -198,8 +198,7 @@ void Updater::run(int32_t u, const States& states) {
   }
 }
 
-// Norms of whole tensors are known behind a small all-reduce, so there is a pass on each side of
-// it.
+// Norms of whole tensors are known after a small all-reduce, so there is a pass on each side of it.
 void Updater::run_with_norms(const PlanOp& update) {
   const Unit& unit = writer_.unit(update.unit);
   const int64_t bytes = int64_t(unit.placements.size()) * int64_t(sizeof(kernels::TensorNorms));

@@ -23,7 +23,7 @@ class Updater {
   /// a use soon follows: of the last units that are staged a copy in host memory serves the rest of
   /// the body.
   Operand weight(int32_t u) const { return weights_[size_t(u)]; }
-  /// Behind all updates: reads up to this share of what the next body updates first, in bytes.
+  /// After all updates: reads up to this share of what the next body updates first, in bytes.
   void read_ahead(double share);
   /// After the body's last op: keeps as many units on their way as the request asks for.
   void spread();

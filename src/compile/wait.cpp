@@ -9,7 +9,7 @@
 namespace zero::plan {
 namespace {
 
-/// Who touched a stretch of the arena last.
+/// The ops that touched a stretch of the arena last.
 struct Touched {
   int64_t end;
   int32_t writer;                         ///< position in the body, -1: nobody

@@ -126,7 +126,7 @@ std::string by_section(
     std::span<const Field> fields,
     const std::function<std::string(const Field& field, std::string_view name)>& line);
 
-/// `words` behind a value; a file's name may hold what no comment can.
+/// `words` after a value; a file's name may hold what no comment can.
 std::string comment(std::string words);
 
 }  // namespace zero

@@ -45,9 +45,9 @@ class Report {
   /// them has an error of its own.
   void clash(const std::vector<std::string>& keys, const std::string& what);
 
-  /// `key` has no effect because of the keys in `because`: an error, or, if it stands in the file
-  /// and the last of them on the command line or the reverse, a warning that names both; in the
-  /// file of a run it may. Returns whether it keeps its default.
+  /// `key` has no effect because of the keys in `because`. This is an error. If it stands in the
+  /// file and the last of them on the command line, or the reverse, it is a warning that names
+  /// both. In the file of a run it is allowed. Returns whether it keeps its default.
   bool idle(const std::string& key, const std::vector<std::string>& because,
             const std::string& what);
 

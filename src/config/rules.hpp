@@ -21,16 +21,16 @@ struct Condition {
   std::vector<std::string> example = {};  ///< with `holds`: lines under which they do not act
 };
 
-/// In what a condition wants: the families that do so are named behind it.
+/// In what a condition wants: the families that do so are named after it.
 inline constexpr std::string_view kLearnsPairs = "that learns from pairs of texts";
 
 /// Whether there is a validation set of pairs, whose sources have answers to be compared with.
 bool holds_pairs_out(const RunConfig& config);
 
-/// Those of [model], whatever its family.
+/// The rules of [model], whatever its family.
 std::vector<Rule> model_rules(const ModelConfig& model);
 
-/// Those of [generation], and conditions under which its keys act.
+/// The rules of [generation], and conditions under which its keys act.
 std::vector<Rule> generation_rules();
 std::vector<Condition> generation_conditions();
 

@@ -35,7 +35,7 @@ double cosine_ratio(const ScheduleConfig& c, double t, double steps) {
     return c.warmup_min_ratio + warmup(c, t, steps) * (1 - c.warmup_min_ratio);
   }
   const double span = std::max(1.0, double(c.total_num_steps) - steps);
-  // Behind its end the cosine would rise again.
+  // After its end the cosine would rise again.
   const double progress = std::min(1.0, (t - steps + 1) / span);
   const double share = (1 + std::cos(std::numbers::pi * progress)) / 2;
   return std::max(0.0, c.cos_min_ratio + (1 - c.cos_min_ratio) * share);

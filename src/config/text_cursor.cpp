@@ -73,7 +73,7 @@ void append_utf8(std::string& out, uint32_t point) {
 
 bool is_surrogate(uint32_t point) { return point >= 0xD800 && point < 0xE000; }
 
-/// Behind \u or \U. In JSON two \u make a character above U+FFFF.
+/// After \u or \U. In JSON two \u make a character above U+FFFF.
 uint32_t read_code_point(TextCursor& cursor, Escapes escapes, size_t digits) {
   uint32_t point = take_hexadecimal(cursor, digits);
   const bool json = escapes == Escapes::json;
@@ -91,7 +91,7 @@ uint32_t read_code_point(TextCursor& cursor, Escapes escapes, size_t digits) {
   return point;
 }
 
-/// Behind a backslash.
+/// After a backslash.
 void read_escape(TextCursor& cursor, Escapes escapes, std::string& out) {
   const std::string_view names = "btnfr\"\\/", values = "\b\t\n\f\r\"\\/";
   const bool json = escapes == Escapes::json;

@@ -36,7 +36,7 @@ bool LifeLock::has_died() {
   if (state_ != kLives) return state_ == kDead;
   const int taken = pthread_mutex_trylock(&mutex_);
   if (taken != 0 && taken != EOWNERDEAD) return false;
-  // Whoever finds it leaves a word for those who ask after it, and finds it no more.
+  // The first process to see the death records it, because a later try would find the lock free.
   int lives = kLives;
   state_.compare_exchange_strong(lives, kDead);
   if (taken == EOWNERDEAD) pthread_mutex_consistent(&mutex_);

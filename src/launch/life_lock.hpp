@@ -6,8 +6,8 @@
 
 namespace zero::launch {
 
-/// A lock in memory that processes share, which its owner holds from its first moment to its last:
-/// so the kernel tells the others of its death, whatever it has died of and whether they share a
+/// A lock in memory that processes share, which its owner holds from its first moment to its last.
+/// So the kernel tells the others of its death, whatever it has died of and whether they share a
 /// table of processes or not. One that is merely stopped holds it on.
 class LifeLock {
  public:

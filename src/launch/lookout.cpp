@@ -17,12 +17,12 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// In which who has died may have said why, and the launcher may end this rank as well.
+/// Time for a dying rank to report its cause, and for the launcher to end this rank.
 constexpr milliseconds kGrace(200);
 /// How long at least, and at most, a rank waits for the launcher to hear from the one that ends
 /// all.
 constexpr milliseconds kSoonestEnd(500), kLatestEnd(3500), kPause(100);
-/// Without a sign of life for half of it a rank does not speak for others that mourn.
+/// A rank speaks for the others only if it gave a sign of life within half of this time.
 constexpr double kMournersPatience = 2;
 
 double cpu_seconds() {
@@ -85,7 +85,7 @@ void Lookout::change_busy(int by) {
   if (board_) board().set_busy(works());
 }
 
-/// Whoever waits for another rank works no more, though it may use a core.
+/// A rank that waits for a peer does not count as working, even if it uses a core.
 bool Lookout::works() const { return busy_ > 0 && activity_->place == nullptr; }
 
 int64_t Lookout::look() {
@@ -148,7 +148,7 @@ void Lookout::mourn(int dead) {
                           : obituary(*found, milestone() == Milestone::end));
 }
 
-/// Leaves what is to be said to the first rank that can.
+/// Lets the first living rank report; the others follow its end.
 void Lookout::take_the_word(std::span<const Word> words, double patience) {
   const auto first =
       std::ranges::find_if(words, [&](const Word& word) { return !is_silent(word, patience); });

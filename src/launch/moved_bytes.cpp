@@ -10,7 +10,7 @@
 namespace zero::launch {
 namespace {
 
-/// The number behind `name` in "name: number" lines; 0 where there is none.
+/// The number after `name` in "name: number" lines; 0 where there is none.
 int64_t number_of(std::string_view lines, std::string_view name) {
   const size_t found = lines.find(name);
   if (found == lines.npos) return 0;

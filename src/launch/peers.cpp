@@ -15,10 +15,11 @@
 namespace zero::launch {
 namespace {
 
-/// How long who waits sleeps: short at first, as ranks with equal work come soon after each other.
+/// How long a waiting rank sleeps. The first sleeps are short, because ranks with equal work arrive
+/// close together.
 constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{250};
 
-/// One of each rank, one behind the other.
+/// One of each rank, one after the other.
 struct Texts {
   explicit Texts(int ranks) : lengths(size_t(ranks), 0), begins(size_t(ranks), 0) {}
 

@@ -251,7 +251,7 @@ void Session::leave(Exit exit) const noexcept {
       std::this_thread::sleep_for(kAbortPatience);
       _exit(int(exit));
     }).detach();
-    // Behind the beginning of MPI_Finalize nothing may be asked of MPI.
+    // Once MPI_Finalize has begun, nothing may be asked of MPI.
     if (!finalizes_) MPI_Abort(MPI_COMM_WORLD, int(exit));
   } catch (...) {
     // Without another thread nothing would end a call that is not answered.

@@ -9,7 +9,7 @@ namespace zero::launch {
 namespace {
 
 constexpr std::chrono::milliseconds kPause(250);
-/// What a rank says of its work. Of all ranks' words the smallest is heard.
+/// What a rank reports about its work. The smallest report of all ranks counts.
 constexpr int64_t kFailed = -1, kWorks = 0, kEnded = 1;
 constexpr double kTimesPatience = 10, kSlowestBytesPerSecond = 5e6;
 
@@ -54,7 +54,7 @@ void SignOfLife::answer() try {
   problem_ = std::current_exception();
 }
 
-/// Once is enough: then who has failed is one who has ended.
+/// A failure is reported once. After that the rank reports that it has ended.
 int64_t SignOfLife::word() const {
   if (!ended_) return kWorks;
   return failed_ && !is_told_ ? kFailed : kEnded;
@@ -84,7 +84,7 @@ double SignOfLife::quiet_seconds() {
 }
 
 void SignOfLife::wait_for_movement(std::unique_lock<std::mutex>& lock, double most) {
-  // A rank that is alone has nobody who would miss it.
+  // A single rank has no peers that could report it, so it relies on its own watchdog.
   const Watchdog::Armed armed(peers_.ranks() == 1 ? peers_.watchdog() : nullptr, work_.name);
   while (!ended_ && quiet_seconds() > most) changed_.wait_for(lock, kPause);
 }

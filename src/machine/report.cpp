@@ -35,7 +35,7 @@ bool agree(const Finding& a, const Finding& b) {
   return a.subject == b.subject && a.verdict == b.verdict && a.found == b.found;
 }
 
-/// Where a finding goes: the line that says the same, or a new one behind those of its subject.
+/// Where a finding goes: the line that says the same, or a new one after those of its subject.
 Line& line_of(std::vector<Line>& lines, const Finding& finding) {
   for (Line& line : lines) {
     if (agree(line.finding, finding)) return line;

@@ -27,7 +27,7 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 /// What a rule of a run finds: its words where it passes; else what it refuses, `advice` or its
-/// own, which it writes behind " - ", and the status that training would end with.
+/// own, which it writes after " - ", and the status that training would end with.
 Finding asked(const std::string& subject, const std::function<std::string()>& rule,
               const std::string& advice = "");
 

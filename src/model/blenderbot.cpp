@@ -64,7 +64,7 @@ struct Builder {
     return graph::dropout_add(out, branch, x, dropout, name);
   }
 
-  /// The projection behind attention has rows of zeros for the zeros of its heads.
+  /// The projection after attention has rows of zeros for the zeros of its heads.
   TensorId projected(TensorId mixed, TensorId x, const std::string& name) {
     Layer made = layer(name + ".out_proj", {model.width, model.width});
     if (wide() != model.width)

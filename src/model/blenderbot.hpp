@@ -37,8 +37,8 @@ int64_t parameter_count(const Blenderbot& model);
 /// modeling_blenderbot.py for names and shapes.
 graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options);
 
-/// Graph that reads sources or continues texts behind them, with the same parameters in the same
-/// order, and gives logits behind texts. Throws Error(kUsage) where a cache holds more tokens than
+/// Graph that reads sources or continues texts after them, with the same parameters in the same
+/// order, and gives logits after texts. Throws Error(kUsage) where a cache holds more tokens than
 /// there are positions.
 graph::Graph blenderbot_decode(const Blenderbot& model, const graph::Chunk& chunk, Dtype compute);
 

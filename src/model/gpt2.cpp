@@ -48,7 +48,7 @@ struct Builder {
   }
 
   /// Attention between its two products. Wider heads begin as queries, keys and values and end
-  /// with zeros, so what is behind attention has rows of zeros for them.
+  /// with zeros, so what follows attention has rows of zeros for them.
   TensorId attention(TensorId x, const std::string& name) {
     const int64_t width = model.width, heads = model.heads, head = width / heads;
     const int64_t wide = round_up(head, head_unit) * heads;

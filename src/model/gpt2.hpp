@@ -32,7 +32,7 @@ int64_t parameter_count(const Gpt2& model);
 /// al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
 graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options);
 
-/// Graph that continues texts by the tokens of a chunk and gives logits behind them: the same
+/// Graph that continues texts by the tokens of a chunk and gives logits after them: the same
 /// parameters in the same order, with a cache of keys and values a block and text. Throws
 /// Error(kUsage) where heads do not divide width or the context exceeds positions.
 graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute);

@@ -39,13 +39,13 @@ int64_t parameter_count(const T5& model);
 /// names, initial values and what differs between them.
 graph::Graph t5(const T5& model, const ForwardOptions& options);
 
-/// Graph that reads sources or continues texts behind them, with the same parameters in the same
-/// order, and gives logits behind texts.
+/// Graph that reads sources or continues texts after them, with the same parameters in the same
+/// order, and gives logits after texts.
 graph::Graph t5_decode(const T5& model, const graph::Chunk& chunk, Dtype compute);
 
 /// Floating-point operations of one target's forward and backward pass, its share of the source
-/// included: 6 N for what a token goes through, 12 times width and length for the scores and their
-/// products, half of it where attention is causal.
+/// included: 6 N for what a token goes through. Scores and their products add 12 times width and
+/// length, half of it where attention is causal.
 double flops_per_target(const T5& model, const graph::MicroBatch& micro);
 
 }  // namespace zero::model

@@ -29,7 +29,7 @@ class CachedSearch {
   bool wants_reading() const { return !is_free() && !is_read_; }
   void add_source(std::vector<TokenRow>& rows);
 
-  /// Whether scores behind the beginning have come.
+  /// Whether scores after the beginning have come.
   bool has_begun() const { return begun_; }
   /// The next tokens, that their caches lack: one of each row or, of a beginning, `most`.
   void add_rows(int64_t most, std::vector<TokenRow>& rows);

@@ -77,7 +77,7 @@ void force_ends(const ScoreRules& rules, const WrittenText& text, std::span<floa
   }
 }
 
-/// Where a forced first token follows the beginning, what is directly behind it comes one later.
+/// Where a forced first token follows the beginning, what is directly after it comes one later.
 bool is_at_begin(const ScoreRules& rules, const WrittenText& text) {
   const bool forced = text.beginning <= 1 && rules.forced_bos_token_id.has_value();
   return int64_t(text.tokens.size()) == text.beginning + int64_t(forced);

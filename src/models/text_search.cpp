@@ -12,7 +12,7 @@
 namespace zero::models {
 namespace {
 
-/// What beams that do not count are behind the others by; any log probability is closer to 0.
+/// Lowers the score of beams that do not count; any log probability is closer to 0.
 constexpr float kFar = -1e9f;
 
 using Tokens = std::vector<int32_t>;
@@ -78,7 +78,7 @@ class Path : public Search {
 
 /// A row and a token that may follow it.
 struct Candidate {
-  float score;  ///< of all tokens behind the beginning together
+  float score;  ///< of all tokens after the beginning together
   int32_t row, token;
 };
 
@@ -222,7 +222,7 @@ class Beams : public Search {
 
   std::vector<float> scores_;       ///< [rows]
   std::vector<Finished> finished_;  ///< from the best on
-  int64_t written_ = 0;             ///< tokens behind the beginning
+  int64_t written_ = 0;             ///< tokens after the beginning
   bool may_improve_ = true;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// One text while it is generated: scores of what may follow go in, tokens come out. Whoever owns
+/// One text while it is generated: scores of what may follow go in, tokens come out. The owner of
 /// the model and its caches asks for rows, gives their logits and moves the caches.
 
 #include <cstdint>
@@ -15,12 +15,12 @@ class TextSearch {
  public:
   virtual ~TextSearch() = default;
 
-  /// Texts that go on, with their beginning; all of one length, 1 or num_beams of them. Of no use
-  /// once the search has ended.
+  /// Texts that go on, with their beginning; all of one length, 1 or num_beams of them. They are of
+  /// no use once the search has ended.
   virtual std::span<const std::vector<int32_t>> rows() const = 0;
 
-  /// Takes the logits behind each of rows(), [rows, vocabulary], and appends a token to each.
-  /// Throws Error(kUsage) where the rules leave no token.
+  /// Takes the logits after each of rows(), [rows, vocabulary], and appends a token to each. Throws
+  /// Error(kUsage) where the rules leave no token.
   virtual void advance(std::span<const float> logits) = 0;
 
   /// The row before the last advance() that each row goes on from: whose caches it needs.

@@ -10,7 +10,7 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 /// What CUDA's context and the workspaces of its libraries take of a card before any plan does.
 /// Users report 300 to 400 MB of a bare context on a V100 and 320 MB on a Titan V (pytorch issues
-/// 20532 and 28394), and the same with modules that are loaded as they are called (107667); the
+/// 20532 and 28394), and the same with modules that are loaded as they are called (107667). The
 /// rest is for products and attention.
 constexpr double kContextGib = 0.5;
 
@@ -37,17 +37,17 @@ struct Card {
   Node node;
 };
 
-// Memory of the 24 GB cards as the articles' own failure reports print it; that of the others as
-// PyTorch's failure reports do (vllm issue 4408 for the A100 of 80 GB, torchao pull request 4002
-// for the B200, which is sold with 192 GB of which a program sees 178).
+// Memory of the 24 GB cards as the articles' own failure reports print it. Memory of the others as
+// PyTorch's failure reports print it (vllm issue 4408 for the A100 of 80 GB, torchao pull request
+// 4002 for the B200, which is sold with 192 GB of which a program sees 178).
 // Rates: data sheets (Titan RTX, RTX 3090, V100 SXM2, A100 SXM4, H100 SXM, H200, B200), the B200's
-// memory as that pull request computes it from its bus; links: PCIe 3 and 4 x16, four fifths of a
+// memory as that pull request computes it from its bus. Links: PCIe 3 and 4 x16, four fifths of a
 // direction of NVLink 2 to 5. Copies go by PCIe 3, 4 and 5 x16. Hosts: a card's part, as triads
 // reach it, of four channels of memory for two cards, of eight for eight, and of sixteen of DDR4 or
 // DDR5 for eight.
 // Nodes: the articles' two Titan RTX with 60 GB and one RTX 3090 with 96 GB, on Ethernet of 10
-// Gb/s; NVIDIA's DGX-1, A100, H100, H200 and B200 with eight cards each, of whose memory (512 GB, 1
-// TB, then 2 TB) a tenth is left to the system and its page cache. Their links, 4 x 100, 8 x 200
+// Gb/s; NVIDIA's DGX-1, A100, H100, H200 and B200 with eight cards each. A tenth of their memory
+// (512 GB, 1 TB, then 2 TB) is left to the system and its page cache. Their links, 4 x 100, 8 x 200
 // and 8 x 400 Gb/s of InfiniBand, reach four fifths.
 constexpr Node kTwoTitans{2, 60, 1}, kOne3090{1, 96, 1}, kDgx1{8, 460, 40}, kDgxA100{8, 900, 160},
     kDgxA100Large{8, 1800, 160}, kDgxH100{8, 1800, 320};

@@ -12,12 +12,12 @@ namespace zero::plan {
 
 /// Which slots of counters (Plan::counters) a loop finds full in each round.
 ///
-/// Slot l rests the sum of 2^l micro-batches, until that of the next 2^l is there. A round counts
-/// one pair of micro-batches. A pair whose number ends in c - 1 ones carries c times: it is summed
-/// in slot c, which is empty, and then slots 1 to c - 1, all full, are added in this order, so that
-/// the sum is one balanced tree. No slot moves, and the slots that are full in front of a round are
-/// the ones in the binary number of its pair. So one list of ops with the same waits serves every
-/// round: which slots it names follows from the pair's number (PlanOp::counts).
+/// Slot l holds the sum of 2^l micro-batches until the next 2^l are summed. A round counts one pair
+/// of micro-batches. A pair whose number ends in c - 1 ones carries c times: it is summed in slot
+/// c, which is empty. Then slots 1 to c - 1, all full, are added in this order, so that the sum is
+/// one balanced tree. No slot moves, and the slots that are full in front of a round are the ones
+/// in the binary number of its pair. So one list of ops with the same waits serves every round:
+/// which slots it names follows from the pair's number (PlanOp::counts).
 ///
 /// One round of each number of carries is proof for all. Everything beside slots is in the same
 /// state in front of every round, so it makes no difference how often the round before carried.
@@ -42,7 +42,7 @@ class SlotSchedule {
   /// Makes borders of contents where slots begin and end.
   void cut(Contents& contents) const;
   /// Fills them as they are in front of a round. All that touches slots in the loop is on one lane,
-  /// so what comes behind the last carry of a unit ([units] turns) comes behind all that did.
+  /// so what comes after the last carry of a unit ([units] turns) comes after all of them.
   void fill(Contents& contents, int64_t round, const std::vector<int32_t>& last_carry) const;
   /// Whether a byte of a tier's arena is one of a slot.
   bool lies_in_slot(size_t tier, int64_t offset) const;

@@ -44,7 +44,7 @@ std::string TurnClocks::add(const Turn& turn) {
   return "";
 }
 
-/// What is not in the round before is behind no seam that an induction over rounds looks at.
+/// What is not in the round before follows no seam that an induction over rounds looks at.
 bool TurnClocks::reaches_too_far(const Wait& wait, const Turn& turn) const {
   const int32_t inside = rounds_.inside(wait.lane);
   return rounds_.is_in_loop(turn.op) && inside > 0 &&
@@ -65,7 +65,8 @@ void TurnClocks::mark_seam() {
 }
 
 // Waits of a round reach back to the round before at most, so of what is older only those ops of
-// that round that know of it make a difference. What one op of a lane knows, all behind it do.
+// that round that know of it make a difference. What one op of a lane knows, all that follow it
+// know.
 void TurnClocks::add_seen(int32_t i, std::vector<int64_t>& key) const {
   if (i < 0) return key.push_back(0);
   const size_t lane = size_t(op(i).lane);

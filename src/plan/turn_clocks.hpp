@@ -8,7 +8,7 @@
 
 namespace zero::plan {
 
-/// What is known of a body's ops as they run one behind the other: of each, which ops of all lanes
+/// What is known of a body's ops as they run one after the other: of each, which ops of all lanes
 /// have finished for sure when it starts. Turns are numbered from 0 in the order in which they are
 /// added; a loop may be added with fewer rounds than it has.
 class TurnClocks {
@@ -17,7 +17,7 @@ class TurnClocks {
 
   /// Adds a turn. Returns what is wrong with its waits or its number; "" if nothing is.
   std::string add(const Turn& turn);
-  /// What is added from here on is behind the loop, of which so many rounds were added.
+  /// What is added from here on follows the loop, of which so many rounds were added.
   void leave_loop(int64_t rounds) { rounds_ = Rounds(body_, rounds); }
 
   const Turn& turn(int32_t i) const { return turns_[size_t(i)]; }
@@ -30,11 +30,11 @@ class TurnClocks {
 
   /// A round begins.
   void mark_seam();
-  /// Adds to `key` what later turns can find out about an earlier one (-1: none) as a round begins,
-  /// in a form that is the same whenever the same can be found out: how far back it is, or, for a
-  /// turn in front of the round before, from where on each lane knows that it has finished.
+  /// Adds to `key` what later turns can know about turn i (-1: none) when a round begins. Equal
+  /// keys mean equal knowledge: how far back the turn is or, for a turn that is older than the
+  /// round before, from where on each lane knows that it has finished.
   void add_seen(int32_t i, std::vector<int64_t>& key) const;
-  /// The same of what the ops of the round before, for which later ones may wait, know of it.
+  /// Adds in this way what the ops of the round before know, because later ops may wait for them.
   void add_knowledge(std::vector<int64_t>& key) const;
 
  private:
@@ -49,7 +49,7 @@ class TurnClocks {
   std::vector<int64_t> number_;  ///< [turns] finished ops of its lane when it has
   std::vector<Clock> started_;   ///< [turns]
   std::array<std::vector<int32_t>, kLanes> of_lane_;
-  std::array<Clock, kLanes> known_{};  ///< behind the last op of each lane
+  std::array<Clock, kLanes> known_{};  ///< after the last op of each lane
   Clock counts_{}, last_counts_{};     ///< ops of each lane at the last two seams
 };
 

@@ -117,8 +117,9 @@ class BodyCheck {
     return fault.empty();
   }
 
-  /// All that later ops can find: what lies where, and who may still be touching it. Of which
-  /// micro-batch activations are makes no difference, as it is an earlier one.
+  /// All that later ops can find: what lies where, and who may still be touching it. Which
+  /// micro-batch an activation belongs to does not matter here, because it is always an earlier
+  /// one.
   std::vector<int64_t> seam() {
     clocks_.mark_seam();
     std::vector<int64_t> key;
@@ -137,8 +138,8 @@ class BodyCheck {
 
   const PlanOp& op(int32_t i) const { return clocks_.op(i); }
   std::string describe(int32_t i) const { return clocks_.describe(i); }
-  /// The extent of all rounds: what is different bytes in each is only read, and nothing else
-  /// touches it.
+  /// The extent over all rounds. Bytes that differ between rounds are only read, and nothing else
+  /// touches them.
   Extent extent(const Operand& operand) const {
     return extent_of(plan_, operand, body_.loop.rounds);
   }

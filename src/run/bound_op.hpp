@@ -44,7 +44,7 @@ struct BoundOp {
   const plan::Plan* plan = nullptr;
   const plan::PlanOp* op = nullptr;
   const graph::Graph* graph = nullptr;  ///< of the body, in its longest form
-  /// That of the form which this op's micro-batch takes; null: of a body with one form alone.
+  /// Points to the graph form that this micro-batch uses; null if the body has one form.
   const graph::Graph* const* chosen = nullptr;
   const Rules* rules = nullptr;
   std::vector<void*> operands;  ///< as op->operands; null where absent

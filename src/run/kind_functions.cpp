@@ -38,7 +38,7 @@ kernels::OptimizerRule rule_of(const BoundOp& op) {
   return rule;
 }
 
-/// Behind the gradient.
+/// The operand after the gradient.
 kernels::TensorNorms* norms_of(const BoundOp& op) {
   return op.operand<TensorNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
 }

@@ -98,7 +98,7 @@ void LaneRunner::run_segments(plan::BodyId body) {
   stream_.wait();
 }
 
-/// Whether it is a collective that every rank must queue behind those before it in the plan.
+/// Whether it is a collective that every rank must queue after those before it in the plan.
 bool LaneRunner::takes_turns(const LaneSegment& segment) const {
   return segment.cut.turn >= 0 && setup_.comm != nullptr && setup_.comm->needs_one_order();
 }
@@ -129,7 +129,7 @@ void LaneRunner::run_segment(plan::BodyId body, LaneSegment& segment, int64_t ro
   const std::span<LaneOp> ops = ops_of(body, segment);
   for (LaneOp& op : ops) op.bound.enter_round(round);
   segment.begin.mark(stream_);
-  // The mark lies behind all that the segment waits for.
+  // The mark lies after all that the segment waits for.
   if (segment.cut.on_host) segment.begin.wait();
   queue(segment, ops);
   segment.end.mark(stream_);

@@ -187,7 +187,7 @@ class LaneRunner {
   std::vector<LaneTally> tallies_;
   PhaseSeconds phase_seconds_{};
   int64_t settled_ = 0;       ///< passes of the running body whose work is done
-  LaneBody::Pass next_ = {};  ///< the one behind them
+  LaneBody::Pass next_ = {};  ///< the one after them
   double last_end_ = 0;       ///< when the last of them ended
   std::thread thread_;
   Count begun_, ended_;

@@ -14,7 +14,7 @@
 
 namespace zero::run {
 
-/// Ops of one lane, one behind the other. Only the first of them waits for other lanes, and other
+/// Ops of one lane, one after the other. Only the first of them waits for other lanes, and other
 /// lanes wait only for the last: so whoever queues a segment waits before it and tells after it.
 struct Segment {
   int32_t op = 0;                      ///< place of its first one in the body

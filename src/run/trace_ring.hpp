@@ -21,7 +21,7 @@ class TraceRing {
   /// Every lane has ended that body.
   void end(plan::BodyId body);
 
-  /// Those that have ended, the oldest first.
+  /// The bodies that have ended, the oldest first.
   std::vector<TracedBody> bodies() const;
 
  private:

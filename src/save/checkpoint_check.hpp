@@ -8,9 +8,9 @@
 namespace zero::save {
 
 /// Holds every block of a checkpoint's files against its digests, each read by one of the ranks.
-/// With a `view` this rank fills its state by the
-/// same reads, with so many threads: what it holds when something is wrong is of no use. Returns
-/// the first problem, on every rank the same. Collective.
+/// With a `view` this rank fills its state by the same reads, with so many threads: what it holds
+/// when something is wrong is of no use. Returns the first problem, on every rank the same.
+/// Collective.
 Problem check_checkpoint(const launch::Peers& peers, int threads, const checkpoint::Store& store,
                          const checkpoint::Manifest& manifest, const state::StateView* view);
 

@@ -22,7 +22,7 @@ constexpr int64_t kJoinedNumel = 1 << 16;
 std::span<const std::byte> copied_in_memory(const state::StateView& view,
                                             const state::SavedSlice& piece) {
   if (!state::is_split(*view.plan, piece.part)) return state::piece_in_memory(view, piece);
-  return state::rests_in_memory(view, *piece.held.unit, piece.held.range);
+  return state::lows_in_memory(view, *piece.held.unit, piece.held.range);
 }
 
 void read_copied(const state::StateView& view, const state::SavedSlice& piece,

@@ -56,7 +56,7 @@ std::string named_folder(const std::string& folder, Exit exit) {
 }  // namespace
 
 CheckpointFolder find_checkpoints(const std::string& folder, Exit exit) {
-  // Messages keep the user's words, unless a link has another name than the step behind it.
+  // Messages keep the user's words, unless a link has another name than the step that it leads to.
   const fs::path words = fs::path(folder + "/").lexically_normal().parent_path();
   std::error_code unknown;  // then what the words name will say so
   for (const fs::path& path : {words, fs::weakly_canonical(folder, unknown)}) {
@@ -131,7 +131,7 @@ std::string Checkpointer::look_at(Start& start, int64_t step) {
 }
 
 std::string Checkpointer::problem_of(const Start& start, state::Engine* engine) {
-  // Who has less to read than others leaves them its core.
+  // Ranks that finish reading early sleep, so that slower ranks can use their cores.
   const launch::Asleep asleep(session_.peers());
   std::optional<state::StateView> view;
   if (engine) view = engine->view();
@@ -167,7 +167,7 @@ void Checkpointer::pass_over(const Store& store, int64_t step, const std::string
   damaged_[{&store, step}] = problem;
 }
 
-/// Ranks may see a folder at different moments.
+/// Ranks may see a network folder at different times, so all take the first rank's list of steps.
 std::vector<int64_t> Checkpointer::shared_steps(const Store& store) {
   std::string words;
   session_.together([&] {

@@ -94,7 +94,7 @@ std::vector<StreakMark> Checkpointer::marks_before(int64_t step) const {
   }
 }
 
-/// The checkpoint that leads out of a streak, should `saved` lie in one, or one begin behind it.
+/// The checkpoint that leads out of a streak, should `saved` lie in one, or one begin after it.
 std::optional<int64_t> Checkpointer::healthy_beside(const StreakMark& saved) {
   streaks_->saving = saved;
   if (!session_.is_first() || config_.checkpoint.keep == 0) return {};

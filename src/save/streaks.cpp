@@ -7,7 +7,7 @@
 namespace zero::save {
 namespace {
 
-/// As many as a checkpoint without the fact says were skipped.
+/// Judges a checkpoint that lacks the `healthy` fact by its count of skipped steps.
 bool was_healthy(const Facts& facts, int64_t skipped) {
   const auto fact = facts.find(kHealthyFact);
   if (fact != facts.end()) return fact->second == "true";

@@ -1,7 +1,7 @@
 #pragma once
 /// Streaks: attempts in a row that were skipped, because they were not finite. Weights do not
-/// change in a streak, so no checkpoint of one leads out of it, nor does the one that it began
-/// behind.
+/// change in a streak, so no checkpoint of one leads out of it, nor does the one after which it
+/// began.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@ namespace zero::save {
 /// What one checkpoint says of the streak that it lies in.
 struct StreakMark {
   int64_t step = 0;
-  int64_t skipped = 0;  ///< attempts of a streak that lie behind it; 0: it is healthy
+  int64_t skipped = 0;  ///< attempts of a streak before it; 0: it is healthy
 
   bool is_healthy() const { return skipped == 0; }
 };
@@ -33,9 +33,9 @@ void add_streak(const StreakMark& mark, Facts& facts);
 /// skipped steps, unless it is of fp16, whose loss scale may have been dynamic.
 StreakMark streak_in(const checkpoint::Manifest& manifest);
 
-/// The newest of the checkpoints, which stand in ascending order, that is healthy and that no
-/// streak began behind: the attempt after it was applied, as the next checkpoint shows. None where
-/// no checkpoint has shown this yet.
+/// The newest of the checkpoints, which stand in ascending order, that is healthy and after which
+/// no streak began: the attempt after it was applied, as the next checkpoint shows. None where no
+/// checkpoint has shown this yet.
 std::optional<int64_t> newest_proven(std::span<const StreakMark> marks);
 
 /// The checkpoint to go back to from a streak: newest_proven(), or else the newest healthy one.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kBlockNumel = 1 << 20;
 
-/// Elements of one state of a unit that are hashed together. The first owner hashes; those behind
-/// it hold what of the block lies in their shards.
+/// Elements of one state of a unit that are hashed together. The first owner hashes; those after it
+/// hold what of the block lies in their shards.
 struct Block {
   const plan::Unit* unit;
   StateKind kind;

@@ -88,7 +88,7 @@ struct Lying {
 Lying weights_of(const StateView& view, const plan::Unit& unit) {
   return {unit.weight, unit.weight_sharded, bytes_of(view.plan->request.compute)};
 }
-Lying rests_of(const plan::Unit& unit) {
+Lying lows_of(const plan::Unit& unit) {
   return {unit.low, unit.optimizer_sharded, sizeof(int16_t)};
 }
 
@@ -231,7 +231,7 @@ void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range
 
 void read_lows(const StateView& view, const plan::Unit& unit, UnitRange range,
                std::span<std::byte> out) {
-  const Lying lying = rests_of(unit);
+  const Lying lying = lows_of(unit);
   load(view, lying.buffer, byte_of(view, unit, lying, range), out);
 }
 
@@ -256,9 +256,9 @@ std::span<const std::byte> weights_in_memory(const StateView& view, const plan::
   return lying_in_memory(view, unit, weights_of(view, unit), range);
 }
 
-std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
-                                           UnitRange range) {
-  return lying_in_memory(view, unit, rests_of(unit), range);
+std::span<const std::byte> lows_in_memory(const StateView& view, const plan::Unit& unit,
+                                          UnitRange range) {
+  return lying_in_memory(view, unit, lows_of(unit), range);
 }
 
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,

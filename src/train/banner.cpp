@@ -14,7 +14,7 @@
 namespace zero::train {
 namespace {
 
-/// The text behind "name : " in /proc/cpuinfo, of the first processor.
+/// The text after "name : " in /proc/cpuinfo, of the first processor.
 std::string cpuinfo(const std::string& name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -1,9 +1,8 @@
 #pragma once
 /// A run is a chain of values: Input, Planned, Data, Opened, Live, Outcome. Each is made from those
-/// before it. One behind changes one before it only in what it alone can know: the length of the
-/// run, which the data and the checkpoint decide; the rates of the disk, once it is filled; the
-/// start that is taken where a newer one does not verify. Constructors and functions are
-/// collective.
+/// before it. A later value completes an earlier one only where it alone knows the answer: the data
+/// decide the length and the sample forms, the checkpoint sets the step and the generation
+/// settings, the filled disk sets its rates. All constructors and functions are collective.
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +27,7 @@
 
 namespace zero::train {
 
-/// Who runs, by whose order; what is said is said by the first rank.
+/// The session, the order and the console of this run. Only the first rank prints.
 struct Context {
   launch::Session& session;
   const Order& order;
@@ -53,7 +52,7 @@ struct Planned {
   Planned(const Planned&) = delete;
   Planned& operator=(const Planned&) = delete;
 
-  /// How many steps there are to be behind `done`, and at which rates.
+  /// How many steps there are to be after `done`, and at which rates.
   void resolve_length(Context& context, const DataSets& data, const DataCursor& done);
   /// Orders samples by their lengths and compiles what shorter ones run, where that is asked for.
   void group_samples(Context& context, DataSets& data);
@@ -72,7 +71,7 @@ struct Planned {
   state::DiskSettings disk;
   advise::DiskOutlook outlook;
   std::vector<float> rates;  ///< the learning rate of each update
-  std::string rates_text;    ///< by whose rates it was chosen; "" where run.machine names none
+  std::string rates_text;    ///< names whose rates chose the plan; "" without run.machine
   std::string choices;       ///< for people: what was left open, and what it has come to
 
  private:
@@ -112,14 +111,14 @@ struct Opened {
   /// Weights from elsewhere, of a training that has no checkpoint of its own yet.
   void open_initial_weights(Context& context, Planned& planned, const Data& data);
   int64_t done() const { return cursor.steps; }
-  /// Whether all its steps had batches of the size that this launch has.
+  /// Whether every step so far used this launch's batch size.
   bool is_of_this_batch(const Planned& planned) const;
 
   std::optional<RunFolder> folder;  ///< on the first rank
   std::optional<save::Checkpointer> checkpointer;
   std::optional<save::Start> start;
   DataCursor cursor;  ///< of that start
-  /// What [generation] leaves open goes by this generation_config.json; "" = by none.
+  /// The generation_config.json that fills what [generation] leaves open; "" = none.
   std::string generation;
   std::string answers_text;                      ///< for people: what evaluation.generate will take
   std::unique_ptr<models::StoredModel> initial;  ///< of model.init_from, until they are loaded
@@ -129,12 +128,12 @@ struct Opened {
   void learn_generation(Context& context, Planned& planned, const Data& data);
   bool is_out_of_patience(const Planned& planned) const;
 
-  bool other_batches_ = false;  ///< were in a checkpoint that was looked at
+  bool other_batches_ = false;  ///< a checkpoint that was examined used another batch size
 };
 
 /// 5. Memory, communicators, and the state that the steps begin with.
 struct Live {
-  /// Throws as what it is made of; what there is of it then stays until its owner lets it go.
+  /// Throws if a part cannot be made. Parts already made stay until their owner releases them.
   void begin(Context& context, Planned& planned, Data& data, Opened& opened);
 
   launch::UserRequests requests;

@@ -19,7 +19,7 @@ struct Decided {
 };
 
 /// Throws Ended, kNumerics, on every rank when fp16 overflowed at the lowest loss scale, or when
-/// more than numerics.max_bad_steps attempts in a row were skipped under a constant one; the line
+/// more than numerics.max_bad_steps attempts in a row were skipped under a constant one. The line
 /// names the first broken tensor and its rank, and the attempt it was seen in where that is a later
 /// one. Collective where it throws.
 void check_health(launch::Session& session, state::Engine& engine, const RunConfig& config,

@@ -41,7 +41,7 @@ Input::Input(Context& context) {
   const Order& order = context.order;
   session.together([&] {
     settings = read_config_file(order.catalogue.models, order.input, order.overrides);
-    const int64_t patience = settings.config.run.watchdog;  // of the wait behind this work too
+    const int64_t patience = settings.config.run.watchdog;  // of the wait after this work too
     if (patience > 0) session.lookout().set_patience(double(patience));
   });
   std::vector<std::string> warnings = settings.warnings;

@@ -125,7 +125,7 @@ void Live::load_newest_whole(Context& context, Planned& planned, Data& data, Ope
   }
 }
 
-/// Whether the first attempt is skipped. What it makes of the state is for nobody.
+/// Whether the first attempt is skipped. The state it leaves is discarded.
 bool Live::is_stuck(const Context& context, const Planned& planned, const Data& data,
                     const Opened& opened) {
   const BatchLoader loader{.data = *data.sets.train,

@@ -94,8 +94,8 @@ Exit make(Context& context, Values& values) {
 
 Exit run(launch::Session& session, const Order& order) {
   Exit status = Exit::kFinished;
-  // An error that only this rank has seen must not leave its peers waiting, nor an engine be taken
-  // apart before they have heard of it: its lanes may wait for them.
+  // If only this rank sees an error, its peers must not wait and the engine must stay until they
+  // know: its lanes may wait for them.
   Context context{session, order, launch::Console(session.is_first())};
   Values values;
   session.alone([&] { status = make(context, values); });

@@ -32,7 +32,7 @@ class RunFolder {
   /// Gives a file of the run this content, as launch::write_file() does. Throws Error(kIo).
   void write(const std::string& name, const std::string& content) const;
 
-  /// The same of a file in its folder generated/, which is made; a link is none of ours.
+  /// Gives this content to a file in its folder generated/, which is made; a link is none of ours.
   void write_generated(const std::string& name, const std::string& content) const;
 
   const std::string& path() const { return path_; }

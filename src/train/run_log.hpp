@@ -56,7 +56,7 @@ struct Window {
 
 /// "    forward 30.1 ms  backward 40.2 ms  reduce 5.0 ms  optimizer 4.1 ms  gather 3.3 ms  waiting
 /// 2.0 ms of 80.0 ms  (mean of 10 steps)": busy time of all lanes of this rank, which run beside
-/// each other, and for how long the arithmetic waited for other lanes.
+/// each other. Then it says for how long the arithmetic waited for other lanes.
 void append_breakdown_line(std::string& line, const Window& window);
 
 /// "1 h 02 m", "3 m 05 s", "41 s"
@@ -91,7 +91,7 @@ class StepLines {
 /// disk or a closed console costs one warning and no training.
 class RunLog {
  public:
-  /// Cuts both files behind the steps that are done. `console` outlives it. Throws Error(kIo).
+  /// Cuts both files after the steps that are done. `console` outlives it. Throws Error(kIo).
   RunLog(launch::Console& console, const std::string& folder, const LogContext& context);
 
   /// Writes every step; prints one every `interval` steps, the first one, and the last one that

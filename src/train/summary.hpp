@@ -21,7 +21,7 @@ struct SummaryParts {
   double train_seconds = 0;    ///< of this launch's steps
   double earlier_seconds = 0;  ///< of the steps of the launches that it goes on from
   double evaluation_seconds = 0;
-  int64_t done = 0;          ///< the step that this launch began behind
+  int64_t done = 0;          ///< the step after which this launch began
   bool hashes_state = true;  ///< else the hashes are null
 };
 

@@ -20,7 +20,7 @@ using Clock = run::OpTime::Clock;
 
 constexpr int kMostBodies = 8;
 constexpr int64_t kMostOps = int64_t(1) << 17;
-/// Behind the lanes' threads, one that shows which body runs.
+/// After the lanes' threads, one that shows which body runs.
 constexpr int kBodiesThread = plan::kLanes;
 
 int64_t ns_of(Clock::time_point time) {

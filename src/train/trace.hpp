@@ -23,7 +23,7 @@ struct RankTrace {
 };
 
 /// The events of one rank in the Trace Event Format, which Perfetto and Chrome open, without the
-/// brackets around them: the rank is a process, each lane with ops a thread beside a thread of
+/// brackets around them. The rank is a process, each lane with ops a thread beside a thread of
 /// bodies, each op a complete event with step, unit, micro-batch and bytes of its
 /// operands, each wait an arrow. Times are in microseconds.
 std::string trace_events(const RankTrace& trace);

@@ -49,8 +49,8 @@ class Observer {
   ~Observer() = default;
 };
 
-/// What saves the state of a run. A run has save::Checkpointer behind it, whose functions of these
-/// names say more; a test may have less. Every function is collective.
+/// What saves the state of a run. A run uses save::Checkpointer, whose functions of these names say
+/// more; a test may have less. Every function is collective.
 class Saver {
  public:
   virtual void save(const DataCursor& done) = 0;
@@ -75,7 +75,7 @@ class Trainer {
     launch::TimeLimit time_limit;
     Observer& observer;
     Saver* saver = nullptr;              ///< null: nothing is saved
-    DataCursor done = {};                ///< what the state in the engine has behind it
+    DataCursor done = {};                ///< the steps that the state in the engine has taken
     launch::UserRequests requests = {};  ///< of rank 0
     /// What the weights after a step answer to the validation set; none where that is not asked
     /// for. Collective.
@@ -83,12 +83,11 @@ class Trainer {
   };
   explicit Trainer(Parts parts);
 
-  /// Ends after last_step() or when the saver is out of patience, or at the step boundary after a
-  /// signal on any rank, a request, or before the time limit of any; all updates are then applied,
-  /// and the state is saved. The
-  /// weights are then those of the best evaluation if that is asked for. Throws Ended, kNumerics,
-  /// when training has broken down; any other error is this rank's alone, in the middle of
-  /// communication. Collective.
+  /// Ends after last_step() or when the saver is out of patience. Also ends at the step boundary
+  /// after a signal on any rank or a request, and before the time limit of any. All updates are
+  /// then applied, and the state is saved. The weights are then those of the best evaluation if
+  /// that is asked for. Throws Ended, kNumerics, when training has broken down; any other error is
+  /// this rank's alone, in the middle of communication. Collective.
   Outcome run();
 
  private:

@@ -28,7 +28,7 @@ RunConfig with_states_on(Home home) {
   return config;
 }
 
-/// Whose host is far slower than the way to the device.
+/// A machine whose host is far slower than the way to the device.
 plan::Machine slow_host() {
   return {.name = "test",
           .product_flops = 1e12,

@@ -62,7 +62,7 @@ void read_slices(const Folder& folder, const Manifest& manifest, const std::stri
 
 void check(const Folder& folder, const std::string& members, const std::string& content) {
   Manifest manifest = parse_manifest(sealed(members), "manifest");
-  // Whoever forges a file forges its digests too.
+  // An attacker who forges a file forges its digests too.
   for (File& file : manifest.files) file = entry_of(digest_form(manifest), file.name, content);
   manifest = parse_manifest(to_text(manifest), "forged");
   for (const File& file : manifest.files) folder.put(file.name, content);

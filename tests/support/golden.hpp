@@ -1,7 +1,7 @@
 #pragma once
 /// Golden values of tiny GPT-2s, made once in float64 by tools/golden/gpt2_golden.py, whose head
 /// has every formula. The files hold results; weights and tokens are made again here, bit for bit.
-/// Those of encoder-decoders are made by pairs_golden.py there, and hold their data, too.
+/// The values of encoder-decoders are made by pairs_golden.py there, and hold their data, too.
 
 #include <cstdint>
 #include <optional>

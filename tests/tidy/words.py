@@ -4,6 +4,10 @@ import re
 from source import PRODUCT, room_of
 
 
+OPENING = re.compile(r"(?:^|(?<=[.?] ))(Of|That of|Those|Who|Whoever|Whose|Likewise)\b")
+COMMENT = re.compile(r"^([^\"]*?(?:\"[^\"]*\"[^\"]*?)*)//[/<]* ?(.*)$")
+
+
 class Word:
     def __init__(self, pattern, why, applies, in_code=False):
         self.pattern, self.why = re.compile(pattern), why
@@ -82,6 +86,32 @@ def forbidden_words(sources):
                     yield source.path, number, f"'{found[0].strip()}': {word.why}"
 
 
+def comments(source):
+    """Each comment as (number, text) of its lines; one that follows code begins anew."""
+    found = []
+    for number, line in enumerate(source.lines, 1):
+        part = COMMENT.match(line)
+        if not part or part[1].strip() or not part[2].strip():
+            yield found
+            found = []
+        if part and part[2].strip():
+            found.append((number, part[2].strip()))
+    yield found
+
+
+def sentences_have_subjects(sources):
+    """No sentence of a comment opens as if another went on, wherever in its lines it begins."""
+    for source in sources:
+        for comment in comments(source) if source.is_cpp else ():
+            end = ""
+            for number, text in comment:
+                before = f"{end} " if end else ""
+                found = OPENING.search(before + text, len(before))
+                if found:
+                    yield source.path, number, f"'{found[0]}': a sentence has a subject and a verb"
+                end = text
+
+
 OPERATIONS = "include/zero/graph/operations.hpp"
 KINDS = re.compile(r"extern const Operation ([^;]+);")
 
@@ -103,4 +133,4 @@ def operations_stay_in_their_files(sources):
                 yield source.path, number, f"'{found[0]}': say it by a member of graph::Operation"
 
 
-RULES = (forbidden_words, operations_stay_in_their_files)
+RULES = (forbidden_words, sentences_have_subjects, operations_stay_in_their_files)

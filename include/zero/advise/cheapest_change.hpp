@@ -23,7 +23,7 @@ using Fits = std::function<bool(const state::Build&)>;
 Fits fits_in(const MemoryLimit& limit);
 
 struct Change {
-  std::string text;  ///< as it is typed behind the input file: "zero.stage=2 --ranks 8"
+  std::string text;  ///< as it is typed after the input file: "zero.stage=2 --ranks 8"
   RunConfig config;  ///< with the change
   int ranks = 1;
   bool names_folder = false;  ///< whether kFolderToName is in it
@@ -32,20 +32,21 @@ struct Change {
 /// Bounds a search: a plan of thousands of layers takes many seconds, and the search hundreds of
 /// them.
 struct SearchTime {
-  double seconds = 30;     ///< of this thread on a core, behind which nothing more is tried
+  double seconds = 30;     ///< of this thread on a core, after which nothing more is tried
   bool has_ended = false;  ///< it did so
 };
 
 /// The cheapest change of settings under which a refused plan fits, found by compiling. In order of
-/// rising cost: a smaller micro-batch with as many more micro-batches a step, so that
-/// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch;
-/// back on the device what host memory does not hold; what rests on disk, or else optimizer states,
-/// then also parameters, in host memory; on disk, in a folder that the input names anywhere; what
-/// recomputation begins with likewise; more ranks, doubled up to `most_ranks`. On each of these
-/// ways fewer buffers and checkpoint.async = false come last. Nothing that changes the numbers is
-/// offered, no setting that could be left out, no fewer buffers and no larger share on the device
-/// than needed. None if nothing fits, or nothing that was tried in `time`: a change that was found
-/// may then hold more than is needed.
+/// rising cost it tries a smaller micro-batch with as many more micro-batches a step, so that
+/// train_batch_size stays; more recompute; a higher stage; at stage 3 no units kept, no prefetch.
+/// Then it tries other homes: back on the device what host memory does not hold; what rests on
+/// disk, or else optimizer states, then also parameters, in host memory; on disk, in a folder that
+/// the input names anywhere. It does so for what recomputation begins with, too. At last it tries
+/// more ranks, doubled up to `most_ranks`. On each of these ways fewer buffers and checkpoint.async
+/// = false come last. Nothing that changes the numbers is offered, no setting that could be left
+/// out, no fewer buffers and no larger share on the device than needed. Returns none if nothing
+/// fits or the search ran out of time. A change that is found as time runs out may hold more than
+/// is needed.
 std::optional<Change> cheapest_change(const RunConfig& config, const state::World& world,
                                       const Fits& fits, int most_ranks = comm::kMostRanks,
                                       SearchTime* time = nullptr);

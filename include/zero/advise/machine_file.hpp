@@ -41,7 +41,7 @@ std::string machine_text(const MachineFigures& figures);
 /// Throws Error(kUsage) that names file, line and key of all that is wrong or missing in it.
 MachineFigures read_machine_file(const std::string& path);
 
-/// Those of products of this type; 0: not measured.
+/// Operations a second of products of this type; 0: not measured.
 double product_flops(const MachineFigures& figures, Dtype compute);
 
 /// What forecasts compute with. What was not measured keeps its default, but for products: throws
@@ -59,11 +59,11 @@ struct MachineRates {
   std::string warning = {};  ///< of a file that was measured by another number of ranks
 };
 
-/// Those of --machine, a file or a profile. Throws Error(kUsage) that names it and all that is
-/// wrong.
+/// Returns the rates of --machine, a file or a profile. Throws Error(kUsage) that names it and all
+/// that is wrong.
 MachineRates rates_of_option(const std::string& machine, const RunConfig& config, int64_t ranks);
 
-/// Likewise those of run.machine, which is not ""; as a SettingsError.
+/// Returns the rates of run.machine, which is not "". Throws SettingsError instead.
 MachineRates rates_of_key(const RunConfig& config, int64_t ranks);
 
 /// Floating-point operations a second of this rank's largest quick product, best of a few, with all

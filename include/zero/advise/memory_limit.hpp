@@ -33,8 +33,8 @@ struct MemoryLimit {
 };
 
 /// memory.device_limit if it is given; else what a rank of the named machine has, less what its
-/// context and libraries take. Of host memory a rank's share of memory.host_limit if it is given;
-/// else of what a node of that machine has.
+/// context and libraries take. For host memory the limit is a rank's share of memory.host_limit, or
+/// else of the memory of a node of that machine.
 MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
                           int node_ranks = 1);
 
@@ -50,7 +50,7 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 /// folder that does not exist where a home is "auto"; else what that folder has is unknown.
 DiskRoom disk_room(const RunConfig& config, int node_ranks);
 
-/// The same for a rank that is about to train: with devices of their own memory, what is free
+/// The limit of a rank that is about to train: with devices of their own memory, what is free
 /// there, divided by `device_ranks` that drive one device, less what libraries take; and
 /// host_limit() for what lies in host memory.
 MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks);

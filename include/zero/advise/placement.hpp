@@ -35,7 +35,7 @@ std::string vain_pin_memory(const ConfigInput& input, bool device);
 
 /// What "auto" may come to, the fastest first: every tier is filled before a slower one, and the
 /// states, which a step uses once, leave a tier before the parameters. A disk only where nvme_path
-/// names one. Of a configuration without "auto" itself alone.
+/// names one. If nothing is "auto", the list holds the configuration alone.
 std::vector<RunConfig> home_candidates(const RunConfig& config);
 
 /// What "auto" has come to.
@@ -51,7 +51,7 @@ struct HomeChoice {
 HomeChoice choose_homes(const RunConfig& config, const state::World& world,
                         const MemoryLimit& limit);
 
-/// The keys of `asked` that were "auto"; "does not fit" is said once, behind the last of them.
+/// The keys of `asked` that were "auto"; "does not fit" is said once, after the last of them.
 Choices home_choices(const RunConfig& asked, const HomeChoice& choice);
 
 /// `resolved` with the homes as they were asked for.

@@ -57,7 +57,8 @@ template <class... Parts>
 }
 
 /// Settings that cannot work together, or not on these ranks or data, by their keys: what() begins
-/// with the first of them. Who has read the input puts the place of the one written last in front.
+/// with the first of them. The reader of the input prefixes the place of the key that was written
+/// last.
 class SettingsError : public Error {
  public:
   SettingsError(const std::vector<std::string>& keys, const std::string& problem)

@@ -1,7 +1,7 @@
 #pragma once
 /// A sum of doubles that does not depend on the order or the partition of its terms.
 /// Every finite double is an integer multiple of 2^-1074; it is cut into 32-bit digits and added to
-/// 64-bit limbs, so up to 2^31 terms add without a carry, and accumulators themselves add as plain
+/// 64-bit limbs, so up to 2^31 terms add without a carry. Accumulators themselves add as plain
 /// integers (an all-reduce of int64 over ranks is exact).
 /// Source: Kulisch's long accumulator; Neal 2015 (arXiv:1505.05571), with a carry-free limb.
 

@@ -15,9 +15,9 @@ struct PathLook {
   PathKind kind = PathKind::nothing;
   int reason = 0;  ///< of `unknown`: the errno
 };
-/// What `path` leads to, behind links.
+/// What `path` leads to, with links followed.
 PathLook look_at(const std::string& path);
-/// The same of the name itself; a link is `other`.
+/// What the name itself is; a link is `other`.
 PathLook look_at_name(const std::string& path);
 
 /// "Permission denied; let this user look there, or name another path": why a path could not be

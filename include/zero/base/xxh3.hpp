@@ -15,7 +15,7 @@ using Xxh3Digest = std::array<uint8_t, 16>;
 
 Xxh3Digest xxh3_of(std::span<const std::byte> bytes);
 
-/// The same of bytes that come in pieces of any length.
+/// Computes that digest of bytes that come in pieces of any length.
 class Xxh3 {
  public:
   Xxh3();

@@ -44,7 +44,7 @@ struct ShmOptions {
 };
 
 /// Ranks of one node through nameless shared memory files (memfd), one segment a rank and channel:
-/// no name to collide or to leave behind, no /dev/shm to fill. Waiting ranks sleep on a futex.
+/// no name to collide or to leave over, no /dev/shm to fill. Waiting ranks sleep on a futex.
 /// Collective over all ranks of MPI_COMM_WORLD, which must share the node; throws
 /// Error(kUsage) where they do not, or where a peer's file cannot be opened.
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options);

@@ -5,8 +5,8 @@
 namespace zero::commands {
 
 /// The whole program, with the models of `catalogue` and their kinds of data: does what the words
-/// behind its name ask for and returns the exit status. Prints an error that only this process
-/// knows of.
+/// after its name ask for and returns the exit status. Prints an error that only this process knows
+/// of.
 int run_program(int argc, char** argv, const model::Catalogue& catalogue);
 
 }  // namespace zero::commands

@@ -21,9 +21,9 @@ enum class BeamEnd { no, yes, never };
 /// model.init_from says, else what stands here.
 struct GenerationConfig {
   std::optional<int64_t> max_length = {};      ///< tokens, with the beginning; none: the next says
-  std::optional<int64_t> max_new_tokens = {};  ///< behind the beginning; none: data.target_length
+  std::optional<int64_t> max_new_tokens = {};  ///< after the beginning; none: data.target_length
   std::optional<int64_t> min_length = {};  ///< no end before so many, with the beginning; none: 0
-  std::optional<int64_t> min_new_tokens = {};  ///< in place of min_length, behind the beginning
+  std::optional<int64_t> min_new_tokens = {};  ///< in place of min_length, after the beginning
   std::optional<bool> do_sample = {};          ///< draws; none: false, the likeliest
   std::optional<double> temperature = {};      ///< of what is drawn from; none: 1
   std::optional<int64_t> top_k = {};      ///< the likeliest, from which is drawn; 0: all; none: 50
@@ -33,8 +33,8 @@ struct GenerationConfig {
   std::optional<BeamEnd> early_stopping = {};        ///< false, true or "never"; none: false
   std::optional<double> repetition_penalty = {};     ///< of tokens that were there; none: 1
   std::optional<int64_t> no_repeat_ngram_size = {};  ///< that comes twice; 0: any; none: 0
-  std::optional<int64_t> encoder_no_repeat_ngram_size = {};  ///< of the source either
-  std::optional<int64_t> forced_bos_token_id = {};           ///< behind the start; none: no such
+  std::optional<int64_t> encoder_no_repeat_ngram_size = {};      ///< of the source either
+  std::optional<int64_t> forced_bos_token_id = {};               ///< after the start; none: no such
   std::optional<std::vector<int64_t>> forced_eos_token_id = {};  ///< last of max_length; none: any
   std::optional<std::vector<int64_t>> suppress_tokens = {};      ///< never; none: no such
   std::optional<std::vector<int64_t>> begin_suppress_tokens = {};  ///< not first; none: no such

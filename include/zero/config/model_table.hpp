@@ -1,6 +1,6 @@
 #pragma once
-/// What [model] may say, as a table: a row a family. Whoever knows the families hands it to
-/// read_config(); this room knows none.
+/// What [model] may say, as a table: a row a family. The caller, which knows the families, hands it
+/// to read_config(); this room knows none.
 
 #include <cstdint>
 #include <functional>

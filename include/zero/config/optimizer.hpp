@@ -50,8 +50,8 @@ inline constexpr int kMostStates = 2;
 struct OptimizerForm {
   const char* name;                        ///< its optimizer.type
   std::span<const OptimizerState> states;  ///< valid for good
-  /// Names of its ops on a unit. One updates elements by themselves. Of two the first adds up norms
-  /// of whole tensors, which ranks then sum, and the second updates with them.
+  /// Names of its ops on a unit. A single op updates elements by themselves. If there are two, the
+  /// first adds up norms of whole tensors, which ranks then sum, and the second updates with them.
   std::array<const char*, 2> ops;
 
   bool needs_norms() const { return ops[1] != nullptr; }

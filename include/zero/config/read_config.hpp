@@ -34,8 +34,8 @@ struct ConfigInput {
   void locate(const std::function<void()>& work) const;
 };
 
-/// Who wrote the text: a run writes every setting, also those without effect, with the defaults of
-/// its own version.
+/// The author of the text. A run writes every setting, including those without effect, with the
+/// defaults of its own version.
 enum class Writer : uint8_t { user, run };
 
 /// Reads the text of an input file and then "section.key=value" overrides, whose value is parsed as

@@ -35,7 +35,7 @@ struct ModelNumbers {
 
 /// [model]: the name of a size, or a family and its numbers. Not both.
 struct ModelConfig {
-  const ModelTable* table = nullptr;  ///< what all below is of
+  const ModelTable* table = nullptr;  ///< that names, families and numbers refer to
   std::string name = {};              ///< of a size; "" = by numbers
   std::string family = {};            ///< "" = the first of the table, or that of the name
   ModelNumbers numbers = {};          ///< by key; of a count 0 = auto
@@ -61,7 +61,7 @@ struct DataConfig {
   int64_t sequence_length = 1024;      ///< tokens a sample predicts
   int64_t max_train_samples = 0;       ///< use the first n samples; 0 = all
   int64_t max_validation_samples = 0;  ///< 0 = all
-  bool changed = false;  ///< a checkpoint may be gone on from with other data than it was made of
+  bool changed = false;                ///< allows a resume with data other than the checkpoint's
 
   // Keys that act where a model learns from pairs of texts, a source and a target.
   std::string source_field = "source";  ///< "translation.en" is en in a record's translation
@@ -75,8 +75,8 @@ struct DataConfig {
   int64_t pad_id = -1;                  ///< fills up short samples; -1: the tokenizer's
   int64_t eos_id = -1;                  ///< ends each text; -1: the tokenizer's
   int64_t decoder_start_id = -1;        ///< what a decoder reads first; -1: likewise
-  double noise_density = 0;             ///< share of a text's tokens to be found again; 0 = pairs
-  double mean_noise_span_length = 3.0;  ///< tokens in a row of these
+  double noise_density = 0;             ///< share of tokens to mask; 0 = files hold pairs
+  double mean_noise_span_length = 3.0;  ///< mean length of a masked span
   int64_t sentinel_id = -1;  ///< of the first such span; -1: <extra_id_0>, or the last id
 
   bool operator==(const DataConfig&) const = default;
@@ -103,7 +103,7 @@ struct SessionConfig {
   /// The hashes of the state at a run's end, in summary.json; false leaves them out, and null
   /// there.
   bool state_hash = true;
-  /// Whose rates choose buffers and where units are updated: a machine file of `zeroapp calibrate`
+  /// The machine whose rates choose buffers and update sites: a machine file of `zeroapp calibrate`
   /// or a built-in profile; "" = the profile of the device.
   std::string machine;
 
@@ -138,7 +138,7 @@ struct ScheduleConfig {
   int64_t cycle_second_step_size = 0;      ///< in which it falls; auto = as many
   int64_t cycle_first_stair_count = 0;     ///< stairs of the first half; 0 = a slope
   int64_t cycle_second_stair_count = -1;   ///< of the second; -1 = as many
-  int64_t decay_step_size = 0;             ///< behind the cycle; 0 = the rate stays
+  int64_t decay_step_size = 0;             ///< after the cycle; 0 = the rate stays
   double decay_lr_rate = 0;                ///< a decay_step_size
   double lr_range_test_min_lr = 1e-3;      ///< LRRangeTest, like what follows
   int64_t lr_range_test_step_size = 2000;  ///< updates of one interval
@@ -314,9 +314,9 @@ std::string_view name_of(BestMetric metric);
 /// Folders and files are for nobody else, read by the group, read by all, written by the group.
 enum class Permissions { owner, group_reads, all_read, group_writes };
 
-/// [checkpoint]. One is written where a launch ends before a failure does it: after the last step,
-/// at run.stop_at, run.walltime or a signal. Of synthetic data, from which nothing is learnt, only
-/// with an interval.
+/// [checkpoint]. A launch writes a checkpoint when it ends without failure: after the last step, at
+/// run.stop_at, run.walltime or a signal. Synthetic data, from which nothing is learnt, are saved
+/// only if an interval is set.
 struct CheckpointConfig {
   std::string dir;                    ///< "" = <run.output>/checkpoints
   int64_t interval = 0;               ///< steps between two; 0 = only where a launch ends
@@ -325,7 +325,8 @@ struct CheckpointConfig {
   Resume resume = Resume::automatic;  ///< auto | require | never
   std::string resume_from;            ///< a run, its checkpoints or one: begins there; "" = anew
   bool async = false;                 ///< written beside the steps
-  /// Whose checkpoint is kept too; "" | "validation_loss", which "eval_loss" is another word for,
+  /// The metric by which the best checkpoint is kept: "" | "validation_loss", which "eval_loss" is
+  /// another word for,
   /// | "perplexity" | "bleu" | "exact_match".
   BestMetric best_metric = BestMetric::none;
   int64_t patience = 0;  ///< evaluations without a better one that end the training; 0 = none do

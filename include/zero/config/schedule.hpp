@@ -22,7 +22,7 @@ namespace zero {
 /// of DeepSpeed's that do not warm up count u = updates:
 ///   OneCycle        low + (high - low) h(u); h = u / F up to u = F, then (F + S - u) / S up to
 ///                   u = F + S, F and S the steps of both halves; with k stairs floor(k h) / k;
-///                   behind it low / (1 + decay_lr_rate (u - F - S) / decay_step_size)
+///                   after it low / (1 + decay_lr_rate (u - F - S) / decay_step_size)
 ///   LRRangeTest     low (1 + step_rate u / step_size), as a staircase with floor(u / step_size)
 /// And one that DeepSpeed has not, of Hu et al., MiniCPM (arXiv 2404.06395):
 ///   WSD             as WarmupLR until u = total - D, D = wsd_decay_steps; then at most

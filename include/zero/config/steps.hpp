@@ -22,7 +22,7 @@ struct DataCursor {
 };
 
 /// The same where `step` is about to be taken, all steps since `done` with batches of one size.
-/// Before a step that `done` has behind it: not below 0, and otherwise of no meaning.
+/// Before a step that `done` already counts: not below 0, and otherwise of no meaning.
 DataCursor cursor_before(int64_t step, const DataCursor& done, int64_t train_batch_size);
 
 /// Fills in run.steps of a run that says run.epochs instead, once its data is known: the fewest

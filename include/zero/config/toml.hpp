@@ -2,8 +2,7 @@
 /// A strict subset of TOML 1.0: [sections] and [dotted.sections], bare and dotted keys, "basic" and
 /// 'literal' strings on one line, decimal integers and floats with underscores, booleans, arrays of
 /// those (no nesting, several lines allowed), comments. Refused with a reason: dates, inline
-/// tables,
-/// [[arrays of tables]], quoted keys, multi-line strings, other number bases, inf and nan.
+/// tables, [[arrays of tables]], quoted keys, multi-line strings, other number bases, inf and nan.
 
 #include <cstdint>
 #include <string>
@@ -72,7 +71,7 @@ inline constexpr int64_t kMostSeconds = int64_t(10'000) * 3600;
 /// The bytes of "24GiB", "1.5 TiB" or "4096B"; false if it is no size.
 bool as_bytes(std::string_view word, int64_t& out);
 
-/// The same of "5GB", "1.5 TB" or "200KB", powers of ten.
+/// The bytes of "5GB", "1.5 TB" or "200KB", powers of ten; false if it is no size.
 bool as_decimal_bytes(std::string_view word, int64_t& out);
 
 /// The seconds of "HH:MM:SS" with one to four digits of hours; false if it is no such time.

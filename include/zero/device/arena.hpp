@@ -35,7 +35,7 @@ class Arena {
   /// against. Source: Linux /proc/self/smaps, "Rss" of the block's own mapping.
   /// Device memory is resident as a whole.
   int64_t resident_bytes() const;
-  /// Those of them in huge pages: "AnonHugePages".
+  /// The resident bytes in huge pages: "AnonHugePages".
   int64_t huge_bytes() const;
   /// Touches every page that is not pinned, so that the first step pays for no page fault.
   void touch(int threads);

@@ -12,10 +12,10 @@ namespace zero {
 /// the device's, in either direction. Asynchronous on `stream`; both must stay until it is done.
 void copy_bytes(Stream& stream, std::span<const std::byte> from, std::byte* to);
 
-/// Copies into memory that another core reads next, past this core's caches: a line that lies
-/// modified in one core's cache comes to the other many times slower than one from memory, and a
-/// line that the other has read must first be taken from it again. `to` is 64-byte aligned. What is
-/// written before an atomic store that follows is seen by who sees that store.
+/// Copies into memory that another core reads next, past this core's caches. A line that lies
+/// modified in one core's cache comes to the other many times slower than one from memory. A line
+/// that the other has read must first be taken from it again. `to` is 64-byte aligned. A thread
+/// that sees a later atomic store also sees these bytes.
 void stage_copy(void* to, const void* from, int64_t bytes);
 
 }  // namespace zero

@@ -63,9 +63,9 @@ int choose_device(const NodeDevices& node, int node_rank);
 /// Whether any two ranks drive the same device.
 bool shares_devices(const NodeDevices& node);
 
-/// What to tell behind CUDA's own words where it does not start under a limit of address space,
-/// process_limit(RLIMIT_AS): it reserves as much as host and devices have memory, and then says
-/// that memory has run out. "" where there is no limit.
+/// Advice to print after CUDA's error when an address-space limit, process_limit(RLIMIT_AS), stops
+/// it: it reserves as much as host and devices have memory, and then says that memory has run out.
+/// "" where there is no limit.
 std::string address_space_hint(int64_t limit);
 
 /// The cores whose memory is nearest to a device: those of the NUMA node that its bus belongs to.
@@ -82,7 +82,7 @@ struct CoreChoice {
   std::vector<int> cores;  ///< ascending
   std::string words;       ///< for people: "12 cores near it"
 };
-/// Those cores near the device that a launcher allows; all that it allows where none is near,
+/// Chooses the cores near the device that a launcher allows; all that it allows where none is near,
 /// since a launcher's word counts, or where it is not known which are.
 CoreChoice choose_cores(const std::vector<int>& allowed, const std::vector<int>& near);
 

@@ -80,7 +80,7 @@ inline void check_gpu(gpuError_t status, std::string_view what) {
 /// Where nothing can be thrown: a warning on stderr instead, not by warn(), which may throw.
 void warn_gpu(gpuError_t status, std::string_view what) noexcept;
 
-/// The runtime's stream behind a Stream.
+/// The runtime's stream that a Stream holds.
 gpuStream_t native_stream(const Stream& stream);
 
 /// Throws the Error(kDoesNotFit) of a block that could not be taken, with the bytes free now

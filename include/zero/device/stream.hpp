@@ -13,7 +13,7 @@ enum class Place : uint8_t {
 };
 
 /// An ordered queue of work on this rank's device. Whatever takes a Stream is asynchronous: it is
-/// done when work queued behind it runs, or when wait() returns; nothing may assume that it is done
+/// done when work queued after it runs, or when wait() returns; nothing may assume that it is done
 /// when its call returns, though on the host back end it is.
 ///
 /// On the host a stream is a Kokkos OpenMP instance with its own number of threads; on a GPU a CUDA
@@ -21,8 +21,8 @@ enum class Place : uint8_t {
 /// once; one stream serves one thread at a time.
 ///
 /// A stream of Place::host serves work that the host does beside its device, on memory that the
-/// host reaches: kernels that say so wait there for what is queued and run on the host's threads;
-/// all others refuse it where there is a device.
+/// host reaches. Kernels that say so wait there for what is queued and run on the host's threads.
+/// All others refuse it where there is a device.
 class Stream {
  public:
   /// `threads` >= 1; `place` is the device or the host; Kokkos must be running. Throws

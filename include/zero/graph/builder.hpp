@@ -45,7 +45,7 @@ struct Chunk {
   bool encodes = false;        ///< rows are tokens of sources
 };
 
-/// Whose tokens the rows are that ops work on: a model with an encoder has both.
+/// Which texts the current ops work on; a model with an encoder has both sides.
 enum class Side { text, source };
 
 /// A forward graph while it is written, op by op, for a micro-batch or for a chunk of texts. A

@@ -126,7 +126,7 @@ struct Parameter {
   }
 };
 
-/// Who writes an input before the ops that read it run.
+/// The writer of an input, which fills it before the ops that read it run.
 enum class FilledBy : uint8_t {
   data,       ///< the loader, from the column of its name in every sample
   step,       ///< the executor, with what it is told of the step or of the chunk

@@ -15,8 +15,7 @@
 
 namespace zero::graph {
 
-/// Where an operand lies; null where an optional one is absent. Goes where a typed pointer is
-/// wanted.
+/// The address of an operand; null if it is absent. Converts to any typed pointer.
 struct Address {
   void* at = nullptr;
 
@@ -53,15 +52,15 @@ struct Operation {
   int64_t (*scratch_bytes)(const Graph& graph, const Op& op, int threads) = no_scratch;
   /// Appends the ops that compute the gradients of op's inputs; null: it has none.
   void (*gradient)(GradientTape& tape, const Op& op) = nullptr;
-  /// It ends the forward pass, and what `gradient` appends computes the loss as well.
+  /// Whether this op ends the forward pass; its gradient op also computes the loss.
   bool is_loss = false;
   /// The least choice of recompute() that repeats it. Recompute::selective: little work beside the
   /// bytes that need not be kept; Recompute::none: its output is never kept.
   Recompute repeated_from = Recompute::full;
   /// Its first output is the gradient of a weight, which it can write to or add to an fp32 sum.
   bool sums = false;
-  /// One op in place of `first`, of this kind, and the op behind it; none where no kernel does
-  /// both. `shared`: further ops read the first output of `first`.
+  /// One op in place of `first`, of this kind, and the op after it; none where no kernel does both.
+  /// `shared`: further ops read the first output of `first`.
   std::optional<Op> (*fuse)(const Op& first, const Op& second, bool shared) = nullptr;
   /// Gives `op`, of this kind, the outputs of a later op that reads one of its own, where its
   /// kernel has them in passing. False: it cannot, and `op` stays as it was. Null: it never can.

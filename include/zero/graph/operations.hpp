@@ -1,6 +1,6 @@
 #pragma once
 /// The operations: what a model family writes its graphs with, and the constants that tell kinds
-/// apart. Those of one file src/graph/ops/<name>.cpp stand together: the verb first, then the
+/// apart. Operations of one file src/graph/ops/<name>.cpp stand together: the verb first, then the
 /// kinds.
 ///
 /// Each verb checks shapes (Error(kInternal) naming both tensors), adds one op to the unit begun
@@ -79,7 +79,7 @@ struct AttentionAttributes {
   int64_t heads = 0;
   int64_t head_width = 0;  ///< of a head without zeros at its end; 0: it has none
   DropoutAttributes dropout = {};
-  int64_t both_ways = 0;  ///< 1: queries see the keys behind them, too
+  int64_t both_ways = 0;  ///< 1: queries see the keys after them, too
   double divisor = 0;     ///< as AttentionOptions says
 };
 struct AttentionOptions {
@@ -109,14 +109,14 @@ extern const Operation kCachedAttention, kStoreKeys;
 struct RelativeBias {
   int64_t queries = 0, keys = 0;
   int64_t max_distance = 128;  ///< from here on distances share a bucket
-  int64_t bidirectional = 0;   ///< 1: keys behind a query have buckets of their own, half of all
+  int64_t bidirectional = 0;   ///< 1: keys after a query have buckets of their own, half of all
 };
 /// A bias of scores by buckets of distances: fp32 [heads, queries + keys - 1], one value a diagonal
 /// key - query, that of key 0 and the last query first. `table` is a parameter [buckets, heads].
 TensorId relative_bias(GraphBuilder& out, TensorId table, const RelativeBias& relative);
 extern const Operation kRelativeBias, kRelativeBiasGrad;  ///< RelativeBias
 
-/// `weight` as `heads` heads behind each other, as many times wider as `shape` is larger.
+/// `weight` as `heads` heads one after the other, as many times wider as `shape` is larger.
 TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape);
 extern const Operation kResizeHeads;  ///< its own gradient, too
 

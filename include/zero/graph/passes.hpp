@@ -17,11 +17,11 @@ Graph freeze(Graph forward, const std::vector<bool>& frozen);
 /// Appends the backward pass: walks the forward ops in reverse and lets each kind's rule append its
 /// gradient ops. The loss, last in the forward pass, gives way to its gradient op, which computes
 /// both in one pass. Every trained parameter gets a gradient tensor of its own shape in the compute
-/// dtype, written exactly once before anything updates it: that of one used several times is the
-/// sum in the order of the backward pass, whatever units the uses are in. Where parameters are
-/// frozen, no op is left that only their gradients would want, activations' in front of the first
-/// trained parameter among them. Throws Error(kInternal) if a trained parameter is unreachable from
-/// the loss.
+/// dtype, written exactly once before anything updates it. A parameter that is used several times
+/// gets the sum in the order of the backward pass, whatever units the uses are in. Where parameters
+/// are frozen, no op is left that only their gradients would want, activations' in front of the
+/// first trained parameter among them. Throws Error(kInternal) if a trained parameter is
+/// unreachable from the loss.
 Graph differentiate(const Graph& forward);
 
 enum class Recompute : uint8_t {
@@ -45,11 +45,11 @@ Graph recompute(const Graph& graph, const std::vector<Recompute>& policy);
 /// - linear_bias_grad joins the op that writes its gradient, where that is a layernorm_grad or a
 ///   linear_input_gelu_grad; elsewhere linear_weight_grad and linear_bias_grad of one gradient
 ///   become linear_parameter_grad.
-/// Behind recompute(), so that what is repeated is fused like what it repeats. The order of ops
+/// Runs after recompute(), so that what is repeated is fused like what it repeats. The order of ops
 /// stays; a tensor that no op names any more stays in the list.
 ///
 /// It is a choice of arithmetic: a library may not round between the two. Kernels that do the two
-/// one behind the other give the bits of the graph before.
+/// one after the other give the bits of the graph before.
 Graph fuse(const Graph& graph);
 
 /// What a kind's gradient rule sees.
@@ -58,8 +58,8 @@ class GradientTape {
   explicit GradientTape(Graph& graph);
 
   const Graph& graph() const { return graph_; }
-  /// Whether a trained parameter is, or goes into, a tensor of the forward pass. Of another one
-  /// nobody reads a gradient: an op that makes several leaves it out where it can.
+  /// Whether a trained parameter is, or goes into, a tensor of the forward pass. Nobody reads the
+  /// gradient of another one: an op that makes several leaves it out where it can.
   bool wants(TensorId tensor) const { return wanted_[size_t(tensor)]; }
 
   /// The gradient of an output, complete; that of a parameter so far. kNone if there is none.
@@ -78,7 +78,7 @@ class GradientTape {
   /// add_parts() adds to it. Where nobody wants it, an activation that is not read.
   TensorId weight_gradient(TensorId weight);
   void append(Op op);
-  /// Behind the ops of a rule: sums follow the order of the backward pass, in the compute dtype.
+  /// After the ops of a rule: sums follow the order of the backward pass, in the compute dtype.
   void add_parts();
 
  private:

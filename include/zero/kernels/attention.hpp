@@ -104,9 +104,10 @@ struct AttentionArrays {
 /// round_up(keys, 4) + key of the sample. Statistics in fp32. Deterministic for the same extents.
 /// Asynchronous on `stream`.
 ///
-/// Where a library computes it (16-bit dtypes on a GPU) masks are the library's: the same for the
-/// same seed, site, first sample of the micro-batch and extents, so on any number of ranks and when
-/// it is computed again, but not the host's. Addresses are multiples of 16 bytes there.
+/// Where a library computes it (16-bit dtypes on a GPU) masks are the library's. They are the same
+/// for the same seed, site, first sample of the micro-batch and extents, so on any number of ranks
+/// and when it is computed again. They are not the host's. Addresses are multiples of 16 bytes
+/// there.
 /// Throws Error(kInternal) where extents and arrays do not fit: a causal query has a key of its
 /// own. Source: Dao et al. 2022 (arXiv:2205.14135), algorithm 1; Vaswani et al. 2017, eq. 1; Raffel
 /// et al. 2020 (arXiv:1910.10683), section 2.1, for the bias.
@@ -133,15 +134,15 @@ template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                         const StepInputs* inputs, const AttentionGradArrays<T>& arrays);
 
-/// Heads that lie behind each other, before and after.
+/// Heads that lie one after the other, before and after.
 struct HeadWidths {
   int64_t heads;  ///< of all rows
   int64_t from, to;
 };
 
 /// to[h, j] = from[h, j], or 0 where `from` has no column j; columns beyond those of `to` are left
-/// behind. from [heads, widths.from], to [heads, widths.to]; T is float, bf16 or f16. Asynchronous
-/// on `stream`.
+/// out. from [heads, widths.from], to [heads, widths.to]; T is float, bf16 or f16. Asynchronous on
+/// `stream`.
 template <class T>
 void resize_heads(Stream& stream, const HeadWidths& widths, const T* from, T* to);
 
@@ -151,14 +152,14 @@ struct RelativeBiasExtents {
   int64_t buckets;
   int64_t heads;
   int64_t max_distance;  ///< distances from here on share the last bucket of their side
-  bool bidirectional;    ///< keys behind the query have the second half of the buckets
+  bool bidirectional;    ///< keys after the query have the second half of the buckets
 
   int64_t diagonals() const { return queries + keys - 1; }
 };
 
-/// The bucket of a key that lies `relative` places behind its query. Half of a side's buckets are
+/// The bucket of a key that lies `relative` places after its query. Half of a side's buckets are
 /// for one distance each; the others grow with its logarithm, computed in fp32 in Hugging Face's
-/// order. Where the buckets are not bidirectional, keys behind the query count as its own place.
+/// order. Where the buckets are not bidirectional, keys after the query count as its own place.
 /// Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.1.
 int64_t relative_bucket(const RelativeBiasExtents& extents, int64_t relative);
 

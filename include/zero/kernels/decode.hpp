@@ -57,8 +57,8 @@ struct CachedAttentionArrays {
   void* scratch;
 };
 
-/// Makes the moves, in which no text that is moved from is moved to; stores the keys and values of
-/// rows 0 to inputs->rows - 1 at their positions, of which no two are the same; then attends from
+/// Makes the moves, in which no text that is moved from is moved to. Stores the keys and values of
+/// rows 0 to inputs->rows - 1 at their positions, of which no two are the same. Then attends from
 /// each of these rows: softmax(q k^T / divide_by + bias) v. fp32 between load and store. A row's
 /// bits depend neither on the other rows nor on the threads. Throws Error(kInternal) where a host
 /// finds rows or moves beyond the caches; a device leaves them out. Asynchronous on `stream`.
@@ -92,7 +92,7 @@ struct RowProductArrays {
 int64_t row_product_scratch_numel(const RowProductExtents& extents);
 
 /// y = x weight + bias for few rows, where reading the weights is what takes the time. Each element
-/// is the bias and one sum over `in` in order, in fp32, rounded once: its bits depend neither on
+/// is the bias and one sum over `in` in order, in fp32, rounded once. Its bits depend neither on
 /// the other rows nor on the threads, so tokens that are fed one at a time and in chunks give the
 /// same numbers. Asynchronous on `stream`.
 template <class T>
@@ -115,7 +115,7 @@ void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeI
                    const TableProductArrays<T>& arrays);
 
 /// Where row_product() looks for the elements of a weight [in, out]: in panels of kColumns columns
-/// one behind the other, the last perhaps narrower, each [in, columns] row by row. A thread then
+/// one after the other, the last perhaps narrower, each [in, columns] row by row. A thread then
 /// reads its panels from end to end and has the sums of a whole panel in registers.
 struct WeightPanels {
   static constexpr int64_t kColumns = 64;

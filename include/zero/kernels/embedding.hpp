@@ -34,8 +34,8 @@ template <class T>
 void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
                const T* token_table, const T* position_table, T* x);
 
-/// The same for one sample whose rows are at positions of their own; rows from inputs->rows on are
-/// zero. Asynchronous on `stream`.
+/// Embeds one sample whose rows are at positions of their own; rows from inputs->rows on are zero.
+/// Asynchronous on `stream`.
 ///
 ///   tokens [length]   rows [length]   position_table [more than every position, width], or null
 template <class T>

@@ -120,9 +120,9 @@ struct TensorNorms {
   static constexpr int64_t kWords = 2 * ExactSum::kLimbs;
 };
 
-/// First half: updates momentum and variance and adds this slice's squares of master and of the
-/// update direction u = m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon) + decay master to `norms`
-/// [tensors], which the caller has cleared and all-reduces over ranks afterwards.
+/// First half: updates momentum and variance. Adds this slice's squares of master and of the update
+/// direction u = m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon) + decay master to `norms`
+/// [tensors]. The caller has cleared these and all-reduces them over ranks afterwards.
 /// `unit_begin` is the slice's first element within its unit, a multiple of 2048.
 template <class T, class G>
 void lamb_norms(Stream& stream, const OptimizerRule& rule, std::span<const TensorSegment> segments,

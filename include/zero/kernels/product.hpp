@@ -48,7 +48,7 @@ struct ProductRules {
 /// The host's libraries choose for themselves.
 void set_product_rules(const ProductRules& rules);
 
-/// Names the library behind product(), for the record of arithmetic choices: "oneDNN 2.6.3".
+/// Names the library that product() calls, for the record of arithmetic choices: "oneDNN 2.6.3".
 const char* product_library();
 /// The instructions that it uses here: "avx512_core_amx".
 const char* product_isa();
@@ -66,8 +66,8 @@ int64_t column_sum_scratch_numel(int64_t rows, int64_t columns);
 template <class T>
 void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch);
 
-/// Whether the library behind product() can do more than a product in one call. Where it cannot,
-/// each function here is the kernels that it stands for, one behind the other.
+/// Whether the library that product() calls can do more than a product in one call. Where it
+/// cannot, each function here is the kernels that it stands for, one after the other.
 bool fuses_products();
 
 // T is float, bf16 or f16; `spec` as product() takes it, without accumulate; c and what is beside
@@ -75,7 +75,7 @@ bool fuses_products();
 // the first call with a spec on a thread.
 //
 // With ProductRules::measure the first call times both ways, in one call of the library and one
-// kernel behind the other, and the faster one is kept with the algorithms of product(); else it is
+// kernel after the other, and the faster one is kept with the algorithms of product(); else it is
 // always the second. In one call what is between the two is not rounded to T.
 
 template <class T>

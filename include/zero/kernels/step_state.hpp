@@ -23,7 +23,7 @@ struct StepInputs {
 
 /// Written by the host before each body of a plan that continues texts; read-only to kernels.
 struct DecodeInputs {
-  int64_t rows;        ///< that are tokens, at least 1; those behind them are padding
+  int64_t rows;        ///< that are tokens, at least 1; those after them are padding
   int64_t moves = 0;   ///< CacheMoves that come first
   int64_t logits = 0;  ///< rows whose logits are wanted
 };

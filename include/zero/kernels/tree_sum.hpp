@@ -35,12 +35,12 @@ template <class T, class Out>
 void tree_sum(std::span<const T* const> sources, int64_t numel, Out* out, bool add);
 
 /// The rest of a balanced tree over more sources than one pass adds, from the sums of their groups.
-/// Sums of `groups` groups lie one behind the other in `sums`, [groups, numel]; behind them there
-/// is room for group_sums(groups) more. `out` and `add` are as in tree_sum().
+/// Sums of `groups` groups lie one after the other in `sums`, [groups, numel]; after them there is
+/// room for group_sums(groups) more. `out` and `add` are as in tree_sum().
 template <class Out>
 void sum_groups(float* sums, int groups, int64_t numel, Out* out, bool add);
 
-/// Arrays one behind the other, `stride` elements from one to the next.
+/// Arrays one after the other, `stride` elements from one to the next.
 struct Stack {
   int sources;  ///< 1 to kMaxTreeSources
   int64_t stride;

@@ -9,8 +9,8 @@
 
 namespace zero::launch {
 
-/// Makes 0, 1 and 2 be open: a file that took the place of a closed console would receive what is
-/// said to it. Writing to what takes that place here fails, as it would to a closed one.
+/// Opens descriptors 0, 1 and 2 if they are closed, so that no later file receives console output.
+/// A write to a descriptor that is opened here fails, as it would to a closed one.
 void occupy_standard_files();
 
 /// Why `path`, by which a user means a run, a folder of checkpoints, one of them or a model, is

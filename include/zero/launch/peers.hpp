@@ -61,7 +61,7 @@ class Peers {
   /// The same, on every rank.
   std::vector<std::string> share(const std::string& text) const;
 
-  /// Ends when the receiver has come.
+  /// Blocks until the receiver takes the values.
   void send(std::span<const float> values, int to) const;
   void receive(std::span<float> values, int from) const;
 
@@ -101,9 +101,9 @@ struct DiskWork {
 };
 
 /// While ranks do such work each without the others, a thread of each tells them again and again
-/// that it is alive: so a watchdog can tell a disk that is slow, which is waited for and reported,
+/// that it is alive. So a watchdog can tell a disk that is slow, which is waited for and reported,
 /// from a rank that hangs. Where nothing has moved for ten times the watchdog's patience, or the
-/// time of the bytes at 5 MB/s where that is longer, it says no more: then the others' watchdogs
+/// time of the bytes at 5 MB/s where that is longer, it says no more. Then the others' watchdogs
 /// see to it, or the own one of a rank that is alone and knows its bytes.
 class SignOfLife {
  public:

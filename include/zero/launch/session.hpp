@@ -38,7 +38,7 @@ class KernelThreads {
 class MovedBytes;
 
 /// A thread over this rank and those of its node, from the return of MPI_Init to that of
-/// MPI_Finalize. Ten times a second it gives a sign of life and looks at the others; it ends all
+/// MPI_Finalize. Ten times a second it gives a sign of life and looks at the others. It ends all
 /// ranks where one has died, or where no byte, no verb of `Peers`, no op and no arithmetic has
 /// moved on any of them for ten times the patience of a run's own watchdog. One rank, the first of
 /// the node that lives, says so for all; the others then end by themselves, as a launcher takes its
@@ -68,9 +68,9 @@ class Lookout {
   /// The plan of the bodies that run; null where there are none any more.
   void show_plan(const plan::Plan* plan);
 
-  /// As long as it lives this rank is at files, or at arithmetic outside of bodies: what others may
-  /// wait for longer, and whose time on a core counts as movement, unless it waits for peers
-  /// itself. They nest.
+  /// While it lives, this rank reads files or computes outside bodies. Others may wait longer for
+  /// it, and its core time counts as progress, unless it waits for peers itself. These objects
+  /// nest.
   class Busy {
    public:
     explicit Busy(Lookout& lookout) : lookout_(lookout) { lookout_.change_busy(1); }
@@ -81,8 +81,8 @@ class Lookout {
    private:
     Lookout& lookout_;
   };
-  /// A run's own watchdog is to leave what does not move to this one: before the first step, where
-  /// this one sees all ranks, and while a rank that lives is busy.
+  /// Whether the run's watchdog should leave a stall to this one: before the first step if all
+  /// ranks are visible, and while a living rank is busy.
   bool is_patient() const {
     return (milestone() < Milestone::steps && sees_all()) || (board_ && board().any_is_busy());
   }
@@ -124,9 +124,9 @@ class Lookout {
   std::unique_ptr<Watchdog> watchdog_;
 };
 
-/// How often an OpenMP thread looks for work before it sleeps: some 30 us, longer than between two
-/// products of a decoder, where waking it would take as long as the product; too short for lanes
-/// and ranks that want its core to miss it.
+/// How often an OpenMP thread looks for work before it sleeps: some 30 us. That is longer than
+/// between two products of a decoder, where waking it would take as long as the product. It is too
+/// short for lanes and ranks that want its core to miss it.
 inline constexpr const char* kBriefSpin = "2000";
 
 /// Starts the program again with an environment in which OpenMP threads soon sleep while they wait,
@@ -177,15 +177,15 @@ class Session {
   /// Threads of every rank: `wanted`, else OMP_NUM_THREADS, else the cores that the rank may use
   /// divided by the ranks that may use the same ones; the fewest of all ranks. Starts Kokkos. On a
   /// build that drives devices each rank takes its own (choose_device), or where there are too few
-  /// and `share_device` a part of one, and cores near it; throws Ended, kUsage, otherwise, and for
+  /// and `share_device` a part of one, and cores near it. Throws Ended, kUsage, otherwise, and for
   /// variables that ask for what cannot be; kDoesNotFit where the system refuses threads.
   /// Collective.
   void start_threads(int64_t wanted, bool share_device);
   int threads() const { return threads_; }
   /// Whether any two ranks of a node drive the same device.
   bool shares_devices() const { return shares_devices_; }
-  /// Says of a rank that drives a device "12 cores near it"; a launcher that allows only cores
-  /// which are far from it has its way.
+  /// Text such as "12 cores near it" for a rank that drives a device. If the launcher allows only
+  /// distant cores, they are used.
   const std::string& cores_text() const { return cores_text_; }
 
   /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
@@ -251,7 +251,7 @@ void require_joined_launch(const Launch& launch);
 /// those that differ. Collective.
 void require_same(Session& session, const std::string& what, const std::string& mine);
 
-/// The same for the settings of a run, as the text of an input file; names the keys that differ and
+/// Does so for the settings of a run, as the text of an input file; names the keys that differ and
 /// their values. Collective.
 void require_same_settings(Session& session, const std::string& mine);
 

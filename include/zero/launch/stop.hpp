@@ -12,11 +12,11 @@
 namespace zero::launch {
 
 /// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary, or, before the first
-/// step, between two stages of its start. A second one ends this process at once, as if nobody had
-/// listened, unless it is the same one within 200 ms: a launcher and a scheduler may both pass one
-/// on. SIGCONT asks for nothing: Open MPI's mpirun sends one ahead of the SIGTERM after Ctrl-C, and
-/// one where a job that was suspended goes on. Installed as long as it lives, one at a time. Throws
-/// Error(kInternal) where the system does not let it.
+/// step, at the next milestone of the start. A second one ends this process at once, as if nobody
+/// had listened, unless it is the same one within 200 ms: a launcher and a scheduler may both pass
+/// one on. SIGCONT asks for nothing: Open MPI's mpirun sends one ahead of the SIGTERM after Ctrl-C,
+/// and one where a job that was suspended goes on. Installed as long as it lives, one at a time.
+/// Throws Error(kInternal) where the system does not let it.
 class StopSignal {
  public:
   StopSignal();
@@ -67,8 +67,8 @@ class TimeLimit {
   /// Everything is to be over `seconds` after `start`; 0: no limit.
   TimeLimit(double seconds, Clock::time_point start);
 
-  /// Told as each step begins: whether it must be the last one. Behind its end twice the longest
-  /// step so far is to be left, evaluations between steps included.
+  /// Told as each step begins: whether it must be the last one. At the end of the last step twice
+  /// the longest step so far must remain, evaluations included.
   bool is_last_step(Clock::time_point now);
 
  private:
@@ -86,7 +86,7 @@ struct JobEnd {
 };
 
 /// As squeue's TimeLeft has it, "[days-][hours:]minutes:seconds" with hours where there are days.
-/// None of "UNLIMITED" and of all that is no such time.
+/// Returns none for "UNLIMITED" and for text that is no time.
 std::optional<int64_t> seconds_of_time_left(std::string_view words);
 
 /// The first line that a program prints, found in PATH and started without a shell; "" where it

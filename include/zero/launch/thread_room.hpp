@@ -26,9 +26,9 @@ int64_t threads_asked(const Variable& variable);
 void require_kokkos_variables(const Variable& variable, int64_t threads);
 
 /// Where address space is limited (ulimit -v), all threads take memory from one heap, unless the
-/// environment says how many (MALLOC_ARENA_MAX): glibc else reserves 64 MiB of addresses for each
-/// thread, whenever it first allocates, and what is short of them later may be a library that ends
-/// the program. To be called before the first thread starts.
+/// environment says how many (MALLOC_ARENA_MAX). Else glibc reserves 64 MiB of addresses for each
+/// thread, whenever it first allocates. A library that is short of addresses later may end the
+/// program. To be called before the first thread starts.
 void spare_addresses();
 
 /// Throws Error(kDoesNotFit) where the stack is limited (ulimit -s) to less than a command takes,
@@ -40,7 +40,7 @@ void require_stack();
 void require_threads_of_mpi();
 
 /// As many threads as a run takes with teams of `threads`, with stacks of OMP_STACKSIZE where
-/// OpenMP starts them, alive as long as this is: where the system refuses one it throws
+/// OpenMP starts them, alive as long as this is. Where the system refuses one it throws
 /// Error(kDoesNotFit) with the limits to raise, and none is left. The ranks of a node share limits,
 /// so that all of them try at one time.
 class ThreadTrial {

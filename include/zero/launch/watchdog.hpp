@@ -95,13 +95,13 @@ struct Word {
   std::string last_op;  ///< that it began, or where it is without one
 };
 
-/// Whose last sign of life is older than half the patience of a watchdog: dead or stopped. Who is
-/// merely slow gives signs all the time.
+/// Whether a rank gave no sign of life for half of the watchdog's patience, so that it is dead or
+/// stopped. A slow rank keeps giving signs.
 bool is_silent(const Word& word, double patience_seconds);
 
-/// Who is to blame where nothing has finished anywhere for so long: the ranks that say nothing,
-/// else those that are at work, else nobody; then a line for each rank. "no word from rank 1
-/// for 2.1 s; its last op: ...".
+/// Names the ranks to blame for a hang: those without signs of life, else those in an op that needs
+/// no peer, else none. One line per rank follows: "no word from rank 1 for 2.1 s; its last op:
+/// ...".
 std::string describe_hang(std::span<const Word> words, double patience_seconds);
 
 /// Where each rank writes what it does, for the others to read although it is stopped or dead: a
@@ -117,8 +117,8 @@ class Board {
   int rank() const;
   bool shows_all() const;  ///< every rank can be seen
 
-  /// This rank is at a stage, begins a step, or an op of a body; the latter from any lane, until
-  /// there are no more bodies.
+  /// Records that this rank has reached a milestone, has begun a step, or has begun an op of a
+  /// body. Any lane may begin an op, until there are no more bodies.
   void enter(Milestone milestone);
   void begin_step(int64_t step);
   void begin_op(plan::BodyId body, int64_t running);
@@ -139,7 +139,7 @@ class Board {
   /// This rank ends all of them; whether another one does.
   void give_up();
   bool another_gave_up() const;
-  /// Whether one of the other ranks that end all lives.
+  /// Whether another rank that announced the end is still alive.
   bool who_gave_up_lives() const;
 
   /// A visible rank that has died: its process ended before it left.

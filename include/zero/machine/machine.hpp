@@ -47,7 +47,7 @@ class Measurements {
   void products();
   /// Measures the device's memory, and the host's too where that is another one.
   void memory();
-  /// Behind products() and memory().
+  /// Call it after products() and memory().
   void steps();
   void copies();
   void collectives();

@@ -47,9 +47,9 @@ struct DataForm {
   int64_t pad = -1, end = -1, start = -1;
 };
 
-/// The scalars of a config.json as Hugging Face writes it, by their keys joined by dots. Of a list
-/// the last one stays, which nobody asks for. What is asked for and is missing or not as it must be
-/// is Error(kInput) with the file, the key, and what would work.
+/// The scalars of a config.json as Hugging Face writes it, by their keys joined by dots. A list
+/// keeps its last value, which nobody asks for. What is asked for and is missing or not as it must
+/// be is Error(kInput) with the file, the key, and what would work.
 class HubConfig {
  public:
   /// `name` is for messages. Throws Error(kInput) for what is no JSON object.
@@ -186,7 +186,7 @@ graph::Graph freeze(const Architecture& model, std::span<const std::string> patt
 
 /// Graph for the rows of a chunk, which are tokens of texts that are continued, or of the sources
 /// that an encoder reads for them: the same parameters in the same order, with caches, and logits
-/// behind rows of texts. Throws Error(kUsage) as forward() and require_decode().
+/// after rows of texts. Throws Error(kUsage) as forward() and require_decode().
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute);
 
 /// Throws Error(kUsage) with what works instead, where the family writes no texts.

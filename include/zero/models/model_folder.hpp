@@ -80,9 +80,10 @@ class ModelFolder : public StoredModel {
 inline constexpr int64_t kModelFileBytesMax = 5'000'000'000;
 
 /// Writes a new model folder, tensor by tensor: config.json, generation_config.json where there is
-/// anything to say in it, the files of the tokenizer, and model.safetensors as ModelFolder reads it
-/// - or the files behind model.safetensors.index.json - or model.h5, which h5py reads. Tied weights
-/// and rows of padding are not in it. The folder appears when it is whole.
+/// anything to say in it, and the files of the tokenizer. The tensors go to model.safetensors as
+/// ModelFolder reads it, or to the files that model.safetensors.index.json names, or to model.h5,
+/// which h5py reads. Tied weights and rows of padding are not in it. The folder appears when it is
+/// whole.
 class ModelWriter {
  public:
   enum class Format { safetensors, hdf5 };

@@ -18,14 +18,14 @@ namespace zero::models {
 struct ScoreRules {
   int64_t max_length = 0;      ///< 0: none
   int64_t min_length = 0;      ///< no end before so many
-  int64_t min_new_tokens = 0;  ///< ... behind the beginning
+  int64_t min_new_tokens = 0;  ///< ... after the beginning
   double repetition_penalty = 1;
   int64_t no_repeat_ngram_size = 0;                 ///< 0: any may repeat
   int64_t encoder_no_repeat_ngram_size = 0;         ///< no n-gram of the source either
-  std::optional<int32_t> forced_bos_token_id = {};  ///< behind a beginning of one token
+  std::optional<int32_t> forced_bos_token_id = {};  ///< after a beginning of one token
   std::vector<int32_t> forced_eos_token_id = {};    ///< one of them is the last of max_length
   std::vector<int32_t> suppress_tokens = {};
-  std::vector<int32_t> begin_suppress_tokens = {};  ///< not directly behind the beginning
+  std::vector<int32_t> begin_suppress_tokens = {};  ///< not directly after the beginning
   std::vector<int32_t> eos_token_id = {};           ///< each of them ends a text
 };
 
@@ -65,14 +65,14 @@ struct SearchRules {
   /// With no, a search ends when the best running text, at its length, is no better than the worst
   /// ended one.
   BeamEnd early_stopping = BeamEnd::no;
-  /// Tokens behind a text's beginning, at most, where scores.max_length leaves room for them; 0:
+  /// Tokens after a text's beginning, at most, where scores.max_length leaves room for them; 0:
   /// that alone says it, and 20 where it is 0, too. Only for those who write texts for sources
   /// (generator.hpp).
   int64_t max_new_tokens = 0;
 };
 
 /// What a completed [generation] asks of texts of `model` that are to have at most `new_tokens`
-/// behind their beginning where it says no length; drawn by `seed`. Throws SettingsError for ids
+/// after their beginning where it says no length; drawn by `seed`. Throws SettingsError for ids
 /// beyond the vocabulary, and for texts longer than the model's positions.
 SearchRules search_rules(const GenerationConfig& generation, const model::Architecture& model,
                          int64_t new_tokens, uint64_t seed);

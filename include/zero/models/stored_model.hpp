@@ -44,7 +44,7 @@ std::string generation_json(const ModelDescription& description);
 
 /// Reads such a text, "" saying nothing; `name` is for messages. Keys that nothing is made of are
 /// passed over with one warning of the first process that names them, but for those that change no
-/// text; so is a value that [generation] would refuse, since a model may serve for more than texts.
+/// text. So is a value that [generation] would refuse, since a model may serve for more than texts.
 /// Throws Error(kInput) for ids that `model` has elsewhere.
 GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
                                   const std::string& name);
@@ -74,16 +74,16 @@ class StoredModel {
 };
 
 /// The model folder or the step of a checkpoint that a user means: `folder` itself if it holds a
-/// config.json, or model/ in it, as a run leaves it; else the newest step, whose manifest is whole,
-/// of a run or a folder of checkpoints, or the step that `folder` is. Throws Error(kInput) with the
-/// way to make one.
+/// config.json, or model/ in it, as a run leaves it. Else it is the newest step, whose manifest is
+/// whole, of a run or a folder of checkpoints, or the step that `folder` is. Throws Error(kInput)
+/// with the way to make one.
 std::string find_model(const model::Catalogue& catalogue, const std::string& folder);
 
 /// Opens what find_model() has found. Throws as ModelFolder and CheckpointModel.
 std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
                                         const std::string& found);
 
-/// The same of a folder in which rank 0 finds something, on every rank. Collective; throws Ended.
+/// Opens on every rank what rank 0 finds in a folder. Collective; throws Ended.
 std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::Catalogue& catalogue,
                                         const std::string& folder);
 
@@ -94,8 +94,8 @@ void read_pieces(const StoredModel& model, std::string_view parameter, int64_t b
 /// Fills what this rank holds of the weights, and of what completes them to masters, in a plan of
 /// the same model.
 void load_weights(const StoredModel& model, const state::StateView& view);
-/// The same for a training that begins: where weights are gathered before their first use, only
-/// what this rank holds of the optimizer's state.
+/// As load_weights(), for a training that begins: where weights are gathered before their first
+/// use, only what this rank holds of the optimizer's state.
 void begin_with_weights(const StoredModel& model, const state::StateView& view);
 
 /// Throws Error(kInput) naming both unless the model has the numbers of `wanted`. The rate of

@@ -27,7 +27,7 @@ enum class Lane : uint8_t {
   count_
 };
 inline constexpr int kLanes = int(Lane::count_);
-/// Those on which ranks meet.
+/// Lanes that run collectives.
 inline constexpr Lane kCollectiveLanes[] = {Lane::gather, Lane::reduce, Lane::small};
 const char* name_of(Lane lane);
 
@@ -102,7 +102,7 @@ enum class Kind : uint8_t {
   count_
 };
 const char* name_of(Kind kind);
-/// The same, but that an optimizer's ops have its names.
+/// As above, but an optimizer's ops have the optimizer's names for them.
 const char* name_of(Kind kind, const OptimizerForm& optimizer);
 /// Whether it is an optimizer's op on a unit.
 bool is_update(Kind kind);
@@ -120,7 +120,7 @@ struct Wait {
   bool operator==(const Wait&) const = default;
 };
 
-/// Operands of an optimizer's op: states begin behind weight and low, the gradient follows them.
+/// Operands of an optimizer's op: states begin after weight and low, the gradient follows them.
 inline constexpr size_t kWeightOperand = 1, kLowOperand = 2, kFirstState = 3;
 inline size_t gradient_operand(const OptimizerForm& optimizer) {
   return kFirstState + optimizer.states.size();
@@ -160,11 +160,11 @@ struct PlanOp {
 
   int32_t index = -1;    ///< place in its lane
   int32_t done_by = -1;  ///< ops that follow this one in the body's order and reuse its bytes come
-                         ///< behind this position, so that it has time to run beside compute
+                         ///< after this position, so that it has time to run beside compute
 };
 
-/// Ops [begin, end) of a body that run several times, one round behind the other, before those
-/// behind them. Just as many ops in front of them are the same for earlier micro-batches. What a
+/// Ops [begin, end) of a body that run several times, one round after the other, before those that
+/// follow them. Just as many ops in front of them are the same for earlier micro-batches. What a
 /// wait, an operand and a number of a micro-batch mean in later rounds: zero/plan/rounds.hpp.
 struct Loop {
   int32_t begin = 0, end = 0;  ///< equal: there is none
@@ -181,8 +181,8 @@ struct Body {
   Loop loop = {};                ///< accumulation: the micro-batches in the middle of a step
 };
 
-/// Where an input of a graph lies: those of all micro-batches in one buffer, one behind the other,
-/// so that bodies have one code for all of them.
+/// Where an input of a graph lies. Inputs of all micro-batches are in one buffer, one after the
+/// other, so that bodies have one code for all of them.
 struct InputBuffer {
   int32_t graph = 0;  ///< index into Plan::graphs
   std::string name = {};
@@ -193,7 +193,7 @@ struct InputBuffer {
   int64_t stride = 0;   ///< bytes from one micro-batch to the next; 0: all read the same
 };
 
-/// Likewise an output; each micro-batch adds to it, or writes it anew.
+/// Where an output of a graph lies. Each micro-batch adds to it or overwrites it.
 struct OutputBuffer {
   int32_t graph = 0;
   std::string name = {};

@@ -28,13 +28,11 @@ struct Request {
   Dtype compute = Dtype::f32;
   OptimizerForm optimizer = form_of({});
   float weight_decay = 0.0f;
-  bool reproducible =
-      false;  ///< one balanced tree over global micro-batches (architecture: numerics)
+  bool reproducible = false;   ///< one balanced tree over global micro-batches (doc/numerics.md)
   bool gradient_fp32 = false;  ///< numerics.gradient_dtype = "fp32": finished sums are not rounded
   int threads = 1;             ///< of the compute lane; sizes scratch
-  /// Sums of several micro-batches, which ranks exchange at stages 0 and 1, are rounded to bf16 on
-  /// their way and added in fp32 behind it; of bf16 runs alone, not in reproducible mode, nor where
-  /// gradients stay unrounded.
+  /// At stages 0 and 1 ranks exchange sums of several micro-batches rounded to bf16, and add them
+  /// in fp32. Only for bf16 runs, not in reproducible mode, nor where gradients stay unrounded.
   bool wire_bf16 = false;
   /// Products add gradients of weights to the fp32 sum of several micro-batches themselves, where a
   /// rank holds it whole; not in reproducible mode.

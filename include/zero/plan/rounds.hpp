@@ -1,6 +1,6 @@
 #pragma once
-/// What a body with a loop (plan::Loop) stands for: its ops one behind the other, as if those of
-/// the loop were written as often as they run.
+/// What a body with a loop (plan::Loop) stands for: its ops one after the other, as if those of the
+/// loop were written as often as they run.
 
 #include <array>
 #include <bit>
@@ -42,7 +42,7 @@ class Rounds {
   /// How many ops of its lane have finished when this one has.
   int64_t number(const PlanOp& op, const Turn& turn) const;
   /// For how many finished ops of the other lane it waits then. In a loop that is the same op of
-  /// the same round or of the one before; behind it, what it counts of the loop is the last round.
+  /// the same round or of the one before; after it, what it counts of the loop is the last round.
   int64_t awaited(const Wait& wait, const Turn& turn) const;
 
  private:
@@ -72,7 +72,7 @@ inline int64_t offset_of(const Operand& operand, int64_t round) {
 }
 
 /// The same plan without loops: what runs, in the same order, on the same bytes, after the same
-/// waits. Of use where there are few micro-batches, to look at and to check.
+/// waits. It serves to look at and to check, where there are few micro-batches.
 Plan unrolled(const Plan& plan);
 
 }  // namespace zero::plan

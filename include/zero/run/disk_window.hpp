@@ -36,7 +36,7 @@ class DiskWindow {
   /// they are. Reads all that it comes to; writes back what it has read where `writes`, and what
   /// nobody has written.
   DiskTrial try_out(double most_seconds, bool writes);
-  /// Writes what lasts on disk once more, as it is: behind fill().
+  /// Writes what lasts on disk once more, as it is: after fill().
   void rewrite();
   /// What nobody has written is read as zeros.
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);

@@ -154,14 +154,14 @@ class Executor {
   /// The form of a graph (plan::Plan::shorter) that a micro-batch of this rank runs in from now on;
   /// the longest until one is chosen. Between runs.
   void choose_form(int32_t graph, int64_t micro, size_t form);
-  /// The same for kDecode and kPrefill, of which no trace is kept.
+  /// Runs kDecode or kPrefill, of which no trace is kept.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
   /// This rank's bytes. They live as long as the executor.
   Buffers& buffers();
   /// What lies on disk, between runs; null where the plan keeps nothing there. The first run()
-  /// fills it; ahead of it, fill() costs no step. Behind it come the other calls. It is written by
-  /// buffers(), which notes what kReadAhead has to read.
+  /// fills it; ahead of it, fill() costs no step. Call the other functions after it. It is written
+  /// by buffers(), which notes what kReadAhead has to read.
   DiskWindow* disk();
 
   std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
@@ -194,8 +194,8 @@ class Executor {
   void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);
 
   /// Called once, on the failing lane's thread, as soon as an op has thrown and before run() waits
-  /// for the other lanes: the place to abort communicators, since a lane may be in a collective
-  /// whose peers will now never come.
+  /// for the other lanes. It is the place to abort communicators, since a lane may be in a
+  /// collective whose peers will now never come.
   void set_error_hook(std::function<void()> hook);
 
  private:

@@ -56,7 +56,7 @@ std::optional<state::Evaluation> best_in(const Facts& facts);
 
 /// Adds how long evaluations have been no better.
 void add_patience(const Patience& patience, BestMetric metric, Facts& facts);
-/// The reverse; that of nothing heard where there is none, or it was of another metric.
+/// The reverse of add_patience(); an empty count if the fact is absent or of another metric.
 Patience patience_in(const Facts& facts, BestMetric metric);
 /// Whether checkpoint.patience ends a training there.
 bool is_out_of_patience(const Facts& facts, const CheckpointConfig& config);
@@ -68,9 +68,8 @@ struct FactChanges {
   /// Whether the learning rate, clipping or the data are others: what a streak may end by.
   bool may_end_streak = false;
 };
-/// What is different from when a checkpoint was written. Architecture, tokenizer and, unless
-/// `other_data`, the data may not be; ranks, stage, buckets, recompute, intervals and output need
-/// no word.
+/// Lists what has changed since the checkpoint. Architecture, tokenizer and, unless `other_data`,
+/// the data may not be; ranks, stage, buckets, recompute, intervals and output need no word.
 FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data);
 
 }  // namespace zero::save

@@ -47,7 +47,7 @@ std::string checkpoint_root(const RunConfig& config);
 /// where the run's folder makes way, with the checkpoints in it.
 std::string to_begin_anew(const RunConfig& config);
 
-/// What the training of a checkpoint has behind it. Where its release did not say how many samples,
+/// How far the training of a checkpoint has come. Where its release did not say how many samples,
 /// as many as the batch of its configuration makes in its steps. Throws Error(kInput) naming
 /// `folder`.
 DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder);
@@ -57,7 +57,7 @@ struct Start {
   const checkpoint::Store* store;
   checkpoint::Manifest manifest;
   std::string note = {};  ///< why it is taken, where a streak of skipped steps is the reason
-  /// It lies in a streak, which settings that have changed may end: its first step tells.
+  /// The checkpoint lies in a skipped streak that new settings may end; its first step decides.
   bool on_trial = false;
 
   /// "runs/x/checkpoints/step00001200"
@@ -67,7 +67,7 @@ struct Start {
 /// How long evaluations have been no better than an earlier one, which may not have been saved.
 struct Patience {
   double merit = 0;          ///< of the best one
-  int64_t evaluations = -1;  ///< behind it; -1: there was none yet
+  int64_t evaluations = -1;  ///< after it; -1: there was none yet
   int64_t step = 0;          ///< of the last one
 
   /// Takes that of a step; one that was taken already, of a launch whose end is made good, counts
@@ -96,14 +96,19 @@ class Checkpointer {
   /// Waits for a save that is under way.
   ~Checkpointer();
 
-  /// The newest checkpoint that is not known to be damaged; else that of checkpoint.resume_from;
-  /// else none. Where it lies in a streak of skipped steps that more steps would be added to, and
-  /// learning rate, clipping and data are what they were, or are known not to end the streak, the
-  /// newest before that streak; where they have changed, the newest, on trial. Its manifest
-  /// verifies and its files are there; what is in them load() or verify() finds out. Throws Ended,
-  /// kNoCheckpoint, where there are checkpoints and none verifies, where `latest` is all that is
-  /// left of them, where none is and one is required, and where a newer release wrote it; kInput
-  /// where it is of another architecture, tokenizer or data; and as verify().
+  /// Returns the newest checkpoint that is not known to be damaged; if there is none, that of
+  /// checkpoint.resume_from; else none. Its manifest verifies and its files are there; load() or
+  /// verify() finds out what is in them.
+  /// If the newest one lies in a streak of skipped steps that more steps would be added to, the
+  /// newest one before the streak is returned. If learning rate, clipping or data have changed, and
+  /// are not known to leave the streak going on, it is the newest itself, on trial.
+  /// Throws Ended:
+  ///  - kNoCheckpoint where there are checkpoints and none verifies;
+  ///  - kNoCheckpoint where `latest` is all that is left of them;
+  ///  - kNoCheckpoint where there is none and one is required;
+  ///  - kNoCheckpoint where a newer release wrote it;
+  ///  - kInput where it is of another architecture, tokenizer or data;
+  ///  - as verify() does.
   std::optional<Start> find_start();
 
   /// Whether a start verifies, every digest of it checked by one of the ranks. Where it does not,
@@ -116,7 +121,7 @@ class Checkpointer {
   /// verify what is held then is of no use. Newer folders that do not verify make way.
   bool load(const Start& start, state::Engine& engine);
 
-  /// A trial has shown that the first step behind this one is skipped, too.
+  /// A trial has shown that the first step after this one is skipped, too.
   void give_up(const Start& start);
 
   /// What the checkpoints to come say of the launch, where a start has changed that.
@@ -135,9 +140,9 @@ class Checkpointer {
   /// those of earlier launches included. Not collective.
   bool is_out_of_patience() const;
 
-  /// Saves the state that has `done` behind it, all updates applied. Returns when that is committed
-  /// or has failed; with checkpoint.async when the save before it has ended and the state is
-  /// copied, what of it is on disk frozen there. Between bodies. Throws as committed().
+  /// Saves the state after `done`, all updates applied. Returns when that is committed or has
+  /// failed; with checkpoint.async when the save before it has ended and the state is copied, what
+  /// of it is on disk frozen there. Between bodies. Throws as committed().
   void save(const DataCursor& done, state::Engine& engine);
 
   /// The last step that this launch has committed; 0: none. With checkpoint.async, between bodies,

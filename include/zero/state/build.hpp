@@ -59,7 +59,7 @@ bool is_saved(const RunConfig& config);
 bool pins_host(const RunConfig& config);
 
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
-/// library behind products can, and compiles the plan. `device_update_share`:
+/// library of products can, and compiles the plan. `device_update_share`:
 /// plan::Request::device_update_share. Throws Error(kUsage) where the numbers cannot work together.
 Build build(const RunConfig& config, const World& world, double device_update_share = 0);
 
@@ -79,7 +79,7 @@ void group_samples(RunConfig& config, const World& world, Build& build, DataSets
 /// plan::staged_units_for().
 int64_t buffers_for(const RunConfig& config, const World& world, const plan::Machine& machine);
 
-/// Likewise the share of the units whose states rest elsewhere that the device should update: see
+/// The share of the units, of those whose states rest elsewhere, that the device should update: see
 /// plan::device_update_share_for().
 double device_update_share_for(const RunConfig& config, const World& world,
                                const plan::Machine& machine);

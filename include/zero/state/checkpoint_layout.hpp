@@ -21,7 +21,7 @@ std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only
 /// Whether a checkpoint holds this part of what is frozen or not: of a frozen parameter, which
 /// rests in the compute type alone, the weight.
 bool is_saved(bool frozen, SavedPart part);
-/// The kind of state that a part is which is no weight.
+/// The state kind of a part other than the weight.
 StateKind kind_of(SavedPart part);
 
 /// Neighbouring elements of one parameter that one rank holds.
@@ -79,7 +79,7 @@ bool is_on_disk(const plan::Plan& plan, int32_t buffer);
 std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
                                              std::span<const SavedPart> parts);
 
-/// Whether a copy has only what a master has beside its weight, which is copied anyway: of bf16.
+/// Whether a copy keeps only the low half of a bf16 master, because the weight is copied too.
 bool is_split(const plan::Plan& plan, SavedPart part);
 /// Whether a copy has this part of a unit: what rests on disk stays there.
 bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part);
@@ -92,7 +92,7 @@ int64_t saved_copy_bytes(const plan::Plan& plan, std::span<const SavedPart> part
 /// Memory that bytes come through from a disk that is frozen: what a piece of 4 MiB may touch.
 inline constexpr int64_t kFrozenWindowBytes =
     kPieceNumel * int64_t(sizeof(float)) + 2 * tiers::kDiskBlockBytes;
-/// At most, of what a copy joins and reads from disk, beside it.
+/// Upper bound of the extra memory that a copy needs to join and read pieces.
 inline constexpr int64_t kJoinRoomBytes = kPieceNumel * 8;
 
 /// A piece where the view has it, as a file holds it; none where it has to be made or read.

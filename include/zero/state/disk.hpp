@@ -42,7 +42,7 @@ DiskSettings disk_settings(const RunConfig& config);
 /// The bytes that a rank keeps on disk, and the queues of the two lanes that move them.
 class Disk {
  public:
-  /// Allocates `bytes`, and behind them the second slots of `saved`, in nameless files in the
+  /// Allocates `bytes`, and after them the second slots of `saved`, in nameless files in the
   /// folders at once. Throws as DiskFiles does, and Error(kUsage) where aio.require_uring asks for
   /// what this machine lacks.
   Disk(const DiskSettings& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved = {});
@@ -50,7 +50,7 @@ class Disk {
   run::LaneDisks lanes() { return {&read_, &write_}; }
 
   /// Between bodies: what lies on disk now is what frozen() reads until thaw(), whatever the lanes
-  /// write. Of a disk with second slots.
+  /// write. Only for a disk with second slots.
   void freeze() { slots_.freeze(); }
   void thaw() { slots_.thaw(); }
   /// By a queue of its own, so that another thread may use it beside the lanes.
@@ -68,7 +68,7 @@ class Disk {
   /// What both lanes have moved so far, block by block, and whether one of them is at it: readable
   /// from any thread at any time.
   DiskBytes moved() const;
-  /// The same of frozen().
+  /// What frozen() has moved so far.
   DiskBytes moved_frozen() const { return {.read = frozen_ ? frozen_->moved_bytes() : 0}; }
   bool is_moving() const { return read_.is_moving() || write_.is_moving(); }
 
@@ -102,7 +102,7 @@ std::string rate_text(double bytes_per_second);
 /// Compares what a disk does with what was expected of it. Thread-safe.
 class DiskPace {
  public:
-  /// Judged is every stretch of so much time at transfers.
+  /// Judges transfers in stretches of this length, in seconds.
   static constexpr double kJudgedSeconds = 5;
 
   /// `place` names the disk.
@@ -111,8 +111,8 @@ class DiskPace {
   /// From now on.
   void expect(const DiskRates& rates);
 
-  /// To be called again and again, with a clock's seconds, whether bytes are being moved, and how
-  /// many have been in all. The warning once, with measured and expected rate; else "".
+  /// Call regularly, with the clock in seconds, whether bytes move, and the bytes moved so far.
+  /// Returns the warning once, with measured and expected rate; else "".
   std::string look(double now_seconds, bool is_moving, const DiskBytes& moved);
 
  private:

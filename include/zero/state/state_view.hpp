@@ -91,9 +91,9 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
 /// As state_in_memory, of weights; none where they are far.
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range);
-/// The same of what is beside the weights of bf16 masters.
-std::span<const std::byte> rests_in_memory(const StateView& view, const plan::Unit& unit,
-                                           UnitRange range);
+/// Views the low halves of bf16 masters in memory; empty if they are far.
+std::span<const std::byte> lows_in_memory(const StateView& view, const plan::Unit& unit,
+                                          UnitRange range);
 
 /// Stores fp32 masters as weight and low, of each what this rank holds, from element `begin` of
 /// the unit on.
@@ -136,7 +136,7 @@ std::string state_sha256(const StateView& view, const launch::Peers& peers);
 /// The same numbers in the same order, hashed by `threads` threads of each rank, as fast as memory
 /// or the way from a device gives them. Each parameter's master and states are cut from their first
 /// element on into blocks of 4 MiB of fp32, the last of which may be shorter. The digest is
-/// XXH3-128 of the blocks' XXH3-128, one behind the other; it depends neither on threads nor on
+/// XXH3-128 of the blocks' XXH3-128, one after the other; it depends neither on threads nor on
 /// ranks, stage or homes. 32 hexadecimal digits on rank 0, "" elsewhere. Collective.
 ///
 /// Where ranks hold copies of one state, they share its blocks out, so that a copy that differs

@@ -13,7 +13,7 @@ std::string processor_text();
 std::string mpi_text();
 /// "4.7.0"
 std::string kokkos_text();
-/// The libraries behind products, threads and messages, with their versions.
+/// The libraries of products, threads and messages, with their versions.
 std::string libraries_text();
 
 /// What a run prints first: program, ranks, processor, devices, libraries, model and batch.

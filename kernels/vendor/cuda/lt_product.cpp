@@ -18,7 +18,7 @@ LtLayout layout(int64_t rows, int64_t columns, int64_t ld, Dtype dtype) {
   return LtLayout(made);
 }
 
-/// Our matrix [rows, columns] of rows one behind the other, as the library sees it.
+/// Our matrix [rows, columns] of rows one after the other, as the library sees it.
 LtLayout turned(int64_t rows, int64_t columns, int64_t ld, Dtype dtype) {
   return layout(columns, rows, ld, dtype);
 }

@@ -269,8 +269,8 @@ inline void assign_lanes(bf16* to, const Lanes& values) {
 }
 #endif
 
-/// The same of the first `count` elements, so that equal values round alike in a part of the lanes:
-/// the processor's instruction makes zeros of subnormal numbers.
+/// Assigns the first `count` elements, so that equal values round alike in a part of the lanes: the
+/// processor's instruction makes zeros of subnormal numbers.
 template <class C>
 void assign_lanes(C* to, const Lanes& values, int64_t count) {
   C rounded[kRowLanes];
@@ -355,7 +355,7 @@ float exponentials(const float* row, int64_t numel, float factor, float shift, C
 int64_t forward_slice_bytes(const AttentionExtents& extents, Dtype compute);
 int64_t backward_slice_bytes(const AttentionExtents& extents, Dtype compute);
 
-/// Bytes behind the slices: the gradient of each head's own bias.
+/// Bytes after the slices: the gradient of each head's own bias.
 int64_t bias_sums_bytes(const AttentionExtents& extents);
 
 /// The type that tiles of `dtype` are multiplied in.

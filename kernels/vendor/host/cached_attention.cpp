@@ -98,7 +98,7 @@ struct CachedHead {
     write_values(row, seen, 1.0f / sum);
   }
 
-  /// scores[j] = q . k[j], also behind the keys that are seen up to the end of their last panel.
+  /// scores[j] = q . k[j], also beyond the keys that are seen, up to the end of their last panel.
   void write_scores(int64_t row, const SeenKeys& seen) const {
     const int64_t d = extents.head_width;
     const T* const query = arrays.q + row * arrays.q_stride + first();

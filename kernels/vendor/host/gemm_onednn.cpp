@@ -120,7 +120,7 @@ Prepared& prepare(ThreadState& state, const GemmSpec& spec, int threads) {
   return *state.prepared.back();
 }
 
-/// The product of the rows that are left behind whole blocks.
+/// The product of the rows that are left after whole blocks.
 GemmSpec remainder_of(const GemmSpec& spec, int64_t rows) {
   GemmSpec remainder = spec;
   remainder.m = spec.m % rows;

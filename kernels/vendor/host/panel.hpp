@@ -22,7 +22,7 @@ struct Panel {
 /// sums[t, r, j] = the fp32 sum over i = 0, 1, ... of factors[t, i, r] panel[i, j], one fused step
 /// each: the bits of a sum depend neither on kRows nor on the other sums. Rows of the panel that
 /// fit the nearest cache are used for all tiles before the next ones.
-///   factors [tiles, count, kRows], sums [tiles, kRows, kPanelColumns], zero behind the columns;
+///   factors [tiles, count, kRows], sums [tiles, kRows, kPanelColumns], zero after the columns;
 ///   kRows is 1 or kPanelRows
 template <int64_t kRows, class T>
 void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, float* sums);

@@ -21,7 +21,7 @@ struct Work {
   WeightPanels panels{extents.in, extents.out};
 };
 
-/// Rows kRows * tile and behind it, in fp32 and turned: [in, kRows], zero where there is no row.
+/// Rows from kRows * tile on, in fp32 and turned: [in, kRows], zero where there is no row.
 template <int64_t kRows, class T>
 void widen_tile(const Work<T>& work, int64_t tile) {
   const int64_t in = work.extents.in;
@@ -90,7 +90,7 @@ struct Span {
   int64_t begin, end;
 };
 
-/// How many classes behind those in use are fetched, half a class for each pair of rows.
+/// How many classes after those in use are fetched, half a class for each pair of rows.
 constexpr int64_t kAhead = 8;
 static_assert(kLogitRows == 4 * vendor::kDots);
 

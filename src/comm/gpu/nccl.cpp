@@ -222,7 +222,7 @@ class Nccl final : public Communicator {
   static constexpr int kGroup = kernels::kMaxTreeSources;
   int groups() const { return kernels::groups_of(ranks_, kGroup); }
 
-  /// What a round brings of a piece. In round k a rank receives from the k-th group behind its own,
+  /// What a round brings of a piece. In round k a rank receives from the k-th group after its own,
   /// and sends to the ranks for which its own group is that one.
   struct Round {
     const Reduction& reduction;

@@ -60,7 +60,7 @@ class JsonReader {
     cursor_.take();
   }
 
-  /// Whether a comma announces more. Stops at what stands behind it, or at `end`.
+  /// Whether a comma announces more. Stops at what follows it, or at `end`.
   bool another(char end) {
     skip_space();
     if (cursor_.peek() == end) return false;

@@ -214,7 +214,7 @@ std::string plain_text(const TomlValue& value) {
   return word ? *word : to_text(value);
 }
 
-/// The value of ImportRule::values that stands behind `value` there.
+/// The value of ImportRule::values that follows `value` there.
 std::optional<TomlValue> mapped(std::string_view values, const TomlValue& value) {
   const std::string there = plain_text(value);
   while (!values.empty()) {

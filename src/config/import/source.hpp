@@ -27,7 +27,7 @@ inline constexpr size_t kSourceMaxName = 200;  ///< bytes of one part of a key
 inline constexpr int kSourceMaxDepth = 8;      ///< objects inside objects
 
 /// Reads an object of JSON as DeepSpeed's users write it: with // # and /* */ comments and commas
-/// behind the last member. An array that holds more than plain values is the text "[...]". Throws
+/// after the last member. An array that holds more than plain values is the text "[...]". Throws
 /// Error(kUsage), "file:line: what", on anything else; `file` is for messages.
 Source read_json(std::string_view text, const std::string& file);
 

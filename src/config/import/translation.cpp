@@ -36,7 +36,7 @@ std::string nearest_flag(const std::string& flag) {
   return "";
 }
 
-/// The reason of a Fixed key without the advice behind it.
+/// The reason of a Fixed key without the advice after it.
 std::string reason_of(const Fixed& fixed) {
   return fixed.reason.substr(0, fixed.reason.rfind("; "));
 }

@@ -35,7 +35,7 @@ bool depends_on_width(std::string_view key);
 /// One line of the input file to be.
 struct Setting {
   TomlValue value;
-  std::string origin;  ///< stands behind it as a comment
+  std::string origin;  ///< follows it as a comment
   bool open = false;   ///< somebody has to give its value
   bool given = false;  ///< on the command line, so that it wins
 };

@@ -130,7 +130,7 @@ class YamlReader {
     }
   }
 
-  /// Up to a comment, which begins behind a blank, or to the end of the line.
+  /// Up to a comment, which begins after a blank, or to the end of the line.
   std::string take_plain() {
     const size_t first = cursor_.at;
     size_t last = first;

@@ -45,7 +45,7 @@ struct Embedding {
   }
 };
 
-/// Positions behind the last token of a sample were not used: `at` is the gradient of all.
+/// Positions after the last token of a sample were not used: `at` is the gradient of all.
 template <class T>
 void clear_unused(Stream& stream, const OpCall& call, const kernels::EmbeddingExtents& of,
                   TensorId positions, T* at) {

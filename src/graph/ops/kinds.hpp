@@ -53,7 +53,7 @@ struct Elementwise {
   };
 };
 
-/// Those of dx = dy f'(x).
+/// The operands of dx = dy f'(x).
 struct ElementwiseGrad {
   template <class S>
   struct In {

@@ -70,8 +70,8 @@ struct EngineChoice {
 /// with the reason if io_uring is required and not to be had.
 EngineChoice make_engine(const EngineOptions& options);
 
-/// Both behind make_engine(). The first is null with the reason in `why` where the kernel, its
-/// limits or the build lack io_uring.
+/// The two engines that make_engine() chooses from. The first is null with the reason in `why`
+/// where the kernel, its limits or the build lack io_uring.
 std::unique_ptr<Engine> make_uring_engine(const EngineOptions& options, std::string& why);
 std::unique_ptr<Engine> make_thread_engine(const EngineOptions& options);
 
@@ -126,7 +126,7 @@ class Queue {
     return engine_->register_memory(memory);
   }
 
-  /// Starts it, or puts it behind those that fill the engine. Never waits; refuses one beyond
+  /// Starts it, or queues it after those that fill the engine. Never waits; refuses one beyond
   /// QueueOptions::transfers.
   Ticket submit(const Transfer& transfer);
 
@@ -195,8 +195,8 @@ enum class Pattern : uint8_t {
   mixed,  ///< a read and a write in turns, half the region apart
 };
 
-/// Transfers of one length, one behind the other from the start of a file, to measure its disk.
-/// Each goes as soon as the queue is done with any other.
+/// Transfers of one length, one after the other from the start of a file, to measure its disk. Each
+/// goes as soon as the queue is done with any other.
 struct Sweep {
   Pattern pattern = Pattern::read;
   const File* file = nullptr;

@@ -27,8 +27,8 @@ class BlockLedger {
   /// `rank` for each block that is noted, else kNobody.
   ///   [blocks]
   std::vector<int32_t> claims(int32_t rank) const;
-  /// Who answers for each block, from the smallest of all ranks' claims: the first that has noted
-  /// it; of those that nobody has, each rank for as many, neighbours to one.
+  /// The rank that answers for each block, from the smallest of all ranks' claims: the first that
+  /// has noted it. Blocks that nobody has noted are shared out evenly, neighbours to one rank.
   ///   [blocks]
   static std::vector<int32_t> owners(std::vector<int32_t> claims, int32_t ranks);
 

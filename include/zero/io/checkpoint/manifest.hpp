@@ -60,11 +60,11 @@ struct Slice {
 struct File {
   std::string name;  ///< "rank00000.h5", or "checkpoint.h5", which only people read
   int64_t bytes = 0;
-  /// Hexadecimal digits of its blocks, one behind the other: 32 for the XXH3-128 of each, or 8 for
+  /// Hexadecimal digits of its blocks, one after the other: 32 for the XXH3-128 of each, or 8 for
   /// its CRC-32C.
   std::string digests;
-  /// With CRC-32C alone: 32 digits for the XXH3-128 of those of each block, one behind the other,
-  /// or of the file's bytes.
+  /// With CRC-32C alone: 32 digits for the XXH3-128 of those of each block, one after the other, or
+  /// of the file's bytes.
   std::string xxh3;
 
   bool operator==(const File&) const = default;

@@ -57,8 +57,8 @@ class ShardWriter {
   /// The next elements of the next slice: slices in the order given, each from its first element
   /// on, in pieces of any length. `bytes` may be changed when it returns. Throws Error(kIo).
   void append(std::span<const std::byte> bytes);
-  /// The same of bytes that stay as they are until finish() has returned or this is gone: what can
-  /// goes to the disk from where it lies.
+  /// As append(), for bytes that stay as they are until finish() has returned or this is gone: what
+  /// can goes to the disk from where it lies.
   void append_resting(std::span<const std::byte> bytes);
 
   struct Written {

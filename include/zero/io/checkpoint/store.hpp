@@ -18,10 +18,10 @@ namespace zero::checkpoint {
 class Store {
  public:
   /// Where `writes`, makes the folder, takes its lock, gives both `permissions` (to a folder that
-  /// was there if it is this user's and holds nothing else; else it warns), and then mends what
-  /// a killed process left: what is half-made or half-removed goes, as do empty folders with a
-  /// step's name, and `latest` is moved on to a newer step that was whole but not yet pointed at
-  /// and that verifies. Throws Error(kInUse) with the holder's host and pid, Error(kIo).
+  /// was there if it is this user's and holds nothing else; else it warns), and then mends what a
+  /// killed process left. What is half-made or half-removed goes, as do empty folders with a step's
+  /// name. `latest` is moved on to a newer step that was whole but not yet pointed at and that
+  /// verifies. Throws Error(kInUse) with the holder's host and pid, Error(kIo).
   struct Options {
     std::string root;
     bool writes = false;

@@ -22,7 +22,7 @@ class TensorReader {
  public:
   /// Both outlive it. Throws as Store::open_folder.
   TensorReader(const Store& store, const Manifest& manifest);
-  /// The same for who verifies all of the checkpoint: notes what it reads in the ledger.
+  /// As above, and records each block it reads in the ledger, to verify the whole checkpoint.
   TensorReader(const Store& store, const Manifest& manifest, BlockLedger& ledger);
 
   /// nullptr if the checkpoint has none of the name.

@@ -92,15 +92,14 @@ class Dataset {
 
   virtual ~Dataset();
 
-  /// Those of the longest form, which is the only one unless group() says others.
+  /// Columns of the longest form. It is the only form until group() adds others.
   const std::vector<DataColumn>& columns() const { return columns_.back(); }
   int64_t samples() const { return samples_; }
 
-  /// From here on a micro-batch has one of these forms, samples of two texts that are padded to a
-  /// pair of lengths, and the order of samples is such that those of a micro-batch, `micro` of them
-  /// from a multiple of micro on, are mostly of one: bucket_order.hpp. Each pair covers the one
-  /// before it, and the last is as long as samples may be. Throws Error(kInternal) where samples
-  /// are no pairs.
+  /// From here on a micro-batch has one of these forms: samples of two texts, padded to a pair of
+  /// lengths. Samples are ordered so that those of a micro-batch, `micro` of them from a multiple
+  /// of micro on, are mostly of one form: bucket_order.hpp. Each pair covers the one before it, and
+  /// the last is as long as samples may be. Throws Error(kInternal) where samples are no pairs.
   void group(const std::vector<LengthPair>& pairs, int64_t micro);
   /// As given to group().
   const std::vector<LengthPair>& length_pairs() const { return pairs_; }

@@ -101,7 +101,7 @@ OpenFile open_own(const std::string& path, int flags);
 /// is a folder: no one else may use that name. None, with errno, where it cannot be made.
 OpenFile make_own(const std::string& path);
 
-/// Whether all of the file has reached the disk, if there is one behind it; else errno says why.
+/// Whether all of the file has reached the disk, if the file has one; else errno says why.
 bool sync_file(const OpenFile& file);
 
 /// The whole of a regular file of at most `most` bytes; none where it is not there, something else,

@@ -1,9 +1,9 @@
 #pragma once
 /// safetensors: 8 bytes with the length N of a header, little-endian; N bytes of JSON, an object of
-/// name -> {"dtype", "shape", "data_offsets": [begin, end]} beside "__metadata__" of strings; then
-/// the bytes of all tensors, row-major, little-endian, one after the other without holes. Files are
-/// taken to come from elsewhere: every number is checked against the size of the file before
-/// anything is allocated or read.
+/// name -> {"dtype", "shape", "data_offsets": [begin, end]} beside "__metadata__" of strings. Then
+/// follow the bytes of all tensors, row-major, little-endian, one after the other without holes.
+/// Files are taken to come from elsewhere: every number is checked against the size of the file
+/// before anything is allocated or read.
 
 #include <cstdint>
 #include <map>

@@ -18,7 +18,7 @@ struct DiskSetting {
 };
 
 /// How fast a folder's disk is, by the files and the queue that a run would use: what it reads was
-/// written before, and passes the page cache by where a run's bytes would. Leaves nothing behind.
+/// written before, and passes the page cache by where a run's bytes would. Leaves no file.
 class DiskProbe {
  public:
   static constexpr int64_t kBytes = int64_t(256) << 20;

@@ -20,7 +20,7 @@ struct DiskExtent {
   int64_t offset = 0, bytes = 0;
 };
 
-/// Which of its two slots each block of some extents of a disk is in: its own place, and one behind
+/// Which of its two slots each block of some extents of a disk is in: its own place, and one after
 /// all other bytes. While a save reads what a freeze() has found, the first write to a block goes
 /// to its other slot, which nobody copies anything to: so two slots and no memory are all that a
 /// save beside training takes. Blocks outside of the extents have one slot, their place.
@@ -31,7 +31,7 @@ class SlotTable {
  public:
   /// For a disk on which nothing has two slots.
   SlotTable() = default;
-  /// The extents ascend and do not meet; their second slots lie one behind the other from `second`
+  /// The extents ascend and do not meet; their second slots lie one after the other from `second`
   /// on, a multiple of kDiskBlockBytes.
   SlotTable(std::span<const DiskExtent> extents, int64_t second);
 
@@ -63,7 +63,7 @@ class SlotTable {
   static bool is_second(uint8_t state) { return (state & kSecond) != 0; }
   static bool was_second(uint8_t state) { return state == kSecond || state == kMoved; }
 
-  /// The range that ends behind `offset`, or the end.
+  /// The range that ends after `offset`, or the end.
   std::vector<Range>::const_iterator range_at(int64_t offset) const;
   DiskExtent find(int64_t offset, int64_t bytes, bool (*in_second)(uint8_t)) const;
   std::atomic<uint8_t>& state_at(int64_t offset) const;
@@ -159,8 +159,8 @@ class BlockTable {
   std::vector<Entry> entries_;
 };
 
-/// Who computes the checksums of what is moved: the lane that moves it, while other bytes move, or
-/// whoever uses the bytes while they are in its cache, by check() and note().
+/// Says who computes the checksums of what is moved: the lane that moves it, while other bytes
+/// move, or whoever uses the bytes while they are in its cache, by check() and note().
 enum class Sums { here, by_user };
 
 /// The blocks that a tier reaches: as they were written last; or only to be read, as the last
@@ -199,9 +199,9 @@ class DiskTier {
   void write(int64_t offset, std::span<std::byte> memory, int64_t step, Sums sums = Sums::here);
   void read(int64_t offset, std::span<std::byte> memory, Sums sums = Sums::here);
 
-  /// What the user of bytes does with whole blocks of them, on any thread, as long as nobody else
-  /// has to do with these blocks: check() after the read and before they change, which throws as
-  /// read() does; note() when they have changed, before the write.
+  /// The user of bytes calls these for whole blocks, on any thread, as long as nobody else has to
+  /// do with these blocks. check() comes after the read and before they change, and throws as
+  /// read() does. note() comes when they have changed, before the write.
   void check(int64_t offset, std::span<const std::byte> memory) const;
   void note(int64_t offset, std::span<const std::byte> memory, int64_t step) const;
 
