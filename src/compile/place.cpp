@@ -59,7 +59,7 @@ void place_unit(Plan& plan, Unit& unit) {
 
 /// Which units' states leave the device, and which of these come back to be updated: as many as
 /// their shares of the elements allow, taken evenly in the order of the graph.
-void choose_homes(Plan& plan) {
+void spread_homes(Plan& plan) {
   const Request& request = plan.request;
   double seen = 0, moved = 0, on_device = 0;
   for (Unit& unit : plan.units) {
@@ -170,7 +170,7 @@ void place_states(Plan& plan) {
   if (std::find(std::begin(homes), std::end(homes), Tier::nvme) != std::end(homes)) {
     plan.disk_window = keep(plan, "disk.window", Use::staging, kDiskWindowBytes, Tier::host);
   }
-  choose_homes(plan);
+  spread_homes(plan);
   for (Unit& unit : plan.units) place_unit(plan, unit);
 }
 
