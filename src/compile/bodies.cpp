@@ -93,7 +93,7 @@ class UnitFeed {
 /// between them as show what all others do.
 struct MicroBatches {
   std::vector<int32_t> numbers;  ///< in a step of this rank
-  int32_t tail = 0;              ///< so many are written behind those that stand for others
+  int32_t tail = 0;              ///< so many are written after those that stand for others
   bool loops = false;            ///< those in the middle stand for others
   bool is_short() const { return tail > 0; }
 };
@@ -157,7 +157,7 @@ struct Positions {
   int32_t begin, end;
 };
 
-/// One micro-batch: every op with what has to be issued before it and what becomes whole behind it.
+/// One micro-batch: every op with what has to be issued before it and what becomes whole after it.
 class MicroBatchWriter {
  public:
   MicroBatchWriter(BodyWriter& writer, int32_t graph, const MicroBatches& micro_batches,
@@ -194,16 +194,16 @@ class MicroBatchWriter {
   }
 
  private:
-  /// Beside which ops the next step's states are read: those behind the first forward pass, so that
+  /// Beside which ops the next step's states are read: those after the first forward pass, so that
   /// other reads of the same lane, which compute waits for, come in between. A loop reads none of
-  /// them: they are read in front of it if its rounds leave the lane alone, else behind it.
+  /// them: they are read in front of it if its rounds leave the lane alone, else after it.
   Positions find_reads(const MicroBatches& micro_batches) const {
     const int32_t length = int32_t(uses_.reads.size());
     const int32_t all = length * int32_t(micro_batches.numbers.size());
-    const int32_t behind_forward = graph::first_backward_op(writer_.plan().graphs[size_t(graph_)]);
-    if (!micro_batches.is_short()) return {behind_forward, all};
+    const int32_t after_forward = graph::first_backward_op(writer_.plan().graphs[size_t(graph_)]);
+    if (!micro_batches.is_short()) return {after_forward, all};
     if (reads_while_it_computes(writer_.request())) return {all - micro_batches.tail * length, all};
-    return {behind_forward, kRound * length};
+    return {after_forward, kRound * length};
   }
   void read_ahead(int32_t position) {
     if (updater_ == nullptr || position < reads_.begin || position >= reads_.end) return;
@@ -257,7 +257,7 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   return borders;
 }
 
-/// How many are in the tail behind a loop. States that are read beside the tail have more time.
+/// How many are in the tail after a loop. States that are read beside the tail have more time.
 int32_t tail_of(const Plan& plan) {
   const bool copies = std::any_of(plan.buffers.begin(), plan.buffers.end(),
                                   [](const Buffer& buffer) { return buffer.copy_of >= 0; });
@@ -272,7 +272,7 @@ int most_written(const Request& request) {
   return reads_while_it_computes(request) ? 64 : 16;
 }
 
-/// Writes the step with a loop over the micro-batches in its middle, behind so many rounds; false,
+/// Writes the step with a loop over the micro-batches in its middle, after so many rounds; false,
 /// and nothing is written, if they are too few or differ.
 bool write_looped_step(Plan& plan, int32_t lead) {
   const int32_t count = plan.request.micro_batches, tail = tail_of(plan);
@@ -296,19 +296,28 @@ bool write_looped_step(Plan& plan, int32_t lead) {
   return false;
 }
 
-/// The ops of one chunk in program order; both bodies name the same weights, caches and outputs.
+/// The ops of one chunk in program order, and what has to be issued before them; both bodies name
+/// the same weights, caches and outputs. A body may leave units alone: that of tokens an encoder's.
 void write_chunk(Plan& plan, BodyId body, int32_t graph) {
   plan.bodies[body].graph = graph;
   BodyWriter writer(plan, body);
   ComputeWriter compute(writer, graph);
   const graph::Graph& chunk = plan.graphs[size_t(graph)];
+  std::vector<Gather> gathers;
+  if (plan.units.front().is_fetched())
+    gathers = find_feed(writer, find_uses(chunk), all_micro_batches(1));
+  UnitFeed feed(writer, compute, std::move(gathers), nullptr);
   set_data(plan, graph, 0, compute);
   size_t caches = 0;
   for (size_t tensor = 0; tensor < chunk.tensors.size(); ++tensor) {
     if (chunk.tensors[tensor].role != graph::Role::cache) continue;
     compute.set_data(graph::TensorId(tensor), plan.caches.at(caches++));
   }
-  for (size_t op = 0; op < chunk.ops.size(); ++op) compute.emit(int32_t(op));
+  for (size_t op = 0; op < chunk.ops.size(); ++op) {
+    feed.reach(int32_t(op));
+    compute.emit(int32_t(op));
+  }
+  feed.spread();
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void check_safe(const Plan& plan) {
   refuse(Exit::kInternal, "the plan is unsafe:", all);
 }
 
-/// The passes behind those that write bodies.
+/// The passes that follow those that write bodies.
 void finish(Plan& plan) {
   for (Body& body : plan.bodies) number_lanes(body);
   pack(plan);
@@ -120,8 +120,10 @@ void add_forms(Plan& plan, std::array<std::vector<graph::Graph>, 2> shorter) {
 
 Plan compile_decode(const Request& request, const graph::Graph& token, const graph::Graph& chunk) {
   check_request(request);
-  ZERO_REQUIRE(request.ranks == 1 && request.stage == 0, "a text is continued on ", request.ranks,
-               " ranks at stage ", request.stage, ": on one rank at stage 0");
+  check_homes(request);
+  ZERO_REQUIRE(request.stage == 3 || (request.stage == 0 && request.ranks == 1),
+               "texts are continued on ", request.ranks, " ranks at stage ", request.stage,
+               ": by one rank at stage 0, or by any at stage 3");
   check_same_state(token, chunk);
   Plan plan{.request = request, .graphs = {token, chunk}};
   plan.units = lay_out_units(token, request.ranks);

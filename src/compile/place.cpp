@@ -18,14 +18,24 @@ int32_t keep(Plan& plan, const std::string& name, Use use, int64_t bytes,
 
 constexpr int64_t kDiskWindowBytes = int64_t(4) << 20;
 
+/// Through which the host reaches what rests on a disk.
+void place_disk_window(Plan& plan) {
+  const Request& request = plan.request;
+  const Tier homes[] = {request.optimizer_home, request.weight_home, request.activation_home};
+  if (std::find(std::begin(homes), std::end(homes), Tier::nvme) == std::end(homes)) return;
+  plan.disk_window = keep(plan, "disk.window", Use::staging, kDiskWindowBytes, Tier::host);
+}
+
 /// What completes a weight to its master: bf16 an int16, fp16 an fp32, fp32 nothing.
 int64_t low_bytes(Dtype compute) {
   return compute == Dtype::bf16 ? 2 : compute == Dtype::f16 ? 4 : 0;
 }
 
-int32_t keep_weight(Plan& plan, const Unit& unit, int64_t numel) {
-  return keep(plan, unit.name + ".weight", Use::weights,
-              numel * int64_t(bytes_of(plan.request.compute)), unit.weight_home);
+void place_weight(Plan& plan, Unit& unit) {
+  unit.weight_sharded = plan.request.stage == 3 && plan.request.ranks > 1;
+  const int64_t numel = unit.weight_sharded ? unit.shard_numel : unit.numel;
+  unit.weight = keep(plan, unit.name + ".weight", Use::weights,
+                     numel * int64_t(bytes_of(plan.request.compute)), unit.weight_home);
 }
 
 void place_optimizer(Plan& plan, Unit& unit) {
@@ -43,10 +53,9 @@ void place_optimizer(Plan& plan, Unit& unit) {
 
 void place_unit(Plan& plan, Unit& unit) {
   const Request& request = plan.request;
-  unit.weight_sharded = request.stage == 3 && request.ranks > 1;
+  place_weight(plan, unit);
   unit.optimizer_sharded =
       unit.frozen ? unit.weight_sharded : request.stage >= 1 && request.ranks > 1;
-  unit.weight = keep_weight(plan, unit, unit.weight_sharded ? unit.shard_numel : unit.numel);
   if (unit.frozen) return;
   place_optimizer(plan, unit);
   const Tier site = unit.optimizer_site();
@@ -77,8 +86,8 @@ void spread_homes(Plan& plan) {
   }
 }
 
-/// Buffers, called by this prefix, for the inputs of a graph that `filled_by` writes. Those of so
-/// many micro-batches lie apart; 0: there is one for all.
+/// Buffers, called by this prefix, for the inputs of a graph that `filled_by` writes. Inputs of
+/// so many micro-batches lie apart; 0: there is one for all.
 void place_inputs(Plan& plan, int32_t graph, graph::FilledBy filled_by, const std::string& prefix,
                   int64_t micro_batches = 0) {
   const graph::Graph& of = plan.graphs[size_t(graph)];
@@ -156,7 +165,11 @@ void place_decode_states(Plan& plan) {
     if (tensor.role != graph::Role::cache) continue;
     plan.caches.push_back(keep(plan, tensor.name, Use::cache, tensor.bytes()));
   }
-  for (Unit& unit : plan.units) unit.weight = keep_weight(plan, unit, unit.numel);
+  place_disk_window(plan);
+  for (Unit& unit : plan.units) {
+    unit.weight_home = plan.request.weight_home;
+    place_weight(plan, unit);
+  }
 }
 
 void place_states(Plan& plan) {
@@ -165,11 +178,7 @@ void place_states(Plan& plan) {
   place_outputs(plan, 0, "");
   place_inputs(plan, 0, graph::FilledBy::data, "", plan.request.micro_batches);
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
-  const Request& request = plan.request;
-  const Tier homes[] = {request.optimizer_home, request.weight_home, request.activation_home};
-  if (std::find(std::begin(homes), std::end(homes), Tier::nvme) != std::end(homes)) {
-    plan.disk_window = keep(plan, "disk.window", Use::staging, kDiskWindowBytes, Tier::host);
-  }
+  place_disk_window(plan);
   spread_homes(plan);
   for (Unit& unit : plan.units) place_unit(plan, unit);
 }

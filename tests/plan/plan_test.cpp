@@ -188,10 +188,47 @@ TEST(CompileDecode, FindsInputsAndOutputsByTheirNamesAndByWhoFillsThem) {
   EXPECT_THROW(plan.output(0, "loss"), Error);
 }
 
-TEST(CompileDecode, RefusesBodiesThatCannotShareAndSeveralRanks) {
+TEST(CompileDecode, RanksHoldShardsAtTheirHomeAndGatherEachUnitOnceABody) {
+  for (const Tier home : {Tier::device, Tier::host, Tier::nvme}) {
+    const Plan plan = decode_plan(80, {.stage = 3, .ranks = 4, .weight_home = home});
+    for (const BodyId body : {kDecode, kPrefill}) {
+      std::map<int32_t, int> gathers;
+      for (const PlanOp& op : plan.bodies[body].ops)
+        if (op.kind == Kind::all_gather) ++gathers[op.unit];
+      // The embedding is the classifier's table too: it is gathered again for it.
+      EXPECT_EQ(gathers, (std::map<int32_t, int>{{0, 2}, {1, 1}, {2, 1}})) << name_of(home);
+    }
+    for (const Unit& unit : plan.units) {
+      const Buffer& weight = plan.buffers[size_t(unit.weight)];
+      EXPECT_EQ(weight.tier, home);
+      EXPECT_EQ(weight.bytes, unit.numel / 4 * int64_t(sizeof(float)));
+    }
+  }
+}
+
+TEST(CompileDecode, RefusesBodiesThatCannotShareAndOtherStagesOnSeveralRanks) {
   EXPECT_THROW(decode_plan(16), Error);
   EXPECT_THROW(decode_plan(80, {.ranks = 2}), Error);
-  EXPECT_THROW(decode_plan(80, {.stage = 3}), Error);
+  EXPECT_THROW(decode_plan(80, {.stage = 1}), Error);
+  EXPECT_THROW(decode_plan(80, {.weight_home = Tier::host}), Error);
+}
+
+TEST(FreeBetweenBodies, IsWhatLiesPastAllThatLasts) {
+  const Plan plan = testing::tiny_plan({.stage = 2, .ranks = 2, .compute = Dtype::bf16});
+  const Stretch free = free_between_bodies(plan);
+  EXPECT_EQ(free.end, plan.arena_bytes[size_t(Tier::device)]);
+  EXPECT_LT(free.begin, free.end);
+  EXPECT_EQ(free.begin % 4096, 0);
+  int64_t first_transient = free.end;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.tier != Tier::device) continue;
+    if (buffer.persistent) {
+      EXPECT_LE(buffer.offset + buffer.bytes, free.begin) << buffer.name;
+    } else {
+      first_transient = std::min(first_transient, buffer.offset);
+    }
+  }
+  EXPECT_LE(free.begin - first_transient, 4096);
 }
 
 /// Everything on disk, as it is at stage 3.

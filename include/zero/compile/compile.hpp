@@ -20,10 +20,11 @@ Plan compile(const Request& request, const graph::Graph& training, const graph::
 /// activations rest beside the device, whose transfers move the bytes of the longest.
 void add_forms(Plan& plan, std::array<std::vector<graph::Graph>, 2> shorter);
 
-/// Compiles and verifies a plan that continues one text on one rank: weights alone, as compile()
-/// lays them out, and caches that both bodies share. The graphs are of one token and of a chunk,
-/// with the same parameters and the same context. Throws Error(kInternal) where they differ, and as
-/// compile().
+/// Compiles and verifies a plan that continues texts: weights alone, as compile() lays them out,
+/// and caches that both bodies share. At stage 0 one rank holds the weights whole; at stage 3 each
+/// of any number of ranks holds its shards at their home, and all run each body together. The
+/// graphs are of a token a text and of a chunk, with the same parameters and the same context.
+/// Throws Error(kInternal) where they differ, or for another stage, and as compile().
 Plan compile_decode(const Request& request, const graph::Graph& token, const graph::Graph& chunk);
 
 /// At least so many units have their states on their way, where memory holds them.
@@ -31,8 +32,8 @@ inline constexpr int kLeastStagedUnits = 4;
 
 /// The fewest Request::staged_units, of nine tried from kLeastStagedUnits to three quarters of all,
 /// with which a step takes by forecast at most 5 % longer than with the best of them: with too
-/// many, reads crowd into backward. Of a disk that nobody has measured it is assumed that it takes
-/// as long as compute, where depth matters most.
+/// many, reads crowd into backward. A disk that nobody has measured is assumed to take as long as
+/// compute, where depth matters most.
 int staged_units_for(const Request& request, const graph::Graph& training, const Machine& machine);
 
 /// The least share (Request::device_update_share), of kDeviceUpdateParts + 1 tried from none to

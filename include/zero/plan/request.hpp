@@ -13,6 +13,8 @@ namespace zero::plan {
 /// Where bytes rest; nvme is a disk, whose bytes no kernel can touch.
 enum class Tier : uint8_t { device, host, nvme };
 inline constexpr int kTiers = 3;
+/// What is taken of each tier; of the host's memory as `device` where that is the device's.
+using TierBytes = std::array<int64_t, kTiers>;
 const char* name_of(Tier tier);
 
 /// Everything a plan depends on beside the graphs. The same request and graphs give the same plan
