@@ -70,6 +70,13 @@ Arena::Arena(int64_t bytes, Place place, int threads) : bytes_(bytes) {
 Arena::Arena(std::byte* taken, int64_t bytes, void (*give_back)(std::byte*) noexcept)
     : base_(taken), bytes_(bytes), give_back_(give_back) {}
 
+Arena Arena::part_of(const Arena& whole, int64_t begin) {
+  ZERO_REQUIRE(0 <= begin && begin <= whole.bytes_, "bytes from ", begin, " on of an arena of ",
+               whole.bytes_);
+  const auto keep = [](std::byte*) noexcept {};
+  return Arena(whole.base_ + begin, whole.bytes_ - begin, whole.on_host() ? nullptr : +keep);
+}
+
 void Arena::map(int64_t bytes) {
   const int64_t available = available_bytes();
   if (available >= 0 && bytes > available) refuse_bytes(bytes);
@@ -92,7 +99,7 @@ Arena::~Arena() {
   if (pinned_) unpin_memory(base_);
   if (give_back_ != nullptr) {
     give_back_(base_);
-  } else {
+  } else if (reserved_ != nullptr) {
     munmap(reserved_, size_t(reserved_bytes(bytes_)));
   }
 }

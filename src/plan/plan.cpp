@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "zero/base/align.hpp"
 #include "zero/graph/operation.hpp"
 
 namespace zero::plan {
@@ -66,6 +67,16 @@ Stretch disk_staging(const Plan& plan) {
     }
   }
   return staging.begin < staging.end ? staging : Stretch{};
+}
+
+Stretch free_between_bodies(const Plan& plan) {
+  Stretch free{.begin = 0, .end = plan.arena_bytes[size_t(Tier::device)]};
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.persistent && buffer.tier == Tier::device)
+      free.begin = std::max(free.begin, buffer.offset + buffer.bytes);
+  }
+  free.begin = std::min(round_up(free.begin, kPageBytes), free.end);
+  return free;
 }
 
 UpdateSites update_sites(const Plan& plan) {

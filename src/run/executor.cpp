@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "src/run/disk_sums.hpp"
 #include "src/run/lane_runner.hpp"
@@ -70,8 +71,9 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes, ProfileRo
 
 class Executor::Impl {
  public:
-  Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks)
-      : buffers(plan, rank_of(plan, comms), comms, disks),
+  Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks,
+       Arena device)
+      : buffers(plan, rank_of(plan, comms), comms, disks, std::move(device)),
         plan_(plan),
         rules_(rules),
         forms_(plan) {
@@ -244,8 +246,8 @@ class Executor::Impl {
 };
 
 Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
-                   const LaneDisks& disks)
-    : impl_(std::make_unique<Impl>(plan, rules, comms, disks)) {}
+                   const LaneDisks& disks, Arena device)
+    : impl_(std::make_unique<Impl>(plan, rules, comms, disks, std::move(device))) {}
 Executor::~Executor() = default;
 
 void Executor::open_windows() { impl_->buffers.open_windows(); }

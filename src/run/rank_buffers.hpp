@@ -15,9 +15,11 @@ namespace zero::run {
 /// The memory and the disk of one executor, and what its bodies ask of them.
 class RankBuffers final : public Buffers {
  public:
-  /// `plan`, `comms` and `disks` outlive it. Takes the arenas. Throws Error(kDoesNotFit).
-  RankBuffers(const plan::Plan& plan, int rank, const LaneComms& comms, const LaneDisks& disks)
-      : plan_(plan), arenas_(plan, comms), host_stream_(1) {
+  /// `plan`, `comms` and `disks` outlive it. Takes the arenas, as TierArenas does. Throws
+  /// Error(kDoesNotFit).
+  RankBuffers(const plan::Plan& plan, int rank, const LaneComms& comms, const LaneDisks& disks,
+              Arena device = {})
+      : plan_(plan), arenas_(plan, comms, std::move(device)), host_stream_(1) {
     memory_.rank = rank;
     for (int tier = 0; tier < plan::kTiers; ++tier) {
       memory_.base[size_t(tier)] = arena(plan::Tier(tier)).data();

@@ -1,5 +1,9 @@
 #include "src/run/tier_arenas.hpp"
 
+#include <utility>
+
+#include "zero/base/error.hpp"
+
 namespace zero::run {
 namespace {
 
@@ -20,11 +24,17 @@ Place host_place(const plan::Plan& plan) {
 }
 
 /// None for the disk, whose bytes lie in files.
-TierArenas::TierArenas(const plan::Plan& plan, const LaneComms& comms) : comms_(comms) {
+TierArenas::TierArenas(const plan::Plan& plan, const LaneComms& comms, Arena device)
+    : comms_(comms) {
   const int threads = plan.request.threads;
+  const bool is_given = device.bytes() > 0;
+  ZERO_REQUIRE(!is_given || device.bytes() >= plan.arena_bytes[size_t(plan::Tier::device)],
+               device.bytes(), " bytes are given for a plan of more");
+  if (is_given) arenas_[size_t(plan::Tier::device)] = std::move(device);
   for (size_t tier = 0; tier < arenas_.size(); ++tier) {
     const int64_t bytes = plan.arena_bytes[tier];
     if (bytes == 0 || plan::Tier(tier) == plan::Tier::nvme) continue;
+    if (plan::Tier(tier) == plan::Tier::device && is_given) continue;
     arenas_[tier] = plan::Tier(tier) == plan::Tier::device
                         ? take_device_arena(bytes, comms)
                         : Arena(bytes, host_place(plan), threads);

@@ -17,8 +17,9 @@ Place host_place(const plan::Plan& plan);
 /// every page touched. The device's is of the kind that the communicators ask for.
 class TierArenas {
  public:
-  /// `comms` outlive it. Not collective. Throws Error(kDoesNotFit).
-  TierArenas(const plan::Plan& plan, const LaneComms& comms);
+  /// `comms` outlive it. `device`, unless it is empty, is taken for the device's, as it is. Not
+  /// collective. Throws Error(kDoesNotFit).
+  TierArenas(const plan::Plan& plan, const LaneComms& comms, Arena device = {});
 
   /// Lets every communicator know the device's arena: collective, once all ranks have theirs.
   void open_windows();

@@ -85,5 +85,21 @@ TEST(Arena, RefusesMoreThanThereIsAndNamesBothFigures) {
   }
 }
 
+TEST(Arena, APartOfAnotherIsItsBytesAndGivesNothingBack) {
+  Arena whole(10000);
+  whole.data()[4096] = std::byte{7};
+  {
+    const Arena part = Arena::part_of(whole, 4096);
+    EXPECT_EQ(part.bytes(), 10000 - 4096);
+    EXPECT_EQ(part.data(), whole.data() + 4096);
+    EXPECT_EQ(part.on_host(), whole.on_host());
+    EXPECT_EQ(part.data()[0], std::byte{7});
+    part.data()[1] = std::byte{8};
+  }
+  EXPECT_EQ(whole.data()[4097], std::byte{8});
+  EXPECT_EQ(Arena::part_of(whole, 10000).bytes(), 0);
+  EXPECT_THROW(Arena::part_of(whole, 10001), Error);
+}
+
 }  // namespace
 }  // namespace zero

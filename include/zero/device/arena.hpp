@@ -22,6 +22,8 @@ class Arena {
   explicit Arena(int64_t bytes, Place place = Place::host, int threads = 1);
   /// Device memory that somebody else took, zero-filled; `give_back` ends it.
   Arena(std::byte* taken, int64_t bytes, void (*give_back)(std::byte*) noexcept);
+  /// The bytes of another block from `begin` on, as they are; that block outlives this one.
+  static Arena part_of(const Arena& whole, int64_t begin);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;

@@ -266,7 +266,7 @@ struct Plan {
   /// they are copies of. decode, prefill: a text goes on by one token, by a chunk; a plan has
   /// either these two or the others.
   std::array<Body, kBodies> bodies = {};
-  std::array<int64_t, kTiers> arena_bytes{};
+  TierBytes arena_bytes{};
 
   // Buffers that the host or the checkpoint touches.
   std::vector<InputBuffer> inputs = {};
@@ -303,6 +303,8 @@ struct Stretch {
 };
 /// The stretch of host memory that holds all that disks are read to and written from.
 Stretch disk_staging(const Plan& plan);
+/// The stretch of the device's memory in which nothing lies between bodies, in whole pages.
+Stretch free_between_bodies(const Plan& plan);
 
 /// How many of a plan's units are updated where, among those whose states rest beside the device.
 struct UpdateSites {

@@ -137,9 +137,10 @@ class Executor {
  public:
   /// `plan`, `comms` and `disks` outlive the executor. Takes the arenas at once; resolves every
   /// operand to its address, or its place on disk, and makes the kernels of products for the
-  /// calling thread. A plan without bytes on disk needs no disks.
+  /// calling thread. A plan without bytes on disk needs no disks. `device`, where it is not empty,
+  /// is memory for the plan's bytes on the device, and holds what it held.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
-           const LaneDisks& disks = {});
+           const LaneDisks& disks = {}, Arena device = {});
   ~Executor();
 
   /// Lets collectives of several ranks reach the device's memory without copies of their own, where
