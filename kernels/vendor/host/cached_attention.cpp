@@ -153,7 +153,7 @@ void require_room(const CachedAttentionExtents& extents, const CacheMove& move) 
 template <class T>
 void require_room(const CachedAttentionExtents& extents, const DecodeInputs& inputs,
                   const CachedAttentionArrays<T>& arrays) {
-  ZERO_REQUIRE(inputs.rows >= 1 && inputs.rows <= extents.rows, inputs.rows,
+  ZERO_REQUIRE(inputs.rows >= 0 && inputs.rows <= extents.rows, inputs.rows,
                " tokens in a chunk of ", extents.rows);
   for (int64_t row = 0; row < inputs.rows; ++row) require_room(extents, arrays.rows[row]);
   if (arrays.moves == nullptr) return;
