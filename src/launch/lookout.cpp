@@ -183,4 +183,16 @@ void Lookout::leave() {
   while (!board().others_have_left()) std::this_thread::sleep_for(milliseconds(1));
 }
 
+std::unique_ptr<Watchdog> make_watchdog(Session& session, double seconds,
+                                        std::function<int64_t()> finished,
+                                        std::function<std::string()> running) {
+  Lookout& lookout = session.lookout();
+  return std::make_unique<Watchdog>(Watchdog::Options{
+      .timeout_seconds = seconds,
+      .finished = std::move(finished),
+      .running = std::move(running),
+      .on_hang = [&lookout, seconds](const std::string& at) { lookout.give_up(at, seconds); },
+      .excused = [&lookout] { return lookout.is_patient(); }});
+}
+
 }  // namespace zero::launch

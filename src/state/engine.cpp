@@ -80,14 +80,19 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
   return comms;
 }
 
+run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms) {
+  run::LaneComms lanes{};
+  for (size_t i = 0; i < comms.size(); ++i) {
+    lanes[size_t(plan::kCollectiveLanes[i])] = comms[i].get();
+  }
+  return lanes;
+}
+
 Engine::Engine(launch::Session& session, const Build& build, const run::Rules& rules,
                const Options& options)
     : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
   session_.alone([&] { comms_ = make_communicators(session_); });
-  run::LaneComms lanes{};
-  for (size_t i = 0; i < comms_.size(); ++i) {
-    lanes[size_t(plan::kCollectiveLanes[i])] = comms_[i].get();
-  }
+  lane_comms_ = zero::state::lane_comms(comms_);
   // What is measured may differ from run to run, and so may the bits that come of it.
   kernels::set_product_rules(
       {.measure = !build_.plan.request.reproducible, .cache = product_cache()});
@@ -95,7 +100,7 @@ Engine::Engine(launch::Session& session, const Build& build, const run::Rules& r
   session_.together([&] {
     device_bytes_before_ = used_device_bytes();
     const run::LaneDisks disks = open_disk(options);
-    executor_ = std::make_unique<run::Executor>(build_.plan, rules, lanes, disks);
+    executor_ = std::make_unique<run::Executor>(build_.plan, rules, lane_comms_, disks);
     // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
   });
@@ -198,14 +203,8 @@ void Engine::together_at_disk(const std::string& name, int64_t bytes,
 
 std::unique_ptr<launch::Watchdog> Engine::make_watchdog(
     std::function<int64_t()> finished, std::function<std::string()> running) const {
-  launch::Lookout& lookout = session_.lookout();
-  return std::make_unique<launch::Watchdog>(launch::Watchdog::Options{
-      .timeout_seconds = watchdog_seconds_,
-      .finished = std::move(finished),
-      .running = std::move(running),
-      .on_hang = [&lookout, seconds = watchdog_seconds_](
-                     const std::string& at) { lookout.give_up(at, seconds); },
-      .excused = [&lookout] { return lookout.is_patient(); }});
+  return launch::make_watchdog(session_, watchdog_seconds_, std::move(finished),
+                               std::move(running));
 }
 
 launch::Board& Engine::board() const { return session_.lookout().board(); }

@@ -247,6 +247,12 @@ Launch current_launch();
 /// for all of them. Throws Error(kUsage) in the first, Ended in the others.
 void require_joined_launch(const Launch& launch);
 
+/// A watchdog over something that ranks wait for each other in: where nothing has finished for so
+/// long, it ends all of them, unless the lookout is patient. `session` outlives it.
+std::unique_ptr<Watchdog> make_watchdog(Session& session, double seconds,
+                                        std::function<int64_t()> finished,
+                                        std::function<std::string()> running);
+
 /// Ends all ranks, kRanksDisagree, unless all that have a text have the same as rank 0, naming
 /// those that differ. Collective.
 void require_same(Session& session, const std::string& what, const std::string& mine);

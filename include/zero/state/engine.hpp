@@ -42,6 +42,8 @@ std::string lane_table(const LaneUses& lanes);
 /// for tests. With devices: NCCL, or where ranks share a device what the host has, staged.
 /// Collective.
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session);
+/// Each of them on its lane.
+run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms);
 
 /// This rank's memory, lanes and communicators: what runs the bodies of a plan. As long as it lives
 /// a watchdog is over the bodies, and over the session's peers wherever they wait for each other.
@@ -70,6 +72,8 @@ class Engine {
 
   const plan::Plan& plan() const { return build_.plan; }
   run::Executor& executor() { return *executor_; }
+  /// Of this rank, idle between runs.
+  const run::LaneComms& lane_comms() const { return lane_comms_; }
   /// Between runs.
   kernels::StepState state() const;
   void set_state(const kernels::StepState& state);
@@ -81,7 +85,8 @@ class Engine {
   /// warning: a rank whose disk is slower than the others' is waited for. Collective.
   void together_at_disk(const std::string& name, int64_t bytes, const std::function<void()>& work);
 
-  /// By which rates a disk is warned of as slow, from now on. Of a plan that keeps bytes there.
+  /// Sets the rates by which a disk is warned of as slow, from now on. The plan must keep bytes
+  /// there.
   void expect_of_disk(const DiskRates& rates) { pace_->expect(rates); }
 
   int64_t runs(plan::BodyId body) const {
@@ -125,6 +130,7 @@ class Engine {
   launch::Session& session_;
   const Build& build_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
+  run::LaneComms lane_comms_{};
   std::shared_ptr<Disk> disk_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;
