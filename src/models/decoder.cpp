@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "src/models/row_decoder.hpp"
@@ -23,14 +24,21 @@ RowDecoder::Options rows_of(const model::Architecture& model, const Decoder::Opt
   return {.compute = options.compute,
           .threads = options.threads,
           .decode = {.length = 1, .context = context},
-          .prefill = {.length = std::min(kChunk, context), .context = context}};
+          .prefill = {.length = std::min(kChunk, context), .context = context},
+          .together = options.together,
+          .lent = options.lent};
 }
+
+/// What a rank that follows is told; it says the least itself.
+enum class Call : int64_t { none, end, decode, prefill };
 
 }  // namespace
 
 struct Decoder::Parts {
   Parts(const model::Architecture& model, const Options& options)
-      : context(context_of(model, options)), rows(model, rows_of(model, options)) {
+      : context(context_of(model, options)),
+        rows(model, rows_of(model, options)),
+        largest(options.together ? options.together->largest : nullptr) {
     chunk.reserve(size_t(std::min(kChunk, context)));
   }
 
@@ -53,17 +61,22 @@ struct Decoder::Parts {
       ++position;
     }
     const int32_t last = int32_t(tokens.size()) - 1;
+    call(last == 0 ? Call::decode : Call::prefill);
     rows.run(last == 0 ? plan::kDecode : plan::kPrefill,
              {.rows = chunk, .logits = std::span(&last, 1)});
   }
 
+  /// Tells all ranks, and returns what one of them has said.
+  Call call(Call own) const { return largest ? Call(largest(int64_t(own))) : own; }
+
   int64_t context;
   RowDecoder rows;
+  std::function<int64_t(int64_t)> largest;
   std::vector<TokenRow> chunk;
   int64_t position = 0;
 };
 
-int64_t Decoder::bytes(const model::Architecture& model, const Options& options) {
+plan::TierBytes Decoder::bytes(const model::Architecture& model, const Options& options) {
   return RowDecoder::bytes(model, rows_of(model, options));
 }
 
@@ -91,5 +104,15 @@ std::span<const float> Decoder::feed(std::span<const int32_t> tokens) {
 
 int64_t Decoder::position() const { return parts_->position; }
 void Decoder::clear() { parts_->position = 0; }
+
+void Decoder::follow() {
+  for (;;) {
+    const Call called = parts_->call(Call::none);
+    if (called == Call::end || called == Call::none) return;
+    parts_->rows.run(called == Call::decode ? plan::kDecode : plan::kPrefill, {});
+  }
+}
+
+void Decoder::dismiss() { parts_->call(Call::end); }
 
 }  // namespace zero::models

@@ -20,10 +20,7 @@ struct RowDecoder::ParameterLayout {
 namespace {
 
 plan::Plan compile(const model::Architecture& model, const RowDecoder::Options& options) {
-  if (options.compute == Dtype::f16) {
-    refuse(Exit::kUsage, "a text is continued in fp32 or bf16, not in fp16");
-  }
-  plan::Request request;
+  plan::Request request = options.together ? options.together->request : plan::Request{};
   request.compute = options.compute;
   request.threads = options.threads;
   return plan::compile_decode(request, model::decode(model, options.decode, options.compute),
@@ -57,6 +54,13 @@ std::vector<Layout> find_layouts(const plan::Plan& plan) {
   return layouts;
 }
 
+/// None where it is too small.
+Arena lent_arena(const plan::Plan& plan, const LentMemory& lent) {
+  const int64_t bytes = plan.arena_bytes[size_t(plan::Tier::device)];
+  if (lent.arena == nullptr || lent.arena->bytes() - lent.begin < bytes) return {};
+  return Arena::part_of(*lent.arena, lent.begin);
+}
+
 template <class Item, class From>
 void fill(run::Buffers& buffers, int32_t buffer, const From& from, const auto& item) {
   if (buffer < 0 || from.empty()) return;
@@ -67,10 +71,8 @@ void fill(run::Buffers& buffers, int32_t buffer, const From& from, const auto& i
 
 }  // namespace
 
-int64_t RowDecoder::bytes(const model::Architecture& model, const Options& options) {
-  int64_t sum = 0;
-  for (const int64_t bytes : compile(model, options).arena_bytes) sum += bytes;
-  return sum;
+plan::TierBytes RowDecoder::bytes(const model::Architecture& model, const Options& options) {
+  return compile(model, options).arena_bytes;
 }
 
 RowDecoder::RowDecoder(const model::Architecture& model, const Options& options)
@@ -78,13 +80,34 @@ RowDecoder::RowDecoder(const model::Architecture& model, const Options& options)
       plan_(compile(model, options)),
       layouts_(find_layouts<ParameterLayout>(plan_)),
       inputs_{find_inputs(0), find_inputs(1)},
-      executor_(plan_, {}, {}),
+      executor_(plan_, {}, options.together ? options.together->comms : run::LaneComms{}, {},
+                lent_arena(plan_, options.lent)),
       logits_buffer_(plan_.output(0, graph::kLogitsOutput)) {
+  clear();
+  if (options.together) {
+    rank_ = options.together->rank;
+    if (options.together->watch) watchdog_ = options.together->watch(plan_, executor_);
+  }
   if (!executor_.buffers().on_host(logits_buffer_))
     fetched_.resize(size_t(options.decode.texts * vocabulary_));
 }
 
 RowDecoder::~RowDecoder() = default;
+
+/// Padding of weights, and what caches have not been given yet, are zeros, also in memory that is
+/// lent.
+void RowDecoder::clear() {
+  constexpr int64_t kPiece = 1 << 20;
+  const std::vector<std::byte> zeros(static_cast<size_t>(kPiece));
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const plan::Buffer& buffer = plan_.buffers[b];
+    if (!buffer.persistent) continue;
+    for (int64_t at = 0; at < buffer.bytes; at += kPiece) {
+      const int64_t bytes = std::min(kPiece, buffer.bytes - at);
+      executor_.buffers().write(int32_t(b), at, std::span(zeros).first(size_t(bytes)));
+    }
+  }
+}
 
 RowDecoder::Inputs RowDecoder::find_inputs(int32_t graph) const {
   Inputs found;
@@ -106,7 +129,7 @@ void RowDecoder::set_parameter(int32_t index, int64_t first, std::span<const flo
   ZERO_REQUIRE(first >= 0 && first + int64_t(values.size()) <= parameter.real_numel, "elements ",
                first, " + ", values.size(), " of parameter ", graph()[parameter.tensor].name,
                ", which has ", parameter.real_numel);
-  const state::StateView view = state::view_of(plan_, 0, executor_.buffers());
+  const state::StateView view = state::view_of(plan_, rank_, executor_.buffers());
   const ParameterLayout& layout = layouts_[size_t(index)];
   if (!layout.panels) return state::write_master(view, *layout.unit, layout.begin + first, values);
   std::vector<float> part;
@@ -118,14 +141,15 @@ void RowDecoder::set_parameter(int32_t index, int64_t first, std::span<const flo
 
 void RowDecoder::run(plan::BodyId body, const Chunk& chunk) {
   const Inputs& to = inputs_[size_t(plan_.bodies[body].graph)];
-  ZERO_REQUIRE(!chunk.rows.empty() && int64_t(chunk.rows.size()) <= to.room, chunk.rows.size(),
-               " rows in a chunk of ", to.room);
+  ZERO_REQUIRE(int64_t(chunk.rows.size()) <= to.room, chunk.rows.size(), " rows in a chunk of ",
+               to.room);
   run::Buffers& buffers = executor_.buffers();
   fill<int32_t>(buffers, to.tokens, chunk.rows, [](const TokenRow& row) { return row.token; });
   fill<kernels::ChunkRow>(buffers, to.rows, chunk.rows,
                           [](const TokenRow& row) { return row.place; });
   fill<kernels::CacheMove>(buffers, to.moves, chunk.moves, [](const auto& move) { return move; });
   fill<int32_t>(buffers, to.logits, chunk.logits, [](int32_t row) { return row; });
+  const launch::Watchdog::Armed armed(watchdog_.get());
   executor_.run_chunk(body, {.rows = int64_t(chunk.rows.size()),
                              .moves = int64_t(chunk.moves.size()),
                              .logits = int64_t(chunk.logits.size())});

@@ -1,14 +1,17 @@
 #pragma once
-/// A compiled plan that continues several texts by rows: each row is a token of any of them. Who
-/// owns the texts says where each row stands and what moves between caches.
+/// A compiled plan that continues several texts by rows: each row is a token of any of them. The
+/// owner of the texts says where each row stands and what moves between caches.
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "zero/kernels/step_state.hpp"
 #include "zero/model/family.hpp"
+#include "zero/models/generator.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 
@@ -23,30 +26,31 @@ struct TokenRow {
 class RowDecoder {
  public:
   struct Options {
-    Dtype compute = Dtype::f32;  ///< f32 or bf16
+    Dtype compute = Dtype::f32;
     int threads = 1;
     graph::Chunk decode;   ///< rows that continue texts by a token each
     graph::Chunk prefill;  ///< rows of beginnings, or of sources that an encoder reads
+    std::optional<WeightsTogether> together = {};
+    LentMemory lent = {};
   };
-  /// Throws Error(kUsage) for another type, and as model::decode().
+  /// Throws as model::decode().
   RowDecoder(const model::Architecture& model, const Options& options);
   ~RowDecoder();
 
-  /// Bytes of a device's memory.
-  static int64_t bytes(const model::Architecture& model, const Options& options);
+  static plan::TierBytes bytes(const model::Architecture& model, const Options& options);
 
   const graph::Graph& graph() const { return plan_.graphs[0]; }
   /// Stores fp32 values, rounded to the compute type, from element `first` of parameter `index` on.
   void set_parameter(int32_t index, int64_t first, std::span<const float> values);
 
   struct Chunk {
-    std::span<const TokenRow> rows;                  ///< at least one, at most the body's
+    std::span<const TokenRow> rows = {};             ///< at most the body's; may be none
     std::span<const kernels::CacheMove> moves = {};  ///< as kernels::cached_attention() has them
     std::span<const int32_t> logits = {};            ///< rows whose logits are wanted
   };
-  /// Runs kDecode or kPrefill. Allocates nothing.
+  /// Runs kDecode or kPrefill. Allocates nothing. Collective where ranks hold the weights together.
   void run(plan::BodyId body, const Chunk& chunk);
-  /// Those of the last run, [chunk.logits, vocabulary], valid until the next one.
+  /// The logits of the last run, [chunk.logits, vocabulary], valid until the next one.
   std::span<const float> logits();
 
   int64_t vocabulary() const { return vocabulary_; }
@@ -59,12 +63,15 @@ class RowDecoder {
     int64_t room = 0;                                         ///< rows
   };
   Inputs find_inputs(int32_t graph) const;
+  void clear();
 
   int64_t vocabulary_;
   plan::Plan plan_;
   std::vector<ParameterLayout> layouts_;
   std::vector<Inputs> inputs_;  ///< [graphs]
   run::Executor executor_;
+  std::unique_ptr<launch::Watchdog> watchdog_;
+  int rank_ = 0;
   int32_t logits_buffer_;
   int64_t wanted_ = 0;          ///< rows of logits
   std::vector<float> fetched_;  ///< logits of a device; empty where the host reads them in place

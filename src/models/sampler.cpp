@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kKey = "evaluation.show_samples";
 
-/// What a sample stands behind: a newline or, where that is no token, the end of a text.
+/// What a sample follows: a newline or, where that is no token, the end of a text.
 std::vector<int32_t> start_of(const Tokenizer& tokenizer) {
   const std::vector<int32_t> newline = tokenizer.encode("\n");
   if (!newline.empty()) return newline;
@@ -46,9 +46,62 @@ std::string samples(Decoder& decoder, int64_t context, const Tokenizer& tokenize
   return text;
 }
 
-/// Positions behind a training sample's last one were never trained.
+/// Positions after a training sample's last one were never trained.
 int64_t context_of(int64_t sequence_length, const SampleOptions& options) {
   return std::min(sequence_length, options.tokens + 1);
+}
+
+Decoder::Options decoder_options(int64_t sequence_length, const SampleOptions& options) {
+  return {.context = context_of(sequence_length, options),
+          .threads = options.threads,
+          .together = options.together,
+          .lent = options.lent};
+}
+
+/// Tokens that a sample follows, at most.
+constexpr int64_t kLongestStart = 8;
+
+GenerationOptions search_options(const SampleOptions& options) {
+  return {.rules = *options.rules,
+          .threads = options.threads,
+          .batch = std::min<int64_t>(options.samples, 8),
+          .longest_source = kLongestStart,
+          .together = options.together,
+          .lent = options.lent};
+}
+
+std::string searched_samples(const state::StateView& view, const launch::Peers& peers,
+                             const model::Architecture& model, const Tokenizer& tokenizer,
+                             const SampleOptions& options) {
+  const std::vector<int32_t> start = start_of(tokenizer);
+  const std::vector<TokenList> sources(size_t(options.samples), start);
+  std::string all;
+  for (const TokenList& text :
+       generate_texts(view, peers, model, search_options(options), sources)) {
+    const auto added = std::span(text).subspan(start.size());
+    all += (all.empty() ? "" : "\n\n") + tokenizer.decode(added, SpecialTokens::kSkipped);
+  }
+  return peers.rank() == 0 ? all : "";
+}
+
+/// Rank 0 joins the whole model and samples, while the others hear that it lives.
+std::string sample_alone(const state::StateView& view, const launch::Peers& peers,
+                         const model::Architecture& model, const Tokenizer& tokenizer,
+                         const SampleOptions& options) {
+  const Decoder::Options decodes = decoder_options(view.plan->graphs[0].length, options);
+  std::optional<Decoder> decoder;
+  if (view.rank == 0) decoder.emplace(model, decodes);
+  join_weights(view, peers, 1, [&](int32_t index, int64_t first, std::span<const float> values) {
+    decoder->set_parameter(index, first, values);
+  });
+  std::atomic<int64_t> drawn{0};
+  launch::SignOfLife life(
+      peers,
+      {.name = "its samples", .slow = "a token takes long", .moved = [&] { return drawn.load(); }});
+  const std::string text =
+      decoder ? samples(*decoder, decodes.context, tokenizer, options, drawn) : "";
+  life.finish();
+  return text;
 }
 
 }  // namespace
@@ -71,28 +124,30 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
   return tokenizer;
 }
 
-int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
-                     const SampleOptions& options) {
-  return Decoder::bytes(
-      model, {.context = context_of(sequence_length, options), .threads = options.threads});
+plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_length,
+                             const SampleOptions& options) {
+  if (options.rules) return TextGenerator::bytes(model, search_options(options));
+  return Decoder::bytes(model, decoder_options(sequence_length, options));
 }
 
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
                         const model::Architecture& model, const Tokenizer& tokenizer,
                         const SampleOptions& options) {
-  const int64_t context = context_of(view.plan->graphs[0].length, options);
-  std::optional<Decoder> decoder;
-  if (view.rank == 0)
-    decoder.emplace(model, Decoder::Options{.context = context, .threads = options.threads});
-  join_weights(view, peers, 1, [&](int32_t index, int64_t first, std::span<const float> values) {
-    decoder->set_parameter(index, first, values);
-  });
+  if (options.rules) return searched_samples(view, peers, model, tokenizer, options);
+  if (!options.together) return sample_alone(view, peers, model, tokenizer, options);
+  const Decoder::Options decodes = decoder_options(view.plan->graphs[0].length, options);
+  Decoder decoder(model, decodes);
+  join_weights(view, peers, peers.ranks(),
+               [&](int32_t index, int64_t first, std::span<const float> values) {
+                 decoder.set_parameter(index, first, values);
+               });
+  if (peers.rank() > 0) {
+    decoder.follow();
+    return "";
+  }
   std::atomic<int64_t> drawn{0};
-  launch::SignOfLife life(
-      peers,
-      {.name = "its samples", .slow = "a token takes long", .moved = [&] { return drawn.load(); }});
-  const std::string text = decoder ? samples(*decoder, context, tokenizer, options, drawn) : "";
-  life.finish();
+  std::string text = samples(decoder, decodes.context, tokenizer, options, drawn);
+  decoder.dismiss();
   return text;
 }
 

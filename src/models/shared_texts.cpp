@@ -1,5 +1,6 @@
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <string>
 
 #include "src/models/joined_weights.hpp"
@@ -10,7 +11,7 @@
 namespace zero::models {
 namespace {
 
-/// Lengths and tokens, one text behind the other.
+/// Lengths and tokens, one text after the other.
 std::string to_bytes(std::span<const TokenList> texts) {
   std::string bytes;
   const auto add = [&](const int32_t* first, size_t count) {
@@ -39,12 +40,71 @@ void from_bytes(std::string_view bytes, size_t first, size_t step, std::span<Tok
   }
 }
 
+/// Ranks that end earlier wait for the others, and hear that they live.
+std::vector<TokenList> write_alone(TextGenerator& generator, const launch::Peers& peers,
+                                   std::span<const TokenList> sources,
+                                   std::span<const int64_t> numbers) {
+  std::atomic<int64_t> steps{0};
+  launch::SignOfLife life(peers, {.name = "its texts", .slow = "a text takes long", .moved = [&] {
+                                    return steps.load();
+                                  }});
+  std::vector<TokenList> texts;
+  try {
+    texts = generator.write(sources, numbers, [&](int64_t) { ++steps; });
+  } catch (...) {
+    life.fail();
+    life.finish();
+    throw;
+  }
+  life.finish();
+  return texts;
+}
+
 }  // namespace
 
-std::vector<TokenList> generate_texts(const state::StateView& view, const launch::Peers& peers,
-                                      const model::Architecture& model,
-                                      const GenerationOptions& options,
-                                      std::span<const TokenList> sources) {
+std::optional<WeightsTogether> weights_together(const plan::Request& training) {
+  const bool is_apart = training.ranks > 1 || training.weight_home != plan::Tier::device;
+  if (training.stage != 3 || !is_apart) return std::nullopt;
+  plan::Request request;
+  request.stage = training.stage;
+  request.ranks = training.ranks;
+  request.overlap = training.overlap;
+  request.gather_bucket_numel = training.gather_bucket_numel;
+  request.prefetch_numel = training.prefetch_numel;
+  request.keep_below_numel = training.keep_below_numel;
+  request.keep_distance_numel = training.keep_distance_numel;
+  request.live_numel = training.live_numel;
+  request.pinned_host = training.pinned_host;
+  // A second file on the disk for the time of an evaluation is not worth its waits.
+  const bool leaves = training.weight_home != plan::Tier::device;
+  request.weight_home = leaves ? plan::Tier::host : plan::Tier::device;
+  return WeightsTogether{.request = request};
+}
+
+std::optional<WeightsTogether> weights_together(launch::Session& session,
+                                                const plan::Request& training,
+                                                const run::LaneComms& comms) {
+  std::optional<WeightsTogether> made = weights_together(training);
+  if (!made) return made;
+  made->rank = session.rank();
+  made->comms = comms;
+  made->largest = [&peers = session.peers()](int64_t value) { return peers.largest(value); };
+  made->watch = [&session](const plan::Plan& plan, run::Executor& executor) {
+    executor.set_error_hook([&session] { session.end_all(std::current_exception()); });
+    const double patience = session.peers().patience_seconds();
+    const auto progress = executor.progress();
+    return launch::make_watchdog(
+        session, patience > 0 ? patience : launch::Lookout::kPatienceSeconds,
+        [progress] { return launch::finished_ops(progress); },
+        [&plan, &executor, progress] {
+          return launch::describe_progress(plan, executor.body(), progress);
+        });
+  };
+  return made;
+}
+
+std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
+                                      bool is_together, std::span<const TokenList> sources) {
   std::vector<TokenList> own;
   std::vector<int64_t> numbers;
   const size_t rank = size_t(peers.rank()), ranks = size_t(peers.ranks());
@@ -52,21 +112,33 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
     own.push_back(sources[i]);
     numbers.push_back(int64_t(i));
   }
+  const std::vector<TokenList> texts =
+      is_together ? generator.write(own, numbers) : write_alone(generator, peers, own, numbers);
+  std::vector<TokenList> all(sources.size());
+  const std::vector<std::string> shared = peers.share(to_bytes(texts));
+  for (size_t from = 0; from < ranks; ++from) from_bytes(shared[from], from, ranks, all);
+  return all;
+}
+
+std::vector<TokenList> shared_by_first(const launch::Peers& peers,
+                                       std::span<const TokenList> texts) {
+  const bool is_first = peers.rank() == 0;
+  const int64_t count = peers.largest(is_first ? int64_t(texts.size()) : 0);
+  std::vector<TokenList> all(static_cast<size_t>(count));
+  from_bytes(peers.share(is_first ? to_bytes(texts) : "")[0], 0, 1, all);
+  return all;
+}
+
+std::vector<TokenList> generate_texts(const state::StateView& view, const launch::Peers& peers,
+                                      const model::Architecture& model,
+                                      const GenerationOptions& options,
+                                      std::span<const TokenList> sources) {
   TextGenerator generator(model, options);
   join_weights(view, peers, peers.ranks(),
                [&](int32_t index, int64_t first, std::span<const float> values) {
                  generator.set_parameter(index, first, values);
                });
-  std::atomic<int64_t> steps{0};
-  launch::SignOfLife life(peers, {.name = "its texts", .slow = "a text takes long", .moved = [&] {
-                                    return steps.load();
-                                  }});
-  const auto texts = generator.write(own, numbers, [&](int64_t) { ++steps; });
-  life.finish();
-  std::vector<TokenList> all(sources.size());
-  const std::vector<std::string> shared = peers.share(to_bytes(texts));
-  for (size_t from = 0; from < ranks; ++from) from_bytes(shared[from], from, ranks, all);
-  return all;
+  return write_by_ranks(generator, peers, options.together.has_value(), sources);
 }
 
 void load_weights(const StoredModel& model, const graph::Graph& graph,

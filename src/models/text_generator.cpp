@@ -17,6 +17,10 @@ constexpr int64_t kPrefillRows = 64, kSourceRows = 256;
 /// Logits of a step from which on threads share the searches out.
 constexpr size_t kSharedLogits = 1 << 16;
 
+/// What a rank would run next. Ranks that hold the weights together run the last of these that any
+/// of them would: then none waits for long to begin, and rows that wait meanwhile change no bit.
+enum class Turn : int64_t { none, decode, prefill };
+
 bool has_encoder(const model::DataForm& form) { return form.start >= 0; }
 
 /// Tokens of a text that begins with so many, at most.
@@ -57,8 +61,12 @@ RowDecoder::Options rows_of(const model::Architecture& model, const GenerationOp
     prefill.encodes = true;
     prefill.length = std::max(source, std::min(kSourceRows, options.batch * source));
   }
-  return {
-      .compute = options.compute, .threads = options.threads, .decode = decode, .prefill = prefill};
+  return {.compute = options.compute,
+          .threads = options.threads,
+          .decode = decode,
+          .prefill = prefill,
+          .together = options.together,
+          .lent = options.lent};
 }
 
 }  // namespace
@@ -102,31 +110,44 @@ struct TextGenerator::Parts {
     }
   }
 
-  /// As many whole sources at a time as there is room for.
-  void read_sources() {
-    for (;;) {
-      chunk.clear();
-      for (CachedSearch& search : searches) {
-        const int64_t room = sizes.prefill.length - int64_t(chunk.size());
-        if (search.wants_reading() && int64_t(search.source().size()) <= room)
-          search.add_source(chunk);
-      }
-      if (chunk.empty()) return;
-      rows.run(plan::kPrefill, {.rows = chunk});
-    }
-  }
-
-  bool any(bool begun) const {
-    return std::ranges::any_of(searches, [&](const CachedSearch& search) {
-      return !search.is_free() && search.has_begun() == begun;
+  /// Sources are read, and beginnings continued, ahead of the texts that have begun.
+  Turn wanted() const {
+    const auto any = [&](const auto& is) { return std::ranges::any_of(searches, is); };
+    if (!any([](const CachedSearch& search) { return !search.is_free(); })) return Turn::none;
+    const bool waits = any([&](const CachedSearch& search) {
+      return has_encoder(form) ? search.wants_reading() : !search.is_free() && !search.has_begun();
     });
+    return waits ? Turn::prefill : Turn::decode;
   }
 
-  /// One run of a body for the searches of its kind: those that have not begun alone, or all.
-  void run(plan::BodyId body, int64_t room) {
+  Turn agreed(Turn own) const {
+    const auto& together = options.together;
+    return together && together->largest ? Turn(together->largest(int64_t(own))) : own;
+  }
+
+  /// Runs the body of a turn, with rows where it is this rank's too.
+  void run(Turn turn, Turn own) {
     chunk.clear();
     moves.clear();
     logits.clear();
+    const plan::BodyId body = turn == Turn::prefill ? plan::kPrefill : plan::kDecode;
+    if (turn != own) return rows.run(body, {});
+    if (turn == Turn::prefill && has_encoder(form)) return read_sources();
+    go_on(body, turn == Turn::prefill ? sizes.prefill.length : sizes.decode.length);
+  }
+
+  /// As many whole sources as there is room for.
+  void read_sources() {
+    for (CachedSearch& search : searches) {
+      const int64_t room = sizes.prefill.length - int64_t(chunk.size());
+      if (search.wants_reading() && int64_t(search.source().size()) <= room)
+        search.add_source(chunk);
+    }
+    rows.run(plan::kPrefill, {.rows = chunk});
+  }
+
+  /// One run of a body for the searches of its kind: those that have not begun alone, or all.
+  void go_on(plan::BodyId body, int64_t room) {
     std::vector<CachedSearch*> taking;
     for (CachedSearch& search : searches) {
       if (search.is_free() || (body == plan::kPrefill && search.has_begun())) continue;
@@ -178,7 +199,8 @@ struct TextGenerator::Parts {
   std::vector<int32_t> logits;  ///< rows whose logits are wanted
 };
 
-int64_t TextGenerator::bytes(const model::Architecture& model, const GenerationOptions& options) {
+plan::TierBytes TextGenerator::bytes(const model::Architecture& model,
+                                     const GenerationOptions& options) {
   return RowDecoder::bytes(model, rows_of(model, options));
 }
 
@@ -200,21 +222,16 @@ std::vector<TokenList> TextGenerator::write(std::span<const TokenList> sources,
   for (const TokenList& source : sources) parts_->require_source(source);
   for (CachedSearch& search : parts_->searches) search.free();
   std::vector<TokenList> texts(sources.size());
-  size_t next = 0, done = 0;
-  while (done < sources.size()) {
+  size_t next = 0;
+  int64_t done = 0;
+  for (;;) {
     parts_->admit(sources, numbers, next);
-    if (has_encoder(parts_->form)) {
-      parts_->read_sources();
-      parts_->run(plan::kDecode, parts_->sizes.decode.length);
-    } else if (parts_->any(/*begun=*/false)) {
-      parts_->run(plan::kPrefill, parts_->sizes.prefill.length);
-    } else {
-      parts_->run(plan::kDecode, parts_->sizes.decode.length);
-    }
-    done += size_t(parts_->collect(texts));
-    if (ended) ended(int64_t(done));
+    const Turn own = parts_->wanted(), turn = parts_->agreed(own);
+    if (turn == Turn::none) return texts;
+    parts_->run(turn, own);
+    done += parts_->collect(texts);
+    if (ended) ended(done);
   }
-  return texts;
 }
 
 }  // namespace zero::models

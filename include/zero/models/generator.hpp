@@ -11,12 +11,16 @@
 
 #include "zero/base/text.hpp"
 #include "zero/config/run_config.hpp"
+#include "zero/device/arena.hpp"
 #include "zero/graph/graph.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/launch/peers.hpp"
+#include "zero/launch/session.hpp"
 #include "zero/model/family.hpp"
 #include "zero/models/score_rules.hpp"
+#include "zero/plan/request.hpp"
+#include "zero/run/executor.hpp"
 #include "zero/state/build.hpp"
 #include "zero/state/state_view.hpp"
 
@@ -24,17 +28,47 @@ namespace zero::models {
 
 class StoredModel;
 
+/// Memory of the device that nobody else uses meanwhile, such as what a training's plan leaves free
+/// between bodies: the bytes of an arena from `begin` on. A plan of more bytes takes its own.
+struct LentMemory {
+  const Arena* arena = nullptr;
+  int64_t begin = 0;
+};
+
+/// Ranks that hold a model's weights together, as stage 3 holds them, and run every body of the
+/// plans that write texts together, each with rows of its own, or none.
+struct WeightsTogether {
+  /// Of a training at stage 3: its ranks, buckets and the home of its weights.
+  plan::Request request;
+  int rank = 0;
+  run::LaneComms comms = {};
+  /// The largest value of all ranks. Collective.
+  std::function<int64_t(int64_t)> largest = {};
+  /// Watches an executor that ranks wait for each other in, while it is armed; may be none.
+  std::function<std::unique_ptr<launch::Watchdog>(const plan::Plan&, run::Executor&)> watch = {};
+};
+/// What plans that write texts take of a training's request; none but at stage 3, where a rank may
+/// have no room for the whole model.
+std::optional<WeightsTogether> weights_together(const plan::Request& training);
+/// The same with all that its ranks need to run such plans; a rank that fails ends all, and a hang
+/// is found. `session` and communicators outlive it.
+std::optional<WeightsTogether> weights_together(launch::Session& session,
+                                                const plan::Request& training,
+                                                const run::LaneComms& comms);
+
 /// A trained model without an encoder that continues one text token by token: a compiled decode
-/// plan on this process alone, with a cache of keys and values. No MPI.
+/// plan with a cache of keys and values, on this process alone or with weights that ranks hold
+/// together. Then one rank feeds, and the others follow.
 class Decoder {
  public:
   struct Options {
-    Dtype compute = Dtype::f32;  ///< f32 or bf16
+    Dtype compute = Dtype::f32;
     int64_t context = 0;         ///< tokens the cache holds; at most the model's positions; 0 = all
     int threads = 1;
+    std::optional<WeightsTogether> together = {};  ///< none: this process holds the whole model
+    LentMemory lent = {};
   };
-  /// What a decoder of this kind takes of a device's memory, or of the host's where they are one.
-  static int64_t bytes(const model::Architecture& model, const Options& options);
+  static plan::TierBytes bytes(const model::Architecture& model, const Options& options);
 
   Decoder(const model::Architecture& model, const Options& options);
   ~Decoder();
@@ -57,6 +91,10 @@ class Decoder {
   /// Forgets all of them.
   void clear();
 
+  /// Runs with the rank that feeds whatever it runs, until it dismisses those that follow.
+  void follow();
+  void dismiss();
+
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
@@ -66,20 +104,21 @@ using TokenList = std::vector<int32_t>;
 
 struct GenerationOptions {
   SearchRules rules = {};
-  Dtype compute = Dtype::f32;  ///< f32 or bf16
+  Dtype compute = Dtype::f32;
   int threads = 1;
   int64_t batch = 8;           ///< sources that are worked on at a time; no text depends on it
   int64_t longest_source = 0;  ///< tokens of the longest source, or prompt, that will come
+  std::optional<WeightsTogether> together = {};  ///< none: this process holds the whole model
+  LentMemory lent = {};
 };
 
 /// Writes texts for sources: compiled plans with caches of several texts, and of what an encoder
-/// has made of sources, on this process alone. A source is what the encoder reads, and a text
-/// begins with the decoder's start; of a model without an encoder it is what the text begins with.
-/// No MPI.
+/// has made of sources, on this process alone or with weights that ranks hold together. A source is
+/// what the encoder reads, and a text begins with the decoder's start; of a model without an
+/// encoder it is what the text begins with.
 class TextGenerator {
  public:
-  /// What one of this kind takes of a device's memory, or of the host's where they are one.
-  static int64_t bytes(const model::Architecture& model, const GenerationOptions& options);
+  static plan::TierBytes bytes(const model::Architecture& model, const GenerationOptions& options);
 
   /// Throws Error(kUsage) where the lengths exceed the model's positions.
   TextGenerator(const model::Architecture& model, const GenerationOptions& options);
@@ -95,6 +134,8 @@ class TextGenerator {
   /// draws with rules.choice.seed + numbers[i], or + i where there are none, and depends on no
   /// other source. `ended`, if set, is told after each step how many are there. Throws
   /// Error(kUsage) for a source that is empty or too long, or holds what is no token of the model.
+  /// Ranks that hold the weights together each give sources of their own, or none, and return when
+  /// all texts of all ranks have ended; collective.
   std::vector<TokenList> write(std::span<const TokenList> sources,
                                std::span<const int64_t> numbers = {},
                                const std::function<void(int64_t)>& ended = {});
@@ -109,14 +150,23 @@ class TextGenerator {
 void load_weights(const StoredModel& model, const graph::Graph& graph,
                   const std::function<void(int32_t, int64_t, std::span<const float>)>& set);
 
-/// Texts for all `sources`, which are the same on every rank, from a model while it is trained: the
-/// fp32 master weights are joined on every rank, and rank r writes those of sources r, r + ranks,
-/// ... Texts are in the order of sources, on every rank, and the same at every number of ranks.
-/// Nothing else may use `peers` meanwhile. Collective.
+/// Texts for all `sources`, which are the same on every rank, from a model while it is trained: of
+/// its fp32 master weights each rank takes all or, where they are held together, its part, and rank
+/// r writes the texts of sources r, r + ranks, ... Texts are in the order of sources, on every
+/// rank, and the same at every number of ranks and however weights are held. Nothing else may use
+/// `peers` meanwhile. Collective.
 std::vector<TokenList> generate_texts(const state::StateView& view, const launch::Peers& peers,
                                       const model::Architecture& model,
                                       const GenerationOptions& options,
                                       std::span<const TokenList> sources);
+
+/// The same by a generator that has its weights, whose ranks each hold them or hold them together.
+std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
+                                      bool is_together, std::span<const TokenList> sources);
+
+/// What rank 0 has, on every rank. Collective.
+std::vector<TokenList> shared_by_first(const launch::Peers& peers,
+                                       std::span<const TokenList> texts);
 
 /// Adds the ids of a model that `tokenizer` does not know, but for those that end a text, to those
 /// that no text has.
@@ -134,7 +184,7 @@ int32_t choose_token(std::span<const float> scores, const Choice& choice, uint32
 
 /// A model that continues tokens, such as a Decoder.
 struct Language {
-  /// Appends to the context and returns the logits behind it.
+  /// Appends to the context and returns the logits after it.
   std::function<std::span<const float>(std::span<const int32_t>)> feed;
   /// Empties the context.
   std::function<void()> clear;
@@ -165,11 +215,15 @@ class CharacterStream {
 };
 
 struct SampleOptions {
+  /// What [generation] asks of texts; none: they are drawn at `temperature`, of `tokens` each.
+  std::optional<SearchRules> rules = {};
   int64_t samples = 1;
   int64_t tokens = 200;  ///< of each
   double temperature = 0.8;
   uint64_t seed = 0;
   int threads = 1;
+  std::optional<WeightsTogether> together = {};  ///< none: rank 0 joins the whole model
+  LentMemory lent = {};
 };
 
 /// The tokenizer that decodes what a model of these data says. Throws SettingsError where
@@ -177,15 +231,16 @@ struct SampleOptions {
 std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
                                                  const model::Architecture& model);
 
-/// The bytes that sample_text() takes on rank 0 beside those of the training's plan: fp32 weights
-/// of the whole model, and caches.
-int64_t sample_bytes(const model::Architecture& model, int64_t sequence_length,
-                     const SampleOptions& options);
+/// What sample_text() takes beside the training's plan: fp32 weights, and caches. Of rank 0 alone
+/// where it joins the whole model.
+plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_length,
+                             const SampleOptions& options);
 
-/// Text drawn token by token from the model's fp32 master weights behind a newline, or behind eos
+/// Texts of a model without an encoder by its fp32 master weights. Under rules they are those of
+/// generate_texts(); without, text is drawn token by token after a newline, or after eos
 /// where the tokenizer has no newline, samples apart by a blank line: sample i is what `zeroapp
-/// generate` draws with seed + i where the model says nothing of generation. Rank 0 joins the
-/// weights and runs a Decoder alone, over at most as many tokens as a training sample has, while
+/// generate` draws with seed + i where the model says nothing of generation. Rank 0 feeds a
+/// Decoder, over at most as many tokens as a training sample has. Where it has joined the weights
 /// the others, on other nodes too, hear that it lives. Nothing else may use `peers` meanwhile.
 /// Collective; the text is on rank 0, "" elsewhere.
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
