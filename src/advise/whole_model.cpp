@@ -1,40 +1,73 @@
+#include <numeric>
+
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::advise {
 namespace {
 
-/// Work for which a rank holds the whole model beside the plan for a while.
-struct WholeModel {
+using plan::Tier;
+
+/// Texts, for which ranks hold a model beside the plan for a while.
+struct Texts {
   const char* key;
-  const char* who;
+  const char* who;  ///< where one rank holds it whole
   const char* instead;
-  int64_t bytes;
+  plan::TierBytes bytes;
 };
 
-void require_room(const state::Build& build, const WholeModel& work, const MemoryLimit& limit) {
-  const auto require = [&](int64_t planned, int64_t most, const std::string& source) {
-    if (most == 0 || planned + work.bytes <= most) return;
-    refuse(Exit::kDoesNotFit, work.key, ": ", work.who, " would hold the whole model for it, ",
-           bytes_text(double(work.bytes)), " beside the plan's ", bytes_text(double(planned)),
-           " of ", bytes_text(double(most)), " (", source, "); ", work.instead);
+/// A limit, and what of the plan and of texts counts under it.
+struct Counted {
+  int64_t most;
+  const std::string& source;
+  int64_t planned, texts;
+};
+
+void require_room(const state::Build& build, const Texts& texts, const MemoryLimit& limit) {
+  const plan::Request& request = build.plan.request;
+  const bool is_shared = request.stage == 3 && request.ranks > 1;
+  const auto require = [&](const Counted& of) {
+    if (of.most == 0 || of.planned + of.texts <= of.most) return;
+    refuse(Exit::kDoesNotFit, texts.key, ": ", is_shared ? "every rank" : texts.who, " would hold ",
+           is_shared ? "its part of the model" : "the whole model", " for it, ",
+           bytes_text(double(of.texts)), " beside the plan's ", bytes_text(double(of.planned)),
+           " of ", bytes_text(double(of.most)), " (", of.source, "); ", texts.instead);
   };
-  const int64_t device = build.plan.arena_bytes[size_t(plan::Tier::device)];
-  const int64_t both = device + build.plan.arena_bytes[size_t(plan::Tier::host)];
-  require(limit.of_host ? both : device, limit.bytes, limit.source);
-  require(both, limit.process_bytes, limit.process_source);
+  const plan::TierBytes& planned = build.plan.arena_bytes;
+  const plan::TierBytes more = beside(build, texts.bytes);
+  const auto on = [&](Tier tier) { return std::pair(planned[size_t(tier)], more[size_t(tier)]); };
+  const auto [device, texts_device] = on(Tier::device);
+  const auto [host, texts_host] = on(Tier::host);
+  const int64_t both = device + host, texts_both = texts_device + texts_host;
+  require({limit.bytes, limit.source, limit.of_host ? both : device,
+           limit.of_host ? texts_both : texts_device});
+  require({limit.host_bytes, limit.host_source, host, texts_host});
+  require({limit.process_bytes, limit.process_source, both, texts_both});
 }
 
 }  // namespace
 
-void require_room_for_samples(const state::Build& build, int64_t bytes, const MemoryLimit& limit) {
+plan::TierBytes beside(const state::Build& build, plan::TierBytes texts) {
+  const plan::Stretch free = plan::free_between_bodies(build.plan);
+  int64_t& device = texts[size_t(Tier::device)];
+  if (device <= free.end - free.begin) device = 0;
+  return texts;
+}
+
+int64_t sum(const plan::TierBytes& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t(0));
+}
+
+void require_room_for_samples(const state::Build& build, const plan::TierBytes& bytes,
+                              const MemoryLimit& limit) {
   require_room(build,
                {"evaluation.show_samples", "the first rank",
                 "write evaluation.show_samples = 0 and run zeroapp generate afterwards", bytes},
                limit);
 }
 
-void require_room_for_answers(const state::Build& build, int64_t bytes, const MemoryLimit& limit) {
+void require_room_for_answers(const state::Build& build, const plan::TierBytes& bytes,
+                              const MemoryLimit& limit) {
   require_room(build,
                {"evaluation.generate", "every rank",
                 "write a smaller evaluation.micro_batch_size, or evaluation.generate = false and "

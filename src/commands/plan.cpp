@@ -187,10 +187,12 @@ void require_answers(const CommandLine& line, const advise::Placement& placement
   if (!placement.config.evaluation.generate) return;
   RunConfig config = placement.config;
   config.generation = generation_of(*line.catalogue, config);
-  const int64_t bytes =
+  const plan::TierBytes bytes =
       train::require_room_for_answers(config, placement.build, world.threads, limit);
   if (line.json) return;
-  std::printf("answers     for which each rank takes %s more\n", bytes_text(double(bytes)).c_str());
+  std::printf("answers     take of each rank %s, %s of it beside the plan\n",
+              bytes_text(double(advise::sum(bytes))).c_str(),
+              bytes_text(double(advise::sum(advise::beside(placement.build, bytes)))).c_str());
 }
 
 }  // namespace

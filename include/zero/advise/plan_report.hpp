@@ -19,11 +19,18 @@ int64_t all_bytes(const state::Build& build);
 /// True if all that counts is within the limit, or no limit is known.
 bool fits(const state::Build& build, const MemoryLimit& limit);
 
+/// What writing texts takes beside a training's plan: nothing of the device's memory where all of
+/// it fits into what the plan leaves free between bodies.
+plan::TierBytes beside(const state::Build& build, plan::TierBytes texts);
 /// Throws Error(kDoesNotFit) where the `bytes` that sample_bytes() tells, beside the plan's, are
 /// above the limit of a rank.
-void require_room_for_samples(const state::Build& build, int64_t bytes, const MemoryLimit& limit);
+void require_room_for_samples(const state::Build& build, const plan::TierBytes& bytes,
+                              const MemoryLimit& limit);
 /// The same of what TextGenerator::bytes() tells of every rank, for evaluation.generate.
-void require_room_for_answers(const state::Build& build, int64_t bytes, const MemoryLimit& limit);
+void require_room_for_answers(const state::Build& build, const plan::TierBytes& bytes,
+                              const MemoryLimit& limit);
+/// All of it, for people.
+int64_t sum(const plan::TierBytes& bytes);
 
 /// What is said about a compiled plan before it runs.
 struct PlanReport {
