@@ -50,10 +50,12 @@ int calibrate(const CommandLine& line, int& argc, char**& argv);
 /// launch::Ended where a failure was printed already.
 int eval(const CommandLine& line, int& argc, char**& argv);
 
-/// Continues a prompt with a trained model, in this process alone: the text streams to standard
-/// output, one line about it goes to standard error. Throws Error(kUsage) for options that cannot
-/// act together, Error(kInput) for a damaged model or one without a tokenizer.
-int generate(const CommandLine& line);
+/// Continues a prompt, or answers texts, with a trained model: the text streams to standard output,
+/// one line about it goes to standard error. Ranks that a launcher started hold the weights
+/// together, each a shard, and share the texts out; what they write does not depend on how many
+/// they are. Throws Error(kUsage) for options that cannot act together, Error(kInput) for a damaged
+/// model or one without a tokenizer.
+int generate(const CommandLine& line, int& argc, char**& argv);
 
 /// Lists the checkpoints of a run, of a folder, or one of them, and says which one a run goes on
 /// from and why. Throws Error(kInput) where there is no such folder.

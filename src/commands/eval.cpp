@@ -53,7 +53,8 @@ state::Evaluation evaluate(Session& session, const Model& model) {
                                 .config = model.config,
                                 .build = model.build,
                                 .validation = *model.data.validation,
-                                .tokenizer = *open_tokenizer(model.config.data.tokenizer)})
+                                .tokenizer = *open_tokenizer(model.config.data.tokenizer),
+                                .samples = model.config.evaluation.generate_samples})
                      .figures;
   return result;
 }

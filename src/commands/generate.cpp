@@ -16,12 +16,14 @@
 #include "zero/models/generator.hpp"
 #include "zero/models/score_rules.hpp"
 #include "zero/models/stored_model.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::commands {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kDaySeconds = 24 * 3600;
 constexpr int64_t kPromptBytesMax = int64_t(16) << 20, kDefaultTokens = 200;
 
 double seconds_between(Clock::time_point start, Clock::time_point end) {
@@ -106,15 +108,24 @@ class Stream {
   Stream(const CommandLine& line, const Writer& writer)
       : line_(line),
         writer_(writer),
-        decoder_(writer.model.description().model,
-                 {.compute = writer.compute(), .threads = writer.threads}) {
+        decoder_(writer.model.description().model, {.compute = writer.compute(),
+                                                    .threads = writer.threads,
+                                                    .together = writer.together()}) {
     models::load_weights(writer.model, decoder_.graph(),
                          [&](int32_t parameter, int64_t first, std::span<const float> piece) {
                            decoder_.set_parameter(parameter, first, piece);
                          });
   }
 
+  /// The first rank feeds what it chooses; the others follow.
   void run(std::span<const int32_t> prompt, Clock::time_point start) {
+    if (!writer_.is_first()) return decoder_.follow();
+    go_on(prompt, start);
+    if (writer_.ranks) decoder_.dismiss();
+  }
+
+ private:
+  void go_on(std::span<const int32_t> prompt, Clock::time_point start) {
     models::SearchRules rules =
         asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens);
     const int64_t most = count(rules, int64_t(prompt.size()));
@@ -141,7 +152,6 @@ class Stream {
                  (long long)made, seconds > 0 ? double(made - 1) / seconds : 0.0);
   }
 
- private:
   int64_t count(const models::SearchRules& rules, int64_t prompt) const {
     if (rules.max_new_tokens > 0) return rules.max_new_tokens;
     const int64_t whole = rules.scores.max_length;
@@ -164,41 +174,20 @@ class Stream {
 };
 
 void continue_prompt(const CommandLine& line, const Writer& writer, Clock::time_point start) {
-  const std::string text = prompt_of(line);
-  const std::vector<int32_t> prompt = writer.tokenizer.encode(text);
-  if (prompt.empty()) {
+  std::string text;
+  const auto prompt = writer.asked([&]() -> std::vector<models::TokenList> {
+    text = prompt_of(line);
+    const std::vector<int32_t> tokens = writer.tokenizer.encode(text);
+    if (!tokens.empty()) return {tokens};
     refuse(Exit::kUsage, "command line: the prompt has no token of ", writer.model.path(),
            "'s tokenizer; write a word");
-  }
+  });
   const bool beams = writer.generation.num_beams.value_or(1) > 1;
   if (writer.answers() || beams) return write_text(line, writer, text);
-  Stream(line, writer).run(prompt, start);
+  Stream(line, writer).run(prompt[0], start);
 }
 
-}  // namespace
-
-int generate(const CommandLine& line) {
-  // Where a launcher started several, the first speaks for all.
-  if (launch::current_launch().task > 0) return int(Exit::kFinished);
-  require_options_that_act(line);
-  const Clock::time_point start = Clock::now();
-  const int threads = int(std::min<int64_t>(launch::allowed_cores().count(), launch::kMostThreads));
-  // OpenMP ends the program where it is refused a thread.
-  std::optional<launch::ThreadTrial>(std::in_place, threads).reset();
-  const launch::KernelThreads kernels(threads);
-  const auto model =
-      models::open_model(*line.catalogue, models::find_model(*line.catalogue, line.input));
-  model::require_decode(model->description().model);
-  const auto tokenizer = tokenizer_of(*model);
-  const Writer writer{
-      .model = *model,
-      .tokenizer = *tokenizer,
-      .generation = asked_generation(line, model->description().generation, model->path()),
-      .threads = threads};
-  if (line.chat && !writer.answers()) {
-    refuse(Exit::kUsage, "command line: --chat: ", model->path(),
-           " holds a model that continues a text and answers none; write --prompt");
-  }
+void write_what_is_asked(const CommandLine& line, const Writer& writer, Clock::time_point start) {
   if (line.chat) {
     talk(line, writer);
   } else if (!line.lines.empty()) {
@@ -206,7 +195,81 @@ int generate(const CommandLine& line) {
   } else {
     continue_prompt(line, writer, start);
   }
+}
+
+/// A model that is open for a writer, with all that has been asked of it.
+struct Opened {
+  std::unique_ptr<models::StoredModel> model;
+  std::unique_ptr<Tokenizer> tokenizer;
+  GenerationConfig generation;
+
+  void look_at(const CommandLine& line) {
+    const models::ModelDescription& description = model->description();
+    model::require_decode(description.model);
+    tokenizer = tokenizer_of(*model);
+    generation = asked_generation(line, description.generation, model->path());
+    if (!line.chat || model::data_form(description.model).start >= 0) return;
+    refuse(Exit::kUsage, "command line: --chat: ", model->path(),
+           " holds a model that continues a text and answers none; write --prompt");
+  }
+
+  Writer writer(int threads, const WritingRanks* ranks = nullptr) const {
+    return {.model = *model,
+            .tokenizer = *tokenizer,
+            .generation = generation,
+            .threads = threads,
+            .ranks = ranks};
+  }
+};
+
+int generate_alone(const CommandLine& line, Clock::time_point start) {
+  const int threads = int(std::min<int64_t>(launch::allowed_cores().count(), launch::kMostThreads));
+  // OpenMP ends the program where it is refused a thread.
+  std::optional<launch::ThreadTrial>(std::in_place, threads).reset();
+  const launch::KernelThreads kernels(threads);
+  Opened opened;
+  opened.model =
+      models::open_model(*line.catalogue, models::find_model(*line.catalogue, line.input));
+  opened.look_at(line);
+  write_what_is_asked(line, opened.writer(threads), start);
   return int(Exit::kFinished);
+}
+
+/// As ranks of a training at stage 3 hold it.
+plan::Request request_for(int ranks) {
+  plan::Request request;
+  request.stage = 3;
+  request.ranks = ranks;
+  return request;
+}
+
+int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::time_point start) {
+  launch::Session session(argc, argv);
+  session.require_whole_launch();
+  session.alone([&] {
+    Opened opened;
+    opened.model = models::open_model(session, *line.catalogue, line.input);
+    session.together([&] { opened.look_at(line); });
+    session.start_threads(0, /*share_device=*/false);
+    session.lookout().enter(launch::Milestone::steps);
+    // Who talks may think for as long as they like.
+    if (line.chat) session.lookout().set_patience(kDaySeconds);
+    const auto comms = state::make_communicators(session);
+    const auto together =
+        models::weights_together(session, request_for(session.ranks()), state::lane_comms(comms));
+    const WritingRanks ranks{.session = session, .together = *together};
+    write_what_is_asked(line, opened.writer(session.threads(), &ranks), start);
+  });
+  return int(Exit::kFinished);
+}
+
+}  // namespace
+
+int generate(const CommandLine& line, int& argc, char**& argv) {
+  require_options_that_act(line);
+  const Clock::time_point start = Clock::now();
+  if (launch::current_launch().tasks > 1) return generate_on_ranks(line, argc, argv, start);
+  return generate_alone(line, start);
 }
 
 }  // namespace zero::commands

@@ -59,7 +59,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
   if (line.command == Command::doctor) return doctor(line, argc, argv);
   if (line.command == Command::calibrate) return calibrate(line, argc, argv);
   if (line.command == Command::eval) return eval(line, argc, argv);
-  if (line.command == Command::generate) return generate(line);
+  if (line.command == Command::generate) return generate(line, argc, argv);
   return train(line, argc, argv);
 }
 

@@ -59,8 +59,12 @@ class Texts {
   }
 
   std::vector<std::string> write(std::span<const TokenList> sources) {
+    const auto written =
+        writer_.ranks
+            ? models::write_by_ranks(generator_, writer_.ranks->session.peers(), true, sources)
+            : generator_.write(sources);
     std::vector<std::string> texts;
-    for (const TokenList& text : generator_.write(sources)) texts.push_back(shown(text));
+    for (const TokenList& text : written) texts.push_back(shown(text));
     return texts;
   }
 
@@ -77,6 +81,7 @@ class Texts {
     made.threads = writer_.threads;
     made.batch = std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count);
     made.longest_source = of.longest;
+    made.together = writer_.together();
     return made;
   }
 
@@ -126,7 +131,8 @@ std::vector<TokenList> sources_of(const CommandLine& line, const Writer& writer)
   return sources;
 }
 
-void show(const std::string& text) {
+void show(const Writer& writer, const std::string& text) {
+  if (!writer.is_first()) return;
   const bool shown = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!shown || std::fflush(stdout) != 0) refuse(Exit::kIo, "standard output: is closed or full");
 }
@@ -149,23 +155,37 @@ void require_persona(const Writer& writer, const std::string& persona, int64_t m
 
 }  // namespace
 
+std::vector<TokenList> Writer::asked(
+    const std::function<std::vector<TokenList>()>& of_first) const {
+  if (ranks == nullptr) return of_first();
+  std::vector<TokenList> texts;
+  ranks->session.together([&] {
+    if (is_first()) texts = of_first();
+  });
+  return models::shared_by_first(ranks->session.peers(), texts);
+}
+
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt) {
-  const std::vector<TokenList> source = {source_of(writer, prompt)};
-  show(Texts(line, writer, extents(source)).write(source)[0] + "\n");
+  const auto source =
+      writer.asked([&] { return std::vector<TokenList>{source_of(writer, prompt)}; });
+  show(writer, Texts(line, writer, extents(source)).write(source)[0] + "\n");
 }
 
 void write_lines(const CommandLine& line, const Writer& writer) {
-  const std::vector<TokenList> sources = sources_of(line, writer);
   // A name that cannot be had is known before hours of work.
   std::optional<OutputFile> file;
-  if (!line.output.empty()) file.emplace(line.output);
+  const std::vector<TokenList> sources = writer.asked([&] {
+    std::vector<TokenList> read = sources_of(line, writer);
+    if (!line.output.empty()) file.emplace(line.output);
+    return read;
+  });
   std::string all;
   for (std::string& text : Texts(line, writer, extents(sources)).write(sources)) {
     std::ranges::replace_if(
         text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
     all += text + "\n";
   }
-  if (!file) return show(all);
+  if (!file) return line.output.empty() ? show(writer, all) : void();
   file->write(all);
   file->publish();
 }
@@ -180,16 +200,24 @@ void talk(const CommandLine& line, const Writer& writer) {
     return int64_t(source_of_talk(writer, line.persona, turns).size());
   };
   Turns turns;
-  for (std::string said; std::getline(std::cin, said);) {
-    if (const int64_t tokens = tokens_of({said}); tokens > most) {
-      warn("that line, with the persona, has ", tokens, " tokens, and the model reads ", most,
-           "; it is passed over; say less at a time");
-      continue;
+  const auto next = [&]() -> std::vector<TokenList> {
+    for (std::string said; std::getline(std::cin, said);) {
+      if (const int64_t tokens = tokens_of({said}); tokens > most) {
+        warn("that line, with the persona, has ", tokens, " tokens, and the model reads ", most,
+             "; it is passed over; say less at a time");
+        continue;
+      }
+      turns.push_back(said);
+      while (tokens_of(turns) > most) turns.pop_front();
+      return {source_of_talk(writer, line.persona, turns)};
     }
-    turns.push_back(said);
-    while (tokens_of(turns) > most) turns.pop_front();
-    turns.push_back(texts.write({{source_of_talk(writer, line.persona, turns)}})[0]);
-    show(turns.back() + "\n");
+    return {};
+  };
+  for (;;) {
+    const std::vector<TokenList> source = writer.asked(next);
+    if (source.empty()) return;
+    turns.push_back(texts.write(source)[0]);
+    show(writer, turns.back() + "\n");
   }
 }
 

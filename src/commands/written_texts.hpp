@@ -2,13 +2,23 @@
 /// What generate does with whole texts: answers, lines of a file, a talk.
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/commands/command_line.hpp"
 #include "zero/io/data/tokenizer.hpp"
+#include "zero/models/generator.hpp"
 #include "zero/models/stored_model.hpp"
 
 namespace zero::commands {
+
+/// Ranks that hold the model together; the first reads what is asked and shows what is written.
+struct WritingRanks {
+  launch::Session& session;
+  models::WeightsTogether together;
+};
 
 /// The model that writes, and how.
 struct Writer {
@@ -16,6 +26,7 @@ struct Writer {
   const Tokenizer& tokenizer;
   GenerationConfig generation;  ///< as asked_generation() has it
   int threads;
+  const WritingRanks* ranks = nullptr;  ///< null: this process alone
 
   model::DataForm form() const { return model::data_form(model.description().model); }
   /// Whether it answers a text, instead of continuing it.
@@ -23,6 +34,13 @@ struct Writer {
   Dtype compute() const {
     return model.description().compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32;
   }
+  bool is_first() const { return ranks == nullptr || ranks->session.is_first(); }
+  std::optional<models::WeightsTogether> together() const {
+    return ranks ? std::optional(ranks->together) : std::nullopt;
+  }
+  /// What the first rank is asked, on every rank; one that throws ends all. Collective.
+  std::vector<models::TokenList> asked(
+      const std::function<std::vector<models::TokenList>()>& of_first) const;
 };
 
 /// Writes a text for one prompt to standard output.

@@ -164,6 +164,19 @@ def texts_have_known_tokens_and_no_special_end(program):
     check(forced == "ab\n", f"{forced!r}: the end at once")
 
 
+def ranks_continue_together(program):
+    """Each holds a shard of the weights; the first one is fed and shows."""
+    for options in (("--tokens", "40"), ("--tokens", "40", "--temperature", "0.8", "--seed", "2"),
+                    ("--tokens", "9", "--num-beams", "3")):
+        asked = ("generate", "runs/tiny", "--prompt", PROMPT, *options)
+        ranks = program.together(2, *asked)
+        check(ranks.out == program.alone(*asked).out != "", f"two ranks with {options}", ranks)
+    program.write("three.txt", f"{PROMPT}\n3\n3 times\n")
+    asked = ("generate", "runs/tiny", "--input", "three.txt", "--tokens", "12")
+    ranks = program.together(4, *asked)
+    check(ranks.out == program.alone(*asked).out != "", "more ranks than lines", ranks)
+
+
 def what_cannot_be_generated_is_refused(program):
     refused(program, 2, "--prompt TEXT", "moved")
     refused(program, 2, "temperature 0", "moved", "--prompt", "x", "--seed", "3")
@@ -196,6 +209,7 @@ def main():
     rules_hold_for_a_prompt(program)
     the_models_file_is_gone_by(program)
     texts_have_known_tokens_and_no_special_end(program)
+    ranks_continue_together(program)
     what_cannot_be_generated_is_refused(program)
     print("every text repeats")
 

@@ -149,6 +149,10 @@ class Program:
         """The program without a launcher."""
         return self.wait(self.popen([str(self.zeroapp), *words], env))
 
+    def together(self, ranks, *words, env=None):
+        """A command of several ranks."""
+        return self.wait(self.popen([*self.launch_line(ranks), *words], env))
+
 
 def python_with_h5py():
     """Not every Python of a machine has it; None where none has."""
