@@ -137,8 +137,7 @@ std::vector<Rule> rules() {
       {.keys = {"model.heads", "model.width"}, .broken = uneven_heads, .example = uneven},
       {.keys = {"data.source_length", "data.sequence_length", "model.max_positions", "model.name"},
        .broken = long_texts,
-       .example = {"model.name = \"blenderbot-400M-distill\"", "data.sequence_length = 256"}},
-      without_samples("BlenderBot", "blenderbot-400M-distill")};
+       .example = {"model.name = \"blenderbot-400M-distill\"", "data.sequence_length = 256"}}};
 }
 
 /// Sources of the sizes: the public checkpoints.

@@ -40,17 +40,6 @@ std::vector<std::string> unpacked(std::string_view name, std::string_view end) {
   return {};
 }
 
-Rule without_samples(std::string_view title, std::string_view size) {
-  const auto broken = [title](const RunConfig& config) {
-    if (config.evaluation.show_samples == 0) return std::string();
-    return text("a ", title, " answers a text and continues none, which is how samples are made; ",
-                "write 0");
-  };
-  return {.keys = {"evaluation.show_samples", "model.family", "model.name"},
-          .broken = broken,
-          .example = {text("model.name = \"", size, "\""), "evaluation.show_samples = 1"}};
-}
-
 int64_t encoder_layers(const RunConfig& config) { return config.model.numbers.count("layers"); }
 
 int64_t four_widths(const RunConfig& config) { return 4 * config.model.numbers.count("width"); }

@@ -33,9 +33,6 @@ double flops_per_target(const StackCounts& counts, const graph::MicroBatch& micr
 /// names of the tensors ...q<end>, ...k<end>, ...v<end> that hold them. Empty for other names.
 std::vector<std::string> unpacked(std::string_view name, std::string_view end);
 
-/// Refuses evaluation.show_samples; `size` is a model.name of the family.
-Rule without_samples(std::string_view title, std::string_view size);
-
 /// What "auto" comes to: as many layers as the encoder has, and four widths.
 int64_t encoder_layers(const RunConfig& config);
 int64_t four_widths(const RunConfig& config);

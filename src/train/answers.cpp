@@ -5,6 +5,7 @@
 #include "zero/base/error.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/metrics.hpp"
+#include "zero/plan/plan.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::train {
@@ -49,16 +50,22 @@ models::GenerationOptions answer_options(const RunConfig& config, const state::B
       config.generation, build.model, config.data.sequence_length, uint64_t(config.run.seed));
   models::suppress_unknown(tokenizer, model::data_form(build.model), rules.scores);
   return {.rules = std::move(rules),
-          .compute = build.plan.request.compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32,
+          .compute = build.plan.request.compute,
           .threads = threads,
           .batch = build.evaluation_micro ? build.evaluation_micro : build.batch.micro,
-          .longest_source = source > 0 ? source : config.data.sequence_length};
+          .longest_source = source > 0 ? source : config.data.sequence_length,
+          .together = models::weights_together(build.plan.request)};
 }
 
-int64_t require_room_for_answers(const RunConfig& config, const state::Build& build, int threads,
-                                 const advise::MemoryLimit& limit) {
+models::LentMemory memory_between_bodies(state::Engine& engine) {
+  return {.arena = &engine.executor().buffers().arena(plan::Tier::device),
+          .begin = plan::free_between_bodies(engine.plan()).begin};
+}
+
+plan::TierBytes require_room_for_answers(const RunConfig& config, const state::Build& build,
+                                         int threads, const advise::MemoryLimit& limit) {
   // Which ids a tokenizer knows takes no room.
-  const int64_t bytes = models::TextGenerator::bytes(
+  const plan::TierBytes bytes = models::TextGenerator::bytes(
       build.model, answer_options(config, build, *open_tokenizer("bytes"), threads));
   advise::require_room_for_answers(build, bytes, limit);
   return bytes;
@@ -85,6 +92,9 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
         as_line(models::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
     const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
     counts += models::count_pair(text, target);
+    answers.sources += as_line(models::answer_text(questions[i].source, questions[i].start,
+                                                   questions[i].end, tokenizer)) +
+                       "\n";
     answers.texts += text + "\n";
     answers.targets += target + "\n";
   }
@@ -96,15 +106,19 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
 }
 
 Answers answer(const AnswerParts& parts) {
-  const launch::Lookout::Busy generating(parts.session.lookout());
+  models::GenerationOptions options =
+      answer_options(parts.config, parts.build, parts.tokenizer, parts.session.threads());
+  options.together = models::weights_together(parts.session, parts.engine.plan().request,
+                                              parts.engine.lane_comms());
+  options.lent = memory_between_bodies(parts.engine);
+  // Ranks that write together wait for each other as in a step.
+  std::optional<launch::Lookout::Busy> alone;
+  if (!options.together) alone.emplace(parts.session.lookout());
   const auto writes = [&](std::span<const Ids> sources) {
-    return models::generate_texts(
-        parts.engine.view(), parts.session.peers(), parts.build.model,
-        answer_options(parts.config, parts.build, parts.tokenizer, parts.session.threads()),
-        sources);
+    return models::generate_texts(parts.engine.view(), parts.session.peers(), parts.build.model,
+                                  options, sources);
   };
-  return answer(parts.validation, parts.config.evaluation.generate_samples, parts.tokenizer,
-                writes);
+  return answer(parts.validation, parts.samples, parts.tokenizer, writes);
 }
 
 }  // namespace zero::train

@@ -61,6 +61,9 @@ struct Planned {
   /// Completes what [generation] leaves open: `under` is what the model that the run began with
   /// says.
   void complete_generation(Context& context, const GenerationConfig& under);
+  /// Whether samples of evaluation.show_samples are answers to sources of the validation set.
+  bool samples_answer() const { return model::data_form(build.model).start >= 0; }
+  /// How those are made that answer nothing.
   models::SampleOptions sample_options(int threads) const;
 
   ConfigInput settings;  ///< as they are told: what was left open stays so, with what was chosen
@@ -90,8 +93,8 @@ struct Data {
   DataSets sets;
   std::string fingerprint;  ///< on the first rank of each node; on all where the run is saved
   std::optional<DataWatch> watch;
-  std::unique_ptr<Tokenizer> sample_tokenizer = {};  ///< of evaluation.show_samples
-  std::unique_ptr<Tokenizer> answer_tokenizer = {};  ///< of evaluation.generate
+  std::unique_ptr<Tokenizer> sample_tokenizer = {};  ///< of samples that answer nothing
+  std::unique_ptr<Tokenizer> answer_tokenizer = {};  ///< of evaluation.generate, and of others
   std::string samples_text = {};
 
  private:

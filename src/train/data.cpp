@@ -37,22 +37,14 @@ Data::Data(Context& context, Planned& planned) {
     if (session.leads_node()) fingerprint = text(sets.fingerprint());
   });
   launch::require_same(session, "the data", fingerprint);
-  if (config.evaluation.generate) {
-    session.together([&] { answer_tokenizer = open_tokenizer(config.data.tokenizer); });
-  }
-  if (config.evaluation.show_samples == 0) return;
-  // Whether samples can be written at the end is known before the first step.
+  const bool samples = config.evaluation.show_samples > 0;
   session.together([&] {
+    if (config.evaluation.generate || (samples && planned.samples_answer()))
+      answer_tokenizer = open_tokenizer(config.data.tokenizer);
+    if (!samples || planned.samples_answer()) return;
     planned.settings.locate([&] {
       sample_tokenizer = models::open_sample_tokenizer(config, sets, planned.build.model);
     });
-    if (!session.is_first()) return;
-    const int64_t bytes = models::sample_bytes(planned.build.model, config.data.sequence_length,
-                                               planned.sample_options(session.threads()));
-    advise::require_room_for_samples(planned.build, bytes, planned.limit);
-    samples_text += text("samples     ", counted(config.evaluation.show_samples, "text"),
-                         " after the last step, for which the first rank takes ",
-                         bytes_text(double(bytes)), " more\n");
   });
 }
 

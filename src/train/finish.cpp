@@ -1,3 +1,7 @@
+#include <optional>
+#include <sstream>
+#include <string>
+
 #include "src/train/chain.hpp"
 #include "src/train/disk_report.hpp"
 #include "src/train/region_table.hpp"
@@ -7,6 +11,7 @@
 #include "zero/launch/files.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/train/evaluator.hpp"
 
 namespace zero::train {
 namespace {
@@ -29,12 +34,40 @@ void write_summary(Context& context, const Planned& planned, const Opened& opene
   if (opened.folder) opened.folder->write("summary.json", summary);
 }
 
+/// Sources of the validation set, each with what the model answers.
+std::string answered_samples(Context& context, const Planned& planned, const Data& data,
+                             Live& live) {
+  const Answers answers = answer({.session = context.session,
+                                  .engine = *live.engine,
+                                  .config = planned.config,
+                                  .build = planned.build,
+                                  .validation = *data.sets.validation,
+                                  .tokenizer = *data.answer_tokenizer,
+                                  .samples = planned.config.evaluation.show_samples});
+  std::istringstream sources(answers.sources), texts(answers.texts);
+  std::string all, source, text;
+  while (std::getline(sources, source) && std::getline(texts, text))
+    all += (all.empty() ? "" : "\n\n") + source + "\n" + text;
+  return all;
+}
+
+std::string continued_samples(Context& context, const Planned& planned, const Data& data,
+                              Live& live) {
+  models::SampleOptions options = planned.sample_options(context.session.threads());
+  options.together = models::weights_together(context.session, live.engine->plan().request,
+                                              live.engine->lane_comms());
+  options.lent = memory_between_bodies(*live.engine);
+  std::optional<launch::Lookout::Busy> alone;
+  if (!options.together) alone.emplace(context.session.lookout());
+  return models::sample_text(live.engine->view(), context.session.peers(), planned.build.model,
+                             *data.sample_tokenizer, options);
+}
+
 void write_samples(Context& context, const Planned& planned, const Data& data, const Opened& opened,
                    Live& live) {
-  const launch::Lookout::Busy sampling(context.session.lookout());
-  const std::string samples = models::sample_text(
-      live.engine->view(), context.session.peers(), planned.build.model, *data.sample_tokenizer,
-      planned.sample_options(context.session.threads()));
+  const std::string samples = planned.samples_answer()
+                                  ? answered_samples(context, planned, data, live)
+                                  : continued_samples(context, planned, data, live);
   if (opened.folder) opened.folder->write("sample.txt", samples + "\n");
 }
 

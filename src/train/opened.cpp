@@ -27,20 +27,55 @@ save::Facts facts_of(const Context& context, const Planned& planned, const Data&
                              .threads = context.session.threads()});
 }
 
-/// Whether texts can be generated is known before the first step. What the banner says of them.
+/// "1.2 MiB, 0 B of it beside the plan"
+std::string room_text(const state::Build& build, const plan::TierBytes& bytes) {
+  return text(bytes_text(double(advise::sum(bytes))), ", ",
+              bytes_text(double(advise::sum(advise::beside(build, bytes)))),
+              " of it beside the plan\n");
+}
+
+/// Whether texts can be written is known before the first step. What the banner says of them.
 std::string require_answers(Context& context, const Planned& planned, const Data& data) {
   const EvaluationConfig& evaluation = planned.config.evaluation;
-  if (!evaluation.generate) return "";
-  int64_t bytes = 0;
+  const bool samples = evaluation.show_samples > 0 && planned.samples_answer();
+  if (!evaluation.generate && !samples) return "";
+  plan::TierBytes bytes{};
   context.session.together([&] {
     planned.settings.locate([&] {
       bytes = require_room_for_answers(planned.config, planned.build, context.session.threads(),
                                        planned.limit);
     });
   });
-  const int64_t count = limited(data.sets.validation->samples(), evaluation.generate_samples);
-  return text("answers     ", counted(count, "text"), " an evaluation, for which each rank takes ",
-              bytes_text(double(bytes)), " more\n");
+  const int64_t all = data.sets.validation->samples();
+  const std::string room = ", which take of each rank " + room_text(planned.build, bytes);
+  std::string told;
+  if (evaluation.generate) {
+    const int64_t count = limited(all, evaluation.generate_samples);
+    told += text("answers     ", counted(count, "text"), " an evaluation", room);
+  }
+  if (samples) {
+    const int64_t count = std::min(all, evaluation.show_samples);
+    told += text("samples     ", counted(count, "answer"), " after the last step", room);
+  }
+  return told;
+}
+
+std::string require_samples(Context& context, const Planned& planned) {
+  const int64_t count = planned.config.evaluation.show_samples;
+  if (count == 0 || planned.samples_answer()) return "";
+  const models::SampleOptions options = planned.sample_options(context.session.threads());
+  plan::TierBytes bytes{};
+  context.session.together([&] {
+    planned.settings.locate([&] {
+      bytes =
+          models::sample_bytes(planned.build.model, planned.config.data.sequence_length, options);
+      if (!context.session.is_first() && !options.together) return;
+      advise::require_room_for_samples(planned.build, bytes, planned.limit);
+    });
+  });
+  const bool is_alone = !options.together && !options.rules;
+  return text("samples     ", counted(count, "text"), " after the last step, which take of ",
+              is_alone ? "the first rank " : "each rank ", room_text(planned.build, bytes));
 }
 
 /// What an end at the step that is reached has been ordered to leave and could leave again.
@@ -102,7 +137,7 @@ void Opened::learn_generation(Context& context, Planned& planned, const Data& da
     launch::require_same(context.session, "what model.init_from says of generation", generation);
   }
   planned.complete_generation(context, under);
-  answers_text = require_answers(context, planned, data);
+  answers_text = require_answers(context, planned, data) + require_samples(context, planned);
   if (checkpointer && !generation.empty()) {
     checkpointer->set_facts(facts_of(context, planned, data, generation));
   }

@@ -131,10 +131,21 @@ bool Planned::exports_model() const {
   return config.export_model.at_end || config.zero.stage3_gather_16bit_weights_on_model_save;
 }
 
+/// [generation] that is written asks something of samples; what a model's folder says of the texts
+/// that it answers with does not.
 models::SampleOptions Planned::sample_options(int threads) const {
-  return {.samples = config.evaluation.show_samples,
+  std::optional<models::SearchRules> rules;
+  if (!generation_values(settings.config.generation).empty()) {
+    constexpr int64_t kTokens = 200;
+    const int64_t room = config.data.sequence_length - 1;
+    rules = models::search_rules(config.generation, build.model, std::min(kTokens, room),
+                                 uint64_t(config.run.seed));
+  }
+  return {.rules = std::move(rules),
+          .samples = config.evaluation.show_samples,
           .seed = uint64_t(config.run.seed),
-          .threads = threads};
+          .threads = threads,
+          .together = models::weights_together(build.plan.request)};
 }
 
 }  // namespace zero::train

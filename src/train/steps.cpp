@@ -132,7 +132,8 @@ state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
                                   .config = run.planned.config,
                                   .build = run.planned.build,
                                   .validation = *run.data.sets.validation,
-                                  .tokenizer = *run.data.answer_tokenizer});
+                                  .tokenizer = *run.data.answer_tokenizer,
+                                  .samples = run.planned.config.evaluation.generate_samples});
   // As with other lines of a log, a full disk costs no training.
   try {
     if (run.opened.folder) {

@@ -249,10 +249,10 @@ std::string summary_json(const SummaryParts& parts) {
     json["eval_step"] = parts.outcome.evaluation->step;
     json["eval_tokens"] = parts.outcome.evaluation->tokens;
     json["eval_perplexity"] = models::perplexity(parts.outcome.evaluation->loss);
-    if (const auto& texts = parts.outcome.evaluation->texts) {
-      json["eval_bleu"] = texts->bleu;
-      json["eval_exact_match"] = texts->exact_match;
-      json["eval_texts"] = texts->count;
+    if (const auto& written = parts.outcome.evaluation->texts) {
+      json["eval_bleu"] = written->bleu;
+      json["eval_exact_match"] = written->exact_match;
+      json["eval_texts"] = written->count;
     }
   }
   json["state_sha256"] = hashes.sha256;

@@ -120,12 +120,49 @@ def writes_texts(program, name):
     check(first != second, f"{name}: a seed draws others")
 
 
-def talk(program, model, persona, said):
+def ranks_write_together(program, name):
+    """Ranks that hold a shard of the weights each write what one process writes: of lines, of which
+    two ranks have none at last, and of a prompt."""
+    model = f"runs/{name}_1_1/model"
+    for case, rules in (("beams", ("--num-beams", "3", "--tokens", "9")),
+                        ("drawn", ("--num-beams", "1", "--temperature", "0.9", "--tokens", "7"))):
+        alone = lines_of(program, model, f"{name}_{case}_alone.txt", *rules)
+        output = f"{name}_{case}_together.txt"
+        result = program.together(3, "generate", model, "--input", "sources.txt", "--output", output,
+                                  *rules)
+        check(result.status in (0, 1) and not result.error_lines(), f"{name}: three ranks", result)
+        check((program.folder / output).read_bytes().split(b"\n") == alone, f"{name}: {case}", result)
+    asked = ("generate", model, "--prompt", "3", "--tokens", "6", "--suppress-tokens",
+             ",".join(map(str, range(128, 256))))
+    check(program.together(2, *asked).out == program.alone(*asked).out, f"{name}: of a prompt")
+    check_refused(program.together(2, "generate", model, "--input", "absent.txt"), 3, "absent.txt")
+
+
+def samples_are_answers(program, name):
+    """Each behind its source, as any ranks write them."""
+    files = []
+    for ranks, more in ((1, ()), (2, ("zero.stage=3", *OFFLOADED))):
+        result = trained(program, name, ranks, "evaluation.show_samples=3", "run.steps=2", *more)
+        check("samples     3 answers after the last step, which take of each rank " in result.out,
+              "said at the start", result)
+        run = f"{name}_{ranks}_{2 + len(more)}"
+        files.append((program.folder / f"runs/{run}/sample.txt").read_text())
+    check(files[0] == files[1], f"{name}: {files}")
+    blocks = [block.split("\n") for block in files[0].removesuffix("\n").split("\n\n")]
+    pairs = (program.folder / "pairs.tsv").read_text().splitlines()[-60:]
+    sources = {pair.split("\t")[0] for pair in pairs}
+    check(len(blocks) == 3 and all(len(block) == 2 and block[0] in sources for block in blocks),
+          f"{name}: {blocks}")
+
+
+def talk(program, model, persona, said, ranks=1):
+    launch = program.launch_line(ranks) if ranks > 1 else [str(program.zeroapp)]
     return subprocess.run(
-        [str(program.zeroapp), "generate", model, "--chat", "--persona", persona, "--tokens", "5",
+        [*launch, "generate", model, "--chat", "--persona", persona, "--tokens", "5",
          "--min-new-tokens", "3", "--suppress-tokens", ",".join(map(str, [10, *range(128, 256)])),
          "--encoder-no-repeat-ngram-size", "1"],
-        input=said, capture_output=True, text=True, cwd=program.folder, timeout=60)
+        input=said, capture_output=True, text=True, cwd=program.folder, timeout=60,
+        env=program.env)
 
 
 def talks(program, model):
@@ -135,6 +172,8 @@ def talks(program, model):
     check(done.stderr == "", f"nothing is to be said of it: {done}")
     first, second = done.stdout.splitlines()
     check(not set(second) & {"1", "2", *first}, f"it reads what was said before: {done}")
+    ranks = talk(program, model, "I", "1\n2\n", ranks=2)
+    check(ranks.stdout == done.stdout, f"two ranks talk as one: {ranks}")
     more = talk(program, model, "I", "1\n" + 40 * second + "\n2\n")
     check(more.returncode == 0 and more.stdout == done.stdout, f"{more} goes on as {done}")
     check(more.stderr.count("\n") == 1 and "204 tokens" in more.stderr, f"it was too long: {more}")
@@ -169,8 +208,6 @@ def goes_by_the_models_file(program, name):
 
 def refuses_what_is_not_made(program, name):
     model = f"runs/{name}_1_1/model"
-    check_refused(program.alone("plan", f"{name}.toml", "evaluation.show_samples=1"), 2,
-                  "show_samples", "write 0")
     check_refused(program.alone("generate", model, "--input", "sources.txt", "--prompt", "3"), 2,
                   "--input FILE")
     check_refused(program.alone("generate", model, "--prompt", "3", "--num-beams", "1",
@@ -206,6 +243,8 @@ def main():
         "final_logits_bias": [1, 256], "model.decoder.layers.1.encoder_attn.v_proj.bias": [16]})
     for name in MODELS:
         writes_texts(program, name)
+        ranks_write_together(program, name)
+        samples_are_answers(program, name)
     goes_by_the_models_file(program, "blenderbot")
     refuses_what_is_not_made(program, "t5")
     refuses_what_is_not_made(program, "blenderbot")

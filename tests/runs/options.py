@@ -75,6 +75,21 @@ def samples_are_written_once_at_the_end(program, plain):
     check(samples == "\n\n".join(drawn) + "\n", f"{samples!r}, but generate draws {drawn}", result)
 
 
+def samples_go_by_generation(program):
+    """As generate does with the same rules."""
+    result = trained(program, "evaluation.show_samples=2", "export.at_end=true",
+                     "generation.num_beams=3", "generation.max_new_tokens=12",
+                     "generation.no_repeat_ngram_size=2")
+    check("samples     2 texts after the last step, which take of each rank" in result.out, "said",
+          result)
+    samples = (program.folder / "runs/tiny/sample.txt").read_text(errors="replace")
+    (program.folder / "runs/tiny/model/generation_config.json").unlink()
+    asked = program.alone("generate", "runs/tiny", "--prompt", "\n", "--num-beams", "3",
+                          "--tokens", "12", "--no-repeat-ngram-size", "2")
+    text = asked.out[1:-1]
+    check(samples == f"{text}\n\n{text}\n", f"{samples!r}, generate: {asked.out!r}", asked)
+
+
 def samples_are_decoded_by_the_runs_tokenizer(program):
     """It has 256 tokens that are no bytes: their numbers follow GPT-2's alphabet."""
     folder = program.folder / "bpe"
@@ -96,8 +111,12 @@ def samples_that_cannot_be_are_refused_at_the_start(program, plain):
                            "evaluation.show_samples=1")
     check_refused(tokens, 2, "evaluation.show_samples: nothing here can decode the 1000 tokens")
     check("step 1 " not in tokens.out, "before step 1", tokens)
-    room = plain.summary["memory"]["device"]["planned_bytes"] + 1000
-    large = program.train(2, f"memory.device_limit={room}", "evaluation.show_samples=1")
+    # Weights of 12 MiB, and what steps leave free is less.
+    wide = ("model.width=256", "model.layers=4", "data.sequence_length=8",
+            "evaluation.show_samples=1")
+    plan = json.loads(program.alone("plan", "tiny.toml", "--ranks", "2", "--json", *wide).out)
+    room = plan["arena_bytes"] + 1000
+    large = program.train(2, f"memory.device_limit={room}", *wide)
     check_refused(large, 6, "evaluation.show_samples: the first rank would hold the whole model",
                   "evaluation.show_samples = 0")
     check("step 1 " not in large.out, "before step 1", large)
@@ -213,6 +232,7 @@ def main():
     check(len(plain.metrics) == STEPS, "one line a step", plain)
     hashes_are_left_out_where_asked(program, plain)
     samples_are_written_once_at_the_end(program, plain)
+    samples_go_by_generation(program)
     samples_are_decoded_by_the_runs_tokenizer(program)
     samples_that_cannot_be_are_refused_at_the_start(program, plain)
     evaluation_changes_no_bit_of_the_training(program, plain)

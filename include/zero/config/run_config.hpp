@@ -282,8 +282,8 @@ struct MemoryConfig {
 struct EvaluationConfig {
   int64_t interval = 0;          ///< steps; 0 = only after the last step
   int64_t micro_batch_size = 0;  ///< samples a rank; auto = the training micro-batch
-  int64_t show_samples = 0;      ///< texts sampled after the last step, written to sample.txt; the
-                                 ///< first rank holds the whole model for them
+  int64_t show_samples = 0;      ///< texts written after the last step to sample.txt: answers to
+                                 ///< sources of the validation set, or what follows a newline
   /// An evaluation also answers the validation set's sources and counts BLEU and exact matches.
   bool generate = false;
   int64_t generate_samples = 0;  ///< the first n of them; 0 = all

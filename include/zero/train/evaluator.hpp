@@ -25,10 +25,13 @@ state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int
 models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
                                          const Tokenizer& tokenizer, int threads);
 
-/// The bytes that answers take of each rank beside its plan, whatever the tokenizer. Throws as
-/// models::search_rules(), and Error(kDoesNotFit) where they are above the limit of a rank.
-int64_t require_room_for_answers(const RunConfig& config, const state::Build& build, int threads,
-                                 const advise::MemoryLimit& limit);
+/// What the engine's plan leaves free until its next body.
+models::LentMemory memory_between_bodies(state::Engine& engine);
+
+/// What answers take of each rank beside its plan, whatever the tokenizer. Throws as
+/// models::search_rules(), and Error(kDoesNotFit) where that is above the limit of a rank.
+plan::TierBytes require_room_for_answers(const RunConfig& config, const state::Build& build,
+                                         int threads, const advise::MemoryLimit& limit);
 
 /// The texts of a model for sources, each a list of ids as the encoder reads it, without padding:
 /// all sources and all texts on every rank, in one order. May be collective.
@@ -39,7 +42,7 @@ using TextWriter =
 /// file has them: not cut to data.target_length.
 struct Answers {
   state::Evaluation::Texts figures;
-  std::string texts, targets;  ///< a line each; what ends a line in one is a blank there
+  std::string sources, texts, targets;  ///< a line each; what ends a line in one is a blank there
 };
 
 /// Answers the first `samples` of the set in its file's order, or all with 0. Ids that mean
@@ -53,10 +56,11 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
 struct AnswerParts {
   launch::Session& session;
   state::Engine& engine;
-  const RunConfig& config;  ///< [generation] completed, evaluation.generate_samples
+  const RunConfig& config;  ///< [generation] completed
   const state::Build& build;
   const Dataset& validation;
   const Tokenizer& tokenizer;
+  int64_t samples = 0;  ///< of the set; 0: all
 };
 /// The same by those weights. Between bodies; collective.
 Answers answer(const AnswerParts& parts);
