@@ -238,7 +238,7 @@ void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placem
                            Choice{.key = "train_micro_batch_size_per_gpu",
                                   .asked = "max",
                                   .chosen = text(placement.build.batch.micro),
-                                  .within = text(" within ", bytes_text(double(within.bytes)), " (",
+                                  .why = text(" within ", bytes_text(double(within.bytes)), " (",
                                                  within.source, ")")});
 }
 

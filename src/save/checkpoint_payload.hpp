@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "zero/device/arena.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 
 namespace zero::save {

@@ -9,6 +9,7 @@
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/checkpoint/shard_file.hpp"
 
 namespace zero::state {
 namespace {

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
-#include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 #include "zero/state/state_view.hpp"
+
+namespace zero::checkpoint {
+struct SlicePlan;
+}
 
 namespace zero::state {
 
