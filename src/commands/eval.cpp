@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
+#include "zero/base/text.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/models/metrics.hpp"
@@ -62,11 +63,17 @@ state::Evaluation evaluate(Session& session, const Model& model) {
 /// A token that is a byte makes the loss comparable to other compressors of the same text.
 double bits_of(double nats) { return nats / std::log(2.0); }
 
+/// No double holds the perplexity of a loss above 709, and JSON has no word for infinity.
+std::string json_perplexity(double loss) {
+  const double perplexity = models::perplexity(loss);
+  return std::isfinite(perplexity) ? format("%.17g", perplexity) : "null";
+}
+
 void print(const state::Evaluation& result, bool bytes, bool json) {
-  const double perplexity = std::exp(result.loss);
   if (json) {
-    std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %.17g, ", result.loss,
-                (unsigned long long)std::bit_cast<uint64_t>(result.loss), perplexity);
+    std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %s, ", result.loss,
+                (unsigned long long)std::bit_cast<uint64_t>(result.loss),
+                json_perplexity(result.loss).c_str());
     if (bytes) std::printf("\"bits_per_byte\": %.17g, ", bits_of(result.loss));
     if (const auto& texts = result.texts) {
       std::printf("\"bleu\": %.17g, \"signature\": \"%s\", ", texts->bleu,
@@ -79,8 +86,8 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
   }
   std::printf("loss %.6f nats a %s", result.loss, bytes ? "byte" : "token");
   if (bytes) std::printf(" = %.6f bits a byte", bits_of(result.loss));
-  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", perplexity, (long long)result.tokens,
-              result.seconds);
+  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", models::perplexity(result.loss),
+              (long long)result.tokens, result.seconds);
   if (const auto& texts = result.texts) {
     std::printf("BLEU %.4f  exact match %.4f  %lld texts  %.1f s\n  %s\n", texts->bleu,
                 texts->exact_match, (long long)texts->count, texts->seconds,

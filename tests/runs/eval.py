@@ -2,6 +2,7 @@
 """What a run leaves in model/ has the loss that the run ended with, to the last digit."""
 import json
 import shutil
+import struct
 
 from program import Program, check, check_refused
 
@@ -17,7 +18,9 @@ RUNS = (
 def evaluate(program, ranks, *words):
     result = program.wait(program.popen([*program.launch_line(ranks), "eval", *words, "--json"]))
     check(result.status in (0, 1) and not result.error_lines(), f"{ranks} ranks: {words}", result)
-    return json.loads(result.out)
+    def refuse(word):
+        check(False, f"{word} is no JSON", result)
+    return json.loads(result.out, parse_constant=refuse)
 
 
 def trained(program, name, ranks, settings):
@@ -55,6 +58,23 @@ def settings_change_what_is_asked(program):
     check(moved["loss"] == all_of_it["loss"], f"{moved} is not {all_of_it}")
 
 
+def scaled(file, name, factor):
+    """Multiplies a tensor of fp32 of a safetensors file."""
+    content = bytearray(file.read_bytes())
+    begin = 8 + int.from_bytes(content[:8], "little")
+    first, last = json.loads(content[8:begin])[name]["data_offsets"]
+    for at in range(begin + first, begin + last, 4):
+        struct.pack_into("<f", content, at, factor * struct.unpack_from("<f", content, at)[0])
+    file.write_bytes(content)
+
+
+def a_perplexity_without_a_number_is_null(program):
+    shutil.copytree(program.folder / "runs/fp32/model", program.folder / "scaled")
+    scaled(program.folder / "scaled/model.safetensors", "transformer.ln_f.weight", 1e6)
+    found = evaluate(program, 1, "scaled", "data.validation=text.txt")
+    check(found["loss"] > 710 and found["perplexity"] is None, f"too large for a double: {found}")
+
+
 def refused(program, status, word, *words):
     result = program.wait(program.popen([*program.launch_line(2), "eval", *words]))
     check_refused(result, status)
@@ -84,6 +104,7 @@ def main():
     program = Program()
     digits_are_the_runs(program)
     settings_change_what_is_asked(program)
+    a_perplexity_without_a_number_is_null(program)
     what_cannot_be_evaluated_is_refused(program)
     print("the digits of the run")
 
