@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a run leaves in model/ has the loss that the run ended with, to the last digit."""
+import itertools
 import json
 import shutil
 import struct
@@ -12,7 +13,12 @@ RUNS = (
     ("fp32", 1, ("zero.stage=0",)),
     ("bf16", 2, ("zero.stage=3", "bf16.enabled=true", "evaluation.micro_batch_size=2")),
     ("fp16", 2, ("zero.stage=1", "fp16.enabled=true", "fp16.initial_scale_power=4")),
+    ("offloaded", 2, ("zero.stage=3", "bf16.enabled=true", "optimizer.lr=1.1e-2",
+                      "zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
+                      "zero.offload_param.nvme_path=.")),
 )
+# Bytes of a device: more than any of these runs takes, and less than the weights of any.
+LIMITS = (64 << 20, 64 << 10)
 
 
 def evaluate(program, ranks, *words):
@@ -37,9 +43,10 @@ def digits_are_the_runs(program):
     losses = set()
     for name, ranks, settings in RUNS:
         place, loss = trained(program, name, ranks, settings)
-        for other in (1, 2):
-            found = evaluate(program, other, place)
-            check(found["loss"] == loss, f"{name} on {other} ranks: {found['loss']}, not {loss}")
+        for other, limit in itertools.product((1, 2), LIMITS):
+            found = evaluate(program, other, place, f"memory.device_limit={limit}")
+            check(found["loss"] == loss,
+                  f"{name} on {other} ranks of {limit}: {found['loss']}, not {loss}")
             check(found["tokens"] == 5 * 32, f"{name}: all tokens count: {found}")
         losses.add(loss)
     check(len(losses) == len(RUNS), f"precisions differ from each other: {losses}")
