@@ -9,6 +9,7 @@
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/device/device.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/models/metrics.hpp"
@@ -151,7 +152,8 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     });
     session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan of an evaluation, and the data.
-    const state::World world{session.ranks(), session.threads()};
+    const state::World world{
+        .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
     place(session, world, model);
     session.together([&] {
       model.data = state::open_data(model.config);
