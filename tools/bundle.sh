@@ -75,6 +75,23 @@ add_open_mpi() {
   cp "$pmix"/../share/pmix/help-*.txt "$bundle/pmix/texts/"
 }
 
+# A program that was built without SentencePiece says so when it is given a model of it, and not
+# before.
+encode_pieces() {
+  local trial=$bundle/trial settings encoded
+  settings=(model.family=t5 model.layers=1 model.width=8 model.heads=1 model.vocab_size=1024
+    data.train="$trial/pairs.tsv" data.source_length=8 data.target_length=8 run.steps=1
+    data.tokenizer="$root/tests/golden/pieces/spiece.model")
+  mkdir "$trial"
+  printf 'source\ttarget\nthe land\tof Egypt\n' > "$trial/pairs.tsv"
+  printf '%s = 1\n' train_batch_size train_micro_batch_size_per_gpu > "$trial/pieces.toml"
+  encoded=$("$bundle/bin/zeroapp" data "$trial/pieces.toml" --steps 1 "${settings[@]}" 2>&1) ||
+    fail 1 "the bundle's zeroapp encodes nothing with a SentencePiece model: $encoded"
+  grep -q '^ *source 5 102 1$' <<< "$encoded" ||
+    fail 1 "the bundle's zeroapp makes other ids than 5 102 1 of \"the land\": $encoded"
+  rm -r "$trial"
+}
+
 if [ $# -gt 0 ]; then fail 2 "usage: tools/bundle.sh"; fi
 build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
 rm -rf "$bundle"
@@ -86,6 +103,7 @@ add_open_mpi
 find "$bundle" -type f \( -name '*.so*' -o -path '*/programs/*' \) -exec strip --strip-unneeded {} +
 
 "$bundle/bin/zeroapp" --version
+encode_pieces
 bytes=$(find "$bundle" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
 say "bundle: $bundle, $((bytes / 1000000)) MB in $(find "$bundle" -type f | wc -l) files"
 (cd "$bundle" && du -sh --apparent-size programs/* lib openmpi pmix)

@@ -5,6 +5,11 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
+#include "zero/advise/placement.hpp"
+#include "zero/advise/plan_report.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/device/device.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/models/metrics.hpp"
@@ -24,18 +29,56 @@ struct Model {
   DataSets data;
 };
 
-void require_answers(Session& session, const Model& model) {
-  if (!model.config.evaluation.generate) return;
+/// Whether this rank has room for what the model's plan takes, and for texts beside it.
+bool has_room(Session& session, const Model& model) {
   const int ranks = session.node_ranks();
-  train::require_room_for_answers(
-      model.config, model.build, session.threads(),
-      advise::rank_limit(model.config, ranks, session.shares_devices() ? ranks : 1));
+  const advise::MemoryLimit limit =
+      advise::rank_limit(model.config, ranks, session.shares_devices() ? ranks : 1);
+  if (model.config.evaluation.generate)
+    train::require_room_for_answers(model.config, model.build, session.threads(), limit);
+  return advise::fits(model.build, limit);
+}
+
+/// The homes that weights may have, the fastest first: where the run had them beside the device
+/// they are there only if the device has no room.
+std::vector<RunConfig> placements(RunConfig config) {
+  if (config.offload_param.device != Home::none) config.offload_param.device = Home::automatic;
+  return advise::home_candidates(config);
+}
+
+/// Takes the first home with room on all ranks; else the last, if texts leave any.
+void place(Session& session, const state::World& world, Model& model) {
+  const std::vector<RunConfig> homes = placements(model.config);
+  for (const RunConfig& home : homes) {
+    bool holds = false;
+    session.together([&] {
+      model.config = home;
+      model.build = state::build_evaluation(home, world);
+      try {
+        holds = has_room(session, model);
+      } catch (const Error& error) {
+        const bool is_last = &home == &homes.back();
+        if (is_last || error.exit() != Exit::kDoesNotFit) throw;
+      }
+    });
+    if (session.peers().smallest(holds) > 0) return;
+  }
+}
+
+void load(state::Engine& engine, const Model& model) {
+  const int64_t weights = model::parameter_count(model.build.model) * int64_t(sizeof(float));
+  engine.together_at_disk("the weights", weights,
+                          [&] { models::load_weights(*model.stored, engine.view()); });
+  state::warm_up_disk(engine, {});
 }
 
 state::Evaluation evaluate(Session& session, const Model& model) {
   const std::vector<float> rates = state::learning_rates(model.config);
-  state::Engine engine(session, model.build, state::rules_of(model.config, rates), {});
-  session.together([&] { models::load_weights(*model.stored, engine.view()); });
+  state::DiskSettings disk;
+  session.together([&] { disk = state::disk_settings(model.config); });
+  state::Engine engine(session, model.build, state::rules_of(model.config, rates),
+                       {.disk = disk, .draws_weights = false});
+  load(engine, model);
   session.lookout().enter(launch::Milestone::steps);
   const kernels::StepInputs inputs{.seed = uint64_t(model.config.run.seed),
                                    .step = 1,
@@ -62,11 +105,17 @@ state::Evaluation evaluate(Session& session, const Model& model) {
 /// A token that is a byte makes the loss comparable to other compressors of the same text.
 double bits_of(double nats) { return nats / std::log(2.0); }
 
+/// No double holds the perplexity of a loss above 709, and JSON has no word for infinity.
+std::string json_perplexity(double loss) {
+  const double perplexity = models::perplexity(loss);
+  return std::isfinite(perplexity) ? format("%.17g", perplexity) : "null";
+}
+
 void print(const state::Evaluation& result, bool bytes, bool json) {
-  const double perplexity = std::exp(result.loss);
   if (json) {
-    std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %.17g, ", result.loss,
-                (unsigned long long)std::bit_cast<uint64_t>(result.loss), perplexity);
+    std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %s, ", result.loss,
+                (unsigned long long)std::bit_cast<uint64_t>(result.loss),
+                json_perplexity(result.loss).c_str());
     if (bytes) std::printf("\"bits_per_byte\": %.17g, ", bits_of(result.loss));
     if (const auto& texts = result.texts) {
       std::printf("\"bleu\": %.17g, \"signature\": \"%s\", ", texts->bleu,
@@ -79,8 +128,8 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
   }
   std::printf("loss %.6f nats a %s", result.loss, bytes ? "byte" : "token");
   if (bytes) std::printf(" = %.6f bits a byte", bits_of(result.loss));
-  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", perplexity, (long long)result.tokens,
-              result.seconds);
+  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", models::perplexity(result.loss),
+              (long long)result.tokens, result.seconds);
   if (const auto& texts = result.texts) {
     std::printf("BLEU %.4f  exact match %.4f  %lld texts  %.1f s\n  %s\n", texts->bleu,
                 texts->exact_match, (long long)texts->count, texts->seconds,
@@ -102,15 +151,15 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
           models::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
     });
     session.start_threads(model.config.run.threads, model.config.run.share_device);
-    // 2. The plan, of which only the evaluation runs, and the data.
+    // 2. The plan of an evaluation, and the data.
+    const state::World world{
+        .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
+    place(session, world, model);
     session.together([&] {
-      const state::World world{session.ranks(), session.threads()};
-      model.build = state::build(model.config, world);
       model.data = state::open_data(model.config);
       state::group_samples(model.config, world, model.build, model.data);
     });
     launch::require_same(session, "the plan", text(model.build.plan.hash()));
-    session.together([&] { require_answers(session, model); });
     // 3. The weights, and their loss.
     const state::Evaluation result = evaluate(session, model);
     session.together([&] {

@@ -39,6 +39,7 @@ constexpr const char* kCommands =
       --input FILE         a text for each line of it, to --output FILE or standard output
       --batch N            lines that are worked on at a time (8)
       --chat               talk with a model that answers; --persona TEXT says who it is
+                           ("your persona: " is put in front if its training had that)
          What is not written below is what the model's generation_config.json says, else (this).
       --tokens N           how many at most (200), or --max-length N with what was there before
       --min-length N, --min-new-tokens N   no end before

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <deque>
 #include <iostream>
 #include <optional>
 #include <utility>
@@ -22,8 +21,6 @@ using models::TokenList;
 
 constexpr int64_t kMostBytes = int64_t(4) << 30;
 constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
-/// Between what was said in turn, and what a speaker is told of itself.
-constexpr const char* kTurn = "  ";
 
 /// Where nobody says what ends a text, the tokenizer does. Without a word of a length each text has
 /// the default number of tokens after its own beginning, if there is room: the last one of all
@@ -137,13 +134,12 @@ void show(const Writer& writer, const std::string& text) {
   if (!shown || std::fflush(stdout) != 0) refuse(Exit::kIo, "standard output: is closed or full");
 }
 
-using Turns = std::deque<std::string>;
+const model::TalkForm& talk_form(const Writer& writer) {
+  return writer.model.description().model.family->talk;
+}
 
-/// What a model reads of a talk: its persona, and turns.
 TokenList source_of_talk(const Writer& writer, const std::string& persona, const Turns& turns) {
-  std::string all = persona;
-  for (const std::string& turn : turns) all += (all.empty() ? "" : kTurn) + turn;
-  return source_of(writer, all);
+  return source_of(writer, text_of_talk(talk_form(writer), persona, turns));
 }
 
 void require_persona(const Writer& writer, const std::string& persona, int64_t most) {
@@ -163,6 +159,19 @@ std::vector<TokenList> Writer::asked(
     if (is_first()) texts = of_first();
   });
   return models::shared_by_first(ranks->session.peers(), texts);
+}
+
+std::string text_of_talk(const model::TalkForm& form, const std::string& persona,
+                         const Turns& turns) {
+  std::string_view word = form.persona;
+  word = word.substr(0, word.find_last_not_of(' ') + 1);
+  const bool is_begun = persona.empty() || persona.starts_with(word);
+  std::string all = is_begun ? persona : text(form.persona, persona);
+  for (size_t i = 0; i < turns.size(); ++i) {
+    const bool is_said = (turns.size() - i) % 2 == 1;
+    all += text(all.empty() ? "" : form.between, is_said ? form.said : "", turns[i]);
+  }
+  return all;
 }
 
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt) {

@@ -2,6 +2,7 @@
 /// What generate does with whole texts: answers, lines of a file, a talk.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -49,6 +50,13 @@ void write_text(const CommandLine& line, const Writer& writer, const std::string
 /// A text for each line of a file, one a line, to a new file or standard output; line breaks within
 /// a text become blanks.
 void write_lines(const CommandLine& line, const Writer& writer);
+
+using Turns = std::deque<std::string>;
+
+/// What a model reads of a talk, but for its end: what it is told of itself, where that is not "",
+/// and turns, of which the last one was said to it, the one in front of that by it, and so on.
+std::string text_of_talk(const model::TalkForm& form, const std::string& persona,
+                         const Turns& turns);
 
 /// Reads what is said from standard input, line by line, and answers each to standard output. What
 /// was said before is read again each time, as much of its end as the model has room for, after

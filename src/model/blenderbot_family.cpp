@@ -220,6 +220,9 @@ const Family& blenderbot_family() {
                  .ends = {},
                  .form = stored_form_of},
       .data = "pairs",
+      // Sources: the chat template of Transformers' BlenderbotTokenizer; ParlAI's
+      // blended_skill_talk, whose personas are lines that begin so.
+      .talk = {.persona = "your persona: ", .said = " "},
       .forward = [](const Architecture& model,
                     const ForwardOptions& options) { return blenderbot(of(model), options); },
       .decode = [](const Architecture& model, const graph::Chunk& chunk,

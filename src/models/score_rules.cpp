@@ -144,18 +144,21 @@ float largest(std::span<const float> scores) {
 
 }  // namespace
 
-void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores) {
+bool try_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores) {
   if (rules.repetition_penalty != 1) penalise(text.tokens, rules.repetition_penalty, scores);
   forbid_repeats(rules, text, scores);
   if (is_too_short(rules, text)) forbid(rules.eos_token_id, scores);
   force_ends(rules, text, scores);
   forbid(rules.suppress_tokens, scores);
   if (is_at_begin(rules, text)) forbid(rules.begin_suppress_tokens, scores);
-  if (largest(scores) > kForbidden) return;
-  if (std::ranges::any_of(scores, [](float score) { return std::isnan(score); })) {
-    refuse(Exit::kNumerics, "generation: what the model says behind ", text.tokens.size(),
-           " tokens is no number: the weights are broken, or overflow in the compute type");
-  }
+  if (largest(scores) > kForbidden) return true;
+  if (std::ranges::none_of(scores, [](float score) { return std::isnan(score); })) return false;
+  refuse(Exit::kNumerics, "generation: what the model says behind ", text.tokens.size(),
+         " tokens is no number: the weights are broken, or overflow in the compute type");
+}
+
+void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores) {
+  if (try_rules(rules, text, scores)) return;
   refuse(Exit::kUsage, "generation: the rules leave no token behind ", text.tokens.size(),
          " others; allow more n-grams, tokens or lengths");
 }

@@ -101,7 +101,6 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
   config.recompute = {};
   config.offload_activations = {};
   config.offload_optimizer = {};
-  config.offload_param = {};
   config.run.steps = 1;
   config.run.epochs = 0;
 }

@@ -14,6 +14,8 @@ namespace {
 
 /// Lowers the score of beams that do not count; any log probability is closer to 0.
 constexpr float kFar = -1e9f;
+/// The score of what may not follow.
+constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 using Tokens = std::vector<int32_t>;
 
@@ -38,9 +40,12 @@ class Search : public TextSearch {
   bool ended() const override { return ended_; }
 
  protected:
-  void apply(const Tokens& tokens, std::span<float> scores) const {
-    apply_rules(rules_.scores, {.source = source_, .tokens = tokens, .beginning = beginning_},
-                scores);
+  /// False where the rules leave the text no token, which is to end there.
+  bool apply(const Tokens& tokens, std::span<float> scores) const {
+    const WrittenText text{.source = source_, .tokens = tokens, .beginning = beginning_};
+    if (rules_.stuck != nullptr) return try_rules(rules_.scores, text, scores);
+    apply_rules(rules_.scores, text, scores);
+    return true;
   }
   /// Whether a text of so many tokens, of which `last` is the last, goes on no further.
   bool ends(int64_t length, int32_t last) const {
@@ -68,12 +73,18 @@ class Path : public Search {
 
   void advance(std::span<const float> logits) override {
     std::vector<float> scores(logits.begin(), logits.end());
-    apply(rows_[0], scores);
+    if (!apply(rows_[0], scores)) return end_stuck();
     const int32_t token = choose_token(scores, rules_.choice, uint32_t(length() - beginning_));
     rows_[0].push_back(token);
     ended_ = ends(length(), token);
   }
   const Tokens& best() const override { return rows_[0]; }
+
+ private:
+  void end_stuck() {
+    ended_ = true;
+    ++*rules_.stuck;
+  }
 };
 
 /// A row and a token that may follow it.
@@ -102,9 +113,7 @@ class BestOf {
     if (best_.size() > count_) best_.pop_back();
   }
   /// What is no larger would not be kept.
-  float least() const {
-    return best_.size() < count_ ? -std::numeric_limits<float>::infinity() : best_.back().score;
-  }
+  float least() const { return best_.size() < count_ ? kNone : best_.back().score; }
   bool is_full() const { return best_.size() == count_; }
   std::vector<Candidate> take() { return std::move(best_); }
 
@@ -135,7 +144,8 @@ class Beams : public Search {
     ++written_;
     look_ahead();
     const bool is_full = all_finished() && rules_.early_stopping == BeamEnd::yes;
-    ended_ = !may_improve_ || is_full || all_end;
+    ended_ = !may_improve_ || is_full || all_end || !(best.front().score > kNone);
+    if (ended_ && finished_.front().is_stuck) ++*rules_.stuck;
   }
   const Tokens& best() const override { return finished_.front().tokens; }
 
@@ -143,7 +153,8 @@ class Beams : public Search {
   struct Finished {
     Tokens tokens;
     float score;
-    bool is_text = false;  ///< else its place is still free
+    bool is_text = false;   ///< else its place is still free
+    bool is_stuck = false;  ///< ended because the rules left no token
   };
 
   size_t beams() const { return size_t(rules_.num_beams); }
@@ -158,15 +169,17 @@ class Beams : public Search {
     return std::max<size_t>(2, 1 + rules_.scores.eos_token_id.size()) * beams();
   }
 
-  std::vector<Candidate> best_candidates(std::span<const float> logits) const {
+  /// A row that the rules leave no token has candidates too, which are no better than any.
+  std::vector<Candidate> best_candidates(std::span<const float> logits) {
     const size_t vocabulary = logits.size() / beams();
     BestOf best(candidates());
+    stuck_.clear();
     std::vector<float> scores;
     for (size_t row = 0; row < beams(); ++row) {
       const auto of_row = logits.subspan(row * vocabulary, vocabulary);
       scores.assign(of_row.begin(), of_row.end());
       to_log_softmax(scores);
-      apply(rows_[row], scores);
+      if (!apply(rows_[row], scores)) stuck_.push_back(row);
       for (size_t token = 0; token < vocabulary; ++token) {
         const float score = scores[token] + scores_[row];
         if (best.is_full() && !(score > best.least())) continue;
@@ -187,6 +200,7 @@ class Beams : public Search {
     const bool is_closed =
         !may_improve_ || (all_finished() && rules_.early_stopping == BeamEnd::yes);
     if (is_closed) return;
+    for (const size_t row : stuck_) finish_stuck(row);
     for (size_t i = 0; i < std::min(best.size(), beams()); ++i) {
       if (!is_end(best[i])) continue;
       finished_.push_back({.tokens = continued(best[i]),
@@ -194,6 +208,15 @@ class Beams : public Search {
                            .is_text = true});
     }
     keep_best(finished_, beams());
+  }
+
+  void finish_stuck(size_t row) {
+    const bool counts = scores_[row] > kFar;
+    if (!counts) return;
+    finished_.push_back({.tokens = rows_[row],
+                         .score = scores_[row] / divisor(std::max<int64_t>(written_, 1)),
+                         .is_text = true,
+                         .is_stuck = true});
   }
 
   void go_on(const std::vector<Candidate>& best) {
@@ -221,6 +244,7 @@ class Beams : public Search {
   }
 
   std::vector<float> scores_;       ///< [rows]
+  std::vector<size_t> stuck_;       ///< rows that the rules left no token now
   std::vector<Finished> finished_;  ///< from the best on
   int64_t written_ = 0;             ///< tokens after the beginning
   bool may_improve_ = true;

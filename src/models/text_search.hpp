@@ -19,8 +19,9 @@ class TextSearch {
   /// no use once the search has ended.
   virtual std::span<const std::vector<int32_t>> rows() const = 0;
 
-  /// Takes the logits after each of rows(), [rows, vocabulary], and appends a token to each. Throws
-  /// Error(kUsage) where the rules leave no token.
+  /// Takes the logits after each of rows(), [rows, vocabulary], and appends a token to each.
+  /// Where the rules leave a text no token it ends as it is, or throws Error(kUsage): see
+  /// SearchRules::stuck.
   virtual void advance(std::span<const float> logits) = 0;
 
   /// The row before the last advance() that each row goes on from: whose caches it needs.

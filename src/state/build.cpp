@@ -68,6 +68,14 @@ graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture
                             model::forward(model, forward_options(config, world, micro, false))));
 }
 
+/// What steps run. Where nothing is trained they read weights, and all of these are frozen.
+graph::Graph step_graph(const RunConfig& config, const Build& build, const World& world) {
+  if (build.trains) return training_graph(config, build.model, world, build.batch.micro);
+  graph::Graph forward = evaluation_graph(config, build.model, world, build.batch.micro);
+  for (graph::Parameter& parameter : forward.parameters) parameter.frozen = true;
+  return forward;
+}
+
 /// The same where samples are padded to shorter texts.
 RunConfig of_lengths(RunConfig config, const LengthPair& lengths) {
   config.data.source_length = lengths.source;
@@ -191,6 +199,22 @@ PairOptions pair_options(const DataConfig& data, const model::DataForm& form) {
           .sentinel_id = data.sentinel_id};
 }
 
+Build build_of(const RunConfig& config, const World& world, double device_update_share,
+               bool trains) {
+  Build made{.model = model::architecture_of(config),
+             .batch = resolve_batch(config, world.ranks),
+             .trains = trains,
+             .plan = {}};
+  made.evaluation_micro = evaluation_micro_batch(config, made.batch);
+  plan::Request request = request_of(config, world, made.batch);
+  request.device_update_share = device_update_share;
+  made.plan = plan::compile(request, step_graph(config, made, world),
+                            evaluation_graph(config, made.model, world, made.evaluation_micro));
+  require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
+  add_forms(config, world, made);
+  return made;
+}
+
 }  // namespace
 
 Dtype compute_dtype(const RunConfig& config) {
@@ -242,16 +266,7 @@ bool pins_host(const RunConfig& config) {
 }
 
 Build build(const RunConfig& config, const World& world, double device_update_share) {
-  Build made{.model = model::architecture_of(config),
-             .batch = resolve_batch(config, world.ranks),
-             .plan = {}};
-  made.evaluation_micro = evaluation_micro_batch(config, made.batch);
-  plan::Request request = request_of(config, world, made.batch);
-  request.device_update_share = device_update_share;
-  made.plan = plan::compile(request, training_graph(config, made.model, world, made.batch.micro),
-                            evaluation_graph(config, made.model, world, made.evaluation_micro));
-  require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
-  add_forms(config, world, made);
+  Build made = build_of(config, world, device_update_share, /*trains=*/true);
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
@@ -262,13 +277,17 @@ Build build(const RunConfig& config, const World& world, double device_update_sh
   return made;
 }
 
+Build build_evaluation(const RunConfig& config, const World& world) {
+  return build_of(config, world, 0, /*trains=*/false);
+}
+
 void add_forms(const RunConfig& config, const World& world, Build& build) {
   require_lengths_stay(config);
   const std::vector<LengthPair> pairs = length_pairs(config.data);
   std::array<std::vector<graph::Graph>, 2> shorter;
   for (size_t i = 0; i + 1 < pairs.size(); ++i) {
     const RunConfig form = of_lengths(config, pairs[i]);
-    shorter[0].push_back(training_graph(form, build.model, world, build.batch.micro));
+    shorter[0].push_back(step_graph(form, build, world));
     if (build.evaluation_micro == 0) continue;
     shorter[1].push_back(evaluation_graph(form, build.model, world, build.evaluation_micro));
   }

@@ -52,6 +52,11 @@ TEST(Generation, AKeyUnderASwitchActsWhereAModelsFileMayTurnItOn) {
   EXPECT_EQ(error_of(complete({"generation.top_p = 0.9", "model.init_from = \"there\""})), "");
 }
 
+TEST(Generation, TheRuleOfTheSourceIsOneOfPromptsToo) {
+  const Lines lines = {"generation.encoder_no_repeat_ngram_size = 3"};
+  EXPECT_EQ(error_of(complete(lines)), "");
+}
+
 TEST(BestMetric, OfTextsWantsAModelThatWritesThem) {
   Lines lines = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
                  "checkpoint.interval = 10", "checkpoint.best_metric = \"bleu\""};

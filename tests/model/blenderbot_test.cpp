@@ -49,6 +49,15 @@ TEST(Blenderbot, ReproducesLossAndGradientsOfHuggingFace) {
 
 TEST(Blenderbot, HasThePublishedParameterCounts) {
   EXPECT_EQ(parameters("blenderbot-400M-distill"), 364'802'560);
+  // Per attention 4 C C + 6 C with its norm, per feed-forward 2 C F + F + 3 C, for C = 2560 and F =
+  // 10240: a layer of the encoder has one of each, one of the decoder two attentions. Beside them
+  // stand 8008 tokens, 128 positions a stack, and a norm of two vectors after each.
+  constexpr int64_t kAttention = 26'229'760, kForward = 52'446'720, kBeside = 21'166'080;
+  constexpr int64_t kEncoder = 2 * (kAttention + kForward), kLayer = 2 * kAttention + kForward;
+  EXPECT_EQ(parameters("blenderbot-1B-distill"), kBeside + kEncoder + 12 * kLayer);
+  EXPECT_EQ(parameters("blenderbot-1B-distill"), 1'437'393'920);
+  EXPECT_EQ(parameters("blenderbot-3B"), kBeside + kEncoder + 24 * kLayer);
+  EXPECT_EQ(parameters("blenderbot-3B"), 2'696'268'800);
 }
 
 /// What Transformers' BlenderbotForConditionalGeneration holds of such a size, without copies.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -127,6 +128,47 @@ TEST(TextSearch, RulesThatLeaveNoTokenAreRefused) {
     const auto write = [&] { written(rules, {4, 5, 6}); };
     EXPECT_THAT(testing_support::refusal_of(Exit::kUsage, write), HasSubstr("leave no token"));
   }
+}
+
+/// Every token may come once, but for the end, which may not come before all others have.
+SearchRules that_run_out(int64_t beams, std::atomic<int64_t>& stuck) {
+  SearchRules rules{.scores = scores_of({{"no_repeat_ngram_size", 1}}), .num_beams = beams};
+  const int64_t vocabulary = golden()["vocabulary"];
+  rules.scores.min_new_tokens = rules.scores.max_length = 2 * vocabulary;
+  rules.stuck = &stuck;
+  return rules;
+}
+
+TEST(TextSearch, ATextThatTheRulesLeaveNoTokenEndsWhereThatIsCounted) {
+  const size_t vocabulary = golden()["vocabulary"];
+  for (const int64_t beams : {1, 4}) {
+    std::atomic<int64_t> stuck{0};
+    const Tokens text = written(that_run_out(beams, stuck), {4, 5, 6});
+    EXPECT_EQ(stuck, 1) << beams << " beams";
+    Tokens sorted = text;
+    std::ranges::sort(sorted);
+    EXPECT_TRUE(std::ranges::adjacent_find(sorted) == sorted.end()) << digits(text);
+    EXPECT_EQ(text.size(), vocabulary - 1) << "all but the end";
+  }
+}
+
+TEST(TextSearch, ABeamThatEndsSoLeavesTheOthersToGoOn) {
+  // After 2 nothing may follow, and after 3 only the end and 2.
+  std::atomic<int64_t> stuck{0};
+  SearchRules rules{.scores = {.max_length = 4, .eos_token_id = {kEnd}}, .num_beams = 2};
+  rules.scores.no_repeat_ngram_size = 1;
+  rules.stuck = &stuck;
+  const auto search = search_text(rules, Tokens{9}, Tokens{kStart});
+  EXPECT_EQ(search->rows().size(), 2u);
+  const float inf = std::numeric_limits<float>::infinity();
+  search->advance(std::vector<float>{0, -inf, 1, 0, 0, -inf, 1, 0});
+  ASSERT_FALSE(search->ended());
+  EXPECT_EQ(search->rows()[0], (Tokens{kStart, 2}));
+  EXPECT_EQ(search->rows()[1], (Tokens{kStart, 3}));
+  search->advance(std::vector<float>{0, -inf, 0, -inf, 0, 5, 0, 0});
+  EXPECT_TRUE(search->ended());
+  EXPECT_EQ(search->best(), (Tokens{kStart, 2}));
+  EXPECT_EQ(stuck, 1);
 }
 
 TEST(ApplyRules, TellScoresThatAreNoNumbersFromRulesThatLeaveNone) {

@@ -84,13 +84,18 @@ class Task:
                           f"data.tokenizer=data/{name}/pieces")
         self.name = name
 
-    def train(self, *more):
-        """By inputs/t5_mini.toml with these changes, on two ranks."""
-        process = self.program.start(2, *self.settings, *more,
-                                     input_file=str(TREE / "inputs/t5_mini.toml"))
+    def start(self, *more):
+        """A training by inputs/t5_mini.toml with these changes, on two ranks."""
+        return self.program.start(2, *self.settings, *more,
+                                  input_file=str(TREE / "inputs/t5_mini.toml"))
+
+    def wait(self, process):
         result = self.program.wait(process, run=self.name, timeout=3 * MOST_SECONDS)
         check(result.finished(), f"{self.name} is trained", result)
         return result
+
+    def train(self, *more):
+        return self.wait(self.start(*more))
 
     def keep(self, result, facts):
         """For tools/loss_picture.py."""

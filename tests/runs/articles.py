@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The table of the articles' verdicts in inputs/from_deepspeed.md: each row's verdict of ours is
 what its command prints. Likewise the plans in the heads of input files. perf/articles.py finds that
-every batch of the articles fits, and nothing that they could not have without ZeRO."""
+every batch of the articles fits, and nothing that they could not have without ZeRO. What
+cards of 80 GB take of the larger models of the same families is printed."""
+import json
 import pathlib
 import re
 import subprocess
@@ -11,6 +13,17 @@ from program import Program, check
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 LEAST_ROWS = 19
+# A model and its published parameters; how many cards and which settings it is planned for, and
+# settings that ask for too much.
+LARGER = (
+    ("blenderbot-1B-distill", 1_437_393_920, "blenderbot_400m", 1,
+     ("train_micro_batch_size_per_gpu=64",), ("train_micro_batch_size_per_gpu=4096",)),
+    ("blenderbot-3B", 2_696_268_800, "blenderbot_400m", 2,
+     ("train_micro_batch_size_per_gpu=64",), ("train_micro_batch_size_per_gpu=4096",)),
+    ("t5-11b", 11_307_321_344, "t5_large_en_ro", 8,
+     ("zero.stage=3", "zero.offload_optimizer.device=none", "train_micro_batch_size_per_gpu=4"),
+     ("zero.stage=0", "zero.offload_optimizer.device=none", "train_micro_batch_size_per_gpu=1")),
+)
 
 
 def rows(text):
@@ -68,10 +81,39 @@ def articles_batches_fit(program):
           f"perf/articles.py: {done.stdout}{done.stderr}")
 
 
+def plan_of(program, name, source, ranks, *settings):
+    """A plan for A100s of 80 GB, and whether it fits."""
+    result = program.alone("plan", str(TREE / f"inputs/{source}.toml"), f"model.name={name}",
+                           "evaluation.micro_batch_size=4", "--ranks", str(ranks), "--machine",
+                           "a100_80g", "--json", *settings)
+    check(result.status in (0, 6), f"{name} has a plan", result)
+    plan = json.loads(result.out)
+    check(plan["fits"] == (result.status == 0), f"{name}: the status says whether it fits", result)
+    return plan
+
+
+def larger_models_are_planned(program):
+    for name, parameters, source, ranks, settings, too_much in LARGER:
+        plan = plan_of(program, name, source, ranks, *settings)
+        check(plan["parameters"] == parameters, f"{name}: {plan['parameters']}, not {parameters}")
+        states = sum(plan["bytes"][use] for use in ("weights", "gradients", "optimizer state"))
+        shared = 16 * parameters / ranks
+        check(plan["fits"] and states < plan["arena_bytes"] < plan["limit_bytes"] < 80 << 30,
+              f"{name} on {ranks} cards of 80 GB: {plan}")
+        # Stage 2 has all weights on each card; nothing else is more than its share.
+        check(0.8 * shared < states < 1.05 * shared + 2 * parameters, f"{name}: {plan['bytes']}")
+        least = plan_of(program, name, source, ranks, *too_much)
+        check(not least["fits"], f"{name} with {too_much}: {least}")
+        print(f"{name}: {parameters / 1e9:.2f} billion parameters, {ranks} x 80 GB, "
+              f"{' '.join(settings)}: states {states / 1e9:.1f} GB, in all "
+              f"{plan['arena_bytes'] / 1e9:.1f} GB a card")
+
+
 def main():
     program = Program()
     heads_are_printed(program)
     articles_batches_fit(program)
+    larger_models_are_planned(program)
     text = (TREE / "inputs/from_deepspeed.md").read_text()
     table, plans = rows(text), commands(text)
     check(table.keys() == plans.keys() and len(table) >= LEAST_ROWS,

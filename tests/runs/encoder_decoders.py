@@ -42,7 +42,7 @@ suppress_tokens = [7, 9]
 MODELS = {
     "t5": 'family = "t5"\nhead_width = 12\n',
     "flan": 'family = "t5"\nhead_width = 12\nfeed_forward = "gated-gelu"\nclassifier = "untied"\n',
-    "blenderbot": 'family = "blenderbot"\n',
+    "blenderbot": 'family = "blenderbot"\nmax_positions = 40\n',
 }
 T5_IDS = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
 IDS = {"t5": T5_IDS, "flan": T5_IDS,
@@ -166,7 +166,7 @@ def talk(program, model, persona, said, ranks=1):
 
 
 def talks(program, model):
-    """No answer has a letter of what is read for it, which is all that was said: 20 tokens."""
+    """No answer has a letter of what is read for it, which is all that was said: 40 tokens."""
     done = talk(program, model, "I", "1\n2\n")
     check(done.returncode == 0 and done.stdout.count("\n") == 2, f"answers each line: {done}")
     check(done.stderr == "", f"nothing is to be said of it: {done}")
@@ -176,7 +176,7 @@ def talks(program, model):
     check(ranks.stdout == done.stdout, f"two ranks talk as one: {ranks}")
     more = talk(program, model, "I", "1\n" + 40 * second + "\n2\n")
     check(more.returncode == 0 and more.stdout == done.stdout, f"{more} goes on as {done}")
-    check(more.stderr.count("\n") == 1 and "204 tokens" in more.stderr, f"it was too long: {more}")
+    check(more.stderr.count("\n") == 1 and "219 tokens" in more.stderr, f"it was too long: {more}")
     mute = talk(program, model, 200 * "x", "1\n")
     check(mute.returncode == 2 and "write a shorter one" in mute.stderr, f"no room to talk: {mute}")
 

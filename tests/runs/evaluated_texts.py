@@ -90,12 +90,19 @@ def answers_alike_at_any_rank_count(program, name):
     check(summary == {key: told[-1][key] for key in summary}, f"the summary has them: {summary}")
 
 
+def eval_finds_the_same(program, run, ranks=1, *settings):
+    last = evaluations(program, run)[-1]
+    again = program.wait(program.popen([*program.launch_line(ranks), "eval", f"runs/{run}",
+                                        "--json", *settings]))
+    figures = ("bleu", "exact_match", "texts", "loss_hex")
+    found = json.loads(again.out)
+    check({key: found[key] for key in figures} == {key: last[key] for key in figures},
+          f"eval of {run}: {found}, not {last}", again)
+    return last
+
+
 def others_find_the_same(program, run):
-    last, folder = evaluations(program, run)[-1], f"runs/{run}"
-    again = json.loads(program.alone("eval", folder, "--json").out)
-    check({key: again[key] for key in ("bleu", "exact_match", "texts", "loss_hex")} ==
-          {key: last[key] for key in ("bleu", "exact_match", "texts", "loss_hex")},
-          f"eval of the run: {again}, not {last}")
+    last, folder = eval_finds_the_same(program, run), f"runs/{run}"
     made, targets = f"{folder}/generated/step00000120.txt", f"{folder}/generated/targets.txt"
     scored = program.alone("score", made, targets, "--json").out
     check(json.loads(scored)["bleu"] == last["bleu"], f"score of the files: {scored}")
@@ -104,6 +111,18 @@ def others_find_the_same(program, run):
     process = program.popen([str(program.zeroapp), "score", "pipe", targets, "--json"])
     pipe.write_text((program.folder / made).read_text())
     check(program.wait(process).out == scored, f"a pipe is scored as a file is: {scored}")
+
+
+def so_it_does_from_weights_of_16_bits(program, name):
+    trained(program, name, "half", 2, *BEAMS, "fp16.enabled=true", "fp16.initial_scale_power=8",
+            "zero.stage=2", "zero.offload_optimizer.device=cpu")
+    last = eval_finds_the_same(program, "half")
+    check(last["bleu"] > 20, f"it has learnt: {last}")
+
+
+def so_it_does_where_weights_find_no_room_on_the_device(program, run):
+    eval_finds_the_same(program, run, 2)
+    eval_finds_the_same(program, run, 2, "memory.device_limit=300000")
 
 
 def first_samples_alone(program, run):
@@ -188,6 +207,8 @@ def main():
         program.write(f"{name}.toml", INPUT % model)
         answers_alike_at_any_rank_count(program, name)
     others_find_the_same(program, "t5_1")
+    so_it_does_from_weights_of_16_bits(program, "t5")
+    so_it_does_where_weights_find_no_room_on_the_device(program, "t5_2")
     first_samples_alone(program, "t5_1")
     best_answers_are_kept(program, "t5")
     folder_says_what_is_open(program, "t5")

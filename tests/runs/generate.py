@@ -104,6 +104,15 @@ def rules_hold_for_a_prompt(program):
     check(short == generate(program, *asked)[:len(PROMPT) + 3] + "\n", f"{short!r}: three more")
 
 
+def a_runs_rule_of_the_source_holds_for_a_prompt(program):
+    result = program.train(1, "run.steps=2", "generation.encoder_no_repeat_ngram_size=1",
+                           "generation.max_new_tokens=8", "export.at_end=true",
+                           "run.output=runs/said")
+    check(result.finished(), "trains", result)
+    new = generate(program, "runs/said", "--prompt", PROMPT)[len(PROMPT):-1]
+    check(new and not set(new) & set(PROMPT), f"{new!r} has nothing of {PROMPT!r}")
+
+
 def the_models_file_is_gone_by(program):
     """generation_config.json holds where nothing is written, whether texts are shown as they come
     or not."""
@@ -207,6 +216,7 @@ def main():
     pipes_are_read(program)
     lines_are_as_long_as_alone(program)
     rules_hold_for_a_prompt(program)
+    a_runs_rule_of_the_source_holds_for_a_prompt(program)
     the_models_file_is_gone_by(program)
     texts_have_known_tokens_and_no_special_end(program)
     ranks_continue_together(program)

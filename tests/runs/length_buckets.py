@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A tiny T5 learns from pairs of mixed lengths, each micro-batch padded to one of a few pairs of
 lengths: the same bytes at every rank count and stage, also behind a stop in the middle, and the
-losses of one pair for all but for rounding."""
+losses of one pair for all but for rounding. A tiny BlenderBot that is stopped goes on likewise."""
 import json
 
 from program import Program, check, check_refused
@@ -40,9 +40,9 @@ SHORT = [(f"{i}", f"{i}!") for i in range(20)]
 LONG = [(f"{i} times {i} and {i}", f"is {i * i}, {i + i}") for i in range(20)]
 
 
-def trained(program, name, ranks, *settings):
+def trained(program, name, ranks, *settings, model="t5"):
     result = program.wait(program.start(ranks, *settings, f"run.output=runs/{name}",
-                                        input_file="t5.toml"), run=name)
+                                        input_file=f"{model}.toml"), run=name)
     check(result.finished(), f"{name}: {ranks} ranks with {settings}", result)
     return result
 
@@ -80,6 +80,18 @@ def a_stop_in_the_middle_changes_no_byte(program, state):
           "other pairs are told", other)
     check("order of samples: by lengths of 8x8, 40x24, in micro-batches of 2, now by no length; "
           "some of this epoch come twice" in other.out, "and what follows from them", other)
+
+
+def nor_of_a_blenderbot(program):
+    words = ("model.dropout=0.1", "bf16.enabled=true", "checkpoint.interval=3")
+    straight = trained(program, "talks", 1, *words, model="blenderbot")
+    trained(program, "stopped_talks", 1, *words, "run.stop_at=6", model="blenderbot")
+    result = trained(program, "stopped_talks", 2, *words, "zero.stage=3",
+                     "checkpoint.resume=require", model="blenderbot")
+    check("going on from step 6" in result.out, "goes on", result)
+    check(result.state() == straight.state()
+          and result.summary["eval_loss"] == straight.summary["eval_loss"],
+          "a BlenderBot has the bytes of a run that never stopped", result)
 
 
 def so_are_those_of_half_precision_beside_frozen_parameters(program):
@@ -126,8 +138,11 @@ def main():
     rows = [pair for pairs in zip(SHORT, LONG) for pair in pairs]
     program.write("pairs.tsv", "source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in rows))
     program.write("t5.toml", INPUT)
+    program.write("blenderbot.toml", INPUT.replace('"t5"', '"blenderbot"')
+                  .replace("head_width = 8\n", ""))
     state = bytes_are_those_of_one_rank(program)
     a_stop_in_the_middle_changes_no_byte(program, state)
+    nor_of_a_blenderbot(program)
     so_are_those_of_half_precision_beside_frozen_parameters(program)
     losses_are_those_of_one_pair(program)
     auto_chooses_and_tells(program)

@@ -14,6 +14,32 @@ MIB = 1 << 20
 HUGE_PAGE = 2 * MIB
 OUTSIDE_BYTES = 200 * MIB
 
+PAIRS = """
+train_batch_size = 8
+train_micro_batch_size_per_gpu = 2
+[model]
+family = "%s"
+layers = 2
+decoder_layers = 2
+width = 256
+heads = 4
+inner = 1024
+[data]
+train = "pairs.tsv"
+source_length = 40
+target_length = 24
+length_buckets = "8x8"
+validation_fraction = 0.2
+[run]
+steps = 3
+threads = 1
+output = "runs/tiny"
+[bf16]
+enabled = true
+[checkpoint]
+resume = "never"
+"""
+
 # Bytes a parameter: weight, finished gradient, optimizer state with what completes the master.
 PRECISIONS = {
     "fp32": ((), 4, 4, 8),
@@ -73,21 +99,27 @@ def check_formula(program):
     print(f"model states of 48 plans: the formula and at most {most:.3%}")
 
 
-def check_run(program, stage):
-    """Bytes of one run: of the arena, and of the largest process so far, shared pages in full."""
-    result = program.train(2, *MODEL, "train_batch_size=4", "train_micro_batch_size_per_gpu=2",
-                           "run.steps=3", f"zero.stage={stage}")
-    check(result.finished(), f"stage {stage} trains to the end", result)
+def check_arena(result, what):
+    """Bytes of a run's arena, all of which are planned and resident; its ranks' peaks."""
+    check(result.finished(), f"{what} trains to the end", result)
     memory = result.summary["memory"]
     device, pss = memory["device"], memory["peak_pss_bytes"]
     arena = device["allocated_bytes"]
-    check(device["planned_bytes"] == arena, f"stage {stage}: allocated as planned: {device}")
+    check(device["planned_bytes"] == arena, f"{what}: allocated as planned: {device}")
     check(device["used_before_bytes"] is None, f"a host holds no contexts: {device}")
     # The mapping ends with its last small page, and a huge page never lies across a mapping's end.
     page = os.sysconf("SC_PAGESIZE")
     resident = {-(-arena // page) * page}
     check({device["resident_bytes"][key] for key in ("min", "mean", "max")} == resident,
-          f"stage {stage}: resident are the planned bytes in whole pages, {resident}: {device}")
+          f"{what}: resident are the planned bytes in whole pages, {resident}: {device}")
+    return arena, pss
+
+
+def check_run(program, stage):
+    """Bytes of one run: of the arena, and of the largest process so far, shared pages in full."""
+    result = program.train(2, *MODEL, "train_batch_size=4", "train_micro_batch_size_per_gpu=2",
+                           "run.steps=3", f"zero.stage={stage}")
+    arena, pss = check_arena(result, f"stage {stage}")
     # From start to end, and no less than what the summary tells of the steps.
     peak = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     check(arena < pss["min"] <= pss["mean"] <= pss["max"] <= peak, f"{pss} and {peak} at the peak")
@@ -108,6 +140,20 @@ def check_runs(program):
           f"stage 3 saves {saved / MIB:.1f} MiB at the peak, the plans {planned / MIB:.1f}")
 
 
+def check_pairs(program):
+    """The same of encoder-decoders, whose texts are padded to several lengths."""
+    program.write("pairs.tsv", "source\ttarget\n" + "".join(
+        f"{i}\t{i}!\n{i} times {i} and {i}\tis {i * i}, {i + i}\n" for i in range(20)))
+    for family, stage in itertools.product(("t5", "blenderbot"), (0, 3)):
+        program.write("pairs.toml", PAIRS % family)
+        result = program.train(2, f"zero.stage={stage}", input_file="pairs.toml")
+        what = f"{family} at stage {stage}"
+        arena, pss = check_arena(result, what)
+        outside = pss["max"] - arena
+        check(0 < outside <= OUTSIDE_BYTES, f"{what}: {outside / MIB:.1f} MiB outside the arena")
+        print(f"{what}: arena {arena / MIB:.1f} MiB, outside {outside / MIB:.1f} MiB")
+
+
 def check_products(program):
     """What a library's products want beside their operands grows with no table of a vocabulary."""
     for precision in ("bf16.enabled=true", "fp16.enabled=true"):
@@ -126,6 +172,7 @@ def main():
     program = Program()
     check_formula(program)
     check_runs(program)
+    check_pairs(program)
     check_products(program)
     print("bytes as planned")
 

@@ -76,6 +76,17 @@ TEST(ReproduciblePairs, NorOfOneWithAGateAndAnOwnClassifier) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16}) expect_one_outcome(untied(), compute);
 }
 
+TEST(ReproduciblePairs, NorOfOneWhoseBiasesHave24LayersEach) {
+  model::T5 deep = kT5;
+  deep.layers = deep.decoder_layers = 24;
+  deep.width = 8;
+  deep.head_width = 4;
+  for (const Dtype compute : {Dtype::f32, Dtype::bf16}) {
+    OneOutcome one;
+    for (const int stage : {0, 3}) one.expect(case_of(deep, compute, 2, stage));
+  }
+}
+
 TEST(ReproduciblePairs, NorOfABlenderbot) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16}) expect_one_outcome(kBlenderbot, compute);
 }

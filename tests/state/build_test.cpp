@@ -9,6 +9,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/product.hpp"
@@ -112,6 +113,79 @@ TEST(Build, PlansAWeightAloneForWhatIsFrozen) {
     }
     EXPECT_EQ(frozen, 2);
   }
+}
+
+int64_t on_device(const Build& build, plan::Use use) {
+  int64_t sum = 0;
+  for (const plan::Buffer& buffer : build.plan.buffers) {
+    const bool counts = buffer.persistent && buffer.tier == plan::Tier::device;
+    if (counts && buffer.use == use) sum += buffer.bytes;
+  }
+  return sum;
+}
+
+TEST(BuildEvaluation, HoldsWeightsAndNoMoreThanATraining) {
+  RunConfig config = tiny();
+  config.data.validation_fraction = 0.1;
+  config.model.freeze = {"wte.weight"};
+  for (int stage : {0, 1, 2, 3}) {
+    for (const bool half : {false, true}) {
+      config.zero.stage = stage;
+      config.fp16.enabled = half;
+      config.offload_param.device = stage == 3 ? Home::cpu : Home::none;
+      config.offload_optimizer.device = stage > 0 ? Home::cpu : Home::none;
+      const Build training = build(config, {.ranks = 2});
+      RunConfig other = config;
+      other.offload_optimizer.device = Home::none;
+      const Build evaluation = build_evaluation(other, {.ranks = 2});
+      const auto what = ::testing::Message() << "stage " << stage << (half ? " in fp16" : "");
+      EXPECT_LE(evaluation.plan.arena_bytes[0], training.plan.arena_bytes[0]) << what;
+      for (const plan::Use use : {plan::Use::optimizer, plan::Use::gradients})
+        EXPECT_EQ(on_device(evaluation, use), 0) << what;
+      EXPECT_EQ(on_device(evaluation, plan::Use::weights), on_device(training, plan::Use::weights))
+          << what;
+      EXPECT_EQ(evaluation.plan.graphs[1].ops.size(), training.plan.graphs[1].ops.size());
+    }
+  }
+}
+
+TEST(BuildEvaluation, OfAnOffloadedT53bFitsWhereItsTrainingDoes) {
+  const auto file = testing_support::tree_folder() / "inputs/t5_3b_en_ro.toml";
+  RunConfig config = read_config_file(file.string()).config;
+  const World world{.ranks = 1, .gpus = true};
+  const int64_t training = build(config, world).plan.arena_bytes[0];
+  config.offload_optimizer = {};
+  config.train_micro_batch_size_per_gpu = 1;
+  const Build evaluation = build_evaluation(config, world);
+  const int64_t weights = on_device(evaluation, plan::Use::weights);
+  EXPECT_LT(evaluation.plan.arena_bytes[0], training / 2);
+  EXPECT_LT(evaluation.plan.arena_bytes[0], 2 * weights);
+  EXPECT_EQ(evaluation.plan.arena_bytes[size_t(plan::Tier::host)], 0);
+}
+
+TEST(BuildEvaluation, WithoutOffloadTakesAFractionOfTheStates) {
+  RunConfig config = tiny();
+  config.data.validation_fraction = 0.1;
+  config.bf16.enabled = true;
+  const int64_t weights = on_device(build(config, {}), plan::Use::weights);
+  EXPECT_LT(build_evaluation(config, {}).plan.arena_bytes[0] + 6 * weights,
+            build(config, {}).plan.arena_bytes[0])
+      << "10 bytes of states and 2 of gradients stand beside 2 of weights";
+}
+
+TEST(BuildEvaluation, HasAFormForEachPairOfLengths) {
+  const RunConfig config =
+      read_config(
+          "train_batch_size = 2\nmodel.family = \"t5\"\nmodel.layers = 1\nmodel.width = 64\n"
+          "model.heads = 2\ndata.train = \"a.tsv\"\ndata.validation_fraction = 0.1\n"
+          "data.source_length = 16\ndata.target_length = 16\nrun.steps = 1\n"
+          "data.length_buckets = \"4x4, 8x8\"\n",
+          "in.toml")
+          .config;
+  const Build made = build_evaluation(config, {});
+  EXPECT_FALSE(made.trains);
+  EXPECT_EQ(made.plan.shorter[0].size(), 2u);
+  EXPECT_EQ(made.plan.shorter[1].size(), 2u);
 }
 
 int64_t classifier_rows(const Build& build, size_t graph) {

@@ -33,7 +33,7 @@ struct GenerationConfig {
   std::optional<BeamEnd> early_stopping = {};        ///< false, true or "never"; none: false
   std::optional<double> repetition_penalty = {};     ///< of tokens that were there; none: 1
   std::optional<int64_t> no_repeat_ngram_size = {};  ///< that comes twice; 0: any; none: 0
-  std::optional<int64_t> encoder_no_repeat_ngram_size = {};      ///< of the source either
+  std::optional<int64_t> encoder_no_repeat_ngram_size = {};      ///< of the source, or prompt
   std::optional<int64_t> forced_bos_token_id = {};               ///< after the start; none: no such
   std::optional<std::vector<int64_t>> forced_eos_token_id = {};  ///< last of max_length; none: any
   std::optional<std::vector<int64_t>> suppress_tokens = {};      ///< never; none: no such

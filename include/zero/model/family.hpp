@@ -133,6 +133,13 @@ struct StoredNames {
   StoredForm (*form)(const Architecture&, std::string_view parameter) = nullptr;
 };
 
+/// How what is said in turn stands in the text that a model which answers reads of a talk.
+struct TalkForm {
+  std::string_view persona = "";  ///< begins what it is told of itself
+  std::string_view said = "";     ///< begins each turn that is not its own
+  std::string_view between = "  ";
+};
+
 struct Family {
   ModelFamily settings;  ///< what [model] may say of it; its numbers' names are the keys'
   std::map<std::string, double, std::less<>> constants;  ///< rates that no key sets
@@ -141,6 +148,7 @@ struct Family {
   std::string_view hub_class;                            ///< its class in Transformers
   StoredNames stored;
   std::string_view data;  ///< the DataKind whose columns its graphs' inputs take
+  TalkForm talk = {};
 
   /// See the functions of the same names below.
   graph::Graph (*forward)(const Architecture&, const ForwardOptions&);

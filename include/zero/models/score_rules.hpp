@@ -3,6 +3,7 @@
 /// chosen by them, by the names and with the meaning of Hugging Face's GenerationConfig
 /// (transformers 5.23).
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,8 +38,10 @@ struct WrittenText {
 };
 
 /// Changes the scores of the tokens that may follow, [vocabulary]: logits, or their log softmax
-/// where beams are scored. Forbidden ones get minus infinity. Throws Error(kUsage) where the rules
-/// leave none, and Error(kNumerics) where none is left that is a number.
+/// where beams are scored. Forbidden ones get minus infinity. Returns whether the rules leave any.
+/// Throws Error(kNumerics) where none is left that is a number.
+bool try_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
+/// The same; throws Error(kUsage) where the rules leave none.
 void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
 
 /// How a token is drawn.
@@ -69,6 +72,9 @@ struct SearchRules {
   /// that alone says it, and 20 where it is 0, too. Only for those who write texts for sources
   /// (generator.hpp).
   int64_t max_new_tokens = 0;
+  /// Counts the texts that end because the rules leave them no token, as they are then;
+  /// null: such a text is refused. Searches of several threads count in it; outlives them.
+  std::atomic<int64_t>* stuck = nullptr;
 };
 
 /// What a completed [generation] asks of texts of `model` that are to have at most `new_tokens`

@@ -41,6 +41,7 @@ bool fuses_products(const RunConfig& config, bool library_can);
 struct Build {
   model::Architecture model;
   BatchSizes batch;
+  bool trains = true;  ///< else the plan has weights and their evaluation alone
   int64_t evaluation_micro = 0;
   plan::Plan plan;
   // What checkpoint.async saves from.
@@ -62,6 +63,10 @@ bool pins_host(const RunConfig& config);
 /// library of products can, and compiles the plan. `device_update_share`:
 /// plan::Request::device_update_share. Throws Error(kUsage) where the numbers cannot work together.
 Build build(const RunConfig& config, const World& world, double device_update_share = 0);
+
+/// The same where nothing is trained: of parameters the plan holds the weights alone, without
+/// gradients, states or what completes weights to masters. Throws likewise.
+Build build_evaluation(const RunConfig& config, const World& world);
 
 /// Adds what micro-batches of shorter samples run to a build of the longest, one form for each pair
 /// of lengths that data.length_buckets lists; build() does. Changes no address. Throws as

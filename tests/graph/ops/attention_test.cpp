@@ -164,6 +164,60 @@ TEST(AttentionOperation, AddsTheGradientsOfABiasThatLayersShare) {
   EXPECT_EQ(sums, 2);
 }
 
+/// So many layers over one text, which sees all of itself, each with the same bias.
+Graph layers_of_one_bias(int layers) {
+  TwoTexts text{.out = GraphBuilder({.samples = kSamples, .length = kLength}, Dtype::f32),
+                .dropout = 0};
+  GraphBuilder& out = text.out;
+  out.unit("embedding");
+  const TensorId table = out.parameter({.name = "table", .shape = {64, kWidth}});
+  const TensorId places = out.parameter({.name = "places", .shape = {kLength, kWidth}});
+  text.counts = out.input({.name = "counts", .sample = {1}});
+  const TensorId bias = text.bias("encoder", true);
+  const auto ids = [&](const std::string& name) {
+    return out.input({.name = name, .sample = {kLength}, .ids = 61});
+  };
+  TensorId x = embedding(out, ids("tokens"), table, places);
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::string name = "h." + std::to_string(layer);
+    out.block(name);
+    x = text.self(x, name, {.heads = 0, .causal = false, .bias = bias, .key_counts = text.counts});
+  }
+  out.unit("embedding");
+  classifier(out, x, table, ids("targets"), 61, 8);
+  return out.finish();
+}
+
+TEST(AttentionOperation, AddsTheBiasGradientsOf24LayersOneByOneFromTheLastOn) {
+  const Graph graph = differentiate(layers_of_one_bias(24));
+  Naive naive(graph);
+  naive.run();
+  const size_t numel = size_t(kHeads * (2 * kLength - 1));
+  std::vector<float> one_by_one;
+  std::vector<double> exact(numel, 0), sizes(numel, 0);
+  for (const Op& op : graph.ops) {
+    if (op.kind != &kAttentionGrad) continue;
+    const std::span<float> one = naive.naive.values<float>(op.outputs[1]);
+    ASSERT_EQ(one.size(), numel);
+    const bool is_last_layer = one_by_one.empty();
+    if (is_last_layer) one_by_one.assign(numel, 0);
+    for (size_t i = 0; i < numel; ++i) {
+      one_by_one[i] = is_last_layer ? one[i] : one_by_one[i] + one[i];
+      exact[i] += double(one[i]);
+      sizes[i] += std::abs(double(one[i]));
+    }
+  }
+  EXPECT_EQ(std::ranges::count(graph.ops, &kAttentionGrad, &Op::kind), 24);
+  const std::span<float> sum =
+      naive.naive.values<float>(first(graph, &kRelativeBiasGrad).inputs[0]);
+  ASSERT_EQ(sum.size(), numel);
+  EXPECT_TRUE(std::ranges::equal(sum, one_by_one));
+  EXPECT_GT(std::ranges::count_if(sizes, [](double size) { return size > 0; }), 10);
+  for (size_t i = 0; i < numel; ++i) {
+    EXPECT_NEAR(double(sum[i]), exact[i], 23 * 0x1p-24 * sizes[i]) << i;
+  }
+}
+
 TEST(AttentionOperation, CountsAllPairsUnlessItIsCausal) {
   const Graph graph = differentiate(two_texts(Dtype::f32, 0, true));
   const double causal = 2.0 * kSamples * kInner * kLength * kLength;
