@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/metrics.hpp"
 #include "zero/plan/plan.hpp"
@@ -118,7 +120,16 @@ Answers answer(const AnswerParts& parts) {
     return models::generate_texts(parts.engine.view(), parts.session.peers(), parts.build.model,
                                   options, sources);
   };
-  return answer(parts.validation, parts.samples, parts.tokenizer, writes);
+  std::atomic<int64_t> stuck{0};
+  options.rules.stuck = &stuck;
+  Answers answers = answer(parts.validation, parts.samples, parts.tokenizer, writes);
+  const int64_t all_stuck = int64_t(parts.session.peers().sum(double(stuck.load())));
+  if (all_stuck > 0 && parts.session.is_first()) {
+    warn(counted(all_stuck, "text"), " of ", answers.figures.count,
+         " ended where the rules of [generation] left no token; loosen no_repeat_ngram_size, ",
+         "suppress_tokens or the least lengths");
+  }
+  return answers;
 }
 
 }  // namespace zero::train

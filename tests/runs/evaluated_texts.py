@@ -178,6 +178,16 @@ def folder_says_what_is_open(program, name):
     check(longest <= 5, f"max_length counts the start: {longest}")
 
 
+def texts_without_a_token_end(program, name):
+    """After one letter the rules leave none; the training goes on."""
+    others = [i for i in range(256) if i != ord("a")]
+    result = trained(program, name, "stuck", 2, "run.steps=2", "evaluation.interval=2",
+                     "generation.no_repeat_ngram_size=1", f"generation.suppress_tokens={others}")
+    check("texts of 12 ended where the rules of [generation] left no token" in result.err,
+          "it is told", result)
+    check(texts(program, "stuck")["step00000002.txt"] == EXPECTED * "a\n", "the letter", result)
+
+
 def refuses_what_cannot_be(program, name, run):
     few = ("run.output=runs/none", "run.steps=1")
     check_refused(program.alone(f"{name}.toml", *few, "generation.suppress_tokens=[300]"), 2,
@@ -212,6 +222,7 @@ def main():
     first_samples_alone(program, "t5_1")
     best_answers_are_kept(program, "t5")
     folder_says_what_is_open(program, "t5")
+    texts_without_a_token_end(program, "t5")
     refuses_what_cannot_be(program, "t5", "t5_1")
     print("answers are the same everywhere")
 
