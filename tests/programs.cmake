@@ -76,7 +76,7 @@ if(ZERO_DEVICE STREQUAL "cuda")
   add_test(NAME kernels/attention_plans
            COMMAND attention_plans $<TARGET_FILE:fake_driver>
                    ${CMAKE_CURRENT_SOURCE_DIR}/golden/gpu/h200.json)
-  set_tests_properties(kernels/attention_plans PROPERTIES TIMEOUT 300
+  set_tests_properties(kernels/attention_plans PROPERTIES TIMEOUT 600
                        PASS_REGULAR_EXPRESSION "every attention has its plans"
                        SKIP_REGULAR_EXPRESSION "SKIP ")
 endif()

@@ -10,6 +10,8 @@ namespace {
 
 /// Room for what another version of the library might want beside it.
 constexpr int64_t kSpareBytes = int64_t(1) << 20;
+/// A library computes in 16 bits.
+constexpr int64_t kScoreBytes = 2;
 
 /// Places one piece after the others.
 int64_t place(int64_t& end, int64_t bytes) {
@@ -39,14 +41,24 @@ void check_attention(const AttentionExtents& extents, const DropoutSite& site, b
 int64_t library_workspace_bytes(const AttentionExtents& extents) {
   const int64_t heads = extents.samples * extents.heads;
   const int64_t scores =
-      round_up<int64_t>(extents.length, 64) * round_up<int64_t>(extents.length, 128);
-  return heads * (2 * scores + 4 * extents.length) + kSpareBytes;
+      round_up<int64_t>(extents.length, 64) * round_up<int64_t>(extents.key_length(), 128);
+  const int64_t dq = extents.length * extents.head_width;
+  return heads * (std::max(kScoreBytes * scores, 4 * dq) + 4 * extents.length) + kSpareBytes;
 }
 
 AttentionScratch library_scratch(const AttentionExtents& extents) {
   AttentionScratch scratch{};
   int64_t end = 0;
+  const int64_t lengths =
+      tells_lengths(extents) ? extents.samples * int64_t(sizeof(int32_t)) : int64_t(0);
+  const auto scores = [&](int64_t samples) {
+    return extents.biased ? kScoreBytes * score_count(extents, samples) : int64_t(0);
+  };
   scratch.dropout = place(end, int64_t(sizeof(AttentionDropout)));
+  scratch.queries = place(end, lengths);
+  scratch.keys = place(end, lengths);
+  scratch.bias = place(end, scores(1));
+  scratch.bias_gradient = place(end, scores(extents.samples));
   scratch.workspace = place(end, library_workspace_bytes(extents));
   scratch.bytes = end;
   return scratch;
@@ -61,23 +73,20 @@ int64_t own_scratch_bytes(const AttentionExtents& extents) {
 std::string reason_for_own(const AttentionProblem& problem) {
   const AttentionExtents& extents = problem.extents;
   if (problem.dtype == Dtype::f32) return "fp32";
-  if (extents.biased) return "a bias of the scores";
-  if (extents.counted) return "padding";
-  if (!extents.causal || extents.key_length() != extents.length) return "attention to all keys";
   if (extents.length == 1) return "samples of one token";
   if (extents.head_width % kDeviceHeadUnit != 0)
     return text("heads of ", extents.head_width, ", no multiple of ", kDeviceHeadUnit);
   if (extents.head_width > kLibraryHeadWidthMost)
     return text("heads of more than ", kLibraryHeadWidthMost);
-  const int64_t bytes = library_workspace_bytes(extents);
+  const int64_t bytes = library_scratch(extents).bytes;
   if (bytes > kLibraryBytesMost)
-    return text("a gradient of scores of ", bytes, " bytes, more than ", kLibraryBytesMost);
+    return text("scratch of ", bytes, " bytes for scores, more than ", kLibraryBytesMost);
   return "";
 }
 
 int64_t either_scratch_bytes(const AttentionExtents& extents, Dtype dtype) {
   const int64_t own = own_scratch_bytes(extents);
-  const bool asked = reason_for_own({.extents = extents, .dtype = dtype, .dropout = 0}).empty();
+  const bool asked = reason_for_own({extents, dtype, 0, packed_rows(extents)}).empty();
   return asked ? std::max(own, library_scratch(extents).bytes) : own;
 }
 

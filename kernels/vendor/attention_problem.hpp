@@ -11,11 +11,25 @@
 
 namespace zero::kernels::vendor {
 
+/// Elements from one row of q, and of k and v, to the next.
+struct OperandRows {
+  int64_t q, kv;
+
+  bool operator==(const OperandRows&) const = default;
+};
+constexpr OperandRows packed_rows(const AttentionExtents& extents) {
+  return {.q = 3 * extents.inner_width(), .kv = 3 * extents.inner_width()};
+}
+constexpr OperandRows paired_rows(const AttentionExtents& extents) {
+  return {.q = extents.inner_width(), .kv = 2 * extents.inner_width()};
+}
+
 /// What one plan of the library holds for. Ranks with the same one make the same choice.
 struct AttentionProblem {
   AttentionExtents extents;
   Dtype dtype;
-  float dropout;              ///< probability of zeroing
+  float dropout;  ///< probability of zeroing
+  OperandRows rows;
   bool deterministic = true;  ///< gradients are added in a fixed order
 
   bool operator==(const AttentionProblem&) const = default;
@@ -27,30 +41,40 @@ inline constexpr int64_t kLibraryHeadWidthMost = 256;
 /// the square of its length.
 inline constexpr int64_t kLibraryBytesMost = int64_t(8) << 30;
 
-/// Elements from one sample, head and row to the next in rows of `parts` times all heads: 3 for
-/// queries, keys and values side by side, 1 for y.
+/// Elements from one sample, head and row to the next.
 struct HeadStrides {
   int64_t sample, head, row;
 };
-constexpr HeadStrides head_strides(const AttentionExtents& extents, int64_t parts) {
-  const int64_t row = parts * extents.heads * extents.head_width;
-  return {.sample = extents.length * row, .head = extents.head_width, .row = row};
+/// A sample has so many rows, `stride` elements apart, in which heads lie side by side.
+constexpr HeadStrides head_strides(const AttentionExtents& extents, int64_t rows, int64_t stride) {
+  return {.sample = rows * stride, .head = extents.head_width, .row = stride};
 }
 
-/// Heads of all rows of an array with so many parts.
-constexpr int64_t head_count(const AttentionExtents& extents, int64_t parts) {
-  return extents.samples * extents.length * parts * extents.heads;
+/// Scores of a query to every key, one number each, for one sample or for all of them.
+constexpr int64_t score_count(const AttentionExtents& extents, int64_t samples) {
+  return samples * extents.heads * extents.length * extents.key_length();
 }
 
-/// What the library may use for itself, in either direction. Its deterministic gradient keeps the
-/// gradient of all scores in tiles of 64 queries by 128 keys, and y . dy; cuDNN 9.19 asks for 256
-/// bytes more. A plan that wants more than this bound is not taken.
+/// Whether the library is told how many queries and keys each sample has. Without it, keys that
+/// fill no tile of its backward pass have given NaN (cudnn-frontend, issues 160 and 1072), but not
+/// in causal self-attention, whose queries do not see behind the last key anyway.
+constexpr bool tells_lengths(const AttentionExtents& extents) {
+  return extents.counted || extents.biased || !extents.causal;
+}
+
+/// What the library may use for itself, in either direction. Its deterministic gradient, and any
+/// that leaves that of a bias, keeps the gradient of all scores in tiles of 64 queries by 128 keys;
+/// the other one keeps dq in fp32. Both keep y . dy; cuDNN 9.19 asks for 256 bytes more. A plan
+/// that wants more than this bound is not taken.
 int64_t library_workspace_bytes(const AttentionExtents& extents);
 
 /// Where the pieces lie in the scratch of a call of the library, in bytes from its beginning; each
 /// begins at a multiple of kExtentAlignBytes.
 struct AttentionScratch {
-  int64_t dropout;  ///< AttentionDropout
+  int64_t dropout;        ///< AttentionDropout
+  int64_t queries, keys;  ///< int32 [samples] each, where tells_lengths()
+  int64_t bias;           ///< 16 bits each, [heads, length, keys]
+  int64_t bias_gradient;  ///< 16 bits each, [samples, heads, length, keys]
   int64_t workspace;
   int64_t bytes;  ///< of all
 };

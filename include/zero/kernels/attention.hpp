@@ -67,8 +67,8 @@ struct AttentionInputs {
   int64_t kv_stride;  ///< and of k and of v
   /// [heads, diagonals()], added to the divided scores: element length - 1 + key - query.
   const float* bias = nullptr;
-  /// [samples], 0 to keys: keys from there on are padding, which is not read. A sample of none has
-  /// zeros for y and logsumexp.
+  /// [samples], 0 to keys: keys from there on are padding, which is not read, or by a library is
+  /// multiplied by zero and so must be finite. A sample of none has zeros for y and logsumexp.
   const int32_t* key_counts = nullptr;
 };
 
@@ -106,8 +106,8 @@ struct AttentionArrays {
 ///
 /// Where a library computes it (16-bit dtypes on a GPU) masks are the library's. They are the same
 /// for the same seed, site, first sample of the micro-batch and extents, so on any number of ranks
-/// and when it is computed again. They are not the host's. Addresses are multiples of 16 bytes
-/// there.
+/// and when it is computed again. They are not the host's. A bias is rounded to T there, as is its
+/// gradient for each score before it is summed. Addresses are multiples of 16 bytes there.
 /// Throws Error(kInternal) where extents and arrays do not fit: a causal query has a key of its
 /// own. Source: Dao et al. 2022 (arXiv:2205.14135), algorithm 1; Vaswani et al. 2017, eq. 1; Raffel
 /// et al. 2020 (arXiv:1910.10683), section 2.1, for the bias.
@@ -127,8 +127,8 @@ struct AttentionGradArrays {
 };
 
 /// Gradient of attention; probabilities are recomputed from logsumexp, masks from the counter.
-/// Deterministic where set_attention_rules() says so; the bias's always: along a diagonal of a
-/// sample first, then over samples, in an order that follows from the extents alone.
+/// Deterministic where set_attention_rules() says so; the bias's always, in an order that follows
+/// from the extents alone.
 /// Asynchronous on `stream`. Source: Dao et al. 2022, algorithm 4.
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,

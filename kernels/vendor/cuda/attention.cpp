@@ -1,9 +1,9 @@
-// Which way attention is computed on a GPU, and what the library's way wants around it.
+// Which way attention is computed on a GPU.
 
 #include "zero/kernels/attention.hpp"
 
-#include "kernels/vendor/attention_dropout.hpp"
 #include "kernels/vendor/cuda/cudnn_attention.hpp"
+#include "kernels/vendor/cuda/library_attention.hpp"
 #include "kernels/vendor/cuda/own_attention.hpp"
 #include "zero/base/error.hpp"
 
@@ -24,58 +24,13 @@ void check(const AttentionExtents& extents, const DropoutSite& site, const Atten
 }
 
 template <class T>
-AttentionProblem problem_of(const AttentionExtents& extents, const DropoutSite& site) {
+AttentionProblem problem_of(const AttentionExtents& extents, const DropoutSite& site,
+                            const AttentionInputs<T>& in) {
   return {.extents = extents,
           .dtype = dtype_of<T>(),
           .dropout = site.probability,
+          .rows = {.q = in.q_stride, .kv = in.kv_stride},
           .deterministic = rules_of_attention.deterministic};
-}
-
-/// The pieces of a call's scratch.
-class LibraryScratch {
- public:
-  LibraryScratch(const AttentionProblem& problem, void* scratch)
-      : base_(static_cast<std::byte*>(scratch)), at_(library_scratch(problem.extents)) {}
-
-  void* workspace() const { return base_ + at_.workspace; }
-  const AttentionDropout* dropout(Stream& stream, const DropoutSite& site,
-                                  const StepInputs* inputs) const {
-    if (site.probability == 0.0f) return nullptr;
-    auto* const drawn = reinterpret_cast<AttentionDropout*>(base_ + at_.dropout);
-    write_dropout(stream, site, inputs, drawn);
-    return drawn;
-  }
-
- private:
-  std::byte* base_;
-  AttentionScratch at_;
-};
-
-template <class T>
-void library_attention(Stream& stream, const AttentionProblem& problem, const DropoutSite& site,
-                       const StepInputs* inputs, const AttentionArrays<T>& arrays) {
-  const LibraryScratch scratch(problem, arrays.scratch);
-  cudnn_attention(stream, problem,
-                  {.qkv = arrays.in.q,
-                   .y = arrays.y,
-                   .logsumexp = arrays.logsumexp,
-                   .dropout = scratch.dropout(stream, site, inputs),
-                   .workspace = scratch.workspace()});
-}
-
-template <class T>
-void library_attention_backward(Stream& stream, const AttentionProblem& problem,
-                                const DropoutSite& site, const StepInputs* inputs,
-                                const AttentionGradArrays<T>& arrays) {
-  const LibraryScratch scratch(problem, arrays.scratch);
-  cudnn_attention_backward(stream, problem,
-                           {.qkv = arrays.in.q,
-                            .y = arrays.y,
-                            .logsumexp = arrays.logsumexp,
-                            .dy = arrays.dy,
-                            .dqkv = arrays.dq,
-                            .dropout = scratch.dropout(stream, site, inputs),
-                            .workspace = scratch.workspace()});
 }
 
 }  // namespace
@@ -95,24 +50,26 @@ template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                const StepInputs* inputs, const AttentionArrays<T>& arrays) {
   vendor::check(extents, site, arrays.in);
+  const vendor::AttentionLaunch launch{extents, site, inputs};
   if constexpr (sizeof(T) == 2) {
-    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
+    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site, arrays.in);
     if (vendor::cudnn_takes(problem))
-      return vendor::library_attention<T>(stream, problem, site, inputs, arrays);
+      return vendor::library_attention<T>(stream, problem, launch, arrays);
   }
-  vendor::own_attention<T>(stream, {extents, site, inputs}, arrays);
+  vendor::own_attention<T>(stream, launch, arrays);
 }
 
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                         const StepInputs* inputs, const AttentionGradArrays<T>& arrays) {
   vendor::check(extents, site, arrays.in);
+  const vendor::AttentionLaunch launch{extents, site, inputs};
   if constexpr (sizeof(T) == 2) {
-    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site);
+    const vendor::AttentionProblem problem = vendor::problem_of<T>(extents, site, arrays.in);
     if (vendor::cudnn_takes(problem))
-      return vendor::library_attention_backward<T>(stream, problem, site, inputs, arrays);
+      return vendor::library_attention_backward<T>(stream, problem, launch, arrays);
   }
-  vendor::own_attention_backward<T>(stream, {extents, site, inputs}, arrays);
+  vendor::own_attention_backward<T>(stream, launch, arrays);
 }
 
 template void attention(Stream&, const AttentionExtents&, const DropoutSite&, const StepInputs*,

@@ -1,19 +1,14 @@
 // cuDNN through its header-only front end. The library is opened while running: a build needs its
-// headers alone, and a program starts where it is missing. Only this file knows its types.
-//
-// A bias of the scores is one more tensor of both graphs, set_bias() of their attributes, and
-// set_dbias() of the backward one; the plan with dbias is the one with the workspace that is
-// counted here already.
+// headers alone, and a program starts where it is missing. Only this file and cudnn_graphs.hpp know
+// its types.
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
 #include "kernels/vendor/cuda/cudnn_attention.hpp"
 
-#include <cudnn_frontend.h>
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,8 +16,9 @@
 #include <mutex>
 #include <set>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
+#include "kernels/vendor/cuda/cudnn_graphs.hpp"
 #include "kernels/vendor/made_once.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
@@ -35,17 +31,9 @@ void* cudnn_dlhandle = nullptr;
 namespace zero::kernels::vendor {
 namespace {
 
-namespace fe = cudnn_frontend;
-using fe::graph::Graph;
-using fe::graph::Tensor_attributes;
-using Tensor = std::shared_ptr<Tensor_attributes>;
-
 /// Before it, the front end patches the workspace from the host in each call.
 constexpr size_t kVersionLeast = 91600;
 constexpr size_t kReasonBytesMost = 200;
-
-/// Names of the tensors of both graphs.
-enum Name : int64_t { kQ = 1, kK, kV, kY, kLogsumexp, kDy, kDq, kDk, kDv, kSeed, kOffset };
 
 struct Library {
   std::string name, trouble;
@@ -91,104 +79,6 @@ void warn_once(const std::string& reason) {
   warn("attention is computed by our own, slower kernels: ", reason);
 }
 
-/// The GPU that plans are made for: one that there is, or one that is only described.
-struct Machine {
-  cudnnHandle_t handle = nullptr;
-  std::shared_ptr<const fe::DeviceProperties> described = nullptr;
-  int architecture = 0;
-};
-
-std::vector<int64_t> dimensions(const AttentionExtents& e, int64_t width) {
-  return {e.samples, e.heads, e.length, width};
-}
-
-std::vector<int64_t> strides(const AttentionExtents& e, int64_t parts) {
-  const HeadStrides stride = head_strides(e, parts);
-  return {stride.sample, stride.head, stride.row, 1};
-}
-
-/// Both graphs of a problem, and the tensors that they share.
-class Builder {
- public:
-  Builder(const AttentionProblem& problem, const Machine& machine)
-      : extents_(problem.extents), problem_(problem), graph_(std::make_shared<Graph>()) {
-    graph_
-        ->set_io_data_type(problem.dtype == Dtype::bf16 ? fe::DataType_t::BFLOAT16
-                                                        : fe::DataType_t::HALF)
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT)
-        .set_sm_version(machine.architecture);
-    if (machine.described) graph_->set_device_properties(machine.described);
-  }
-
-  std::shared_ptr<Graph> forward() {
-    fe::graph::SDPA_attributes attributes;
-    set(attributes.set_name("attention").set_generate_stats(true));
-    auto [y, logsumexp] =
-        graph_->sdpa(packed("q", kQ), packed("k", kK), packed("v", kV), attributes);
-    y->set_output(true).set_uid(kY).set_dim(whole()).set_stride(strides(extents_, 1));
-    describe_logsumexp(logsumexp->set_output(true));
-    return graph_;
-  }
-
-  std::shared_ptr<Graph> backward() {
-    fe::graph::SDPA_backward_attributes attributes;
-    // A default run, too, promises the same bits at every home and schedule.
-    set(attributes.set_name("attention_backward")
-            .set_deterministic_algorithm(problem_.deterministic));
-    Tensor_attributes logsumexp;
-    describe_logsumexp(logsumexp.set_name("logsumexp"));
-    auto [dq, dk, dv] =
-        graph_->sdpa_backward(packed("q", kQ), packed("k", kK), packed("v", kV), rows("y", kY),
-                              rows("dy", kDy), graph_->tensor(logsumexp), attributes);
-    int64_t name = kDq;
-    for (const Tensor& gradient : {dq, dk, dv})
-      gradient->set_output(true).set_uid(name++).set_dim(whole()).set_stride(strides(extents_, 3));
-    return graph_;
-  }
-
- private:
-  std::vector<int64_t> whole() const { return dimensions(extents_, extents_.head_width); }
-
-  Tensor tensor(const char* name, int64_t uid, int64_t parts) {
-    return graph_->tensor(
-        Tensor_attributes().set_name(name).set_uid(uid).set_dim(whole()).set_stride(
-            strides(extents_, parts)));
-  }
-  Tensor packed(const char* name, int64_t uid) { return tensor(name, uid, 3); }
-  Tensor rows(const char* name, int64_t uid) { return tensor(name, uid, 1); }
-
-  Tensor number(const char* name, int64_t uid) {
-    return graph_->tensor(Tensor_attributes()
-                              .set_name(name)
-                              .set_uid(uid)
-                              .set_dim({1, 1, 1, 1})
-                              .set_stride({1, 1, 1, 1})
-                              .set_data_type(fe::DataType_t::INT64));
-  }
-
-  void describe_logsumexp(Tensor_attributes& tensor) const {
-    tensor.set_uid(kLogsumexp)
-        .set_data_type(fe::DataType_t::FLOAT)
-        .set_dim(dimensions(extents_, 1))
-        .set_stride({extents_.heads * extents_.length, extents_.length, 1, 1});
-  }
-
-  /// What both directions say alike.
-  template <class Attributes>
-  void set(Attributes& attributes) {
-    attributes.set_attn_scale(1.0f / extents_.divisor())
-        .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-        .set_diagonal_band_right_bound(0);
-    if (problem_.dropout > 0.0f)
-      attributes.set_dropout(problem_.dropout, number("seed", kSeed), number("offset", kOffset));
-  }
-
-  AttentionExtents extents_;
-  AttentionProblem problem_;
-  std::shared_ptr<Graph> graph_;
-};
-
 /// Makes the plan that cuDNN names first among those that keep to the workspace.
 fe::error_t make_plan(Graph& graph, const Machine& machine, int64_t workspace_most) {
   if (const auto status = graph.validate(); status.is_bad()) return status;
@@ -209,7 +99,8 @@ struct Plans {
 };
 
 Plans make_both(const AttentionProblem& problem, const Machine& machine) {
-  Plans plans{Builder(problem, machine).forward(), Builder(problem, machine).backward(), ""};
+  Plans plans{AttentionGraph(problem, machine).forward(),
+              AttentionGraph(problem, machine).backward(), ""};
   const int64_t most = library_workspace_bytes(problem.extents);
   for (const auto& graph : {plans.forward, plans.backward}) {
     fe::error_t status = make_plan(*graph, machine, most);
@@ -281,28 +172,31 @@ Shared& shared() {
 }
 
 /// The map keeps its nodes, so that only the first calls take memory for them.
-void set_operands(std::unordered_map<int64_t, void*>& operands, const AttentionProblem& problem,
-                  const CudnnArrays& arrays) {
-  const AttentionExtents& extents = problem.extents;
-  const int64_t width = extents.heads * extents.head_width * int64_t(bytes_of(problem.dtype));
-  const auto part = [&](const void* first, int64_t index) {
-    return const_cast<std::byte*>(static_cast<const std::byte*>(first)) + index * width;
-  };
-  for (int64_t i = 0; i < 3; ++i) {
-    operands[kQ + i] = part(arrays.qkv, i);
-    operands[kDq + i] = arrays.dqkv ? part(arrays.dqkv, i) : nullptr;
-  }
-  operands[kY] = part(arrays.y, 0);
-  operands[kDy] = const_cast<void*>(arrays.dy);
-  operands[kLogsumexp] = const_cast<float*>(arrays.logsumexp);
-  auto* const dropout = const_cast<AttentionDropout*>(arrays.dropout);
-  operands[kSeed] = dropout ? &dropout->seed : nullptr;
-  operands[kOffset] = dropout ? &dropout->offset : nullptr;
+void set_operands(std::unordered_map<int64_t, void*>& operands, const CudnnArrays& arrays) {
+  const AttentionDropout* const dropout = arrays.dropout;
+  const std::pair<Name, const void*> all[] = {{kQ, arrays.q},
+                                              {kK, arrays.k},
+                                              {kV, arrays.v},
+                                              {kY, arrays.y},
+                                              {kLogsumexp, arrays.logsumexp},
+                                              {kDy, arrays.dy},
+                                              {kDq, arrays.dq},
+                                              {kDk, arrays.dk},
+                                              {kDv, arrays.dv},
+                                              {kSeed, dropout ? &dropout->seed : nullptr},
+                                              {kOffset, dropout ? &dropout->offset : nullptr},
+                                              {kQueries, arrays.queries},
+                                              {kKeys, arrays.keys},
+                                              {kBias, arrays.bias},
+                                              {kDbias, arrays.dbias}};
+  for (const auto& [name, array] : all) operands[name] = const_cast<void*>(array);
 }
 
 void require_aligned(const CudnnArrays& arrays) {
   for (const void* array :
-       std::array<const void*, 5>{arrays.qkv, arrays.y, arrays.dy, arrays.dqkv, arrays.workspace})
+       {arrays.q, arrays.k, arrays.v, arrays.y, arrays.dy, static_cast<const void*>(arrays.dq),
+        static_cast<const void*>(arrays.dk), static_cast<const void*>(arrays.dv),
+        static_cast<const void*>(arrays.workspace)})
     ZERO_REQUIRE(reinterpret_cast<uintptr_t>(array) % 16 == 0, "attention over an array at ", array,
                  ": addresses must be multiples of 16 bytes");
 }
@@ -315,7 +209,7 @@ void run(Stream& stream, const AttentionProblem& problem, const CudnnArrays& arr
   const std::shared_ptr<Graph>& graph = state.plans_of(problem).*direction;
   ZERO_REQUIRE(graph, what, " that cuDNN does not take: cudnn_takes() says so");
   state.set_stream(native_stream(stream));
-  set_operands(state.operands, problem, arrays);
+  set_operands(state.operands, arrays);
   check_cudnn(graph->execute(state.machine.handle, state.operands, arrays.workspace), what);
 }
 

@@ -20,21 +20,27 @@ const std::string& cudnn_name();
 /// Where it is no, the first call with that reason says it on stderr. Thread-safe.
 bool cudnn_takes(const AttentionProblem& problem);
 
-/// Arrays on the device, heads padded, addresses multiples of 16 bytes; dtypes and shapes as in
-/// zero/kernels/attention.hpp. Forward reads qkv and writes y and logsumexp; backward reads all but
-/// dqkv, which it writes.
+/// Arrays on the device, heads padded, addresses multiples of 16 bytes; dtypes, shapes and strides
+/// as the problem says and zero/kernels/attention.hpp has them. Forward reads q, k and v and writes
+/// y and logsumexp; backward reads all but the gradients, which it writes.
 struct CudnnArrays {
-  const void* qkv;
+  const void *q, *k, *v;
   const void* y;
   const float* logsumexp;
   const void* dy = nullptr;
-  void* dqkv = nullptr;
-  const AttentionDropout* dropout;  ///< null where nothing is dropped
-  void* workspace;                  ///< of library_workspace_bytes()
+  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+  const AttentionDropout* dropout = nullptr;  ///< where anything is dropped
+  const int32_t* queries = nullptr;           ///< [samples], where tells_lengths(), at least 1 each
+  const int32_t* keys = nullptr;              ///< [samples]
+  const void* bias = nullptr;                 ///< [heads, length, keys], where there is one
+  /// [samples, heads, length, keys], of which what no query sees may be left as it is.
+  void* dbias = nullptr;
+  void* workspace;  ///< of library_workspace_bytes()
 };
 
 /// For a problem that cudnn_takes(). logsumexp is what our own kernels would write. Masks are
-/// cuDNN's own, a function of *dropout, sample within the micro-batch, head, query and key.
+/// cuDNN's own, a function of *dropout, sample within the micro-batch, head, query and key. What is
+/// written for queries and keys behind those of a sample is not said.
 /// Asynchronous on `stream`.
 void cudnn_attention(Stream& stream, const AttentionProblem& problem, const CudnnArrays& arrays);
 void cudnn_attention_backward(Stream& stream, const AttentionProblem& problem,

@@ -196,5 +196,26 @@ TEST(AttentionBlock, PassesOverPadding) {
   }
 }
 
+/// Heads of 40 are BlenderBot's: more than a warp's lanes, and no two of them.
+template <class T>
+void check_heads_of_40() {
+  for (const bool causal : {true, false}) {
+    AttentionCase shape = shape_of(37, 40, 0.25f);
+    shape.extents.samples = 3;
+    shape.extents.causal = causal;
+    shape.extents.keys = causal ? 37 : 67;
+    shape.extents.counted = true;
+    shape.counts = {33, 0, causal ? 37 : 67};
+    check<T, 2>(shape);
+    check<T, 2>(with_bias(shape));
+  }
+}
+
+TEST(AttentionBlock, OfHeadsOf40TakesPaddingABiasAndAnotherText) {
+  check_heads_of_40<float>();
+  check_heads_of_40<bf16>();
+  check_heads_of_40<f16>();
+}
+
 }  // namespace
 }  // namespace zero::kernels::vendor

@@ -16,24 +16,43 @@ AttentionExtents extents(int64_t samples, int64_t heads, int64_t length, int64_t
 }
 
 AttentionProblem problem(const AttentionExtents& of, Dtype dtype = Dtype::bf16) {
-  return {.extents = of, .dtype = dtype, .dropout = 0.1f};
+  return {.extents = of, .dtype = dtype, .dropout = 0.1f, .rows = packed_rows(of)};
+}
+
+/// Queries that see all of `keys`, with a bias and counts of keys or without.
+AttentionExtents to_keys(AttentionExtents shape, int64_t keys, bool biased, bool counted) {
+  shape.keys = keys;
+  shape.causal = false;
+  shape.biased = biased;
+  shape.counted = counted;
+  return shape;
 }
 
 TEST(AttentionProblem, StridesLeadToWhereRowsHaveTheirHeads) {
+  const AttentionExtents shape = extents(2, 3, 0, 4);
+  for (int64_t parts : {1, 2, 3})
+    for (int64_t rows : {5, 7}) {
+      const HeadStrides stride = head_strides(shape, rows, parts * 3 * 4);
+      int64_t expected = 0;
+      for (int64_t sample = 0; sample < 2; ++sample)
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t part = 0; part < parts; ++part)
+            for (int64_t i = 0; i < 3 * 4; ++i)
+              EXPECT_EQ(sample * stride.sample + row * stride.row + part * 3 * 4 +
+                            i / 4 * stride.head + i % 4,
+                        expected++);
+    }
+}
+
+TEST(AttentionProblem, RowsOfQueriesAndOfKeysHaveStridesOfTheirOwn) {
   const AttentionExtents shape = extents(2, 3, 5, 4);
-  for (int64_t parts : {1, 3}) {
-    const HeadStrides stride = head_strides(shape, parts);
-    int64_t expected = 0;
-    for (int64_t sample = 0; sample < 2; ++sample)
-      for (int64_t row = 0; row < 5; ++row)
-        for (int64_t part = 0; part < parts; ++part)
-          for (int64_t head = 0; head < 3; ++head)
-            for (int64_t j = 0; j < 4; ++j)
-              EXPECT_EQ(
-                  sample * stride.sample + row * stride.row + part * 3 * 4 + head * stride.head + j,
-                  expected++);
-    EXPECT_EQ(head_count(shape, parts) * 4, expected);
-  }
+  EXPECT_EQ(packed_rows(shape), (OperandRows{36, 36}));
+  EXPECT_EQ(paired_rows(shape), (OperandRows{12, 24}));
+  const std::vector<float> memory(1000);
+  const auto packed = packed_attention<float>(shape, memory.data());
+  const auto paired = paired_attention<float>(shape, memory.data(), memory.data());
+  EXPECT_EQ(packed_rows(shape), (OperandRows{packed.q_stride, packed.kv_stride}));
+  EXPECT_EQ(paired_rows(shape), (OperandRows{paired.q_stride, paired.kv_stride}));
 }
 
 struct Asked {
@@ -43,12 +62,22 @@ struct Asked {
 
 TEST(AttentionProblem, BoundHoldsWhatTheLibraryWasSeenToAskFor) {
   // Workspaces of cuDNN 9.19's deterministic gradient for Hopper.
-  const std::vector<Asked> seen{
-      {extents(16, 25, 1024, 64), 840499456}, {extents(64, 12, 1024, 64), 1613758720},
-      {extents(4, 16, 1024, 104), 134480128}, {extents(1, 2, 8192, 64), 268501248},
-      {extents(1, 2, 1024, 256), 4202752},    {extents(1, 2, 1030, 16), 5022000},
-      {extents(3, 3, 300, 24), 2222896},      {extents(1, 2, 200, 8), 264000},
-      {extents(2, 3, 37, 16), 99448},         {extents(1, 2, 2, 8), 33040}};
+  const std::vector<Asked> seen{{extents(16, 25, 1024, 64), 840499456},
+                                {extents(64, 12, 1024, 64), 1613758720},
+                                {extents(4, 16, 1024, 104), 134480128},
+                                {extents(1, 2, 8192, 64), 268501248},
+                                {extents(1, 2, 1024, 256), 4202752},
+                                {extents(1, 2, 1030, 16), 5022000},
+                                {extents(3, 3, 300, 24), 2222896},
+                                {extents(1, 2, 200, 8), 264000},
+                                {extents(2, 3, 37, 16), 99448},
+                                {extents(1, 2, 2, 8), 33040},
+                                {to_keys(extents(16, 16, 114, 64), 512, false, true), 33671424},
+                                {to_keys(extents(2, 2, 300, 16), 601, true, true), 1643456},
+                                {to_keys(extents(3, 2, 37, 40), 141, true, true), 197752},
+                                {to_keys(extents(2, 4, 33, 8), 2, true, true), 132384},
+                                // Its gradient in any order, which keeps dq in fp32.
+                                {to_keys(extents(2, 4, 512, 128), 32, false, true), 2113792}};
   for (const Asked& asked : seen) {
     const int64_t bound = library_workspace_bytes(asked.extents);
     EXPECT_LE(asked.bytes, bound);
@@ -57,15 +86,42 @@ TEST(AttentionProblem, BoundHoldsWhatTheLibraryWasSeenToAskFor) {
 }
 
 TEST(AttentionProblem, PiecesOfScratchDoNotOverlap) {
-  for (const AttentionExtents& shape : {extents(2, 3, 5, 104), extents(1, 1, 2, 8)}) {
+  for (const AttentionExtents& shape :
+       {extents(2, 3, 5, 104), extents(1, 1, 2, 8), to_keys(extents(33, 3, 5, 8), 7, true, true)}) {
     const AttentionScratch at = library_scratch(shape);
+    const int64_t lengths = tells_lengths(shape) ? 4 * shape.samples : 0;
+    const int64_t scores = shape.biased ? 2 * shape.heads * shape.length * shape.key_length() : 0;
     const std::vector<std::pair<int64_t, int64_t>> pieces{
-        {at.dropout, 16}, {at.workspace, library_workspace_bytes(shape)}, {at.bytes, 0}};
+        {at.dropout, 16},
+        {at.queries, lengths},
+        {at.keys, lengths},
+        {at.bias, scores},
+        {at.bias_gradient, shape.samples * scores},
+        {at.workspace, library_workspace_bytes(shape)},
+        {at.bytes, 0}};
     for (size_t i = 0; i + 1 < pieces.size(); ++i) {
       EXPECT_EQ(pieces[i].first % kExtentAlignBytes, 0);
       EXPECT_LE(pieces[i].first + pieces[i].second, pieces[i + 1].first);
     }
   }
+}
+
+/// Nothing is asked for that a problem does not use.
+TEST(AttentionProblem, ScratchHoldsScoresWhereThereIsABias) {
+  const AttentionExtents plain = to_keys(extents(4, 2, 128, 64), 256, false, false);
+  const AttentionExtents biased = to_keys(extents(4, 2, 128, 64), 256, true, false);
+  EXPECT_EQ(library_scratch(biased).bytes - library_scratch(plain).bytes,
+            (1 + 4) * 2 * 2 * 128 * 256);
+  EXPECT_EQ(score_count(biased, 1), 2 * 128 * 256);
+}
+
+TEST(AttentionProblem, LengthsAreToldButForCausalSelfAttention) {
+  AttentionExtents shape = extents(4, 2, 128, 64);
+  EXPECT_FALSE(tells_lengths(shape));
+  shape.biased = true;
+  EXPECT_TRUE(tells_lengths(shape)) << "T5's decoder";
+  EXPECT_TRUE(tells_lengths(to_keys(extents(4, 2, 128, 64), 256, false, false)));
+  EXPECT_TRUE(tells_lengths(to_keys(extents(4, 2, 128, 64), 256, false, true)));
 }
 
 TEST(AttentionProblem, ScoresAreDividedByTheRootOfARealHeadsWidth) {
@@ -86,17 +142,16 @@ TEST(AttentionProblem, IsOursWhereTheLibraryIsNotAsked) {
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 1, 8))), "samples of one token");
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 2, 256))), "");
   EXPECT_EQ(reason_for_own(problem(extents(1, 2, 2, 264))), "heads of more than 256");
-  AttentionExtents other = extents(2, 2, 64, 64);
-  other.keys = 64;
-  EXPECT_EQ(reason_for_own(problem(other)), "");
-  other.causal = false;
-  EXPECT_EQ(reason_for_own(problem(other)), "attention to all keys");
-  other.counted = true;
-  EXPECT_EQ(reason_for_own(problem(other)), "padding");
-  other.biased = true;
-  EXPECT_EQ(reason_for_own(problem(other)), "a bias of the scores");
+  for (const bool biased : {false, true})
+    for (const bool counted : {false, true})
+      EXPECT_EQ(reason_for_own(problem(to_keys(extents(2, 2, 64, 40), 90, biased, counted))), "");
+  EXPECT_EQ(reason_for_own(problem(to_keys(extents(2, 2, 1, 64), 90, false, true))),
+            "samples of one token");
   EXPECT_EQ(reason_for_own(problem(extents(1, 1, 65408, 64))), "");
   EXPECT_NE(reason_for_own(problem(extents(1, 1, 65536, 64))), "");
+  // Beside the library's workspace a bias has its scores, and those of its gradient.
+  EXPECT_EQ(reason_for_own(problem(to_keys(extents(1, 1, 32768, 64), 0, true, false))), "");
+  EXPECT_NE(reason_for_own(problem(to_keys(extents(1, 1, 40960, 64), 0, true, false))), "");
 }
 
 TEST(AttentionProblem, ScratchHoldsForEitherWay) {
@@ -127,6 +182,9 @@ TEST(AttentionProblem, DiffersInWhateverAPlanHoldsFor) {
   EXPECT_FALSE(one == other);
   other = one;
   other.deterministic = false;
+  EXPECT_FALSE(one == other);
+  other = one;
+  other.rows.kv = 2 * 300;
   EXPECT_FALSE(one == other);
 }
 

@@ -1,0 +1,155 @@
+#pragma once
+/// Attention with caches as a GPU computes it: functors over elements, and over rows that a team of
+/// threads works on (kernels/support/rows.hpp), so that the host runs the same code in tests.
+
+#include <cmath>
+
+#include "kernels/support/math.hpp"
+#include "kernels/support/row_chunks.hpp"
+#include "zero/kernels/decode.hpp"
+
+namespace zero::kernels::vendor {
+
+inline constexpr int64_t kCachePanel = 64;
+static_assert(cache_columns(1) == kCachePanel);
+
+/// The caches of a chunk, and what lies in them where.
+template <class T>
+struct KeyCache {
+  CachedAttentionExtents extents;
+  const DecodeInputs* inputs;
+  CachedAttentionArrays<T> arrays;
+
+  ZERO_HOST_DEVICE int64_t width() const { return extents.heads * extents.head_width; }
+  /// Where element j of a head's key, and of its value, lies for the token at `position`.
+  ZERO_HOST_DEVICE int64_t key_at(int64_t cache, int64_t head, int64_t position, int64_t j) const {
+    const int64_t column = position % kCachePanel;
+    return (2 * width() * cache + head * extents.head_width) * extents.columns +
+           (position - column) * extents.head_width + j * kCachePanel + column;
+  }
+  ZERO_HOST_DEVICE int64_t value_at(int64_t cache, int64_t head, int64_t position,
+                                    int64_t j) const {
+    return width() * (2 * cache + 1) * extents.columns +
+           (head * extents.columns + position) * extents.head_width + j;
+  }
+  ZERO_HOST_DEVICE bool has(int64_t cache, int64_t position) const {
+    return cache >= 0 && cache < extents.caches && position >= 0 && position < extents.columns;
+  }
+};
+
+/// Row `item` makes that move, and there are no more of them than caches. The host may not look at
+/// what a device reads, so what does not fit the caches is left out.
+template <class T>
+struct MoveTokens {
+  KeyCache<T> cache;
+
+  template <class RowOf>
+  ZERO_HOST_DEVICE void operator()(const RowOf& row, int64_t item) const {
+    if (item >= cache.inputs->moves) return;
+    const CacheMove move = cache.arrays.moves[item];
+    if (!cache.has(move.from, move.begin) || !cache.has(move.to, move.end - 1)) return;
+    const int64_t width = cache.width(), d = cache.extents.head_width;
+    const KeyCache<T> own = cache;
+    row.for_each((move.end - move.begin) * width, [=](int64_t i) {
+      const int64_t position = move.begin + i / width, head = i % width / d, j = i % d;
+      T* const to = own.arrays.cache;
+      to[own.key_at(move.to, head, position, j)] = to[own.key_at(move.from, head, position, j)];
+      to[own.value_at(move.to, head, position, j)] = to[own.value_at(move.from, head, position, j)];
+    });
+  }
+};
+
+/// Element i of the new keys and values, [rows, width].
+template <class T>
+struct StoreTokens {
+  KeyCache<T> cache;
+
+  ZERO_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t width = cache.width(), row = i / width, element = i % width;
+    if (row >= cache.inputs->rows) return;
+    const ChunkRow place = cache.arrays.rows[row];
+    if (!cache.has(place.text, place.position)) return;
+    const int64_t head = element / cache.extents.head_width, j = element % cache.extents.head_width;
+    const int64_t from = row * cache.arrays.stored.stride + element;
+    T* const to = cache.arrays.cache;
+    to[cache.key_at(place.text, head, place.position, j)] = cache.arrays.stored.keys[from];
+    to[cache.value_at(place.text, head, place.position, j)] = cache.arrays.stored.values[from];
+  }
+};
+
+/// One team a head of a row; its scores lie in the scratch, [rows, heads, columns].
+template <class T>
+struct AttendToTokens {
+  KeyCache<T> cache;
+  float divisor;
+
+  explicit AttendToTokens(const KeyCache<T>& of)
+      : cache(of),
+        divisor(of.extents.divide_by > 0 ? of.extents.divide_by
+                                         : std::sqrt(float(of.extents.head_width))) {}
+
+  struct Seen {
+    int64_t cache, count;
+  };
+  ZERO_HOST_DEVICE Seen seen_by(const ChunkRow& row) const {
+    const CachedKeys keys = cache.extents.keys;
+    const int64_t count = keys == CachedKeys::past ? row.position + 1 : row.source_keys;
+    return {keys == CachedKeys::source ? row.source : row.text,
+            least(count, cache.extents.columns)};
+  }
+
+  template <class RowOf>
+  ZERO_HOST_DEVICE void operator()(const RowOf& row, int64_t item) const {
+    const CachedAttentionExtents& extents = cache.extents;
+    const int64_t r = item / extents.heads, head = item % extents.heads, d = extents.head_width;
+    T* const y = cache.arrays.y + r * cache.width() + head * d;
+    const bool is_token = r < cache.inputs->rows;
+    const ChunkRow place = is_token ? cache.arrays.rows[r] : ChunkRow{-1, 0};
+    const Seen seen = seen_by(place);
+    if (!is_token || seen.count < 1 || !cache.has(seen.cache, 0)) {
+      row.for_each(d, [=](int64_t j) { y[j] = T(0.0f); });
+      return;
+    }
+    float* const scores = static_cast<float*>(cache.arrays.scratch) + item * extents.columns;
+    write_scores(row, {r, head, place.position}, seen, scores);
+    row.barrier();
+    const float most = row.maximum(seen.count, [=](int64_t token) { return scores[token]; });
+    const float sum = row.template sum<float>(seen.count, [=](int64_t token) {
+      scores[token] = exp_f32(scores[token] - most);
+      return scores[token];
+    });
+    row.barrier();
+    const KeyCache<T> own = cache;
+    row.for_each(d, [=](int64_t j) {
+      float total = 0.0f;
+      for (int64_t token = 0; token < seen.count; ++token)
+        total = std::fma(scores[token],
+                         float(own.arrays.cache[own.value_at(seen.cache, head, token, j)]), total);
+      y[j] = T(total / sum);
+    });
+  }
+
+  struct Query {
+    int64_t row, head, position;
+  };
+  template <class RowOf>
+  ZERO_HOST_DEVICE void write_scores(const RowOf& row, const Query& of, const Seen& seen,
+                                     float* scores) const {
+    const KeyCache<T> own = cache;
+    const int64_t d = own.extents.head_width, reach = own.extents.reach;
+    const T* const query = own.arrays.q + of.row * own.arrays.q_stride + of.head * d;
+    const float scale = 1.0f / divisor;
+    row.for_each(seen.count, [=](int64_t token) {
+      float dot = 0.0f;
+      for (int64_t j = 0; j < d; ++j)
+        dot = std::fma(float(query[j]),
+                       float(own.arrays.cache[own.key_at(seen.cache, of.head, token, j)]), dot);
+      const int64_t distance = token - of.position + reach - 1;
+      const bool biased = distance >= 0 && distance < 2 * reach - 1;
+      const float bias = biased ? own.arrays.bias[of.head * (2 * reach - 1) + distance] : 0.0f;
+      scores[token] = biased ? std::fma(dot, scale, bias) : dot * scale;
+    });
+  }
+};
+
+}  // namespace zero::kernels::vendor

@@ -1,0 +1,193 @@
+// Ranks: 1
+
+#include "kernels/vendor/cached_attention_block.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/arrays.hpp"
+#include "tests/support/attention_reference.hpp"
+#include "tests/support/block_row.hpp"
+#include "tests/support/matrix_reference.hpp"
+
+namespace zero::kernels::vendor {
+namespace {
+
+using testing::noise;
+using testing::poisoned;
+using testing::relative_error;
+using testing::same_bits;
+
+constexpr int64_t kHeads = 2, kHeadWidth = 40, kWidth = kHeads * kHeadWidth;
+
+CachedAttentionExtents extents_of(CachedKeys keys, int64_t reach = 0) {
+  return {.rows = 0,
+          .heads = kHeads,
+          .head_width = kHeadWidth,
+          .columns = 128,
+          .caches = 3,
+          .keys = keys,
+          .reach = reach};
+}
+
+/// A chunk of rows and one of padding, caches that hold numbers already, and what comes of them.
+template <class T>
+struct Chunk {
+  CachedAttentionExtents extents;
+  std::vector<ChunkRow> rows;
+  std::vector<CacheMove> moves = {};
+  std::vector<T> qkv, cache, y;
+  std::vector<float> bias, scratch;
+
+  Chunk(const CachedAttentionExtents& of, std::vector<ChunkRow> places,
+        std::vector<CacheMove> copies = {})
+      : extents(of),
+        rows(std::move(places)),
+        moves(std::move(copies)),
+        cache(noise<T>(of.caches * 2 * kWidth * of.columns, 5)) {
+    extents.rows = int64_t(rows.size()) + 1;
+    qkv = noise<T>(extents.rows * 3 * kWidth, 1);
+    y = poisoned<T>(extents.rows * kWidth + 1);
+    scratch = poisoned<float>(extents.rows * kHeads * extents.columns + 1);
+    if (of.reach > 0) bias = noise<float>(kHeads * (2 * of.reach - 1), 9);
+  }
+
+  CachedAttentionArrays<T> arrays() {
+    const bool stores = extents.keys != CachedKeys::source;
+    const T* const keys = qkv.data() + kWidth;
+    return {.rows = rows.data(),
+            .moves = moves.data(),
+            .q = qkv.data(),
+            .q_stride = 3 * kWidth,
+            .stored = stores ? NewKeys<T>{keys, keys + kWidth, 3 * kWidth} : NewKeys<T>{},
+            .bias = extents.reach > 0 ? bias.data() : nullptr,
+            .cache = cache.data(),
+            .y = y.data(),
+            .scratch = scratch.data()};
+  }
+  DecodeInputs inputs() const {
+    return {.rows = int64_t(rows.size()), .moves = int64_t(moves.size())};
+  }
+
+  /// Thread by thread.
+  Chunk& run() {
+    const DecodeInputs read = inputs();
+    const KeyCache<T> all{extents, &read, arrays()};
+    testing::run_rows(extents.caches, MoveTokens<T>{all});
+    if (all.arrays.stored.keys != nullptr)
+      testing::run_elements(extents.rows * kWidth, StoreTokens<T>{all});
+    testing::run_rows(extents.rows * kHeads, AttendToTokens<T>(all));
+    EXPECT_TRUE(same_bits({scratch.back()}, poisoned<float>(1))) << "written behind the scratch";
+    EXPECT_TRUE(same_bits({y.back()}, poisoned<T>(1))) << "written behind y";
+    for (int64_t i = read.rows * kWidth; i < extents.rows * kWidth; ++i)
+      EXPECT_EQ(float(y[size_t(i)]), 0.0f) << "padding";
+    return *this;
+  }
+  /// As this build has it: on the host its twin.
+  Chunk& run_twin() {
+    Stream stream(2);
+    const DecodeInputs read = inputs();
+    scratch = poisoned<float>(cached_attention_scratch_bytes(extents, stream.threads()) / 4 + 1);
+    cached_attention<T>(stream, extents, &read, arrays());
+    stream.wait();
+    return *this;
+  }
+  std::vector<double> part(int64_t begin, int64_t end) const {
+    return testing::doubles(std::vector<T>(y.begin() + begin * kWidth, y.begin() + end * kWidth));
+  }
+};
+
+template <class T>
+double bound() {
+  return 2 * testing::rounding<T>() + 1e-5;
+}
+
+/// Blocks leave the caches of the twin to the bit, and agree with what it attends to.
+template <class T>
+void expect_twin(const Chunk<T>& chunk) {
+  Chunk<T> blocks = chunk, twin = chunk;
+  blocks.run();
+  twin.run_twin();
+  const int64_t rows = int64_t(chunk.rows.size());
+  EXPECT_TRUE(same_bits(blocks.cache, twin.cache));
+  EXPECT_FALSE(same_bits(blocks.cache, chunk.cache) && !chunk.moves.empty()) << "nothing has moved";
+  blocks.y.resize(size_t(rows * kWidth));
+  EXPECT_LT(relative_error(blocks.y, twin.part(0, rows)), bound<T>());
+}
+
+template <class T>
+class CachedAttentionBlock : public ::testing::Test {};
+using Types = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(CachedAttentionBlock, Types);
+
+/// Beams of unlike lengths that go on from each other's tokens, across two panels and within one.
+TYPED_TEST(CachedAttentionBlock, MovesStoresAndAttendsAsTheHostDoes) {
+  const std::vector<CacheMove> moves = {{.from = 0, .to = 1, .begin = 3, .end = 70},
+                                        {.from = 0, .to = 2, .begin = 0, .end = 5}};
+  const std::vector<ChunkRow> rows = {{.text = 1, .position = 70},
+                                      {.text = 0, .position = 127},
+                                      {.text = 2, .position = 5},
+                                      {.text = 2, .position = 6}};
+  for (const int64_t reach : {0, 128}) {
+    SCOPED_TRACE(::testing::Message() << "a bias of reach " << reach);
+    expect_twin<TypeParam>({extents_of(CachedKeys::past, reach), rows, moves});
+    expect_twin<TypeParam>({extents_of(CachedKeys::past, reach), rows});
+  }
+}
+
+TYPED_TEST(CachedAttentionBlock, SeesAsManyKeysAsASourceHas) {
+  expect_twin<TypeParam>({extents_of(CachedKeys::source),
+                          {{.text = 7, .position = 3, .source = 1, .source_keys = 66},
+                           {.text = 9, .position = 0, .source = 0, .source_keys = 1},
+                           {.text = 0, .position = 9, .source = 2, .source_keys = 128}}});
+}
+
+TYPED_TEST(CachedAttentionBlock, OfAnEncoderAgreesWithDoubleLoopsUnderABias) {
+  constexpr int32_t kLength = 67;
+  std::vector<ChunkRow> rows;
+  for (int32_t i = 0; i < kLength; ++i)
+    rows.push_back({.text = 1, .position = i, .source = 1, .source_keys = kLength});
+  CachedAttentionExtents of = extents_of(CachedKeys::all, kLength);
+  of.divide_by = 1;
+  Chunk<TypeParam> chunk(of, rows);
+  const testing::AttentionCase shape{.extents = {.samples = 1,
+                                                 .length = kLength,
+                                                 .heads = kHeads,
+                                                 .head_width = kHeadWidth,
+                                                 .causal = false,
+                                                 .biased = true,
+                                                 .divide_by = 1},
+                                     .bias = chunk.bias};
+  auto qkv = chunk.qkv;
+  qkv.resize(size_t(kLength * 3 * kWidth));
+  const auto expected = testing::attention_reference(shape, testing::doubles(qkv),
+                                                     std::vector<double>(size_t(kLength * kWidth)));
+  chunk.run();
+  EXPECT_LT(relative_error(chunk.y, expected.y), bound<TypeParam>());
+  expect_twin<TypeParam>({of, rows});
+}
+
+TYPED_TEST(CachedAttentionBlock, WithoutRowsWritesZerosAndLeavesTheCaches) {
+  Chunk<TypeParam> chunk(extents_of(CachedKeys::past), {});
+  const auto before = chunk.cache;
+  chunk.run();
+  EXPECT_TRUE(same_bits(chunk.cache, before));
+}
+
+/// The host refuses these; a device cannot, and must not write elsewhere.
+TYPED_TEST(CachedAttentionBlock, LeavesOutWhatDoesNotFitTheCaches) {
+  Chunk<TypeParam> chunk(
+      extents_of(CachedKeys::past),
+      {{.text = 3, .position = 0}, {.text = -1, .position = 0}, {.text = 0, .position = -1}},
+      {{.from = 0, .to = 3, .begin = 0, .end = 4}, {.from = 0, .to = 1, .begin = 100, .end = 129}});
+  const auto before = chunk.cache;
+  chunk.run();
+  EXPECT_TRUE(same_bits(chunk.cache, before));
+  for (const double value : chunk.part(0, 3)) EXPECT_EQ(value, 0.0);
+  Chunk<TypeParam> sources(extents_of(CachedKeys::source),
+                           {{.text = 0, .position = 0, .source = 3, .source_keys = 4},
+                            {.text = 0, .position = 0, .source = 0, .source_keys = 0}});
+  for (const double value : sources.run().part(0, 2)) EXPECT_EQ(value, 0.0);
+}
+
+}  // namespace
+}  // namespace zero::kernels::vendor
