@@ -234,12 +234,12 @@ void resolve_largest(RunConfig& config, const state::World& world, const MemoryL
 void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placement& placement) {
   if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
   const MemoryLimit within = limit_of_largest(asked, limit);
-  placement.choices.insert(placement.choices.begin(),
-                           Choice{.key = "train_micro_batch_size_per_gpu",
-                                  .asked = "max",
-                                  .chosen = text(placement.build.batch.micro),
-                                  .why = text(" within ", bytes_text(double(within.bytes)), " (",
-                                                 within.source, ")")});
+  placement.choices.insert(
+      placement.choices.begin(),
+      Choice{.key = "train_micro_batch_size_per_gpu",
+             .asked = "max",
+             .chosen = text(placement.build.batch.micro),
+             .why = text(" within ", bytes_text(double(within.bytes)), " (", within.source, ")")});
 }
 
 }  // namespace zero::advise

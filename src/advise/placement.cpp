@@ -50,8 +50,7 @@ std::string choices_text(const Choices& choices) {
   std::string out;
   for (size_t i = 0; i < choices.size(); ++i) {
     const Choice& choice = choices[i];
-    out +=
-        zero::text(choice.key, " = \"", choice.asked, "\" is ", choice.chosen, choice.why, "\n");
+    out += zero::text(choice.key, " = \"", choice.asked, "\" is ", choice.chosen, choice.why, "\n");
     if (i + 1 < choices.size() && choices[i + 1].refused == choice.refused) continue;
     for (const std::string& refused : choice.refused) out += "  does not fit: " + refused + "\n";
   }

@@ -252,7 +252,7 @@ int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::t
     session.together([&] { opened.look_at(line); });
     session.start_threads(0, /*share_device=*/false);
     session.lookout().enter(launch::Milestone::steps);
-    // Who talks may think for as long as they like.
+    // People who talk may think for as long as they like.
     if (line.chat) session.lookout().set_patience(kDaySeconds);
     const auto comms = state::make_communicators(session);
     const auto together =

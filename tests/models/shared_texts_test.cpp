@@ -124,7 +124,7 @@ void fill(TextGenerator& generator) {
   }
 }
 
-/// Of many lengths, so that ranks begin, and end, at different times.
+/// They have many lengths, so that ranks begin, and end, at different times.
 std::vector<TokenList> sources(int count) {
   std::vector<TokenList> all;
   for (int32_t i = 0; i < count; ++i) {

@@ -128,10 +128,11 @@ def ranks_write_together(program, name):
                         ("drawn", ("--num-beams", "1", "--temperature", "0.9", "--tokens", "7"))):
         alone = lines_of(program, model, f"{name}_{case}_alone.txt", *rules)
         output = f"{name}_{case}_together.txt"
-        result = program.together(3, "generate", model, "--input", "sources.txt", "--output", output,
-                                  *rules)
+        result = program.together(3, "generate", model, "--input", "sources.txt",
+                                  "--output", output, *rules)
         check(result.status in (0, 1) and not result.error_lines(), f"{name}: three ranks", result)
-        check((program.folder / output).read_bytes().split(b"\n") == alone, f"{name}: {case}", result)
+        written = (program.folder / output).read_bytes().split(b"\n")
+        check(written == alone, f"{name}: {case}", result)
     asked = ("generate", model, "--prompt", "3", "--tokens", "6", "--suppress-tokens",
              ",".join(map(str, range(128, 256))))
     check(program.together(2, *asked).out == program.alone(*asked).out, f"{name}: of a prompt")

@@ -12,9 +12,9 @@ namespace zero::advise {
 
 /// What a key that leaves something open has come to.
 struct Choice {
-  std::string key, asked;   ///< of the input file: "auto" or "max"
-  std::string chosen;       ///< for people
-  std::string why = {};     ///< the limit that it was chosen by; "" where `refused` tells
+  std::string key, asked;  ///< of the input file: "auto" or "max"
+  std::string chosen;      ///< for people
+  std::string why = {};    ///< the limit that it was chosen by; "" where `refused` tells
   std::vector<std::string> refused = {};  ///< better ones that do not fit, with the numbers
 };
 using Choices = std::vector<Choice>;

@@ -38,7 +38,7 @@ struct LentMemory {
 /// Ranks that hold a model's weights together, as stage 3 holds them, and run every body of the
 /// plans that write texts together, each with rows of its own, or none.
 struct WeightsTogether {
-  /// Of a training at stage 3: its ranks, buckets and the home of its weights.
+  /// The ranks, buckets and home of weights of a training at stage 3.
   plan::Request request;
   int rank = 0;
   run::LaneComms comms = {};
@@ -63,7 +63,7 @@ class Decoder {
  public:
   struct Options {
     Dtype compute = Dtype::f32;
-    int64_t context = 0;         ///< tokens the cache holds; at most the model's positions; 0 = all
+    int64_t context = 0;  ///< tokens the cache holds; at most the model's positions; 0 = all
     int threads = 1;
     std::optional<WeightsTogether> together = {};  ///< none: this process holds the whole model
     LentMemory lent = {};
@@ -231,8 +231,8 @@ struct SampleOptions {
 std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
                                                  const model::Architecture& model);
 
-/// What sample_text() takes beside the training's plan: fp32 weights, and caches. Of rank 0 alone
-/// where it joins the whole model.
+/// What sample_text() takes beside the training's plan: fp32 weights, and caches. Rank 0 alone
+/// takes it where that one joins the whole model.
 plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_length,
                              const SampleOptions& options);
 

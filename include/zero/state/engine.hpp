@@ -72,7 +72,7 @@ class Engine {
 
   const plan::Plan& plan() const { return build_.plan; }
   run::Executor& executor() { return *executor_; }
-  /// Of this rank, idle between runs.
+  /// The communicators of this rank, which are idle between runs.
   const run::LaneComms& lane_comms() const { return lane_comms_; }
   /// Between runs.
   kernels::StepState state() const;
