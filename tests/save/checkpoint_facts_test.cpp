@@ -70,7 +70,8 @@ TEST(Patience, CountsEvaluationsBehindTheBestAndComesBack) {
   EXPECT_EQ(patience_in(facts, BestMetric::perplexity).evaluations, 1);
   EXPECT_EQ(patience_in(facts, BestMetric::perplexity).step, 17);
   EXPECT_EQ(patience_in(facts, BestMetric::bleu).evaluations, -1) << "of another metric";
-  CheckpointConfig config{.best_metric = BestMetric::perplexity};
+  CheckpointConfig config;
+  config.best_metric = BestMetric::perplexity;
   EXPECT_FALSE(is_out_of_patience(facts, config));
   config.patience = 1;
   EXPECT_TRUE(is_out_of_patience(facts, config));
