@@ -121,8 +121,13 @@ def so_it_does_from_weights_of_16_bits(program, name):
 
 
 def so_it_does_where_weights_find_no_room_on_the_device(program, run):
+    """Between what it takes with the weights there and with those beside it as the run had them."""
     eval_finds_the_same(program, run, 2)
-    eval_finds_the_same(program, run, 2, "memory.device_limit=300000")
+    limit = f"memory.device_limit={700 << 10}"
+    check_refused(program.wait(program.popen([
+        *program.launch_line(2), "eval", f"runs/{run}", limit,
+        "zero.offload_param.device=none"])), 6, "evaluation.generate: every rank would hold")
+    eval_finds_the_same(program, run, 2, limit)
 
 
 def first_samples_alone(program, run):
