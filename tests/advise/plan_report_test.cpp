@@ -239,8 +239,10 @@ TEST(Beside, TextsTakeNothingThatStepsLeaveFreeIfAllOfThemFit) {
   const state::Build build = build_of({3 * 4096, 0, 0}, 4000);
   EXPECT_EQ(beside(build, {8192, 7, 0}), (plan::TierBytes{0, 7, 0}));
   EXPECT_EQ(beside(build, {8193, 7, 0}), (plan::TierBytes{8193, 7, 0}));
-  EXPECT_NO_THROW(require_room_for_answers(build, {8192, 0, 0}, {.bytes = 3 * 4096}));
-  EXPECT_THROW(require_room_for_answers(build, {8193, 0, 0}, {.bytes = 3 * 4096}), Error);
+  EXPECT_NO_THROW(require_room_for_answers(build, {8192, 0, 0}, {.bytes = 3 * 4096, .source = ""}));
+  EXPECT_THROW(require_room_for_answers(build, {8193, 0, 0}, {.bytes = 3 * 4096, .source = ""}),
+               Error);
 }
 
+}  // namespace
 }  // namespace zero::advise
