@@ -33,16 +33,12 @@ void require_room(const state::Build& build, const Texts& texts, const MemoryLim
            bytes_text(double(of.texts)), " beside the plan's ", bytes_text(double(of.planned)),
            " of ", bytes_text(double(of.most)), " (", of.source, "); ", texts.instead);
   };
-  const plan::TierBytes& planned = build.plan.arena_bytes;
   const plan::TierBytes more = beside(build, texts.bytes);
-  const auto on = [&](Tier tier) { return std::pair(planned[size_t(tier)], more[size_t(tier)]); };
-  const auto [device, texts_device] = on(Tier::device);
-  const auto [host, texts_host] = on(Tier::host);
-  const int64_t both = device + host, texts_both = texts_device + texts_host;
-  require({limit.bytes, limit.source, limit.of_host ? both : device,
-           limit.of_host ? texts_both : texts_device});
-  require({limit.host_bytes, limit.host_source, host, texts_host});
-  require({limit.process_bytes, limit.process_source, both, texts_both});
+  const int64_t device = more[size_t(Tier::device)], host = more[size_t(Tier::host)];
+  require({limit.bytes, limit.source, counted_bytes(build, limit),
+           limit.of_host ? device + host : device});
+  require({limit.host_bytes, limit.host_source, host_bytes(build), host});
+  require({limit.process_bytes, limit.process_source, all_bytes(build), device + host});
 }
 
 }  // namespace
@@ -71,7 +67,7 @@ void require_room_for_answers(const state::Build& build, const plan::TierBytes& 
   require_room(build,
                {"evaluation.generate", "every rank",
                 "write a smaller evaluation.micro_batch_size, or evaluation.generate = false and "
-                "run zeroapp eval RUN evaluation.generate=true afterwards, on fewer ranks",
+                "run zeroapp eval RUN evaluation.generate=true afterwards",
                 bytes},
                limit);
 }
