@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -41,14 +42,19 @@ bool has_room(Session& session, const Model& model) {
 
 /// The homes that weights may have, the fastest first: where the run had them beside the device
 /// they are there only if the device has no room.
-std::vector<RunConfig> placements(RunConfig config) {
+std::vector<RunConfig> placements(RunConfig config, bool is_written) {
+  if (is_written) return {config};
   if (config.offload_param.device != Home::none) config.offload_param.device = Home::automatic;
   return advise::home_candidates(config);
 }
 
 /// Takes the first home with room on all ranks; else the last, if texts leave any.
-void place(Session& session, const state::World& world, Model& model) {
-  const std::vector<RunConfig> homes = placements(model.config);
+void place(Session& session, const state::World& world, const CommandLine& line, Model& model) {
+  // A home that the command names is the weights'.
+  const bool is_written = std::ranges::any_of(line.overrides, [](const std::string& setting) {
+    return setting.starts_with("zero.offload_param.device=");
+  });
+  const std::vector<RunConfig> homes = placements(model.config, is_written);
   for (const RunConfig& home : homes) {
     bool holds = false;
     session.together([&] {
@@ -154,7 +160,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     // 2. The plan of an evaluation, and the data.
     const state::World world{
         .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
-    place(session, world, model);
+    place(session, world, line, model);
     session.together([&] {
       model.data = state::open_data(model.config);
       state::group_samples(model.config, world, model.build, model.data);
