@@ -184,7 +184,9 @@ GenerationConfig generation_of(const model::Catalogue& catalogue, const RunConfi
 /// A plan that fits is refused by a run whose texts do not fit beside it.
 void require_answers(const CommandLine& line, const advise::Placement& placement,
                      const state::World& world, const advise::MemoryLimit& limit) {
-  if (!placement.config.evaluation.generate) return;
+  const EvaluationConfig& evaluation = placement.config.evaluation;
+  const bool answers = model::data_form(placement.build.model).start >= 0;
+  if (!evaluation.generate && !(answers && evaluation.show_samples > 0)) return;
   RunConfig config = placement.config;
   config.generation = generation_of(*line.catalogue, config);
   const plan::TierBytes bytes =
