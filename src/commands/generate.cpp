@@ -23,7 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kDaySeconds = 24 * 3600;
 constexpr int64_t kPromptBytesMax = int64_t(16) << 20, kDefaultTokens = 200;
 
 double seconds_between(Clock::time_point start, Clock::time_point end) {
@@ -246,15 +245,16 @@ plan::Request request_for(int ranks) {
 int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::time_point start) {
   launch::Session session(argc, argv);
   session.require_whole_launch();
+  // Where this rank fails alone, the others may still wait for it through these.
+  Opened opened;
+  std::vector<std::unique_ptr<comm::Communicator>> comms;
   session.alone([&] {
-    Opened opened;
+    session.together([&] { require_options_that_act(line); });
     opened.model = models::open_model(session, *line.catalogue, line.input);
     session.together([&] { opened.look_at(line); });
-    session.start_threads(0, /*share_device=*/false);
+    session.start_threads(0, /*share_device=*/true);
     session.lookout().enter(launch::Milestone::steps);
-    // People who talk may think for as long as they like.
-    if (line.chat) session.lookout().set_patience(kDaySeconds);
-    const auto comms = state::make_communicators(session);
+    comms = state::make_communicators(session);
     const auto together =
         models::weights_together(session, request_for(session.ranks()), state::lane_comms(comms));
     const WritingRanks ranks{.session = session, .together = *together};
@@ -266,9 +266,9 @@ int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::t
 }  // namespace
 
 int generate(const CommandLine& line, int& argc, char**& argv) {
-  require_options_that_act(line);
   const Clock::time_point start = Clock::now();
   if (launch::current_launch().tasks > 1) return generate_on_ranks(line, argc, argv, start);
+  require_options_that_act(line);
   return generate_alone(line, start);
 }
 

@@ -154,10 +154,15 @@ void require_persona(const Writer& writer, const std::string& persona, int64_t m
 std::vector<TokenList> Writer::asked(
     const std::function<std::vector<TokenList>()>& of_first) const {
   if (ranks == nullptr) return of_first();
+  // People and pipes may take as long as they like.
+  constexpr double kWeekSeconds = 7 * 24 * 3600;
+  launch::Lookout& lookout = ranks->session.lookout();
+  lookout.set_patience(kWeekSeconds);
   std::vector<TokenList> texts;
   ranks->session.together([&] {
     if (is_first()) texts = of_first();
   });
+  lookout.set_patience(launch::Lookout::kPatienceSeconds);
   return models::shared_by_first(ranks->session.peers(), texts);
 }
 

@@ -32,9 +32,7 @@ struct Writer {
   model::DataForm form() const { return model::data_form(model.description().model); }
   /// Whether it answers a text, instead of continuing it.
   bool answers() const { return form().start >= 0; }
-  Dtype compute() const {
-    return model.description().compute == Dtype::bf16 ? Dtype::bf16 : Dtype::f32;
-  }
+  Dtype compute() const { return model.description().compute; }
   bool is_first() const { return ranks == nullptr || ranks->session.is_first(); }
   std::optional<models::WeightsTogether> together() const {
     return ranks ? std::optional(ranks->together) : std::nullopt;
