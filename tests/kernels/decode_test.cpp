@@ -108,13 +108,14 @@ TYPED_TEST(CachedAttention, PaddingGivesZerosAndIsNotStored) {
   const auto y = feeder.feed(qkv, 2, 4);
   for (size_t i = 2 * kHeads; i < y.size(); ++i) EXPECT_EQ(float(y[i]), 0.0f);
   for (const TypeParam& value : feeder.feed(qkv, 1, 1)) EXPECT_FALSE(std::isnan(float(value)));
+  for (const TypeParam& value : feeder.feed(qkv, 0, 2)) EXPECT_EQ(float(value), 0) << "no token";
 }
 
 TYPED_TEST(CachedAttention, RefusesWhatDoesNotFit) {
   const int64_t room = cache_columns(1);
   const auto qkv = sixteenths<TypeParam>((room + 1) * 3 * kHeads, 1);
   EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, room + 1, room + 1), Error);
-  EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, 0, 1), Error);
+  EXPECT_THROW(Feeder<TypeParam>(1, room, 1).feed(qkv, -1, 1), Error);
 }
 
 TEST(CachedAttentionRoom, HoldsNoMoreTokensThanTheCacheHasColumns) {
