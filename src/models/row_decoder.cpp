@@ -83,7 +83,7 @@ RowDecoder::RowDecoder(const model::Architecture& model, const Options& options)
       executor_(plan_, {}, options.together ? options.together->comms : run::LaneComms{}, {},
                 lent_arena(plan_, options.lent)),
       logits_buffer_(plan_.output(0, graph::kLogitsOutput)) {
-  clear();
+  if (options.lent.arena != nullptr) clear();
   if (options.together) {
     rank_ = options.together->rank;
     if (options.together->watch) watchdog_ = options.together->watch(plan_, executor_);

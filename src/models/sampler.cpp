@@ -58,16 +58,22 @@ Decoder::Options decoder_options(int64_t sequence_length, const SampleOptions& o
           .lent = options.lent};
 }
 
-/// Tokens that a sample follows, at most.
-constexpr int64_t kLongestStart = 8;
-
-GenerationOptions search_options(const SampleOptions& options) {
-  return {.rules = *options.rules,
-          .threads = options.threads,
-          .batch = std::min<int64_t>(options.samples, 8),
-          .longest_source = kLongestStart,
-          .together = options.together,
-          .lent = options.lent};
+/// As generate has rules for a prompt: known tokens alone, to the tokenizer's end unless another
+/// one is named. `stuck` counts texts that rules leave no token.
+GenerationOptions search_options(const SampleOptions& options, const model::Architecture& model,
+                                 const Tokenizer& tokenizer,
+                                 std::atomic<int64_t>* stuck = nullptr) {
+  GenerationOptions made{.rules = *options.rules,
+                         .threads = options.threads,
+                         .batch = std::min<int64_t>(options.samples, 8),
+                         .longest_source = int64_t(start_of(tokenizer).size()),
+                         .together = options.together,
+                         .lent = options.lent};
+  const int32_t end = tokenizer.special_ids().eos;
+  if (made.rules.scores.eos_token_id.empty() && end >= 0) made.rules.scores.eos_token_id = {end};
+  suppress_unknown(tokenizer, model::data_form(model), made.rules.scores);
+  made.rules.stuck = stuck;
+  return made;
 }
 
 std::string searched_samples(const state::StateView& view, const launch::Peers& peers,
@@ -75,13 +81,17 @@ std::string searched_samples(const state::StateView& view, const launch::Peers& 
                              const SampleOptions& options) {
   const std::vector<int32_t> start = start_of(tokenizer);
   const std::vector<TokenList> sources(size_t(options.samples), start);
+  std::atomic<int64_t> stuck{0};
+  const auto texts = generate_texts(view, peers, model,
+                                    search_options(options, model, tokenizer, &stuck), sources);
+  warn_of_stuck(peers, stuck, options.samples);
+  if (peers.rank() > 0) return "";
   std::string all;
-  for (const TokenList& text :
-       generate_texts(view, peers, model, search_options(options), sources)) {
-    const auto added = std::span(text).subspan(start.size());
-    all += (all.empty() ? "" : "\n\n") + tokenizer.decode(added, SpecialTokens::kSkipped);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const auto added = std::span(texts[i]).subspan(start.size());
+    all += (i ? "\n\n" : "") + tokenizer.decode(added, SpecialTokens::kSkipped);
   }
-  return peers.rank() == 0 ? all : "";
+  return all;
 }
 
 /// Rank 0 joins the whole model and samples, while the others hear that it lives.
@@ -125,8 +135,8 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
 }
 
 plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_length,
-                             const SampleOptions& options) {
-  if (options.rules) return TextGenerator::bytes(model, search_options(options));
+                             const Tokenizer& tokenizer, const SampleOptions& options) {
+  if (options.rules) return TextGenerator::bytes(model, search_options(options, model, tokenizer));
   return Decoder::bytes(model, decoder_options(sequence_length, options));
 }
 

@@ -5,11 +5,15 @@
 
 #include "src/models/joined_weights.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/stored_model.hpp"
 
 namespace zero::models {
 namespace {
+
+/// Bytes that go from rank to rank at a time.
+constexpr int64_t kMostShared = int64_t(1) << 30;
 
 /// Lengths and tokens, one text after the other.
 std::string to_bytes(std::span<const TokenList> texts) {
@@ -120,12 +124,25 @@ std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Pe
   return all;
 }
 
+void warn_of_stuck(const launch::Peers& peers, int64_t stuck, int64_t count) {
+  const int64_t all = int64_t(peers.sum(double(stuck)));
+  if (all == 0 || peers.rank() > 0) return;
+  warn(counted(all, "text"), " of ", count,
+       " ended where the rules of [generation] left no token; loosen no_repeat_ngram_size, ",
+       "suppress_tokens or the least lengths");
+}
+
 std::vector<TokenList> shared_by_first(const launch::Peers& peers,
                                        std::span<const TokenList> texts) {
   const bool is_first = peers.rank() == 0;
+  const std::string bytes = is_first ? to_bytes(texts) : "";
+  if (peers.largest(int64_t(bytes.size())) > kMostShared) {
+    refuse(Exit::kInput, "these lines have more tokens than ranks share at a time, ",
+           kMostShared / int64_t(sizeof(int32_t)), "; write them to several files");
+  }
   const int64_t count = peers.largest(is_first ? int64_t(texts.size()) : 0);
   std::vector<TokenList> all(static_cast<size_t>(count));
-  from_bytes(peers.share(is_first ? to_bytes(texts) : "")[0], 0, 1, all);
+  from_bytes(peers.share(bytes)[0], 0, 1, all);
   return all;
 }
 

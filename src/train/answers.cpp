@@ -113,9 +113,7 @@ Answers answer(const AnswerParts& parts) {
   options.together = models::weights_together(parts.session, parts.engine.plan().request,
                                               parts.engine.lane_comms());
   options.lent = memory_between_bodies(parts.engine);
-  // Ranks that write together wait for each other as in a step.
-  std::optional<launch::Lookout::Busy> alone;
-  if (!options.together) alone.emplace(parts.session.lookout());
+  const launch::Lookout::Busy generating(parts.session.lookout());
   const auto writes = [&](std::span<const Ids> sources) {
     return models::generate_texts(parts.engine.view(), parts.session.peers(), parts.build.model,
                                   options, sources);
@@ -123,12 +121,7 @@ Answers answer(const AnswerParts& parts) {
   std::atomic<int64_t> stuck{0};
   options.rules.stuck = &stuck;
   Answers answers = answer(parts.validation, parts.samples, parts.tokenizer, writes);
-  const int64_t all_stuck = int64_t(parts.session.peers().sum(double(stuck.load())));
-  if (all_stuck > 0 && parts.session.is_first()) {
-    warn(counted(all_stuck, "text"), " of ", answers.figures.count,
-         " ended where the rules of [generation] left no token; loosen no_repeat_ngram_size, ",
-         "suppress_tokens or the least lengths");
-  }
+  models::warn_of_stuck(parts.session.peers(), stuck, answers.figures.count);
   return answers;
 }
 

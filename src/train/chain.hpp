@@ -123,7 +123,7 @@ struct Opened {
   DataCursor cursor;  ///< of that start
   /// The generation_config.json that fills what [generation] leaves open; "" = none.
   std::string generation;
-  std::string answers_text;                      ///< for people: what evaluation.generate will take
+  std::string answers_text;                      ///< for people: what texts will take
   std::unique_ptr<models::StoredModel> initial;  ///< of model.init_from, until they are loaded
 
  private:

@@ -1,4 +1,3 @@
-#include <optional>
 #include <sstream>
 #include <string>
 
@@ -57,8 +56,7 @@ std::string continued_samples(Context& context, const Planned& planned, const Da
   options.together = models::weights_together(context.session, live.engine->plan().request,
                                               live.engine->lane_comms());
   options.lent = memory_between_bodies(*live.engine);
-  std::optional<launch::Lookout::Busy> alone;
-  if (!options.together) alone.emplace(context.session.lookout());
+  const launch::Lookout::Busy sampling(context.session.lookout());
   return models::sample_text(live.engine->view(), context.session.peers(), planned.build.model,
                              *data.sample_tokenizer, options);
 }

@@ -60,16 +60,17 @@ std::string require_answers(Context& context, const Planned& planned, const Data
   return told;
 }
 
-std::string require_samples(Context& context, const Planned& planned) {
+std::string require_samples(Context& context, const Planned& planned, const Data& data) {
   const int64_t count = planned.config.evaluation.show_samples;
   if (count == 0 || planned.samples_answer()) return "";
-  const models::SampleOptions options = planned.sample_options(context.session.threads());
+  models::SampleOptions options;
   plan::TierBytes bytes{};
   context.session.together([&] {
     planned.settings.locate([&] {
-      bytes =
-          models::sample_bytes(planned.build.model, planned.config.data.sequence_length, options);
-      if (!context.session.is_first() && !options.together) return;
+      options = planned.sample_options(context.session.threads());
+      bytes = models::sample_bytes(planned.build.model, planned.config.data.sequence_length,
+                                   *data.sample_tokenizer, options);
+      if (!context.session.is_first() && !options.together && !options.rules) return;
       advise::require_room_for_samples(planned.build, bytes, planned.limit);
     });
   });
@@ -137,7 +138,7 @@ void Opened::learn_generation(Context& context, Planned& planned, const Data& da
     launch::require_same(context.session, "what model.init_from says of generation", generation);
   }
   planned.complete_generation(context, under);
-  answers_text = require_answers(context, planned, data) + require_samples(context, planned);
+  answers_text = require_answers(context, planned, data) + require_samples(context, planned, data);
   if (checkpointer && !generation.empty()) {
     checkpointer->set_facts(facts_of(context, planned, data, generation));
   }

@@ -64,18 +64,19 @@ TEST(OpenSampleTokenizer, RefusesTokensThatNothingDecodes) {
 TEST(SampleBytes, AreThoseOfTheWholeModelAndGrowWithIt) {
   model::Gpt2 model{.layers = 2, .width = 64, .heads = 2, .vocabulary = 256, .positions = 128};
   const int64_t weights = model::parameter_count(model) * int64_t(sizeof(float));
+  const auto bytes_of = open_tokenizer("bytes");
   const auto of_device = [](const plan::TierBytes& bytes) {
     EXPECT_EQ(bytes[size_t(plan::Tier::host)], 0);
     return bytes[size_t(plan::Tier::device)];
   };
-  const int64_t bytes = of_device(sample_bytes(model, 32, {}));
+  const int64_t bytes = of_device(sample_bytes(model, 32, *bytes_of, {}));
   EXPECT_GT(bytes, weights);
   EXPECT_LT(bytes, 2 * weights);
   EXPECT_EQ(bytes, of_device(Decoder::bytes(model, {.context = 32})))
       << "no longer than a training sample";
-  EXPECT_LT(bytes, of_device(sample_bytes(model, 128, {})));
+  EXPECT_LT(bytes, of_device(sample_bytes(model, 128, *bytes_of, {})));
   model.layers = 4;
-  EXPECT_LT(bytes, of_device(sample_bytes(model, 32, {})));
+  EXPECT_LT(bytes, of_device(sample_bytes(model, 32, *bytes_of, {})));
 }
 
 /// Its tokens are bytes; what a large model takes for a text, it takes to decode one.

@@ -196,9 +196,21 @@ TEST_P(Together, RanksHoldAShardAndTheUnitsThatAreInUse) {
   }
 }
 
-/// The arena of a training is larger than its states by what its bodies use in turn.
-TEST(LentMemory, IsUsedWhereItIsLargeEnoughAndChangesNoText) {
-  const model::Architecture model = kT5;
+/// A rank of four holds a quarter of the weights, and the units that are gathered.
+TEST(WeightsTogether, TakeLessOfEachRank) {
+  model::Gpt2 deep = kGpt2;
+  deep.layers = 8;
+  plan::Request training;
+  training.stage = 3;
+  training.ranks = 4;
+  training.overlap = false;
+  GenerationOptions options = options_of(1, false);
+  const int64_t whole = TextGenerator::bytes(deep, options)[size_t(plan::Tier::device)];
+  options.together = weights_together(training);
+  EXPECT_LT(TextGenerator::bytes(deep, options)[size_t(plan::Tier::device)], whole * 6 / 10);
+}
+
+void expect_same_texts_in_lent_memory(const model::Architecture& model) {
   GenerationOptions options = options_of(3, false);
   TextGenerator own(model, options);
   fill(own);
@@ -218,6 +230,14 @@ TEST(LentMemory, IsUsedWhereItIsLargeEnoughAndChangesNoText) {
   TextGenerator apart(model, options);
   fill(apart);
   EXPECT_EQ(apart.write(sources(5)), wanted) << "too small, so it takes its own";
+}
+
+/// The arena of a training is larger than its states by what its bodies use in turn.
+TEST(LentMemory, IsUsedWhereItIsLargeEnoughAndChangesNoText) {
+  for (const model::Architecture& model :
+       {model::Architecture(kGpt2), model::Architecture(kT5), model::Architecture(kBlenderbot)}) {
+    expect_same_texts_in_lent_memory(model);
+  }
 }
 
 }  // namespace

@@ -164,7 +164,11 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
 std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
                                       bool is_together, std::span<const TokenList> sources);
 
-/// What rank 0 has, on every rank. Collective.
+/// Warns, on rank 0, of texts that ended since rules left them no token; `stuck` are those of this
+/// rank among `count` of all. Collective.
+void warn_of_stuck(const launch::Peers& peers, int64_t stuck, int64_t count);
+
+/// What rank 0 has, on every rank. Throws Error(kInput) where it is too much to share. Collective.
 std::vector<TokenList> shared_by_first(const launch::Peers& peers,
                                        std::span<const TokenList> texts);
 
@@ -234,7 +238,7 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
 /// What sample_text() takes beside the training's plan: fp32 weights, and caches. Rank 0 alone
 /// takes it where that one joins the whole model.
 plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_length,
-                             const SampleOptions& options);
+                             const Tokenizer& tokenizer, const SampleOptions& options);
 
 /// Texts of a model without an encoder by its fp32 master weights. Under rules they are those of
 /// generate_texts(); without, text is drawn token by token after a newline, or after eos
