@@ -2,116 +2,128 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "zero/base/dtype.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
 
-constexpr int64_t kLanes = 16;
-constexpr int64_t kParts = kPanelColumns / kLanes;
-
-// A compiler keeps vectors in registers through a loop where it would not keep arrays.
+// A compiler keeps vectors of the processor's width in registers through a loop; wider ones and
+// arrays lie in memory.
+#ifdef __AVX512F__
+constexpr int64_t kLanes = 16, kRegisters = 32;
+#else
+constexpr int64_t kLanes = 8, kRegisters = 16;
+#endif
 using Lanes [[gnu::vector_size(kLanes * sizeof(float))]] = float;
 using Words [[gnu::vector_size(kLanes * sizeof(uint32_t))]] = uint32_t;
+using Eight [[gnu::vector_size(8 * sizeof(float))]] = float;
+
+/// A vector that lies in a register: a compiler may read one from memory anew for each use.
+#ifdef __AVX__
+[[gnu::always_inline]] inline Lanes in_register(Lanes vector) {
+  asm("" : "+v"(vector));
+  return vector;
+}
+#else
+[[gnu::always_inline]] inline Lanes in_register(Lanes vector) { return vector; }
+#endif
+
+/// The upper half of 16 lanes added to the lower one.
+#ifdef __AVX512F__
+Eight add_halves(const Lanes (&lanes)[1]) {
+  return __builtin_shufflevector(lanes[0], lanes[0], 0, 1, 2, 3, 4, 5, 6, 7) +
+         __builtin_shufflevector(lanes[0], lanes[0], 8, 9, 10, 11, 12, 13, 14, 15);
+}
+#else
+Eight add_halves(const Lanes (&lanes)[2]) { return lanes[0] + lanes[1]; }
+#endif
+
+/// Vectors of a row of kPanelColumns. The first 16 of 32 columns lie in the vectors that have an
+/// even number and the others in those between them. 16-bit elements lie there in turn: one of two
+/// elements in a word needs a shift and the other a mask, half the work of widening them in order.
+constexpr int64_t kVectors = kPanelColumns / kLanes, kVectorsOf32 = 32 / kLanes;
+
+constexpr int64_t first_column(int64_t vector) {
+  return vector / kVectorsOf32 * 32 + vector % kVectorsOf32 / 2 * kLanes + vector % 2 * 16;
+}
 
 struct Block {
-  Lanes part[kParts] = {};
+  Lanes vector[kVectors];
 };
 
-/// part(0) to part(kParts - 1), written out: what a loop indexes lies in memory before and after
-/// it.
-template <class Part>
-[[gnu::always_inline]] inline void each_part(const Part& part) {
-  static_assert(kParts == 4);
-  part(0), part(1), part(2), part(3);
-}
-
-void load(const float* from, Block& to) {
-  each_part([&](int64_t i) { std::memcpy(&to.part[i], from + i * kLanes, sizeof(Lanes)); });
-}
-
-/// One of two elements in a word needs a shift and the other a mask: half the work of widening them
-/// in order. So a part has the even or the odd ones of 32.
-void load(const bf16* from, Block& to) {
-#pragma GCC unroll 2
-  for (int64_t part = 0; part < kParts; part += 2) {
-    Words words;
-    std::memcpy(&words, from + part * kLanes, sizeof(words));
-    to.part[part] = (Lanes)(words << 16);
-    to.part[part + 1] = (Lanes)(words & 0xffff0000u);
+/// call(0) to call(kCount - 1), each with a constant: what a variable indexes lies in memory.
+template <int64_t kCount, class Call>
+[[gnu::always_inline]] inline void each(const Call& call) {
+  [&]<int64_t... i>(std::integer_sequence<int64_t, i...>) {
+    (call(std::integral_constant<int64_t, i>()), ...);
   }
+  (std::make_integer_sequence<int64_t, kCount>());
 }
 
-void load(const f16* from, Block& to) {
-  float wide[kPanelColumns];
-  for (int64_t i = 0; i < kPanelColumns; ++i) wide[i] = float(from[i]);
-  load(wide, to);
+/// A vector of a row of kPanelColumns.
+[[gnu::always_inline]] inline Lanes load(const float* row, int64_t vector) {
+  Lanes to;
+  std::memcpy(&to, row + first_column(vector), sizeof(to));
+  return to;
 }
 
-/// The first `count` elements, and zeros.
-template <class T>
-void load_some(const T* from, int64_t count, Block& to) {
-  T padded[kPanelColumns] = {};
-  std::copy_n(from, count, padded);
-  load(padded, to);
+[[gnu::always_inline]] inline Lanes load(const bf16* row, int64_t vector) {
+  Words words;
+  std::memcpy(&words, row + vector / 2 * 2 * kLanes, sizeof(words));
+  return vector % 2 == 0 ? (Lanes)(words << 16) : (Lanes)(words & 0xffff0000u);
+}
+
+/// As f16_value() does it.
+[[gnu::always_inline]] inline Lanes load(const f16* row, int64_t vector) {
+  using Halves [[gnu::vector_size(kLanes * sizeof(uint16_t))]] = uint16_t;
+  Halves halves;
+  std::memcpy(&halves, row + first_column(vector), sizeof(halves));
+  const Words bits = __builtin_convertvector(halves, Words), magnitude = bits & 0x7fffu;
+  const Lanes finite = (Lanes)(magnitude << 13) * 0x1p112f;
+  const Words special = (magnitude << 13) + 0x70000000u;
+  const Words value = magnitude >= 0x7c00u ? special : (Words)finite;
+  return (Lanes)((bits & 0x8000u) << 16 | value);
 }
 
 /// The reverse of load(const T*).
 template <class T>
-void store(const Block& from, float* to) {
-#pragma GCC unroll 4
-  for (int64_t part = 0; part < kParts; ++part)
-    std::memcpy(to + part * kLanes, &from.part[part], sizeof(Lanes));
+void store(const Block& from, float* row) {
+  for (int64_t v = 0; v < kVectors; ++v)
+    std::memcpy(row + first_column(v), &from.vector[v], sizeof(Lanes));
 }
 
 template <>
-void store<bf16>(const Block& from, float* to) {
-#pragma GCC unroll 2
-  for (int64_t part = 0; part < kParts; part += 2) {
-    for (int64_t l = 0; l < kLanes; ++l) {
-      to[part * kLanes + 2 * l] = from.part[part][l];
-      to[part * kLanes + 2 * l + 1] = from.part[part + 1][l];
-    }
+void store<bf16>(const Block& from, float* row) {
+  for (int64_t v = 0; v < kVectors; ++v)
+    for (int64_t i = 0; i < kLanes; ++i)
+      row[v / 2 * 2 * kLanes + 2 * i + v % 2] = from.vector[v][i];
+}
+
+/// The vectors of a block added up to eight lanes.
+Eight eight_of(const Block& block) {
+  Lanes lanes[kVectorsOf32 / 2];
+  for (int64_t i = 0; i < kVectorsOf32 / 2; ++i) {
+    const Lanes *const a = &block.vector[2 * i], *const b = a + kVectorsOf32;
+    lanes[i] = (a[0] + a[1]) + (b[0] + b[1]);
   }
+  return add_halves(lanes);
 }
 
-void add_multiple(float factor, const Block& block, Block& sums) {
-  each_part([&](int64_t i) { sums.part[i] += factor * block.part[i]; });
-}
-
-void add_products(const Block& a, const Block& b, Block& sums) {
-  each_part([&](int64_t i) { sums.part[i] += a.part[i] * b.part[i]; });
-}
-
-Lanes lanes_of(const Block& block) {
-  return (block.part[0] + block.part[1]) + (block.part[2] + block.part[3]);
-}
-
-float sum_of(const Block& block) {
-  // Halves upon halves. Through memory it would take as long as 300 products.
-  Lanes all = lanes_of(block);
-  all += __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-  all += __builtin_shufflevector(all, all, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-  all += __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-  all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-  return all[0];
-}
-
-/// sum_of() of four, in the same tree: halves of two share a vector, then quarters of four.
-void sums_of(Lanes a, Lanes b, Lanes c, Lanes d, float* sums) {
-  const auto halves = [](const Lanes& x, const Lanes& y) {
-    return __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-           __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30,
-                                   31);
+/// The sums of four blocks, each as a balanced tree: halves upon halves, with two blocks in a
+/// vector. Through memory it would take as long as 300 products.
+void add_up(const Block* blocks, float* sums) {
+  const auto quarters = [](const Block& x, const Block& y) {
+    const Eight of_x = eight_of(x), of_y = eight_of(y);
+    return __builtin_shufflevector(of_x, of_y, 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(of_x, of_y, 4, 5, 6, 7, 12, 13, 14, 15);
   };
-  const Lanes ab = halves(a, b), cd = halves(c, d);
-  Lanes all =
-      __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
-      __builtin_shufflevector(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-  all += __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-  all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-  for (int64_t i = 0; i < 4; ++i) sums[i] = all[4 * i];
+  const Eight ab = quarters(blocks[0], blocks[1]), cd = quarters(blocks[2], blocks[3]);
+  Eight all = __builtin_shufflevector(ab, cd, 0, 1, 4, 5, 8, 9, 12, 13) +
+              __builtin_shufflevector(ab, cd, 2, 3, 6, 7, 10, 11, 14, 15);
+  all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6);
+  for (int64_t i = 0; i < 4; ++i) sums[i] = all[2 * i];
 }
 
 /// Rows of a panel that stay in half of a core's nearest cache while all tiles use them.
@@ -122,48 +134,91 @@ constexpr int64_t kNear = 24576 / (kPanelColumns * sizeof(T));
 template <class T>
 constexpr int64_t kLine = 64 / sizeof(T);
 
-/// Adds what rows of the panel give to sums. Meanwhile a line of each row that follows the near
-/// ones is fetched: the one that `ahead` counts.
-template <int64_t kRows, class T>
+/// Vectors whose sums take half of the registers, where there are `sums` of each.
+constexpr int64_t vectors_at_once(int64_t sums) {
+  return std::clamp<int64_t>(kRegisters / 2 / sums, 1, kVectors);
+}
+
+/// Where kPanelColumns elements from `from` on may be read: there, or in `padded`, whose rest is
+/// zeros, if they reach beyond `end`.
+template <class T>
+const T* whole_row(const T* from, const T* end, T (&padded)[kPanelColumns]) {
+  if (from + kPanelColumns <= end) return from;
+  std::copy(from, end, padded);
+  return padded;
+}
+
+/// Adds what rows of the panel give to the sums of some vectors. Meanwhile a line of each row that
+/// follows the near ones is fetched: the one that `ahead` counts.
+template <int64_t kRows, int64_t kFirst, class T>
 void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
               const float* factors, Block (&sums)[kRows]) {
-  const bool whole = panel.columns == kPanelColumns;
-  Block kept[kRows];
-#pragma GCC unroll 4
-  for (int64_t r = 0; r < kRows; ++r) kept[r] = sums[r];
+  constexpr int64_t kCount = vectors_at_once(kRows);
+  Lanes kept[kRows][kCount];
+  each<kRows>(
+      [&](auto r) { each<kCount>([&](auto v) { kept[r][v] = sums[r].vector[kFirst + v]; }); });
+  const T* const last = panel.first + (panel.count - 1) * panel.ld + panel.columns;
+  T padded[kPanelColumns] = {};
   for (int64_t i = begin; i < end; ++i) {
     const T* const from = panel.first + i * panel.ld;
-    if constexpr (kRows > 1)
+    if (kRows > 1 && kFirst == 0)
       __builtin_prefetch(from + kNear<T> * panel.ld + ahead * kLine<T>, 0, 2);
-    Block row;
-    if (whole)
-      load(from, row);
-    else
-      load_some(from, panel.columns, row);
-#pragma GCC unroll 4
-    for (int64_t r = 0; r < kRows; ++r) add_multiple(factors[i * kRows + r], row, kept[r]);
+    const T* const row = whole_row(from, last, padded);
+    each<kCount>([&](auto v) {
+      const Lanes columns = load(row, kFirst + v);
+      each<kRows>([&](auto r) { kept[r][v] += factors[i * kRows + r] * columns; });
+    });
   }
-#pragma GCC unroll 4
-  for (int64_t r = 0; r < kRows; ++r) sums[r] = kept[r];
+  each<kRows>(
+      [&](auto r) { each<kCount>([&](auto v) { sums[r].vector[kFirst + v] = kept[r][v]; }); });
+}
+
+/// The sums of some vectors of x[r][i] y[c numel + i].
+template <int64_t kFirst, class T>
+[[gnu::always_inline]] inline void sum_products(int64_t numel, const T* const* x, const T* y,
+                                                const T* ahead,
+                                                Block (&sums)[kDotRows * kDotClasses]) {
+  constexpr int64_t kCount = vectors_at_once(kDotRows * kDotClasses);
+  Lanes kept[kDotRows][kDotClasses][kCount] = {};
+  for (int64_t i = 0; i < numel; i += kPanelColumns) {
+    for (int64_t j = 0; kFirst == 0 && j < kPanelColumns; j += kLine<T>)
+      __builtin_prefetch(ahead + i + j, 0, 2);
+    each<kCount>([&](auto v) {
+      Lanes classes[kDotClasses];
+      each<kDotClasses>(
+          [&](auto c) { classes[c] = in_register(load(y + c * numel + i, kFirst + v)); });
+      each<kDotRows>([&](auto r) {
+        const Lanes row = in_register(load(x[r] + i, kFirst + v));
+        each<kDotClasses>([&](auto c) { kept[r][c][v] += row * classes[c]; });
+      });
+    });
+  }
+  each<kDotRows * kDotClasses>([&](auto i) {
+    each<kCount>(
+        [&](auto v) { sums[i].vector[kFirst + v] = kept[i / kDotClasses][i % kDotClasses][v]; });
+  });
 }
 
 }  // namespace
 
 template <int64_t kRows, class T>
 void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, float* sums) {
+  constexpr int64_t kCount = vectors_at_once(kRows);
   for (int64_t begin = 0; begin < panel.count; begin += kNear<T>) {
     const int64_t end = std::min(begin + kNear<T>, panel.count);
     for (int64_t t = 0; t < tiles; ++t) {
       float* const to = sums + t * kRows * kPanelColumns;
-      Block kept[kRows];
-      if (begin > 0) std::memcpy(&kept[0].part, to, sizeof(kept));
+      Block kept[kRows] = {};
+      if (begin > 0) std::memcpy(kept, to, sizeof(kept));
       const int64_t ahead = std::min(t, kPanelColumns / kLine<T> - 1);
-      add_rows(panel, begin, end, ahead, factors + t * panel.count * kRows, kept);
+      each<kVectors / kCount>([&](auto part) {
+        add_rows<kRows, part * kCount>(panel, begin, end, ahead, factors + t * panel.count * kRows,
+                                       kept);
+      });
       if (end < panel.count) {
-        std::memcpy(to, &kept[0].part, sizeof(kept));
+        std::memcpy(to, kept, sizeof(kept));
         continue;
       }
-#pragma GCC unroll 4
       for (int64_t r = 0; r < kRows; ++r) store<T>(kept[r], to + r * kPanelColumns);
     }
   }
@@ -171,39 +226,25 @@ void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, 
 
 template <class T>
 float dot(int64_t numel, const T* x, const T* y) {
-  const int64_t whole = numel / kPanelColumns * kPanelColumns;
-  Block sums, a, b;
-  for (int64_t i = 0; i < whole; i += kPanelColumns) {
-    load(x + i, a);
-    load(y + i, b);
-    add_products(a, b, sums);
+  Block sums[4] = {};
+  T padded_x[kPanelColumns] = {}, padded_y[kPanelColumns] = {};
+  for (int64_t i = 0; i < numel; i += kPanelColumns) {
+    const T* const a = whole_row(x + i, x + numel, padded_x);
+    const T* const b = whole_row(y + i, y + numel, padded_y);
+    each<kVectors>([&](auto v) { sums[0].vector[v] += load(a, v) * load(b, v); });
   }
-  if (whole < numel) {
-    load_some(x + whole, numel - whole, a);
-    load_some(y + whole, numel - whole, b);
-    add_products(a, b, sums);
-  }
-  return sum_of(sums);
+  float one_and_zeros[4];
+  add_up(sums, one_and_zeros);
+  return one_and_zeros[0];
 }
 
 template <class T>
 void dots(int64_t numel, const T* const* x, const T* y, const T* ahead, float* sums) {
-  static_assert(kDots == 2);
-  Block s00, s01, s10, s11;
-  for (int64_t i = 0; i < numel; i += kPanelColumns) {
-    for (int64_t j = 0; j < kPanelColumns / 2; j += kLine<T>)
-      __builtin_prefetch(ahead + i / 2 + j, 0, 2);
-    Block row, class0, class1;
-    load(y + i, class0);
-    load(y + numel + i, class1);
-    load(x[0] + i, row);
-    add_products(row, class0, s00);
-    add_products(row, class1, s01);
-    load(x[1] + i, row);
-    add_products(row, class0, s10);
-    add_products(row, class1, s11);
-  }
-  sums_of(lanes_of(s00), lanes_of(s01), lanes_of(s10), lanes_of(s11), sums);
+  constexpr int64_t kCount = vectors_at_once(kDotRows * kDotClasses);
+  Block blocks[kDotRows * kDotClasses];
+  each<kVectors / kCount>(
+      [&](auto part) { sum_products<part * kCount>(numel, x, y, ahead, blocks); });
+  for (int64_t i = 0; i < kDotRows * kDotClasses; i += 4) add_up(blocks + i, sums + i);
 }
 
 template void dots(int64_t, const float* const*, const float*, const float*, float*);

@@ -22,7 +22,7 @@ struct Panel {
 /// sums[t, r, j] = the fp32 sum over i = 0, 1, ... of factors[t, i, r] panel[i, j], one fused step
 /// each: the bits of a sum depend neither on kRows nor on the other sums. Rows of the panel that
 /// fit the nearest cache are used for all tiles before the next ones.
-///   factors [tiles, count, kRows], sums [tiles, kRows, kPanelColumns], zero after the columns;
+///   factors [tiles, count, kRows], sums [tiles, kRows, kPanelColumns], anything after the columns;
 ///   kRows is 1 or kPanelRows
 template <int64_t kRows, class T>
 void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, float* sums);
@@ -32,10 +32,10 @@ void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, 
 template <class T>
 float dot(int64_t numel, const T* x, const T* y);
 
-/// sums[r, c] = dot(numel, x[r], y + c numel), bit for bit, for kDots rows of each: what is loaded
-/// is used as often. `numel` is a multiple of kPanelColumns. Meanwhile as much as half a row is
-/// fetched at `ahead`, for a later call.
-inline constexpr int64_t kDots = 2;
+/// sums[r, c] = dot(numel, x[r], y + c numel), bit for bit, for kDotRows rows and kDotClasses
+/// classes: what is loaded is used as often. `numel` is a multiple of kPanelColumns. Meanwhile as
+/// much as a row is fetched at `ahead`, for a later call.
+inline constexpr int64_t kDotRows = 4, kDotClasses = 2;
 template <class T>
 void dots(int64_t numel, const T* const* x, const T* y, const T* ahead, float* sums);
 

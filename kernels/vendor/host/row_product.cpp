@@ -90,29 +90,30 @@ struct Span {
   int64_t begin, end;
 };
 
-/// How many classes after those in use are fetched, half a class for each pair of rows.
+/// How many classes after those in use are fetched, one for each call of dots().
 constexpr int64_t kAhead = 8;
-static_assert(kLogitRows == 4 * vendor::kDots);
+static_assert(kLogitRows == vendor::kDotClasses * vendor::kDotRows);
 
-/// Scores of some classes for some rows, two by two as far as that goes.
+/// Scores of some classes for some rows, several at a time as far as that goes.
 template <class T>
 void multiply_classes(const TableWork<T>& work, const Span& classes, const Span& rows) {
-  constexpr int64_t kDots = vendor::kDots;
+  using vendor::kDotClasses, vendor::kDotRows;
   const bool whole = work.width % kPanelColumns == 0;
-  for (int64_t c = classes.begin; c < classes.end; c += kDots) {
-    for (int64_t i = rows.begin; i < rows.end; i += kDots) {
-      if (whole && c + kDots <= classes.end && i + kDots <= rows.end) {
-        const T* const x[kDots] = {work.row(i), work.row(i + 1)};
-        const T* const ahead = work.of_class(std::min(c + kAhead, classes.end - kDots));
-        float sums[kDots * kDots];
-        vendor::dots(work.width, x, work.of_class(c), ahead + (i - rows.begin) * work.width / 4,
-                     sums);
-        for (int64_t r = 0; r < kDots; ++r)
-          std::copy_n(sums + r * kDots, kDots, work.out(i + r, c));
+  for (int64_t c = classes.begin; c < classes.end; c += kDotClasses) {
+    for (int64_t i = rows.begin; i < rows.end; i += kDotRows) {
+      if (whole && c + kDotClasses <= classes.end && i + kDotRows <= rows.end) {
+        const T* const x[kDotRows] = {work.row(i), work.row(i + 1), work.row(i + 2),
+                                      work.row(i + 3)};
+        const T* const ahead = work.of_class(std::min(c + kAhead, classes.end - kDotClasses) +
+                                             (i - rows.begin) / kDotRows);
+        float sums[kDotRows * kDotClasses];
+        vendor::dots(work.width, x, work.of_class(c), ahead, sums);
+        for (int64_t r = 0; r < kDotRows; ++r)
+          std::copy_n(sums + r * kDotClasses, kDotClasses, work.out(i + r, c));
         continue;
       }
-      for (int64_t r = i; r < std::min(rows.end, i + kDots); ++r)
-        for (int64_t j = c; j < std::min(classes.end, c + kDots); ++j)
+      for (int64_t r = i; r < std::min(rows.end, i + kDotRows); ++r)
+        for (int64_t j = c; j < std::min(classes.end, c + kDotClasses); ++j)
           *work.out(r, j) = vendor::dot(work.width, work.row(r), work.of_class(j));
     }
   }
