@@ -110,10 +110,7 @@ class Stream {
         decoder_(writer.model.description().model, {.compute = writer.compute(),
                                                     .threads = writer.threads,
                                                     .together = writer.together()}) {
-    models::load_weights(writer.model, decoder_.graph(),
-                         [&](int32_t parameter, int64_t first, std::span<const float> piece) {
-                           decoder_.set_parameter(parameter, first, piece);
-                         });
+    models::load_weights(writer.model, decoder_);
   }
 
   /// The first rank feeds what it chooses; the others follow.

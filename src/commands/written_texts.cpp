@@ -49,17 +49,13 @@ class Texts {
  public:
   Texts(const CommandLine& line, const Writer& writer, const Extents& of)
       : writer_(writer), generator_(writer.model.description().model, options(line, of)) {
-    models::load_weights(writer.model, generator_.graph(),
-                         [&](int32_t parameter, int64_t first, std::span<const float> piece) {
-                           generator_.set_parameter(parameter, first, piece);
-                         });
+    models::load_weights(writer.model, generator_);
   }
 
   std::vector<std::string> write(std::span<const TokenList> sources) {
     const auto written =
-        writer_.ranks
-            ? models::write_by_ranks(generator_, writer_.ranks->session.peers(), true, sources)
-            : generator_.write(sources);
+        writer_.ranks ? models::write_by_ranks(generator_, writer_.ranks->session.peers(), sources)
+                      : generator_.write(sources);
     std::vector<std::string> texts;
     for (const TokenList& text : written) texts.push_back(shown(text));
     return texts;

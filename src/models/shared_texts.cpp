@@ -108,7 +108,7 @@ std::optional<WeightsTogether> weights_together(launch::Session& session,
 }
 
 std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
-                                      bool is_together, std::span<const TokenList> sources) {
+                                      std::span<const TokenList> sources) {
   std::vector<TokenList> own;
   std::vector<int64_t> numbers;
   const size_t rank = size_t(peers.rank()), ranks = size_t(peers.ranks());
@@ -116,8 +116,9 @@ std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Pe
     own.push_back(sources[i]);
     numbers.push_back(int64_t(i));
   }
-  const std::vector<TokenList> texts =
-      is_together ? generator.write(own, numbers) : write_alone(generator, peers, own, numbers);
+  const std::vector<TokenList> texts = generator.is_shared()
+                                           ? generator.write(own, numbers)
+                                           : write_alone(generator, peers, own, numbers);
   std::vector<TokenList> all(sources.size());
   const std::vector<std::string> shared = peers.share(to_bytes(texts));
   for (size_t from = 0; from < ranks; ++from) from_bytes(shared[from], from, ranks, all);
@@ -155,7 +156,7 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
                [&](int32_t index, int64_t first, std::span<const float> values) {
                  generator.set_parameter(index, first, values);
                });
-  return write_by_ranks(generator, peers, options.together.has_value(), sources);
+  return write_by_ranks(generator, peers, sources);
 }
 
 void load_weights(const StoredModel& model, const graph::Graph& graph,

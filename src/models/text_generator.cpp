@@ -210,6 +210,8 @@ TextGenerator::~TextGenerator() = default;
 
 const graph::Graph& TextGenerator::graph() const { return parts_->rows.graph(); }
 
+bool TextGenerator::is_shared() const { return parts_->options.together.has_value(); }
+
 void TextGenerator::set_parameter(int32_t index, int64_t first, std::span<const float> values) {
   parts_->rows.set_parameter(index, first, values);
 }

@@ -169,8 +169,7 @@ TEST_P(Together, RanksInStepWriteWhatOneWritesAlone) {
     fill(together);
     for (const int count : {11, 1}) {
       const auto asked = sources(count);
-      EXPECT_EQ(write_by_ranks(together, ranks.peers, options.together.has_value(), asked),
-                alone.write(asked))
+      EXPECT_EQ(write_by_ranks(together, ranks.peers, asked), alone.write(asked))
           << beams << " beams of " << count;
     }
   }

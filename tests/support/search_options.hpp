@@ -14,13 +14,13 @@ inline BeamEnd early_stopping(const nlohmann::json& options) {
   return value.get<bool>() ? BeamEnd::yes : BeamEnd::no;
 }
 
-/// Without ids that end a text.
+/// Without ids that end a text, of texts that begin with one token.
 inline models::SearchRules search_rules(const nlohmann::json& options, int64_t max_length) {
   using Ids = std::vector<int32_t>;
   models::SearchRules rules{.num_beams = options.value("num_beams", 1),
                             .length_penalty = options.value("length_penalty", 1.0),
                             .early_stopping = early_stopping(options)};
-  rules.scores = {.max_length = max_length,
+  rules.scores = {.max_length = options.value("max_new_tokens", max_length - 1) + 1,
                   .min_length = options.value("min_length", 0),
                   .min_new_tokens = options.value("min_new_tokens", 0),
                   .repetition_penalty = options.value("repetition_penalty", 1.0),

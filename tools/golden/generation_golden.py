@@ -3,7 +3,7 @@
 under each rule, and the distributions that it draws from, into tests/golden/generation.json.
 
 usage: generation_golden.py [OUTDIR]
-Needs torch (CPU) and transformers 5.23 in any Python environment; the tests need neither.
+Needs torch (CPU) and transformers 5.24 in any Python environment; the tests need neither.
 
 The model is a formula, so that the tests have its scores to the bit (h is hash32 of
 gpt2_golden.py): behind a text of l tokens that ends with token t, of a source s_0 .. s_n,
@@ -37,12 +37,20 @@ GREEDY = [
     {"min_length": 5, "no_repeat_ngram_size": 2, "encoder_no_repeat_ngram_size": 2,
      "repetition_penalty": 1.2, "forced_eos_token_id": 1},
 ]
+MORE = [{"max_new_tokens": 5}, {"max_new_tokens": 7, "min_new_tokens": 7}]
 BEAMS = [{}, {"early_stopping": True}, {"early_stopping": "never"}, {"length_penalty": 0.0},
          {"length_penalty": 2.0}, {"length_penalty": -1.0},
          {"length_penalty": 2.0, "early_stopping": "never"}]
 DRAWN = [{"temperature": 0.7}, {"temperature": 1.9}, {"top_k": 5}, {"top_p": 0.6}, {"top_p": 0.05},
          {"temperature": 1.5, "top_k": 12, "top_p": 0.8}, {"repetition_penalty": 1.4},
-         {"temperature": 0.8, "top_p": 0.9, "no_repeat_ngram_size": 2}]
+         {"temperature": 0.8, "top_p": 0.9, "no_repeat_ngram_size": 2},
+         {"temperature": 0.1}, {"temperature": 10.0}, {"top_k": 1}, {"top_k": 31}, {"top_p": 0.999},
+         {"top_k": 8, "top_p": 0.3}, {"temperature": 0.5, "top_k": 20},
+         {"temperature": 2.5, "top_p": 0.7}, {"repetition_penalty": 0.6},
+         {"repetition_penalty": 3.0, "temperature": 0.7, "top_k": 10},
+         {"encoder_no_repeat_ngram_size": 1, "top_p": 0.9},
+         {"min_new_tokens": 9, "suppress_tokens": [2, 3, 5], "temperature": 1.3, "top_k": 6}]
+TOLD = ((0, [START]), (1, [START, 9, 4, 9, 30, 4]), (2, [START, 5, 5, 5, 6, 5, 5, 7, 31, 2]))
 BASE = {"max_length": 16, "num_beams": 1, "do_sample": False, "use_cache": False,
         "decoder_start_token_id": START, "pad_token_id": START, "eos_token_id": END, "top_k": 0}
 
@@ -99,13 +107,13 @@ def main():
         vocab_size=VOCABULARY, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2,
         decoder_start_token_id=START, pad_token_id=START, eos_token_id=END))
     prompts = [prompt_of(number) for number in range(PROMPTS)]
-    options = GREEDY + [{"num_beams": 4, **rule} for rule in GREEDY + BEAMS[1:]]
+    options = GREEDY + MORE + [{"num_beams": 4, **rule} for rule in GREEDY + MORE + BEAMS[1:]]
     options += [{"num_beams": 4, **a, **b} for a in BEAMS[1:] for b in (GREEDY[7], GREEDY[-1])]
     cases = [{"options": rule, "texts": [text_of(model, prompt, rule) for prompt in prompts]}
              for rule in options]
     drawn = [{"options": rule, "prompt": number, "tokens": tokens,
               "probabilities": distribution_of(model, prompts[number], rule, tokens)}
-             for rule in DRAWN for number, tokens in ((0, [START]), (1, [START, 9, 4, 9, 30, 4]))]
+             for rule in DRAWN for number, tokens in TOLD]
     golden = {"transformers": transformers.__version__, "vocabulary": VOCABULARY,
               "max_length": BASE["max_length"], "prompts": prompts, "cases": cases, "drawn": drawn}
     (out / "generation.json").write_text(json.dumps(golden, separators=(",", ":")) + "\n")

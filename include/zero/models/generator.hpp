@@ -140,6 +140,9 @@ class TextGenerator {
                                std::span<const int64_t> numbers = {},
                                const std::function<void(int64_t)>& ended = {});
 
+  /// Whether ranks hold the weights together.
+  bool is_shared() const;
+
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
@@ -149,6 +152,15 @@ class TextGenerator {
 /// element of the piece, and its elements. Throws as the model's read().
 void load_weights(const StoredModel& model, const graph::Graph& graph,
                   const std::function<void(int32_t, int64_t, std::span<const float>)>& set);
+
+/// The same for a Decoder or a TextGenerator.
+template <class Reader>
+void load_weights(const StoredModel& model, Reader& reader) {
+  load_weights(model, reader.graph(),
+               [&](int32_t parameter, int64_t first, std::span<const float> values) {
+                 reader.set_parameter(parameter, first, values);
+               });
+}
 
 /// Texts for all `sources`, which are the same on every rank, from a model while it is trained: of
 /// its fp32 master weights each rank takes all or, where they are held together, its part, and rank
@@ -162,7 +174,7 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
 
 /// The same by a generator that has its weights, whose ranks each hold them or hold them together.
 std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
-                                      bool is_together, std::span<const TokenList> sources);
+                                      std::span<const TokenList> sources);
 
 /// Warns, on rank 0, of texts that ended since rules left them no token; `stuck` are those of this
 /// rank among `count` of all. Collective.

@@ -87,18 +87,16 @@ template <int64_t kCount, class Call>
   return (Lanes)((bits & 0x8000u) << 16 | value);
 }
 
-/// The reverse of load(const T*).
+/// Columns of T in order, of a row whose vectors lie at their first columns.
 template <class T>
-void store(const Block& from, float* row) {
-  for (int64_t v = 0; v < kVectors; ++v)
-    std::memcpy(row + first_column(v), &from.vector[v], sizeof(Lanes));
-}
+void put_in_order(float*) {}
 
 template <>
-void store<bf16>(const Block& from, float* row) {
-  for (int64_t v = 0; v < kVectors; ++v)
-    for (int64_t i = 0; i < kLanes; ++i)
-      row[v / 2 * 2 * kLanes + 2 * i + v % 2] = from.vector[v][i];
+void put_in_order<bf16>(float* row) {
+  float vectors[kPanelColumns];
+  std::copy_n(row, kPanelColumns, vectors);
+  for (int64_t column = 0; column < kPanelColumns; column += 32)
+    for (int64_t i = 0; i < 32; ++i) row[column + i] = vectors[column + i % 2 * 16 + i / 2];
 }
 
 /// The vectors of a block added up to eight lanes.
@@ -148,15 +146,22 @@ const T* whole_row(const T* from, const T* end, T (&padded)[kPanelColumns]) {
   return padded;
 }
 
-/// Adds what rows of the panel give to the sums of some vectors. Meanwhile a line of each row that
-/// follows the near ones is fetched: the one that `ahead` counts.
+/// Adds what rows of the panel give to the sums of some vectors, which lie at their first columns
+/// and are zeros at first. Meanwhile a line of each row that follows the near ones is fetched: the
+/// one that `ahead` counts.
 template <int64_t kRows, int64_t kFirst, class T>
 void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
-              const float* factors, Block (&sums)[kRows]) {
+              const float* factors, float* sums) {
   constexpr int64_t kCount = vectors_at_once(kRows);
-  Lanes kept[kRows][kCount];
-  each<kRows>(
-      [&](auto r) { each<kCount>([&](auto v) { kept[r][v] = sums[r].vector[kFirst + v]; }); });
+  const auto place = [&](int64_t r, int64_t v) {
+    return sums + r * kPanelColumns + first_column(kFirst + v);
+  };
+  Lanes kept[kRows][kCount] = {};
+  each<kRows>([&](auto r) {
+    each<kCount>([&](auto v) {
+      if (begin > 0) std::memcpy(&kept[r][v], place(r, v), sizeof(Lanes));
+    });
+  });
   const T* const last = panel.first + (panel.count - 1) * panel.ld + panel.columns;
   T padded[kPanelColumns] = {};
   for (int64_t i = begin; i < end; ++i) {
@@ -169,8 +174,9 @@ void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
       each<kRows>([&](auto r) { kept[r][v] += factors[i * kRows + r] * columns; });
     });
   }
-  each<kRows>(
-      [&](auto r) { each<kCount>([&](auto v) { sums[r].vector[kFirst + v] = kept[r][v]; }); });
+  each<kRows>([&](auto r) {
+    each<kCount>([&](auto v) { std::memcpy(place(r, v), &kept[r][v], sizeof(Lanes)); });
+  });
 }
 
 /// The sums of some vectors of x[r][i] y[c numel + i].
@@ -207,21 +213,14 @@ void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, 
   for (int64_t begin = 0; begin < panel.count; begin += kNear<T>) {
     const int64_t end = std::min(begin + kNear<T>, panel.count);
     for (int64_t t = 0; t < tiles; ++t) {
-      float* const to = sums + t * kRows * kPanelColumns;
-      Block kept[kRows] = {};
-      if (begin > 0) std::memcpy(kept, to, sizeof(kept));
       const int64_t ahead = std::min(t, kPanelColumns / kLine<T> - 1);
       each<kVectors / kCount>([&](auto part) {
         add_rows<kRows, part * kCount>(panel, begin, end, ahead, factors + t * panel.count * kRows,
-                                       kept);
+                                       sums + t * kRows * kPanelColumns);
       });
-      if (end < panel.count) {
-        std::memcpy(to, kept, sizeof(kept));
-        continue;
-      }
-      for (int64_t r = 0; r < kRows; ++r) store<T>(kept[r], to + r * kPanelColumns);
     }
   }
+  for (int64_t r = 0; r < tiles * kRows; ++r) put_in_order<T>(sums + r * kPanelColumns);
 }
 
 template <class T>
