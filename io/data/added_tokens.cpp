@@ -1,8 +1,7 @@
-#include "io/data/added_tokens.hpp"
-
 #include <algorithm>
 
 #include "io/data/bpe_words.hpp"
+#include "io/data/tokenizers.hpp"
 
 namespace zero {
 namespace {

@@ -1,9 +1,8 @@
-#include "io/data/tokenizer_settings.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <set>
 
+#include "io/data/tokenizers.hpp"
 #include "zero/base/crc32.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"

@@ -1,9 +1,9 @@
 // Ranks: 1
 
-#include "io/data/added_tokens.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "io/data/tokenizers.hpp"
 
 namespace zero {
 namespace {

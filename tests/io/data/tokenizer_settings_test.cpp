@@ -1,12 +1,11 @@
 // Ranks: 1
 
-#include "io/data/tokenizer_settings.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "io/data/tokenizers.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tokenizer_folder.hpp"
 #include "tests/support/tree_folder.hpp"

@@ -1,13 +1,12 @@
 // Ranks: 1
 
-#include "io/data/unicode_classes.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
 #include <string>
 
+#include "io/data/bpe_words.hpp"
 #include "zero/base/sha256.hpp"
 
 namespace zero {

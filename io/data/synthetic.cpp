@@ -1,4 +1,4 @@
-#include "io/data/synthetic_tokens.hpp"
+#include "io/data/synthetic.hpp"
 
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"

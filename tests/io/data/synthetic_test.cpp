@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "io/data/synthetic_tokens.hpp"
+#include "io/data/synthetic.hpp"
 
 #include <gtest/gtest.h>
 
