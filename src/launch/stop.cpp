@@ -1,3 +1,7 @@
+#include "zero/launch/stop.hpp"
+
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -7,7 +11,6 @@
 #include <ctime>
 
 #include "zero/base/error.hpp"
-#include "zero/launch/stop.hpp"
 
 namespace zero::launch {
 namespace {
@@ -74,6 +77,52 @@ int StopSignal::received() { return received_signal; }
 std::string StopSignal::name_of(int signal) {
   const char* name = sigabbrev_np(signal);
   return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kPause(500);
+
+}  // namespace
+
+std::string name_of(UserRequest request) {
+  constexpr const char* kNames[] = {"", "checkpoint_now", "stop_now"};
+  return kNames[size_t(request)];
+}
+
+UserRequests::UserRequests(const std::string& folder) {
+  for (const UserRequest request : {UserRequest::save, UserRequest::stop}) {
+    paths_[size_t(request)] = folder + "/" + name_of(request);
+  }
+}
+
+bool UserRequests::remove(UserRequest request) const {
+  return unlink(paths_[size_t(request)].c_str()) == 0;
+}
+
+UserRequest UserRequests::take(Clock::time_point now) {
+  if (paths_.back().empty() || now - looked_ < kPause) return UserRequest::none;
+  looked_ = now;
+  const bool saves = remove(UserRequest::save);
+  if (remove(UserRequest::stop)) return UserRequest::stop;
+  return saves ? UserRequest::save : UserRequest::none;
+}
+
+std::vector<std::string> UserRequests::forget() const {
+  std::vector<std::string> gone;
+  for (const UserRequest request : {UserRequest::save, UserRequest::stop}) {
+    if (remove(request)) gone.push_back(name_of(request));
+  }
+  return gone;
+}
+
+TimeLimit::TimeLimit(double seconds, Clock::time_point start) : seconds_(seconds), start_(start) {}
+
+bool TimeLimit::is_last_step(Clock::time_point now) {
+  if (begun_ != Clock::time_point{}) longest_ = std::max(longest_, now - begun_);
+  begun_ = now;
+  const std::chrono::duration<double> needed = now - start_ + 3 * longest_;
+  return seconds_ > 0 && needed.count() >= seconds_;
 }
 
 }  // namespace zero::launch
