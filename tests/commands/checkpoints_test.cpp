@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/commands/survey_text.hpp"
+#include "src/commands/checkpoints.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
