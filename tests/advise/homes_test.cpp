@@ -5,7 +5,7 @@
 #include "tests/support/models.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
-#include "zero/config/effective.hpp"
+#include "zero/config/read_config.hpp"
 
 namespace zero::advise {
 namespace {
