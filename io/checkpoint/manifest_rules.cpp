@@ -5,8 +5,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/sha256.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero::checkpoint {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"

@@ -4,7 +4,7 @@
 
 #include "io/data/sentencepiece.hpp"
 #include "io/data/tokenizers.hpp"
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/files.hpp"
 

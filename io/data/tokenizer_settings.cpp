@@ -3,7 +3,7 @@
 #include <set>
 
 #include "io/data/tokenizers.hpp"
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/files.hpp"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "io/data/bpe_words.hpp"
-#include "zero/base/sha256.hpp"
+#include "zero/base/digests.hpp"
 
 namespace zero {
 namespace {

@@ -1,13 +1,29 @@
 // Ranks: 1
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <stdexcept>
-#include <thread>
 
 #include "zero/base/process.hpp"
 
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
 namespace zero {
+namespace {
+
+TEST(ProcessLimitDeathTest, OfAddressSpaceIsThatOfThisProcess) {
+  const auto limited = [] {
+    const rlimit space{rlim_t(1) << 45, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &space) != 0) std::exit(2);
+    std::exit(process_limit(RLIMIT_AS) == int64_t(1) << 45 ? 0 : 1);
+  };
+  EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+
 namespace {
 
 TEST(Team, EachMemberWorksOnceTheFirstOnTheCallersThread) {
@@ -43,4 +59,5 @@ TEST(Team, WhatAMemberThrowsIsThrownWhenAllHaveEnded) {
 }
 
 }  // namespace
+
 }  // namespace zero

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,4 +9,14 @@ std::string bytes_text(double bytes) {
   return format(unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
 }
 
+std::string hex_of(std::span<const uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
 }  // namespace zero
