@@ -1,10 +1,11 @@
 // Ranks: 1
+#include "zero/models/score_rules.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
-#include "zero/models/score_rules.hpp"
 
 namespace zero::models {
 namespace {
