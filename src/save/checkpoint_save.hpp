@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "src/save/checkpoint_payload.hpp"
-#include "src/save/frozen_disk.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/watchdog.hpp"

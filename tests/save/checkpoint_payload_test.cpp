@@ -1,10 +1,10 @@
 // Ranks: 1
-#include "src/save/frozen_disk.hpp"
+
+#include "src/save/checkpoint_payload.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/save/checkpoint_payload.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
