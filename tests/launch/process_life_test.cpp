@@ -1,5 +1,6 @@
 // Ranks: 1
-#include "src/launch/life_lock.hpp"
+
+#include "src/launch/process_life.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -9,7 +10,10 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <thread>
 
 namespace zero::launch {
@@ -84,4 +88,22 @@ TEST_F(OfAChild, TakesNoneForDeadThatHasLeft) {
 }
 
 }  // namespace
+
+namespace {
+
+TEST(MovedBytes, RisesWithWhatIsReadAndWrittenAndNotByItself) {
+  MovedBytes moved;
+  const int64_t before = moved.count();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(moved.count(), before);
+  const std::string path = testing::TempDir() + "moved_bytes";
+  std::ofstream(path) << std::string(100'000, 'x');
+  const int64_t written = moved.count();
+  EXPECT_GE(written, before + 100'000);
+  std::ifstream file(path);
+  const std::string read(std::istreambuf_iterator<char>(file), {});
+  EXPECT_GE(moved.count(), written + 100'000);
+}
+
+}  // namespace
+
 }  // namespace zero::launch
