@@ -1,4 +1,4 @@
-#include "kernels/support/column_chunks.hpp"
+#include "kernels/support/column_tree.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 

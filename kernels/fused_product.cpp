@@ -1,5 +1,5 @@
 #include "kernels/support/gemm_spec.hpp"
-#include "kernels/vendor/fused_gemm.hpp"
+#include "kernels/vendor/gemm.hpp"
 #include "zero/kernels/dropout.hpp"
 #include "zero/kernels/elementwise.hpp"
 #include "zero/kernels/gradients.hpp"

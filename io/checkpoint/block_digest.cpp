@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/base/xxh3.hpp"
 
 namespace zero::checkpoint {
 

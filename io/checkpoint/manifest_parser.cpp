@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "io/checkpoint/manifest_rules.hpp"
-#include "io/checkpoint/manifest_seal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 #include "zero/io/interop/json.hpp"

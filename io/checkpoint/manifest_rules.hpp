@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "zero/io/checkpoint/manifest.hpp"
 
@@ -10,5 +11,11 @@ namespace zero::checkpoint {
 /// element of every tensor lies in one slice. Throws Error(kInput) naming `path`, the place and
 /// what is wrong.
 void require_rules(const Manifest& manifest, const std::string& path);
+
+/// A manifest's text from all members but the last: adds the SHA-256 of them and the end.
+std::string sealed(const std::string& members);
+
+/// Throws Error(kInput) naming `path` unless the text ends with the right SHA-256.
+void require_seal(std::string_view text, const std::string& path);
 
 }  // namespace zero::checkpoint

@@ -2,7 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/manifest_seal.hpp"
+#include "io/checkpoint/manifest_rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 

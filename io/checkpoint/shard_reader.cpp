@@ -3,9 +3,9 @@
 
 #include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/base/xxh3.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"
 

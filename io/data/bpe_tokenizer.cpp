@@ -3,10 +3,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "io/data/added_tokens.hpp"
 #include "io/data/bpe_files.hpp"
 #include "io/data/bpe_words.hpp"
-#include "io/data/tokenizer_settings.hpp"
 #include "io/data/tokenizers.hpp"
 #include "zero/base/error.hpp"
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "io/data/unicode_classes.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero {

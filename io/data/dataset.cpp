@@ -1,14 +1,14 @@
 #include "zero/io/data/dataset.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "io/data/bucket_order.hpp"
-#include "io/data/length_buckets.hpp"
+#include "io/data/buckets.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
-
 namespace {
 
 void require_few(const std::vector<DataColumn>& columns) {
@@ -114,6 +114,30 @@ PaddingReport padding_of(const Dataset& data, int64_t micro) {
   report.padding = 1 - real / padded;
   report.padding_of_longest = 1 - real / double(data.samples() * pairs.back().tokens());
   return report;
+}
+
+uint64_t DataSets::fingerprint() const {
+  const uint64_t first = train_source->fingerprint();
+  if (!validation_source) return first;
+  // Multiplying by an odd number keeps every bit of the first.
+  return (first * 0x9E3779B97F4A7C15u) ^ validation_source->fingerprint();
+}
+
+std::vector<const DataKind*> data_kinds() { return {&token_data(), &pair_data()}; }
+
+int64_t limited(int64_t samples, int64_t most) {
+  return most > 0 ? std::min(samples, most) : samples;
+}
+
+int64_t trained_samples(const DataOptions& options, int64_t samples) {
+  if (options.validation_fraction <= 0) return samples;
+  const int64_t held_out = int64_t(std::ceil(options.validation_fraction * double(samples)));
+  if (held_out >= samples) {
+    refuse(Exit::kInput, options.train, ": ", counted(samples, "sample"),
+           ", of which data.validation_fraction", " = ", options.validation_fraction, " holds out ",
+           held_out, ", leave none to train on; give more data, or data.validation = FILE");
+  }
+  return samples - held_out;
 }
 
 }  // namespace zero

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 
 namespace zero {
 namespace {

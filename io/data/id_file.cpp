@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 
 namespace zero {
 namespace {

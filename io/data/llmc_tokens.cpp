@@ -1,4 +1,4 @@
-#include "io/data/formats.hpp"
+#include "io/data/id_file.hpp"
 
 namespace zero {
 namespace {

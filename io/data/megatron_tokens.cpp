@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "io/data/formats.hpp"
+#include "io/data/id_file.hpp"
 
 namespace zero {
 namespace {

@@ -1,10 +1,9 @@
-#include "io/data/open_tokens.hpp"
-
 #include <algorithm>
 #include <filesystem>
 
 #include "io/data/encoded_text.hpp"
-#include "io/data/formats.hpp"
+#include "io/data/id_file.hpp"
+#include "io/data/token_source.hpp"
 #include "io/data/tokenizers.hpp"
 #include "zero/base/path.hpp"
 

@@ -2,11 +2,10 @@
 #include <utility>
 
 #include "io/data/encoded_pairs.hpp"
-#include "io/data/formats.hpp"
-#include "io/data/open_tokens.hpp"
+#include "io/data/id_file.hpp"
 #include "io/data/span_corruption.hpp"
-#include "io/data/synthetic_pairs.hpp"
-#include "io/data/synthetic_tokens.hpp"
+#include "io/data/synthetic.hpp"
+#include "io/data/token_source.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/data/dataset.hpp"

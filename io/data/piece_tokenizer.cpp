@@ -2,11 +2,9 @@
 #include <map>
 #include <unordered_map>
 
-#include "io/data/added_tokens.hpp"
 #include "io/data/sentencepiece.hpp"
-#include "io/data/tokenizer_settings.hpp"
 #include "io/data/tokenizers.hpp"
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/files.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/data/data_file.hpp"
-#include "zero/base/xxh3.hpp"
+#include "zero/base/digests.hpp"
 
 namespace zero {
 

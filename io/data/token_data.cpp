@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/data/formats.hpp"
-#include "io/data/open_tokens.hpp"
-#include "io/data/synthetic_tokens.hpp"
+#include "io/data/id_file.hpp"
+#include "io/data/synthetic.hpp"
+#include "io/data/token_source.hpp"
 #include "io/data/token_windows.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

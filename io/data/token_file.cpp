@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "io/data/formats.hpp"
+#include "io/data/id_file.hpp"
 
 namespace zero {
 namespace {

@@ -1,7 +1,26 @@
 #pragma once
+/// Files of tokens. All numbers in them are little-endian. Told apart by their first bytes, and
+/// where these say nothing by their name:
+///
+///   token file   32 bytes of header, then ids up to the end of the file: 16-bit ones for a
+///                vocabulary of at most 65536, else 32-bit ones. Header: 93 'Z' 'T' 'O' 'K' 0D 0A
+///                1A, u32 version = 1, u32 vocab_size, u64 tokens, u32 CRC-32 of the ids, u32 zero.
+///                Made by tools/data/tokens.py.
+///   llm.c        256 int32 of header (magic 20240520 and version 1: uint16 ids; magic 20240801
+///                and version 7: uint32 ids; the third number is how many), then ids.
+///   Megatron-LM  X.bin beside X.idx: the index says the type of the ids and where sequences and
+///                documents begin, which are joined in their order. Both kinds of index are read:
+///                "MMIDIDX" and the older "TNTIDX"; types are int8 to int64, uint8 and uint16.
+///   nanoGPT      any other file named .bin, if it is no text: uint16 ids and nothing else.
+///   text         any other file: UTF-8. Its tokens are its bytes, or what a tokenizer makes of it.
+///
+/// A file's own vocabulary is what it says; ids of one that says none are held against the
+/// model's.
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "zero/io/data/dataset.hpp"
@@ -20,5 +39,18 @@ class TokenSource : public DataSource {
   std::string_view item() const override { return "token"; }
   int64_t items() const override { return tokens(); }
 };
+
+struct TokenOptions {
+  std::string path = {};            ///< of a pair, that of the .bin
+  std::string tokenizer = "bytes";  ///< of a text, as open_tokenizer() takes it
+  int64_t vocab_size = 0;           ///< of the model
+};
+
+/// Opens a file of any of these formats and checks header, index and lengths; ids and text are
+/// checked where they are read, and all of them by fingerprint(). A text for another tokenizer than
+/// "bytes" is read, checked and encoded here, into memory.
+/// Throws Error(kInput) naming file, offset and value of what is wrong, how a missing file is made,
+/// and the vocabulary that a model would need; Error(kIo) if the disk fails.
+std::unique_ptr<TokenSource> open_tokens(const TokenOptions& options);
 
 }  // namespace zero

@@ -1,13 +1,59 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
 
 #include "zero/io/data/tokenizer.hpp"
 
 namespace zero {
+
+/// A token that a text holds by its name.
+struct AddedToken {
+  std::string text;
+  int32_t id = 0;
+  bool strips_left = false, strips_right = false;  ///< takes the blanks on this side with it
+  bool special = true;                             ///< left out of a text that skips them
+};
+
+/// Finds added tokens in a text: the leftmost first, of those that begin at one place the longest.
+class AddedTokens {
+ public:
+  /// A stretch of the text between added tokens, or, with an id, an added token.
+  struct Part {
+    std::string_view text;
+    int32_t id = -1;
+  };
+
+  explicit AddedTokens(std::vector<AddedToken> tokens = {});
+  AddedTokens(AddedTokens&&) = default;  // the table points into `tokens_`, which moves whole
+  AddedTokens& operator=(AddedTokens&&) = default;
+
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+  bool is_special(int32_t id) const { return special_.contains(id); }
+
+  /// In the order of the text; no part is empty.
+  std::vector<Part> split(std::string_view text) const;
+
+ private:
+  const AddedToken* token_at(std::string_view text, size_t at) const;
+
+  std::vector<AddedToken> tokens_;                        // the longest first
+  std::array<std::vector<const AddedToken*>, 256> with_;  // by their first byte
+  std::unordered_set<int32_t> special_;
+};
+
+/// `text` without the white space of Unicode at its start, or at its end.
+std::string_view without_blanks_before(std::string_view text);
+std::string_view without_blanks_behind(std::string_view text);
 
 /// The kinds of tokenizers that are read from files. Both throw as open_tokenizer().
 /// `folder` has vocab.json and merges.txt.
@@ -20,5 +66,38 @@ bool names_pieces(const std::string& name);
 
 /// Throws Error(kInput) unless ids[i] is an id of a tokenizer of `vocab_size`.
 void require_token(std::span<const int32_t> ids, size_t i, int64_t vocab_size);
+
+/// What the JSON files beside a vocabulary say of special tokens and of encoding.
+struct TokenizerSettings {
+  /// A token by its role ("eos_token") or as an additional special one; its id stands elsewhere.
+  struct Named {
+    std::string role;
+    AddedToken token;
+  };
+
+  std::vector<Named> named;
+  std::map<int32_t, AddedToken> added;  ///< by id
+  bool prefix_space = false;            ///< add_prefix_space
+  bool legacy = true;
+  int64_t extra_ids = 100;
+  int32_t decoder_start = SpecialIds::kNone;
+
+  /// The text of the role, or `otherwise` where no file names it.
+  std::string text_of(const std::string& role, const std::string& otherwise = "") const;
+  /// Changes with all that changes ids.
+  uint32_t fingerprint() const;
+};
+
+/// Reads tokenizer_config.json; special_tokens_map.json for the roles that it leaves open;
+/// added_tokens.json where it lists no added tokens; and decoder_start_token_id of config.json.
+/// Each may be missing. Throws Error(kInput) with file and key for a value of another type, an id
+/// that is none, or a rule that is not followed here.
+TokenizerSettings read_tokenizer_settings(const std::string& folder);
+
+/// The tokens of `settings` with their ids: those that have one, and the named ones to which
+/// `find` gives one. A named token without an id is text like any other.
+std::vector<AddedToken> tokens_with_ids(
+    const TokenizerSettings& settings,
+    const std::function<std::optional<int32_t>(const std::string&)>& find);
 
 }  // namespace zero

@@ -9,6 +9,21 @@
 #include "zero/io/files/files.hpp"
 
 namespace zero {
+
+OpenFile::~OpenFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+int write_all(const OpenFile& file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = write(file.descriptor(), content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    content.remove_prefix(size_t(written));
+  }
+  return 0;
+}
+
 namespace {
 
 constexpr int kMaxInterruptions = 16;  // of one read, without progress

@@ -6,7 +6,6 @@
 
 #include "kernels/support/adam.hpp"
 #include "kernels/support/element_update.hpp"
-#include "kernels/support/master.hpp"
 #include "zero/base/align.hpp"
 #include "zero/kernels/optimizer.hpp"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "perf/support/timing.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/xxh3.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 

@@ -1,7 +1,11 @@
 #include "zero/advise/placement.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "src/advise/buffers.hpp"
 #include "zero/advise/plan_report.hpp"
+#include "zero/base/text.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/plan/forecast.hpp"
 
@@ -73,6 +77,169 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
   const std::string idle = state::idle_threshold(input.config, plan);
   if (written == input.written.end() || idle.empty()) return {};
   return {zero::text(written->second.place, ": ", key, ": ", idle)};
+}
+
+namespace {
+
+constexpr const char* kOptimizerKey = "zero.offload_optimizer.device";
+constexpr const char* kParametersKey = "zero.offload_param.device";
+/// More would tell apart what no model has units for.
+constexpr int kShares = 32;
+
+const char* word_of(Home home) {
+  constexpr const char* kWords[] = {"none", "cpu", "nvme", "auto"};
+  return kWords[size_t(home)];
+}
+
+bool is_auto(Home home) { return home == Home::automatic; }
+
+std::vector<Home> homes_of(Home asked, const std::string& folder) {
+  if (!is_auto(asked)) return {asked};
+  std::vector<Home> homes = {Home::none, Home::cpu};
+  if (!folder.empty()) homes.push_back(Home::nvme);
+  return homes;
+}
+
+/// Optimizer and parameters.
+using Pair = std::pair<Home, Home>;
+
+/// The slowest tier in use decides, then how few of the two are on it.
+bool is_faster(const Pair& a, const Pair& b) {
+  const auto slowest = [](const Pair& pair) { return std::max(pair.first, pair.second); };
+  if (slowest(a) != slowest(b)) return slowest(a) < slowest(b);
+  return a.second != b.second ? a.second < b.second : a.first < b.first;
+}
+
+std::string ratio_text(const RunConfig& config) {
+  const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
+  if (optimizer.device == Home::none || optimizer.ratio == 1) return "";
+  return format(" with ratio %g", optimizer.ratio);
+}
+
+/// What was chosen, in the words of the input file.
+std::string optimizer_text(const RunConfig& config) {
+  return text('"', word_of(config.offload_optimizer.device), '"', ratio_text(config));
+}
+std::string parameters_text(const RunConfig& config) {
+  return text('"', word_of(config.offload_param.device), '"');
+}
+
+std::string both_texts(const RunConfig& asked, const RunConfig& config) {
+  if (!is_auto(asked.offload_param.device)) return optimizer_text(config);
+  if (!is_auto(asked.offload_optimizer.device)) return parameters_text(config);
+  return text(optimizer_text(config), " and parameters ", parameters_text(config));
+}
+
+/// Tries one candidate, and how much of it the device can keep.
+class Attempt {
+ public:
+  Attempt(const RunConfig& candidate, const state::World& world, const MemoryLimit& limit)
+      : config(candidate), team_(world), limit_(limit), most_(candidate.offload_optimizer.ratio) {}
+
+  /// Leaves in `config` the least share that works, if `shares`; false if none does.
+  bool works(bool shares) {
+    const state::Build whole = state::build(config, team_);
+    shortage = fits(whole, limit_) ? "" : shortage_text(whole, limit_);
+    const bool leaves = shares && config.offload_optimizer.device != Home::none;
+    if (!leaves || !device_holds(whole)) return shortage.empty();
+    take_share(least_share());
+    const state::Build least = state::build(config, team_);
+    if (fits(least, limit_)) return true;
+    if (shortage.empty()) {
+      take_share(kShares);
+      return true;
+    }
+    shortage = shortage_text(least, limit_);
+    return false;
+  }
+
+  RunConfig config;
+  std::string shortage;
+
+ private:
+  bool device_holds(const state::Build& made) const {
+    return limit_.bytes == 0 || counted_bytes(made, limit_) <= limit_.bytes;
+  }
+
+  void take_share(int parts) { config.offload_optimizer.ratio = most_ * parts / kShares; }
+
+  int least_share() {
+    int low = 0, high = kShares;  // the device does not hold what `low` leaves there
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      take_share(middle);
+      (device_holds(state::build(config, team_)) ? high : low) = middle;
+    }
+    return high;
+  }
+
+  const state::World& team_;
+  const MemoryLimit& limit_;
+  double most_;
+};
+
+}  // namespace
+
+std::string vain_pin_memory(const ConfigInput& input, bool device) {
+  if (device || state::pins_host(input.config)) return "";
+  const bool states = !input.config.offload_optimizer.pin_memory;
+  const char* key = states ? "zero.offload_optimizer.pin_memory" : "zero.offload_param.pin_memory";
+  return text(input.written.at(key).place, ": ", key,
+              ": false changes nothing: memory is pinned for a device, and this is the host's");
+}
+
+bool chooses_homes(const RunConfig& config) {
+  return is_auto(config.offload_optimizer.device) || is_auto(config.offload_param.device);
+}
+
+std::vector<RunConfig> home_candidates(const RunConfig& config) {
+  const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
+  const OffloadParamConfig& parameters = config.offload_param;
+  const bool both = is_auto(optimizer.device) && is_auto(parameters.device);
+  std::vector<Pair> pairs;
+  for (const Home states : homes_of(optimizer.device, optimizer.nvme_path)) {
+    for (const Home weights : homes_of(parameters.device, parameters.nvme_path)) {
+      if (!both || weights <= states) pairs.emplace_back(states, weights);
+    }
+  }
+  std::sort(pairs.begin(), pairs.end(), is_faster);
+  std::vector<RunConfig> candidates(pairs.size(), config);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    candidates[i].offload_optimizer.device = pairs[i].first;
+    candidates[i].offload_param.device = pairs[i].second;
+  }
+  return candidates;
+}
+
+HomeChoice choose_homes(const RunConfig& config, const state::World& world,
+                        const MemoryLimit& limit) {
+  if (!chooses_homes(config)) return {.config = config, .fits = true};
+  HomeChoice choice;
+  for (const RunConfig& candidate : home_candidates(config)) {
+    Attempt attempt(candidate, world, limit);
+    choice.fits = attempt.works(is_auto(config.offload_optimizer.device));
+    choice.config = attempt.config;
+    if (choice.fits) break;
+    choice.faster.push_back(text(both_texts(config, attempt.config), " needs ", attempt.shortage));
+  }
+  return choice;
+}
+
+Choices home_choices(const RunConfig& asked, const HomeChoice& choice) {
+  Choices choices;
+  if (is_auto(asked.offload_optimizer.device)) {
+    choices.push_back({kOptimizerKey, "auto", optimizer_text(choice.config), "", choice.faster});
+  }
+  if (is_auto(asked.offload_param.device)) {
+    choices.push_back({kParametersKey, "auto", parameters_text(choice.config), "", choice.faster});
+  }
+  return choices;
+}
+
+RunConfig with_asked_homes(RunConfig resolved, const RunConfig& asked) {
+  resolved.offload_optimizer = asked.offload_optimizer;
+  resolved.offload_param = asked.offload_param;
+  return resolved;
 }
 
 }  // namespace zero::advise

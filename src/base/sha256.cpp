@@ -1,4 +1,4 @@
-#include "zero/base/sha256.hpp"
+#include "zero/base/digests.hpp"
 
 // OpenSSL 3 calls these functions deprecated. The functions that it recommends load modules that a
 // configuration file names, and bring 4 MB of other algorithms along; these are 20 KB.

@@ -1,4 +1,4 @@
-#include "zero/base/xxh3.hpp"
+#include "zero/base/digests.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,6 +1,6 @@
 #include <sys/mman.h>
 
-#include "src/comm/shm_peers.hpp"
+#include "src/comm/shm_segment.hpp"
 #include "zero/base/error.hpp"
 #include "zero/comm/mpi_world.hpp"
 

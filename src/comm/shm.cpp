@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "src/comm/host_communicator.hpp"
-#include "src/comm/shm_peers.hpp"
 #include "src/comm/shm_segment.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"

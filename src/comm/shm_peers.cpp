@@ -1,5 +1,3 @@
-#include "src/comm/shm_peers.hpp"
-
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -12,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "src/comm/shm_segment.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::comm {

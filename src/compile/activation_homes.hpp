@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "src/compile/compute_writer.hpp"
+#include "src/compile/body_writer.hpp"
 
 namespace zero::plan {
 

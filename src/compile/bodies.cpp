@@ -1,8 +1,7 @@
 #include <algorithm>
 
 #include "src/compile/activation_homes.hpp"
-#include "src/compile/compute_writer.hpp"
-#include "src/compile/fold.hpp"
+#include "src/compile/body_writer.hpp"
 #include "src/compile/gathers.hpp"
 #include "src/compile/passes.hpp"
 #include "src/compile/reducer.hpp"

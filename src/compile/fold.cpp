@@ -1,6 +1,6 @@
-#include "src/compile/fold.hpp"
-
 #include <algorithm>
+
+#include "src/compile/passes.hpp"
 
 namespace zero::plan {
 namespace {

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "src/compile/body_writer.hpp"
-#include "src/compile/slack.hpp"
 
 namespace zero::plan {
 

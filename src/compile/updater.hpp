@@ -1,7 +1,6 @@
 #pragma once
 
 #include "src/compile/body_writer.hpp"
-#include "src/compile/slack.hpp"
 
 namespace zero::plan {
 

@@ -1,10 +1,9 @@
-#include "zero/config/effective.hpp"
-
 #include <map>
 
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/model_table.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {

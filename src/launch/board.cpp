@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "src/launch/life_lock.hpp"
+#include "src/launch/process_life.hpp"
 #include "zero/comm/mpi_world.hpp"
 #include "zero/launch/watchdog.hpp"
 

@@ -73,4 +73,13 @@ void write_file(const std::string& path, std::string_view content) {
   refuse(Exit::kIo, path, ": could not be written: ", std::strerror(reason));
 }
 
+void Console::say(const std::string& text) {
+  if (!speaks_) return;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  std::clearerr(stdout);
+  if (warned_) return;
+  warned_ = true;
+  warn("standard output: ", std::strerror(errno), "; training goes on");
+}
+
 }  // namespace zero::launch

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "src/launch/moved_bytes.hpp"
+#include "src/launch/process_life.hpp"
 #include "zero/launch/session.hpp"
 
 namespace zero::launch {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/machine/memory_rates.hpp"
+#include "src/machine/memory.hpp"
 #include "src/machine/nodes.hpp"
 #include "zero/advise/memory_limit.hpp"
 #include "zero/base/text.hpp"

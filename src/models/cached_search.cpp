@@ -1,8 +1,8 @@
-#include "src/models/cached_search.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
+
+#include "src/models/text_search.hpp"
 
 namespace zero::models {
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/models/cached_search.hpp"
 #include "src/models/row_decoder.hpp"
 #include "src/models/text_search.hpp"
 #include "zero/base/error.hpp"

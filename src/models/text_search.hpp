@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "src/models/row_decoder.hpp"
 #include "zero/models/score_rules.hpp"
 
 namespace zero::models {
@@ -39,5 +40,54 @@ class TextSearch {
 /// them.
 std::unique_ptr<TextSearch> search_text(const SearchRules& rules, std::span<const int32_t> source,
                                         std::span<const int32_t> beginning);
+
+// The search for one text, and the caches of a RowDecoder that its rows go on from.
+
+class CachedSearch {
+ public:
+  /// The caches of `beams` texts are its own, and that of one source: the number `place` of each
+  /// kind.
+  CachedSearch(int32_t place, int32_t beams) : place_(place), beams_(beams) {}
+
+  /// Takes on a search that has just begun, the number `index` of its caller. `source` outlives it.
+  void begin(int64_t index, std::unique_ptr<TextSearch> search, std::span<const int32_t> source);
+  void free() { search_.reset(); }
+  bool is_free() const { return search_ == nullptr; }
+  int64_t index() const { return index_; }
+  const TextSearch& search() const { return *search_; }
+  std::span<const int32_t> source() const { return source_; }
+
+  /// Whether an encoder has still to read the source, whose rows these are.
+  bool wants_reading() const { return !is_free() && !is_read_; }
+  void add_source(std::vector<TokenRow>& rows);
+
+  /// Whether scores after the beginning have come.
+  bool has_begun() const { return begun_; }
+  /// The next tokens, that their caches lack: one of each row or, of a beginning, `most`.
+  void add_rows(int64_t most, std::vector<TokenRow>& rows);
+  /// How many of the rows added last have logits that take() wants; they stand at the end.
+  int64_t wanted() const;
+  /// Copies that come before those rows.
+  std::span<const kernels::CacheMove> moves() const { return moves_; }
+
+  /// The logits, [wanted(), vocabulary], which advance the search.
+  void take(std::span<const float> logits);
+
+ private:
+  kernels::ChunkRow at(int32_t text, size_t position) const;
+  int32_t cache(int32_t slot) const { return place_ * beams_ + slot; }
+  void place_rows();
+  void fill_slot(int32_t slot, int32_t from, std::span<const int32_t> tokens);
+
+  int32_t place_, beams_;
+  int64_t index_ = -1;
+  std::unique_ptr<TextSearch> search_;
+  std::span<const int32_t> source_;
+  bool is_read_ = false, begun_ = false;
+  size_t fed_ = 0;                          ///< tokens of the beginning that have been added
+  std::vector<int32_t> slots_;              ///< [rows] of the search: whose cache is its own
+  std::vector<std::vector<int32_t>> held_;  ///< [slots] tokens in the cache
+  std::vector<kernels::CacheMove> moves_;
+};
 
 }  // namespace zero::models

@@ -1,7 +1,6 @@
-#include "src/plan/forms.hpp"
-
 #include <algorithm>
 
+#include "src/plan/verify.hpp"
 #include "zero/graph/operation.hpp"
 
 namespace zero::plan {

@@ -1,7 +1,6 @@
-#include "src/plan/slot_schedule.hpp"
-
 #include <algorithm>
 
+#include "src/plan/verify.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::plan {

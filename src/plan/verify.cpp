@@ -4,9 +4,6 @@
 #include <optional>
 
 #include "src/plan/contents.hpp"
-#include "src/plan/forms.hpp"
-#include "src/plan/slot_schedule.hpp"
-#include "src/plan/turn_clocks.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "src/run/bound_op.hpp"
-#include "src/run/kind_functions.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/kernels/tree_sum.hpp"
 

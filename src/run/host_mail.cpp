@@ -1,7 +1,6 @@
-#include "src/run/host_mail.hpp"
-
 #include <algorithm>
 
+#include "src/run/rank_buffers.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/copy.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/run/kind_functions.hpp"
+#include "src/run/bound_op.hpp"
 #include "src/run/profile_rows.hpp"
 #include "src/run/prompt_thread.hpp"
 #include "zero/device/region.hpp"

@@ -1,16 +1,84 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
-#include "src/run/host_mail.hpp"
-#include "src/run/tier_arenas.hpp"
+#include "src/run/bound_op.hpp"
+#include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/run/disk_window.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::run {
+
+// The memory of a rank's tiers, and how its collectives reach it.
+
+/// The kind of host memory that a plan wants: pinned, unless its settings ask for memory that is
+/// not.
+Place host_place(const plan::Plan& plan);
+
+/// One arena for each tier of a plan that lies in memory, of exactly the plan's bytes and with
+/// every page touched. The device's is of the kind that the communicators ask for.
+class TierArenas {
+ public:
+  /// `comms` outlive it. `device`, unless it is empty, is taken for the device's, as it is. Not
+  /// collective. Throws Error(kDoesNotFit).
+  TierArenas(const plan::Plan& plan, const LaneComms& comms, Arena device = {});
+
+  /// Lets every communicator know the device's arena: collective, once all ranks have theirs.
+  void open_windows();
+
+  const Arena& of(plan::Tier tier) const { return arenas_[size_t(tier)]; }
+
+ private:
+  LaneComms comms_;
+  std::array<Arena, plan::kTiers> arenas_;
+  std::vector<std::unique_ptr<comm::Window>> windows_;  // end before the arenas
+};
+
+/// Pinned host memory beside the few buffers in device memory that the host fills before every
+/// body, or reads after it, so that neither waits for a copy.
+class HostMail {
+ public:
+  HostMail() = default;
+  /// `plan` outlives it; `memory` is where its buffers lie.
+  HostMail(const plan::Plan& plan, const RankMemory& memory);
+
+  /// The host's copy of a buffer's bytes; empty where it has none. What was sent from there before
+  /// is done when this returns, so it may be written.
+  std::span<std::byte> slot(int32_t buffer, Stream& stream);
+  /// Sends a stretch of the host's copy; asynchronous on `stream`, always the same one.
+  void send(int32_t buffer, int64_t offset, int64_t bytes, Stream& stream);
+  /// All that was sent has arrived.
+  void arrived();
+
+  /// Fetches the step state; asynchronous on `stream`.
+  void fetch_state(Stream& stream);
+  /// What was fetched last; of the step state's bytes.
+  std::span<const std::byte> state();
+
+ private:
+  struct Slot {
+    int32_t buffer;
+    int64_t offset;
+    std::span<std::byte> there;
+    bool in_flight = false;
+  };
+  void add(const plan::Plan& plan, const RankMemory& memory, int32_t buffer);
+  Slot* find(int32_t buffer);
+  std::span<std::byte> here(const Slot& slot) const;
+
+  int32_t state_ = -1;
+  std::vector<Slot> slots_;
+  Arena room_;
+};
 
 /// The memory and the disk of one executor, and what its bodies ask of them.
 class RankBuffers final : public Buffers {

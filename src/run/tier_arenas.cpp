@@ -1,7 +1,6 @@
-#include "src/run/tier_arenas.hpp"
-
 #include <utility>
 
+#include "src/run/rank_buffers.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::run {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/save/checkpoint_background.hpp"
 #include "src/save/checkpoint_save.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/error.hpp"

@@ -3,10 +3,9 @@
 #include <iterator>
 #include <vector>
 
+#include "zero/base/digests.hpp"
 #include "zero/base/process.hpp"
-#include "zero/base/sha256.hpp"
 #include "zero/base/text.hpp"
-#include "zero/base/xxh3.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {

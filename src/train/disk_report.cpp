@@ -1,5 +1,4 @@
-#include "src/train/disk_report.hpp"
-
+#include "src/train/summary.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 

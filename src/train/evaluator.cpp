@@ -1,7 +1,16 @@
 #include "zero/train/evaluator.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <limits>
 
+#include "zero/advise/plan_report.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/models/generator.hpp"
+#include "zero/models/metrics.hpp"
+#include "zero/plan/plan.hpp"
 #include "zero/train/batch_loader.hpp"
 
 namespace zero::train {
@@ -28,6 +37,120 @@ state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int
   result.loss = nonfinite > 0 ? std::numeric_limits<double>::quiet_NaN()
                               : total.value() / double(result.tokens);
   return result;
+}
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+/// A source, and the ids around texts.
+struct Asked {
+  Ids source;
+  int32_t start, end;
+};
+
+Asked asked(const Dataset& validation, int64_t position) {
+  const std::vector<ShownIds> columns = validation.shown(position);
+  ZERO_REQUIRE(columns.size() == 3 && !columns[0].ids.empty(), "no pair stands at ", position);
+  return {.source = columns[0].ids, .start = columns[1].ids[0], .end = columns[0].ids.back()};
+}
+
+/// Where each sample stands: with length_buckets in another order than in its file.
+std::vector<int64_t> positions_of_samples(const Dataset& data) {
+  std::vector<int64_t> positions(size_t(data.samples()));
+  for (int64_t at = 0; at < data.samples(); ++at) positions[size_t(data.sample_at(at))] = at;
+  return positions;
+}
+
+/// What a line of a file of texts holds: characters, and no end of a line.
+std::string as_line(const std::string& text) {
+  models::CharacterStream characters;
+  std::string line = characters.add(text) + characters.finish();
+  std::ranges::replace(line, '\n', ' ');
+  std::ranges::replace(line, '\r', ' ');
+  return line;
+}
+
+}  // namespace
+
+models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
+                                         const Tokenizer& tokenizer, int threads) {
+  const int64_t source = config.data.source_length;
+  models::SearchRules rules = models::search_rules(
+      config.generation, build.model, config.data.sequence_length, uint64_t(config.run.seed));
+  models::suppress_unknown(tokenizer, model::data_form(build.model), rules.scores);
+  return {.rules = std::move(rules),
+          .compute = build.plan.request.compute,
+          .threads = threads,
+          .batch = build.evaluation_micro ? build.evaluation_micro : build.batch.micro,
+          .longest_source = source > 0 ? source : config.data.sequence_length,
+          .together = models::weights_together(build.plan.request)};
+}
+
+models::LentMemory memory_between_bodies(state::Engine& engine) {
+  return {.arena = &engine.executor().buffers().arena(plan::Tier::device),
+          .begin = plan::free_between_bodies(engine.plan()).begin};
+}
+
+plan::TierBytes require_room_for_answers(const RunConfig& config, const state::Build& build,
+                                         int threads, const advise::MemoryLimit& limit) {
+  // Which ids a tokenizer knows takes no room.
+  const plan::TierBytes bytes = models::TextGenerator::bytes(
+      build.model, answer_options(config, build, *open_tokenizer("bytes"), threads));
+  advise::require_room_for_answers(build, bytes, limit);
+  return bytes;
+}
+
+Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,
+               const TextWriter& writes) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun = Clock::now();
+  std::vector<int64_t> positions = positions_of_samples(validation);
+  positions.resize(size_t(limited(validation.samples(), samples)));
+  std::vector<Asked> questions;
+  std::vector<Ids> sources;
+  for (const int64_t position : positions) {
+    sources.push_back(questions.emplace_back(asked(validation, position)).source);
+  }
+  const std::vector<Ids> texts = writes(sources);
+  ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", sources.size(),
+               " sources");
+  Answers answers;
+  models::TextCounts counts;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string text =
+        as_line(models::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
+    const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
+    counts += models::count_pair(text, target);
+    answers.sources += as_line(models::answer_text(questions[i].source, questions[i].start,
+                                                   questions[i].end, tokenizer)) +
+                       "\n";
+    answers.texts += text + "\n";
+    answers.targets += target + "\n";
+  }
+  answers.figures = {.count = int64_t(texts.size()),
+                     .bleu = models::bleu(counts),
+                     .exact_match = models::exact_match(counts),
+                     .seconds = std::chrono::duration<double>(Clock::now() - begun).count()};
+  return answers;
+}
+
+Answers answer(const AnswerParts& parts) {
+  models::GenerationOptions options =
+      answer_options(parts.config, parts.build, parts.tokenizer, parts.session.threads());
+  options.together = models::weights_together(parts.session, parts.engine.plan().request,
+                                              parts.engine.lane_comms());
+  options.lent = memory_between_bodies(parts.engine);
+  const launch::Lookout::Busy generating(parts.session.lookout());
+  const auto writes = [&](std::span<const Ids> sources) {
+    return models::generate_texts(parts.engine.view(), parts.session.peers(), parts.build.model,
+                                  options, sources);
+  };
+  std::atomic<int64_t> stuck{0};
+  options.rules.stuck = &stuck;
+  Answers answers = answer(parts.validation, parts.samples, parts.tokenizer, writes);
+  models::warn_of_stuck(parts.session.peers(), stuck, answers.figures.count);
+  return answers;
 }
 
 }  // namespace zero::train

@@ -2,8 +2,6 @@
 #include <string>
 
 #include "src/train/chain.hpp"
-#include "src/train/disk_report.hpp"
-#include "src/train/region_table.hpp"
 #include "src/train/summary.hpp"
 #include "src/train/trace.hpp"
 #include "zero/base/error.hpp"

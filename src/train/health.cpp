@@ -1,7 +1,6 @@
-#include "src/train/health.hpp"
-
 #include <cmath>
 
+#include "src/train/trainer.hpp"
 #include "zero/base/text.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 

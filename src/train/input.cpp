@@ -3,7 +3,7 @@
 
 #include "src/train/chain.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/effective.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/session.hpp"
 

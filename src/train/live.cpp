@@ -3,7 +3,7 @@
 #include "src/train/chain.hpp"
 #include "src/train/trace.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/effective.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/train/batch_loader.hpp"

@@ -1,8 +1,7 @@
-#include "src/train/region_table.hpp"
-
 #include <algorithm>
 #include <vector>
 
+#include "src/train/summary.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::train {

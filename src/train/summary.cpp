@@ -9,7 +9,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "src/train/disk_report.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/models/metrics.hpp"

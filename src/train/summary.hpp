@@ -1,11 +1,35 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "src/train/trainer.hpp"
 #include "zero/advise/plan_report.hpp"
+#include "zero/launch/peers.hpp"
+#include "zero/plan/forecast.hpp"
+#include "zero/run/executor.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::train {
+
+/// What wall_clock_breakdown prints: the time of each region a step, the longest first, on this
+/// rank. Lanes run beside each other, so shares of all busy time are given.
+std::string region_table(std::span<const run::Executor::Profile> regions, int64_t steps);
+
+/// What all ranks have moved to and from their disks.
+struct DiskReport {
+  state::DiskBytes planned;  ///< by the bodies that ran
+  state::DiskBytes steps;    ///< the same, counted
+  state::DiskBytes all;      ///< with the start, checkpoints and what else the host reads
+  state::DiskBytes kernel;   ///< by the processes, of whatever they do, as the kernel counts
+};
+
+/// What the ranks together have moved. Zeros where the plan keeps nothing on disk. Collective.
+DiskReport disk_report(const launch::Peers& peers, const state::Engine& engine,
+                       const plan::Forecast& forecast);
+
+/// One line about the steps for people; "" where nothing is kept on disk.
+std::string disk_text(const DiskReport& report, double seconds);
 
 /// Bytes of this process as the kernel shares them out, from /proc/self/smaps_rollup; 0 without it.
 int64_t proportional_set_bytes();

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <csignal>
 
-#include "src/train/health.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/stop.hpp"
 

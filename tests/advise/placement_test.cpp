@@ -1,4 +1,5 @@
 // Ranks: 1
+
 #include "zero/advise/placement.hpp"
 
 #include <gmock/gmock.h>
@@ -6,6 +7,7 @@
 
 #include "tests/support/models.hpp"
 #include "zero/advise/plan_report.hpp"
+#include "zero/config/read_config.hpp"
 
 namespace zero::advise {
 namespace {
@@ -102,4 +104,206 @@ TEST(Placement, ChoosesHomesBuffersAndSitesOneBehindTheOther) {
 }
 
 }  // namespace
+
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr int64_t kPlenty = int64_t(1) << 40;
+
+/// Stage 3, both homes "auto"; ten units, so that shares can be told apart, and large enough that a
+/// disk needs less host memory, for its window, than states there do.
+RunConfig free_to_choose() {
+  RunConfig config;
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 9}, {"width", 256}, {"heads", 2}}, .rates = {{"dropout", 0}}});
+  config.data.train = "synthetic";
+  config.data.sequence_length = 32;
+  config.run.steps = 1;
+  config.train_batch_size = 2;
+  config.zero.stage = 3;
+  config.zero.stage3_max_reuse_distance = 0;
+  config.zero.stage3_prefetch_bucket_size = 0;
+  config.offload_optimizer = {.device = Home::automatic, .nvme_path = "disk", .buffer_count = 1};
+  config.offload_param = {.device = Home::automatic, .nvme_path = "disk"};
+  return config;
+}
+
+RunConfig with_homes(Home optimizer, Home parameters, double ratio = 1) {
+  RunConfig config = free_to_choose();
+  config.offload_optimizer.device = optimizer;
+  config.offload_optimizer.ratio = ratio;
+  config.offload_param.device = parameters;
+  return config;
+}
+
+int64_t device_bytes(const RunConfig& config) {
+  return state::build(config, kAlone).plan.arena_bytes[size_t(plan::Tier::device)];
+}
+int64_t disk_bytes(const RunConfig& config) {
+  return state::build(config, kAlone).plan.arena_bytes[size_t(plan::Tier::nvme)];
+}
+
+/// The limits of the device and, 0 for no limit, of the host.
+MemoryLimit limit_of(int64_t device, int64_t host = 0) {
+  return {.bytes = device,
+          .source = "memory.device_limit",
+          .host_bytes = host,
+          .host_source = "memory.host_limit"};
+}
+
+void expect_homes(const HomeChoice& choice, Home optimizer, Home parameters) {
+  EXPECT_TRUE(choice.fits);
+  EXPECT_EQ(choice.config.offload_optimizer.device, optimizer);
+  EXPECT_EQ(choice.config.offload_param.device, parameters);
+}
+
+TEST(Homes, AreTriedFromTheFastestOn) {
+  std::vector<std::pair<Home, Home>> pairs;
+  for (const RunConfig& candidate : home_candidates(free_to_choose())) {
+    pairs.emplace_back(candidate.offload_optimizer.device, candidate.offload_param.device);
+  }
+  const std::vector<std::pair<Home, Home>> expected = {
+      {Home::none, Home::none}, {Home::cpu, Home::none}, {Home::cpu, Home::cpu},
+      {Home::nvme, Home::none}, {Home::nvme, Home::cpu}, {Home::nvme, Home::nvme}};
+  EXPECT_EQ(pairs, expected);
+}
+
+TEST(Homes, OfNoDiskAreThoseInMemory) {
+  RunConfig config = free_to_choose();
+  config.offload_optimizer.nvme_path = config.offload_param.nvme_path = "";
+  EXPECT_THAT(home_candidates(config), SizeIs(3));
+  config.offload_param.device = Home::none;
+  EXPECT_THAT(home_candidates(config), SizeIs(2));
+}
+
+TEST(Homes, AreLeftAloneWhereNothingIsToBeChosen) {
+  const RunConfig config = with_homes(Home::cpu, Home::none, 0.5);
+  EXPECT_FALSE(chooses_homes(config));
+  EXPECT_EQ(choose_homes(config, kAlone, limit_of(1)).config, config);
+  EXPECT_EQ(choices_text(home_choices(config, choose_homes(config, kAlone, {}))), "");
+}
+
+TEST(Homes, AreTheDeviceWhereAllFits) {
+  const int64_t all = device_bytes(with_homes(Home::none, Home::none));
+  const HomeChoice choice = choose_homes(free_to_choose(), kAlone, limit_of(all));
+  expect_homes(choice, Home::none, Home::none);
+  EXPECT_TRUE(choice.faster.empty());
+  expect_homes(choose_homes(free_to_choose(), kAlone, {}), Home::none, Home::none);
+}
+
+TEST(Homes, LeaveTheShareOfStatesThatHaveAHomeAlready) {
+  RunConfig config = with_homes(Home::cpu, Home::automatic);
+  const HomeChoice choice = choose_homes(config, kAlone, {});
+  expect_homes(choice, Home::cpu, Home::none);
+  EXPECT_EQ(choice.config.offload_optimizer.ratio, 1);
+}
+
+TEST(Homes, LeaveOnTheDeviceAsManyStatesAsFit) {
+  const int64_t half = device_bytes(with_homes(Home::cpu, Home::none, 0.5));
+  const HomeChoice choice = choose_homes(free_to_choose(), kAlone, limit_of(half));
+  expect_homes(choice, Home::cpu, Home::none);
+  const double share = choice.config.offload_optimizer.ratio;
+  EXPECT_LE(share, 0.5);
+  EXPECT_LE(device_bytes(choice.config), half);
+  EXPECT_GT(device_bytes(with_homes(Home::cpu, Home::none, share - 1.0 / 32)), half);
+}
+
+TEST(Homes, TakeNoMoreStatesAwayThanTheRatioAllows) {
+  RunConfig config = free_to_choose();
+  config.offload_optimizer.ratio = 0.5;
+  const int64_t most = device_bytes(with_homes(Home::cpu, Home::none, 0.5));
+  const HomeChoice allowed = choose_homes(config, kAlone, limit_of(most));
+  expect_homes(allowed, Home::cpu, Home::none);
+  EXPECT_LE(allowed.config.offload_optimizer.ratio, 0.5);
+  EXPECT_NE(choose_homes(config, kAlone, limit_of(most - 1)).config.offload_param.device,
+            Home::none);
+}
+
+TEST(Homes, KeepParametersOnTheDeviceUntilAllStatesHaveLeft) {
+  const int64_t states = device_bytes(with_homes(Home::cpu, Home::none));
+  expect_homes(choose_homes(free_to_choose(), kAlone, limit_of(states)), Home::cpu, Home::none);
+  expect_homes(choose_homes(free_to_choose(), kAlone, limit_of(states - 1)), Home::cpu, Home::cpu);
+}
+
+TEST(Homes, TakeADiskWhereHostMemoryIsShort) {
+  const RunConfig on_host = with_homes(Home::cpu, Home::none),
+                  on_disk = with_homes(Home::nvme, Home::none);
+  const int64_t device = std::max(device_bytes(on_host), device_bytes(on_disk));
+  const int64_t host = host_bytes(state::build(on_disk, kAlone));
+  const HomeChoice choice = choose_homes(free_to_choose(), kAlone, limit_of(device, host));
+  expect_homes(choice, Home::nvme, Home::none);
+  EXPECT_THAT(choice.faster.back(), HasSubstr("of host memory"));
+}
+
+TEST(Homes, TakeNoDiskWithoutRoom) {
+  MemoryLimit limit = limit_of(device_bytes(with_homes(Home::nvme, Home::nvme)), kPlenty);
+  limit.host_bytes = host_bytes(state::build(with_homes(Home::nvme, Home::nvme), kAlone));
+  const int64_t needed = disk_bytes(with_homes(Home::nvme, Home::nvme));
+  limit.disk.both = needed;
+  expect_homes(choose_homes(free_to_choose(), kAlone, limit), Home::nvme, Home::nvme);
+  limit.disk.both = needed - 1;
+  const HomeChoice choice = choose_homes(free_to_choose(), kAlone, limit);
+  EXPECT_FALSE(choice.fits);
+  EXPECT_THAT(choice.faster.back(), HasSubstr(" on disk a rank of "));
+}
+
+TEST(Homes, SayWhyNothingFits) {
+  const HomeChoice choice = choose_homes(free_to_choose(), kAlone, limit_of(1));
+  EXPECT_FALSE(choice.fits);
+  EXPECT_THAT(choice.faster, SizeIs(6));
+  EXPECT_THAT(choice.faster.front(), HasSubstr("\"none\" and parameters \"none\" needs "));
+  EXPECT_EQ(choice.config.offload_param.device, Home::nvme) << "the last that was tried";
+}
+
+TEST(Homes, AreToldBesideTheKeysThatStayAsTheyAre) {
+  ConfigInput input = read_config(
+      "train_batch_size = 2\n[model]\nlayers = 9\nwidth = 256\nheads = 2\n[data]\n"
+      "train = \"synthetic\"\nsequence_length = 32\n[run]\nsteps = 1\n[zero]\nstage = 1\n"
+      "[zero.offload_optimizer]\ndevice = \"auto\"\n",
+      "tiny.toml");
+  const int64_t all = device_bytes(input.config.offload_optimizer.device == Home::automatic
+                                       ? with_homes(Home::none, Home::none)
+                                       : input.config);
+  const HomeChoice choice = choose_homes(input.config, kAlone, limit_of(all * 3 / 4));
+  const Choices choices = home_choices(input.config, choice);
+  EXPECT_THAT(choices_text(choices),
+              HasSubstr("zero.offload_optimizer.device = \"auto\" is \"cpu\" with ratio "));
+  note_choices(choices, input);
+  const std::string written = effective_toml(input);
+  EXPECT_THAT(written, HasSubstr("device = \"auto\"  # tiny.toml:14; chosen: \"cpu\" with ratio "));
+  EXPECT_THAT(written, HasSubstr(", since \"none\" needs "));
+  EXPECT_EQ(read_config(written, "effective.toml").config.offload_optimizer.device,
+            Home::automatic);
+  EXPECT_EQ(with_asked_homes(choice.config, input.config), input.config);
+}
+
+TEST(PinsHost, UnlessWhatLeavesTheDeviceIsNotToBePinned) {
+  EXPECT_TRUE(state::pins_host(with_homes(Home::cpu, Home::cpu)));
+  RunConfig config = with_homes(Home::cpu, Home::none);
+  config.offload_optimizer.pin_memory = false;
+  EXPECT_FALSE(state::pins_host(config));
+  EXPECT_FALSE(state::build(config, kAlone).plan.request.pinned_host);
+  config.offload_optimizer.device = Home::none;
+  EXPECT_TRUE(state::pins_host(config)) << "nothing leaves";
+  config.offload_param = {.device = Home::cpu, .nvme_path = "", .pin_memory = false};
+  EXPECT_FALSE(state::pins_host(config));
+}
+
+TEST(VainPinMemory, IsToldWithItsLineWhereNoDeviceHasMemory) {
+  const std::string file =
+      "model.name = \"gpt2\"\ndata.train = \"synthetic\"\nrun.steps = 1\nzero.stage = 1\n"
+      "zero.offload_optimizer.device = \"cpu\"\n";
+  const ConfigInput input =
+      read_config(file + "zero.offload_optimizer.pin_memory = false\n", "in.toml");
+  EXPECT_TRUE(input.warnings.empty()) << "only a build knows its device";
+  EXPECT_THAT(vain_pin_memory(input, false),
+              HasSubstr("in.toml:6: zero.offload_optimizer.pin_memory: false changes nothing"));
+  EXPECT_EQ(vain_pin_memory(input, true), "");
+  EXPECT_EQ(vain_pin_memory(read_config(file, "in.toml"), false), "");
+}
+
+}  // namespace
+
 }  // namespace zero::advise

@@ -1,9 +1,9 @@
 // Ranks: 1
-#include "zero/base/sha256.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "zero/base/digests.hpp"
 
 namespace zero {
 namespace {

@@ -1,4 +1,5 @@
 // Ranks: 1
+
 #include "zero/base/text.hpp"
 
 #include <gtest/gtest.h>
@@ -59,4 +60,15 @@ TEST(Utf8Checker, KnowsWhereADamagedCharacterBegan) {
 }
 
 }  // namespace
+
+namespace {
+
+TEST(Hex, WritesTwoDigitsOfEachByteInTheirOrder) {
+  EXPECT_EQ(hex_of({}), "");
+  const uint8_t bytes[] = {0x00, 0x0a, 0xf1, 0xff};
+  EXPECT_EQ(hex_of(bytes), "000af1ff");
+}
+
+}  // namespace
+
 }  // namespace zero

@@ -1,10 +1,9 @@
 // Ranks: 1
-#include "zero/base/xxh3.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "zero/base/digests.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero {

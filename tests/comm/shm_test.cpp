@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "src/comm/shm_peers.hpp"
+#include "src/comm/shm_segment.hpp"
 #include "zero/base/error.hpp"
 #include "zero/comm/backends.hpp"
 

@@ -1,5 +1,4 @@
 // Ranks: 1
-#include "src/compile/fold.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "zero/config/effective.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/models.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/config/steps.hpp"
 
 namespace zero {

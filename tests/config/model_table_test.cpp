@@ -9,7 +9,7 @@
 #include "src/config/rules.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/refusal.hpp"
-#include "zero/config/effective.hpp"
+#include "zero/config/read_config.hpp"
 
 namespace zero {
 namespace {

@@ -10,8 +10,8 @@
 #include "src/config/optimizer_rows.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/temp_file.hpp"
-#include "zero/config/effective.hpp"
 #include "zero/config/import_deepspeed.hpp"
+#include "zero/config/read_config.hpp"
 
 namespace zero {
 namespace {

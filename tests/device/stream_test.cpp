@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
+#include "zero/device/arena.hpp"
+#include "zero/device/copy.hpp"
 #include "zero/device/space.hpp"
 
 namespace zero {
@@ -140,4 +143,105 @@ TEST(Stream, RefusesToHaveNoThreads) {
 }
 
 }  // namespace
+
+namespace {
+
+TEST(Event, WhatAnotherStreamQueuesBehindItSeesTheWorkBeforeIt) {
+  Stream first(1), second(1);
+  Event event;
+  std::vector<std::byte> from(1000, std::byte(3)), between(1000), to(1000);
+  copy_bytes(first, from, between.data());
+  event.record(first);
+  event.hold(second);
+  copy_bytes(second, between, to.data());
+  second.wait();
+  EXPECT_EQ(to, from);
+}
+
+TEST(Event, MayBeWaitedForBeforeAnythingIsRecordedAndAgainAfterwards) {
+  Stream stream(1);
+  Event event;
+  event.hold(stream);
+  event.wait();
+  std::vector<std::byte> from(10, std::byte(3)), to(10);
+  for (int turn = 0; turn < 3; ++turn) {
+    from[0] = std::byte(turn);
+    copy_bytes(stream, from, to.data());
+    event.record(stream);
+    event.wait();
+    EXPECT_EQ(to, from);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+TEST(Moment, TellsTheSecondsBetweenTwoMarksOnDifferentStreams) {
+  Stream first(1), second(1);
+  Moment begin, end;
+  begin.mark(first);
+  begin.wait();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  end.mark(second);
+  end.wait();
+  EXPECT_GT(end.seconds_since(begin), 0.019);
+  EXPECT_LT(end.seconds_since(begin), 5);
+}
+
+TEST(Moment, IsReachedWhenTheWorkBeforeItIsDone) {
+  Stream stream(1);
+  Moment moment;
+  EXPECT_TRUE(moment.reached()) << "nothing is marked";
+  std::vector<std::byte> from(1000, std::byte(3)), to(1000);
+  for (int turn = 0; turn < 3; ++turn) {
+    from[0] = std::byte(turn);
+    copy_bytes(stream, from, to.data());
+    moment.mark(stream);
+    moment.wait();
+    EXPECT_TRUE(moment.reached());
+    EXPECT_EQ(to, from);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+struct Blocks {
+  Arena from{1000, Place::pinned}, to{1000, Place::pinned};
+  Stream stream{1};
+  void copy() { copy_bytes(stream, {from.data(), 1000}, to.data()); }
+};
+
+TEST(Recording, RunsWhatWasRecordedOnTheBytesOfToday) {
+  if (!Recording::is_possible()) GTEST_SKIP() << "a host's streams are not recorded";
+  Blocks blocks;
+  blocks.copy();
+  Recording recording;
+  recording.make(blocks.stream, [&] { blocks.copy(); });
+  ASSERT_TRUE(recording.is_made());
+  for (int turn = 1; turn < 4; ++turn) {
+    blocks.from.data()[7] = std::byte(turn);
+    EXPECT_NE(blocks.to.data()[7], std::byte(turn)) << "recorded, not run";
+    recording.queue(blocks.stream);
+    blocks.stream.wait();
+    EXPECT_EQ(blocks.to.data()[7], std::byte(turn));
+  }
+}
+
+TEST(Recording, IsRefusedOnAHostAndGivenUpWhenWorkThrows) {
+  Blocks blocks;
+  Recording recording;
+  const auto fails = [] { refuse(Exit::kNumerics, "no"); };
+  EXPECT_THROW(recording.make(blocks.stream, fails), Error);
+  EXPECT_FALSE(recording.is_made());
+  blocks.from.data()[0] = std::byte(9);
+  blocks.copy();
+  blocks.stream.wait();
+  EXPECT_EQ(blocks.to.data()[0], std::byte(9));
+}
+
+}  // namespace
+
 }  // namespace zero

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/data/open_tokens.hpp"
+#include "io/data/token_source.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

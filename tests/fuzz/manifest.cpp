@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "io/checkpoint/manifest_seal.hpp"
+#include "io/checkpoint/manifest_rules.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::checkpoint {

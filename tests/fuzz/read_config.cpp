@@ -4,7 +4,6 @@
 #include "zero/config/read_config.hpp"
 
 #include "zero/base/error.hpp"
-#include "zero/config/effective.hpp"
 #include "zero/config/model_table.hpp"
 
 namespace zero {

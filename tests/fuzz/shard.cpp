@@ -12,7 +12,7 @@
 #include <string>
 
 #include "io/checkpoint/block_digest.hpp"
-#include "io/checkpoint/manifest_seal.hpp"
+#include "io/checkpoint/manifest_rules.hpp"
 #include "tests/support/older_digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"

@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "src/plan/forms.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "src/compile/passes.hpp"
+#include "src/plan/verify.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/error.hpp"

@@ -1,5 +1,4 @@
 // Ranks: 1
-#include "src/plan/slot_schedule.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
 // Ranks: 1
-#include "src/run/host_mail.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "src/run/rank_buffers.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "zero/base/error.hpp"
 

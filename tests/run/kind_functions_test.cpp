@@ -1,13 +1,12 @@
 // Ranks: 1
 
-#include "src/run/kind_functions.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <thread>
 
+#include "src/run/bound_op.hpp"
 #include "tests/support/hand_plan.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"

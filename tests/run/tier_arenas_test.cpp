@@ -1,12 +1,11 @@
 // Ranks: 1
-#include "src/run/tier_arenas.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "src/run/rank_buffers.hpp"
 #include "tests/support/hand_plan.hpp"
 
 namespace zero::run {

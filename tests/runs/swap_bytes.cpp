@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
-#include "zero/base/sha256.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 

@@ -10,8 +10,8 @@
 #include <functional>
 #include <memory>
 
+#include "src/save/checkpoint_check.hpp"
 #include "src/save/checkpoint_payload.hpp"
-#include "src/save/checkpoint_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/rank_states.hpp"

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "tests/support/held_state.hpp"
-#include "zero/base/sha256.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/text.hpp"
-#include "zero/base/xxh3.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/state/build.hpp"
 #include "zero/state/state_view.hpp"

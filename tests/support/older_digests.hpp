@@ -6,8 +6,8 @@
 #include <string>
 
 #include "io/checkpoint/block_digest.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/text.hpp"
-#include "zero/base/xxh3.hpp"
 
 namespace zero::testing_support {
 

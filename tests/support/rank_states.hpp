@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "src/save/checkpoint_check.hpp"
 #include "src/save/checkpoint_payload.hpp"
-#include "src/save/checkpoint_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/state/checkpoint_layout.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/base/crc32.hpp"
+#include "zero/base/digests.hpp"
 
 namespace zero::testing_support {
 

@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "src/train/disk_report.hpp"
-
 #include <gtest/gtest.h>
+
+#include "src/train/summary.hpp"
 
 namespace zero::train {
 namespace {

@@ -1,10 +1,9 @@
 // Ranks: 1
-#include "src/train/health.hpp"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "src/train/trainer.hpp"
 #include "tests/support/models.hpp"
 
 namespace zero::train {

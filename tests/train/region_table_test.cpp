@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "src/train/region_table.hpp"
-
 #include <gtest/gtest.h>
+
+#include "src/train/summary.hpp"
 
 namespace zero::train {
 namespace {

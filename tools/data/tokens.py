@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes a UTF-8 text as a token file: ids behind a header, which
-io/data/open_tokens.hpp describes. A token is a byte, the vocabulary 256, or what a
+io/data/token_source.hpp describes. A token is a byte, the vocabulary 256, or what a
 byte-level BPE makes of it: a folder with vocab.json and merges.txt, as tools/data/bpe.py trains.
 
 usage: tokens.py TEXT OUT.bin [--tokenizer FOLDER]

@@ -55,4 +55,10 @@ ConfigInput read_config_file(const ModelTable& models, const std::string& path,
                              std::span<const std::string> overrides = {},
                              Writer writer = Writer::user);
 
+/// The text of an input file with every key, each with its origin in a comment and, where the value
+/// is "auto" and follows from other keys, with what it comes to. read_config() reads it as
+/// the same RunConfig; run.steps that resolve_steps() found is written as what was asked for,
+/// run.epochs.
+std::string effective_toml(const ConfigInput& input);
+
 }  // namespace zero

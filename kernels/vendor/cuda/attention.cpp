@@ -2,9 +2,8 @@
 
 #include "zero/kernels/attention.hpp"
 
+#include "kernels/vendor/cuda/attention.hpp"
 #include "kernels/vendor/cuda/cudnn_attention.hpp"
-#include "kernels/vendor/cuda/library_attention.hpp"
-#include "kernels/vendor/cuda/own_attention.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {

@@ -1,5 +1,7 @@
 // cuBLASLt: products, and products with an epilogue.
 
+#include "kernels/vendor/gemm.hpp"
+
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -8,10 +10,9 @@
 #include <vector>
 
 #include "kernels/vendor/add_bias.hpp"
+#include "kernels/vendor/algorithm_cache.hpp"
 #include "kernels/vendor/cuda/lt_algorithms.hpp"
 #include "kernels/vendor/epilogue_rules.hpp"
-#include "kernels/vendor/fastest_way.hpp"
-#include "kernels/vendor/fused_gemm.hpp"
 #include "zero/device/device.hpp"
 #include "zero/device/gpu_runtime.hpp"
 

@@ -1,9 +1,8 @@
-#include "kernels/vendor/cuda/library_attention.hpp"
-
 #include "kernels/support/team_block.hpp"
 #include "kernels/vendor/attention_bias_block.hpp"
 #include "kernels/vendor/attention_dropout.hpp"
 #include "kernels/vendor/attention_padding.hpp"
+#include "kernels/vendor/cuda/attention.hpp"
 #include "kernels/vendor/cuda/cudnn_attention.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"

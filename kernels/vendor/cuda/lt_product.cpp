@@ -1,7 +1,6 @@
-#include "kernels/vendor/cuda/lt_product.hpp"
-
 #include <cstdint>
 
+#include "kernels/vendor/cuda/lt_algorithms.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels::vendor {

@@ -1,11 +1,10 @@
-#include "kernels/vendor/cuda/own_attention.hpp"
-
 #include <cuda_runtime.h>
 
 #include <cmath>
 
 #include "kernels/vendor/attention_backward_block.hpp"
 #include "kernels/vendor/attention_block.hpp"
+#include "kernels/vendor/cuda/attention.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/support/host_buffer.hpp"
 #include "kernels/support/host_team.hpp"
+#include "kernels/vendor/gemm.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels::vendor {
@@ -161,6 +161,15 @@ void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands) {
     host_gemm(spec, operands, stream.threads());
   else
     widened_gemm(spec, operands, stream.threads());
+}
+
+bool has_epilogues() { return false; }
+
+void fused_gemm(Stream&, const GemmSpec&, const GemmOperands&, const Apart& apart) { apart.run(); }
+
+void run_faster(Stream&, const GemmSpec&, const GemmOperands&, float*&, const Apart& first,
+                const Apart&) {
+  first.run();
 }
 
 }  // namespace zero::kernels::vendor

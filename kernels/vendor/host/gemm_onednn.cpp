@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/support/host_buffer.hpp"
 #include "kernels/vendor/host/gemm.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"

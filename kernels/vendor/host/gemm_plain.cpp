@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 
-#include "kernels/support/host_buffer.hpp"
 #include "kernels/support/host_team.hpp"
 #include "kernels/vendor/host/gemm.hpp"
 #include "zero/base/align.hpp"

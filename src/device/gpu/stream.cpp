@@ -44,4 +44,101 @@ void adopt_threads(const Stream& stream) {
   use_chosen_device();
 }
 
+struct Event::Mark {
+  GpuEvent event{gpuEventDisableTiming};
+};
+
+Event::Event() {
+  use_chosen_device();
+  mark_ = std::make_unique<Mark>();
+}
+Event::~Event() = default;
+
+void Event::record(Stream& stream) {
+  check_gpu(gpuEventRecord(mark_->event.get(), native_stream(stream)), "marking work");
+}
+
+void Event::hold(Stream& stream) const {
+  check_gpu(gpuStreamWaitEvent(native_stream(stream), mark_->event.get(), 0),
+            "letting a stream wait");
+}
+
+void Event::wait() const { check_gpu(gpuEventSynchronize(mark_->event.get()), "waiting for work"); }
+
+struct Moment::Mark {
+  // A thread that waits for one sleeps: a step is long, and other lanes want the core.
+  GpuEvent event{gpuEventBlockingSync};
+};
+
+Moment::Moment() {
+  use_chosen_device();
+  mark_ = std::make_unique<Mark>();
+}
+Moment::~Moment() = default;
+
+void Moment::mark(Stream& stream) {
+  check_gpu(gpuEventRecord(mark_->event.get(), native_stream(stream)), "marking a time");
+}
+
+bool Moment::reached() const {
+  const gpuError_t status = gpuEventQuery(mark_->event.get());
+  if (status == gpuErrorNotReady) return false;
+  check_gpu(status, "asking for work");
+  return true;
+}
+
+void Moment::wait() const {
+  check_gpu(gpuEventSynchronize(mark_->event.get()), "waiting for work");
+}
+
+double Moment::seconds_since(const Moment& earlier) const {
+  float milliseconds = 0;
+  check_gpu(gpuEventElapsedTime(&milliseconds, earlier.mark_->event.get(), mark_->event.get()),
+            "reading a time");
+  return double(milliseconds) * 1e-3;
+}
+
+struct Recording::Graph {
+  gpuGraphExec_t runnable = nullptr;
+
+  Graph() = default;
+  ~Graph() { warn_gpu(gpuGraphExecDestroy(runnable), "giving a graph back"); }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+};
+
+Recording::Recording() = default;
+Recording::~Recording() = default;
+
+bool Recording::is_possible() { return true; }
+bool Recording::is_made() const { return graph_ != nullptr; }
+
+void Recording::begin(Stream& stream) {
+  // Other threads go on with their own streams, and may allocate, while this one records.
+  check_gpu(gpuStreamBeginCapture(native_stream(stream), gpuStreamCaptureModeThreadLocal),
+            "beginning to record");
+}
+
+void Recording::end(Stream& stream) {
+  gpuGraph_t recorded = nullptr;
+  check_gpu(gpuStreamEndCapture(native_stream(stream), &recorded), "recording a segment");
+  gpuGraphExec_t runnable = nullptr;
+  const gpuError_t status = gpuGraphInstantiate(&runnable, recorded, 0);
+  warn_gpu(gpuGraphDestroy(recorded), "giving a recording back");
+  check_gpu(status, "making a graph");
+  graph_ = std::make_unique<Graph>();
+  graph_->runnable = runnable;
+}
+
+void Recording::abandon(Stream& stream) noexcept {
+  gpuGraph_t recorded = nullptr;
+  // The error that ends the recording is told by whoever threw it.
+  static_cast<void>(gpuStreamEndCapture(native_stream(stream), &recorded));
+  if (recorded != nullptr) warn_gpu(gpuGraphDestroy(recorded), "giving a recording back");
+}
+
+void Recording::queue(Stream& stream) const {
+  check_gpu(gpuGraphLaunch(graph_->runnable, native_stream(stream)), "starting a graph");
+}
+
 }  // namespace zero

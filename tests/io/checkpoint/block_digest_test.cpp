@@ -5,9 +5,9 @@
 
 #include <vector>
 
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/base/xxh3.hpp"
 
 namespace zero::checkpoint {
 namespace {

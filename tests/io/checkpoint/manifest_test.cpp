@@ -8,7 +8,7 @@
 #include <chrono>
 #include <functional>
 
-#include "io/checkpoint/manifest_seal.hpp"
+#include "io/checkpoint/manifest_rules.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"

@@ -8,7 +8,6 @@
 #include <functional>
 #include <numeric>
 
-#include "io/data/formats.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/token_bytes.hpp"
 

@@ -1,13 +1,12 @@
 // Ranks: 1
 
-#include "io/data/open_tokens.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
 
+#include "io/data/token_source.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/token_bytes.hpp"
 #include "tests/support/tree_folder.hpp"

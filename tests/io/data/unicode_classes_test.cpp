@@ -1,14 +1,13 @@
 // Ranks: 1
 
-#include "io/data/unicode_classes.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
 #include <string>
 
-#include "zero/base/sha256.hpp"
+#include "io/data/bpe_words.hpp"
+#include "zero/base/digests.hpp"
 
 namespace zero {
 namespace {

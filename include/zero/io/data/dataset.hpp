@@ -98,7 +98,7 @@ class Dataset {
 
   /// From here on a micro-batch has one of these forms: samples of two texts, padded to a pair of
   /// lengths. Samples are ordered so that those of a micro-batch, `micro` of them from a multiple
-  /// of micro on, are mostly of one form: bucket_order.hpp. Each pair covers the one before it, and
+  /// of micro on, are mostly of one form: buckets.hpp. Each pair covers the one before it, and
   /// the last is as long as samples may be. Throws Error(kInternal) where samples are no pairs.
   void group(const std::vector<LengthPair>& pairs, int64_t micro);
   /// As given to group().
@@ -153,7 +153,7 @@ class Dataset {
 };
 
 /// At most `most` pairs of lengths that pad the samples of a set of pairs to the fewest tokens, the
-/// last of them `longest`, which covers all. See length_buckets.hpp.
+/// last of them `longest`, which covers all. See buckets.hpp.
 std::vector<LengthPair> choose_length_pairs(const Dataset& data, const LengthPair& longest,
                                             int64_t most);
 
@@ -228,7 +228,7 @@ struct DataKind {
   bool of_pairs = false;  ///< DataOptions::pairs acts
 };
 
-/// Texts and files of tokens, open_tokens.hpp, in windows, token_windows.hpp.
+/// Texts and files of tokens, token_source.hpp, in windows, token_windows.hpp.
 const DataKind& token_data();
 
 /// A source and a target of at most sequence_length tokens: files of pairs, pair_file.hpp, or with

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/base/xxh3.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/io/aio/queue.hpp"
 #include "zero/io/files/files.hpp"
 

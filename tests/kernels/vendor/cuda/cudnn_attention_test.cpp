@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/vendor/cuda/own_attention.hpp"
+#include "kernels/vendor/cuda/attention.hpp"
 #include "tests/support/attention_run.hpp"
 
 namespace zero::kernels::vendor {

@@ -1,10 +1,9 @@
 // Ranks: 1
 
-#include "kernels/vendor/cuda/own_attention.hpp"
-
 #include <gtest/gtest.h>
 
 #include "kernels/vendor/attention_problem.hpp"
+#include "kernels/vendor/cuda/attention.hpp"
 #include "tests/support/attention_run.hpp"
 
 namespace zero::kernels::vendor {

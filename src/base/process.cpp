@@ -1,0 +1,39 @@
+#include "zero/base/process.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace zero {
+
+int64_t process_limit(int resource) {
+  rlimit limit{};
+  const bool known = getrlimit(__rlimit_resource_t(resource), &limit) == 0;
+  if (!known || limit.rlim_cur == RLIM_INFINITY) return -1;
+  return int64_t(std::min<rlim_t>(limit.rlim_cur, rlim_t(INT64_MAX)));
+}
+
+void in_team(int threads, const std::function<void(int member)>& work) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto member = [&](int number) {
+    try {
+      work(number);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int number = 1; number < threads; ++number) others.emplace_back(member, number);
+    member(0);
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace zero

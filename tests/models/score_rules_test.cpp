@@ -1,0 +1,95 @@
+// Ranks: 1
+#include "zero/models/score_rules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/models.hpp"
+#include "tests/support/refusal.hpp"
+
+namespace zero::models {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::refusal_of;
+
+model::Architecture model_named(const std::string& name) {
+  const std::string input = "model.name = \"" + name +
+                            "\"\ndata.train = \"t\"\ndata.sequence_length = 64\nrun.steps = 1\n";
+  return model::architecture_of(read_config(input, "in.toml").config);
+}
+
+SearchRules rules_of(const GenerationConfig& generation, const std::string& name = "t5-small") {
+  return search_rules(generation, model_named(name), 64, 7);
+}
+
+TEST(SearchRules, OfNothingWrittenAreGreedyAndAsLongAsTargets) {
+  const SearchRules rules = rules_of({});
+  EXPECT_FALSE(rules.choice.draws);
+  EXPECT_EQ(rules.max_new_tokens, 64);
+  EXPECT_EQ(rules.scores.max_length, 0);
+  EXPECT_EQ(rules.num_beams, 1);
+  EXPECT_THAT(rules.scores.eos_token_id, ElementsAre(1)) << "a T5's";
+  EXPECT_TRUE(rules_of({}, "gpt2").scores.eos_token_id.empty()) << "which no file of it says";
+}
+
+TEST(SearchRules, TakeEveryKey) {
+  const SearchRules rules = rules_of({.max_length = 20,
+                                      .min_length = 5,
+                                      .num_beams = 4,
+                                      .length_penalty = 2,
+                                      .early_stopping = BeamEnd::never,
+                                      .repetition_penalty = 1.2,
+                                      .no_repeat_ngram_size = 3,
+                                      .encoder_no_repeat_ngram_size = 4,
+                                      .forced_bos_token_id = 8,
+                                      .forced_eos_token_id = std::vector<int64_t>{1},
+                                      .suppress_tokens = std::vector<int64_t>{5, 6},
+                                      .begin_suppress_tokens = std::vector<int64_t>{7},
+                                      .eos_token_id = std::vector<int64_t>{1, 9}});
+  EXPECT_EQ(rules.scores.max_length, 20);
+  EXPECT_EQ(rules.max_new_tokens, 0);
+  EXPECT_EQ(rules.scores.min_length, 5);
+  EXPECT_EQ(rules.num_beams, 4);
+  EXPECT_EQ(rules.length_penalty, 2);
+  EXPECT_EQ(rules.early_stopping, BeamEnd::never);
+  EXPECT_EQ(rules.scores.repetition_penalty, 1.2);
+  EXPECT_EQ(rules.scores.no_repeat_ngram_size, 3);
+  EXPECT_EQ(rules.scores.encoder_no_repeat_ngram_size, 4);
+  EXPECT_EQ(rules.scores.forced_bos_token_id, 8);
+  EXPECT_THAT(rules.scores.forced_eos_token_id, ElementsAre(1));
+  EXPECT_THAT(rules.scores.suppress_tokens, ElementsAre(5, 6));
+  EXPECT_THAT(rules.scores.begin_suppress_tokens, ElementsAre(7));
+  EXPECT_THAT(rules.scores.eos_token_id, ElementsAre(1, 9));
+}
+
+TEST(SearchRules, DrawByTheSeedAsHuggingFaceDoes) {
+  const SearchRules rules =
+      rules_of({.min_length = 9, .min_new_tokens = 3, .do_sample = true, .temperature = 0.5});
+  ASSERT_TRUE(rules.choice.draws);
+  EXPECT_EQ(rules.choice.draws->temperature, 0.5);
+  EXPECT_EQ(rules.choice.draws->top_k, 50);
+  EXPECT_EQ(rules.choice.draws->top_p, 1);
+  EXPECT_EQ(rules.choice.seed, 7u);
+  EXPECT_EQ(rules.scores.min_new_tokens, 3);
+  EXPECT_EQ(rules.scores.min_length, 0) << "which the other takes the place of";
+}
+
+TEST(SearchRules, RefuseIdsBeyondTheVocabularyAndTextsBeyondThePositions) {
+  const auto refusal = [](const GenerationConfig& generation, const std::string& name) {
+    return refusal_of(Exit::kUsage, [&] { rules_of(generation, name); });
+  };
+  EXPECT_THAT(refusal({.suppress_tokens = std::vector<int64_t>{32128}}, "t5-small"),
+              HasSubstr("generation.suppress_tokens: id 32128 is beyond the model's vocabulary"));
+  const std::string name = "blenderbot-400M-distill";
+  EXPECT_THAT(refusal({.max_length = 130}, name),
+              HasSubstr("generation.max_length: texts of 130 tokens are longer than the model's "
+                        "128 positions; write 129 or less"));
+  EXPECT_THAT(refusal({.max_new_tokens = 129}, name), HasSubstr("write 128 or less"));
+  EXPECT_EQ(refusal({.max_length = 129}, name), "");
+  EXPECT_EQ(refusal({.max_new_tokens = 128}, name), "");
+}
+
+}  // namespace
+}  // namespace zero::models
