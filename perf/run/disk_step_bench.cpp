@@ -69,7 +69,7 @@ class Training {
     const int64_t bytes = plan_.arena_bytes[size_t(Tier::nvme)];
     run::LaneDisks disks;
     if (bytes > 0) {
-      const state::DiskSettings place{.folders = {settings.folder}, .aio = {}};
+      const state::DiskHomes place{.folders = {settings.folder}, .aio = {}};
       disk_ = std::make_unique<state::Disk>(place, bytes);
       disks = disk_->lanes();
     }
@@ -130,7 +130,7 @@ class Transfers {
  public:
   Transfers(const Settings& settings, const plan::Plan& plan)
       : reads_(plan, Kind::disk_read), writes_(plan, Kind::disk_write) {
-    const state::DiskSettings place{.folders = {settings.folder}, .aio = {}};
+    const state::DiskHomes place{.folders = {settings.folder}, .aio = {}};
     for (auto& disk : disks_) {
       disk = std::make_unique<state::Disk>(place, plan.arena_bytes[size_t(Tier::nvme)]);
       writes_.run(*disk->lanes().write);

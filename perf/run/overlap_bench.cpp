@@ -127,7 +127,7 @@ class Training {
       lanes[size_t(lane)] = comms_.back().get();
     }
     const int64_t on_disk = plan_.arena_bytes[size_t(Tier::nvme)];
-    const state::DiskSettings settings{.folders = {folder}, .aio = {}};
+    const state::DiskHomes settings{.folders = {folder}, .aio = {}};
     disks_.push_back(on_disk > 0 ? std::make_unique<state::Disk>(settings, on_disk) : nullptr);
     const run::LaneDisks disks = on_disk > 0 ? disks_.back()->lanes() : run::LaneDisks{};
     ranks_.push_back(std::make_unique<state::TimedSteps>(plan_, rank, lanes, disks));

@@ -94,7 +94,7 @@ class Rank {
     build_ = state::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
     parts_ = state::saved_parts(build_.plan, config_.checkpoint.weights_only);
     engine_.emplace(session_, build_, state::rules_of(config_, rates_),
-                    state::Engine::Options{.seed = 1, .disk = state::disk_settings(config_)});
+                    state::Engine::Options{.seed = 1, .disk = state::disk_homes(config_)});
     fill_moments(engine_->view());
     checkpointer_.emplace(session_, config_, build_.plan, save::Facts{});
     for (const auto& slice : state::saved_slices(build_.plan, session_.rank(), parts_)) {
@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
     zero::launch::Session session(argc, argv);
     const std::vector<std::string> settings(argv + 2, argv + argc);
     const zero::model::Catalogue catalogue = zero::model::catalogue();
-    session.alone([&] {
+    session.end_all_on_error([&] {
       zero::perf::Rank(session, zero::read_config_file(catalogue.models, argv[1], settings))
           .serve();
     });

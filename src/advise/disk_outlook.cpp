@@ -11,7 +11,7 @@ constexpr double kFarLonger = 3, kLeastSeconds = 0.5;
 
 }  // namespace
 
-std::vector<DiskFolder> disk_folders(const state::DiskSettings& settings, int64_t rank_bytes,
+std::vector<DiskFolder> disk_folders(const state::DiskHomes& settings, int64_t rank_bytes,
                                      int node_ranks) {
   std::vector<DiskFolder> disks;
   if (rank_bytes == 0) return disks;

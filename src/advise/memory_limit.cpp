@@ -148,7 +148,7 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks) {
     placed.offload_param.device = parameters;
     // A plan may be for another machine; a run that opens the folders refuses.
     if (!chooses && !state::has_disk_folders(placed)) return DiskRoom::kUnknown;
-    const std::vector<std::string> folders = state::disk_settings(placed).folders;
+    const std::vector<std::string> folders = state::disk_homes(placed).folders;
     if (folders.empty()) return DiskRoom::kUnknown;
     const int64_t free = tiers::free_bytes(folders);
     return (chooses ? free / 16 * 15 : free) / node_ranks;

@@ -64,8 +64,8 @@ int calibrate(const CommandLine& line, int& argc, char**& argv) {
   launch::require_joined_launch(launch::current_launch());
   launch::Session session(argc, argv);
   session.require_whole_launch();
-  session.together([&] { check(line, file, session); });
-  session.alone([&] {
+  session.on_every_rank([&] { check(line, file, session); });
+  session.end_all_on_error([&] {
     session.start_threads(0, true);
     const machine::Measurements made = measure(line, session);
     if (session.is_first()) print_and_write(made, file);

@@ -22,11 +22,11 @@ int doctor(const CommandLine& line, int& argc, char**& argv) {
   // Where every task became a job of its own, the first one speaks for all.
   if (launch.tasks > session.ranks() && launch.task > 0) return int(Exit::kUsage);
   // A folder that is none is a mistake on the command line and no finding.
-  session.together([&] {
+  session.on_every_rank([&] {
     if (line.nvme && session.leads_node()) tiers::DiskFiles({.folders = {*line.nvme}});
   });
   Exit status = Exit::kFinished;
-  session.alone([&] {
+  session.end_all_on_error([&] {
     const machine::Examination found =
         machine::examine(session, {.scratch = line.scratch, .nvme = line.nvme});
     status = found.status;

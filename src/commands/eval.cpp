@@ -57,7 +57,7 @@ void place(Session& session, const state::World& world, const CommandLine& line,
   const std::vector<RunConfig> homes = placements(model.config, is_written);
   for (const RunConfig& home : homes) {
     bool holds = false;
-    session.together([&] {
+    session.on_every_rank([&] {
       model.config = home;
       model.build = state::build_evaluation(home, world);
       try {
@@ -80,8 +80,8 @@ void load(state::Engine& engine, const Model& model) {
 
 state::Evaluation evaluate(Session& session, const Model& model) {
   const std::vector<float> rates = state::learning_rates(model.config);
-  state::DiskSettings disk;
-  session.together([&] { disk = state::disk_settings(model.config); });
+  state::DiskHomes disk;
+  session.on_every_rank([&] { disk = state::disk_homes(model.config); });
   state::Engine engine(session, model.build, state::rules_of(model.config, rates),
                        {.disk = disk, .draws_weights = false});
   load(engine, model);
@@ -149,10 +149,10 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
   Session session(argc, argv);
   session.require_whole_launch();
   Model model;
-  session.alone([&] {
+  session.end_all_on_error([&] {
     // 1. The model and its settings, read alike by every rank.
     model.stored = models::open_model(session, *line.catalogue, line.input);
-    session.together([&] {
+    session.on_every_rank([&] {
       model.config =
           models::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
     });
@@ -161,14 +161,14 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     const state::World world{
         .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
     place(session, world, line, model);
-    session.together([&] {
+    session.on_every_rank([&] {
       model.data = state::open_data(model.config);
       state::group_samples(model.config, world, model.build, model.data);
     });
     launch::require_same(session, "the plan", text(model.build.plan.hash()));
     // 3. The weights, and their loss.
     const state::Evaluation result = evaluate(session, model);
-    session.together([&] {
+    session.on_every_rank([&] {
       if (std::isfinite(result.loss)) return;
       refuse(Exit::kNumerics, model.stored->path(), ": the loss is not finite: the weights are ",
              "broken, or overflow in ", name_of(model.build.plan.request.compute));

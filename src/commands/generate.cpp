@@ -245,10 +245,10 @@ int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::t
   // Where this rank fails alone, the others may still wait for it through these.
   Opened opened;
   std::vector<std::unique_ptr<comm::Communicator>> comms;
-  session.alone([&] {
-    session.together([&] { require_options_that_act(line); });
+  session.end_all_on_error([&] {
+    session.on_every_rank([&] { require_options_that_act(line); });
     opened.model = models::open_model(session, *line.catalogue, line.input);
-    session.together([&] { opened.look_at(line); });
+    session.on_every_rank([&] { opened.look_at(line); });
     session.start_threads(0, /*share_device=*/true);
     session.lookout().enter(launch::Milestone::steps);
     comms = state::make_communicators(session);

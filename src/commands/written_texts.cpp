@@ -155,7 +155,7 @@ std::vector<TokenList> Writer::asked(
   launch::Lookout& lookout = ranks->session.lookout();
   lookout.set_patience(kWeekSeconds);
   std::vector<TokenList> texts;
-  ranks->session.together([&] {
+  ranks->session.on_every_rank([&] {
     if (is_first()) texts = of_first();
   });
   lookout.set_patience(launch::Lookout::kPatienceSeconds);

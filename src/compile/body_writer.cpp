@@ -101,7 +101,7 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
   summed_ = summed_by_their_op(to);
   place_.resize(to.parameters.size());
   for (const Unit& unit : writer.plan().units) {
-    for (const Placement& placement : unit.placements)
+    for (const UnitParameter& placement : unit.parameters)
       place_[size_t(placement.parameter)] = &placement;
     weights_.push_back(unit.is_fetched() ? -1 : unit.weight);
     gradients_.push_back(-1);
@@ -180,7 +180,7 @@ Operand ComputeWriter::operand(graph::TensorId tensor, Mode mode) {
 Operand ComputeWriter::part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers,
                                     Mode mode) const {
   const graph::Graph& graph = writer_.plan().graphs[size_t(graph_index_)];
-  const Placement& place = *place_[size_t(parameter)];
+  const UnitParameter& place = *place_[size_t(parameter)];
   const int64_t element = int64_t(bytes_of(writer_.request().compute));
   const int32_t buffer = buffers[size_t(graph.parameters[size_t(parameter)].unit)];
   ZERO_REQUIRE(buffer >= 0, "parameter ", parameter, " is used while its unit has no buffer");

@@ -137,14 +137,14 @@ class ComputeWriter {
 
   BodyWriter& writer_;
   const int32_t graph_index_;
-  std::vector<int32_t> parameter_of_;    ///< [tensors]
-  std::vector<bool> summed_;             ///< [parameters] summed_by_their_op()
-  std::vector<const Placement*> place_;  ///< [parameters]
-  std::vector<int32_t> weights_;         ///< [units] buffer
-  std::vector<int32_t> gradients_;       ///< [units] buffer
-  std::vector<Sum> sums_;                ///< [units]
-  std::vector<Operand> data_;            ///< [tensors] of no buffer: none
-  std::vector<int32_t> activations_;     ///< [tensors] buffer, -1: not made yet
+  std::vector<int32_t> parameter_of_;        ///< [tensors]
+  std::vector<bool> summed_;                 ///< [parameters] summed_by_their_op()
+  std::vector<const UnitParameter*> place_;  ///< [parameters]
+  std::vector<int32_t> weights_;             ///< [units] buffer
+  std::vector<int32_t> gradients_;           ///< [units] buffer
+  std::vector<Sum> sums_;                    ///< [units]
+  std::vector<Operand> data_;                ///< [tensors] of no buffer: none
+  std::vector<int32_t> activations_;         ///< [tensors] buffer, -1: not made yet
   int32_t micro_ = 0;
 };
 

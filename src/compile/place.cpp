@@ -142,7 +142,7 @@ std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks) {
     unit.frozen = parameter.frozen;
     const int64_t begin = round_up(unit.numel, kTensorAlignNumel);
     const int64_t numel = graph[parameter.tensor].shape.numel();
-    unit.placements.push_back({.parameter = int32_t(p), .begin = begin, .numel = numel});
+    unit.parameters.push_back({.parameter = int32_t(p), .begin = begin, .numel = numel});
     unit.numel = begin + numel;
   }
   for (Unit& unit : units) {

@@ -57,7 +57,7 @@ void Reducer::clear_gaps(int32_t u) {
                               .mode = Mode::write});
   };
   int64_t end = 0;
-  for (const Placement& place : unit.placements) {
+  for (const UnitParameter& place : unit.parameters) {
     add(end, place.begin);
     end = place.begin + place.numel;
   }
@@ -87,7 +87,7 @@ void Reducer::finish(int32_t u, int32_t micro) {
 std::vector<Reducer::Range> Reducer::ranges_to_sum(int32_t u) {
   std::vector<Range> ranges;
   int64_t begin = 0;
-  for (const Placement& place : writer_.unit(u).placements) {
+  for (const UnitParameter& place : writer_.unit(u).parameters) {
     if (!in_products_[size_t(place.parameter)]) continue;
     if (begin < place.begin) ranges.push_back({begin, place.begin});
     begin = place.begin + place.numel;

@@ -165,7 +165,7 @@ struct Assign {
     return out = !flag ? BeamEnd::never : *flag ? BeamEnd::yes : BeamEnd::no, "";
   }
   std::string fill(std::optional<std::vector<int64_t>>& out, const Range& range) const;
-  std::string operator()(const Choice& binding) const {
+  std::string operator()(const OneOf& binding) const {
     const auto* word = std::get_if<std::string>(&value);
     const auto found =
         word ? std::find(binding.names.begin(), binding.names.end(), *word) : binding.names.end();

@@ -41,7 +41,7 @@ struct ValueOf {
     if (value->mode != Recompute::Mode::layers) return kNames[int(value->mode)];
     return TomlArray(value->layers.begin(), value->layers.end());
   }
-  TomlValue operator()(const Choice& binding) const {
+  TomlValue operator()(const OneOf& binding) const {
     return std::string(binding.names[size_t(binding.get())]);
   }
   TomlValue operator()(const Fixed& binding) const { return binding.accepted[0]; }
@@ -72,7 +72,7 @@ struct LegalValues {
   std::string operator()(const std::vector<std::string>*) const { return std::string(kWords); }
   std::string operator()(const std::array<double, 2>*) const { return "two of 0 to below 1"; }
   std::string operator()(const Recompute*) const { return std::string(kRecomputes); }
-  std::string operator()(const Choice& binding) const { return to_text(binding); }
+  std::string operator()(const OneOf& binding) const { return to_text(binding); }
   std::string operator()(const Fixed& binding) const {
     std::string out;
     for (const TomlValue& value : binding.accepted)
@@ -104,7 +104,7 @@ std::string to_text(const Range& range) {
   return out + (range.automatic ? " or \"auto\"" : "") + (range.maximum ? " or \"max\"" : "");
 }
 
-std::string to_text(const Choice& choice) {
+std::string to_text(const OneOf& choice) {
   std::string out;
   for (const std::string_view name : choice.names)
     out += (out.empty() ? "\"" : ", \"") + std::string(name) + '"';

@@ -53,11 +53,11 @@ void batch_fields(Table& table, RunConfig& c) {
 }
 
 /// "auto", which is kept as 0, or one of the words of a number.
-Choice words_of(const ModelCount& count, int64_t& place) {
-  Choice choice{.names = {"auto"},
-                .get = [&place] { return int(place); },
-                .set = [&place](int i) { place = i; },
-                .hint = ""};
+OneOf words_of(const ModelCount& count, int64_t& place) {
+  OneOf choice{.names = {"auto"},
+               .get = [&place] { return int(place); },
+               .set = [&place](int i) { place = i; },
+               .hint = ""};
   choice.names.insert(choice.names.end(), count.words.begin(), count.words.end());
   return choice;
 }
@@ -71,7 +71,7 @@ void number_fields(Table& table, const ModelTable& families, ModelConfig& c) {
     return found == names.end() ? 0 : int(found - names.begin());
   };
   const auto set = [&c, names](int i) { c.family = i == 0 ? "" : names[size_t(i)]; };
-  table.other("family", Choice{.names = names, .get = get, .set = set, .hint = ""});
+  table.other("family", OneOf{.names = names, .get = get, .set = set, .hint = ""});
   std::set<std::string_view> known;
   for (const ModelFamily& family : families) {
     for (const ModelCount& count : family.counts) {
@@ -268,7 +268,7 @@ void report_fields(Table& table, RunConfig& c) {
 }
 
 /// The last word is an earlier one for the first metric.
-Choice best_metrics(BestMetric& metric) {
+OneOf best_metrics(BestMetric& metric) {
   std::vector<std::string_view> names(std::begin(kBestMetrics), std::end(kBestMetrics));
   names.push_back("eval_loss");
   const int last = int(names.size()) - 1;

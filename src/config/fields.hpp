@@ -16,7 +16,7 @@
 namespace zero {
 
 /// One of some names; the enumerators count from 0 in the same order.
-struct Choice {
+struct OneOf {
   std::vector<std::string_view> names;
   std::function<int()> get;
   std::function<void(int)> set;
@@ -67,7 +67,7 @@ struct Open {
 
 using Binding =
     std::variant<bool*, Integer, Real, Size, Duration, std::string*, std::vector<std::string>*,
-                 std::array<double, 2>*, Recompute*, Choice, Fixed, Hint, Open>;
+                 std::array<double, 2>*, Recompute*, OneOf, Fixed, Hint, Open>;
 
 /// What somebody who knows the key from DeepSpeed may expect of it.
 enum class Standing {
@@ -107,7 +107,7 @@ TomlValue value_of(const Field& field);
 /// "0 to 3", "true or false": what a refusal and the table of keys say.
 std::string legal_values(const Field& field);
 std::string to_text(const Range& range);
-std::string to_text(const Choice& choice);
+std::string to_text(const OneOf& choice);
 inline constexpr std::string_view kSizes =
     "bytes, or text such as \"24GiB\" or \"512MiB\", or \"auto\"";
 inline constexpr std::string_view kWords = "strings in [\"brackets\"]";

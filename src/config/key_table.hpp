@@ -30,10 +30,10 @@ class Table {
   template <class Enum>
   Field& choice(std::string_view key, Enum& value, std::vector<std::string_view> names,
                 std::string_view hint = "") {
-    return other(key, Choice{.names = std::move(names),
-                             .get = [&value] { return int(value); },
-                             .set = [&value](int i) { value = Enum(i); },
-                             .hint = hint});
+    return other(key, OneOf{.names = std::move(names),
+                            .get = [&value] { return int(value); },
+                            .set = [&value](int i) { value = Enum(i); },
+                            .hint = hint});
   }
   Field& other(std::string_view key, Binding binding) {
     fields_.push_back({prefix_ + std::string(key), std::move(binding), standing_});

@@ -37,7 +37,7 @@ std::map<std::string, std::string> values_of(const std::string& settings) {
 
 void require_same(Session& session, const std::string& what, const std::string& mine) {
   const std::vector<int> differ = others(session.peers().share(mine));
-  session.together([&] {
+  session.on_every_rank([&] {
     if (!differ.empty()) refuse(Exit::kRanksDisagree, sentence(what, differ), kAdvice);
   });
 }
@@ -48,7 +48,7 @@ void require_same_settings(Session& session, const std::string& mine) {
   // The same values may come from files of different names.
   std::erase_if(differ,
                 [&](int rank) { return differing_settings(all[0], all[size_t(rank)]).empty(); });
-  session.together([&] {
+  session.on_every_rank([&] {
     if (differ.empty()) return;
     refuse(Exit::kRanksDisagree, sentence("the configuration", differ), ": ",
            differing_settings(all[0], all[size_t(differ[0])]), kAdvice);

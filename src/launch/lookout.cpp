@@ -23,7 +23,7 @@ constexpr milliseconds kGrace(200);
 /// all.
 constexpr milliseconds kSoonestEnd(500), kLatestEnd(3500), kPause(100);
 /// A rank speaks for the others only if it gave a sign of life within half of this time.
-constexpr double kMournersPatience = 2;
+constexpr double kPatienceOnDeath = 2;
 
 double cpu_seconds() {
   timespec now{};
@@ -31,7 +31,7 @@ double cpu_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
-std::string obituary(const Word& dead, bool all_is_there) {
+std::string describe_death(const Word& dead, bool all_is_there) {
   const std::string step = dead.step > 0 ? text(", step ", dead.step) : "";
   return text(
       "rank ", dead.rank, " has died (process ", dead.process, "; its last op: ", dead.last_op,
@@ -94,7 +94,7 @@ int64_t Lookout::look() {
   board().set_busy(works());
   board().beat(mine);
   if (board().another_gave_up()) follow_end();
-  if (const std::optional<int> dead = board().dead_rank()) mourn(*dead);
+  if (const std::optional<int> dead = board().dead_rank()) end_for_dead(*dead);
   return board().moved();
 }
 
@@ -126,7 +126,7 @@ void Lookout::give_up(const std::string& at, double patience) {
   std::string what = text("nothing finished for ", patience, " s - rank ", rank_, " is at ", at);
   if (!board_) end(what);
   const std::vector<Word> seen = words();
-  take_the_word(seen, patience);
+  let_first_report(seen, patience);
   if (!sees_all()) {
     // One rank of each node says where it hangs, and has the time to do so before one ends all.
     std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
@@ -138,18 +138,18 @@ void Lookout::give_up(const std::string& at, double patience) {
   end(what);
 }
 
-void Lookout::mourn(int dead) {
+void Lookout::end_for_dead(int dead) {
   std::this_thread::sleep_for(kGrace);
   if (board().another_gave_up()) follow_end();
   const std::vector<Word> seen = words();
-  take_the_word(seen, kMournersPatience);
+  let_first_report(seen, kPatienceOnDeath);
   const auto found = std::ranges::find(seen, dead, &Word::rank);
   end(found == seen.end() ? text("rank ", dead, " has died")
-                          : obituary(*found, milestone() == Milestone::end));
+                          : describe_death(*found, milestone() == Milestone::end));
 }
 
 /// Lets the first living rank report; the others follow its end.
-void Lookout::take_the_word(std::span<const Word> words, double patience) {
+void Lookout::let_first_report(std::span<const Word> words, double patience) {
   const auto first =
       std::ranges::find_if(words, [&](const Word& word) { return !is_silent(word, patience); });
   if (first != words.end() && first->rank != rank_) {

@@ -107,7 +107,7 @@ void Session::require_whole_launch() {
   const Launch launch = current_launch();
   // Where every task became a job of its own, the first one speaks for all.
   if (launch.tasks > ranks() && launch.task > 0 && ranks() == 1) throw Ended{Exit::kUsage};
-  together([&] {
+  on_every_rank([&] {
     require_all_tasks();
     require_threads();
   });
@@ -148,7 +148,7 @@ void Session::take_device(bool share) {
   const std::pair<NodeDevices, int> seen = node_devices(share);
   const NodeDevices& node = seen.first;
   const int node_rank = seen.second;
-  together([&] {
+  on_every_rank([&] {
     const int device = choose_device(node, node_rank);
     use_device(device);
     stay_near(node.of_rank[size_t(node_rank)][size_t(device)]);
@@ -170,16 +170,16 @@ void Session::stay_near(const std::string& device) {
 
 void Session::start_threads(int64_t wanted, bool share_device) {
   take_device(share_device);
-  together([&] {
+  on_every_rank([&] {
     if (wanted == 0) wanted = threads_asked(std::getenv);
     if (wanted == 0) wanted = std::min<int64_t>(threads_, kMostThreads);
   });
   threads_ = int(peers_->smallest(wanted));
   // OpenMP ends the program where it is refused a thread.
   std::optional<ThreadTrial> trial;
-  together([&] { trial.emplace(threads_); });
+  on_every_rank([&] { trial.emplace(threads_); });
   trial.reset();
-  together([&] { kernel_threads_.emplace(threads_); });
+  on_every_rank([&] { kernel_threads_.emplace(threads_); });
 }
 
 Failure Session::complete(Failure failure) const {
@@ -205,7 +205,7 @@ bool Session::report(const Failure& failure) const {
   return true;
 }
 
-void Session::together(const std::function<void()>& work) {
+void Session::on_every_rank(const std::function<void()>& work) {
   std::exception_ptr error;
   try {
     const Lookout::Busy busy(*lookout_);
@@ -224,7 +224,7 @@ void Session::together(const std::function<void()>& work) {
   throw Ended{Exit(peers_->largest(status))};
 }
 
-void Session::alone(const std::function<void()>& work) {
+void Session::end_all_on_error(const std::function<void()>& work) {
   try {
     work();
   } catch (const Ended&) {

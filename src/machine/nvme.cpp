@@ -21,20 +21,20 @@ std::string setting_text(const DiskSetting& setting) {
               setting.uring ? "io_uring" : text(setting.threads, " threads"));
 }
 
-std::string rates_text(const DiskTrial& trial) {
+std::string rates_text(const SettingTrial& trial) {
   return text("read ", gigabytes(trial.read), ", write ", gigabytes(trial.write), ", mixed ",
               gigabytes(trial.mixed), " GB/s");
 }
 
 /// The best of some rounds over all settings, since a disk may be busy elsewhere in any of them.
-std::vector<DiskTrial> measure(tiers::DiskProbe& probe, bool has_ring) {
-  std::vector<DiskTrial> trials;
+std::vector<SettingTrial> measure(tiers::DiskProbe& probe, bool has_ring) {
+  std::vector<SettingTrial> trials;
   for (const DiskSetting& setting : disk_settings(has_ring)) trials.push_back({setting});
-  const auto improve = [&](double& best, const DiskTrial& trial, aio::Pattern pattern) {
+  const auto improve = [&](double& best, const SettingTrial& trial, aio::Pattern pattern) {
     best = std::max(best, probe.bytes_per_second(trial.setting, pattern, kSeconds));
   };
   for (int round = 0; round < kRounds; ++round) {
-    for (DiskTrial& trial : trials) {
+    for (SettingTrial& trial : trials) {
       improve(trial.read, trial, aio::Pattern::read);
       improve(trial.write, trial, aio::Pattern::write);
       improve(trial.mixed, trial, aio::Pattern::mixed);
@@ -67,9 +67,9 @@ std::vector<DiskSetting> disk_settings(bool has_ring) {
           {.block_bytes = kMiB, .depth = 8, .uring = false, .threads = 4}};
 }
 
-const DiskTrial& best_trial(const std::vector<DiskTrial>& trials) {
-  const DiskTrial* best = &trials.front();
-  for (const DiskTrial& trial : trials) {
+const SettingTrial& best_trial(const std::vector<SettingTrial>& trials) {
+  const SettingTrial* best = &trials.front();
+  for (const SettingTrial& trial : trials) {
     // No key asks for threads where io_uring works.
     const bool can_be_asked_for = trial.setting.uring == best->setting.uring;
     if (can_be_asked_for && trial.mixed > kWorthwhile * best->mixed) best = &trial;
@@ -77,7 +77,7 @@ const DiskTrial& best_trial(const std::vector<DiskTrial>& trials) {
   return *best;
 }
 
-Finding nvme_choice(const std::string& folder, const DiskTrial& best) {
+Finding nvme_choice(const std::string& folder, const SettingTrial& best) {
   // AdamW with split masters reads and writes 10 bytes a parameter.
   constexpr double kStateBytes = 20e9;
   std::string table = text("for the input file:\n[aio]\nblock_size = ", best.setting.block_bytes,
@@ -94,10 +94,10 @@ Findings nvme_findings(const std::string& folder) {
   try {
     tiers::DiskProbe probe(folder);
     std::string why_not;
-    const std::vector<DiskTrial> trials =
+    const std::vector<SettingTrial> trials =
         measure(probe, aio::make_uring_engine({}, why_not) != nullptr);
     Findings findings;
-    for (const DiskTrial& trial : trials) {
+    for (const SettingTrial& trial : trials) {
       findings.push_back(
           {.subject = "nvme", .found = setting_text(trial.setting) + ": " + rates_text(trial)});
     }

@@ -76,13 +76,13 @@ Finding scratch_finding(const std::string& folder);
 Findings nvme_findings(const std::string& folder);
 /// What is tried, the defaults first.
 std::vector<tiers::DiskSetting> disk_settings(bool has_ring);
-struct DiskTrial {
+struct SettingTrial {
   tiers::DiskSetting setting;
   double read = 0, write = 0, mixed = 0;  ///< bytes a second
 };
 /// By the mixed rate, as states are read and written at one time; the first unless another is
 /// clearly better.
-const DiskTrial& best_trial(const std::vector<DiskTrial>& trials);
-Finding nvme_choice(const std::string& folder, const DiskTrial& best);
+const SettingTrial& best_trial(const std::vector<SettingTrial>& trials);
+Finding nvme_choice(const std::string& folder, const SettingTrial& best);
 
 }  // namespace zero::machine

@@ -24,7 +24,7 @@ int64_t draw(std::span<const float> scores, double uniform) {
   return std::ranges::max_element(scores) - scores.begin();
 }
 
-int32_t choose_token(std::span<const float> scores, const Choice& choice, uint32_t number) {
+int32_t choose_token(std::span<const float> scores, const TokenChoice& choice, uint32_t number) {
   if (!choice.draws) return int32_t(std::ranges::max_element(scores) - scores.begin());
   std::vector<float> left(scores.begin(), scores.end());
   narrow(*choice.draws, left);
@@ -33,7 +33,7 @@ int32_t choose_token(std::span<const float> scores, const Choice& choice, uint32
 }
 
 void continue_tokens(const Language& language, std::span<const int32_t> prompt, int64_t count,
-                     const ScoreRules& rules, const Choice& choice,
+                     const ScoreRules& rules, const TokenChoice& choice,
                      const std::function<void(int32_t)>& visit) {
   ZERO_REQUIRE(!prompt.empty() && language.context >= 1, "a prompt of ", prompt.size(),
                " tokens in a context of ", language.context);

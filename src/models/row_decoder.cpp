@@ -43,7 +43,7 @@ template <class Layout>
 std::vector<Layout> find_layouts(const plan::Plan& plan) {
   std::vector<Layout> layouts(plan.graphs[0].parameters.size());
   for (const plan::Unit& unit : plan.units) {
-    for (const plan::Placement& placed : unit.placements)
+    for (const plan::UnitParameter& placed : unit.parameters)
       layouts[size_t(placed.parameter)] = {.unit = &unit, .begin = placed.begin, .panels = {}};
   }
   for (const graph::Graph& graph : plan.graphs) {

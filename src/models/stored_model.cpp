@@ -22,7 +22,7 @@ void load(const StoredModel& model, const state::StateView& view, const IsSharde
   const graph::Graph& graph = view.plan->graphs[0];
   for (const plan::Unit& unit : view.plan->units) {
     const state::UnitRange held = state::held_range(unit, is_sharded(unit), view.rank);
-    for (const plan::Placement& place : unit.placements) {
+    for (const plan::UnitParameter& place : unit.parameters) {
       const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
       const int64_t begin = std::max<int64_t>(0, held.begin - place.begin);
       const int64_t end = std::min(parameter.real_numel, held.end - place.begin);
@@ -57,12 +57,12 @@ std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::C
                                         const std::string& folder) {
   std::string found;
   // A run that is still alive may save meanwhile.
-  session.together([&] {
+  session.on_every_rank([&] {
     if (session.is_first()) found = find_model(catalogue, folder);
   });
   found = session.peers().share(found)[0];
   std::unique_ptr<StoredModel> model;
-  session.together([&] { model = open_model(catalogue, found); });
+  session.on_every_rank([&] { model = open_model(catalogue, found); });
   return model;
 }
 

@@ -164,7 +164,7 @@ void add_form(Digest& digest, const graph::Graph& graph) {
 void add(Digest& digest, const Unit& unit) {
   digest.add_name(unit.name);
   digest.add(unit.numel);
-  for (const Placement& placement : unit.placements) {
+  for (const UnitParameter& placement : unit.parameters) {
     digest.add(placement.begin);
     digest.add(placement.numel);
   }

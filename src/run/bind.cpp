@@ -21,8 +21,8 @@ struct UnitSlice {
 std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
                                                     const UnitSlice& slice, float decay) {
   std::vector<kernels::TensorSegment> segments;
-  for (size_t i = 0; i < slice.unit.placements.size(); ++i) {
-    const plan::Placement& placement = slice.unit.placements[i];
+  for (size_t i = 0; i < slice.unit.parameters.size(); ++i) {
+    const plan::UnitParameter& placement = slice.unit.parameters[i];
     const int64_t begin = std::max(placement.begin - slice.begin, int64_t(0));
     const int64_t end = std::min(placement.begin + placement.numel - slice.begin, slice.numel);
     if (begin >= end) continue;
@@ -157,7 +157,7 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   if (bound.op->kind == Kind::update) {
     bound.segments = joined_segments(graph, slice, request.weight_decay);
   } else {
-    check.bytes(gradient + 1, int64_t(unit.placements.size() * sizeof(kernels::TensorNorms)));
+    check.bytes(gradient + 1, int64_t(unit.parameters.size() * sizeof(kernels::TensorNorms)));
     bound.tensor_segments = tensor_segments(graph, slice, request.weight_decay);
   }
 }

@@ -231,7 +231,7 @@ Checkpointer::Background::Background(launch::Session& session, const plan::Plan&
                                      std::span<const state::SavedPart> parts)
     : session_(session) {
   peers_.wait_asleep();
-  session_.together([&] {
+  session_.on_every_rank([&] {
     disk_.emplace(plan, parts);
     copy_.emplace(plan, parts, session_.threads());
   });
@@ -244,7 +244,7 @@ Checkpointer::Background::~Background() {
 
 void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
                                      const state::Engine& engine) {
-  session_.together([&] {
+  session_.on_every_rank([&] {
     disk_->freeze(engine.disk());
     copy_->copy(live, disk_->view(session_.rank(), [this](const std::exception_ptr& error) {
       session_.end_all(error);

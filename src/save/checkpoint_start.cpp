@@ -81,7 +81,7 @@ std::string Start::folder() const { return store->root() + "/" + Store::folder_o
 std::optional<Start> Checkpointer::find_start() {
   const launch::Asleep asleep(session_.peers());
   const CheckpointConfig& wanted = config_.checkpoint;
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (!session_.is_first() || !store_->has_lost_all()) return;
     const std::string link = store_->root() + "/latest";
     refuse(Exit::kNoCheckpoint, link,
@@ -92,7 +92,7 @@ std::optional<Start> Checkpointer::find_start() {
   std::optional<Start> start = newest(*store_, steps);
   if (!start && !wanted.resume_from.empty()) {
     CheckpointFolder place;
-    session_.together([&] {
+    session_.on_every_rank([&] {
       place = find_checkpoints(wanted.resume_from, Exit::kNoCheckpoint);
       if (other_) return;
       if (!is_folder(place.root, Exit::kNoCheckpoint)) {
@@ -105,7 +105,7 @@ std::optional<Start> Checkpointer::find_start() {
     start = newest(*other_, steps);
   }
   const bool required = wanted.resume == Resume::require || !wanted.resume_from.empty();
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (start || !required) return;
     refuse(Exit::kNoCheckpoint, other_ ? other_->root() : store_->root(),
            ": holds no checkpoint to go on from - to begin anew ",
@@ -142,7 +142,7 @@ std::string Checkpointer::problem_of(const Start& start, state::Engine* engine) 
 /// What is wrong with a checkpoint; "" if nothing is.
 std::string Checkpointer::damage_in(const Problem& problem) {
   if (!problem || problem.exit == Exit::kInput) return problem.what;
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (session_.rank() != problem.rank) return;
     const bool unread = problem.exit == Exit::kIo;  // or a disk that is filled from it fails
     refuse(problem.exit, problem.what,
@@ -158,7 +158,7 @@ bool Checkpointer::verify(const Start& start, state::Engine* engine) {
 }
 
 void Checkpointer::pass_over(const Store& store, int64_t step, const std::string& problem) {
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (config_.checkpoint.resume != Resume::require) return;
     refuse(Exit::kNoCheckpoint, problem, " - restore it, or go on from an older one with ",
            "checkpoint.resume = \"auto\"");
@@ -170,7 +170,7 @@ void Checkpointer::pass_over(const Store& store, int64_t step, const std::string
 /// Ranks may see a network folder at different times, so all take the first rank's list of steps.
 std::vector<int64_t> Checkpointer::shared_steps(const Store& store) {
   std::string words;
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (!session_.is_first()) return;
     for (const int64_t step : store.steps()) words += text(step, " ");
   });
@@ -186,7 +186,7 @@ std::optional<Start> Checkpointer::newest(const Store& store, const std::vector<
     if (problem.empty()) return start;
     pass_over(store, *step, problem);
   }
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (steps.empty()) return;
     refuse(Exit::kNoCheckpoint, store.root(),
            ": none of its checkpoints verifies: ", damaged_.at({&store, steps.back()}),
@@ -199,7 +199,7 @@ std::optional<Start> Checkpointer::newest(const Store& store, const std::vector<
 }
 
 void Checkpointer::require_same_training(const Start& start) {
-  session_.together([&] {
+  session_.on_every_rank([&] {
     const Facts& facts = start.manifest.facts;
     if (is_weights_only(facts)) {
       refuse(Exit::kNoCheckpoint, start.folder(), ": holds weights alone, from which no training ",
@@ -234,7 +234,7 @@ bool Checkpointer::load(const Start& start, state::Engine& engine) {
   const BestMetric metric = config_.checkpoint.best_metric;
   if (best_ && metric != BestMetric::none && std::isnan(merit_of(*best_, metric))) best_.reset();
   patience_ = patience_in(start.manifest.facts, metric);
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (session_.is_first()) set_newer_aside(start);
   });
   return true;
@@ -245,7 +245,7 @@ std::optional<state::Evaluation> Checkpointer::load_best(int64_t last_step, stat
   Start start{.store = store_.get(), .manifest = {}};
   std::string problem = look_at(start, best_->step);
   if (problem.empty()) problem = problem_of(start, &engine);
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (problem.empty()) return;
     refuse(Exit::kNoCheckpoint, "checkpoint.load_best_at_end: the best was of step ", best_->step,
            ": ", problem, " - the weights of the last step are saved");
@@ -255,7 +255,7 @@ std::optional<state::Evaluation> Checkpointer::load_best(int64_t last_step, stat
 }
 
 void Checkpointer::take_state(const Start& start, state::Engine& engine) {
-  session_.together([&] {
+  session_.on_every_rank([&] {
     const kernels::StepState fresh = engine.state();
     kernels::StepState state = state_in(start.manifest.facts);
     const FactChanges changes = changes_since(start.manifest.facts, facts_, config_.data.changed);

@@ -43,7 +43,7 @@ Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
       streaks_(std::make_unique<StreakRecord>()) {
   open_store();
   require_shared_folder();
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (!session_.is_first()) return;
     state::require_readable_manifest(plan_, config_.checkpoint.weights_only, facts_);
     warn_of_leftovers(*store_);
@@ -62,7 +62,7 @@ void Checkpointer::open_store() {
     store_ = std::make_unique<Store>(Store::Options{
         .root = root, .writes = writes, .permissions = mode_of(config_.checkpoint.permissions)});
   };
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (!session_.is_first()) return;
     open(true);
     if (config_.checkpoint.resume != Resume::never || store_->steps().empty()) return;
@@ -70,7 +70,7 @@ void Checkpointer::open_store() {
            ": holds checkpoints, and checkpoint.resume = \"never\" begins anew - write another "
            "checkpoint.dir, or resume = \"auto\" to go on from them");
   });
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (session_.is_first()) return;
     try {
       open(false);
@@ -84,11 +84,11 @@ void Checkpointer::open_store() {
 /// Every host may have a folder of that name and yet not the same one.
 void Checkpointer::require_shared_folder() {
   std::string trial;
-  session_.together([&] {
+  session_.on_every_rank([&] {
     if (session_.is_first()) trial = store_->begin_trial();
   });
   trial = session_.peers().share(trial)[0];
-  session_.together([&] {
+  session_.on_every_rank([&] {
     try {
       store_->try_folder(trial, session_.rank());
     } catch (const Error& error) {
@@ -97,7 +97,7 @@ void Checkpointer::require_shared_folder() {
              "file system that all hosts share");
     }
   });
-  session_.together([&] {
+  session_.on_every_rank([&] {
     const std::string left = session_.is_first() ? store_->abandon(trial) : "";
     if (!left.empty()) refuse(Exit::kIo, left);
   });
@@ -183,7 +183,7 @@ void Checkpointer::conclude(const std::string& problem) {
 
 void Checkpointer::give_up() {
   if (++failures_ > config_.checkpoint.max_failures) {
-    session_.together([&] {
+    session_.on_every_rank([&] {
       if (session_.is_first()) {
         refuse(Exit::kIo, problem_, " - mend that; checkpoint.max_failures = ", failures_,
                " would have let the run go on");

@@ -119,7 +119,7 @@ std::optional<Start> Checkpointer::start_before(const Start& newest,
   }
   while (true) {
     std::string found;
-    session_.together([&] {
+    session_.on_every_rank([&] {
       if (!session_.is_first()) return;
       const std::vector<StreakMark> marks = marks_of(*newest.store, left, newest.manifest.step);
       found = text(before_streak(marks).value_or(-1));

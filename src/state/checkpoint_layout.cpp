@@ -55,7 +55,7 @@ std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded&
   std::vector<HeldSlice> found;
   for (const plan::Unit& unit : plan.units) {
     const UnitRange held = held_range(unit, is_sharded(unit), rank);
-    for (const plan::Placement& place : unit.placements) {
+    for (const plan::UnitParameter& place : unit.parameters) {
       const int64_t real = plan.graphs[0].parameters[size_t(place.parameter)].real_numel;
       const UnitRange range{std::max(held.begin, place.begin),
                             std::min(held.end, place.begin + real)};

@@ -54,8 +54,8 @@ bool has_disk_folders(const RunConfig& config) {
                              [](const Named& named) { return problem_of(named).empty(); });
 }
 
-DiskSettings disk_settings(const RunConfig& config) {
-  DiskSettings settings{.folders = {}, .aio = config.aio};
+DiskHomes disk_homes(const RunConfig& config) {
+  DiskHomes settings{.folders = {}, .aio = config.aio};
   std::vector<std::string>& folders = settings.folders;
   for (const Named& named : named_folders(config)) {
     if (const std::string problem = problem_of(named); !problem.empty()) {
@@ -68,7 +68,7 @@ DiskSettings disk_settings(const RunConfig& config) {
   return settings;
 }
 
-Disk::Disk(const DiskSettings& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved)
+Disk::Disk(const DiskHomes& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved)
     : files_({.folders = settings.folders,
               .bytes = bytes + tiers::SlotTable::bytes_for(saved),
               .block_bytes = settings.aio.block_size}),

@@ -91,21 +91,21 @@ run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>
 Engine::Engine(launch::Session& session, const Build& build, const run::Rules& rules,
                const Options& options)
     : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
-  session_.alone([&] { comms_ = make_communicators(session_); });
+  session_.end_all_on_error([&] { comms_ = make_communicators(session_); });
   lane_comms_ = zero::state::lane_comms(comms_);
   // What is measured may differ from run to run, and so may the bits that come of it.
   kernels::set_product_rules(
       {.measure = !build_.plan.request.reproducible, .cache = product_cache()});
   kernels::set_attention_rules({.deterministic = !options.fast_attention});
-  session_.together([&] {
+  session_.on_every_rank([&] {
     device_bytes_before_ = used_device_bytes();
     const run::LaneDisks disks = open_disk(options);
     executor_ = std::make_unique<run::Executor>(build_.plan, rules, lane_comms_, disks);
     // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
   });
-  session_.alone([&] { executor_->open_windows(); });
-  session_.together([&] {
+  session_.end_all_on_error([&] { executor_->open_windows(); });
+  session_.on_every_rank([&] {
     register_staging();
     if (options.draws_weights) fill_initial_weights(view(), options.seed, session_.threads());
     set_state(kernels::initial_step_state(rules.decide));
@@ -193,7 +193,7 @@ void Engine::together_at_disk(const std::string& name, int64_t bytes,
                               const std::function<void()>& work) {
   const auto moved = [this] { return disk_moved().sum(); };
   const launch::Asleep asleep(session_.peers());
-  session_.together([&] {
+  session_.on_every_rank([&] {
     launch::SignOfLife sign(session_.peers(),
                             {.name = name.c_str(), .bytes = bytes, .moved = moved});
     work();

@@ -46,7 +46,7 @@ void draw(const graph::Parameter& parameter, uint64_t seed, uint32_t number, int
 
 void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<float>& values) {
   values.assign(size_t(chunk.end - chunk.begin), 0.0f);
-  for (const plan::Placement& place : chunk.unit->placements) {
+  for (const plan::UnitParameter& place : chunk.unit->parameters) {
     const graph::Parameter& parameter = view.plan->graphs[0].parameters[size_t(place.parameter)];
     const int64_t first = std::max(chunk.begin, place.begin);
     const int64_t last = std::min(chunk.end, place.begin + parameter.real_numel);
@@ -59,7 +59,7 @@ void fill(const StateView& view, const Chunk& chunk, uint64_t seed, std::vector<
 
 void fill_state(const StateView& view, const plan::Unit& unit, StateKind kind, float value) {
   const UnitRange mine = held_range(unit, unit.optimizer_sharded, view.rank);
-  for (const plan::Placement& place : unit.placements) {
+  for (const plan::UnitParameter& place : unit.parameters) {
     const int64_t real = view.plan->graphs[0].parameters[size_t(place.parameter)].real_numel;
     const int64_t last = std::min(mine.end, place.begin + real);
     for (int64_t i = std::max(mine.begin, place.begin); i < last; i += kChunkNumel) {

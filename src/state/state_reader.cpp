@@ -12,7 +12,7 @@ constexpr int64_t kPieceNumel = 1 << 20;
 
 Located locate(const plan::Plan& plan, int32_t parameter) {
   for (const plan::Unit& unit : plan.units) {
-    for (const plan::Placement& place : unit.placements) {
+    for (const plan::UnitParameter& place : unit.parameters) {
       if (place.parameter != parameter) continue;
       const int64_t numel = plan.graphs[0].parameters[size_t(parameter)].real_numel;
       return {&unit, {place.begin, place.begin + numel}};

@@ -71,7 +71,7 @@ struct Planned {
   advise::MemoryLimit limit;  ///< of a rank, the least of all
   state::Build build;
   advise::PlanReport report;  ///< of `build`
-  state::DiskSettings disk;
+  state::DiskHomes disk;
   advise::DiskOutlook outlook;
   std::vector<float> rates;  ///< the learning rate of each update
   std::string rates_text;    ///< names whose rates chose the plan; "" without run.machine

@@ -27,18 +27,18 @@ Data::Data(Context& context, Planned& planned) {
   watch.emplace(state::data_files(planned.config));
   launch::Session& session = context.session;
   const RunConfig& config = planned.config;
-  session.together([&] { sets = state::open_data(config); });
+  session.on_every_rank([&] { sets = state::open_data(config); });
   if (!sets.remark.empty()) samples_text = text("data        ", sets.remark, "\n");
   planned.group_samples(context, sets);
   samples_text += lengths_text(sets, planned.build.batch.micro);
   planned.resolve_length(context, sets, {});
-  session.together([&] {
+  session.on_every_rank([&] {
     // It reads everything, which ranks of one node would find to be the same.
     if (session.leads_node()) fingerprint = text(sets.fingerprint());
   });
   launch::require_same(session, "the data", fingerprint);
   const bool samples = config.evaluation.show_samples > 0;
-  session.together([&] {
+  session.on_every_rank([&] {
     if (config.evaluation.generate || (samples && planned.samples_answer()))
       answer_tokenizer = open_tokenizer(config.data.tokenizer);
     if (!samples || planned.samples_answer()) return;

@@ -110,7 +110,7 @@ void export_model(Context& context, const Planned& planned, const Data& data, Li
 
 void require_saved(Context& context, const Planned& planned, const Opened& opened,
                    const Outcome& outcome) {
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     const int64_t last = outcome.saved;
     if (!context.session.is_first() || !opened.checkpointer || last == outcome.steps) return;
     refuse(Exit::kIo, ending(planned.config, opened.done(), outcome), ", but ",

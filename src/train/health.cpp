@@ -55,7 +55,7 @@ float value_at(const Gradient& gradient, int64_t i) {
 }
 
 std::string first_nonfinite_in(const plan::Plan& plan, const Gradient& gradient) {
-  for (const plan::Placement& place : gradient.unit->placements) {
+  for (const plan::UnitParameter& place : gradient.unit->parameters) {
     const int64_t first = std::max(place.begin, gradient.range.begin);
     const int64_t last = std::min(place.begin + place.numel, gradient.range.end);
     for (int64_t i = first; i < last; ++i) {
@@ -99,7 +99,7 @@ void check_health(launch::Session& session, state::Engine& engine, const RunConf
   if (decided.gradients_step != report.step) {
     where += text(" (seen in the gradients of step ", decided.gradients_step, ")");
   }
-  session.together([&] {
+  session.on_every_rank([&] {
     if (report.scale_exhausted) {
       refuse(Exit::kNumerics, "step ", report.step,
              " overflowed with the loss scale at its minimum, ", report.loss_scale,

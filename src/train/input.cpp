@@ -39,7 +39,7 @@ Input::Input(Context& context) {
   context.enter(launch::Milestone::input);
   launch::Session& session = context.session;
   const Order& order = context.order;
-  session.together([&] {
+  session.on_every_rank([&] {
     settings = read_config_file(order.catalogue.models, order.input, order.overrides);
     const int64_t patience = settings.config.run.watchdog;  // of the wait after this work too
     if (patience > 0) session.lookout().set_patience(double(patience));

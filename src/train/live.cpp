@@ -55,7 +55,7 @@ std::string start_text(const Planned& planned, const Opened& opened) {
 }
 
 void introduce_start(Context& context, const Planned& planned, Opened& opened) {
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     if (!opened.folder) return;
     if (opened.start) opened.folder->go_on();
     context.say(start_text(planned, opened));
@@ -83,7 +83,7 @@ void Live::begin(Context& context, Planned& planned, Data& data, Opened& opened)
 /// verify.
 void Live::begin_launch(Context& context, const Planned& planned, Opened& opened) {
   std::optional<RunFolder>& folder = opened.folder;
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     if (!folder) return;
     if (opened.start) {
       folder->forget_error();
@@ -92,7 +92,7 @@ void Live::begin_launch(Context& context, const Planned& planned, Opened& opened
     }
   });
   context.session.record_failures_in(planned.config.run.output);
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     if (!folder) return;
     requests = launch::UserRequests(folder->path());
     for (const std::string& name : requests.forget()) {
@@ -146,7 +146,7 @@ bool Live::is_stuck(const Context& context, const Planned& planned, const Data& 
 void Live::take_older_start(Context& context, Planned& planned, Data& data, Opened& opened,
                             const std::string& why) {
   opened.find_start(context, planned, data);
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     if (!opened.folder) return;
     tell_launch(*opened.folder, why);
     record_launch(context, opened);

@@ -40,7 +40,7 @@ std::string require_answers(Context& context, const Planned& planned, const Data
   const bool samples = evaluation.show_samples > 0 && planned.samples_answer();
   if (!evaluation.generate && !samples) return "";
   plan::TierBytes bytes{};
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     planned.settings.locate([&] {
       bytes = require_room_for_answers(planned.config, planned.build, context.session.threads(),
                                        planned.limit);
@@ -65,7 +65,7 @@ std::string require_samples(Context& context, const Planned& planned, const Data
   if (count == 0 || planned.samples_answer()) return "";
   models::SampleOptions options;
   plan::TierBytes bytes{};
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     planned.settings.locate([&] {
       options = planned.sample_options(context.session.threads());
       bytes = models::sample_bytes(planned.build.model, planned.config.data.sequence_length,
@@ -91,7 +91,7 @@ std::vector<std::string> left_by_an_end(const Planned& planned, bool is_last) {
 
 Opened::Opened(Context& context, Planned& planned, Data& data) {
   context.enter(launch::Milestone::folder);
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     if (!context.session.is_first()) return;
     folder.emplace(planned.config.run.output);
     if (begins_anew(planned)) folder->make_way(true);
@@ -112,7 +112,8 @@ void Opened::find_start(Context& context, Planned& planned, const Data& data) {
 }
 
 void Opened::count_from_start(Context& context, Planned& planned, const Data& data) {
-  context.session.together([&] { cursor = save::cursor_of(start->manifest, start->folder()); });
+  context.session.on_every_rank(
+      [&] { cursor = save::cursor_of(start->manifest, start->folder()); });
   // With batches of other sizes epochs had other numbers of steps.
   other_batches_ |= !is_of_this_batch(planned);
   if (!other_batches_) return;
@@ -127,7 +128,7 @@ void Opened::learn_generation(Context& context, Planned& planned, const Data& da
   if (start) {
     const auto found = start->manifest.facts.find(save::kGenerationFact);
     generation = found == start->manifest.facts.end() ? "" : found->second;
-    context.session.together([&] {
+    context.session.on_every_rank([&] {
       under = models::parse_generation(model, generation, start->folder() + ": its generation");
     });
   } else if (initial) {
@@ -169,7 +170,7 @@ void Opened::open_initial_weights(Context& context, Planned& planned, const Data
   const RunConfig& config = planned.config;
   if (start || config.model.init_from.empty()) return learn_generation(context, planned, data);
   initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     models::require_same_model(*initial, planned.build.model);
     const std::string& there = initial->description().tokenizer;
     const bool other = (there == "bytes") != (config.data.tokenizer == "bytes");

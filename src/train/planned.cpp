@@ -28,7 +28,7 @@ advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& confi
                                 int64_t nodes_most) {
   advise::MemoryLimit limit =
       advise::rank_limit(config, int(nodes_most), session.shares_devices() ? int(nodes_most) : 1);
-  session.together([&] { limit.disk = advise::disk_room(config, int(nodes_most)); });
+  session.on_every_rank([&] { limit.disk = advise::disk_room(config, int(nodes_most)); });
   for (int64_t* room : {&limit.bytes, &limit.host_bytes, &limit.process_bytes,
                         &limit.disk.optimizer, &limit.disk.parameters, &limit.disk.both}) {
     *room = session.peers().smallest(*room);
@@ -48,20 +48,20 @@ Planned::Planned(Context& context, Input input)
   RunConfig asked;
   plan::Machine machine = this->machine(context);
   machine.node_ranks = nodes_most;
-  session.together([&] {
+  session.on_every_rank([&] {
     settings.locate([&] {
       advise::resolve_largest(config, world, limit);
       asked = config;
       place(world, machine);
     });
-    disk = state::disk_settings(config);
+    disk = state::disk_homes(config);
     report = advise::report_plan(build, machine, limit);
     outlook = {.folders = advise::disk_folders(disk, build.disk_bytes(), session.node_ranks()),
                .rates = expected_rates(machine, session.node_ranks()),
                .step = report.forecast.disk[plan::kStep]};
   });
   for (const std::string& words : advise::plan_warnings(settings, build.plan)) context.warn(words);
-  session.together(
+  session.on_every_rank(
       [&] { advise::refuse_unless_fits(report, asked, world, {.most = world.ranks}); });
   launch::require_same(session, "the plan", text(build.plan.hash()));
   if (!drives_devices()) return;
@@ -78,7 +78,7 @@ plan::Machine Planned::machine(Context& context) {
     return plan::machine_profile(profile, state::compute_dtype(config));
   }
   advise::MachineRates found;
-  session.together(
+  session.on_every_rank(
       [&] { settings.locate([&] { found = advise::rates_of_key(config, session.ranks()); }); });
   launch::require_same(session, text("run.machine: ", config.run.machine), found.file);
   if (!found.warning.empty()) context.warn(found.warning);
@@ -97,7 +97,7 @@ void Planned::place(const state::World& world, const plan::Machine& machine) {
 
 void Planned::resolve_length(Context& context, const DataSets& data, const DataCursor& done) {
   std::string warning;
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     settings.locate([&] {
       warning = resolve_steps(config, data.train->samples(), build.batch.train, done);
       rates = state::learning_rates(config);
@@ -111,7 +111,7 @@ void Planned::resolve_length(Context& context, const DataSets& data, const DataC
 }
 
 void Planned::complete_generation(Context& context, const GenerationConfig& under) {
-  context.session.together(
+  context.session.on_every_rank(
       [&] { settings.locate([&] { require_generation(settings.config.generation, under); }); });
   config.generation = completed(settings.config.generation, under);
 }
@@ -119,7 +119,7 @@ void Planned::complete_generation(Context& context, const GenerationConfig& unde
 void Planned::group_samples(Context& context, DataSets& data) {
   launch::Session& session = context.session;
   const bool chooses = chooses_lengths(config.data);
-  session.together([&] {
+  session.on_every_rank([&] {
     settings.locate([&] { state::group_samples(config, world_of(session), build, data); });
   });
   if (!chooses) return;

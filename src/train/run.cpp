@@ -26,7 +26,7 @@ std::optional<Outcome> stopped(Context& context, const RunConfig& config,
 /// An earlier launch has reached the last step, and all is there: its error says nothing that is
 /// still so.
 void tell_of_end(Context& context, const RunConfig& config, Opened& opened) {
-  context.session.together([&] {
+  context.session.on_every_rank([&] {
     if (opened.folder) opened.folder->forget_error();
   });
   const int64_t done = opened.done();
@@ -98,7 +98,7 @@ Exit run(launch::Session& session, const Order& order) {
   // know: its lanes may wait for them.
   Context context{session, order, launch::Console(session.is_first())};
   Values values;
-  session.alone([&] { status = make(context, values); });
+  session.end_all_on_error([&] { status = make(context, values); });
   return status;
 }
 

@@ -172,7 +172,7 @@ void introduce(Context& context, Planned& planned, const Data& data, const Opene
   const plan::Forecast& forecast = planned.report.forecast;
   tell_of_disk(context, planned.outlook,
                own > 0 ? forecast.flops / own : forecast.lane_seconds[size_t(plan::Lane::compute)]);
-  session.together([&] {
+  session.on_every_rank([&] {
     if (!opened.folder) return;
     live.log.emplace(context.console, opened.folder->path(),
                      log_context(planned, data, opened.done(), peak));

@@ -159,7 +159,7 @@ TEST(Scratch, IsWrittenOrTrainingCannotBe) {
   EXPECT_THAT(absent.found, HasSubstr("No such file"));
 }
 
-DiskTrial trial(int depth, double mixed, bool uring = true) {
+SettingTrial trial(int depth, double mixed, bool uring = true) {
   return {.setting = {.depth = depth, .uring = uring, .threads = 4}, .mixed = mixed};
 }
 

@@ -35,7 +35,7 @@ TEST(ChooseToken, GreedyTakesTheFirstOfTheLikeliest) {
 
 TEST(ChooseToken, DrawsOfSeedAndNumberAlone) {
   const std::vector<float> flat(1000, 0.0f);
-  const Choice one{.draws = DrawRules{}, .seed = 1}, two{.draws = DrawRules{}, .seed = 2};
+  const TokenChoice one{.draws = DrawRules{}, .seed = 1}, two{.draws = DrawRules{}, .seed = 2};
   EXPECT_EQ(choose_token(flat, one, 3), choose_token(flat, one, 3));
   EXPECT_NE(choose_token(flat, one, 3), choose_token(flat, one, 4));
   EXPECT_NE(choose_token(flat, one, 3), choose_token(flat, two, 3));
@@ -44,7 +44,7 @@ TEST(ChooseToken, DrawsOfSeedAndNumberAlone) {
 TEST(ChooseToken, TopKDrawsAmongTheLargestOnly) {
   const std::vector<float> logits = {1, 3, 2, -1, 0, 3.5f};
   const auto among = [](int64_t k) {
-    return Choice{.draws = DrawRules{.temperature = 2, .top_k = k}};
+    return TokenChoice{.draws = DrawRules{.temperature = 2, .top_k = k}};
   };
   std::map<int32_t, int> drawn;
   for (uint32_t i = 0; i < 2000; ++i) ++drawn[choose_token(logits, among(3), i)];
@@ -138,7 +138,7 @@ TEST(ContinueTokens, RulesThatLeaveNoTokenAreRefused) {
 TEST(ChooseToken, NoTemperatureIsTooLow) {
   const std::vector<float> logits = {1, 3, 2, 3.5f, -1};
   for (const int64_t k : {0, 2}) {
-    const Choice cold{.draws = DrawRules{.temperature = 1e-300, .top_k = k}};
+    const TokenChoice cold{.draws = DrawRules{.temperature = 1e-300, .top_k = k}};
     for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(choose_token(logits, cold, i), 3);
   }
 }

@@ -64,7 +64,7 @@ TEST_P(ModelExport, HoldsTheWeightsThatAreMultipliedWith) {
     for (const plan::Unit& unit : made.plan.units) {
       const state::UnitRange mine = state::held_range(unit, unit.optimizer_sharded, peers.rank());
       const state::UnitRange weights = state::held_range(unit, unit.weight_sharded, peers.rank());
-      for (const plan::Placement& place : unit.placements) {
+      for (const plan::UnitParameter& place : unit.parameters) {
         const graph::Parameter& parameter = made.plan.graphs[0].parameters[size_t(place.parameter)];
         std::vector<float> stored(size_t(parameter.real_numel));
         read.read(made.plan.graphs[0][parameter.tensor].name, 0, stored);

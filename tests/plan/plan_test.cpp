@@ -50,7 +50,8 @@ TEST(Compile, UnitsAreAlignedAndPaddedToBlocksOfEveryRank) {
   for (const Unit& unit : plan.units) {
     EXPECT_EQ(unit.numel % (4 * kBlockNumel), 0) << unit.name;
     EXPECT_EQ(unit.shard_numel * 4, unit.numel) << unit.name;
-    for (const Placement& place : unit.placements) EXPECT_EQ(place.begin % kTensorAlignNumel, 0);
+    for (const UnitParameter& place : unit.parameters)
+      EXPECT_EQ(place.begin % kTensorAlignNumel, 0);
   }
 }
 

@@ -196,7 +196,7 @@ TEST(Executor, adam_decays_the_parameters_that_decay_and_leaves_the_gaps_alone) 
   hand.plan.graphs[0].parameters = {
       {.tensor = 0, .unit = 0, .decays = true, .init = graph::Init::zeros},
       {.tensor = 1, .unit = 0, .decays = false, .init = graph::Init::zeros}};
-  hand.plan.units.push_back({.name = "u", .placements = {{0, 0, 2}, {1, 3, 1}}, .numel = 4});
+  hand.plan.units.push_back({.name = "u", .parameters = {{0, 0, 2}, {1, 3, 1}}, .numel = 4});
   const int32_t state = hand.keep("state", sizeof(kernels::StepState));
   const int32_t weight = hand.keep("weight", 16), gradient = hand.keep("gradient", 16);
   const int32_t momentum = hand.keep("momentum", 16), variance = hand.keep("variance", 16);
@@ -276,7 +276,7 @@ struct NaiveTwin {
   testing::ThreadRanks& ranks;
   NaiveExecutor naive{plan.graphs[0], 1};
 
-  std::span<const std::byte> placed(int32_t buffer, const plan::Placement& at) const {
+  std::span<const std::byte> placed(int32_t buffer, const plan::UnitParameter& at) const {
     const size_t element = bytes_of(plan.request.compute);
     return ranks.bytes(0, buffer).subspan(size_t(at.begin) * element, size_t(at.numel) * element);
   }
@@ -293,7 +293,7 @@ struct NaiveTwin {
     std::fill(naive.bytes(graph.output(graph::kLossOutput)).begin(),
               naive.bytes(graph.output(graph::kLossOutput)).end(), std::byte{0});
     for (const plan::Unit& unit : plan.units) {
-      for (const plan::Placement& at : unit.placements) {
+      for (const plan::UnitParameter& at : unit.parameters) {
         copy(placed(unit.weight, at), graph.parameters[size_t(at.parameter)].tensor);
       }
     }
@@ -343,7 +343,7 @@ TEST(Executor, computes_loss_and_gradients_of_the_naive_executor_bit_for_bit) {
         twin.naive.values<kernels::StepSums>(graph.output(graph::kLossOutput))[0].loss.value(),
         ranks.view<kernels::StepSums>(0, plan.step_sums())->loss.value());
     for (const plan::Unit& unit : plan.units) {
-      for (const plan::Placement& at : unit.placements) {
+      for (const plan::UnitParameter& at : unit.parameters) {
         const graph::Parameter& parameter = graph.parameters[size_t(at.parameter)];
         EXPECT_TRUE(std::ranges::equal(twin.placed(unit.gradient, at),
                                        twin.naive.bytes(parameter.gradient)))

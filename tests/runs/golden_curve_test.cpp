@@ -87,7 +87,7 @@ class GoldenTraining {
     float* weights = machine_.view<float>(rank, unit.weight);
     const int64_t begin = unit.weight_sharded ? rank * unit.shard_numel : 0;
     const int64_t end = begin + (unit.weight_sharded ? unit.shard_numel : unit.numel);
-    for (const plan::Placement& place : unit.placements) {
+    for (const plan::UnitParameter& place : unit.parameters) {
       const graph::Graph& graph = plan_.graphs[0];
       const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
       const std::vector<float> values =

@@ -79,7 +79,7 @@ class Rank {
       : plan_(plan),
         held_(plan, 1),
         disk_(std::make_shared<state::Disk>(
-            state::DiskSettings{.folders = {place_.path()}},
+            state::DiskHomes{.folders = {place_.path()}},
             plan.arena_bytes[size_t(plan::Tier::nvme)],
             state::saved_on_disk(plan, state::saved_parts(plan, false)))),
         window_(plan, disk_->lanes(), std::span(memory_.data(), size_t(memory_.bytes()))) {}

@@ -215,10 +215,10 @@ TEST(Build, WidensHeadsOnGpusIn16BitsAndLeavesStatesAsTheyAreOnHosts) {
   ASSERT_EQ(host.units.size(), gpu.units.size());
   for (size_t u = 0; u < host.units.size(); ++u) {
     EXPECT_EQ(host.units[u].numel, gpu.units[u].numel);
-    ASSERT_EQ(host.units[u].placements.size(), gpu.units[u].placements.size());
-    for (size_t i = 0; i < host.units[u].placements.size(); ++i) {
-      EXPECT_EQ(host.units[u].placements[i].begin, gpu.units[u].placements[i].begin);
-      EXPECT_EQ(host.units[u].placements[i].numel, gpu.units[u].placements[i].numel);
+    ASSERT_EQ(host.units[u].parameters.size(), gpu.units[u].parameters.size());
+    for (size_t i = 0; i < host.units[u].parameters.size(); ++i) {
+      EXPECT_EQ(host.units[u].parameters[i].begin, gpu.units[u].parameters[i].begin);
+      EXPECT_EQ(host.units[u].parameters[i].numel, gpu.units[u].parameters[i].numel);
     }
   }
   config.model.numbers.counts["width"] = 64;  // heads of 32

@@ -63,7 +63,7 @@ TEST(InitialWeights, AStateThatBeginsWithANumberHasItInEveryElementAndNotBetween
     const Buffers mine = filled(sharded.plan, rank);
     for (const plan::Unit& unit : sharded.plan.units) {
       std::vector<float> wanted(size_t(unit.numel), 0.0f);
-      for (const plan::Placement& place : unit.placements) {
+      for (const plan::UnitParameter& place : unit.parameters) {
         const auto& parameter = sharded.plan.graphs[0].parameters[size_t(place.parameter)];
         std::fill_n(wanted.begin() + place.begin, parameter.real_numel, 1.5f);
       }
@@ -79,7 +79,7 @@ TEST(InitialWeights, RowsThatPadTheVocabularyAreZero) {
   const Build whole = tiny_build(0, false);
   const Buffers buffers = filled(whole.plan, 0);
   const plan::Unit& embedding = whole.plan.units[0];
-  const plan::Placement& table = embedding.placements[0];
+  const plan::UnitParameter& table = embedding.parameters[0];
   ASSERT_EQ(table.numel, 128 * 64);
   EXPECT_NE(at<float>(buffers, embedding.weight, table.begin + 100 * 64 - 1), 0.0f);
   for (int64_t e = 100 * 64; e < table.numel; ++e) {
@@ -92,7 +92,7 @@ TEST(InitialWeights, WeightAndRestMakeTheFp32Value) {
   const Buffers buffers = filled(build.plan, 0);
   const graph::Graph& graph = build.plan.graphs[0];
   for (const plan::Unit& unit : build.plan.units) {
-    for (const plan::Placement& place : unit.placements) {
+    for (const plan::UnitParameter& place : unit.parameters) {
       const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
       if (parameter.init != graph::Init::normal) continue;
       const float expected =

@@ -26,7 +26,7 @@ float moment(int32_t parameter, int64_t element, float sign) {
 void fill_moments(const StateView& view) {
   for (const plan::Unit& unit : view.plan->units) {
     const UnitRange mine = held_range(unit, unit.optimizer_sharded, view.rank);
-    for (const plan::Placement& place : unit.placements) {
+    for (const plan::UnitParameter& place : unit.parameters) {
       for (int64_t e = 0; e < place.numel; ++e) {
         const int64_t i = place.begin + e;
         if (i < mine.begin || i >= mine.end) continue;

@@ -12,7 +12,7 @@ namespace {
 /// parameter.
 template <class Visit>
 void for_each_element(const plan::Unit& unit, const Visit& visit) {
-  for (const plan::Placement& placement : unit.placements) {
+  for (const plan::UnitParameter& placement : unit.parameters) {
     for (int64_t i = 0; i < placement.numel; ++i) visit(placement, i, placement.begin + i);
   }
 }
@@ -49,7 +49,7 @@ void fill_unit(Machine& machine, const plan::Plan& plan, const plan::Unit& unit,
   using Low = typename kernels::MasterLow<T>::type;
   std::vector<T> weights = load<T>(machine, plan, rank, unit.weight);
   std::vector<Low> lows = load<Low>(machine, plan, rank, unit.low);
-  for_each_element(unit, [&](const plan::Placement& placement, int64_t i, int64_t at) {
+  for_each_element(unit, [&](const plan::UnitParameter& placement, int64_t i, int64_t at) {
     const graph::Parameter& parameter = plan.graphs[0].parameters[size_t(placement.parameter)];
     T weight;
     Low low{};
@@ -136,7 +136,7 @@ std::vector<std::byte> state_bytes(Machine& machine, const plan::Plan& plan) {
   for (const plan::Unit& unit : plan.units) {
     for (const UnitArray& array : arrays_of(plan, unit)) {
       const WholeArray whole(machine, plan, array);
-      for_each_element(unit, [&](const plan::Placement&, int64_t, int64_t at) {
+      for_each_element(unit, [&](const plan::UnitParameter&, int64_t, int64_t at) {
         append(whole.element(at), state);
       });
     }
@@ -283,8 +283,8 @@ bool padding_is_zero(Machine& machine, const plan::Plan& plan) {
   bool zero = true;
   for (const plan::Unit& unit : plan.units) {
     std::vector<bool> used(size_t(unit.numel), false);
-    for_each_element(unit,
-                     [&](const plan::Placement&, int64_t, int64_t at) { used[size_t(at)] = true; });
+    for_each_element(
+        unit, [&](const plan::UnitParameter&, int64_t, int64_t at) { used[size_t(at)] = true; });
     for (const UnitArray& array : arrays_of(plan, unit)) {
       const WholeArray whole(machine, plan, array);
       for (int64_t at = 0; at < unit.numel; ++at) {

@@ -30,7 +30,7 @@ class Health : public testing::Test {
                                   return std::span(memory[size_t(buffer)]);
                                 }};
     const plan::Unit& unit = made.plan.units[1];
-    view.values<float>(unit.gradient)[size_t(unit.placements[0].begin) + 17] = gradient;
+    view.values<float>(unit.gradient)[size_t(unit.parameters[0].begin) + 17] = gradient;
     return first_nonfinite_gradient(view);
   }
 };

@@ -102,8 +102,8 @@ class Lookout {
   int64_t look();
   int64_t worked();
   bool works() const;
-  void mourn(int dead);
-  void take_the_word(std::span<const Word> words, double patience);
+  void end_for_dead(int dead);
+  void let_first_report(std::span<const Word> words, double patience);
   void change_busy(int by);
   std::vector<Word> words() const;
   std::string place() const;
@@ -190,10 +190,10 @@ class Session {
 
   /// Runs `work`, which must not communicate, on every rank. If it throws on any, the first such
   /// rank prints its line and every rank throws Ended. Collective.
-  void together(const std::function<void()>& work);
+  void on_every_rank(const std::function<void()>& work);
 
   /// For work in which ranks communicate: an exception on this rank ends all ranks at once.
-  void alone(const std::function<void()>& work);
+  void end_all_on_error(const std::function<void()>& work);
   /// Prints the failure, unless another rank was first, and ends all ranks with its status: this
   /// one at the latest a second after it was printed, those of its node when they see that.
   /// Callable from any thread.

@@ -196,7 +196,7 @@ std::string answer_text(TokenList ids, int64_t start, int64_t end, const Tokeniz
 int64_t draw(std::span<const float> scores, double uniform);
 
 /// The token that comes `number` after the prompt: of seed, number and scores alone.
-int32_t choose_token(std::span<const float> scores, const Choice& choice, uint32_t number);
+int32_t choose_token(std::span<const float> scores, const TokenChoice& choice, uint32_t number);
 
 /// A model that continues tokens, such as a Decoder.
 struct Language {
@@ -213,7 +213,7 @@ struct Language {
 /// tokens of a longer prompt; whenever the context is full, the older half of it is forgotten and
 /// the newer half fed again, at positions from 0 on.
 void continue_tokens(const Language& language, std::span<const int32_t> prompt, int64_t count,
-                     const ScoreRules& rules, const Choice& choice,
+                     const ScoreRules& rules, const TokenChoice& choice,
                      const std::function<void(int32_t)>& visit);
 
 /// Bytes that come piece by piece, as whole UTF-8 characters: what may still become one is held

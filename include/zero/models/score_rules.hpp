@@ -55,14 +55,14 @@ struct DrawRules {
 void narrow(const DrawRules& rules, std::span<float> scores);
 
 /// How the next token is chosen from scores.
-struct Choice {
+struct TokenChoice {
   std::optional<DrawRules> draws = {};  ///< none: the likeliest, of equals the first
   uint64_t seed = 1;
 };
 
 struct SearchRules {
   ScoreRules scores = {};
-  Choice choice = {};  ///< of a search without beams
+  TokenChoice choice = {};  ///< of a search without beams
   int64_t num_beams = 1;
   double length_penalty = 1;  ///< a text's log probability is divided by its new tokens to this
   /// With no, a search ends when the best running text, at its length, is no better than the worst

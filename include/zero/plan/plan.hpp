@@ -201,7 +201,7 @@ struct OutputBuffer {
 };
 
 /// Where a parameter lies in its unit, in elements.
-struct Placement {
+struct UnitParameter {
   int32_t parameter;  ///< index into graph.parameters
   int64_t begin;      ///< multiple of 64
   int64_t numel;
@@ -209,7 +209,7 @@ struct Placement {
 
 struct Unit {
   std::string name;
-  std::vector<Placement> placements = {};
+  std::vector<UnitParameter> parameters = {};
   int64_t numel = 0;        ///< padded: a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
   bool frozen = false;      ///< read and never trained: of all below it has a weight alone

@@ -28,7 +28,7 @@ int64_t a_day(int64_t written, double seconds);
 DiskBytes process_disk_bytes();
 
 /// Where the homes nvme of a run are, and how bytes go there.
-struct DiskSettings {
+struct DiskHomes {
   std::vector<std::string> folders = {};  ///< each once; several are striped
   AioConfig aio = {};
 };
@@ -37,7 +37,7 @@ struct DiskSettings {
 bool has_disk_folders(const RunConfig& config);
 
 /// Throws Error(kUsage) naming the key of a folder that does not exist.
-DiskSettings disk_settings(const RunConfig& config);
+DiskHomes disk_homes(const RunConfig& config);
 
 /// The bytes that a rank keeps on disk, and the queues of the two lanes that move them.
 class Disk {
@@ -45,7 +45,7 @@ class Disk {
   /// Allocates `bytes`, and after them the second slots of `saved`, in nameless files in the
   /// folders at once. Throws as DiskFiles does, and Error(kUsage) where aio.require_uring asks for
   /// what this machine lacks.
-  Disk(const DiskSettings& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved = {});
+  Disk(const DiskHomes& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved = {});
 
   run::LaneDisks lanes() { return {&read_, &write_}; }
 

@@ -52,7 +52,7 @@ class Engine {
   struct Options {
     uint64_t seed = 0;             ///< of the initial weights
     double watchdog_seconds = 30;  ///< without a finished op until all ranks are ended
-    DiskSettings disk = {};        ///< of a plan that keeps bytes there
+    DiskHomes disk = {};           ///< of a plan that keeps bytes there
     DiskRates disk_rates = {};     ///< what that disk is expected to do; slower is warned of
     bool draws_weights = true;     ///< false where a checkpoint is loaded next
     bool fast_attention = false;   ///< of this process: numerics.attention

@@ -181,7 +181,7 @@ void Translation::assign_value(const SourceEntry& entry, const Field& field, con
                                std::string_view instead) {
   const std::string wrong = assign(field, value);
   const auto* fixed = std::get_if<Fixed>(&field.binding);
-  const bool choice = std::holds_alternative<Choice>(field.binding);
+  const bool choice = std::holds_alternative<OneOf>(field.binding);
   const bool typed = fixed && could_be_of(*fixed, value);
   const auto* hint = std::get_if<Hint>(&field.binding);
   if (wrong.empty() && hint) {

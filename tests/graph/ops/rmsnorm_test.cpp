@@ -104,7 +104,7 @@ std::vector<float> weights_of(const std::string& name, int steps) {
   zero::testing::ThreadRanks machine(plan, zero::testing::tiny_rules(Dtype::f32));
   zero::testing::train(machine, plan, steps);
   for (const plan::Unit& unit : plan.units) {
-    for (const plan::Placement& place : unit.placements) {
+    for (const plan::UnitParameter& place : unit.parameters) {
       const Graph& graph = plan.graphs[0];
       if (graph[graph.parameters[size_t(place.parameter)].tensor].name != name) continue;
       const float* const first = machine.view<float>(0, unit.weight) + place.begin;
