@@ -38,7 +38,7 @@ struct LegalOf {
   Values operator()(const Recompute*) const {
     return {"none", "selective", "full", TomlArray{int64_t(0), int64_t(1)}};
   }
-  Values operator()(const Choice& binding) const {
+  Values operator()(const OneOf& binding) const {
     Values values;
     for (const std::string_view name : binding.names) values.push_back(std::string(name));
     return values;
@@ -79,7 +79,7 @@ struct MistypedOf {
     return {0.9, "0.9", TomlArray{0.9}, TomlArray{true, 0.9}};
   }
   Values operator()(const Recompute*) const { return {true, int64_t(3), "some"}; }
-  Values operator()(const Choice&) const { return {true, int64_t(0), "no such word"}; }
+  Values operator()(const OneOf&) const { return {true, int64_t(0), "no such word"}; }
   Values operator()(const Open& binding) const {
     const bool is_list = binding.value.index() == 4;
     return {"word", is_list ? TomlArray{"word"} : TomlArray{int64_t(1)}};
