@@ -27,14 +27,14 @@ struct Real {
   Rule<double> place;
   double low, high;
 };
-struct OneOf {
+struct OneOfWords {
   std::string CommandLine::*place;
   std::vector<std::string_view> words;
 };
 struct Option {
   std::string_view name;
   std::variant<bool CommandLine::*, int64_t CommandLine::*, std::string CommandLine::*,
-               std::optional<std::string> CommandLine::*, Count, Real, OneOf, Rule<BeamEnd>,
+               std::optional<std::string> CommandLine::*, Count, Real, OneOfWords, Rule<BeamEnd>,
                Rule<Ids>>
       kind;
 };
@@ -64,8 +64,8 @@ std::vector<Syntax> commands_on_checkpoints() {
       {"export",
        Command::export_model,
        "DIR",
-       {{"--format", OneOf{&CommandLine::format, {"safetensors", "hdf5"}}},
-        {"--dtype", OneOf{&CommandLine::dtype, {"fp32", "bf16", "fp16"}}},
+       {{"--format", OneOfWords{&CommandLine::format, {"safetensors", "hdf5"}}},
+        {"--dtype", OneOfWords{&CommandLine::dtype, {"fp32", "bf16", "fp16"}}},
         {"--max-shard-size", &CommandLine::shard_bytes}},
        Second::required,
        "OUT"},
@@ -308,7 +308,7 @@ class Reader {
       refuse_value(name, text("is no number from ", real.low, " to ", real.high));
     at(real.place) = number;
   }
-  void take(const std::string& name, const OneOf& choice) {
+  void take(const std::string& name, const OneOfWords& choice) {
     line_.*choice.place = choice.words[one_of(name, choice.words)];
   }
   void take(const std::string& name, Rule<BeamEnd> place) {

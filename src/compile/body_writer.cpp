@@ -101,8 +101,7 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
   summed_ = summed_by_their_op(to);
   place_.resize(to.parameters.size());
   for (const Unit& unit : writer.plan().units) {
-    for (const UnitParameter& placement : unit.parameters)
-      place_[size_t(placement.parameter)] = &placement;
+    for (const UnitParameter& place : unit.parameters) place_[size_t(place.parameter)] = &place;
     weights_.push_back(unit.is_fetched() ? -1 : unit.weight);
     gradients_.push_back(-1);
     sums_.emplace_back();

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "src/compile/gathers.hpp"
 #include "src/compile/gradient_layout.hpp"
 #include "zero/plan/plan.hpp"
 

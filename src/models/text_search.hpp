@@ -41,8 +41,7 @@ class TextSearch {
 std::unique_ptr<TextSearch> search_text(const SearchRules& rules, std::span<const int32_t> source,
                                         std::span<const int32_t> beginning);
 
-// The search for one text, and the caches of a RowDecoder that its rows go on from.
-
+/// The search for one text, and the caches of a RowDecoder that its rows go on from.
 class CachedSearch {
  public:
   /// The caches of `beams` texts are its own, and that of one source: the number `place` of each

@@ -164,9 +164,9 @@ void add_form(Digest& digest, const graph::Graph& graph) {
 void add(Digest& digest, const Unit& unit) {
   digest.add_name(unit.name);
   digest.add(unit.numel);
-  for (const UnitParameter& placement : unit.parameters) {
-    digest.add(placement.begin);
-    digest.add(placement.numel);
+  for (const UnitParameter& place : unit.parameters) {
+    digest.add(place.begin);
+    digest.add(place.numel);
   }
 }
 

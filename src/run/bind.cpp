@@ -17,16 +17,16 @@ struct UnitSlice {
 };
 
 /// Each tensor's part of the slice, relative to the slice, with `decay` where the parameter decays;
-/// `tensor` counts the unit's placements. Gaps belong to no segment.
+/// `tensor` counts the unit's parameters. Gaps belong to no segment.
 std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
                                                     const UnitSlice& slice, float decay) {
   std::vector<kernels::TensorSegment> segments;
   for (size_t i = 0; i < slice.unit.parameters.size(); ++i) {
-    const plan::UnitParameter& placement = slice.unit.parameters[i];
-    const int64_t begin = std::max(placement.begin - slice.begin, int64_t(0));
-    const int64_t end = std::min(placement.begin + placement.numel - slice.begin, slice.numel);
+    const plan::UnitParameter& place = slice.unit.parameters[i];
+    const int64_t begin = std::max(place.begin - slice.begin, int64_t(0));
+    const int64_t end = std::min(place.begin + place.numel - slice.begin, slice.numel);
     if (begin >= end) continue;
-    const bool decays = graph.parameters[size_t(placement.parameter)].decays;
+    const bool decays = graph.parameters[size_t(place.parameter)].decays;
     segments.push_back(
         {.begin = begin, .end = end, .weight_decay = decays ? decay : 0.0f, .tensor = int32_t(i)});
   }

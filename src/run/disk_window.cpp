@@ -42,9 +42,9 @@ void DiskWindow::rewrite() {
   }
 }
 
-DiskTraffic DiskWindow::try_out(double most_seconds, bool writes) {
+DiskTiming DiskWindow::try_out(double most_seconds, bool writes) {
   const std::lock_guard lock(mutex_);
-  DiskTraffic trial;
+  DiskTiming trial;
   for (const plan::Buffer& buffer : plan_.buffers) {
     if (buffer.tier != plan::Tier::nvme) continue;
     const int64_t bytes = round_up(buffer.bytes, plan::kPageBytes);  // as ops move it
@@ -60,8 +60,8 @@ DiskTraffic DiskWindow::try_out(double most_seconds, bool writes) {
 }
 
 void DiskWindow::try_out(int64_t place, std::span<std::byte> blocks, bool writes,
-                         DiskTraffic& trial) {
-  const auto timed = [&](DiskTraffic::Way& way, const auto& move) {
+                         DiskTiming& trial) {
+  const auto timed = [&](DiskTiming::Way& way, const auto& move) {
     const auto start = std::chrono::steady_clock::now();
     move();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

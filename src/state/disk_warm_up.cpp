@@ -16,13 +16,13 @@ void take_second_slots(Disk& disk, run::DiskWindow& window) {
 }
 
 /// What a fill has written says enough, and spares the disk.
-DiskRates measured_rates(run::DiskWindow& window, const run::DiskTraffic::Way& filled,
+DiskRates measured_rates(run::DiskWindow& window, const run::DiskTiming::Way& filled,
                          const DiskRates& expected) {
   constexpr int64_t kEnoughBytes = int64_t(16) << 20;
   constexpr double kTrialSeconds = 0.25;
   const bool writes = filled.bytes < kEnoughBytes;
-  const run::DiskTraffic trial = window.try_out(kTrialSeconds, writes);
-  const run::DiskTraffic::Way& written = writes ? trial.write : filled;
+  const run::DiskTiming trial = window.try_out(kTrialSeconds, writes);
+  const run::DiskTiming::Way& written = writes ? trial.write : filled;
   if (trial.read.bytes == 0 || written.bytes == 0) return expected;
   return {.read = trial.read.rate(), .write = written.rate(), .source = "measured at the start"};
 }
@@ -34,7 +34,7 @@ DiskRates warm_up_disk(Engine& engine, const DiskRates& expected) {
   if (!engine.disk()) return {};
   Disk& disk = *engine.disk();
   run::DiskWindow& window = *engine.executor().disk();
-  run::DiskTraffic::Way filled;
+  run::DiskTiming::Way filled;
   engine.together_at_disk("the zeros that its disk begins with", disk.bytes(), [&] {
     const Clock::time_point start = Clock::now();
     const int64_t before = disk.moved().written;

@@ -103,11 +103,6 @@ TEST(Placement, ChoosesHomesBuffersAndSitesOneBehindTheOther) {
   EXPECT_THAT(input.origins.at("zero.offload_optimizer.buffer_count"), HasSubstr("chosen: 4"));
 }
 
-}  // namespace
-
-namespace {
-
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr int64_t kPlenty = int64_t(1) << 40;

@@ -22,10 +22,6 @@ TEST(ProcessLimitDeathTest, OfAddressSpaceIsThatOfThisProcess) {
   EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
 }
 
-}  // namespace
-
-namespace {
-
 TEST(Team, EachMemberWorksOnceTheFirstOnTheCallersThread) {
   std::atomic<int> sum{0};
   std::thread::id first;

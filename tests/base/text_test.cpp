@@ -59,10 +59,6 @@ TEST(Utf8Checker, KnowsWhereADamagedCharacterBegan) {
   EXPECT_EQ(checker.before(), 2);
 }
 
-}  // namespace
-
-namespace {
-
 TEST(Hex, WritesTwoDigitsOfEachByteInTheirOrder) {
   EXPECT_EQ(hex_of({}), "");
   const uint8_t bytes[] = {0x00, 0x0a, 0xf1, 0xff};

@@ -10,7 +10,7 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-TEST(SurveyText, TellsThatNoOtherRunHasTheBytesOfFastAttention) {
+TEST(Checkpoints, TellsThatNoOtherRunHasTheBytesOfFastAttention) {
   save::StepSurvey step{.step = 4, .folder = "runs/x/checkpoints/step00000004", .ranks = 1};
   save::Survey survey{.root = "runs/x", .steps = {step}};
   EXPECT_THAT(step_row(step, save::SurveyDepth::blocks), EndsWith("  verifies\n"));
@@ -21,7 +21,7 @@ TEST(SurveyText, TellsThatNoOtherRunHasTheBytesOfFastAttention) {
   EXPECT_THAT(survey_json(survey), HasSubstr("\"deterministic\": false"));
 }
 
-TEST(SurveyText, TellsWhereTheStructureWasNotCompared) {
+TEST(Checkpoints, TellsWhereTheStructureWasNotCompared) {
   save::StepSurvey step{.folder = "runs/x/checkpoints/step00000004", .files = 3};
   EXPECT_THAT(step_verdict(step), EndsWith(": verified\n"));
   step.not_compared = "its format is 2";

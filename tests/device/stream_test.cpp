@@ -142,10 +142,6 @@ TEST(Stream, RefusesToHaveNoThreads) {
   EXPECT_THROW(Stream(-1), Error);
 }
 
-}  // namespace
-
-namespace {
-
 TEST(Event, WhatAnotherStreamQueuesBehindItSeesTheWorkBeforeIt) {
   Stream first(1), second(1);
   Event event;
@@ -173,10 +169,6 @@ TEST(Event, MayBeWaitedForBeforeAnythingIsRecordedAndAgainAfterwards) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 TEST(Moment, TellsTheSecondsBetweenTwoMarksOnDifferentStreams) {
   Stream first(1), second(1);
   Moment begin, end;
@@ -203,10 +195,6 @@ TEST(Moment, IsReachedWhenTheWorkBeforeItIsDone) {
     EXPECT_EQ(to, from);
   }
 }
-
-}  // namespace
-
-namespace {
 
 struct Blocks {
   Arena from{1000, Place::pinned}, to{1000, Place::pinned};

@@ -266,18 +266,19 @@ TYPED_TEST(TableProduct, OfSomeRowsAgreesWithDoubleLoopsOnAnyThreads) {
 }
 
 TYPED_TEST(TableProduct, ARowHasTheSameBitsAloneAndAmongOthers) {
-  constexpr int64_t kClasses = 301;
-  std::vector<int32_t> rows(7);
+  // Rows by eight and by four, and one alone.
+  constexpr int64_t kClasses = 301, kRows = 13;
+  std::vector<int32_t> rows(kRows);
   std::iota(rows.begin(), rows.end(), 0);
   for (int64_t width : {77, 128}) {
     const auto table = testing::noise<TypeParam>(kClasses * width, 2);
-    const auto x = testing::noise<TypeParam>(7 * width, 1);
-    auto all = poisoned<float>(7 * kClasses), one = poisoned<float>(kClasses);
+    const auto x = testing::noise<TypeParam>(kRows * width, 1);
+    auto all = poisoned<float>(kRows * kClasses), one = poisoned<float>(kClasses);
     Stream stream(2);
-    const DecodeInputs inputs{.rows = 7, .logits = 7}, single{.rows = 7, .logits = 1};
+    const DecodeInputs inputs{.rows = kRows, .logits = kRows}, single{.rows = kRows, .logits = 1};
     table_product<TypeParam>(stream, kClasses, width, &inputs,
                              {x.data(), rows.data(), table.data(), all.data()});
-    for (size_t row = 0; row < 7; ++row) {
+    for (size_t row = 0; row < kRows; ++row) {
       table_product<TypeParam>(stream, kClasses, width, &single,
                                {x.data(), &rows[row], table.data(), one.data()});
       stream.wait();

@@ -104,10 +104,6 @@ TEST(OccupyStandardFiles, TakesThePlaceOfAClosedConsoleWithWhatCannotBeWrittenTo
   EXPECT_EQ(reason, EBADF);
 }
 
-}  // namespace
-
-namespace {
-
 TEST(Console, SaysWhatItIsTold) {
   testing::internal::CaptureStdout();
   Console(true).say("a line\n");

@@ -87,10 +87,6 @@ TEST_F(OfAChild, TakesNoneForDeadThatHasLeft) {
   EXPECT_FALSE(lock().has_died());
 }
 
-}  // namespace
-
-namespace {
-
 TEST(MovedBytes, RisesWithWhatIsReadAndWrittenAndNotByItself) {
   MovedBytes moved;
   const int64_t before = moved.count();

@@ -59,10 +59,6 @@ TEST(StopSignalDeathTest, ASecondOneEndsTheProcess) {
   EXPECT_EXIT(twice(SIGINT, milliseconds(0)), testing::KilledBySignal(SIGINT), "");
 }
 
-}  // namespace
-
-namespace {
-
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -111,12 +107,6 @@ TEST(UserRequests, OfNoFolderAreNone) {
   EXPECT_EQ(UserRequests().take(UserRequests::Clock::now()), UserRequest::none);
 }
 
-}  // namespace
-
-namespace {
-
-using namespace std::chrono_literals;
-
 const TimeLimit::Clock::time_point kStart{1000s};
 
 TEST(TimeLimit, LeavesTwiceTheLongestStepBehindTheLastOne) {
@@ -140,12 +130,6 @@ TEST(TimeLimit, OneThatHasPassedAllowsASingleStep) {
 }
 
 TEST(TimeLimit, ZeroIsNoLimit) { EXPECT_FALSE(TimeLimit(0, kStart).is_last_step(kStart + 9h)); }
-
-}  // namespace
-
-namespace {
-
-using namespace std::chrono_literals;
 
 TEST(SecondsOfTimeLeft, ReadsWhatSqueuePrints) {
   EXPECT_EQ(seconds_of_time_left("30:00               \n"), 1800);

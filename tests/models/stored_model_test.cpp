@@ -110,12 +110,6 @@ TEST_F(StoredModels, AreComparedByTheirNumbers) {
               HasSubstr("with 2 heads"));
 }
 
-}  // namespace
-
-namespace {
-
-using ::testing::HasSubstr;
-using namespace testing_support;
 using checkpoint::Tensor;
 
 /// A checkpoint whose parameters are all `weight`, and masters, where there are any, `master`.

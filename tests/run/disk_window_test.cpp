@@ -77,7 +77,7 @@ TEST(DiskWindow, ATrialReadsEverythingAndWritesOnlyWhereItIsTold) {
   executor.buffers().write(place.state, 5, part);
   executor.disk()->fill();
   const std::vector<std::byte> before = all_of(executor, place.state);
-  DiskTraffic trial = executor.disk()->try_out(60, false);
+  DiskTiming trial = executor.disk()->try_out(60, false);
   EXPECT_EQ(trial.read.bytes, 2 * OnDisk::kBytes);
   EXPECT_EQ(trial.write.bytes, 0);
   EXPECT_GT(trial.read.rate(), 0);
@@ -104,7 +104,7 @@ TEST(DiskWindow, ATrialWritesFirstWhatNobodyHasWritten) {
   OnDisk place;
   testing::RankDisk disk(place.hand.plan);
   Executor executor(place.hand.plan, {}, {}, disk.lanes());
-  const DiskTraffic trial = executor.disk()->try_out(60, false);
+  const DiskTiming trial = executor.disk()->try_out(60, false);
   EXPECT_EQ(trial.write.bytes, 2 * OnDisk::kBytes);
   EXPECT_EQ(trial.read.bytes, 2 * OnDisk::kBytes);
 }

@@ -8,12 +8,12 @@
 namespace zero::testing {
 namespace {
 
-/// Calls visit(placement, parameter's element, unit's element) for every element of every
+/// Calls visit(place, parameter's element, unit's element) for every element of every
 /// parameter.
 template <class Visit>
 void for_each_element(const plan::Unit& unit, const Visit& visit) {
-  for (const plan::UnitParameter& placement : unit.parameters) {
-    for (int64_t i = 0; i < placement.numel; ++i) visit(placement, i, placement.begin + i);
+  for (const plan::UnitParameter& place : unit.parameters) {
+    for (int64_t i = 0; i < place.numel; ++i) visit(place, i, place.begin + i);
   }
 }
 
@@ -49,11 +49,11 @@ void fill_unit(Machine& machine, const plan::Plan& plan, const plan::Unit& unit,
   using Low = typename kernels::MasterLow<T>::type;
   std::vector<T> weights = load<T>(machine, plan, rank, unit.weight);
   std::vector<Low> lows = load<Low>(machine, plan, rank, unit.low);
-  for_each_element(unit, [&](const plan::UnitParameter& placement, int64_t i, int64_t at) {
-    const graph::Parameter& parameter = plan.graphs[0].parameters[size_t(placement.parameter)];
+  for_each_element(unit, [&](const plan::UnitParameter& place, int64_t i, int64_t at) {
+    const graph::Parameter& parameter = plan.graphs[0].parameters[size_t(place.parameter)];
     T weight;
     Low low{};
-    split(initial_value(parameter, placement.parameter, i), weight, low);
+    split(initial_value(parameter, place.parameter, i), weight, low);
     const int64_t weight_at = place_in(unit, unit.weight_sharded, rank, at);
     const int64_t low_at = place_in(unit, unit.optimizer_sharded, rank, at);
     if (weight_at >= 0) weights[size_t(weight_at)] = weight;

@@ -116,7 +116,7 @@ void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeI
 
 /// Where row_product() looks for the elements of a weight [in, out]: in panels of kColumns columns
 /// one after the other, the last perhaps narrower, each [in, columns] row by row. A thread then
-/// reads its panels from end to end and has the sums of a whole panel in registers.
+/// reads its panels from end to end and has the sums of a whole panel in registers of AVX-512.
 struct WeightPanels {
   static constexpr int64_t kColumns = 64;
 

@@ -155,6 +155,7 @@ void load_weights(const StoredModel& model, const graph::Graph& graph,
 
 /// The same for a Decoder or a TextGenerator.
 template <class Reader>
+requires requires(const Reader& reader) { reader.graph(); }
 void load_weights(const StoredModel& model, Reader& reader) {
   load_weights(model, reader.graph(),
                [&](int32_t parameter, int64_t first, std::span<const float> values) {

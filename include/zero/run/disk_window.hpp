@@ -11,7 +11,7 @@
 namespace zero::run {
 
 /// What a disk has moved in some time, by way.
-struct DiskTraffic {
+struct DiskTiming {
   struct Way {
     int64_t bytes = 0;
     double seconds = 0;
@@ -35,7 +35,7 @@ class DiskWindow {
   /// Moves bytes of buffers for about `most_seconds`, to see how fast that goes; they stay what
   /// they are. Reads all that it comes to; writes back what it has read where `writes`, and what
   /// nobody has written.
-  DiskTraffic try_out(double most_seconds, bool writes);
+  DiskTiming try_out(double most_seconds, bool writes);
   /// Writes what lasts on disk once more, as it is: after fill().
   void rewrite();
   /// What nobody has written is read as zeros.
@@ -56,7 +56,7 @@ class DiskWindow {
     bool written;
   };
   Stretch stretch_at(int64_t place, size_t bytes) const;
-  void try_out(int64_t place, std::span<std::byte> blocks, bool writes, DiskTraffic& trial);
+  void try_out(int64_t place, std::span<std::byte> blocks, bool writes, DiskTiming& trial);
   void load(int64_t place, std::span<std::byte> blocks) const;
   void load_edges(const View& seen) const;
 

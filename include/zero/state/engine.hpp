@@ -81,8 +81,8 @@ class Engine {
   /// Which may outlive the engine; null where the plan keeps nothing there.
   const std::shared_ptr<Disk>& disk() const { return disk_; }
 
-  /// As Session::together of work that moves up to `bytes` to or from disks, and `name` in a
-  /// warning: a rank whose disk is slower than the others' is waited for. Collective.
+  /// As Session::on_every_rank of work that moves up to `bytes` to or from disks, and `name` in
+  /// a warning: a rank whose disk is slower than the others' is waited for. Collective.
   void together_at_disk(const std::string& name, int64_t bytes, const std::function<void()>& work);
 
   /// Sets the rates by which a disk is warned of as slow, from now on. The plan must keep bytes

@@ -1,6 +1,6 @@
 #pragma once
-/// The algorithms of cuBLASLt for one product: which it names, how fast they are, which was kept.
-/// Included by the cuBLASLt twins alone.
+/// A product as cuBLASLt wants it described, and the algorithms for it: which the library names,
+/// how fast they are, which was kept. Included by the cuBLASLt twins alone.
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -16,8 +16,6 @@
 #include "zero/device/arena.hpp"
 
 namespace zero::kernels::vendor {
-
-// One product as cuBLASLt wants it described. Included by the cuBLASLt twin alone.
 
 /// Throws Error(kInternal) naming `what` and the library's own text unless `status` is success.
 void check_lt(cublasStatus_t status, const char* what);

@@ -1,5 +1,6 @@
 #pragma once
-/// Products on the host, on the calling thread and its OpenMP team; finished on return.
+/// Products on the host, on the calling thread and its OpenMP team, finished on return; and the
+/// memory that calls keep.
 
 #include <cstddef>
 #include <cstdlib>

@@ -41,8 +41,8 @@ Eight add_halves(const Lanes (&lanes)[2]) { return lanes[0] + lanes[1]; }
 #endif
 
 /// Vectors of a row of kPanelColumns. The first 16 of 32 columns lie in the vectors that have an
-/// even number and the others in those between them. 16-bit elements lie there in turn: one of two
-/// elements in a word needs a shift and the other a mask, half the work of widening them in order.
+/// even number and the others in those between them. Elements of bf16 lie there in turn: one of two
+/// in a word needs a shift and the other a mask, half the work of widening them in order.
 constexpr int64_t kVectors = kPanelColumns / kLanes, kVectorsOf32 = 32 / kLanes;
 
 constexpr int64_t first_column(int64_t vector) {
@@ -111,13 +111,13 @@ Eight eight_of(const Block& block) {
 
 /// The sums of four blocks, each as a balanced tree: halves upon halves, with two blocks in a
 /// vector. Through memory it would take as long as 300 products.
-void add_up(const Block* blocks, float* sums) {
+void add_up(const Block& a, const Block& b, const Block& c, const Block& d, float* sums) {
   const auto quarters = [](const Block& x, const Block& y) {
     const Eight of_x = eight_of(x), of_y = eight_of(y);
     return __builtin_shufflevector(of_x, of_y, 0, 1, 2, 3, 8, 9, 10, 11) +
            __builtin_shufflevector(of_x, of_y, 4, 5, 6, 7, 12, 13, 14, 15);
   };
-  const Eight ab = quarters(blocks[0], blocks[1]), cd = quarters(blocks[2], blocks[3]);
+  const Eight ab = quarters(a, b), cd = quarters(c, d);
   Eight all = __builtin_shufflevector(ab, cd, 0, 1, 4, 5, 8, 9, 12, 13) +
               __builtin_shufflevector(ab, cd, 2, 3, 6, 7, 10, 11, 14, 15);
   all += __builtin_shufflevector(all, all, 1, 0, 3, 2, 5, 4, 7, 6);
@@ -137,11 +137,11 @@ constexpr int64_t vectors_at_once(int64_t sums) {
   return std::clamp<int64_t>(kRegisters / 2 / sums, 1, kVectors);
 }
 
-/// Where kPanelColumns elements from `from` on may be read: there, or in `padded`, whose rest is
-/// zeros, if they reach beyond `end`.
+/// Where kPanelColumns elements from `from` on may be read: there or, if they reach beyond `end`,
+/// in `padded`, whose rest stays as it was.
 template <class T>
 const T* whole_row(const T* from, const T* end, T (&padded)[kPanelColumns]) {
-  if (from + kPanelColumns <= end) return from;
+  if (end - from >= kPanelColumns) return from;
   std::copy(from, end, padded);
   return padded;
 }
@@ -210,6 +210,7 @@ template <int64_t kFirst, class T>
 template <int64_t kRows, class T>
 void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, float* sums) {
   constexpr int64_t kCount = vectors_at_once(kRows);
+  static_assert(kVectors % kCount == 0);
   for (int64_t begin = 0; begin < panel.count; begin += kNear<T>) {
     const int64_t end = std::min(begin + kNear<T>, panel.count);
     for (int64_t t = 0; t < tiles; ++t) {
@@ -225,25 +226,27 @@ void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, 
 
 template <class T>
 float dot(int64_t numel, const T* x, const T* y) {
-  Block sums[4] = {};
+  Block sum = {};
   T padded_x[kPanelColumns] = {}, padded_y[kPanelColumns] = {};
   for (int64_t i = 0; i < numel; i += kPanelColumns) {
     const T* const a = whole_row(x + i, x + numel, padded_x);
     const T* const b = whole_row(y + i, y + numel, padded_y);
-    each<kVectors>([&](auto v) { sums[0].vector[v] += load(a, v) * load(b, v); });
+    each<kVectors>([&](auto v) { sum.vector[v] += load(a, v) * load(b, v); });
   }
-  float one_and_zeros[4];
-  add_up(sums, one_and_zeros);
-  return one_and_zeros[0];
+  float same[4];
+  add_up(sum, sum, sum, sum, same);
+  return same[0];
 }
 
 template <class T>
 void dots(int64_t numel, const T* const* x, const T* y, const T* ahead, float* sums) {
   constexpr int64_t kCount = vectors_at_once(kDotRows * kDotClasses);
+  static_assert(kVectors % kCount == 0 && kDotRows * kDotClasses % 4 == 0);
   Block blocks[kDotRows * kDotClasses];
   each<kVectors / kCount>(
       [&](auto part) { sum_products<part * kCount>(numel, x, y, ahead, blocks); });
-  for (int64_t i = 0; i < kDotRows * kDotClasses; i += 4) add_up(blocks + i, sums + i);
+  for (int64_t i = 0; i < kDotRows * kDotClasses; i += 4)
+    add_up(blocks[i], blocks[i + 1], blocks[i + 2], blocks[i + 3], sums + i);
 }
 
 template void dots(int64_t, const float* const*, const float*, const float*, float*);

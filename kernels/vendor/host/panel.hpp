@@ -6,7 +6,8 @@
 
 namespace zero::kernels::vendor {
 
-/// Columns whose sums fit the registers, for kPanelRows rows of factors at a time.
+/// Columns whose sums fit the registers of AVX-512, for kPanelRows rows of factors at a time; with
+/// fewer registers some columns come after the others, from the nearest cache.
 inline constexpr int64_t kPanelColumns = 64;
 inline constexpr int64_t kPanelRows = 4;
 
@@ -33,8 +34,8 @@ template <class T>
 float dot(int64_t numel, const T* x, const T* y);
 
 /// sums[r, c] = dot(numel, x[r], y + c numel), bit for bit, for kDotRows rows and kDotClasses
-/// classes: what is loaded is used as often. `numel` is a multiple of kPanelColumns. Meanwhile as
-/// much as a row is fetched at `ahead`, for a later call.
+/// classes: what is loaded of a row is used for each class, and of a class for each row. `numel` is
+/// a multiple of kPanelColumns. Meanwhile as much as a row is fetched at `ahead`, for a later call.
 inline constexpr int64_t kDotRows = 4, kDotClasses = 2;
 template <class T>
 void dots(int64_t numel, const T* const* x, const T* y, const T* ahead, float* sums);

@@ -101,18 +101,20 @@ void multiply_classes(const TableWork<T>& work, const Span& classes, const Span&
   const bool whole = work.width % kPanelColumns == 0;
   for (int64_t c = classes.begin; c < classes.end; c += kDotClasses) {
     for (int64_t i = rows.begin; i < rows.end; i += kDotRows) {
-      if (whole && c + kDotClasses <= classes.end && i + kDotRows <= rows.end) {
-        const T* const x[kDotRows] = {work.row(i), work.row(i + 1), work.row(i + 2),
-                                      work.row(i + 3)};
+      const int64_t count = std::min(kDotRows, rows.end - i);
+      if (whole && count > 1 && c + kDotClasses <= classes.end) {
+        // Where rows are missing there is the last one again.
+        const T* x[kDotRows];
+        for (int64_t r = 0; r < kDotRows; ++r) x[r] = work.row(std::min(i + r, rows.end - 1));
         const T* const ahead = work.of_class(std::min(c + kAhead, classes.end - kDotClasses) +
                                              (i - rows.begin) / kDotRows);
         float sums[kDotRows * kDotClasses];
         vendor::dots(work.width, x, work.of_class(c), ahead, sums);
-        for (int64_t r = 0; r < kDotRows; ++r)
+        for (int64_t r = 0; r < count; ++r)
           std::copy_n(sums + r * kDotClasses, kDotClasses, work.out(i + r, c));
         continue;
       }
-      for (int64_t r = i; r < std::min(rows.end, i + kDotRows); ++r)
+      for (int64_t r = i; r < i + count; ++r)
         for (int64_t j = c; j < std::min(classes.end, c + kDotClasses); ++j)
           *work.out(r, j) = vendor::dot(work.width, work.row(r), work.of_class(j));
     }

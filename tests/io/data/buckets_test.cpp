@@ -94,12 +94,6 @@ TEST(LengthHistogram, RefusesASampleBeyondItsLengths) {
   EXPECT_THROW(pair_of(Pairs{{8, 8}}, {.source = 1, .target = 9}), Error);
 }
 
-}  // namespace
-
-namespace {
-
-using testing::ElementsAre;
-
 std::vector<uint8_t> random_buckets(size_t samples, std::mt19937& random) {
   std::vector<uint8_t> buckets(samples);
   for (uint8_t& bucket : buckets) bucket = uint8_t(std::min<uint32_t>(random() % 7, 3));

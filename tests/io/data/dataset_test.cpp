@@ -65,10 +65,6 @@ TEST(Dataset, ShowsTheColumnsOfIds) {
   EXPECT_FALSE(shown[0].is_text);
 }
 
-}  // namespace
-
-namespace {
-
 using testing::HasSubstr;
 using testing_support::TempFile;
 

@@ -51,10 +51,6 @@ TEST(AddedTokens, KnowWhichAreLeftOutOfAText) {
   EXPECT_FALSE(tokens.is_special(3));
 }
 
-}  // namespace
-
-namespace {
-
 using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::refusal_of;

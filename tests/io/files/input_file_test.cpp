@@ -35,10 +35,6 @@ TEST(ReadWhole, ReadsUpToItsLimit) {
   EXPECT_THROW(read_whole(written.path(), 9), Error);
 }
 
-}  // namespace
-
-namespace {
-
 TEST(WriteAll, ReportsAFullDisk) {
   const OpenFile full(open("/dev/full", O_WRONLY));
   ASSERT_TRUE(full);

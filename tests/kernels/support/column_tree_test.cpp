@@ -69,12 +69,6 @@ TEST(ColumnTree, OfATeamHasTheBitsOfOneThread) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-using testing::noise, testing::same_bits;
-
 template <class T>
 class ColumnChunksOf : public ::testing::Test {};
 using Elements = ::testing::Types<float, bf16, f16>;

@@ -94,10 +94,6 @@ TYPED_TEST(ElementRuns, AreRefusedByArraysThatBeginWithinOne) {
   EXPECT_FALSE(takes_runs<2>(state.from(1)));
 }
 
-}  // namespace
-
-namespace {
-
 /// The decay of element i; -1 where no segment has it.
 float decay_of(const SegmentTable& table, int64_t i) {
   float decay = -1.0f;

@@ -163,10 +163,6 @@ TEST(AlgorithmCache, StopsGrowingAtItsLimit) {
   EXPECT_EQ(std::filesystem::file_size(file.path()), AlgorithmCache::kBytesMost);
 }
 
-}  // namespace
-
-namespace {
-
 /// Ways that count how often they are measured.
 struct Trial {
   std::vector<float> times;        ///< of the ways; infinity: cannot be done
