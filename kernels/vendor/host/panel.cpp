@@ -62,11 +62,20 @@ template <int64_t kCount, class Call>
   (std::make_integer_sequence<int64_t, kCount>());
 }
 
+// By value: a vector whose address is taken lies in memory.
+[[gnu::always_inline]] inline Lanes lanes_at(const float* from) {
+  Lanes to;
+  std::memcpy(&to, from, sizeof(to));
+  return to;
+}
+
+[[gnu::always_inline]] inline void store(Lanes from, float* to) {
+  std::memcpy(to, &from, sizeof(from));
+}
+
 /// A vector of a row of kPanelColumns.
 [[gnu::always_inline]] inline Lanes load(const float* row, int64_t vector) {
-  Lanes to;
-  std::memcpy(&to, row + first_column(vector), sizeof(to));
-  return to;
+  return lanes_at(row + first_column(vector));
 }
 
 [[gnu::always_inline]] inline Lanes load(const bf16* row, int64_t vector) {
@@ -159,7 +168,7 @@ void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
   Lanes kept[kRows][kCount] = {};
   each<kRows>([&](auto r) {
     each<kCount>([&](auto v) {
-      if (begin > 0) std::memcpy(&kept[r][v], place(r, v), sizeof(Lanes));
+      if (begin > 0) kept[r][v] = lanes_at(place(r, v));
     });
   });
   const T* const last = panel.first + (panel.count - 1) * panel.ld + panel.columns;
@@ -174,9 +183,7 @@ void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
       each<kRows>([&](auto r) { kept[r][v] += factors[i * kRows + r] * columns; });
     });
   }
-  each<kRows>([&](auto r) {
-    each<kCount>([&](auto v) { std::memcpy(place(r, v), &kept[r][v], sizeof(Lanes)); });
-  });
+  each<kRows>([&](auto r) { each<kCount>([&](auto v) { store(kept[r][v], place(r, v)); }); });
 }
 
 /// The sums of some vectors of x[r][i] y[c numel + i].
