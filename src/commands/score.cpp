@@ -41,8 +41,6 @@ class Lines {
     require_utf8(path_, ++number_, line);
     return true;
   }
-  /// The line that came last, counted from 1.
-  size_t number() const { return number_; }
   int64_t count_rest() {
     std::string_view line;
     while (next(line)) continue;
@@ -66,10 +64,6 @@ TextCounts count_lines(const CommandLine& line) {
       refuse(Exit::kInput, line.input, ": has ", counted(texts.count_rest(), "line"), ", and ",
              line.second, " ", references.count_rest(),
              "; write one reference a line for each text");
-    }
-    if (reference.empty()) {
-      refuse(Exit::kInput, line.second, ": line ", references.number(),
-             ": is empty, and sacreBLEU takes no empty reference; remove it and its text");
     }
     counts += models::count_pair(text, reference);
   }
