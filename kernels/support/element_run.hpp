@@ -13,8 +13,7 @@
 
 namespace zero::kernels {
 
-// A few segments of an optimizer's slice, by value in a kernel, so that one launch takes them all.
-
+/// A few segments of an optimizer's slice, by value in a kernel, so that one launch takes them all.
 struct SegmentTable {
   /// A kernel's arguments end below 512 bytes; a usual block has nine segments.
   static constexpr int kMost = 12;

@@ -13,17 +13,24 @@ namespace zero::advise {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr state::World kAlone{.ranks = 1};
+constexpr int64_t kPlenty = int64_t(1) << 40;
 
-/// A model of 9 units.
-RunConfig with_states_on(Home home) {
+/// One step of a model of layers + 1 units.
+RunConfig one_step(int64_t layers, int64_t width) {
   RunConfig config;
   config.model = testing_support::model_config(
-      {.counts = {{"layers", 8}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
+      {.counts = {{"layers", layers}, {"width", width}, {"heads", 2}}, .rates = {{"dropout", 0}}});
   config.data.train = "synthetic";
   config.data.sequence_length = 32;
   config.run.steps = 1;
+  return config;
+}
+
+RunConfig with_states_on(Home home) {
+  RunConfig config = one_step(8, 64);
   config.train_batch_size = 1;
   config.zero.stage = 1;
   config.offload_optimizer.device = home;
@@ -103,19 +110,10 @@ TEST(Placement, ChoosesHomesBuffersAndSitesOneBehindTheOther) {
   EXPECT_THAT(input.origins.at("zero.offload_optimizer.buffer_count"), HasSubstr("chosen: 4"));
 }
 
-using ::testing::SizeIs;
-
-constexpr int64_t kPlenty = int64_t(1) << 40;
-
 /// Stage 3, both homes "auto"; ten units, so that shares can be told apart, and large enough that a
 /// disk needs less host memory, for its window, than states there do.
 RunConfig free_to_choose() {
-  RunConfig config;
-  config.model = testing_support::model_config(
-      {.counts = {{"layers", 9}, {"width", 256}, {"heads", 2}}, .rates = {{"dropout", 0}}});
-  config.data.train = "synthetic";
-  config.data.sequence_length = 32;
-  config.run.steps = 1;
+  RunConfig config = one_step(9, 256);
   config.train_batch_size = 2;
   config.zero.stage = 3;
   config.zero.stage3_max_reuse_distance = 0;

@@ -56,10 +56,10 @@ struct Block {
 /// call(0) to call(kCount - 1), each with a constant: what a variable indexes lies in memory.
 template <int64_t kCount, class Call>
 [[gnu::always_inline]] inline void each(const Call& call) {
-  [&]<int64_t... i>(std::integer_sequence<int64_t, i...>) {
+  const auto call_all = [&]<int64_t... i>(std::integer_sequence<int64_t, i...>) {
     (call(std::integral_constant<int64_t, i>()), ...);
-  }
-  (std::make_integer_sequence<int64_t, kCount>());
+  };
+  call_all(std::make_integer_sequence<int64_t, kCount>());
 }
 
 // By value: a vector whose address is taken lies in memory.
@@ -96,7 +96,8 @@ template <int64_t kCount, class Call>
   return (Lanes)((bits & 0x8000u) << 16 | value);
 }
 
-/// Columns of T in order, of a row whose vectors lie at their first columns.
+/// Puts the sums of a row in the order of its columns: those of bf16 come from vectors that hold
+/// every other column.
 template <class T>
 void put_in_order(float*) {}
 
