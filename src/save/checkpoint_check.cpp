@@ -73,7 +73,7 @@ class Check {
 
   Problem run(const state::StateView* view) {
     disk_.name = view ? "the loading of a checkpoint" : "the check of a checkpoint";
-    const Problem problem = together([&] {
+    const Problem problem = on_every_rank([&] {
       folder_.emplace(store_.open_step(manifest_.step));
       if (digests_.is_crc32c) check_whole_files();
       if (view) load_state(store_, manifest_, *view, threads_, ledger_);
@@ -85,7 +85,7 @@ class Check {
   int32_t files() const { return int32_t(manifest_.files.size()); }
 
   template <class Work>
-  Problem together(const Work& work) {
+  Problem on_every_rank(const Work& work) {
     return first_problem(peers_, disk_, work);
   }
 
@@ -104,7 +104,7 @@ class Check {
     std::vector<int32_t> claims = ledger_.claims(rank);
     peers_.smallest(claims);
     const std::vector<int32_t> owners = BlockLedger::owners(std::move(claims), peers_.ranks());
-    return together([&] { read_all(ledger_.missing(owners, rank)); });
+    return on_every_rank([&] { read_all(ledger_.missing(owners, rank)); });
   }
 
   void read_all(const std::vector<BlockLedger::Block>& blocks) {

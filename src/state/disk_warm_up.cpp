@@ -35,7 +35,7 @@ DiskRates warm_up_disk(Engine& engine, const DiskRates& expected) {
   Disk& disk = *engine.disk();
   run::DiskWindow& window = *engine.executor().disk();
   run::DiskTiming::Way filled;
-  engine.together_at_disk("the zeros that its disk begins with", disk.bytes(), [&] {
+  engine.on_every_rank_at_disk("the zeros that its disk begins with", disk.bytes(), [&] {
     const Clock::time_point start = Clock::now();
     const int64_t before = disk.moved().written;
     window.fill();
@@ -44,7 +44,7 @@ DiskRates warm_up_disk(Engine& engine, const DiskRates& expected) {
     take_second_slots(disk, window);
   });
   DiskRates rates = expected;
-  engine.together_at_disk("a trial of its disk", disk.bytes(), [&] {
+  engine.on_every_rank_at_disk("a trial of its disk", disk.bytes(), [&] {
     if (disk.is_direct()) rates = measured_rates(window, filled, expected);
   });
   engine.expect_of_disk(rates);

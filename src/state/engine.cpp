@@ -189,8 +189,8 @@ void Engine::look_at_disk() {
   if (!slow.empty()) warn(slow);
 }
 
-void Engine::together_at_disk(const std::string& name, int64_t bytes,
-                              const std::function<void()>& work) {
+void Engine::on_every_rank_at_disk(const std::string& name, int64_t bytes,
+                                   const std::function<void()>& work) {
   const auto moved = [this] { return disk_moved().sum(); };
   const launch::Asleep asleep(session_.peers());
   session_.on_every_rank([&] {

@@ -53,7 +53,7 @@ Data::Data(Context& context, Planned& planned) {
 void Data::require_same(Context& context, const RunConfig& config, state::Engine& engine) {
   const std::string changed = context.session.leads_node() ? watch->changed() : "";
   if (context.session.peers().largest(!changed.empty()) == 0) return;
-  engine.together_at_disk("the data, which have changed", watch->bytes(), [&] {
+  engine.on_every_rank_at_disk("the data, which have changed", watch->bytes(), [&] {
     if (changed.empty()) return;
     watch->renew();
     const std::string now = fingerprint_now(config);

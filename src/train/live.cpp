@@ -175,8 +175,9 @@ void Live::load_initial_weights(const Planned& planned, Opened& opened) {
   if (!opened.initial) return;
   const int64_t disk_bytes = planned.build.plan.arena_bytes[size_t(plan::Tier::nvme)];
   const int64_t weights = model::parameter_count(planned.build.model) * int64_t(sizeof(float));
-  engine->together_at_disk("the weights that it begins with", disk_bytes + weights,
-                           [&] { models::begin_with_weights(*opened.initial, engine->view()); });
+  engine->on_every_rank_at_disk("the weights that it begins with", disk_bytes + weights, [&] {
+    models::begin_with_weights(*opened.initial, engine->view());
+  });
   opened.initial.reset();
 }
 

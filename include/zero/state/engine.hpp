@@ -83,7 +83,8 @@ class Engine {
 
   /// As Session::on_every_rank of work that moves up to `bytes` to or from disks, and `name` in
   /// a warning: a rank whose disk is slower than the others' is waited for. Collective.
-  void together_at_disk(const std::string& name, int64_t bytes, const std::function<void()>& work);
+  void on_every_rank_at_disk(const std::string& name, int64_t bytes,
+                             const std::function<void()>& work);
 
   /// Sets the rates by which a disk is warned of as slow, from now on. The plan must keep bytes
   /// there.
