@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "zero/base/align.hpp"
 #include "zero/base/dtype.hpp"
 
 namespace zero::kernels::vendor {
@@ -156,6 +157,14 @@ const T* whole_row(const T* from, const T* end, T (&padded)[kPanelColumns]) {
   return padded;
 }
 
+/// Rows of a panel of which kPanelColumns elements may be read where they lie: what follows the
+/// columns of a row, but for the last rows, belongs to the next ones.
+template <class T>
+int64_t whole_rows(const Panel<T>& panel) {
+  const int64_t beyond = kPanelColumns - panel.columns;
+  return std::max<int64_t>(panel.count - ceil_div(beyond, panel.ld), 0);
+}
+
 /// Adds what rows of the panel give to the sums of some vectors, which lie at their first columns
 /// and are zeros at first. Meanwhile a line of each row that follows the near ones is fetched: the
 /// one that `ahead` counts.
@@ -172,18 +181,22 @@ void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
       if (begin > 0) kept[r][v] = lanes_at(place(r, v));
     });
   });
-  const T* const last = panel.first + (panel.count - 1) * panel.ld + panel.columns;
-  T padded[kPanelColumns] = {};
-  for (int64_t i = begin; i < end; ++i) {
-    const T* const from = panel.first + i * panel.ld;
-    if (kRows > 1 && kFirst == 0)
-      __builtin_prefetch(from + kNear<T> * panel.ld + ahead * kLine<T>, 0, 2);
-    const T* const row = whole_row(from, last, padded);
+  const auto add = [&](int64_t i, const T* row) {
     each<kCount>([&](auto v) {
-      const Lanes columns = load(row, kFirst + v);
+      const Lanes columns = in_register(load(row, kFirst + v));
       each<kRows>([&](auto r) { kept[r][v] += factors[i * kRows + r] * columns; });
     });
+  };
+  const T* from = panel.first + begin * panel.ld;
+  int64_t i = begin;
+  for (const int64_t whole = std::min(whole_rows(panel), end); i < whole; ++i, from += panel.ld) {
+    if (kRows > 1 && kFirst == 0)
+      __builtin_prefetch(from + kNear<T> * panel.ld + ahead * kLine<T>, 0, 2);
+    add(i, from);
   }
+  T padded[kPanelColumns] = {};
+  const T* const last = panel.first + (panel.count - 1) * panel.ld + panel.columns;
+  for (; i < end; ++i, from += panel.ld) add(i, whole_row(from, last, padded));
   each<kRows>([&](auto r) { each<kCount>([&](auto v) { store(kept[r][v], place(r, v)); }); });
 }
 

@@ -21,17 +21,17 @@ struct Work {
   WeightPanels panels{extents.in, extents.out};
 };
 
-/// Rows from kRows * tile on, in fp32 and turned: [in, kRows], zero where there is no row.
+/// Rows from kRows * tile on, in fp32 and turned: [in, kRows]. Where rows are missing there is the
+/// last one again.
 template <int64_t kRows, class T>
 void widen_tile(const Work<T>& work, int64_t tile) {
   const int64_t in = work.extents.in;
+  const T* from[kRows];
+  for (int64_t r = 0; r < kRows; ++r)
+    from[r] = work.arrays.x + std::min(tile * kRows + r, work.extents.rows - 1) * in;
   float* const to = work.arrays.scratch + tile * in * kRows;
-  for (int64_t r = 0; r < kRows; ++r) {
-    const int64_t row = tile * kRows + r;
-    const bool exists = row < work.extents.rows;
-    for (int64_t i = 0; i < in; ++i)
-      to[i * kRows + r] = exists ? float(work.arrays.x[row * in + i]) : 0.0f;
-  }
+  for (int64_t i = 0; i < in; ++i)
+    for (int64_t r = 0; r < kRows; ++r) to[i * kRows + r] = float(from[r][i]);
 }
 
 /// Tiles whose sums stay near.
