@@ -56,8 +56,10 @@ build_host() {
   use_ccache
   use_ninja
   mkdir -p "$root/build"
-  # A build folder that is there stays as it is.
-  if wants_unity && [ ! -e "$root/build/host-release/CMakeCache.txt" ]; then
+  # A build folder that is there stays as it is: with another launcher all would be built anew.
+  if [ -e "$root/build/host-release/CMakeCache.txt" ]; then
+    unset CMAKE_CXX_COMPILER_LAUNCHER
+  elif wants_unity; then
     options=(-DZERO_UNITY=ON)
   fi
   say "building $1 (log: build/build.log)"

@@ -148,15 +148,6 @@ constexpr int64_t vectors_at_once(int64_t sums) {
   return std::clamp<int64_t>(kRegisters / 2 / sums, 1, kVectors);
 }
 
-/// Where kPanelColumns elements from `from` on may be read: there or, if they reach beyond `end`,
-/// in `padded`, whose rest stays as it was.
-template <class T>
-const T* whole_row(const T* from, const T* end, T (&padded)[kPanelColumns]) {
-  if (end - from >= kPanelColumns) return from;
-  std::copy(from, end, padded);
-  return padded;
-}
-
 /// Rows of a panel of which kPanelColumns elements may be read where they lie: what follows the
 /// columns of a row, but for the last rows, belongs to the next ones.
 template <class T>
@@ -196,7 +187,10 @@ void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
   }
   T padded[kPanelColumns] = {};
   const T* const last = panel.first + (panel.count - 1) * panel.ld + panel.columns;
-  for (; i < end; ++i, from += panel.ld) add(i, whole_row(from, last, padded));
+  for (; i < end; ++i, from += panel.ld) {
+    std::copy(from, last, padded);
+    add(i, padded);
+  }
   each<kRows>([&](auto r) { each<kCount>([&](auto v) { store(kept[r][v], place(r, v)); }); });
 }
 
@@ -248,11 +242,16 @@ void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, 
 template <class T>
 float dot(int64_t numel, const T* x, const T* y) {
   Block sum = {};
-  T padded_x[kPanelColumns] = {}, padded_y[kPanelColumns] = {};
-  for (int64_t i = 0; i < numel; i += kPanelColumns) {
-    const T* const a = whole_row(x + i, x + numel, padded_x);
-    const T* const b = whole_row(y + i, y + numel, padded_y);
+  const auto add = [&](const T* a, const T* b) {
     each<kVectors>([&](auto v) { sum.vector[v] += load(a, v) * load(b, v); });
+  };
+  const int64_t whole = numel / kPanelColumns * kPanelColumns;
+  for (int64_t i = 0; i < whole; i += kPanelColumns) add(x + i, y + i);
+  if (whole < numel) {
+    T last_x[kPanelColumns] = {}, last_y[kPanelColumns] = {};
+    std::copy(x + whole, x + numel, last_x);
+    std::copy(y + whole, y + numel, last_y);
+    add(last_x, last_y);
   }
   float same[4];
   add_up(sum, sum, sum, sum, same);
