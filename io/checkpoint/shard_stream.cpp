@@ -8,9 +8,9 @@
 #include <cstring>
 #include <utility>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 
 namespace zero::checkpoint {
 namespace {

@@ -8,6 +8,5 @@ zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors_*.
 zero_fuzz_target(manifest FILES io/checkpoint/manifest_*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)
 zero_fuzz_target(shard FILES io/checkpoint/manifest_*.cpp io/checkpoint/shard_reader.cpp
-                       io/checkpoint/block_ledger.cpp io/checkpoint/block_digest.cpp
-                       io/checkpoint/open_plain.cpp io/interop/json.cpp
+                       io/checkpoint/blocks.cpp io/checkpoint/open_plain.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/shard)

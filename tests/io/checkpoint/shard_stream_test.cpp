@@ -11,11 +11,11 @@
 #include <memory>
 #include <vector>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {
