@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "io/checkpoint/shard_stream.hpp"
+#include "io/checkpoint/shard_writer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
