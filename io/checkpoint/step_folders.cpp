@@ -1,5 +1,5 @@
-/// The names of steps' folders, and the parts of Store that remove old ones and say what lies in its
-/// folder and is no checkpoint.
+/// The names of steps' folders, and the parts of Store that remove old ones and say what lies in
+/// its folder and is no checkpoint.
 
 #include "io/checkpoint/step_folders.hpp"
 

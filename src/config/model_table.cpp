@@ -104,8 +104,9 @@ std::string unknown_model(const RunConfig& c) {
 
 std::string model_twice(const RunConfig& c) {
   const std::vector<std::string> names = names_of(family_of(c.model));
-  const bool numbers = std::any_of(names.begin(), names.end(),
-                                   [&](const std::string& name) { return written_count(c, name) != 0; });
+  const bool numbers = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return written_count(c, name) != 0;
+  });
   if (!is_named(c) || !numbers) return kFine;
   return text("model.name = \"", c.model.name,
               "\" already says the numbers of the model; remove the name or ", listed(names, ", "));
@@ -114,8 +115,9 @@ std::string model_twice(const RunConfig& c) {
 std::string no_model(const RunConfig& c) {
   const ModelFamily& family = family_of(c.model);
   const std::vector<std::string> needed = needed_by(family);
-  const bool numbers = std::all_of(needed.begin(), needed.end(),
-                                   [&](const std::string& name) { return written_count(c, name) != 0; });
+  const bool numbers = std::all_of(needed.begin(), needed.end(), [&](const std::string& name) {
+    return written_count(c, name) != 0;
+  });
   if (is_named(c) || numbers) return kFine;
   const std::string named = size_line(family);
   return text("the model has no size; write ", named, named.empty() ? "" : ", or ",
