@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/hdf5.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 
 namespace zero::checkpoint {

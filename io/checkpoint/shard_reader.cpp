@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/open_plain.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"
 

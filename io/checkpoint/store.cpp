@@ -17,8 +17,7 @@
 
 #include "io/checkpoint/manifest_rules.hpp"
 #include "io/checkpoint/open_plain.hpp"
-#include "io/checkpoint/step_names.hpp"
-#include "io/files/permissions.hpp"
+#include "io/checkpoint/step_folders.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"

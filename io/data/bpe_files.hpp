@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/data/bpe_merges.hpp"
+#include "io/data/bpe_tokenizer.hpp"
 
 namespace zero {
 

@@ -1,15 +1,100 @@
+#include "io/data/bpe_tokenizer.hpp"
+
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
 #include "io/data/bpe_files.hpp"
-#include "io/data/bpe_words.hpp"
 #include "io/data/tokenizers.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {
+
+constexpr std::array<std::string_view, 7> kContractions = {"'s", "'t",  "'re", "'ve",
+                                                           "'m", "'ll", "'d"};
+
+struct Character {
+  CharClass kind = CharClass::kOther;
+  bool broken = false;  // a byte that is no UTF-8
+  uint8_t bytes = 1;
+};
+
+bool same_run(const Character& a, const Character& b) {
+  return a.kind == b.kind && !a.broken && !b.broken;
+}
+
+CharClass class_of(uint32_t code_point) {
+  const uint32_t last_of_it = code_point << 2 | 3;
+  const auto next = std::upper_bound(kClassTable.begin(), kClassTable.end(), last_of_it);
+  return CharClass(next[-1] & 3);
+}
+
+/// The classes of ASCII, where nearly all of an English text is found.
+const std::array<CharClass, 128>& ascii_classes() {
+  static const auto kClasses = [] {
+    std::array<CharClass, 128> classes{};
+    for (uint32_t c = 0; c < classes.size(); ++c) classes[c] = class_of(c);
+    return classes;
+  }();
+  return kClasses;
+}
+
+Character wide_character(std::string_view text, size_t at) {
+  const auto lead = uint8_t(text[at]);
+  const int bytes = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  uint32_t code_point = lead & (0x7Fu >> bytes);
+  Utf8Checker utf8;
+  for (int i = 0; i < bytes; ++i) {
+    if (at + size_t(i) >= text.size()) return {.broken = true};
+    const auto byte = uint8_t(text[at + size_t(i)]);
+    if (!utf8.accept(byte)) return {.broken = true};
+    if (i > 0) code_point = code_point << 6 | (byte & 0x3Fu);
+  }
+  return {.kind = class_of(code_point), .bytes = uint8_t(bytes)};
+}
+
+Character character(std::string_view text, size_t at) {
+  const auto byte = uint8_t(text[at]);
+  return byte < 0x80 ? Character{.kind = ascii_classes()[byte]} : wide_character(text, at);
+}
+
+size_t contraction(std::string_view rest) {
+  if (rest[0] != '\'') return 0;
+  for (const std::string_view word : kContractions) {
+    if (rest.starts_with(word)) return word.size();
+  }
+  return 0;
+}
+
+size_t run_end(std::string_view text, size_t at, const Character& first) {
+  while (at < text.size()) {
+    const Character next = character(text, at);
+    if (!same_run(next, first)) break;
+    at += next.bytes;
+  }
+  return at;
+}
+
+/// Blanks up to the end of the text are one word; before a word they leave it their last one.
+size_t blanks_end(std::string_view text, size_t at) {
+  const Character first = character(text, at);
+  const size_t end = run_end(text, at, first);
+  if (end == text.size()) return end;
+  size_t last = end - 1;
+  while (last > at && (uint8_t(text[last]) & 0xC0) == 0x80) --last;
+  return last == at ? end : last;
+}
+
+constexpr uint32_t kNoPlace = UINT32_MAX;
+
+uint64_t pair_of(int32_t left, int32_t right) { return uint64_t(left) << 32 | uint32_t(right); }
 
 constexpr size_t kBytesOfAToken = 4;          // about, in English
 constexpr size_t kRememberedBytes = 32;       // of a word; longer ones seldom come again
@@ -156,6 +241,96 @@ class BpeTokenizer : public Tokenizer {
 };
 
 }  // namespace
+
+size_t word_end(std::string_view text, size_t at) {
+  if (const size_t bytes = contraction(text.substr(at))) return at + bytes;
+  Character first = character(text, at);
+  if (text[at] == ' ' && at + 1 < text.size()) {
+    const Character next = character(text, at + 1);
+    if (next.kind != CharClass::kBlank && !next.broken) {
+      ++at;
+      first = next;
+    }
+  }
+  if (first.broken) return at + 1;
+  if (first.kind == CharClass::kBlank) return blanks_end(text, at);
+  return run_end(text, at + first.bytes, first);
+}
+
+size_t blank_bytes(std::string_view text, size_t at) {
+  const Character found = character(text, at);
+  return !found.broken && found.kind == CharClass::kBlank ? found.bytes : 0;
+}
+
+MergeTable::MergeTable(size_t merges) : slots_(std::bit_ceil(2 * merges + 2)) {
+  shift_ = 64 - std::countr_zero(slots_.size());
+}
+
+/// Where the pair stands, or the free slot where it would.
+size_t MergeTable::slot_of(uint64_t pair) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = size_t(pair * 0x9E3779B97F4A7C15u >> shift_);
+  while (slots_[at].rank != kNone && slots_[at].pair != pair) at = (at + 1) & mask;
+  return at;
+}
+
+bool MergeTable::add(int32_t left, int32_t right, uint32_t rank) {
+  const uint64_t pair = pair_of(left, right);
+  Slot& slot = slots_[slot_of(pair)];
+  if (slot.rank != kNone) return false;
+  slot = {.pair = pair, .rank = rank};
+  return true;
+}
+
+uint32_t MergeTable::rank(int32_t left, int32_t right) const {
+  return slots_[slot_of(pair_of(left, right))].rank;
+}
+
+/// Looks up the pair that begins at `place` and queues it if it can be merged.
+void WordMerger::offer(uint32_t place) {
+  Symbol& symbol = symbols_[place];
+  symbol.rank = symbol.next == kNoPlace ? MergeTable::kNone
+                                        : table_->rank(symbol.id, symbols_[symbol.next].id);
+  if (symbol.rank == MergeTable::kNone) return;
+  heap_.push_back(uint64_t(symbol.rank) << 32 | place);
+  std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+}
+
+/// Joins the symbol at `place` with the next one, whose own pair no longer exists.
+void WordMerger::join(uint32_t place) {
+  Symbol& symbol = symbols_[place];
+  Symbol& gone = symbols_[symbol.next];
+  symbol.id = merges_[symbol.rank].result;
+  symbol.next = gone.next;
+  gone.rank = MergeTable::kNone;
+  if (symbol.next != kNoPlace) symbols_[symbol.next].previous = place;
+  offer(place);
+  if (symbol.previous != kNoPlace) offer(symbol.previous);
+}
+
+void WordMerger::merge(std::span<const int32_t> symbols, std::vector<int32_t>& out) {
+  if (symbols.size() >= kNoPlace) {
+    refuse(Exit::kInput, "a word of ", symbols.size(),
+           " bytes is too long to merge; put a blank or the end of a line into the text");
+  }
+  const auto count = uint32_t(symbols.size());
+  symbols_.resize(count);
+  heap_.clear();
+  for (uint32_t i = 0; i < count; ++i) {
+    symbols_[i] = {.id = symbols[i],
+                   .previous = i == 0 ? kNoPlace : i - 1,
+                   .next = i + 1 == count ? kNoPlace : i + 1};
+  }
+  for (uint32_t i = 0; i < count; ++i) offer(i);
+  while (!heap_.empty()) {
+    const auto rank = uint32_t(heap_.front() >> 32), place = uint32_t(heap_.front());
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    heap_.pop_back();
+    if (symbols_[place].rank == rank) join(place);
+  }
+  for (uint32_t at = count > 0 ? 0 : kNoPlace; at != kNoPlace; at = symbols_[at].next)
+    out.push_back(symbols_[at].id);
+}
 
 std::unique_ptr<Tokenizer> open_bpe(const std::string& folder) {
   return std::make_unique<BpeTokenizer>(folder);

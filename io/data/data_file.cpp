@@ -1,5 +1,7 @@
 #include "io/data/data_file.hpp"
 
+#include <algorithm>
+
 namespace zero {
 namespace {
 
@@ -11,11 +13,106 @@ std::unique_ptr<InputFile> opened(const std::string& path, const std::string& ad
   }
 }
 
+constexpr int64_t kPieceBytes = 1 << 20;  // read at one time
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// Follows a text byte by byte and knows where lines and records end.
+class Scanner {
+ public:
+  Scanner(const std::string& path, RecordEnd end)
+      : path_(path), knows_quotes_(end == RecordEnd::quoted_line) {}
+
+  /// Whether a record ends with this byte.
+  bool ends_record(uint8_t byte) {
+    if (!utf8_.accept(byte)) {
+      fail(text("byte ", int(utf8_.first()), " is no UTF-8 text; convert the file, ",
+                "iconv -f LATIN1 -t UTF-8 if it is in Latin-1"));
+    }
+    if (++bytes_ > RecordFile::kMostBytes) {
+      fail(text("more than ", RecordFile::kMostBytes, " bytes",
+                in_quotes_ ? ", as a double quote is never closed" : " in one line"));
+    }
+    if (byte == '"' && knows_quotes_) in_quotes_ = !in_quotes_;
+    if (byte != '\n') return false;
+    ++line_;
+    if (in_quotes_) return false;
+    first_line_ = line_;
+    bytes_ = 0;
+    return true;
+  }
+  void finish() const {
+    if (!utf8_.complete()) fail("the last character is cut off");
+  }
+  int64_t line() const { return line_; }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    refuse(Exit::kInput, path_, ": line ", first_line_, ": ", what);
+  }
+
+  const std::string& path_;
+  bool knows_quotes_, in_quotes_ = false;
+  Utf8Checker utf8_;
+  int64_t line_ = 1, first_line_ = 1, bytes_ = 0;  // of the record
+};
+
 }  // namespace
 
 DataFile::DataFile(const std::string& path, std::string advice)
     : advice_(std::move(advice)), file_(opened(path, advice_)) {
   if (bytes() == 0) refuse(Exit::kInput, path, ": is empty; ", advice_);
+}
+
+uint64_t number_of(const Xxh3Digest& digest) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
+  return number;
+}
+
+RecordFile::RecordFile(const std::string& path, std::string advice, RecordEnd end)
+    : file_(path, std::move(advice)) {
+  find_records(end);
+}
+
+void RecordFile::find_records(RecordEnd end) {
+  std::vector<uint8_t> room(size_t(std::min(kPieceBytes, file_.bytes())));
+  Scanner scanner(path(), end);
+  Xxh3 hash;
+  begins_ = {0};
+  const bool has_lines = end == RecordEnd::quoted_line;
+  if (has_lines) lines_ = {1};
+  for (int64_t at = 0; at < file_.bytes(); at += int64_t(room.size())) {
+    const auto piece =
+        std::span(room).first(size_t(std::min<int64_t>(int64_t(room.size()), file_.bytes() - at)));
+    file_.read(at, piece);
+    hash.add(std::as_bytes(piece));
+    const std::string_view front(reinterpret_cast<const char*>(piece.data()), piece.size());
+    if (at == 0 && front.starts_with(kByteOrderMark)) begins_[0] = int64_t(kByteOrderMark.size());
+    for (size_t i = 0; i < piece.size(); ++i) {
+      if (!scanner.ends_record(piece[i])) continue;
+      begins_.push_back(at + int64_t(i) + 1);
+      if (has_lines) lines_.push_back(scanner.line());
+    }
+  }
+  scanner.finish();
+  if (begins_.back() < file_.bytes()) begins_.push_back(file_.bytes());
+  if (records() == 0) refuse(Exit::kInput, path(), ": holds a byte order mark and no record");
+  fingerprint_ = number_of(hash.digest());
+}
+
+std::string_view RecordFile::read(int64_t record, std::string& room) const {
+  ZERO_REQUIRE(record >= 0 && record < records(), "record ", record, " of ", records());
+  const int64_t begin = begins_[size_t(record)], end = begins_[size_t(record) + 1];
+  room.resize(size_t(end - begin));
+  file_.read(begin, {reinterpret_cast<uint8_t*>(room.data()), room.size()});
+  std::string_view text = room;
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text;
+}
+
+std::string RecordFile::place(int64_t record) const {
+  return text(path(), ": line ", lines_.empty() ? record + 1 : lines_[size_t(record)]);
 }
 
 }  // namespace zero

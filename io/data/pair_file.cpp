@@ -1,8 +1,276 @@
 #include "io/data/pair_file.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+
+#include "zero/io/interop/json.hpp"
 
 namespace zero {
+namespace {
+
+using Splitter = std::string (*)(std::string_view record, std::vector<std::string>& fields);
+
+/// Two files, line by line.
+class LinePairs : public PairFile {
+ public:
+  explicit LinePairs(const std::string& path)
+      : source_(path, kPairFileAdvice, RecordEnd::line),
+        target_(target_path(path), text("its lines are the targets of ", path), RecordEnd::line) {
+    if (source_.records() == target_.records()) return;
+    refuse(Exit::kInput, path, ": has ", counted(source_.records(), "line"), ", but ",
+           target_.path(), " beside it has ", target_.records(),
+           "; lines of the same number are pairs");
+  }
+
+  std::string format() const override { return "lines, whose targets are those of .target"; }
+  int64_t pairs() const override { return source_.records(); }
+  TextPair read(int64_t pair) const override {
+    std::string source, target;
+    return {.source = std::string(source_.read(pair, source)),
+            .target = std::string(target_.read(pair, target))};
+  }
+  std::string place(int64_t pair) const override { return source_.place(pair); }
+  uint64_t fingerprint() const override {
+    // Multiplying by an odd number keeps every bit, and tells which of the two is the source.
+    return (source_.fingerprint() * 0x9E3779B97F4A7C15u) ^ target_.fingerprint();
+  }
+
+ private:
+  RecordFile source_, target_;
+};
+
+/// What stands around the texts of a line may be nested and is passed over.
+constexpr JsonLimits kLimits{.depth = 32, .keys = 1 << 12};
+
+/// What of `name` is left after the keys of a path, joined by dots: "" where they are the name,
+/// ".en" where they lead to it; none where they lead elsewhere.
+std::optional<std::string_view> behind(JsonSink::Path path, std::string_view name) {
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (i > 0 && !name.starts_with('.')) return std::nullopt;
+    if (i > 0) name.remove_prefix(1);
+    if (!name.starts_with(path[i])) return std::nullopt;
+    name.remove_prefix(path[i].size());
+  }
+  if (name.empty() || name.starts_with('.')) return name;
+  return std::nullopt;
+}
+
+/// Takes two fields of an object.
+class Fields : public JsonSink {
+ public:
+  Fields(const std::string& place, const PairFields& names)
+      : place_(place), names_{names.source, names.target} {}
+
+  void open(Path path, bool is_array) override {
+    for (size_t i = 0; is_array && i < names_.size(); ++i) {
+      in_array_[i] = in_array_[i] || behind(path, names_[i]).has_value();
+    }
+  }
+  void value(Path path, const JsonScalar& value) override {
+    if (std::holds_alternative<std::string>(value)) note(path);
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (behind(path, names_[i]) == "") take(i, value);
+    }
+  }
+  TextPair pair() {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (!texts_[i]) {
+        refuse(Exit::kInput, place_, ": has no text \"", shown(names_[i]), "\"", there_,
+               "; data.source_field and data.target_field name them");
+      }
+    }
+    return {.source = std::move(*texts_[0]), .target = std::move(*texts_[1])};
+  }
+
+ private:
+  /// The names of some texts that are there, for whoever asks for another.
+  void note(Path path) {
+    constexpr size_t kMostNamed = 6;
+    if (++texts_there_ > kMostNamed) return;
+    std::string name;
+    for (const std::string& key : path) name += (name.empty() ? "" : ".") + key;
+    there_ += (there_.empty() ? " but \"" : ", \"") + shown(name) + "\"";
+  }
+  void take(size_t field, const JsonScalar& value) {
+    const std::string* text = std::get_if<std::string>(&value);
+    if (!text || in_array_[field]) {
+      refuse(Exit::kInput, place_, ": \"", shown(names_[field]), "\" is no text",
+             in_array_[field] ? " but an array, or in one" : "");
+    }
+    if (texts_[field]) {
+      refuse(Exit::kInput, place_, ": \"", shown(names_[field]), "\" stands there twice");
+    }
+    texts_[field] = *text;
+  }
+
+  const std::string& place_;
+  std::array<std::string, 2> names_;
+  std::array<std::optional<std::string>, 2> texts_;
+  std::array<bool, 2> in_array_ = {};
+  std::string there_;
+  size_t texts_there_ = 0;
+};
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
+
+/// What of a line of a file that was made for people, over several lines an object.
+bool is_part(std::string_view line) {
+  const size_t last = line.find_last_not_of(" \t\r");
+  return last != line.npos && line[last] != '}';
+}
+
+class JsonPairs : public PairFile {
+ public:
+  JsonPairs(const std::string& path, const PairFields& fields)
+      : file_(path, kPairFileAdvice, RecordEnd::line), fields_(fields) {}
+
+  std::string format() const override { return "JSON lines"; }
+  int64_t pairs() const override { return file_.records(); }
+  TextPair read(int64_t pair) const override {
+    std::string room;
+    const std::string name = place(pair);
+    const std::string_view line = file_.read(pair, room);
+    require_object(line, pair);
+    Fields found(name, fields_);
+    read_json(line, name, kLimits, found);
+    return found.pair();
+  }
+  std::string place(int64_t pair) const override { return file_.place(pair); }
+  uint64_t fingerprint() const override { return file_.fingerprint(); }
+
+ private:
+  /// A line that cannot be one says how the file would have to be.
+  void require_object(std::string_view line, int64_t pair) const {
+    if (is_blank(line)) file_.damaged(pair, "is blank; remove it, as each line is one object");
+    if (!is_part(line)) return;
+    file_.damaged(pair, "holds \"", shown(line),
+                  "\", which is no whole object; write one object a ",
+                  "line, as jq -c '.[]' makes them of a list and jq -c . of objects");
+  }
+
+  RecordFile file_;
+  PairFields fields_;
+};
+
+/// The fields of a record, or what is wrong with it: an empty text where nothing is.
+
+std::string split_at_tabs(std::string_view record, std::vector<std::string>& fields) {
+  for (size_t begin = 0; begin <= record.size();) {
+    const size_t end = std::min(record.find('\t', begin), record.size());
+    fields.emplace_back(record.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return "";
+}
+
+/// Takes the field of a CSV record that begins at `at`, which moves past it.
+std::string take_quoted(std::string_view record, size_t& at, std::string& field) {
+  for (++at; at < record.size(); ++at) {
+    if (record[at] != '"') {
+      field += record[at];
+    } else if (at + 1 < record.size() && record[at + 1] == '"') {
+      field += record[at++];
+    } else {
+      ++at;
+      if (at == record.size() || record[at] == ',') return "";
+      return text("column ", at + 1, ": text behind a closing double quote; write \"\" for one");
+    }
+  }
+  return "a double quote is never closed";
+}
+
+std::string take_plain(std::string_view record, size_t& at, std::string& field) {
+  const size_t end = std::min(record.find(',', at), record.size());
+  field = record.substr(at, end - at);
+  const size_t quote = field.find('"');
+  if (quote != field.npos) {
+    return text("column ", at + quote + 1,
+                ": a double quote in a field without quotes around it; put it in quotes, and "
+                "write \"\" for one");
+  }
+  at = end;
+  return "";
+}
+
+std::string split_csv(std::string_view record, std::vector<std::string>& fields) {
+  for (size_t at = 0; at <= record.size(); ++at) {
+    const bool quoted = at < record.size() && record[at] == '"';
+    std::string& field = fields.emplace_back();
+    const std::string wrong =
+        quoted ? take_quoted(record, at, field) : take_plain(record, at, field);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+/// A table whose first record names its fields.
+class TablePairs : public PairFile {
+ public:
+  TablePairs(const std::string& path, const PairFields& fields, RecordEnd end, Splitter split)
+      : file_(path, kPairFileAdvice, end), split_(split) {
+    const std::vector<std::string> names = record(0);
+    columns_ = names.size();
+    source_ = column_of(names, fields.source);
+    target_ = column_of(names, fields.target);
+    if (file_.records() == 1) file_.damaged(0, "nothing follows the names of the fields");
+  }
+
+  std::string format() const override { return split_ == split_csv ? "CSV" : "TSV"; }
+  int64_t pairs() const override { return file_.records() - 1; }
+  TextPair read(int64_t pair) const override {
+    std::vector<std::string> fields = record(pair + 1);
+    if (fields.size() != columns_) {
+      file_.damaged(pair + 1, "has ", counted(int64_t(fields.size()), "field"), ", the first line ",
+                    columns_);
+    }
+    return {.source = fields[source_], .target = fields[target_]};
+  }
+  std::string place(int64_t pair) const override { return file_.place(pair + 1); }
+  uint64_t fingerprint() const override { return file_.fingerprint(); }
+
+ private:
+  std::vector<std::string> record(int64_t number) const {
+    std::string room;
+    std::vector<std::string> fields;
+    const std::string wrong = split_(file_.read(number, room), fields);
+    if (!wrong.empty()) file_.damaged(number, wrong);
+    return fields;
+  }
+  size_t column_of(const std::vector<std::string>& names, const std::string& name) const {
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end() || std::find(found + 1, names.end(), name) != names.end()) {
+      std::string all;
+      for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
+      file_.damaged(0, found == names.end() ? "names no field \"" : "names twice the field \"",
+                    shown(name), "\" but ", shown(all),
+                    "; data.source_field and data.target_field say which to take");
+    }
+    return size_t(found - names.begin());
+  }
+
+  RecordFile file_;
+  Splitter split_;
+  size_t columns_ = 0, source_ = 0, target_ = 0;
+};
+
+std::unique_ptr<PairFile> open_line_pairs(const std::string& path) {
+  return std::make_unique<LinePairs>(path);
+}
+
+std::unique_ptr<PairFile> open_json_pairs(const std::string& path, const PairFields& fields) {
+  return std::make_unique<JsonPairs>(path, fields);
+}
+
+std::unique_ptr<PairFile> open_csv_pairs(const std::string& path, const PairFields& fields) {
+  return std::make_unique<TablePairs>(path, fields, RecordEnd::quoted_line, split_csv);
+}
+
+std::unique_ptr<PairFile> open_tsv_pairs(const std::string& path, const PairFields& fields) {
+  return std::make_unique<TablePairs>(path, fields, RecordEnd::line, split_at_tabs);
+}
+
+}  // namespace
 
 std::string target_path(const std::string& source_path) {
   constexpr std::string_view kEnd = ".source";

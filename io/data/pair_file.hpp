@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-#include "io/data/record_file.hpp"
+#include "io/data/data_file.hpp"
 
 namespace zero {
 
@@ -50,12 +50,6 @@ std::unique_ptr<PairFile> open_pair_file(const std::string& path, const PairFiel
 
 /// The file beside X.source: X.target.
 std::string target_path(const std::string& source_path);
-
-/// Each format.
-std::unique_ptr<PairFile> open_json_pairs(const std::string& path, const PairFields& fields);
-std::unique_ptr<PairFile> open_line_pairs(const std::string& path);
-std::unique_ptr<PairFile> open_csv_pairs(const std::string& path, const PairFields& fields);
-std::unique_ptr<PairFile> open_tsv_pairs(const std::string& path, const PairFields& fields);
 
 /// What a user can do where a file of pairs is missing or empty.
 inline constexpr const char* kPairFileAdvice =

@@ -2,7 +2,7 @@
 #include <charconv>
 #include <set>
 
-#include "io/data/bpe_words.hpp"
+#include "io/data/bpe_tokenizer.hpp"
 #include "io/data/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"

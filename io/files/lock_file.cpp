@@ -8,7 +8,6 @@
 #include <cstring>
 #include <sstream>
 
-#include "io/files/permissions.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/files.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "io/checkpoint/hdf5.hpp"
-#include "io/checkpoint/shard_stream.hpp"
+#include "io/checkpoint/shard_writer.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/hdf5.hpp"
 

@@ -9,7 +9,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/config/steps.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/save/checkpoint_survey.hpp"
 #include "zero/save/checkpointer.hpp"

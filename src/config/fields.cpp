@@ -5,7 +5,7 @@
 
 #include "src/config/key_table.hpp"
 #include "src/config/optimizer_rows.hpp"
-#include "zero/config/steps.hpp"
+#include "zero/config/schedule.hpp"
 
 namespace zero {
 namespace {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {
@@ -34,6 +36,141 @@ Named find(const ModelTable* table, std::string_view name) {
     }
   }
   return {};
+}
+
+const std::string kFine;  // what a rule says of settings that it has nothing against
+
+bool is_named(const RunConfig& c) { return !c.model.name.empty(); }
+
+bool has_size(const RunConfig& c) {
+  return !is_named(c) || find_model_size(c.model.table, c.model.name);
+}
+
+std::string key_of(std::string_view name) { return text("model.", name); }
+
+std::vector<std::string> names_of(const ModelFamily& family) {
+  std::vector<std::string> names;
+  for (const ModelCount& count : family.counts) names.emplace_back(count.name);
+  return names;
+}
+
+int64_t written_count(const RunConfig& c, const std::string& name) {
+  const auto found = c.model.numbers.counts.find(name);
+  return found == c.model.numbers.counts.end() ? 0 : found->second;
+}
+
+/// "model.name = \"small\"", the least of them; "" of a family without names.
+std::string size_line(const ModelFamily& family) {
+  if (family.sizes.empty()) return "";
+  return text("model.name = \"", family.sizes.front().name, "\"");
+}
+
+/// The names of the numbers without which there is no model.
+std::vector<std::string> needed_by(const ModelFamily& family) {
+  std::vector<std::string> names;
+  for (const ModelCount& count : family.counts) {
+    if (!count.otherwise) names.emplace_back(count.name);
+  }
+  return names;
+}
+
+/// "layers, width and heads"
+std::string listed(const std::vector<std::string>& names, const char* last) {
+  std::string all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    all += (i == 0 ? "" : i + 1 == names.size() ? last : ", ") + names[i];
+  }
+  return all;
+}
+
+/// model.name and the keys of some numbers.
+std::vector<std::string> with_name(const std::vector<std::string>& names) {
+  std::vector<std::string> keys = {"model.name"};
+  for (const std::string& name : names) keys.push_back(key_of(name));
+  return keys;
+}
+
+std::string unknown_model(const RunConfig& c) {
+  if (has_size(c)) return kFine;
+  std::vector<std::string> names;
+  for (const ModelFamily& family : *c.model.table) {
+    for (const ModelSize& size : family.sizes) names.emplace_back(size.name);
+  }
+  const std::string near = nearest_key(c.model.name, names);
+  return text(
+      "\"", c.model.name, "\" is no model; ",
+      near.empty() ? "write one of " + listed(names, ", ") : "did you mean \"" + near + "\"?");
+}
+
+std::string model_twice(const RunConfig& c) {
+  const std::vector<std::string> names = names_of(family_of(c.model));
+  const bool numbers = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return written_count(c, name) != 0;
+  });
+  if (!is_named(c) || !numbers) return kFine;
+  return text("model.name = \"", c.model.name,
+              "\" already says the numbers of the model; remove the name or ", listed(names, ", "));
+}
+
+std::string no_model(const RunConfig& c) {
+  const ModelFamily& family = family_of(c.model);
+  const std::vector<std::string> needed = needed_by(family);
+  const bool numbers = std::all_of(needed.begin(), needed.end(), [&](const std::string& name) {
+    return written_count(c, name) != 0;
+  });
+  if (is_named(c) || numbers) return kFine;
+  const std::string named = size_line(family);
+  return text("the model has no size; write ", named, named.empty() ? "" : ", or ",
+              listed(needed, " and "));
+}
+
+std::string another_family(const RunConfig& c) {
+  const ModelFamily& family = family_of(c.model);
+  if (c.model.family.empty() || c.model.family == family.name) return kFine;
+  return text("model.name = \"", c.model.name, "\" is of the family \"", family.name,
+              "\"; remove model.family or the name");
+}
+
+std::string absent_block(const RunConfig& c) {
+  if (c.recompute.layers.empty()) return kFine;
+  const int64_t last = c.recompute.layers.back();
+  const int64_t blocks = block_count(c);
+  if (blocks == 0 || last < blocks) return kFine;
+  return text("recompute names block ", last, " of a model of ", counted(blocks, "block"),
+              ", counted from 0; write at most ", blocks - 1);
+}
+
+/// The rule for a number that only other families have; `untouched` is its default.
+Rule foreign_number(const ModelFamily& family, const ModelFamily& other, std::string_view name,
+                    double untouched, const std::string& touched) {
+  const auto broken = [&family, &other, name, untouched](const RunConfig& c) {
+    const auto count = c.model.numbers.counts.find(name);
+    const auto rate = c.model.numbers.rates.find(name);
+    const bool none = count == c.model.numbers.counts.end() || double(count->second) == untouched;
+    if (none && (rate == c.model.numbers.rates.end() || rate->second == untouched)) return kFine;
+    return text("the family \"", family.name, "\" has no such number; remove it, or write ",
+                "model.family = \"", other.name, "\"");
+  };
+  return {.keys = {"model.family", "model.name", key_of(name)},
+          .broken = broken,
+          .example = {key_of(name) + " = " + touched}};
+}
+
+void add_foreign(const ModelTable& table, const ModelFamily& family, std::vector<Rule>& rules) {
+  const auto lacks = [](const auto& numbers, std::string_view name) {
+    return std::none_of(numbers.begin(), numbers.end(),
+                        [&](const auto& number) { return number.name == name; });
+  };
+  for (const ModelFamily& other : table) {
+    for (const ModelCount& count : other.counts) {
+      if (!lacks(family.counts, count.name)) continue;
+      rules.push_back(foreign_number(family, other, count.name, 0, written_as(count, 1)));
+    }
+    for (const ModelRate& rate : other.rates) {
+      if (!lacks(family.rates, rate.name)) continue;
+      rules.push_back(foreign_number(family, other, rate.name, rate.initial, "1"));
+    }
+  }
 }
 
 }  // namespace
@@ -87,6 +224,32 @@ int64_t block_count(const ModelFamily& family, const ModelNumbers& numbers) {
   int64_t blocks = 0;
   for (const std::string_view name : family.blocks) blocks += numbers.count(name);
   return blocks;
+}
+
+std::vector<Rule> model_rules(const ModelConfig& model) {
+  if (!model.table) return {};
+  const ModelFamily& family = family_of(model);
+  const std::vector<std::string> needed = needed_by(family);
+  std::vector<Rule> all = {
+      {.keys = {"model.name"}, .broken = unknown_model, .example = {"model.name = \"gpt5\""}},
+      {.keys = with_name(names_of(family)),
+       .broken = model_twice,
+       .example = {size_line(family), key_of(needed.front()) + " = 2"}},
+      {.keys = with_name(needed), .broken = no_model, .example = {"model.name = \"\""}}};
+  if (model.table->size() > 1) {
+    all.push_back({.keys = {"model.family", "model.name"},
+                   .broken = another_family,
+                   .example = {size_line(model.table->front()),
+                               text("model.family = \"", model.table->back().name, "\"")}});
+  }
+  add_foreign(*model.table, family, all);
+  all.insert(all.end(), family.rules.begin(), family.rules.end());
+  std::vector<std::string> keys = with_name({family.blocks.begin(), family.blocks.end()});
+  keys.emplace_back("activation_checkpointing.recompute");
+  all.push_back({.keys = keys,
+                 .broken = absent_block,
+                 .example = {"activation_checkpointing.recompute = [0, 12]"}});
+  return all;
 }
 
 }  // namespace zero

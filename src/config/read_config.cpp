@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "src/config/deepspeed_keys.hpp"
+#include "src/config/effective.hpp"
 #include "src/config/fields.hpp"
 #include "src/config/import/rules.hpp"
-#include "src/config/kept_activations.hpp"
 #include "src/config/optimizer_rows.hpp"
 #include "src/config/report.hpp"
 #include "src/config/rules.hpp"

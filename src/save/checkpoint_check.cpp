@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zero/base/process.hpp"
-#include "zero/io/checkpoint/block_ledger.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 
 namespace zero::save {

@@ -7,7 +7,6 @@
 #include "zero/base/text.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/config/schedule.hpp"
-#include "zero/config/steps.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"

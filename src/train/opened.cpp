@@ -3,7 +3,7 @@
 #include "src/train/chain.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/config/steps.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 

@@ -3,7 +3,7 @@
 #include "src/train/chain.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
-#include "zero/config/steps.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/launch/session.hpp"

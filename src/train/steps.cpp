@@ -1,5 +1,3 @@
-#include "zero/config/steps.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include "zero/advise/machine_file.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::train {

@@ -1,5 +1,4 @@
 // Ranks: 1
-
 #include "zero/base/text.hpp"
 
 #include <gtest/gtest.h>
@@ -65,6 +64,19 @@ TEST(Hex, WritesTwoDigitsOfEachByteInTheirOrder) {
   EXPECT_EQ(hex_of(bytes), "000af1ff");
 }
 
-}  // namespace
+TEST(NearestKey, CountsASwapOfNeighboursOnce) {
+  EXPECT_EQ(edit_distance("stage", "stgae"), 1u);
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+}
 
+TEST(NearestKey, StopsCountingWhereNobodyAsks) {
+  EXPECT_EQ(edit_distance("kitten", "sitting", 3), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting", 2), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting", 0), 1u);
+  EXPECT_EQ(edit_distance("stage", "stgae", 1), 1u) << "a swap reaches back two rows";
+  EXPECT_EQ(edit_distance("abcdef", "zyxwvu", 1), 2u);
+}
+
+}  // namespace
 }  // namespace zero

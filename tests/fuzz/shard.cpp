@@ -11,10 +11,10 @@
 #include <cstring>
 #include <string>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "io/checkpoint/manifest_rules.hpp"
 #include "tests/support/older_digests.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"
 

@@ -3,11 +3,10 @@
 # src/base and io/files, on which all stand. SEEDS is a folder of good inputs; all are relative to
 # the root of the tree. LINKS is the library of those sources in the main build.
 zero_fuzz_target(read_config FOLDERS src/config LINKS zero_config SEEDS inputs)
-zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors_*.cpp LINKS zero_io
+zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors.cpp LINKS zero_io
                  SEEDS tests/fuzz/seeds/safetensors)
-zero_fuzz_target(manifest FILES io/checkpoint/manifest_*.cpp io/interop/json.cpp
+zero_fuzz_target(manifest FILES io/checkpoint/manifest*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)
-zero_fuzz_target(shard FILES io/checkpoint/manifest_*.cpp io/checkpoint/shard_reader.cpp
-                       io/checkpoint/block_ledger.cpp io/checkpoint/block_digest.cpp
-                       io/checkpoint/open_plain.cpp io/interop/json.cpp
+zero_fuzz_target(shard FILES io/checkpoint/manifest*.cpp io/checkpoint/shard_reader.cpp
+                       io/checkpoint/blocks.cpp io/checkpoint/open_plain.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/shard)

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <optional>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/older_digests.hpp"
 #include "tests/support/rank_states.hpp"
 #include "tests/support/small_checkpoint.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/state/build.hpp"
 

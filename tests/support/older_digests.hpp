@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 
 namespace zero::testing_support {
 

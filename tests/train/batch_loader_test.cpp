@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "io/data/token_windows.hpp"
+#include "io/data/token_data.hpp"
 
 namespace zero::train {
 namespace {

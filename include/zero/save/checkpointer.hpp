@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "zero/config/steps.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/state/engine.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "zero/config/steps.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/state/engine.hpp"
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <random>
 
-#include "io/checkpoint/step_names.hpp"
+#include "io/checkpoint/step_folders.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"

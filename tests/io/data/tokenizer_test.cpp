@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "io/data/bpe_words.hpp"
+#include "io/data/bpe_tokenizer.hpp"
 #include "tests/support/bpe_folder.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"

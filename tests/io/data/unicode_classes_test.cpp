@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "io/data/bpe_words.hpp"
+#include "io/data/bpe_tokenizer.hpp"
 #include "zero/base/digests.hpp"
 
 namespace zero {

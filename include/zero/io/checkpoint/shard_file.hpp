@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "zero/device/arena.hpp"
-#include "zero/io/checkpoint/block_ledger.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {

@@ -228,7 +228,7 @@ struct DataKind {
   bool of_pairs = false;  ///< DataOptions::pairs acts
 };
 
-/// Texts and files of tokens, token_source.hpp, in windows, token_windows.hpp.
+/// Texts and files of tokens, token_source.hpp, in windows, token_data.hpp.
 const DataKind& token_data();
 
 /// A source and a target of at most sequence_length tokens: files of pairs, pair_file.hpp, or with

@@ -111,6 +111,16 @@ std::optional<std::string> own_text(const std::string& path, int64_t most);
 /// Bytes of an open file, for which a look never waits.
 int64_t bytes_of(const OpenFile& file);
 
+/// Gives an open file or folder these permissions (0 to 0777), whatever the umask; bits above them
+/// stay. "" or why it has others now: "is another user's".
+std::string give_permissions(int descriptor, int permissions);
+
+/// Whether an open file or folder has all of these.
+bool allows(int descriptor, int permissions);
+
+/// "0750"
+std::string permissions_text(int permissions);
+
 /// A new folder that appears under its name only when it is whole. Until then it is
 /// <path>.tmp-<process>, which goes away with the object. What a killed process has left goes when
 /// the same folder is made again. A lock on it ends with its process and so tells whether that one

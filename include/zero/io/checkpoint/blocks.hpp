@@ -1,13 +1,23 @@
 #pragma once
+/// The blocks of a checkpoint's files: their digests, and which of them this rank has read.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
 
 namespace zero::checkpoint {
+
+/// The digits of one block, as File::digests has them.
+std::string digest_of(std::span<const std::byte> block, const DigestForm& form);
+
+/// Enters the next bytes of a file: whole blocks, but for those that end it.
+void add_blocks(std::span<const std::byte> bytes, const DigestForm& form, File& file);
 
 /// Which blocks of a checkpoint's files this rank has read and found as the manifest's digests want
 /// them. So a checkpoint that is loaded is verified by the same reads: ranks tell each other what

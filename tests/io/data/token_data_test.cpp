@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "io/data/token_windows.hpp"
+#include "io/data/token_data.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "io/checkpoint/shard_stream.hpp"
+#include "io/checkpoint/shard_writer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,11 @@
 #include <memory>
 #include <vector>
 
-#include "io/checkpoint/block_digest.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
+#include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/files/files.hpp"
 
 namespace zero::checkpoint {

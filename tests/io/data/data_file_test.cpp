@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "io/data/record_file.hpp"
+#include "io/data/data_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
