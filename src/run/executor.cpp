@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "src/run/disk_sums.hpp"
+#include "src/run/bound_op.hpp"
 #include "src/run/lane_runner.hpp"
 #include "src/run/op_times.hpp"
 #include "src/run/rank_buffers.hpp"
