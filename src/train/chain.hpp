@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "src/train/run_folder.hpp"
-#include "src/train/run_log.hpp"
+#include "src/train/run_files.hpp"
 #include "src/train/trainer.hpp"
 #include "zero/advise/disk_outlook.hpp"
 #include "zero/advise/placement.hpp"
