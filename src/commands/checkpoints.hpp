@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "zero/save/checkpoint_survey.hpp"
+#include "zero/save/stored_checkpoints.hpp"
 
 namespace zero::commands {
 

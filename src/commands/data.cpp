@@ -11,8 +11,8 @@
 #include "zero/config/read_config.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/tokenizer.hpp"
-#include "zero/save/checkpoint_survey.hpp"
 #include "zero/save/checkpointer.hpp"
+#include "zero/save/stored_checkpoints.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/batch_loader.hpp"
 

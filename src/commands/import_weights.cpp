@@ -5,7 +5,7 @@
 #include "zero/base/path.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/models/model_folder.hpp"
-#include "zero/save/stored_checkpoint.hpp"
+#include "zero/save/stored_checkpoints.hpp"
 
 namespace zero::commands {
 namespace {

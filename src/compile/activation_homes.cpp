@@ -1,6 +1,6 @@
-#include "src/compile/activation_homes.hpp"
-
 #include <algorithm>
+
+#include "src/compile/bodies.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,11 +1,9 @@
+#include "src/compile/bodies.hpp"
+
 #include <algorithm>
 
-#include "src/compile/activation_homes.hpp"
 #include "src/compile/body_writer.hpp"
-#include "src/compile/gathers.hpp"
 #include "src/compile/passes.hpp"
-#include "src/compile/reducer.hpp"
-#include "src/compile/updater.hpp"
 
 namespace zero::plan {
 namespace {

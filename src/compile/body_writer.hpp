@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/compile/gradient_layout.hpp"
+#include "src/compile/passes.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::plan {

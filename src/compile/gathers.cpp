@@ -1,6 +1,6 @@
-#include "src/compile/gathers.hpp"
-
 #include <algorithm>
+
+#include "src/compile/bodies.hpp"
 
 namespace zero::plan {
 namespace {

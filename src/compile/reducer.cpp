@@ -1,8 +1,7 @@
-#include "src/compile/reducer.hpp"
-
 #include <bit>
 #include <span>
 
+#include "src/compile/bodies.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::plan {

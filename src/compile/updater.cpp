@@ -1,8 +1,6 @@
-#include "src/compile/updater.hpp"
-
 #include <algorithm>
 
-#include "src/compile/gathers.hpp"
+#include "src/compile/bodies.hpp"
 #include "src/compile/passes.hpp"
 #include "zero/kernels/optimizer.hpp"
 

@@ -2,7 +2,6 @@
 #include <functional>
 #include <map>
 
-#include "src/compile/lane_clock.hpp"
 #include "src/compile/passes.hpp"
 #include "zero/plan/lifetimes.hpp"
 

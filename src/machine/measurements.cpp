@@ -17,7 +17,6 @@
 #include "zero/kernels/tree_sum.hpp"
 #include "zero/machine/machine.hpp"
 #include "zero/state/engine.hpp"
-#include "zero/state/timed_steps.hpp"
 
 namespace zero::machine {
 namespace {

@@ -8,7 +8,7 @@
 #include "zero/base/path.hpp"
 #include "zero/models/model_folder.hpp"
 #include "zero/save/checkpoint_facts.hpp"
-#include "zero/save/stored_checkpoint.hpp"
+#include "zero/save/stored_checkpoints.hpp"
 
 namespace zero::models {
 namespace {

@@ -1,14 +1,64 @@
 #include "zero/plan/forecast.hpp"
 
 #include <algorithm>
+#include <cmath>
 
-#include "src/plan/collective_time.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/plan/lifetimes.hpp"
 #include "zero/plan/rounds.hpp"
 
 namespace zero::plan {
 namespace {
+
+/// What a hop over a network costs by NCCL's own table (graph/tuning.cc).
+constexpr double kHopSeconds = 1.4e-5;
+
+/// A collective over several nodes whose link is known.
+class BetweenNodes {
+ public:
+  BetweenNodes(const Sending& sending, const Machine& machine)
+      : bytes_(sending.bytes),
+        ranks_(double(sending.ranks)),
+        node_ranks_(double(machine.node_ranks)),
+        nodes_(double(nodes_of(machine, sending.ranks))),
+        link_(machine.link_bandwidth),
+        node_link_(machine.node_link_bandwidth) {}
+
+  double gather() const {
+    return std::min(ring(1) + (ranks_ - 1) * part() / slower(), tree(ranks_ * part()));
+  }
+
+  double sum_of_words() const {
+    return std::min(ring(2) + 2 * (ranks_ - 1) / ranks_ * part() / slower(), tree(part()));
+  }
+
+  double exchange() const {
+    const double leaving = node_ranks_ * (ranks_ - node_ranks_) * part();
+    return kHopSeconds + std::max(bytes_ / link_, leaving / node_link_);
+  }
+
+ private:
+  double ring(double rounds) const { return rounds * (nodes_ - 1) * kHopSeconds; }
+  double tree(double bytes) const {
+    return 2 * (std::ceil(std::log2(nodes_)) * kHopSeconds + bytes / slower());
+  }
+  double slower() const { return std::min(link_, node_link_); }
+  double part() const { return bytes_ / (ranks_ - 1); }
+
+  double bytes_, ranks_, node_ranks_, nodes_, link_, node_link_;
+};
+
+double seconds_between(const Sending& sending, const Machine& machine) {
+  const BetweenNodes nodes(sending, machine);
+  switch (sending.kind) {
+    case Kind::reduce_scatter:
+      return nodes.exchange();
+    case Kind::all_gather:
+      return machine.has_memory ? nodes.gather() : nodes.exchange();
+    default:
+      return nodes.sum_of_words();
+  }
+}
 
 /// A number for each tier and use, at place tier * kUses + use.
 using UseBytes = std::array<int64_t, size_t(kTiers* kUses)>;
@@ -212,6 +262,12 @@ class Replay {
 };
 
 }  // namespace
+
+double collective_seconds(const Sending& sending, const Machine& machine) {
+  const bool apart = nodes_of(machine, sending.ranks) > 1 && machine.node_link_bandwidth > 0;
+  if (apart) return machine.link_latency + seconds_between(sending, machine);
+  return machine.link_latency + sending.bytes / machine.link_bandwidth;
+}
 
 Forecast forecast(const Plan& plan, const Machine& machine) {
   Forecast made;

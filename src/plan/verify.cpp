@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "src/plan/contents.hpp"
-
 namespace zero::plan {
 namespace {
 

@@ -5,11 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "src/run/disk_sums.hpp"
+#include "src/run/bound_op.hpp"
 #include "src/run/lane_runner.hpp"
-#include "src/run/profile_rows.hpp"
+#include "src/run/op_times.hpp"
 #include "src/run/rank_buffers.hpp"
-#include "src/run/trace_ring.hpp"
 #include "zero/device/device.hpp"
 #include "zero/run/disk_window.hpp"
 

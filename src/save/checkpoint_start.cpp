@@ -15,7 +15,7 @@
 #include "zero/launch/files.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
-#include "zero/save/stored_checkpoint.hpp"
+#include "zero/save/stored_checkpoints.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 
 namespace zero::save {

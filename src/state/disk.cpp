@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "zero/base/align.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
+#include "zero/run/disk_window.hpp"
+#include "zero/state/engine.hpp"
 
 namespace zero::state {
 namespace {
@@ -45,6 +48,32 @@ std::array<Named, 3> named_folders(const RunConfig& config) {
 /// What keeps it from being used; "" where it is a folder, or not wanted.
 std::string problem_of(const Named& named) {
   return named.home == Home::nvme ? why_no_folder(named.folder) : "";
+}
+
+/// Between two looks; more says that this process was stopped, not its disk.
+constexpr double kMostSeconds = 0.5;
+
+bool is_known(const DiskRates& rates) { return rates.read > 0 && rates.write > 0; }
+
+/// A disk that is too small is found now and not by a step: what has two slots is written to the
+/// other one, too.
+void take_second_slots(Disk& disk, run::DiskWindow& window) {
+  if (!disk.has_unreserved_slots()) return;
+  disk.freeze();
+  window.rewrite();
+  disk.thaw();
+}
+
+/// What a fill has written says enough, and spares the disk.
+DiskRates measured_rates(run::DiskWindow& window, const run::DiskTiming::Way& filled,
+                         const DiskRates& expected) {
+  constexpr int64_t kEnoughBytes = int64_t(16) << 20;
+  constexpr double kTrialSeconds = 0.25;
+  const bool writes = filled.bytes < kEnoughBytes;
+  const run::DiskTiming trial = window.try_out(kTrialSeconds, writes);
+  const run::DiskTiming::Way& written = writes ? trial.write : filled;
+  if (trial.read.bytes == 0 || written.bytes == 0) return expected;
+  return {.read = trial.read.rate(), .write = written.rate(), .source = "measured at the start"};
 }
 
 }  // namespace
@@ -127,15 +156,6 @@ DiskBytes process_disk_bytes() {
   return bytes;
 }
 
-namespace {
-
-/// Between two looks; more says that this process was stopped, not its disk.
-constexpr double kMostSeconds = 0.5;
-
-bool is_known(const DiskRates& rates) { return rates.read > 0 && rates.write > 0; }
-
-}  // namespace
-
 std::string rate_text(double bytes_per_second) { return bytes_text(bytes_per_second) + "/s"; }
 
 DiskPace::DiskPace(std::string place, DiskRates expected)
@@ -168,6 +188,28 @@ std::string DiskPace::warning(const DiskBytes& bytes) const {
   return text(place_, " is slow: ", rate_text(sum / moving_seconds_), " over the last ",
               format("%.0f s", moving_seconds_), " of its transfers, ", rate_text(rate),
               " expected (", expected_.source, "); training goes on at its pace");
+}
+
+DiskRates warm_up_disk(Engine& engine, const DiskRates& expected) {
+  using Clock = std::chrono::steady_clock;
+  if (!engine.disk()) return {};
+  Disk& disk = *engine.disk();
+  run::DiskWindow& window = *engine.executor().disk();
+  run::DiskTiming::Way filled;
+  engine.on_every_rank_at_disk("the zeros that its disk begins with", disk.bytes(), [&] {
+    const Clock::time_point start = Clock::now();
+    const int64_t before = disk.moved().written;
+    window.fill();
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    filled = {.bytes = disk.moved().written - before, .seconds = seconds.count()};
+    take_second_slots(disk, window);
+  });
+  DiskRates rates = expected;
+  engine.on_every_rank_at_disk("a trial of its disk", disk.bytes(), [&] {
+    if (disk.is_direct()) rates = measured_rates(window, filled, expected);
+  });
+  engine.expect_of_disk(rates);
+  return rates;
 }
 
 }  // namespace zero::state

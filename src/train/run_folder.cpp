@@ -1,5 +1,3 @@
-#include "src/train/run_folder.hpp"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "src/train/run_files.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/files.hpp"

@@ -1,5 +1,3 @@
-#include "src/train/run_log.hpp"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include "src/train/run_files.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/files.hpp"

@@ -8,7 +8,10 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/models/metrics.hpp"
@@ -20,6 +23,26 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kTiers[] = {"device", "host", "nvme"};
+
+state::DiskBytes planned_bytes(const state::Engine& engine, const plan::Forecast& forecast) {
+  state::DiskBytes sum;
+  for (int body = 0; body < plan::kBodies; ++body) {
+    const plan::DiskForecast& row = forecast.disk[size_t(body)];
+    const int64_t times = engine.runs(plan::BodyId(body)) * engine.plan().request.ranks;
+    sum.add({.read = times * row.bytes_read, .written = times * row.bytes_written});
+  }
+  return sum;
+}
+
+state::DiskBytes sum_of(const launch::Peers& peers, const state::DiskBytes& own) {
+  return {.read = int64_t(peers.sum(double(own.read))),
+          .written = int64_t(peers.sum(double(own.written)))};
+}
+
+std::string read_and_written(const state::DiskBytes& bytes) {
+  return text("read ", bytes_text(double(bytes.read)), ", written ",
+              bytes_text(double(bytes.written)));
+}
 
 /// Least, mean and most of one number over the ranks.
 struct Spread {
@@ -222,6 +245,40 @@ StateHashes hashes_of(const SummaryParts& parts) {
 }
 
 }  // namespace
+
+std::string region_table(std::span<const run::Executor::Profile> regions, int64_t steps) {
+  std::vector<run::Executor::Profile> sorted(regions.begin(), regions.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  double busy = 0;
+  for (const auto& region : sorted) busy += region.seconds;
+  std::string out =
+      "time of each region a step on rank 0, with evaluations; lanes run beside each other\n";
+  for (const auto& region : sorted) {
+    append(out, "  %-20s %10.3f ms %5.1f %%  %.1f calls\n", region.name,
+           1e3 * region.seconds / double(steps), 100 * region.seconds / busy,
+           double(region.calls) / double(steps));
+  }
+  return out;
+}
+
+DiskReport disk_report(const launch::Peers& peers, const state::Engine& engine,
+                       const plan::Forecast& forecast) {
+  if (forecast.arena_bytes[size_t(plan::Tier::nvme)] == 0) return {};
+  const state::Engine::DiskTraffic own = engine.disk_traffic();
+  return {.planned = planned_bytes(engine, forecast),
+          .steps = sum_of(peers, own.bodies),
+          .all = sum_of(peers, own.all),
+          .kernel = sum_of(peers, own.kernel)};
+}
+
+std::string disk_text(const DiskReport& report, double seconds) {
+  if (report.all.written == 0) return "";
+  return text("disk in steps: ", read_and_written(report.steps),
+              ", planned: ", read_and_written(report.planned), "; ",
+              bytes_text(double(state::a_day(report.steps.written, seconds))),
+              " written a day at this speed\n");
+}
 
 // Read during a step, where nothing allocates: no stream.
 int64_t proportional_set_bytes() {

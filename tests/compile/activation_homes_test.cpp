@@ -1,12 +1,11 @@
 // Ranks: 1
 
-#include "src/compile/activation_homes.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "src/compile/bodies.hpp"
 #include "src/compile/passes.hpp"
 #include "src/plan/verify.hpp"
 #include "tests/support/tiny_plans.hpp"

@@ -1,10 +1,10 @@
 // Ranks: 1
-#include "src/compile/gathers.hpp"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
+
+#include "src/compile/bodies.hpp"
 
 namespace zero::plan {
 namespace {

@@ -1,10 +1,9 @@
 // Ranks: 1
-#include "src/compile/updater.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "src/compile/bodies.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {

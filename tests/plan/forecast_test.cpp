@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "src/compile/passes.hpp"
-#include "src/plan/collective_time.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {

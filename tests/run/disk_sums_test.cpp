@@ -1,11 +1,10 @@
 // Ranks: 1
-#include "src/run/disk_sums.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "src/run/bound_op.hpp"
 #include "tests/support/faulty_engine.hpp"
 #include "tests/support/rank_disk.hpp"
 #include "tests/support/tiny_plans.hpp"

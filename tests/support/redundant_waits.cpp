@@ -1,6 +1,6 @@
 #include "tests/support/redundant_waits.hpp"
 
-#include "src/compile/lane_clock.hpp"
+#include "src/compile/passes.hpp"
 
 namespace zero::testing {
 namespace {

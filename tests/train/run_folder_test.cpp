@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "src/train/run_folder.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/train/run_files.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/files.hpp"
 

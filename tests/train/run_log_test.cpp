@@ -1,6 +1,4 @@
 // Ranks: 1
-#include "src/train/run_log.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -9,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "src/train/run_files.hpp"
 #include "tests/support/content_of.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/files.hpp"

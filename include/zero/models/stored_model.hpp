@@ -10,7 +10,7 @@
 #include "zero/config/run_config.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/model/family.hpp"
-#include "zero/save/stored_checkpoint.hpp"
+#include "zero/save/stored_checkpoints.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::models {

@@ -145,11 +145,6 @@ class Engine {
   std::unique_ptr<launch::Watchdog> watchdog_;
 };
 
-/// Fills the engine's disk with zeros where nothing has been written yet, and tries it for a
-/// moment. Returns what a rank can expect of it, which a warning then goes by: what was measured
-/// while all ranks did so, or where the page cache stands in between `expected`. Collective.
-DiskRates warm_up_disk(Engine& engine, const DiskRates& expected);
-
 /// What a validation set says of the weights.
 struct Evaluation {
   int64_t step = 0;  ///< the weights are those after this step's update
@@ -164,6 +159,31 @@ struct Evaluation {
     double seconds = 0;
   };
   std::optional<Texts> texts = {};  ///< none where none are generated
+};
+
+/// One rank of a training without data, of which only the time counts: initial weights of seed 1,
+/// and every token is the next one's id.
+class TimedSteps {
+ public:
+  /// `plan`, and what lanes use, outlive it.
+  TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
+             const run::LaneDisks& disks = {});
+
+  /// The update of the last attempt and one more; returns the seconds. Collective.
+  double step();
+  /// The update of the last attempt. Collective.
+  double finish();
+
+  run::Executor& executor() { return executor_; }
+
+ private:
+  double run(plan::BodyId body);
+
+  const plan::Plan& plan_;
+  const float rate_ = 1e-4f;
+  const run::Rules rules_;
+  run::Executor executor_;
+  int64_t step_ = 0;
 };
 
 }  // namespace zero::state

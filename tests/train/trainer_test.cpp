@@ -1,9 +1,10 @@
 // Ranks: 1
+#include "src/train/trainer.hpp"
+
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "src/train/trainer.hpp"
 #include "tests/support/models.hpp"
 
 namespace zero::train {

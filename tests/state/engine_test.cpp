@@ -1,7 +1,7 @@
 // Ranks: 1
-#include <gtest/gtest.h>
-
 #include "zero/state/engine.hpp"
+
+#include <gtest/gtest.h>
 
 namespace zero::state {
 namespace {

@@ -1,8 +1,9 @@
 // Ranks: 1
+#include "zero/compile/compile.hpp"
+
 #include <gtest/gtest.h>
 
 #include "tests/support/tiny_plans.hpp"
-#include "zero/compile/compile.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::plan {

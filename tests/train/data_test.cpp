@@ -1,12 +1,11 @@
 // Ranks: 1
-#include "src/train/data_watch.hpp"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 
+#include "src/train/chain.hpp"
 #include "tests/support/small_checkpoint.hpp"
 
 namespace zero::train {
