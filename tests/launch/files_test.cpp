@@ -238,5 +238,4 @@ TEST(Launches, AFolderThatIsNotThereIsAnError) {
 }
 
 }  // namespace
-
 }  // namespace zero::launch

@@ -97,5 +97,4 @@ TEST(DifferingSettings, NamesTheFirstFive) {
 }
 
 }  // namespace
-
 }  // namespace zero::launch

@@ -203,5 +203,4 @@ TEST(GenerationJson, OfADecoderThatNothingIsSaidOfIsNoFile) {
 }
 
 }  // namespace
-
 }  // namespace zero::models
