@@ -1,3 +1,5 @@
+#include "src/commands/generate.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -8,8 +10,6 @@
 
 #include "src/commands/commands.hpp"
 #include "src/commands/file_or_pipe.hpp"
-#include "src/commands/generation_options.hpp"
-#include "src/commands/written_texts.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
