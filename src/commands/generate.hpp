@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/commands/command_line.hpp"
+#include "src/commands/commands.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/score_rules.hpp"

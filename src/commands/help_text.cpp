@@ -1,4 +1,3 @@
-#include "src/commands/command_line.hpp"
 #include "src/commands/commands.hpp"
 #include "zero/base/text.hpp"
 
