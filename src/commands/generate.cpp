@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
-#include "src/commands/file_or_pipe.hpp"
+#include "src/commands/user_text.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
