@@ -1,5 +1,5 @@
 #pragma once
-/// Text as a user gives it, in files and pipes, and bytes as they are shown to him.
+/// Text as a user gives it, in files and pipes, and bytes as they are shown.
 
 #include <cstdint>
 #include <string>
