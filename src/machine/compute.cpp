@@ -1,7 +1,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "src/machine/probes.hpp"
-#include "zero/advise/machine_file.hpp"
+#include "zero/advise/outlook.hpp"
 #include "zero/base/text.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/machine/machine.hpp"

@@ -9,6 +9,7 @@
 
 #include "src/machine/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
+#include "zero/advise/outlook.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/compile/compile.hpp"
