@@ -4,7 +4,6 @@
 #include <ctime>
 #include <vector>
 
-#include "src/advise/buffers.hpp"
 #include "src/advise/change_levels.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/advise/buffers.hpp"
+#include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/text.hpp"
 #include "zero/compile/compile.hpp"
@@ -27,59 +27,6 @@ std::string sites_text(const plan::UpdateSites& sites) {
   return text("updates of units whose states rest beside the device: ", sites.on_device,
               " on it, through which their states stream, ", sites.on_host, " on the host\n");
 }
-
-}  // namespace
-
-Placement choose_placement(const RunConfig& config, const state::World& world,
-                           const MemoryLimit& limit, const plan::Machine& machine) {
-  Placement placement;
-  const HomeChoice homes = choose_homes(config, world, limit);
-  placement.config = homes.config;
-  placement.config.offload_optimizer.buffer_count =
-      choose_buffers(homes.config, world, limit, machine);
-  placement.device_update_share = state::device_update_share_for(placement.config, world, machine);
-  take_share(world, limit, placement);
-  placement.choices = home_choices(config, homes);
-  for (const Choice& buffers : buffer_choices(config, placement.config)) {
-    placement.choices.push_back(buffers);
-  }
-  return placement;
-}
-
-std::string Placement::text() const {
-  return choices_text(choices) + sites_text(plan::update_sites(build.plan));
-}
-
-std::string choices_text(const Choices& choices) {
-  std::string out;
-  for (size_t i = 0; i < choices.size(); ++i) {
-    const Choice& choice = choices[i];
-    out += zero::text(choice.key, " = \"", choice.asked, "\" is ", choice.chosen, choice.why, "\n");
-    if (i + 1 < choices.size() && choices[i + 1].refused == choice.refused) continue;
-    for (const std::string& refused : choice.refused) out += "  does not fit: " + refused + "\n";
-  }
-  return out;
-}
-
-void note_choices(const Choices& choices, ConfigInput& input) {
-  for (const Choice& choice : choices) {
-    std::string& origin = input.origins.at(choice.key);
-    const bool is_replaced = choice.asked != "auto";
-    origin += zero::text("; chosen", is_replaced ? " for \"" + choice.asked + "\"" : "", ": ",
-                         choice.chosen);
-    if (!choice.refused.empty()) origin += ", since " + choice.refused.back();
-  }
-}
-
-std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {
-  const char* const key = "zero.stage3_param_persistence_threshold";
-  const auto written = input.written.find(key);
-  const std::string idle = state::idle_threshold(input.config, plan);
-  if (written == input.written.end() || idle.empty()) return {};
-  return {zero::text(written->second.place, ": ", key, ": ", idle)};
-}
-
-namespace {
 
 constexpr const char* kOptimizerKey = "zero.offload_optimizer.device";
 constexpr const char* kParametersKey = "zero.offload_param.device";
@@ -178,7 +125,67 @@ class Attempt {
   double most_;
 };
 
+constexpr const char* kBuffersKey = "zero.offload_optimizer.buffer_count";
+
+/// More than the least are not needed for their own sake: they leave some of a memory whose limit
+/// nobody has given to others.
+bool fits_with(RunConfig config, int64_t buffers, const state::World& world,
+               const MemoryLimit& limit) {
+  config.offload_optimizer.buffer_count = buffers;
+  const bool least = buffers <= plan::kLeastStagedUnits;
+  return fits(state::build(config, world), least ? limit : limit_of_largest(config, limit));
+}
+
 }  // namespace
+
+Placement choose_placement(const RunConfig& config, const state::World& world,
+                           const MemoryLimit& limit, const plan::Machine& machine) {
+  Placement placement;
+  const HomeChoice homes = choose_homes(config, world, limit);
+  placement.config = homes.config;
+  placement.config.offload_optimizer.buffer_count =
+      choose_buffers(homes.config, world, limit, machine);
+  placement.device_update_share = state::device_update_share_for(placement.config, world, machine);
+  take_share(world, limit, placement);
+  placement.choices = home_choices(config, homes);
+  for (const Choice& buffers : buffer_choices(config, placement.config)) {
+    placement.choices.push_back(buffers);
+  }
+  return placement;
+}
+
+std::string Placement::text() const {
+  return choices_text(choices) + sites_text(plan::update_sites(build.plan));
+}
+
+std::string choices_text(const Choices& choices) {
+  std::string out;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const Choice& choice = choices[i];
+    out += zero::text(choice.key, " = \"", choice.asked, "\" is ", choice.chosen, choice.why, "\n");
+    if (i + 1 < choices.size() && choices[i + 1].refused == choice.refused) continue;
+    for (const std::string& refused : choice.refused) out += "  does not fit: " + refused + "\n";
+  }
+  return out;
+}
+
+void note_choices(const Choices& choices, ConfigInput& input) {
+  for (const Choice& choice : choices) {
+    std::string& origin = input.origins.at(choice.key);
+    const bool is_replaced = choice.asked != "auto";
+    origin += zero::text("; chosen", is_replaced ? " for \"" + choice.asked + "\"" : "", ": ",
+                         choice.chosen);
+    if (!choice.refused.empty()) origin += ", since " + choice.refused.back();
+  }
+}
+
+std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {
+  const char* const key = "zero.stage3_param_persistence_threshold";
+  const auto written = input.written.find(key);
+  const std::string idle = state::idle_threshold(input.config, plan);
+  if (written == input.written.end() || idle.empty()) return {};
+  return {zero::text(written->second.place, ": ", key, ": ", idle)};
+}
 
 std::string vain_pin_memory(const ConfigInput& input, bool device) {
   if (device || state::pins_host(input.config)) return "";
@@ -240,6 +247,31 @@ RunConfig with_asked_homes(RunConfig resolved, const RunConfig& asked) {
   resolved.offload_optimizer = asked.offload_optimizer;
   resolved.offload_param = asked.offload_param;
   return resolved;
+}
+
+bool chooses_buffers(const RunConfig& config) {
+  const bool moves =
+      config.offload_optimizer.device != Home::none || config.offload_param.device != Home::none;
+  return moves && config.offload_optimizer.buffer_count == 0;
+}
+
+int64_t choose_buffers(const RunConfig& config, const state::World& world, const MemoryLimit& limit,
+                       const plan::Machine& machine) {
+  if (!chooses_buffers(config)) return config.offload_optimizer.buffer_count;
+  const int64_t wanted = state::buffers_for(config, world, machine);
+  if (fits_with(config, wanted, world, limit)) return wanted;
+  int64_t low = 1, high = wanted;  // `high` does not fit
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (fits_with(config, middle, world, limit) ? low : high) = middle;
+  }
+  return low;
+}
+
+Choices buffer_choices(const RunConfig& asked, const RunConfig& chosen) {
+  const int64_t count = chosen.offload_optimizer.buffer_count;
+  if (asked.offload_optimizer.buffer_count != 0 || count == 0) return {};
+  return {{kBuffersKey, "auto", text(count)}};
 }
 
 }  // namespace zero::advise

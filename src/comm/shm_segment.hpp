@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/comm/call.hpp"
 #include "src/comm/counter.hpp"
+#include "src/comm/host_communicator.hpp"
 #include "zero/comm/mpi_world.hpp"
 
 namespace zero::comm {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/commands/commands.hpp"
-#include "src/commands/escaped_text.hpp"
+#include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/interop/json.hpp"

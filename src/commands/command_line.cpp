@@ -1,10 +1,9 @@
-#include "src/commands/command_line.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <variant>
 
+#include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"

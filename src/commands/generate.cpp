@@ -1,3 +1,5 @@
+#include "src/commands/generate.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -7,9 +9,7 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
-#include "src/commands/file_or_pipe.hpp"
-#include "src/commands/generation_options.hpp"
-#include "src/commands/written_texts.hpp"
+#include "src/commands/user_text.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"

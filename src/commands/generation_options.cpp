@@ -1,9 +1,8 @@
-#include "src/commands/generation_options.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <utility>
 
+#include "src/commands/generate.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::commands {

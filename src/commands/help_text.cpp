@@ -1,4 +1,4 @@
-#include "src/commands/command_line.hpp"
+#include "src/commands/commands.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::commands {
@@ -93,5 +93,7 @@ std::string help_text(const model::Catalogue& catalogue) {
   return text("zeroapp trains a ", models, kCommands, models, kMoreCommands,
               catalogue.models.front().example_input, kExitStatus);
 }
+
+std::string version() { return ZERO_VERSION; }
 
 }  // namespace zero::commands

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
-#include "src/commands/file_or_pipe.hpp"
+#include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/models/metrics.hpp"

@@ -1,5 +1,3 @@
-#include "src/commands/written_texts.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -7,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/commands/file_or_pipe.hpp"
-#include "src/commands/generation_options.hpp"
+#include "src/commands/generate.hpp"
+#include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/files.hpp"

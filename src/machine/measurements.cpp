@@ -1,13 +1,17 @@
+#include "src/machine/measurements.hpp"
+
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "src/machine/memory.hpp"
-#include "src/machine/nodes.hpp"
+#include "src/machine/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
+#include "zero/advise/outlook.hpp"
 #include "zero/base/text.hpp"
+#include "zero/comm/backends.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
@@ -120,7 +124,36 @@ double measure_step_share(const model::Probe& probe, const plan::Machine& machin
   return expected / seconds[seconds.size() / 2];
 }
 
+/// One communicator of the ranks that name the same group, which are equally many in every group,
+/// by what a run over several nodes would have. Collective over all ranks.
+std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part) {
+  if (!drives_devices()) return comm::make_mpi({.part = part});
+  if (session.shares_devices() || !comm::has_nccl()) {
+    return comm::make_host_staged(comm::make_mpi({.part = part}), {});
+  }
+  return comm::make_nccl({.part = part});
+}
+
 }  // namespace
+
+NodePosition position_of(const std::vector<std::string>& hosts, int rank) {
+  std::map<std::string, int> ranks_of;
+  std::vector<std::string> nodes;
+  NodePosition mine;
+  for (size_t r = 0; r < hosts.size(); ++r) {
+    const int on_node = ranks_of[hosts[r]]++;
+    if (on_node == 0) nodes.push_back(hosts[r]);
+    if (int(r) == rank) mine.on_node = on_node;
+  }
+  const auto here = std::find(nodes.begin(), nodes.end(), hosts[size_t(rank)]);
+  mine.node = int(here - nodes.begin());
+  mine.nodes = int(nodes.size());
+  mine.node_ranks = ranks_of.begin()->second;
+  for (const auto& [host, ranks] : ranks_of) {
+    if (ranks != mine.node_ranks) return {mine.nodes, 0, mine.node, mine.on_node};
+  }
+  return mine;
+}
 
 Measurements::Measurements(launch::Session& session, model::Probe probe)
     : session_(session), probe_(std::move(probe)) {

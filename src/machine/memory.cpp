@@ -1,5 +1,3 @@
-#include "src/machine/memory.hpp"
-
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -2,8 +2,7 @@
 #include <initializer_list>
 
 #include "src/model/blenderbot.hpp"
-#include "src/model/encoder_decoder.hpp"
-#include "src/model/head.hpp"
+#include "src/model/common_parts.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 

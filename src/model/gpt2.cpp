@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/model/head.hpp"
+#include "src/model/common_parts.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"

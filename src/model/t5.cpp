@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "src/model/encoder_decoder.hpp"
-#include "src/model/head.hpp"
+#include "src/model/common_parts.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"
 

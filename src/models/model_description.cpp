@@ -1,9 +1,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/config/generation.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
+#include "zero/io/interop/json.hpp"
+#include "zero/launch/session.hpp"
 #include "zero/models/stored_model.hpp"
 
 namespace zero::models {
@@ -26,6 +31,91 @@ Dtype dtype_of_torch(const std::string& name) {
     if (known.name == name) return known.dtype;
   }
   return Dtype::f32;
+}
+
+/// What says nothing of texts: where the file comes from, and how a program may go about it.
+const std::set<std::string, std::less<>> kPassedOver = {
+    "_from_model_config",   "transformers_version", "use_cache",     "bos_token_id",
+    "output_hidden_states", "output_attentions",    "output_scores", "return_dict_in_generate"};
+
+struct ReadValue {
+  TomlValue value;
+  bool is_null = false;
+};
+
+/// Values by their keys; of what is nested only that it is there.
+class Values : public JsonSink {
+ public:
+  void open(Path path, bool is_array) override {
+    if (path.size() != 1) return;
+    ReadValue& read = values_[path[0]];
+    read.value = is_array ? TomlValue(TomlArray()) : TomlValue("an object");
+  }
+  void value(Path path, const JsonScalar& value) override {
+    if (path.size() != 1) return;
+    ReadValue& read = values_[path[0]];
+    if (std::holds_alternative<std::nullptr_t>(value)) {
+      read.is_null = true;
+      return;
+    }
+    const TomlScalar scalar = std::visit(ToScalar(), value);
+    if (auto* list = std::get_if<TomlArray>(&read.value)) {
+      list->push_back(scalar);
+    } else {
+      read.value = std::visit([](const auto& one) { return TomlValue(one); }, scalar);
+    }
+  }
+  const std::map<std::string, ReadValue>& all() const { return values_; }
+
+ private:
+  struct ToScalar {
+    TomlScalar operator()(std::nullptr_t) const { return ""; }
+    TomlScalar operator()(const auto& value) const { return value; }
+  };
+
+  std::map<std::string, ReadValue> values_;
+};
+
+/// The id that a family says under Hugging Face's name; -1 of other names, or where it says none.
+int64_t id_of_family(const model::DataForm& form, std::string_view name) {
+  if (name == "pad_token_id") return form.pad;
+  return name == "decoder_start_token_id" ? form.start : -1;
+}
+
+bool is_id_of_family(std::string_view name) {
+  return name == "pad_token_id" || name == "decoder_start_token_id";
+}
+
+void require_id(const model::Architecture& model, const std::string& name, const std::string& key,
+                const TomlValue& value) {
+  const int64_t wanted = id_of_family(model::data_form(model), key);
+  if (wanted < 0 || value == TomlValue(wanted)) return;
+  refuse(Exit::kInput, name, ": ", key, ": is ", to_text(value), ", but a ", model.family->title,
+         " has ", wanted, " there; write ", wanted);
+}
+
+/// All ranks read the same file.
+template <class... Parts>
+void warn_once(const Parts&... parts) {
+  if (launch::current_launch().task <= 0) warn(parts...);
+}
+
+Json json_of(const TomlValue& value) {
+  if (const auto* list = std::get_if<TomlArray>(&value)) {
+    Json json = Json::array();
+    for (const TomlScalar& item : *list) {
+      std::visit([&](const auto& one) { json.push_back(one); }, item);
+    }
+    // One id may stand alone, as Hugging Face writes it.
+    return json.size() == 1 ? json[0] : json;
+  }
+  Json json;
+  std::visit(
+      [&](const auto& one) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, TomlArray>) json = one;
+      },
+      value);
+  return json;
 }
 
 }  // namespace
@@ -75,6 +165,47 @@ std::string description_json(const ModelDescription& description) {
   }
   json["zeroapp"] = ours;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string generation_json(const ModelDescription& description) {
+  const model::DataForm form = model::data_form(description.model);
+  Json json = Json::object();
+  for (const auto& [key, id] : {std::pair("decoder_start_token_id", form.start),
+                                {"pad_token_id", form.pad},
+                                {"eos_token_id", form.end}}) {
+    if (id >= 0) json[key] = id;
+  }
+  for (const auto& [key, value] : generation_values(description.generation)) {
+    json[key] = json_of(value);
+  }
+  return json.empty() ? "" : json.dump(2) + "\n";
+}
+
+GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
+                                  const std::string& name) {
+  GenerationConfig config;
+  if (content.empty()) return config;
+  Values values;
+  read_json(content, name, {.depth = 8, .keys = 1000}, values);
+  std::string unknown;
+  for (const auto& [key, read] : values.all()) {
+    if (read.is_null || kPassedOver.contains(key)) continue;
+    if (is_id_of_family(key)) {
+      require_id(model, name, key, read.value);
+      continue;
+    }
+    const std::optional<std::string> wrong = assign_generation(config, key, read.value);
+    if (!wrong) unknown += (unknown.empty() ? "" : ", ") + shown(key);
+    if (wrong && !wrong->empty())
+      warn_once(name, ": ", shown(key), ": ", *wrong, "; it is passed over");
+  }
+  // As Transformers, which warns of it.
+  if (config.max_new_tokens) config.max_length.reset();
+  if (!unknown.empty()) {
+    warn_once(name, ": nothing here goes by ", unknown, "; texts are generated without ",
+              unknown.find(',') == unknown.npos ? "it" : "them");
+  }
+  return config;
 }
 
 }  // namespace zero::models

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <optional>
 
-#include "src/models/joined_weights.hpp"
+#include "src/models/row_decoder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/models/generator.hpp"

@@ -12,7 +12,7 @@
 
 #include "src/train/run_files.hpp"
 #include "src/train/trainer.hpp"
-#include "zero/advise/disk_outlook.hpp"
+#include "zero/advise/outlook.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/config/read_config.hpp"

@@ -4,7 +4,7 @@
 
 #include "src/train/chain.hpp"
 #include "src/train/summary.hpp"
-#include "zero/advise/machine_file.hpp"
+#include "zero/advise/outlook.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"

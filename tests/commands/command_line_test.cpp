@@ -1,8 +1,7 @@
 // Ranks: 1
-#include "src/commands/command_line.hpp"
-
 #include <gtest/gtest.h>
 
+#include "src/commands/commands.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 

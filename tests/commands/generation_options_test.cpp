@@ -1,9 +1,8 @@
 // Ranks: 1
-#include "src/commands/generation_options.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/commands/generate.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 

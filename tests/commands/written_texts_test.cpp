@@ -1,8 +1,7 @@
 // Ranks: 1
-#include "src/commands/written_texts.hpp"
-
 #include <gtest/gtest.h>
 
+#include "src/commands/generate.hpp"
 #include "src/model/blenderbot.hpp"
 #include "tests/support/tree_folder.hpp"
 

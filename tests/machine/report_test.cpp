@@ -1,10 +1,10 @@
 // Ranks: 1
-#include "src/machine/report.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "src/machine/probes.hpp"
 
 namespace zero::machine {
 namespace {

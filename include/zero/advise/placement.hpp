@@ -57,6 +57,18 @@ Choices home_choices(const RunConfig& asked, const HomeChoice& choice);
 /// `resolved` with the homes as they were asked for.
 RunConfig with_asked_homes(RunConfig resolved, const RunConfig& asked);
 
+/// Whether zero.offload_optimizer.buffer_count is "auto" and counts anything. Homes are chosen.
+bool chooses_buffers(const RunConfig& config);
+
+/// What buffer_count = "auto" comes to: as many buffers as buffers_for() says, fewer where `limit`
+/// ends before, at least one. Found by compiling, so it is the same on all ranks of one limit.
+/// Throws as build().
+int64_t choose_buffers(const RunConfig& config, const state::World& world, const MemoryLimit& limit,
+                       const plan::Machine& machine);
+
+/// None where `asked` leaves nothing to choose.
+Choices buffer_choices(const RunConfig& asked, const RunConfig& chosen);
+
 /// What a plan shows of settings that the user wrote and that it has no use for, each with its
 /// place.
 std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan);

@@ -1,4 +1,4 @@
-#include "src/model/encoder_decoder.hpp"
+#include "src/model/common_parts.hpp"
 
 #include <algorithm>
 

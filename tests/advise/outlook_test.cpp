@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/advise/disk_outlook.hpp"
+#include "zero/advise/outlook.hpp"
 
 #include <gtest/gtest.h>
 
@@ -48,6 +48,18 @@ TEST(DiskOutlook, DividesWhatANodesRanksNeedAmongFolders) {
   EXPECT_GT(folders[0].free_bytes, 0);
   EXPECT_TRUE(disk_folders({.folders = {"absent"}}, 0, 1).empty()) << "nothing is on disk";
   EXPECT_THROW(disk_folders({.folders = {"absent"}}, 1, 1), Error);
+}
+
+TEST(ProductPeaks, AreMeasuredForTrainingsOfMoreOperationsThanThatTakes) {
+  const double measuring = 6 * 2.0 * 1024 * 1024 * 1024;
+  EXPECT_TRUE(is_worth_a_product_peak(1.01 * measuring));
+  EXPECT_FALSE(is_worth_a_product_peak(0.99 * measuring));
+  EXPECT_FALSE(is_worth_a_product_peak(0)) << "no step is to come";
+}
+
+TEST(ProductPeaks, AreThoseOfThisMachine) {
+  const double peak = measure_product_peak(1, Dtype::f32);
+  EXPECT_TRUE(peak == 0 || (peak > 1e8 && peak < 1e15)) << peak;
 }
 
 }  // namespace

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
-
-#include "zero/comm/communicator.hpp"
-#include "zero/launch/session.hpp"
 
 namespace zero::machine {
 
@@ -19,9 +15,5 @@ struct NodePosition {
 
 /// From the host of every rank.
 NodePosition position_of(const std::vector<std::string>& hosts, int rank);
-
-/// One communicator of the ranks that name the same group, which are equally many in every group,
-/// by what a run over several nodes would have. Collective over all ranks.
-std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part);
 
 }  // namespace zero::machine

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/machine/nodes.hpp"
+#include "src/machine/measurements.hpp"
 
 #include <gtest/gtest.h>
 

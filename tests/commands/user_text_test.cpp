@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/commands/escaped_text.hpp"
+#include "src/commands/user_text.hpp"
 
 #include <gtest/gtest.h>
 
