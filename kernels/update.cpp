@@ -1,4 +1,4 @@
-#include "kernels/support/element_run.hpp"
+#include "kernels/support/element_update.hpp"
 #include "kernels/support/elements.hpp"
 #include "kernels/support/host_optimizer.hpp"
 #include "zero/base/error.hpp"
