@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "kernels/support/optimizers.hpp"
-#include "kernels/support/run.hpp"
+#include "kernels/support/warp_runs.hpp"
 #include "zero/base/portable.hpp"
 #include "zero/kernels/optimizer.hpp"
 

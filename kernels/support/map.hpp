@@ -4,7 +4,7 @@
 /// bytes are under way to keep memory busy.
 
 #include "kernels/support/elements.hpp"
-#include "kernels/support/run.hpp"
+#include "kernels/support/warp_runs.hpp"
 
 namespace zero::kernels {
 

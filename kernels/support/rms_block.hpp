@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/support/row_chunks.hpp"
-#include "kernels/support/row_runs.hpp"
+#include "kernels/support/warp_runs.hpp"
 #include "zero/kernels/layernorm.hpp"
 
 namespace zero::kernels {

@@ -5,8 +5,7 @@
 #include <cfloat>
 
 #include "kernels/support/row_loss.hpp"
-#include "kernels/support/run.hpp"
-#include "kernels/support/warp.hpp"
+#include "kernels/support/warp_runs.hpp"
 
 namespace zero::kernels {
 

@@ -1,9 +1,9 @@
 #pragma once
-/// Kernels written for a thread of a block, as kernels/support/warp.hpp wants it, on Kokkos's
+/// Kernels written for a thread of a block, as kernels/support/warp_runs.hpp wants it, on Kokkos's
 /// teams.
 
 #include "kernels/support/elements.hpp"
-#include "kernels/support/warp.hpp"
+#include "kernels/support/warp_runs.hpp"
 
 namespace zero::kernels {
 

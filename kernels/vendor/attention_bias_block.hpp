@@ -4,7 +4,7 @@
 /// templates over the block, so that the host runs the same code in tests.
 
 #include "kernels/support/row_chunks.hpp"
-#include "kernels/support/warp.hpp"
+#include "kernels/support/warp_runs.hpp"
 #include "kernels/vendor/attention_problem.hpp"
 
 namespace zero::kernels::vendor {
