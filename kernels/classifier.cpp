@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "kernels/support/map.hpp"
+#include "kernels/support/elements.hpp"
 #include "kernels/support/softmax_block.hpp"
 #include "kernels/support/softmax_rows.hpp"
 #include "kernels/support/team_block.hpp"
