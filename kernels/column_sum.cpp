@@ -1,4 +1,4 @@
-#include "kernels/support/column_tree.hpp"
+#include "kernels/support/row_sums.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "kernels/support/column_tree.hpp"
 #include "kernels/support/rms_block.hpp"
+#include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
 #include "kernels/support/team_block.hpp"
 #include "zero/base/error.hpp"

@@ -1,7 +1,7 @@
 
 #include <algorithm>
 
-#include "kernels/support/column_tree.hpp"
+#include "kernels/support/row_sums.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
