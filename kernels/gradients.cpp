@@ -5,7 +5,6 @@
 #include "kernels/support/elements.hpp"
 #include "kernels/support/rows.hpp"
 #include "kernels/support/square_block.hpp"
-#include "kernels/support/team_block.hpp"
 
 namespace zero::kernels {
 namespace {

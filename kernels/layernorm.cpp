@@ -5,7 +5,6 @@
 #include "kernels/support/norm_block.hpp"
 #include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
-#include "kernels/support/team_block.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/support/team_block.hpp"
+#include "kernels/support/rows.hpp"
 #include "kernels/vendor/attention_bias_block.hpp"
 #include "kernels/vendor/attention_dropout.hpp"
 #include "kernels/vendor/attention_padding.hpp"
