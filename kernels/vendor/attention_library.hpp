@@ -1,10 +1,15 @@
 #pragma once
-/// What a library is told about padding, and what is cleared behind it: it need not leave zeros
-/// where we promise them, and a sample without any key is one of a key to it, whose results go.
+/// What a library is told beside q, k and v: what it draws its masks from, and about padding; and
+/// what is cleared behind it: it need not leave zeros where we promise them, and a sample without
+/// any key is one of a key to it, whose results go.
 
 #include "kernels/vendor/attention_problem.hpp"
 
 namespace zero::kernels::vendor {
+
+/// *dropout = attention_dropout() of this micro-batch. Asynchronous on `stream`.
+void write_dropout(Stream& stream, const DropoutSite& site, const StepInputs* inputs,
+                   AttentionDropout* dropout);
 
 struct SampleLengths {
   int32_t *queries, *keys;  ///< [samples] each
