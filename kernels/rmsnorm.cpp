@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/support/rms_block.hpp"
+#include "kernels/support/norm_block.hpp"
 #include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
 #include "zero/base/error.hpp"
