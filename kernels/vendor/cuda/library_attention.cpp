@@ -1,5 +1,4 @@
 #include "kernels/support/rows.hpp"
-#include "kernels/vendor/attention_bias_block.hpp"
 #include "kernels/vendor/attention_library.hpp"
 #include "kernels/vendor/cuda/attention.hpp"
 #include "kernels/vendor/cuda/cudnn_attention.hpp"
