@@ -1,7 +1,6 @@
 #include "kernels/support/rows.hpp"
 #include "kernels/vendor/attention_library.hpp"
 #include "kernels/vendor/cuda/attention.hpp"
-#include "kernels/vendor/cuda/cudnn_attention.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 
