@@ -1,8 +1,7 @@
 #include "kernels/support/host_optimizer.hpp"
 
 #include "kernels/support/element_update.hpp"
-#include "kernels/support/host_row.hpp"
-#include "kernels/support/host_team.hpp"
+#include "kernels/support/host_threads.hpp"
 #include "kernels/support/lamb_blocks.hpp"
 #include "zero/base/align.hpp"
 

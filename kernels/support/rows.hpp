@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "kernels/support/elements.hpp"
-#include "kernels/support/host_row.hpp"
+#include "kernels/support/host_threads.hpp"
 #include "kernels/support/warp_runs.hpp"
 #include "zero/base/exact_sum.hpp"
 
