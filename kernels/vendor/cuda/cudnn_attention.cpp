@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/vendor/algorithm_cache.hpp"
 #include "kernels/vendor/cuda/attention.hpp"
 #include "kernels/vendor/cuda/cudnn_graphs.hpp"
-#include "kernels/vendor/made_once.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 
