@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstddef>
 
-#include "kernels/support/map.hpp"
+#include "kernels/support/elements.hpp"
+#include "kernels/support/rows.hpp"
 #include "kernels/support/softmax_block.hpp"
 #include "kernels/support/softmax_rows.hpp"
-#include "kernels/support/team_block.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 

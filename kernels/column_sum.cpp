@@ -1,6 +1,11 @@
-#include "kernels/support/column_tree.hpp"
+// Sums of columns on the device: over the rows of a matrix, and over arrays one after the other.
+
+#include <algorithm>
+
+#include "kernels/support/row_sums.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::kernels {
 namespace {
@@ -40,6 +45,35 @@ struct PartialSums {
   }
 };
 
+const std::string kStackedSum = "zero::stacked_sum";
+
+template <class T, class Out>
+struct TreeOfElements {
+  Stack stack;
+  const T* first;
+  Out* out;
+  bool add;
+
+  KOKKOS_FUNCTION void operator()(int64_t i) const {
+    float sum[kMaxTreeSources];
+    for (int r = 0; r < stack.sources; ++r) sum[r] = float(first[r * stack.stride + i]);
+    for (int step = 1; step < stack.sources; step *= 2)
+      for (int r = 0; r + step < stack.sources; r += 2 * step) sum[r] += sum[r + step];
+    out[i] = Out(add ? float(out[i]) + sum[0] : sum[0]);
+  }
+};
+
+/// The same tree on a GPU, in registers: an array that is indexed by a variable lies in memory.
+template <class T, class Out, int kMost>
+struct TreeInRegisters {
+  TreeOfElements<T, Out> of;
+
+  KOKKOS_FUNCTION void operator()(int64_t i) const {
+    const float sum = tree_of<kMost>(of.first + i, of.stack.stride, of.stack.sources);
+    of.out[i] = Out(of.add ? float(of.out[i]) + sum : sum);
+  }
+};
+
 }  // namespace
 
 int order_of_sums() { return kHostSpace ? 1 : 2; }
@@ -67,5 +101,50 @@ void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* su
 template void column_sum(Stream&, int64_t, int64_t, const float*, float*, float*);
 template void column_sum(Stream&, int64_t, int64_t, const bf16*, bf16*, float*);
 template void column_sum(Stream&, int64_t, int64_t, const f16*, f16*, float*);
+
+template <class T, class Out>
+void stacked_sum(Stream& stream, const Stack& stack, int64_t numel, const T* first, Out* out,
+                 bool add) {
+  ZERO_REQUIRE(stack.sources >= 1 && stack.sources <= kMaxTreeSources, "sum of ", stack.sources,
+               " sources: 1 to ", kMaxTreeSources);
+  ZERO_REQUIRE(!add || dtype_of<Out>() == Dtype::f32, "adding to ", name_of(dtype_of<Out>()),
+               ": only fp32 can be added to");
+  const TreeOfElements<T, Out> tree{stack, first, out, add};
+  constexpr int kFew = 8;
+  if constexpr (kHostSpace)
+    for_each_element(stream, kStackedSum, numel, tree);
+  else if (stack.sources <= kFew)
+    for_each_element(stream, kStackedSum, numel, TreeInRegisters<T, Out, kFew>{tree});
+  else
+    for_each_element(stream, kStackedSum, numel, TreeInRegisters<T, Out, kMaxTreeSources>{tree});
+}
+
+template <class Out>
+void stacked_sum_of_groups(Stream& stream, float* sums, int groups, int64_t numel, Out* out,
+                           bool add) {
+  while (groups > kMaxTreeSources) {
+    float* const next = sums + groups * numel;
+    for (int first = 0; first < groups; first += kMaxTreeSources) {
+      stacked_sum<float, float>(stream, {std::min(kMaxTreeSources, groups - first), numel}, numel,
+                                sums + first * numel, next + first / kMaxTreeSources * numel,
+                                false);
+    }
+    sums = next;
+    groups = groups_of(groups);
+  }
+  stacked_sum<float, Out>(stream, {groups, numel}, numel, sums, out, add);
+}
+
+template void stacked_sum_of_groups(Stream&, float*, int, int64_t, float*, bool);
+template void stacked_sum_of_groups(Stream&, float*, int, int64_t, bf16*, bool);
+template void stacked_sum_of_groups(Stream&, float*, int, int64_t, f16*, bool);
+
+template void stacked_sum(Stream&, const Stack&, int64_t, const float*, float*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const float*, bf16*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const float*, f16*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const bf16*, float*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const f16*, float*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const bf16*, bf16*, bool);
+template void stacked_sum(Stream&, const Stack&, int64_t, const f16*, f16*, bool);
 
 }  // namespace zero::kernels

@@ -1,6 +1,6 @@
 #include "zero/kernels/dropout.hpp"
 
-#include "kernels/support/map.hpp"
+#include "kernels/support/elements.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {

@@ -1,6 +1,6 @@
 #include "zero/kernels/elementwise.hpp"
 
-#include "kernels/support/map.hpp"
+#include "kernels/support/elements.hpp"
 #include "kernels/support/math.hpp"
 
 namespace zero::kernels {

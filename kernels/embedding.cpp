@@ -1,7 +1,7 @@
 #include "zero/kernels/embedding.hpp"
 
+#include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
-#include "kernels/support/token_rows.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/gradients.hpp"
 

@@ -1,4 +1,3 @@
-#include "kernels/support/gemm_spec.hpp"
 #include "kernels/vendor/gemm.hpp"
 #include "zero/kernels/dropout.hpp"
 #include "zero/kernels/elementwise.hpp"

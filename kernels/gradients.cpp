@@ -2,10 +2,9 @@
 
 #include <cstring>
 
-#include "kernels/support/map.hpp"
+#include "kernels/support/elements.hpp"
 #include "kernels/support/rows.hpp"
 #include "kernels/support/square_block.hpp"
-#include "kernels/support/team_block.hpp"
 
 namespace zero::kernels {
 namespace {

@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include "kernels/support/column_tree.hpp"
 #include "kernels/support/norm_block.hpp"
+#include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
-#include "kernels/support/team_block.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 

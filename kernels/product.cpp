@@ -1,6 +1,6 @@
 #include "zero/kernels/product.hpp"
 
-#include "kernels/support/gemm_spec.hpp"
+#include "kernels/vendor/gemm.hpp"
 
 namespace zero::kernels {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/support/adam.hpp"
 #include "kernels/support/element_update.hpp"
+#include "kernels/support/optimizers.hpp"
 #include "zero/base/align.hpp"
 #include "zero/kernels/optimizer.hpp"
 

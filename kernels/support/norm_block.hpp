@@ -1,11 +1,11 @@
 #pragma once
-/// Layer norm as a GPU computes it: a warp has a row and reads it by 16 bytes a lane. Templates
-/// over a thread of a block, so that the host runs them in tests.
+/// Layer norm and RMS norm as a GPU computes them: a warp has a row and reads it by 16 bytes a
+/// lane. Templates over a thread of a block, so that the host runs them in tests.
 
 #include <cmath>
 
 #include "kernels/support/row_chunks.hpp"
-#include "kernels/support/row_runs.hpp"
+#include "kernels/support/warp_runs.hpp"
 #include "zero/kernels/layernorm.hpp"
 
 namespace zero::kernels {
@@ -223,6 +223,140 @@ struct NormGradBlock {
         dx.store(j, to);
       }
     }
+  }
+};
+
+/// Warps of a block forwards: each has a row.
+inline constexpr int kRmsWarps = 8;
+
+/// Two passes over a row: the second finds it in the cache.
+template <class T, bool kWhole>
+struct RmsForwardBlock {
+  NormExtents extents;
+  float epsilon;
+  RmsNormArrays<T> arrays;
+
+  int64_t blocks() const { return ceil_div(extents.rows, int64_t(kRmsWarps)); }
+
+  template <class Block>
+  ZERO_DEVICE_ONLY void operator()(const Block& block) const {
+    const int64_t r = block.index() * kRmsWarps + block.warp(), width = extents.width;
+    if (r >= extents.rows) return;
+    const RunsOfRow<const T, kWhole> x{arrays.x + r * width, width}, weight{arrays.weight, width};
+    const RunsOfRow<T, kWhole> y{arrays.y + r * width, width};
+    const float rrms = 1.0f / std::sqrt(squares(block, x) / float(width) + epsilon);
+    for_each_run(block, width, [&](int64_t j) {
+      const Run<T> from = x.load(j), w = weight.load(j);
+      Run<T> to;
+      for (int k = 0; k < kRunNumel; ++k) to.at[k] = T(float(from.at[k]) * rrms * float(w.at[k]));
+      y.store(j, to);
+    });
+    if (block.lane() == 0) arrays.rrms[r] = rrms;
+  }
+
+ private:
+  /// The runs of a lane in order, several of them under way at once. Zeros follow the row.
+  template <class Block>
+  ZERO_DEVICE_ONLY static float squares(const Block& block, const RunsOfRow<const T, kWhole>& x) {
+    constexpr int kAtOnce = 4;
+    constexpr int64_t kStep = kWarpLanes * kRunNumel;
+    float total = 0.0f;
+    for (int64_t j = block.lane() * kRunNumel; j < x.width; j += kAtOnce * kStep) {
+      Run<T> run[kAtOnce];
+      for (int b = 0; b < kAtOnce; ++b) run[b] = x.load(j + b * kStep);
+      for (int b = 0; b < kAtOnce; ++b) {
+        for (int k = 0; k < kRunNumel; ++k) total += float(run[b].at[k]) * float(run[b].at[k]);
+      }
+    }
+    return warp_sum(block, total);
+  }
+};
+
+/// Warps of a block backwards.
+inline constexpr int kRmsGradWarps = 16;
+
+/// A block has a chunk of rows, and goes over tiles of them, a row a warp. First the threads have
+/// columns: they add the tile's rows to the chunk's sums, in order and so with the host's bits,
+/// which brings the tile into the cache. Then the warps have rows and write dx, which may lie where
+/// dy does.
+template <class T, bool kWhole>
+struct RmsGradBlock {
+  RowChunks chunks;
+  int64_t width;
+  RmsNormGradArrays<T> arrays;
+
+  template <class Block>
+  ZERO_DEVICE_ONLY void operator()(const Block& block) const {
+    const Interval rows = chunks[block.index()];
+    const RunsOfRow<float, kWhole> sums{arrays.scratch + block.index() * width, width};
+    for (int64_t first = rows.begin; first < rows.end; first += kRmsGradWarps) {
+      const Interval tile{first, least(first + kRmsGradWarps, rows.end)};
+      add_columns(block, tile, first == rows.begin, sums);
+      block.sync();
+      if (first + block.warp() < tile.end) write_row(block, first + block.warp());
+    }
+  }
+
+ private:
+  /// 16-byte accesses that a thread has under way, in rows of a column.
+  static constexpr int kAtOnce = sizeof(T) == 2 ? 8 : 4;
+
+  ZERO_DEVICE_ONLY RunsOfRow<const T, kWhole> row_of(const T* array, int64_t r) const {
+    return {array + r * width, width};
+  }
+
+  ZERO_DEVICE_ONLY static void add_row(const Run<T>& dy, const Run<T>& x, float rrms,
+                                       Run<float>& sum) {
+    for (int k = 0; k < kRunNumel; ++k) sum.at[k] += float(dy.at[k]) * (float(x.at[k]) * rrms);
+  }
+
+  template <class Block>
+  ZERO_DEVICE_ONLY void add_columns(const Block& block, const Interval& tile, bool start,
+                                    const RunsOfRow<float, kWhole>& sums) const {
+    constexpr int64_t kStep = kRmsGradWarps * kWarpLanes * kRunNumel;
+    for (int64_t j = block.thread() * kRunNumel; j < width; j += kStep) {
+      Run<float> sum = start ? Run<float>{} : sums.load(j);
+      int64_t r = tile.begin;
+      for (; r + kAtOnce <= tile.end; r += kAtOnce) {
+        Run<T> dy[kAtOnce], x[kAtOnce];
+        for (int i = 0; i < kAtOnce; ++i) {
+          dy[i] = row_of(arrays.dy, r + i).load(j);
+          x[i] = row_of(arrays.x, r + i).load(j);
+        }
+        for (int i = 0; i < kAtOnce; ++i) add_row(dy[i], x[i], arrays.rrms[r + i], sum);
+      }
+      for (; r < tile.end; ++r)
+        add_row(row_of(arrays.dy, r).load(j), row_of(arrays.x, r).load(j), arrays.rrms[r], sum);
+      sums.store(j, sum);
+    }
+  }
+
+  /// dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
+  template <class Block>
+  ZERO_DEVICE_ONLY void write_row(const Block& block, int64_t r) const {
+    const auto dy = row_of(arrays.dy, r), x = row_of(arrays.x, r),
+               weight = row_of(arrays.weight, 0);
+    const float rrms = arrays.rrms[r];
+    float along_sum = 0.0f;
+    for_each_run(block, width, [&](int64_t j) {
+      const Run<T> g = dy.load(j), v = x.load(j), w = weight.load(j);
+      for (int k = 0; k < kRunNumel; ++k)
+        along_sum += float(g.at[k]) * float(w.at[k]) * (float(v.at[k]) * rrms);
+    });
+    const float along = warp_sum(block, along_sum) / float(width);
+    const RunsOfRow<T, kWhole> dx{arrays.dx + r * width, width};
+    const bool adds = arrays.add != nullptr;
+    const auto add = row_of(adds ? arrays.add : arrays.dy, r);
+    for_each_run(block, width, [&](int64_t j) {
+      const Run<T> g = dy.load(j), v = x.load(j), w = weight.load(j), more = add.load(j);
+      Run<T> to;
+      for (int k = 0; k < kRunNumel; ++k) {
+        const float xhat = float(v.at[k]) * rrms;
+        const float alone = (float(g.at[k]) * float(w.at[k]) - xhat * along) * rrms;
+        to.at[k] = T(adds ? alone + float(more.at[k]) : alone);
+      }
+      dx.store(j, to);
+    });
   }
 };
 

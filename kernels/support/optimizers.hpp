@@ -1,15 +1,134 @@
 #pragma once
-/// The formula of every optimizer that updates elements by themselves.
+/// The formula of every optimizer that updates elements by themselves, and which one settings ask
+/// for. LAMB shares Adam's moments and direction: lamb_blocks.hpp.
 
+#include <cmath>
+#include <cstdint>
 #include <type_traits>
 
-#include "kernels/support/adam.hpp"
-#include "kernels/support/lion.hpp"
-#include "kernels/support/sgd.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::kernels {
+
+/// master -= lr sign(beta1 m + (1 - beta1) g) after the decay master *= 1 - lr decay, then
+/// m = beta2 m + (1 - beta2) g; sign(0) = 0. Source: Chen et al. 2023, algorithm 2
+/// (arXiv:2302.06675), decay times learning rate as its program does.
+struct Lion {
+  static constexpr const char* kLabel = "zero::lion";
+  static constexpr int kStates = 1;
+  float beta1, beta2, share1, share2;  ///< share = 1 - beta, subtracted in double
+  float learning_rate, keep;
+
+  ZERO_HOST_DEVICE Lion(const OptimizerConfig& settings, const StepState& state, float decay)
+      : beta1(float(settings.betas[0])),
+        beta2(float(settings.betas[1])),
+        share1(float(1.0 - settings.betas[0])),
+        share2(float(1.0 - settings.betas[1])),
+        learning_rate(state.learning_rate),
+        keep(std::fma(-state.learning_rate, decay, 1.0f)) {}
+
+  ZERO_HOST_DEVICE float operator()(float master, float g, float* const* states, int64_t i) const {
+    const float m = states[0][i];
+    const float direction = std::fma(beta1, m, share1 * g);
+    states[0][i] = std::fma(beta2, m, share2 * g);
+    const float sign = direction > 0.0f ? 1.0f : direction < 0.0f ? -1.0f : 0.0f;
+    return std::fma(-learning_rate, sign, master * keep);
+  }
+};
+
+/// g = gradient + decay master; b = momentum b + (1 - dampening) g, but g itself at the first
+/// update; master -= lr b, or lr (g + momentum b) with Nesterov; without momentum, lr g. Source:
+/// PyTorch, torch.optim.SGD.
+template <bool kHasMomentum>
+struct Sgd {
+  static constexpr const char* kLabel = "zero::sgd";
+  static constexpr int kStates = kHasMomentum ? 1 : 0;
+  float decay, learning_rate;
+  float keep, take;   ///< of the old buffer, and of the gradient
+  float buffer, own;  ///< of the new buffer in the direction, and of the gradient
+
+  ZERO_HOST_DEVICE Sgd(const OptimizerConfig& settings, const StepState& state, float weight_decay)
+      : decay(weight_decay),
+        learning_rate(state.learning_rate),
+        keep(state.updates == 1 ? 0.0f : float(settings.momentum)),
+        take(state.updates == 1 ? 1.0f : float(1.0 - settings.dampening)),
+        buffer(settings.nesterov ? float(settings.momentum) : 1.0f),
+        own(settings.nesterov ? 1.0f : 0.0f) {}
+
+  ZERO_HOST_DEVICE float operator()(float master, float gradient, float* const* states,
+                                    int64_t i) const {
+    const float g = std::fma(decay, master, gradient);
+    if constexpr (kHasMomentum) {
+      const float b = std::fma(keep, states[0][i], take * g);
+      states[0][i] = b;
+      return std::fma(-learning_rate, std::fma(buffer, b, own * g), master);
+    } else {
+      return std::fma(-learning_rate, g, master);
+    }
+  }
+};
+
+// Adam on one element, and what it shares with both halves of LAMB.
+
+/// Places of the moments among the states.
+inline constexpr int kMomentum = 0, kVariance = 1;
+
+/// What does not differ between the elements of a segment, read from the device's state.
+struct AdamStep {
+  float beta1, beta2, share1, share2;  ///< share = 1 - beta, subtracted in double
+  float scale, floor;                  ///< unbias1 unbias2_sqrt, epsilon unbias2_sqrt
+  float grad_multiplier;
+  float learning_rate;
+
+  ZERO_HOST_DEVICE AdamStep(const OptimizerConfig& settings, const StepState& state)
+      : beta1(float(settings.betas[0])),
+        beta2(float(settings.betas[1])),
+        share1(float(1.0 - settings.betas[0])),
+        share2(float(1.0 - settings.betas[1])),
+        scale(state.unbias1 * state.unbias2_sqrt),
+        floor(float(settings.eps) * state.unbias2_sqrt),
+        grad_multiplier(state.grad_multiplier),
+        learning_rate(state.learning_rate) {}
+
+  ZERO_HOST_DEVICE float momentum(float old, float g) const {
+    return std::fma(beta1, old, share1 * g);
+  }
+  ZERO_HOST_DEVICE float variance(float old, float g) const {
+    return std::fma(beta2, old, share2 * g * g);
+  }
+  /// m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon), multiplied through by unbias2_sqrt: a second
+  /// division would make the loop slower than memory.
+  ZERO_HOST_DEVICE float direction(float m, float v) const {
+    return m * scale / (std::sqrt(v) + floor);
+  }
+};
+
+/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+/// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr
+/// decay, or, if not kDecoupled, with a gradient to which decay master is added (L2). Source:
+/// Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times learning rate as PyTorch
+/// does.
+template <bool kDecoupled>
+struct Adam {
+  static constexpr const char* kLabel = "zero::adam";
+  static constexpr int kStates = 2;
+  AdamStep step;
+  float keep, l2;
+
+  ZERO_HOST_DEVICE Adam(const OptimizerConfig& settings, const StepState& state, float decay)
+      : step(settings, state), keep(std::fma(-step.learning_rate, decay, 1.0f)), l2(decay) {}
+
+  ZERO_HOST_DEVICE float operator()(float master, float gradient, float* const* states,
+                                    int64_t i) const {
+    const float g = kDecoupled ? gradient : std::fma(l2, master, gradient);
+    const float m = step.momentum(states[kMomentum][i], g);
+    const float v = step.variance(states[kVariance][i], g);
+    states[kMomentum][i] = m;
+    states[kVariance][i] = v;
+    return std::fma(-step.learning_rate, step.direction(m, v), kDecoupled ? master * keep : master);
+  }
+};
 
 /// Calls f(std::type_identity<Formula>()) for the formula of these settings.
 template <class F>

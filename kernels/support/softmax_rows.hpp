@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/support/row_loss.hpp"
 #include "kernels/support/rows.hpp"
+#include "kernels/support/softmax_block.hpp"
 
 namespace zero::kernels {
 

@@ -4,7 +4,7 @@
 /// tests.
 
 #include "kernels/support/row_chunks.hpp"
-#include "kernels/support/row_runs.hpp"
+#include "kernels/support/warp_runs.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {

@@ -1,18 +1,50 @@
 #pragma once
-/// Which algorithm a library does a product with best, kept in a file from run to run. Nothing here
-/// knows the library: an algorithm is the 64 bytes that it calls so.
+/// What is remembered of a library, problem by problem: what a thread has made for it, and which
+/// algorithm does it best, kept in a file from run to run. Nothing here knows the library: an
+/// algorithm is the 64 bytes that it calls so.
 
 #include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zero::kernels::vendor {
+
+/// What was made for each key at its first use. Few keys: they are looked through one by one. One
+/// thread's.
+template <class Key, class Value>
+class MadeOnce {
+ public:
+  /// make(key) gives a Value. The reference holds until kMost keys are there and another comes:
+  /// then all are made afresh.
+  template <class Make>
+  Value& get(const Key& key, const Make& make) {
+    for (const auto& entry : entries_)
+      if (entry->key == key) return entry->value;
+    if (entries_.size() == kMost) entries_.clear();
+    entries_.push_back(std::make_unique<Entry>(Entry{key, make(key)}));
+    return entries_.back()->value;
+  }
+
+  size_t size() const { return entries_.size(); }
+
+  /// More than any model here has of them.
+  static constexpr size_t kMost = 256;
+
+ private:
+  struct Entry {
+    Key key;
+    Value value;
+  };
+  std::vector<std::unique_ptr<Entry>> entries_;
+};
 
 /// What was measured for one product.
 struct Algorithm {

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "kernels/support/math.hpp"
-#include "kernels/support/warp.hpp"
+#include "kernels/support/warp_runs.hpp"
 #include "zero/base/align.hpp"
 #include "zero/kernels/attention.hpp"
 

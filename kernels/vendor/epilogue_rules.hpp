@@ -1,5 +1,6 @@
 #pragma once
-/// What cuBLASLt asks of a product with an epilogue, as plain code.
+/// What cuBLASLt asks of a product with an epilogue, as plain code; and the bias that it does not
+/// add.
 
 #include "kernels/vendor/gemm.hpp"
 
@@ -9,5 +10,9 @@ namespace zero::kernels::vendor {
 /// epilogue's second matrix has, and that vectors have the type of c. In 16 bits alone: it does not
 /// say how exact its GELU is. That it then knows an algorithm is another matter.
 bool may_fuse(const GemmSpec& spec, const GemmOperands& operands);
+
+/// c[i, j] += bias[j] for a product in fp32 of 16-bit operands, whose bias cuBLASLt does not add.
+/// Asynchronous on `stream`.
+void add_bias(Stream& stream, const GemmSpec& spec, const GemmOperands& operands);
 
 }  // namespace zero::kernels::vendor

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/device/device.hpp"
 
 namespace zero {
@@ -85,6 +87,15 @@ std::string address_space_hint(int64_t limit) {
   if (limit < 0) return "";
   return text("; CUDA reserves address space for all memory of host and devices, and this process ",
               "may have ", limit >> 20, " MiB of it: write ulimit -v unlimited");
+}
+
+CoreChoice choose_cores(const std::vector<int>& allowed, const std::vector<int>& near) {
+  std::vector<int> both;
+  std::set_intersection(allowed.begin(), allowed.end(), near.begin(), near.end(),
+                        std::back_inserter(both));
+  if (!both.empty()) return {both, counted(int64_t(both.size()), "core") + " near it"};
+  const char* const doubt = near.empty() ? "" : ", none of them near it";
+  return {allowed, counted(int64_t(allowed.size()), "core") + doubt};
 }
 
 }  // namespace zero

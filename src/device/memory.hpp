@@ -1,5 +1,5 @@
 #pragma once
-/// What an Arena asks of the device: twins, host/memory.cpp and gpu/memory.cpp.
+/// What an Arena asks of the device: twins, host/device.cpp and gpu/device.cpp.
 
 #include <cstddef>
 #include <cstdint>

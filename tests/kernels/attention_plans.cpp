@@ -13,7 +13,7 @@
 #include <iterator>
 #include <vector>
 
-#include "kernels/vendor/cuda/cudnn_attention.hpp"
+#include "kernels/vendor/cuda/attention.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels::vendor {

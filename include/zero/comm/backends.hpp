@@ -81,7 +81,7 @@ struct NcclOptions {
 /// several communicators could wait for each other, so that all ranks queue them in one order
 /// (needs_one_order()), in which NCCL 2.26 and later lets them begin.
 ///
-/// A reduce_scatter is an all-to-all of shards and our own tree (kernels/stacked_sum), as on every
+/// A reduce_scatter is an all-to-all of shards and our own tree (kernels::stacked_sum), as on every
 /// other back end: NCCL's own sums are in the dtype that travels. That ranks call the same thing is
 /// not checked here: NCCL would wait. Collective. Throws Error(kUsage) on a build without NCCL and
 /// where two ranks drive one GPU, which NCCL refuses; make_host_staged() serves these.

@@ -80,6 +80,10 @@ inline void check_gpu(gpuError_t status, std::string_view what) {
 /// Where nothing can be thrown: a warning on stderr instead, not by warn(), which may throw.
 void warn_gpu(gpuError_t status, std::string_view what) noexcept;
 
+/// Tells the calling thread's runtime to use the device that use_device() has named: the setting is
+/// a thread's own.
+void use_chosen_device();
+
 /// The runtime's stream that a Stream holds.
 gpuStream_t native_stream(const Stream& stream);
 

@@ -1,6 +1,5 @@
-#include "kernels/vendor/add_bias.hpp"
-
 #include "kernels/support/elements.hpp"
+#include "kernels/vendor/epilogue_rules.hpp"
 
 namespace zero::kernels::vendor {
 namespace {

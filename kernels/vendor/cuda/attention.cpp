@@ -3,7 +3,6 @@
 #include "zero/kernels/attention.hpp"
 
 #include "kernels/vendor/cuda/attention.hpp"
-#include "kernels/vendor/cuda/cudnn_attention.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {

@@ -4,8 +4,6 @@
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
-#include "kernels/vendor/cuda/cudnn_attention.hpp"
-
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -18,8 +16,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/vendor/algorithm_cache.hpp"
+#include "kernels/vendor/cuda/attention.hpp"
 #include "kernels/vendor/cuda/cudnn_graphs.hpp"
-#include "kernels/vendor/made_once.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 

@@ -1,6 +1,6 @@
 // A build without the headers of cudnn-frontend.
 
-#include "kernels/vendor/cuda/cudnn_attention.hpp"
+#include "kernels/vendor/cuda/attention.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels::vendor {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/vendor/add_bias.hpp"
 #include "kernels/vendor/algorithm_cache.hpp"
 #include "kernels/vendor/cuda/lt_algorithms.hpp"
 #include "kernels/vendor/epilogue_rules.hpp"

@@ -1,9 +1,6 @@
-#include "kernels/support/team_block.hpp"
-#include "kernels/vendor/attention_bias_block.hpp"
-#include "kernels/vendor/attention_dropout.hpp"
-#include "kernels/vendor/attention_padding.hpp"
+#include "kernels/support/rows.hpp"
+#include "kernels/vendor/attention_library.hpp"
 #include "kernels/vendor/cuda/attention.hpp"
-#include "kernels/vendor/cuda/cudnn_attention.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 

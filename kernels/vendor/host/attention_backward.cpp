@@ -2,7 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernels/support/host_team.hpp"
+#include "kernels/support/host_threads.hpp"
 #include "kernels/support/math.hpp"
 #include "kernels/vendor/host/attention.hpp"
 #include "zero/base/error.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/support/host_team.hpp"
+#include "kernels/support/host_threads.hpp"
 #include "kernels/vendor/host/attention.hpp"
 #include "kernels/vendor/host/panel.hpp"
 #include "zero/base/error.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/support/host_team.hpp"
+#include "kernels/support/host_threads.hpp"
 #include "kernels/vendor/gemm.hpp"
 #include "zero/base/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "kernels/support/host_team.hpp"
+#include "kernels/support/host_threads.hpp"
 #include "kernels/vendor/host/gemm.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/support/host_team.hpp"
+#include "kernels/support/host_threads.hpp"
 #include "kernels/vendor/host/panel.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"

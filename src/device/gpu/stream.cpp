@@ -2,7 +2,6 @@
 
 #include <omp.h>
 
-#include "src/device/chosen_device.hpp"
 #include "zero/device/gpu_runtime.hpp"
 #include "zero/device/space.hpp"
 

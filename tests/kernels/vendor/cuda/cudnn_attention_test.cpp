@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "kernels/vendor/cuda/cudnn_attention.hpp"
-
 #include <gtest/gtest.h>
 
 #include "kernels/vendor/cuda/attention.hpp"

@@ -1,13 +1,53 @@
 #pragma once
-/// A bias of attention as a library has it, a number for each score, made of the numbers that
-/// diagonals have; and its gradient brought back to them. As one block of GPU threads computes it:
-/// templates over the block, so that the host runs the same code in tests.
+/// What a library is told beside q, k and v: what it draws its masks from, the lengths of samples,
+/// and a bias as a number for each score, made of the numbers that diagonals have. And what is done
+/// behind it: the bias' gradient is brought back to diagonals, and zeros are written where we
+/// promise them and it need not: a sample without any key is one of a key to it, whose results go.
 
 #include "kernels/support/row_chunks.hpp"
-#include "kernels/support/warp.hpp"
+#include "kernels/support/warp_runs.hpp"
 #include "kernels/vendor/attention_problem.hpp"
 
 namespace zero::kernels::vendor {
+
+/// *dropout = attention_dropout() of this micro-batch. Asynchronous on `stream`.
+void write_dropout(Stream& stream, const DropoutSite& site, const StepInputs* inputs,
+                   AttentionDropout* dropout);
+
+struct SampleLengths {
+  int32_t *queries, *keys;  ///< [samples] each
+};
+
+/// Writes how many queries and keys each sample has: all of them, or as `key_counts` say, [samples]
+/// or null. A sample without keys has one query and one key. Asynchronous on `stream`.
+void write_lengths(Stream& stream, const AttentionExtents& extents, const int32_t* key_counts,
+                   const SampleLengths& lengths);
+
+template <class T>
+struct QueryRows {
+  T* first;  ///< [samples * length] rows of the inner width
+  int64_t stride;
+  float* logsumexp = nullptr;  ///< [samples, heads, length], or null
+};
+
+/// Rows of samples without any key = 0. Asynchronous on `stream`.
+template <class T>
+void clear_blind_queries(Stream& stream, const AttentionExtents& extents, const int32_t* key_counts,
+                         const QueryRows<T>& rows);
+
+template <class T>
+struct KeyRows {
+  T *dk, *dv;  ///< [samples * keys] rows of the inner width each
+  int64_t stride;
+};
+
+/// Rows of keys that are padding = 0. Asynchronous on `stream`.
+template <class T>
+void clear_padding(Stream& stream, const AttentionExtents& extents, const int32_t* key_counts,
+                   const KeyRows<T>& rows);
+
+// The bias and its gradient, as one block of GPU threads computes them: templates over the block,
+// so that the host runs the same code in tests.
 
 /// A block writes one query of one head.
 template <class T>

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "kernels/support/element_run.hpp"
+#include "kernels/support/element_update.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,23 @@
-#include "kernels/vendor/attention_padding.hpp"
+#include "kernels/vendor/attention_library.hpp"
 
+#include "kernels/support/elements.hpp"
 #include "kernels/support/rows.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
+
+const std::string kDropout = "zero::write_dropout";
+
+struct WriteDropout {
+  DropoutSite site;
+  const StepInputs* inputs;
+  AttentionDropout* dropout;
+
+  KOKKOS_FUNCTION void operator()(int64_t) const {
+    *dropout =
+        attention_dropout(inputs->seed, site.site, inputs->first_sample + site.sample_offset);
+  }
+};
 
 const std::string kLengths = "zero::write_lengths";
 const std::string kQueries = "zero::clear_blind_queries";
@@ -59,6 +73,11 @@ struct ClearPadding {
 };
 
 }  // namespace
+
+void write_dropout(Stream& stream, const DropoutSite& site, const StepInputs* inputs,
+                   AttentionDropout* dropout) {
+  for_each_element(stream, kDropout, 1, WriteDropout{site, inputs, dropout});
+}
 
 void write_lengths(Stream& stream, const AttentionExtents& extents, const int32_t* key_counts,
                    const SampleLengths& lengths) {

@@ -1,6 +1,8 @@
-#include "kernels/support/element_update.hpp"
 #include "kernels/support/host_optimizer.hpp"
-#include "kernels/support/host_team.hpp"
+
+#include "kernels/support/element_update.hpp"
+#include "kernels/support/host_threads.hpp"
+#include "kernels/support/lamb_blocks.hpp"
 #include "zero/base/align.hpp"
 
 namespace zero::kernels {
@@ -36,6 +38,24 @@ void for_each_piece(int threads, int64_t numel, const OptimizerRule& rule, Segme
       work(i * kPieceNumel, std::min((i + 1) * kPieceNumel, numel), update);
     });
   });
+}
+
+using TensorSegments = std::span<const TensorSegment>;
+
+/// f(row, block) for every block of a segment.
+template <class F>
+void for_each_block_of(int threads, const TensorSegment& segment, const F& f) {
+  const SegmentBlocks blocks{segment.begin, segment.end};
+  on_threads(threads, blocks.count(), [&](int, int64_t block) { f(HostRow(), block); });
+}
+
+template <bool kRound, class T, class G>
+void add_norms(int threads, const OptimizerRule& rule, TensorSegments segments,
+               const StepState* state, const OptimizerArrays<T, G>& arrays, TensorNorms* norms) {
+  for (const TensorSegment& segment : segments) {
+    for_each_block_of(threads, segment,
+                      NormsOfBlock<T, G, kRound>{rule.settings, segment, state, arrays, norms});
+  }
 }
 
 }  // namespace
@@ -82,5 +102,47 @@ template void update_in_pieces(Stream&, const OptimizerRule&, Segments, const St
                                const OptimizerArrays<f16, f16>&, int64_t, const AroundPieces&);
 template void update_in_pieces(Stream&, const OptimizerRule&, Segments, const StepState*,
                                const OptimizerArrays<f16, float>&, int64_t, const AroundPieces&);
+
+template <class T, class G>
+void host_lamb_norms(int threads, const OptimizerRule& rule, TensorSegments segments,
+                     const StepState* state, const OptimizerArrays<T, G>& arrays,
+                     TensorNorms* norms) {
+  if (rounds_gradient<T, G>(rule)) {
+    add_norms<true>(threads, rule, segments, state, arrays, norms);
+  } else {
+    add_norms<false>(threads, rule, segments, state, arrays, norms);
+  }
+}
+
+template <class T, class G>
+void host_lamb_apply(int threads, const OptimizerRule& rule, TensorSegments segments,
+                     const StepState* state, const OptimizerArrays<T, G>& arrays,
+                     const TensorNorms* norms) {
+  for (const TensorSegment& segment : segments) {
+    for_each_block_of(threads, segment,
+                      ApplyToBlock<T, G>{rule.settings, segment, state, arrays, norms});
+  }
+}
+
+template void host_lamb_norms(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<float, float>&, TensorNorms*);
+template void host_lamb_norms(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<bf16, bf16>&, TensorNorms*);
+template void host_lamb_norms(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<bf16, float>&, TensorNorms*);
+template void host_lamb_norms(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<f16, f16>&, TensorNorms*);
+template void host_lamb_norms(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<f16, float>&, TensorNorms*);
+template void host_lamb_apply(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<float, float>&, const TensorNorms*);
+template void host_lamb_apply(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<bf16, bf16>&, const TensorNorms*);
+template void host_lamb_apply(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<bf16, float>&, const TensorNorms*);
+template void host_lamb_apply(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<f16, f16>&, const TensorNorms*);
+template void host_lamb_apply(int, const OptimizerRule&, TensorSegments, const StepState*,
+                              const OptimizerArrays<f16, float>&, const TensorNorms*);
 
 }  // namespace zero::kernels

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "kernels/support/map.hpp"
+#include "kernels/support/elements.hpp"
 
 #include <gtest/gtest.h>
 
