@@ -82,12 +82,12 @@ double measure(int threads) {
 
 }  // namespace
 
-std::vector<DiskFolder> disk_folders(const state::DiskHomes& settings, int64_t rank_bytes,
+std::vector<DiskFolder> disk_folders(const state::DiskHomes& homes, int64_t rank_bytes,
                                      int node_ranks) {
   std::vector<DiskFolder> disks;
   if (rank_bytes == 0) return disks;
-  const int64_t folders = int64_t(settings.folders.size());
-  for (const std::string& folder : settings.folders) {
+  const int64_t folders = int64_t(homes.folders.size());
+  for (const std::string& folder : homes.folders) {
     disks.push_back({.folder = folder,
                      .needed_bytes = node_ranks * ceil_div(rank_bytes, folders),
                      .free_bytes = tiers::free_bytes({folder})});

@@ -84,8 +84,8 @@ bool has_disk_folders(const RunConfig& config) {
 }
 
 DiskHomes disk_homes(const RunConfig& config) {
-  DiskHomes settings{.folders = {}, .aio = config.aio};
-  std::vector<std::string>& folders = settings.folders;
+  DiskHomes homes{.folders = {}, .aio = config.aio};
+  std::vector<std::string>& folders = homes.folders;
   for (const Named& named : named_folders(config)) {
     if (const std::string problem = problem_of(named); !problem.empty()) {
       refuse(Exit::kUsage, named.key, ": ", named.folder, " ", problem,
@@ -94,20 +94,20 @@ DiskHomes disk_homes(const RunConfig& config) {
     const bool is_new = std::ranges::find(folders, named.folder) == folders.end();
     if (named.home == Home::nvme && is_new) folders.push_back(named.folder);
   }
-  return settings;
+  return homes;
 }
 
-Disk::Disk(const DiskHomes& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved)
-    : files_({.folders = settings.folders,
+Disk::Disk(const DiskHomes& homes, int64_t bytes, std::span<const tiers::DiskExtent> saved)
+    : files_({.folders = homes.folders,
               .bytes = bytes + tiers::SlotTable::bytes_for(saved),
-              .block_bytes = settings.aio.block_size}),
+              .block_bytes = homes.aio.block_size}),
       table_(files_.bytes()),
       slots_(saved, round_up(bytes, tiers::kDiskBlockBytes)),
-      read_(files_, blocks(), io_engine(settings.aio), queue_options(settings.aio)),
-      write_(files_, blocks(), io_engine(settings.aio), queue_options(settings.aio)) {
+      read_(files_, blocks(), io_engine(homes.aio), queue_options(homes.aio)),
+      write_(files_, blocks(), io_engine(homes.aio), queue_options(homes.aio)) {
   if (slots_.empty()) return;
-  frozen_.emplace(files_, tiers::DiskBlocks::frozen(table_, slots_), io_engine(settings.aio),
-                  queue_options(settings.aio));
+  frozen_.emplace(files_, tiers::DiskBlocks::frozen(table_, slots_), io_engine(homes.aio),
+                  queue_options(homes.aio));
 }
 
 /// Lanes look for no second slot where there is none.

@@ -25,7 +25,7 @@
 
 namespace zero::train {
 
-/// The session, the order and the console of this run. Only the first rank prints.
+/// 1. The session, the order and the console of this run. Only the first rank prints.
 struct Context {
   launch::Session& session;
   const Order& order;
@@ -126,7 +126,7 @@ struct Data {
   bool has_warned_ = false;
 };
 
-/// 4. The folder of the run, and what it goes on from.
+/// 5. The folder of the run, and what it goes on from.
 struct Opened {
   Opened(Context& context, Planned& planned, Data& data);
   Opened(const Opened&) = delete;
@@ -159,7 +159,7 @@ struct Opened {
   bool other_batches_ = false;  ///< a checkpoint that was examined used another batch size
 };
 
-/// 5. Memory, communicators, and the state that the steps begin with.
+/// 6. Memory, communicators, and the state that the steps begin with.
 struct Live {
   /// Throws if a part cannot be made. Parts already made stay until their owner releases them.
   void begin(Context& context, Planned& planned, Data& data, Opened& opened);
@@ -187,10 +187,10 @@ struct Live {
 void introduce(Context& context, Planned& planned, const Data& data, const Opened& opened,
                Live& live);
 
-/// 6. The steps.
+/// 7. The steps.
 Outcome train_steps(Context& context, Planned& planned, Data& data, Opened& opened, Live& live);
 
-/// 7. What came of them: summary, samples, trace; the model of a finished training. Throws Ended,
+/// 8. What came of them: summary, samples, trace; the model of a finished training. Throws Ended,
 /// kIo, where the last step is not saved: checkpoint.max_failures lets a run go on, not its work be
 /// lost without a word.
 void finish(Context& context, const Planned& planned, const Data& data, Opened& opened, Live& live,

@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing_support::model_named;
 using testing_support::refusal_of;
 
 /// A folder with a config.json.
@@ -122,12 +123,6 @@ TEST(DescriptionJson, IsReadBackAsItWas) {
   EXPECT_EQ(found.tokenizer, "bytes");
   EXPECT_EQ(found.sequence_length, 16);
   EXPECT_EQ(found.evaluation_micro, 3);
-}
-
-model::Architecture model_named(const std::string& name) {
-  const std::string input = "model.name = \"" + name +
-                            "\"\ndata.train = \"t\"\ndata.sequence_length = 64\nrun.steps = 1\n";
-  return model::architecture_of(read_config(input, "in.toml").config);
 }
 
 GenerationConfig parsed(const std::string& content, const std::string& name = "t5-small") {

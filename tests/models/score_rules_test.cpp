@@ -12,13 +12,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing_support::model_named;
 using testing_support::refusal_of;
-
-model::Architecture model_named(const std::string& name) {
-  const std::string input = "model.name = \"" + name +
-                            "\"\ndata.train = \"t\"\ndata.sequence_length = 64\nrun.steps = 1\n";
-  return model::architecture_of(read_config(input, "in.toml").config);
-}
 
 SearchRules rules_of(const GenerationConfig& generation, const std::string& name = "t5-small") {
   return search_rules(generation, model_named(name), 64, 7);

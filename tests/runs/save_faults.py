@@ -200,7 +200,7 @@ def unread_is_not_damaged(faults, everywhere):
                   for number in opens]
         print(f"rank {rank}: {sum(ended)} of {len(ended)} failing reads and opens end a run",
               flush=True)
-        check(sum(ended) >= len(ended) - 4 * everywhere, "but for those of the health of what was saved before")
+        check(sum(ended) >= len(ended) - 4 * everywhere, "but for those of an older one's health")
     faults.require_nothing_lost(faults.go_on(), "after the last of them")
 
 

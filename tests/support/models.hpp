@@ -47,4 +47,15 @@ inline DeepSpeedImport import_deepspeed(const std::string& path, const ImportOpt
   return import_deepspeed(testing_support::catalogue().models, path, options);
 }
 
+namespace testing_support {
+
+/// One of the names that model.name takes.
+inline model::Architecture model_named(const std::string& name) {
+  const std::string input = "model.name = \"" + name +
+                            "\"\ndata.train = \"t\"\ndata.sequence_length = 64\nrun.steps = 1\n";
+  return model::architecture_of(read_config(input, "in.toml").config);
+}
+
+}  // namespace testing_support
+
 }  // namespace zero

@@ -17,7 +17,7 @@ struct DiskFolder {
 };
 
 /// One for each folder, of ranks with so many bytes each. Throws Error(kUsage) for a missing one.
-std::vector<DiskFolder> disk_folders(const state::DiskHomes& settings, int64_t rank_bytes,
+std::vector<DiskFolder> disk_folders(const state::DiskHomes& homes, int64_t rank_bytes,
                                      int node_ranks);
 
 /// What is said as a run starts.

@@ -45,7 +45,7 @@ class Disk {
   /// Allocates `bytes`, and after them the second slots of `saved`, in nameless files in the
   /// folders at once. Throws as DiskFiles does, and Error(kUsage) where aio.require_uring asks for
   /// what this machine lacks.
-  Disk(const DiskHomes& settings, int64_t bytes, std::span<const tiers::DiskExtent> saved = {});
+  Disk(const DiskHomes& homes, int64_t bytes, std::span<const tiers::DiskExtent> saved = {});
 
   run::LaneDisks lanes() { return {&read_, &write_}; }
 
