@@ -96,7 +96,15 @@ class Rank {
     engine_.emplace(session_, build_, state::rules_of(config_, rates_),
                     state::Engine::Options{.seed = 1, .disk = state::disk_homes(config_)});
     fill_moments(engine_->view());
-    checkpointer_.emplace(session_, config_, build_.plan, save::Facts{});
+    checkpointer_.emplace(session_, config_, build_.plan,
+                          save::launch_facts({.config = config_,
+                                              .build = build_,
+                                              .configuration = {},
+                                              .description = {},
+                                              .generation = {},
+                                              .data = {},
+                                              .program = {},
+                                              .threads = session.threads()}));
     for (const auto& slice : state::saved_slices(build_.plan, session_.rank(), parts_)) {
       share_ += state::bytes_of_piece(build_.plan, slice);
     }
