@@ -59,7 +59,7 @@ add_program() {
 
 add_open_mpi() {
   local parts pmix
-  ompi_info --version 2> /dev/null | grep -q 'Open MPI v4' ||
+  ompi_info --version 2> /dev/null | grep 'Open MPI v4' > /dev/null ||
     fail 2 "the bundle takes along Open MPI 4 (Debian: openmpi-bin), which is not here"
   add_program "$(command -v mpirun)" mpirun
   add_program "$(command -v orted)" orted  # started for a rank that no launcher has

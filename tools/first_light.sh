@@ -37,8 +37,8 @@ done
 [ -n "$visit" ] || fail 2 "write 1, 2 or 3: which of the three calls; see the head of the script"
 [[ $minutes =~ ^[1-9][0-9]{0,2}$ ]] || fail 2 "--minutes '$minutes': a number of minutes"
 
-if [ -z "$lists" ] && ! { have nvidia-smi && nvidia-smi --list-gpus 2> /dev/null | grep -q '^GPU'; }
-then
+has_gpu() { have nvidia-smi && [[ $(nvidia-smi --list-gpus 2> /dev/null) == GPU* ]]; }
+if [ -z "$lists" ] && ! has_gpu; then
   say "first light: no GPU found: nothing was run"
   exit 77
 fi

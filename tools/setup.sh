@@ -61,7 +61,7 @@ has_pairs() {
   has_text && have spm_train && [ -e /usr/share/sword/mods.d/engKJV2006eb.conf ]
 }
 has_style() {
-  have clang-format-14 || clang-format --version 2> /dev/null | grep -q 'version 14\.'
+  have clang-format-14 || clang-format --version 2> /dev/null | grep 'version 14\.' > /dev/null
 }
 has_fuzzer() {
   have clang++-14 &&
