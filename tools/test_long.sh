@@ -34,7 +34,8 @@ if [ "${1:-}" = --list ]; then
 fi
 for wanted in "$@"; do
   # Reads to the end: where grep -q stops sooner, the pipe may fail.
-  campaigns | grep "^$wanted|" > /dev/null || fail 2 "no campaign $wanted; see tools/test_long.sh --list"
+  campaigns | grep "^$wanted|" > /dev/null ||
+    fail 2 "no campaign $wanted; see tools/test_long.sh --list"
 done
 
 "$root/tools/setup.sh" --text
